@@ -1,0 +1,158 @@
+//! How a target is reached: engine, buffering, durability, allocation, cache state.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The mechanism by which requests are issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// One blocking call at a time: `pread`, `pwrite`. Depth is always 1.
+    Sync,
+    /// As many threads as the depth, each with one blocking call at a time, sharing one sequence of requests.
+    Threads,
+    /// Linux io_uring: submission and completion rings shared with the kernel.
+    IoUring,
+    /// Linux native asynchronous I/O (`io_submit`).
+    Libaio,
+    /// Copies from and to a memory-mapped file.
+    Mmap,
+}
+
+impl Engine {
+    /// Every engine, in the order of the command line's help.
+    pub const ALL: [Engine; 5] = [Engine::Sync, Engine::Threads, Engine::IoUring, Engine::Libaio, Engine::Mmap];
+
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Sync => "sync",
+            Engine::Threads => "threads",
+            Engine::IoUring => "io_uring",
+            Engine::Libaio => "libaio",
+            Engine::Mmap => "mmap",
+        }
+    }
+
+    /// Whether one thread can keep more than one request outstanding.
+    pub fn is_async(self) -> bool {
+        matches!(self, Engine::IoUring | Engine::Libaio)
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Whether the file-system cache takes part, and when a write counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Buffering {
+    /// Past the file-system cache (O_DIRECT).
+    Direct,
+    /// Through the file-system cache.
+    Buffered,
+    /// Past the file-system cache, each write on stable storage before it counts (O_DIRECT and O_DSYNC).
+    DirectDsync,
+    /// Through the file-system cache, each write on stable storage before it counts (O_DSYNC).
+    BufferedDsync,
+}
+
+impl Buffering {
+    /// Past the file-system cache.
+    pub fn is_direct(self) -> bool {
+        matches!(self, Buffering::Direct | Buffering::DirectDsync)
+    }
+
+    /// Each write on stable storage before it counts.
+    pub fn is_dsync(self) -> bool {
+        matches!(self, Buffering::DirectDsync | Buffering::BufferedDsync)
+    }
+
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Buffering::Direct => "direct",
+            Buffering::Buffered => "buffered",
+            Buffering::DirectDsync => "direct_dsync",
+            Buffering::BufferedDsync => "buffered_dsync",
+        }
+    }
+}
+
+/// What the program tells the cache of its intentions (`posix_fadvise`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Hint {
+    /// Nothing.
+    #[default]
+    None,
+    /// Access will be sequential.
+    Sequential,
+    /// Access will be random.
+    Random,
+}
+
+/// The state in which a write finds the file's space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Allocation {
+    /// Every block written before.
+    #[default]
+    Written,
+    /// Blocks reserved (`fallocate`) but never written.
+    Reserved,
+    /// A new file that grows as it is written.
+    Extend,
+    /// A file that existed, cut to nothing first, then written.
+    Truncate,
+}
+
+impl Allocation {
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Allocation::Written => "written",
+            Allocation::Reserved => "reserved",
+            Allocation::Extend => "extend",
+            Allocation::Truncate => "truncate",
+        }
+    }
+}
+
+/// What the file-system cache holds of the target when a run begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheState {
+    /// Whatever was there.
+    #[default]
+    AsIs,
+    /// Nothing: dropped for this target alone.
+    Cold,
+    /// All of the region that the run uses.
+    Warm,
+}
+
+/// How a run reaches its target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    /// The mechanism.
+    pub engine: Engine,
+    /// Cache and durability.
+    pub buffering: Buffering,
+    /// What the cache is told.
+    pub hint: Hint,
+    /// State of the file's space.
+    pub allocation: Allocation,
+    /// State of the cache at the start.
+    pub cache: CacheState,
+    /// Bring everything to stable storage after the last request, and time it ([`crate::Usage::sync_ns`]).
+    pub sync_at_end: bool,
+    /// First byte and length of the region that the askers use; preparation is limited to it.
+    pub region: (u64, u64),
+    /// Read the processor's counters during the run. It costs time: never in a run whose rate counts.
+    pub count_instructions: bool,
+}

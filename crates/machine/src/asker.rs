@@ -1,0 +1,87 @@
+//! The two halves of a conversation: an asker issues requests, a machine completes them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Nanoseconds, on the machine's own clock where it is a point in time.
+pub type Nanos = u64;
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    /// Data comes from the target.
+    Read,
+    /// Data goes to the target.
+    Write,
+}
+
+/// One I/O request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Read or write.
+    pub op: Op,
+    /// Byte offset in the target.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u32,
+    /// Which of the asker's outstanding requests this is, below [`Asker::depth`]; it names the buffer too.
+    pub slot: u32,
+}
+
+/// The end of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// The slot of the request that ended.
+    pub slot: u32,
+    /// Bytes done, or a negated errno.
+    pub result: i32,
+}
+
+/// What an asker does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Issue this request now, then ask again.
+    Issue(Request),
+    /// Nothing before this point in time (a rate limit, a think time); completions are still taken.
+    WaitUntil(Nanos),
+    /// Nothing before a completion.
+    WaitForCompletion,
+    /// Nothing more, and nothing in flight.
+    Done,
+}
+
+/// The unit that asks: a state machine that keeps its requests outstanding and issues the next on each completion.
+///
+/// The machine owns the loop, the clock and the buffers. All methods are on the hot path and are
+/// called with static dispatch.
+pub trait Asker: Send {
+    /// The most requests outstanding at any time; slots are `0..depth`.
+    fn depth(&self) -> u32;
+
+    /// The largest request in bytes; every slot has a buffer at least this long.
+    fn max_request(&self) -> u32;
+
+    /// Whether any request may be a write.
+    fn writes(&self) -> bool;
+
+    /// Called once, when all askers of a run are ready, just before the first [`Asker::next`].
+    fn begin(&mut self, now: Nanos);
+
+    /// What to do now.
+    fn next(&mut self, now: Nanos) -> Next;
+
+    /// A request ended. `now` is when the program learned of it.
+    fn complete(&mut self, completion: Completion, now: Nanos);
+
+    /// Puts data into the buffer of a write about to be issued. Machines without data never call it.
+    fn fill(&mut self, request: &Request, buffer: &mut [u8]);
+
+    /// Whether [`Asker::check`] wants the data of reads.
+    fn checks(&self) -> bool {
+        false
+    }
+
+    /// Looks at the data of a read that ended well, before [`Asker::complete`].
+    fn check(&mut self, _slot: u32, _data: &[u8]) {}
+}

@@ -1,0 +1,123 @@
+//! What a machine and a target are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a machine can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Engines that work here.
+    pub engines: Vec<crate::Engine>,
+    /// Two runs of the same workload differ: repeats say something.
+    pub noisy: bool,
+    /// The run's processor counters can be read.
+    pub counts_instructions: bool,
+}
+
+/// What a machine is. Every field is a fact as read; absent where it could not be.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct MachineFacts {
+    /// Name of the machine (the host's name, or the twin's).
+    pub name: String,
+    /// True for a simulated machine.
+    pub simulated: bool,
+    /// Operating system and kernel release.
+    pub system: String,
+    /// Processor model.
+    pub processor: String,
+    /// Processors online.
+    pub processors: u32,
+    /// Main memory.
+    pub memory_bytes: u64,
+    /// A hypervisor or container, where seen.
+    pub virtualization: Option<String>,
+    /// Settings that change storage results, by name (`vm.dirty_ratio`, `cpufreq.governor`, ...).
+    pub settings: BTreeMap<String, String>,
+}
+
+/// What kind of place a target is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetKind {
+    /// A file that halfpower made.
+    TestFile,
+    /// A file that was there.
+    File,
+    /// A block device.
+    Device,
+    /// Several of the above as RAID 0.
+    Stripe,
+    /// A simulated volume.
+    Simulated,
+}
+
+/// What kind of layer lies under a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerKind {
+    /// A mounted file system.
+    FileSystem,
+    /// A mapping of several devices into one: device mapper, md, a file system's own RAID.
+    Volume,
+    /// A partition.
+    Partition,
+    /// A block device with a request queue.
+    Disk,
+    /// A loop device over a file.
+    Loop,
+    /// A bus, link or controller.
+    Link,
+    /// A limit set from outside (a control-group throttle).
+    Throttle,
+}
+
+/// One layer under a target, from the top down.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Layer {
+    /// What it is.
+    pub kind: LayerKind,
+    /// Its name (`ext4 on /`, `vda`, `PCIe 4.0 x4`).
+    pub name: String,
+    /// The rate it advertises, where one is known. Peak advertised performance in the 1997 study's words.
+    pub advertised_bytes_per_s: Option<f64>,
+    /// Requests per second that it admits, where a limit is known.
+    pub advertised_iops: Option<f64>,
+    /// Its settings by name (`read_ahead_kb`, `scheduler`, `write_cache`, `mount`, ...).
+    pub settings: BTreeMap<String, String>,
+}
+
+/// What an opened target is, and what lies under it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetFacts {
+    /// As the user named it.
+    pub name: String,
+    /// What it is.
+    pub kind: TargetKind,
+    /// Bytes that a workload may use.
+    pub size_bytes: u64,
+    /// May be written.
+    pub writable: bool,
+    /// Takes requests past the file-system cache.
+    pub direct: bool,
+    /// Why not, where it does not.
+    pub direct_refused: Option<String>,
+    /// The smallest multiple in bytes of offset and length that direct I/O takes.
+    pub direct_align_bytes: u32,
+    /// The device's physical sector.
+    pub physical_block_bytes: u32,
+    /// The file system's block; the device's physical sector without one.
+    pub block_bytes: u32,
+    /// Several places: their number.
+    pub members: u32,
+    /// Bytes of a stripe chunk, where halfpower stripes.
+    pub chunk_bytes: Option<u64>,
+    /// A cache holds the target entirely: nothing below is reached by buffered I/O once warm (tmpfs, ramfs).
+    pub in_memory: bool,
+    /// Names of the block devices at the bottom.
+    pub devices: Vec<String>,
+    /// The layers, from the top down.
+    pub layers: Vec<Layer>,
+    /// What makes a number from this target less than trustworthy (compression under it, a sparse file, ...).
+    pub warnings: Vec<String>,
+}

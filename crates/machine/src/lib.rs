@@ -1,0 +1,81 @@
+//! What a machine is: anything that serves I/O requests and keeps time.
+//!
+//! This computer through its kernel and a simulated computer in virtual time are the same thing to
+//! everything above this crate: a [`Machine`] that opens a [`TargetSpec`] and runs [`Asker`]s (the
+//! streams of a workload) against it. Time and the CPU meter come from the machine, so nothing
+//! above needs to know which of the two it talks to.
+
+mod access;
+mod asker;
+mod error;
+mod facts;
+pub mod units;
+mod usage;
+
+pub use access::{Access, Allocation, Buffering, CacheState, Engine, Hint};
+pub use asker::{Asker, Completion, Nanos, Next, Op, Request};
+pub use error::{Error, Result};
+pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
+pub use usage::{CpuTimes, DeviceUse, MemoryUse, Usage};
+
+use std::path::PathBuf;
+
+/// What to open, and what may be done to it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TargetSpec {
+    /// One place, or several to be striped: directories (a test file is made in each), files, block devices.
+    pub places: Vec<PathBuf>,
+    /// Bytes of the test file to be made, or of the region to be used in a file or device that exists,
+    /// over all places together. `None`: the machine chooses.
+    pub size: Option<u64>,
+    /// Names of existing files or devices that may be overwritten.
+    pub destroy: Vec<PathBuf>,
+    /// Bytes of a stripe chunk where there are several places.
+    pub chunk: u64,
+    /// Seeds the data of the test file.
+    pub seed: u64,
+    /// Percent of each block of the test file that compresses away (0: incompressible).
+    pub compressible: u8,
+}
+
+/// A machine: serves I/O requests and keeps time.
+///
+/// # Contract
+/// * [`Machine::now`] never goes back and is the clock that askers see.
+/// * [`Machine::run`] returns when every asker said [`Next::Done`] and nothing is in flight, or on the
+///   first error. It never loses a completion.
+pub trait Machine {
+    /// An opened target: files made, devices held. Dropping it removes what was made.
+    type Target;
+
+    /// What this machine is.
+    fn facts(&self) -> MachineFacts;
+
+    /// What this machine can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Nanoseconds on the machine's own clock, from an arbitrary start.
+    fn now(&self) -> Nanos;
+
+    /// Lets the machine's time pass without I/O.
+    fn pause(&self, for_ns: Nanos);
+
+    /// Opens a target, making its test files (and filling them with incompressible data) where a directory is named.
+    ///
+    /// # Errors
+    /// No such place, no permission, not enough space, a device in use, an existing file that would be overwritten.
+    fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
+
+    /// What lies under an opened target.
+    fn target_facts(&self, target: &Self::Target) -> TargetFacts;
+
+    /// Brings the target into the state that `access` asks for (allocation, cache) and runs the askers to their end.
+    ///
+    /// # Errors
+    /// A refused access mode (for example direct I/O where the file system has none) or a failed
+    /// request; the error names which. The target stays usable.
+    fn run<A: Asker>(&self, target: &mut Self::Target, access: &Access, askers: &mut [A]) -> Result<Usage>;
+
+    /// Measures the machine's memory: the ceiling of everything that is buffered.
+    fn memory(&self, for_ns: Nanos) -> Vec<MemoryUse>;
+}

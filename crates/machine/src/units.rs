@@ -1,0 +1,194 @@
+//! Sizes and times as people write them.
+//!
+//! Sizes parse as `4k`, `64KiB`, `1M` (binary), `1MB` (decimal) and are shown in KiB, MiB. Rates are shown in MiB/s.
+
+/// 2^10 bytes.
+pub const KIB: u64 = 1 << 10;
+/// 2^20 bytes.
+pub const MIB: u64 = 1 << 20;
+/// 2^30 bytes.
+pub const GIB: u64 = 1 << 30;
+
+/// Parses a size in bytes: a number (a fraction is allowed where the result is whole) and a unit.
+///
+/// `k`, `K`, `KiB`, `m`, `M`, `MiB`, `g`, `t` ... are binary; `kB`, `KB`, `MB`, `GB`, `TB` decimal; no unit is bytes.
+///
+/// # Errors
+/// A sentence that names the value and what would be right.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let wrong = |why: &str| format!("'{text}' is not a size: {why}; write it as 4096, 4k, 64KiB, 1M (binary) or 1MB (decimal)");
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
+    let (number, unit) = (&trimmed[..split], trimmed[split..].trim());
+    if number.is_empty() {
+        return Err(wrong("it has no number"));
+    }
+    let multiple: u64 = match unit {
+        "" | "b" | "B" => 1,
+        "k" | "K" | "kib" | "KiB" | "Ki" | "ki" => KIB,
+        "m" | "M" | "mib" | "MiB" | "Mi" | "mi" => MIB,
+        "g" | "G" | "gib" | "GiB" | "Gi" | "gi" => GIB,
+        "t" | "T" | "tib" | "TiB" | "Ti" | "ti" => GIB << 10,
+        "kb" | "kB" | "KB" => 1_000,
+        "mb" | "MB" => 1_000_000,
+        "gb" | "GB" => 1_000_000_000,
+        "tb" | "TB" => 1_000_000_000_000,
+        _ => return Err(wrong("its unit is unknown")),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if fraction.len() > 9 || fraction.contains('.') {
+        return Err(wrong("its fraction is too long"));
+    }
+    let too_large = || wrong("it is too large");
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
+    let whole_bytes = whole.checked_mul(multiple).ok_or_else(too_large)?;
+    let scale = 10u128.pow(fraction.len() as u32);
+    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| wrong("its fraction is odd"))? };
+    let fraction_bytes = fraction * u128::from(multiple);
+    if !fraction_bytes.is_multiple_of(scale) {
+        return Err(wrong("it is not a whole number of bytes"));
+    }
+    whole_bytes.checked_add((fraction_bytes / scale) as u64).ok_or_else(too_large)
+}
+
+/// Parses a time in nanoseconds: `90s`, `3m`, `1.5s`, `250ms`, `10us`, `5ns`, `2h`; no unit is seconds.
+///
+/// # Errors
+/// A sentence that names the value and what would be right.
+pub fn parse_time(text: &str) -> Result<u64, String> {
+    let wrong = |why: &str| format!("'{text}' is not a time: {why}; write it as 90s, 3m, 250ms or 10us");
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
+    let (number, unit) = (&trimmed[..split], trimmed[split..].trim());
+    let number: f64 = number.parse().map_err(|_| wrong("it has no number"))?;
+    let multiple = match unit {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "" | "s" | "sec" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => return Err(wrong("its unit is unknown")),
+    };
+    let ns = number * multiple;
+    // A century: beyond it a time is a slip of the pen, and the sum of two still fits.
+    if ns > 3.2e18 { Err(wrong("it is too long")) } else { Ok(ns.round() as u64) }
+}
+
+/// A size as people read it, exact: `512 B`, `4 KiB`, `31.5 KiB`, `1 MiB`; a size that no unit fits is in bytes.
+pub fn show_size(bytes: u64) -> String {
+    for (unit, multiple) in [("TiB", GIB << 10), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB)] {
+        if bytes >= multiple {
+            let tenths = bytes as f64 / multiple as f64 * 10.0;
+            if tenths.fract() == 0.0 {
+                let tenths = tenths as u64;
+                return if tenths.is_multiple_of(10) {
+                    format!("{} {unit}", tenths / 10)
+                } else {
+                    format!("{}.{} {unit}", tenths / 10, tenths % 10)
+                };
+            }
+        }
+    }
+    format!("{bytes} B")
+}
+
+/// A size rounded to three digits, for sizes that need not be exact: `1.86 GiB`.
+pub fn show_size_rounded(bytes: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value.abs() >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", significant(value, 3), units[unit])
+}
+
+/// A rate in MiB/s (2^20) with three significant digits, from bytes per second.
+pub fn show_rate(bytes_per_s: f64) -> String {
+    format!("{} MiB/s", significant(bytes_per_s / MIB as f64, 3))
+}
+
+/// A time with three significant digits and the unit that suits it, from nanoseconds.
+pub fn show_time(ns: f64) -> String {
+    let magnitude = ns.abs();
+    let (value, unit) = if magnitude >= 1e9 {
+        (ns / 1e9, "s")
+    } else if magnitude >= 1e6 {
+        (ns / 1e6, "ms")
+    } else if magnitude >= 1e3 {
+        (ns / 1e3, "us")
+    } else {
+        (ns, "ns")
+    };
+    format!("{} {unit}", significant(value, 3))
+}
+
+/// A number with `digits` significant digits and no exponent: `1234.6` with 3 is `1235`.
+pub fn significant(value: f64, digits: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    let decimals = (digits as i32 - 1 - magnitude).clamp(0, 9) as usize;
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn sizes_as_people_write_them() {
+        for (text, bytes) in [
+            ("512", 512),
+            ("4k", 4096),
+            ("64KiB", 65536),
+            ("1M", MIB),
+            ("1MB", 1_000_000),
+            ("31.5k", 32256),
+            (" 2 g ", 2 * GIB),
+            (".5K", 512),
+        ] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "k", "-1", "4x", "1.00001k", "99999999999999999999", "99999999T", "1..5k", "4k4"] {
+            let error = parse_size(text).unwrap_err();
+            assert!(error.contains(text), "the error names the value: {error}");
+        }
+    }
+
+    #[test]
+    fn times_as_people_write_them() {
+        for (text, ns) in
+            [("3m", 180_000_000_000), ("90", 90_000_000_000), ("1.5s", 1_500_000_000), ("250ms", 250_000_000), ("10us", 10_000)]
+        {
+            assert_eq!(parse_time(text), Ok(ns), "{text}");
+        }
+        assert!(parse_time("-3").is_err() && parse_time("3 fortnights").is_err() && parse_time("99999999999999h").is_err());
+    }
+
+    #[test]
+    fn shown_with_three_digits() {
+        assert_eq!(show_rate(20.0 * 1e6), "19.1 MiB/s");
+        assert_eq!(show_time(8_333_333.0), "8.33 ms");
+        assert_eq!(show_size(32256), "31.5 KiB");
+        assert_eq!(show_size(MIB), "1 MiB");
+        assert_eq!(show_size(1000), "1000 B");
+        assert_eq!(significant(1234.6, 3), "1235");
+    }
+
+    proptest! {
+        #[test]
+        fn any_size_shown_parses_back(bytes in 0u64..1 << 50) {
+            prop_assert_eq!(parse_size(&show_size(bytes)), Ok(bytes));
+        }
+
+        #[test]
+        fn no_text_makes_the_parsers_panic(text in "\\PC*") {
+            let _ = (parse_size(&text), parse_time(&text));
+        }
+    }
+}

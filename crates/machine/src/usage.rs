@@ -1,0 +1,73 @@
+//! What a run used: processor, device, cache.
+
+use crate::Nanos;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Processor time of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CpuTimes {
+    /// User time of this process, all threads.
+    pub user_ns: Nanos,
+    /// System time of this process, all threads.
+    pub system_ns: Nanos,
+    /// Busy time of the whole machine, all processors, less what an idle machine shows. Kernel threads are in here alone.
+    pub machine_ns: Nanos,
+    /// Time that a hypervisor took away.
+    pub steal_ns: Nanos,
+    /// User-space instructions of the process, where counted.
+    pub instructions_user: Option<u64>,
+    /// Kernel instructions on behalf of the process, where counted.
+    pub instructions_kernel: Option<u64>,
+}
+
+/// What the devices under the target counted themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceUse {
+    /// Reads that the devices completed.
+    pub reads: u64,
+    /// Bytes of them.
+    pub read_bytes: u64,
+    /// Writes that the devices completed.
+    pub writes: u64,
+    /// Bytes of them.
+    pub write_bytes: u64,
+    /// Requests merged before they reached a device.
+    pub merges: u64,
+    /// Time with at least one request in flight, mean over the devices.
+    pub busy_ns: Nanos,
+    /// Sum over requests of their time at the device: divided by the run's time it is the mean depth at the device.
+    pub weighted_ns: Nanos,
+    /// Cache flushes that the devices completed.
+    pub flushes: u64,
+}
+
+/// What one run used.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Usage {
+    /// When the askers began, on the machine's clock.
+    pub began: Nanos,
+    /// From the beginning to the last completion.
+    pub elapsed_ns: Nanos,
+    /// From the last completion to stable storage, where [`crate::Access::sync_at_end`] asked for it.
+    pub sync_ns: Option<Nanos>,
+    /// Processor time.
+    pub cpu: CpuTimes,
+    /// The devices' own counters; `None` where nothing below the target counts.
+    pub device: Option<DeviceUse>,
+    /// Bytes that this process asked of the block layer itself (read, write): less than asked means that a cache served.
+    pub block_bytes: Option<(u64, u64)>,
+    /// Smoothly merged or split anything worth telling (short sentences).
+    pub warnings: Vec<String>,
+}
+
+/// One way of moving memory, measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryUse {
+    /// What was done: `read`, `write`, `copy`.
+    pub kind: String,
+    /// By how many threads.
+    pub threads: u32,
+    /// Rate of each repeat in bytes per second.
+    pub rates_bytes_per_s: Vec<f64>,
+}
