@@ -1,0 +1,1 @@
+//! Other tools' languages in and out: PostMark, IOzone, SQLIO, diskspd, fio.

@@ -1,0 +1,1 @@
+//! This computer: sessions through the kernel, allocation states, what lies under a path.

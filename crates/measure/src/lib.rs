@@ -1,0 +1,1 @@
+//! The driver, latency histograms, statistics, repeats, validity checks.

@@ -1,0 +1,1 @@
+//! Looking: terminal tables, HTML with plots, CSV.

@@ -1,0 +1,1 @@
+//! Results on disk: JSON in and out, schema versions.

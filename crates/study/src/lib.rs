@@ -1,0 +1,1 @@
+//! Experiments as data, half-power points, cost models, findings.

@@ -1,0 +1,1 @@
+//! Simulated computers in virtual time: disks, buses, caches, processor; presets and calibration.

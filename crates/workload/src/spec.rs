@@ -1,0 +1,160 @@
+//! A workload as data: everything that says what is asked, and how it reaches the target.
+
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Nanos};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// In which order a workload visits its region. Every pattern visits blocks of the request size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// From start to end; with several streams each has a part of the region of its own.
+    Seq,
+    /// Every block once in a random order, then again in another: uniform, without repetition.
+    Random,
+    /// From the end to the start.
+    Backward,
+    /// Forward by this many bytes from one request's start to the next; at the end, on with the blocks left out.
+    Stride(u64),
+    /// Zipf's law with this exponent over the blocks, the popular ones scattered over the region.
+    Zipf(f64),
+    /// `access_percent` of the requests go to the first `hot_percent` of the region.
+    HotCold {
+        /// Percent of the region that is hot.
+        hot_percent: u8,
+        /// Percent of the requests that go there.
+        access_percent: u8,
+    },
+}
+
+/// When a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// After this much time on the machine's clock.
+    AfterNs(Nanos),
+    /// After this many bytes, over all streams together.
+    AfterBytes(u64),
+}
+
+/// The data that writes carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Data {
+    /// Percent of each block that compresses away.
+    pub compressible_percent: u8,
+    /// Percent of the blocks that repeat an earlier block.
+    pub duplicate_percent: u8,
+    /// Blocks describe themselves (offset, generation, seed, checksum) and reads check them.
+    pub verify: bool,
+}
+
+/// A workload: what is asked of a target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Workload {
+    /// Percent of the requests that read; the rest write.
+    pub read_percent: u8,
+    /// The order in which the region is visited.
+    pub pattern: Pattern,
+    /// Request size.
+    pub request_bytes: u32,
+    /// Requests that each stream keeps outstanding.
+    pub depth: u32,
+    /// Streams, each on a thread of its own.
+    pub threads: u32,
+    /// The mechanism.
+    pub engine: Engine,
+    /// Cache and durability.
+    pub buffering: Buffering,
+    /// What the cache is told of the order.
+    pub hint: Hint,
+    /// State of the file's space before the run.
+    pub allocation: Allocation,
+    /// State of the cache before the run.
+    pub cache: CacheState,
+    /// Bytes by which every request is shifted off its natural place.
+    pub offset_bytes: u64,
+    /// First byte of the region.
+    pub region_start_bytes: u64,
+    /// Length of the region; `None`: to the end of the target.
+    pub region_bytes: Option<u64>,
+    /// When a run ends.
+    pub stop: Stop,
+    /// Requests per second over all streams, issued by the clock and not by completions (an open loop).
+    pub rate_iops: Option<f64>,
+    /// Pause of a stream between a completion and the next request in its slot.
+    pub think_ns: Nanos,
+    /// Bring everything to stable storage after the last request, inside the timed run.
+    pub sync_at_end: bool,
+    /// The data of writes.
+    pub data: Data,
+    /// Seeds everything random: the same seed is the same sequence of requests on every machine.
+    pub seed: u64,
+}
+
+impl Default for Workload {
+    /// Sequential direct synchronous reads of 64 KiB for a second.
+    fn default() -> Self {
+        Workload {
+            read_percent: 100,
+            pattern: Pattern::Seq,
+            request_bytes: 64 << 10,
+            depth: 1,
+            threads: 1,
+            engine: Engine::Sync,
+            buffering: Buffering::Direct,
+            hint: Hint::None,
+            allocation: Allocation::Written,
+            cache: CacheState::AsIs,
+            offset_bytes: 0,
+            region_start_bytes: 0,
+            region_bytes: None,
+            stop: Stop::AfterNs(1_000_000_000),
+            rate_iops: None,
+            think_ns: 0,
+            sync_at_end: false,
+            data: Data::default(),
+            seed: 1,
+        }
+    }
+}
+
+impl Workload {
+    /// `read`, `write` or `mix`.
+    pub fn op_name(&self) -> &'static str {
+        match self.read_percent {
+            100 => "read",
+            0 => "write",
+            _ => "mix",
+        }
+    }
+
+    /// Whether any request writes.
+    pub fn writes(&self) -> bool {
+        self.read_percent < 100
+    }
+
+    /// Requests outstanding over all streams.
+    pub fn outstanding(&self) -> u32 {
+        self.depth.saturating_mul(self.threads)
+    }
+
+    /// First byte and length of the region in a target of `size_bytes`, the shift included.
+    pub fn region(&self, size_bytes: u64) -> (u64, u64) {
+        let start = self.region_start_bytes.min(size_bytes);
+        (start, self.region_bytes.unwrap_or(u64::MAX).min(size_bytes - start))
+    }
+
+    /// How a machine is to reach a target of `size_bytes` for this workload.
+    pub fn access(&self, size_bytes: u64) -> Access {
+        Access {
+            engine: self.engine,
+            buffering: self.buffering,
+            hint: self.hint,
+            allocation: self.allocation,
+            cache: self.cache,
+            sync_at_end: self.sync_at_end,
+            region: self.region(size_bytes),
+            count_instructions: false,
+        }
+    }
+}
