@@ -1,0 +1,400 @@
+//! A latency histogram: log-linear buckets, 128 to the octave.
+//!
+//! Values below 256 ns have a bucket each. Above, every octave is cut into 128 equal buckets, so a
+//! bucket is at most 1/128 of its lower bound wide and the value that stands for it, its middle, is
+//! within 0.4 % of everything in it. All of `u64` is covered: nothing is clamped, whatever the clock says.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+/// log2 of the buckets in an octave.
+const SUB_BITS: u32 = 7;
+/// Buckets in an octave.
+const SUB: u64 = 1 << SUB_BITS;
+/// Buckets that a `u64` can fall into.
+const BUCKETS: usize = ((64 - SUB_BITS) as usize + 1) << SUB_BITS;
+/// Length of the table: a power of two, so that masking an index replaces the bounds check.
+const TABLE: usize = BUCKETS.next_power_of_two();
+
+/// The latencies of a run, in nanoseconds.
+///
+/// Count, sum, minimum and maximum are exact; percentiles are within 0.4 %. The table (64 KiB) is
+/// allocated once; recording touches one of its words and never allocates, branches on data, or panics.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Sparse", into = "Sparse")]
+pub struct Histogram {
+    counts: Box<[u64; TABLE]>,
+    count: u64,
+    /// Saturates after 584 years of latency.
+    sum: u64,
+    min: u64,
+    max: u64,
+}
+
+/// Values that share a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// The smallest value that falls into it, ns.
+    pub low: u64,
+    /// The largest value that falls into it, ns.
+    pub high: u64,
+    /// Values recorded.
+    pub count: u64,
+}
+
+impl Bucket {
+    /// The value that stands for the bucket: its middle, ns.
+    pub fn middle(&self) -> u64 {
+        self.low + (self.high - self.low) / 2
+    }
+}
+
+#[inline]
+fn index_of(ns: u64) -> usize {
+    // Below 128 the shift is 0 and the value is its own index; above, ns >> shift lies in 128..256.
+    let shift = (63 - SUB_BITS) - (ns | SUB).leading_zeros();
+    ((u64::from(shift) << SUB_BITS) + (ns >> shift)) as usize
+}
+
+fn bounds_of(index: usize) -> (u64, u64) {
+    let index = index as u64;
+    if index < SUB {
+        return (index, index);
+    }
+    let shift = (index >> SUB_BITS) - 1;
+    let low = (index - (shift << SUB_BITS)) << shift;
+    (low, low + ((1 << shift) - 1))
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Histogram")
+            .field("count", &self.count)
+            .field("min", &self.min())
+            .field("p50", &self.percentile(50.0))
+            .field("p99", &self.percentile(99.0))
+            .field("max", &self.max)
+            .finish()
+    }
+}
+
+impl Histogram {
+    /// An empty histogram. This is the one place that allocates.
+    pub fn new() -> Self {
+        let counts = vec![0; TABLE].into_boxed_slice().try_into().expect("a vector of TABLE words");
+        Histogram { counts, count: 0, sum: 0, min: u64::MAX, max: 0 }
+    }
+
+    /// Counts one latency.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        self.counts[index_of(ns) & (TABLE - 1)] += 1;
+        self.count += 1;
+        self.sum = self.sum.saturating_add(ns);
+        self.min = self.min.min(ns);
+        self.max = self.max.max(ns);
+    }
+
+    /// Counts the same latency `times` times.
+    pub fn record_n(&mut self, ns: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        let cell = &mut self.counts[index_of(ns)];
+        *cell = cell.saturating_add(times);
+        self.count = self.count.saturating_add(times);
+        self.sum = self.sum.saturating_add(ns.saturating_mul(times));
+        self.min = self.min.min(ns);
+        self.max = self.max.max(ns);
+    }
+
+    /// Adds everything `other` recorded, as if it had been recorded here.
+    pub fn merge(&mut self, other: &Histogram) {
+        if other.count == 0 {
+            return;
+        }
+        for index in index_of(other.min)..=index_of(other.max) {
+            self.counts[index] += other.counts[index];
+        }
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Forgets everything; keeps the memory.
+    pub fn clear(&mut self) {
+        if self.count > 0 {
+            self.counts[index_of(self.min)..=index_of(self.max)].fill(0);
+        }
+        (self.count, self.sum, self.min, self.max) = (0, 0, u64::MAX, 0);
+    }
+
+    /// Latencies recorded.
+    #[inline]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether nothing was recorded.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The sum of all latencies, ns, exact.
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// The smallest latency, ns, exact; 0 when empty.
+    pub fn min(&self) -> u64 {
+        if self.count == 0 { 0 } else { self.min }
+    }
+
+    /// The largest latency, ns, exact; 0 when empty.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// The mean latency, ns, exact; 0 when empty.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+    }
+
+    /// The latency that `p` percent of the requests did not exceed, ns (nearest rank).
+    ///
+    /// Within 0.4 % of the value of that rank; the first and the last rank (so `p` = 0 and 100) are exact, and
+    /// nothing is ever below the minimum or above the maximum. `p` is clamped to 0..=100. 0 when empty.
+    pub fn percentile(&self, p: f64) -> u64 {
+        let rank = nearest_rank(p, self.count);
+        if rank <= 1 {
+            return self.min();
+        }
+        if rank >= self.count {
+            return self.max;
+        }
+        let mut below = 0;
+        for bucket in self.iter() {
+            below += bucket.count;
+            if below >= rank {
+                return bucket.middle().clamp(self.min, self.max);
+            }
+        }
+        self.max
+    }
+
+    /// The buckets that hold something, from the smallest values up.
+    pub fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
+        let range = if self.count == 0 { 0..0 } else { index_of(self.min)..index_of(self.max) + 1 };
+        range.filter(|&index| self.counts[index] > 0).map(|index| {
+            let (low, high) = bounds_of(index);
+            Bucket { low, high, count: self.counts[index] }
+        })
+    }
+}
+
+/// The rank, from 1, of the smallest value that at least `p` percent of `count` values do not exceed.
+fn nearest_rank(p: f64, count: u64) -> u64 {
+    let exact = p.clamp(0.0, 100.0) * count as f64 / 100.0;
+    let whole = exact.round();
+    // 99.9999 % of a million is 999,999, although the product in binary is a hair above it.
+    let rank = if (exact - whole).abs() <= exact * 4.0 * f64::EPSILON { whole } else { exact.ceil() };
+    (rank as u64).clamp(count.min(1), count)
+}
+
+/// A latency histogram as stored: only the buckets that hold something.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Histogram")]
+struct Sparse {
+    /// Sum of all latencies, ns, exact.
+    sum_ns: u64,
+    /// Smallest latency, ns, exact; 0 when empty.
+    min_ns: u64,
+    /// Largest latency, ns, exact; 0 when empty.
+    max_ns: u64,
+    /// Pairs of the smallest latency that falls into a bucket, ns, and the requests counted in it. Buckets are 1 ns wide below 256 ns,
+    /// and a 128th of their octave above.
+    buckets: Vec<(u64, u64)>,
+}
+
+/// A stored histogram that cannot have been written by [`Histogram`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SparseError {
+    /// A bucket's bound is not one.
+    #[error("no histogram bucket begins at {low_ns} ns; the nearest below begins at {nearest_ns} ns")]
+    NotABound {
+        /// As stored.
+        low_ns: u64,
+        /// Where that value's bucket begins.
+        nearest_ns: u64,
+    },
+    /// Buckets and extremes contradict each other.
+    #[error("the histogram's {what} of {value_ns} ns is not in its {end} bucket, which holds {low_ns} to {high_ns} ns")]
+    Extreme {
+        /// "minimum" or "maximum".
+        what: &'static str,
+        /// "first" or "last".
+        end: &'static str,
+        /// As stored.
+        value_ns: u64,
+        /// Lower bound of the bucket.
+        low_ns: u64,
+        /// Upper bound of the bucket.
+        high_ns: u64,
+    },
+}
+
+impl From<Histogram> for Sparse {
+    fn from(h: Histogram) -> Self {
+        Sparse { sum_ns: h.sum, min_ns: h.min(), max_ns: h.max, buckets: h.iter().map(|b| (b.low, b.count)).collect() }
+    }
+}
+
+impl TryFrom<Sparse> for Histogram {
+    type Error = SparseError;
+
+    fn try_from(sparse: Sparse) -> Result<Self, SparseError> {
+        let mut h = Histogram::new();
+        for &(low, count) in &sparse.buckets {
+            let (nearest, _) = bounds_of(index_of(low));
+            if nearest != low {
+                return Err(SparseError::NotABound { low_ns: low, nearest_ns: nearest });
+            }
+            h.record_n(low, count);
+        }
+        if h.count == 0 {
+            return Ok(h);
+        }
+        let inside = |what, end, value_ns: u64, bucket: u64| {
+            let (low_ns, high_ns) = bounds_of(index_of(bucket));
+            if (low_ns..=high_ns).contains(&value_ns) {
+                Ok(value_ns)
+            } else {
+                Err(SparseError::Extreme { what, end, value_ns, low_ns, high_ns })
+            }
+        };
+        h.min = inside("minimum", "first", sparse.min_ns, h.min)?;
+        h.max = inside("maximum", "last", sparse.max_ns, h.max)?;
+        h.sum = sparse.sum_ns;
+        Ok(h)
+    }
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> Cow<'static, str> {
+        Sparse::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        concat!(module_path!(), "::Histogram").into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Sparse::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Values spread evenly over the octaves, as latencies are.
+    fn latency() -> impl Strategy<Value = u64> {
+        (0u32..64, any::<u64>()).prop_map(|(shift, bits)| bits >> shift)
+    }
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut h = Histogram::new();
+        values.iter().for_each(|&v| h.record(v));
+        h
+    }
+
+    #[test]
+    fn buckets_tile_the_whole_range() {
+        let mut next = 0u64;
+        for index in 0..BUCKETS {
+            let (low, high) = bounds_of(index);
+            assert_eq!(low, next, "bucket {index}");
+            assert_eq!((index_of(low), index_of(high)), (index, index));
+            assert!(high - low < (low / 128).max(1), "bucket {index} is wider than 1/128 of {low}");
+            next = high.wrapping_add(1);
+        }
+        assert_eq!(next, 0, "the last bucket ends at u64::MAX");
+    }
+
+    #[test]
+    fn percentiles_reach_the_last_of_a_million() {
+        let mut h = Histogram::new();
+        h.record_n(200, 999_998);
+        h.record(50_000);
+        h.record(9_999_999);
+        assert_eq!(h.percentile(99.9998), 200);
+        let p = h.percentile(99.9999) as f64;
+        assert!((p / 50_000.0 - 1.0).abs() < 0.005, "the 999,999th of a million is 50 us, not {p}");
+        assert_eq!(h.percentile(100.0), 9_999_999);
+        assert_eq!(h.percentile(0.0), h.min());
+    }
+
+    #[test]
+    fn empty_says_zero() {
+        let h = Histogram::new();
+        assert_eq!((h.count(), h.min(), h.max(), h.percentile(50.0), h.mean()), (0, 0, 0, 0, 0.0));
+        assert_eq!(h.iter().count(), 0);
+    }
+
+    #[test]
+    fn contradictory_documents_are_refused() {
+        let read = |text: &str| serde_json::from_str::<Histogram>(text).map_err(|e| e.to_string());
+        let no_bound = read(r#"{"sum_ns":257,"min_ns":257,"max_ns":257,"buckets":[[257,1]]}"#).unwrap_err();
+        assert!(no_bound.contains("257") && no_bound.contains("256"), "{no_bound}");
+        let extreme = read(r#"{"sum_ns":256,"min_ns":256,"max_ns":300,"buckets":[[256,1]]}"#).unwrap_err();
+        assert!(extreme.contains("maximum of 300"), "{extreme}");
+        assert_eq!(read(r#"{"sum_ns":0,"min_ns":0,"max_ns":0,"buckets":[]}"#).unwrap(), Histogram::new());
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_match_a_sorted_vector(mut values in prop::collection::vec(latency(), 1..400), p in 0.0f64..=100.0) {
+            let h = of(&values);
+            values.sort_unstable();
+            let n = values.len();
+            for p in [p, 50.0, 99.0, 99.9, 99.9999, 100.0] {
+                let truth = values[(p * n as f64 / 100.0).ceil().max(1.0) as usize - 1] as f64;
+                let told = h.percentile(p) as f64;
+                prop_assert!((told - truth).abs() <= truth * 0.004, "p{p}: {told} for {truth}");
+            }
+            prop_assert_eq!(h.min(), values[0]);
+            prop_assert_eq!(h.max(), values[n - 1]);
+            prop_assert_eq!(h.percentile(100.0), values[n - 1]);
+            prop_assert_eq!(h.count(), n as u64);
+            prop_assert_eq!(h.sum(), values.iter().fold(0u64, |a, &v| a.saturating_add(v)));
+        }
+
+        #[test]
+        fn merging_is_recording_both(a in prop::collection::vec(latency(), 0..100), b in prop::collection::vec(latency(), 0..100)) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let both = of(&[a, b].concat());
+            prop_assert_eq!(&merged, &both);
+            merged.clear();
+            prop_assert_eq!(merged, Histogram::new());
+        }
+
+        #[test]
+        fn stored_and_read_again_is_the_same(values in prop::collection::vec(latency(), 0..100)) {
+            let h = of(&values);
+            let text = serde_json::to_string(&h).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), h);
+        }
+    }
+}
