@@ -1,0 +1,199 @@
+//! Which workloads make no sense.
+
+use crate::verify::UNIT_BYTES;
+use crate::{Error, Pattern, Stop, Workload};
+use machine::units::show_size;
+use machine::{Allocation, Engine};
+
+/// The largest request in bytes.
+pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
+/// The most requests that a stream keeps outstanding.
+pub const MAX_DEPTH: u32 = 65_536;
+/// The most threads of a run: streams, and with [`Engine::Threads`] the threads of all streams together.
+pub const MAX_THREADS: u32 = 4096;
+/// The highest rate in requests per second: one in each nanosecond, the clock's own step.
+pub const MAX_RATE_IOPS: f64 = 1e9;
+
+fn refuse<T>(what: String, why: impl Into<String>, mend: impl Into<String>) -> Result<T, Error> {
+    Err(Error::refused(what, why, mend))
+}
+
+impl Workload {
+    /// Refuses what makes no sense on a target of `size_bytes` whose direct I/O takes multiples of `align_bytes`.
+    ///
+    /// # Errors
+    /// The first setting that makes no sense, with its value, the reason and the mend.
+    pub fn check(&self, size_bytes: u64, align_bytes: u32) -> Result<(), Error> {
+        self.check_pattern()?;
+        self.check_concurrency()?;
+        self.check_timing()?;
+        self.check_data()?;
+        self.check_access(align_bytes)?;
+        self.check_region(size_bytes)
+    }
+
+    /// The request size and the pattern's own numbers.
+    pub(crate) fn check_pattern(&self) -> Result<(), Error> {
+        let request = self.request_bytes;
+        if request == 0 || request > MAX_REQUEST_BYTES {
+            let what = format!("request size {}", show_size(u64::from(request)));
+            return refuse(what, "a request has from 1 B to 1 GiB", "choose a size between them, such as 64k");
+        }
+        if self.read_percent > 100 {
+            return refuse(format!("{} % reads", self.read_percent), "a share is at most 100 %", "use 0 to 100");
+        }
+        match self.pattern {
+            Pattern::Seq | Pattern::Random | Pattern::Backward => Ok(()),
+            Pattern::Stride(bytes) if bytes == 0 || !bytes.is_multiple_of(u64::from(request)) => refuse(
+                format!("stride {}", show_size(bytes)),
+                format!("it is not a multiple of the request size {}", show_size(u64::from(request))),
+                "use a multiple of the request size, at least one",
+            ),
+            Pattern::Zipf(theta) if !(theta > 0.0 && theta.is_finite()) => {
+                refuse(format!("zipf exponent {theta}"), "it must be above 0", "use about 1 (0.99 and 1.2 are common)")
+            }
+            Pattern::HotCold { hot_percent, .. } if !(1..=99).contains(&hot_percent) => refuse(
+                format!("{hot_percent} % hot"),
+                "no region would be left for the other part",
+                "use 1 to 99 for the hot share of the region",
+            ),
+            Pattern::HotCold { access_percent, .. } if access_percent > 100 => {
+                refuse(format!("{access_percent} % of the requests hot"), "a share is at most 100 %", "use 0 to 100")
+            }
+            Pattern::Stride(_) | Pattern::Zipf(_) | Pattern::HotCold { .. } => Ok(()),
+        }
+    }
+
+    fn check_concurrency(&self) -> Result<(), Error> {
+        let (depth, threads) = (self.depth, self.threads);
+        if depth == 0 || depth > MAX_DEPTH {
+            return refuse(format!("depth {depth}"), "a stream keeps from 1 to 65536 requests outstanding", "choose a depth between them");
+        }
+        if threads == 0 || threads > MAX_THREADS {
+            return refuse(format!("{threads} threads"), "a run has from 1 to 4096 streams", "choose a number between them");
+        }
+        if depth > 1 && matches!(self.engine, Engine::Sync | Engine::Mmap) {
+            return refuse(
+                format!("depth {depth} with the engine {}", self.engine),
+                "its calls block, so one request is outstanding at a time",
+                "use depth 1 and more threads, or the engine threads, io_uring or libaio",
+            );
+        }
+        if self.engine == Engine::Threads && self.outstanding() > MAX_THREADS {
+            return refuse(
+                format!("depth {depth} in {threads} streams with the engine threads"),
+                format!("it needs {} threads, and a run has at most 4096", self.outstanding()),
+                "lower the depth or the streams, or use the engine io_uring",
+            );
+        }
+        Ok(())
+    }
+
+    fn check_timing(&self) -> Result<(), Error> {
+        if let Some(rate) = self.rate_iops.filter(|rate| !(*rate > 0.0 && *rate <= MAX_RATE_IOPS)) {
+            return refuse(
+                format!("rate {rate} requests/s"),
+                "a rate is above 0 and at most 10^9",
+                "choose one between, or none to go as fast as possible",
+            );
+        }
+        match self.stop {
+            Stop::AfterNs(0) => refuse("a run of 0 s".into(), "nothing would be measured", "give it a time above 0, such as 1s"),
+            Stop::AfterBytes(bytes) if bytes < u64::from(self.request_bytes) => refuse(
+                format!("a run of {}", show_size(bytes)),
+                format!("it is less than one request of {}", show_size(u64::from(self.request_bytes))),
+                "move at least one request",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_data(&self) -> Result<(), Error> {
+        let data = self.data;
+        for (percent, name) in [(data.compressible_percent, "compressible"), (data.duplicate_percent, "duplicate")] {
+            if percent > 100 {
+                return refuse(format!("{percent} % {name}"), "a share is at most 100 %", "use 0 to 100");
+            }
+            if percent > 0 && data.verify {
+                return refuse(
+                    format!("{percent} % {name} with verification"),
+                    "blocks that describe themselves are neither compressible nor alike",
+                    "leave out one of the two",
+                );
+            }
+        }
+        if data.verify && !self.request_bytes.is_multiple_of(UNIT_BYTES) {
+            return refuse(
+                format!("request size {} with verification", show_size(u64::from(self.request_bytes))),
+                format!("blocks that describe themselves are {UNIT_BYTES} B long"),
+                format!("use a multiple of {UNIT_BYTES} B"),
+            );
+        }
+        Ok(())
+    }
+
+    fn check_access(&self, align_bytes: u32) -> Result<(), Error> {
+        if self.engine == Engine::Mmap && self.buffering.is_direct() {
+            return refuse(
+                "direct I/O with the engine mmap".into(),
+                "mapped memory is the file-system cache",
+                "use buffered, or the engine sync",
+            );
+        }
+        let grows = matches!(self.allocation, Allocation::Extend | Allocation::Truncate);
+        if grows && self.read_percent > 0 {
+            return refuse(
+                format!("{} % reads with the allocation {}", self.read_percent, self.allocation.name()),
+                "the file begins empty, so there is nothing to read",
+                "write only, or use the allocation written",
+            );
+        }
+        let values =
+            [("request size", u64::from(self.request_bytes)), ("offset", self.offset_bytes), ("region start", self.region_start_bytes)];
+        for (name, bytes) in values {
+            if self.buffering.is_direct() && align_bytes > 0 && !bytes.is_multiple_of(u64::from(align_bytes)) {
+                return refuse(
+                    format!("{name} {} with direct I/O", show_size(bytes)),
+                    format!("direct I/O takes multiples of {} here", show_size(u64::from(align_bytes))),
+                    "use a multiple of it, or buffered I/O",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn check_region(&self, size_bytes: u64) -> Result<(), Error> {
+        if self.region_start_bytes >= size_bytes {
+            return refuse(
+                format!("region start {}", show_size(self.region_start_bytes)),
+                format!("the target ends at {}", show_size(size_bytes)),
+                "begin before its end",
+            );
+        }
+        let room = size_bytes - self.region_start_bytes;
+        if let Some(bytes) = self.region_bytes.filter(|bytes| *bytes > room) {
+            return refuse(
+                format!("a region of {} from {}", show_size(bytes), show_size(self.region_start_bytes)),
+                format!("the target ends after {} of it", show_size(room)),
+                "shorten the region, or leave its length out to go to the end",
+            );
+        }
+        let region = self.region(size_bytes);
+        for stream in [0, self.threads - 1] {
+            crate::Sequence::new(self, region, stream, crate::Cursor::Own)?;
+        }
+        Ok(())
+    }
+
+    /// Not a request for every stream fits into a region of `region_bytes`.
+    pub(crate) fn region_too_small(&self, region_bytes: u64) -> Error {
+        let request = show_size(u64::from(self.request_bytes));
+        let streams = if self.pattern.is_divided() { self.threads } else { 1 };
+        let why = match (streams, self.offset_bytes) {
+            (1, 0) => format!("it does not hold one request of {request}"),
+            (1, shift) => format!("it does not hold one request of {request} after the offset of {}", show_size(shift)),
+            (n, _) => format!("it does not hold one request of {request} for each of {n} streams"),
+        };
+        Error::refused(format!("a region of {}", show_size(region_bytes)), why, "use smaller requests, fewer streams or a larger target")
+    }
+}

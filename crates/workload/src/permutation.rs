@@ -1,0 +1,127 @@
+//! A random order of `0..n` in constant memory.
+
+use crate::rng::SplitMix64;
+
+/// A keyed permutation of `0..n`: every number once, in an order that looks random, without remembering any.
+///
+/// Three rounds of an odd multiplication and a right shift folded in, each a bijection modulo a power of two (as in the
+/// finalisers of well-known hashes), over the smallest power of two not below `n`; a value that falls outside `0..n` goes
+/// through again until it falls inside (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
+/// The walk takes 2^k / n evaluations in the mean: 1 where `n` is a power of two, never 2 or more.
+#[derive(Debug, Clone)]
+pub struct Permutation {
+    n: u64,
+    mask: u64,
+    shift: u32,
+    add: u64,
+    multipliers: [u64; 3],
+}
+
+impl Permutation {
+    /// The permutation of `0..n` that `key` names. `n` of 0 counts as 1; `n` is at most 2^63.
+    pub fn new(n: u64, key: u64) -> Self {
+        let n = n.max(1);
+        let mask = n.next_power_of_two() - 1;
+        let bits = mask.count_ones();
+        let mut random = SplitMix64::new(key);
+        let add = random.next_u64();
+        let multipliers = [random.next_u64() | 1, random.next_u64() | 1, random.next_u64() | 1];
+        Permutation { n, mask, shift: bits.div_ceil(2), add, multipliers }
+    }
+
+    /// The number at place `i` (below `n`) of the order.
+    #[inline]
+    pub fn at(&self, i: u64) -> u64 {
+        debug_assert!(i < self.n);
+        let mut x = i;
+        loop {
+            x = x.wrapping_add(self.add).wrapping_mul(self.multipliers[0]) & self.mask;
+            x = (x ^ (x >> self.shift)).wrapping_mul(self.multipliers[1]) & self.mask;
+            x = (x ^ (x >> self.shift)).wrapping_mul(self.multipliers[2]) & self.mask;
+            x ^= x >> self.shift;
+            if x < self.n {
+                return x;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::chi_square_is_plausible;
+    use proptest::prelude::*;
+
+    fn assert_permutes(n: u64, key: u64) {
+        let order = Permutation::new(n, key);
+        let mut seen = vec![false; n as usize];
+        for i in 0..n {
+            let x = order.at(i) as usize;
+            assert!(!seen[x], "{x} twice among {n}");
+            seen[x] = true;
+        }
+    }
+
+    #[test]
+    fn every_number_once_for_small_n_primes_and_powers() {
+        for n in (1..=300).chain([509, 512, 513, 997, 1021, 4096, 65_535, 65_536, 65_537, 104_729]) {
+            for key in 0..3 {
+                assert_permutes(n, key);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_number_once(n in 1u64..20_000, key: u64) {
+            assert_permutes(n, key);
+        }
+
+        #[test]
+        fn stays_inside_for_huge_domains(n in 1u64..1 << 60, key: u64, i: u64) {
+            prop_assert!(Permutation::new(n, key).at(i % n) < n);
+        }
+    }
+
+    #[test]
+    fn any_number_may_stand_at_any_place() {
+        for n in [2u64, 3, 7, 16, 37, 100] {
+            for place in [0, n / 2, n - 1] {
+                let mut counts = vec![0u64; n as usize];
+                for key in 0..n * 100 {
+                    counts[Permutation::new(n, crate::rng::mix(key + 1)).at(place) as usize] += 1;
+                }
+                chi_square_is_plausible(&counts, &vec![100.0; n as usize]);
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_in_the_order_are_independent() {
+        // Pairs of successive numbers (and pairs two and sixteen apart) fall evenly on a 16 x 16 grid: no lattice, no drift.
+        for n in [1u64 << 16, 100_003, (1 << 17) + 1, 1 << 24] {
+            for gap in [1, 2, 16] {
+                let order = Permutation::new(n, 99);
+                let pairs = 65_000u64.min(n - gap);
+                let mut counts = vec![0u64; 256];
+                for i in 0..pairs {
+                    let (a, b) = (order.at(i) * 16 / n, order.at(i + gap) * 16 / n);
+                    counts[(a * 16 + b) as usize] += 1;
+                }
+                chi_square_is_plausible(&counts, &vec![pairs as f64 / 256.0; 256]);
+            }
+        }
+    }
+
+    #[test]
+    fn distances_are_those_of_a_uniform_order() {
+        // The mean distance of two uniform numbers of 0..n is n/3, and a successor is next to its predecessor 2 times in n.
+        let n = 1u64 << 20;
+        let order = Permutation::new(n, 5);
+        let distances: Vec<u64> = (1..n).map(|i| order.at(i).abs_diff(order.at(i - 1))).collect();
+        let mean = distances.iter().sum::<u64>() as f64 / distances.len() as f64;
+        assert!((mean / (n as f64 / 3.0) - 1.0).abs() < 0.005, "mean distance {mean}");
+        let near = distances.iter().filter(|&&d| d <= 8).count();
+        assert!(near < 60, "{near} of {n} steps stay within 8 blocks, 16 are expected");
+    }
+}

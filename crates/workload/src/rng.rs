@@ -1,0 +1,117 @@
+//! Randomness as a pure function of a seed and an index, so that any request of a sequence can be found without its predecessors.
+//!
+//! Everything is SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): a Weyl sequence through a
+//! bijective mixer. The `i`-th number needs no state but `i`.
+
+/// The odd 64-bit number nearest to 2^64 divided by the golden ratio: the step of the Weyl sequence.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The mixer of SplitMix64: a bijection on 64-bit numbers in which every bit of the result depends on every bit of `x`.
+#[inline]
+pub const fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+/// The `i`-th random number of the stream `seed`. For one seed it is a bijection in `i`.
+#[inline]
+pub const fn hash(seed: u64, i: u64) -> u64 {
+    mix(seed.wrapping_add(i.wrapping_add(1).wrapping_mul(GOLDEN)))
+}
+
+/// A seed for one use of many of the same `seed`: uses do not see one another's numbers.
+#[inline]
+pub const fn derive(seed: u64, purpose: u64, stream: u64) -> u64 {
+    hash(hash(mix(seed), purpose), stream)
+}
+
+/// Maps 64 random bits to `0..n` (0 for `n` of 0) by the high half of a product: no division, and no value is likelier than another by more than n / 2^64.
+#[inline]
+pub const fn below(random: u64, n: u64) -> u64 {
+    ((random as u128 * n as u128) >> 64) as u64
+}
+
+/// Maps 64 random bits to a number in the open interval (0, 1), on a grid of 2^-53.
+#[inline]
+pub fn unit(random: u64) -> f64 {
+    ((random >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
+}
+
+/// SplitMix64 as a generator, for filling buffers and drawing keys.
+#[derive(Debug, Clone)]
+pub struct SplitMix64 {
+    state: u64,
+}
+
+impl SplitMix64 {
+    /// The generator whose `i`-th number is `hash(seed, i)`.
+    pub const fn new(seed: u64) -> Self {
+        SplitMix64 { state: seed }
+    }
+
+    /// The next 64 random bits.
+    #[inline]
+    pub const fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(GOLDEN);
+        mix(self.state)
+    }
+
+    /// The next number of `0..n`.
+    #[inline]
+    pub const fn below(&mut self, n: u64) -> u64 {
+        below(self.next_u64(), n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::chi_square_is_plausible;
+
+    #[test]
+    fn published_values_of_splitmix64() {
+        // The first numbers of the reference generator for the seed 1234567.
+        let mut generator = SplitMix64::new(1_234_567);
+        let first: Vec<u64> = (0..5).map(|_| generator.next_u64()).collect();
+        let published = [
+            6_457_827_717_110_365_317,
+            3_203_168_211_198_807_973,
+            9_817_491_932_198_370_423,
+            4_593_380_528_125_082_431,
+            16_408_922_859_458_223_821,
+        ];
+        assert_eq!(first, published);
+        let by_index: Vec<u64> = (0..5).map(|i| hash(1_234_567, i)).collect();
+        assert_eq!(by_index, published, "the hash is the generator by index");
+    }
+
+    #[test]
+    fn below_is_uniform_and_below() {
+        let mut generator = SplitMix64::new(7);
+        for n in [1u64, 2, 3, 10, 97, 1000] {
+            let mut counts = vec![0u64; n as usize];
+            for _ in 0..n * 200 {
+                counts[generator.below(n) as usize] += 1;
+            }
+            chi_square_is_plausible(&counts, &vec![200.0; n as usize]);
+        }
+        assert_eq!(below(u64::MAX, 10), 9);
+        assert_eq!(below(0, 10), 0);
+    }
+
+    #[test]
+    fn unit_stays_inside_the_open_interval() {
+        assert!(unit(0) > 0.0);
+        assert!(unit(u64::MAX) < 1.0);
+        assert!((unit(1 << 63) - 0.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn uses_and_streams_do_not_see_one_another() {
+        let mut seeds: Vec<u64> = (0..10).flat_map(|p| (0..100).map(move |s| derive(1, p, s))).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 1000);
+    }
+}
