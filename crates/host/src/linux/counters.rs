@@ -1,0 +1,440 @@
+//! Counters read before and after a run: processor, devices, this process' block I/O, instructions.
+//!
+//! Every meter opens its files once and reads them again in place, without allocation, so that taking a
+//! snapshot costs a few system calls and nothing between them. A snapshot is a plain value; two of them
+//! give the difference that a run used.
+
+mod perf;
+
+pub use perf::{PerfCounter, PerfKind, PerfUnavailable};
+
+use super::facts::Roots;
+use machine::{CpuTimes, DeviceUse, Error, Nanos, Result};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Sectors in `/sys/class/block/*/stat` are 512 bytes whatever the device's own sector
+/// (Linux, Documentation/block/stat.rst).
+const STAT_SECTOR_BYTES: u64 = 512;
+
+/// Enough for the first lines of `/proc/stat`, all of `/proc/self/io` and a device's `stat`.
+const READ_BYTES: usize = 1024;
+
+/// A file of the kernel's that is read again and again.
+struct Gauge {
+    file: File,
+    path: PathBuf,
+}
+
+impl Gauge {
+    fn open(path: PathBuf) -> Result<Self> {
+        let file = File::open(&path).map_err(Error::io("cannot open", &path))?;
+        Ok(Self { file, path })
+    }
+
+    /// The file's beginning as it is now.
+    fn read<'a>(&self, buffer: &'a mut [u8; READ_BYTES]) -> Result<&'a [u8]> {
+        let len = self.file.read_at(buffer, 0).map_err(Error::io("cannot read", &self.path))?;
+        Ok(&buffer[..len])
+    }
+
+    fn nonsense(&self) -> Error {
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, "not the fields that this kernel file is known to have");
+        Error::Io { doing: "cannot understand", path: self.path.clone(), source }
+    }
+}
+
+/// The whole numbers in a text, in order; words between them are passed over.
+fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    text.split(|byte| byte.is_ascii_whitespace()).filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
+}
+
+/// Nanoseconds of the monotonic clock.
+fn monotonic_ns() -> Nanos {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writes; CLOCK_MONOTONIC exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Reads processor time of this process and of the whole machine.
+///
+/// # How coarse
+/// The process' user + system time is exact to a microsecond; its division into user and system is by the
+/// scheduler tick on most kernels. The machine's busy time is what its processors were not idle (which includes
+/// interrupts and kernel threads): idle time is kept in nanoseconds but shown in clock ticks, usually 10 ms.
+/// Where a version-1 `cpuacct` control group is mounted, its nanosecond count of all tasks is used within
+/// that margin. [`CpuMeter::resolution_ns`] says which.
+pub struct CpuMeter {
+    stat: Gauge,
+    tasks: Option<Gauge>,
+    processors: u64,
+    tick_ns: Nanos,
+}
+
+/// Processor time at one moment, from an arbitrary start. Only differences mean anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuSnapshot {
+    /// When, on the monotonic clock.
+    pub at_ns: Nanos,
+    /// User time of this process, all threads.
+    pub user_ns: Nanos,
+    /// System time of this process, all threads.
+    pub system_ns: Nanos,
+    /// Time that all processors together were idle, waiting for I/O or not.
+    pub idle_ns: Nanos,
+    /// Time that a hypervisor took away, all processors together.
+    pub steal_ns: Nanos,
+    /// Time of all tasks, where the kernel counts it in nanoseconds.
+    pub tasks_ns: Option<Nanos>,
+}
+
+/// Processor time that a machine uses without us: what is subtracted from a run's machine time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IdleBaseline {
+    /// Busy processors: 0.02 is 20 ms in each second, all processors together.
+    pub busy_processors: f64,
+    /// How long it was observed.
+    pub observed_ns: Nanos,
+}
+
+impl IdleBaseline {
+    /// A machine of which nothing is known: nothing is subtracted.
+    pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
+}
+
+impl CpuMeter {
+    /// Opens the kernel's files.
+    ///
+    /// # Errors
+    /// `/proc/stat` cannot be read.
+    pub fn open(roots: &Roots) -> Result<Self> {
+        let tasks = super::facts::cgroup_v1_root(roots, "cpuacct").and_then(|dir| Gauge::open(dir.join("cpuacct.usage")).ok());
+        // SAFETY: sysconf has no preconditions.
+        let (processors, ticks) = unsafe { (libc::sysconf(libc::_SC_NPROCESSORS_ONLN), libc::sysconf(libc::_SC_CLK_TCK)) };
+        let meter = Self {
+            stat: Gauge::open(roots.proc.join("stat"))?,
+            tasks,
+            processors: processors.max(1) as u64,
+            tick_ns: 1_000_000_000 / ticks.max(1) as u64,
+        };
+        meter.read()?;
+        Ok(meter)
+    }
+
+    /// The step in which machine time can be told apart.
+    pub fn resolution_ns(&self) -> Nanos {
+        if self.tasks.is_some() { 1 } else { self.tick_ns }
+    }
+
+    /// Processor time now.
+    ///
+    /// # Errors
+    /// `/proc/stat` cannot be read any more, or has no `cpu` line.
+    pub fn read(&self) -> Result<CpuSnapshot> {
+        let mut buffer = [0; READ_BYTES];
+        let text = self.stat.read(&mut buffer)?;
+        let at_ns = monotonic_ns();
+        // cpu user nice system idle iowait irq softirq steal guest guest_nice, in ticks (proc(5)).
+        let mut fields = [0; 8];
+        let line = text.split(|&byte| byte == b'\n').next().filter(|line| line.starts_with(b"cpu ")).ok_or_else(|| self.stat.nonsense())?;
+        for (field, number) in fields.iter_mut().zip(numbers(line)) {
+            *field = number * self.tick_ns;
+        }
+        let tasks_ns = match &self.tasks {
+            Some(gauge) => numbers(gauge.read(&mut buffer)?).next(),
+            None => None,
+        };
+        let (user_ns, system_ns) = process_times();
+        Ok(CpuSnapshot { at_ns, user_ns, system_ns, idle_ns: fields[3] + fields[4], steal_ns: fields[7], tasks_ns })
+    }
+
+    /// What was used between two snapshots, the machine's part less what it uses without us.
+    pub fn used(&self, before: &CpuSnapshot, after: &CpuSnapshot, baseline: IdleBaseline) -> CpuTimes {
+        let elapsed_ns = after.at_ns.saturating_sub(before.at_ns);
+        let own = baseline.busy_processors * elapsed_ns as f64;
+        CpuTimes {
+            user_ns: after.user_ns.saturating_sub(before.user_ns),
+            system_ns: after.system_ns.saturating_sub(before.system_ns),
+            machine_ns: (self.busy_ns(before, after) as f64 - own).max(0.0).round() as Nanos,
+            steal_ns: after.steal_ns.saturating_sub(before.steal_ns),
+            instructions_user: None,
+        }
+    }
+
+    /// Time between two snapshots that the processors were neither idle nor taken away.
+    fn busy_ns(&self, before: &CpuSnapshot, after: &CpuSnapshot) -> Nanos {
+        let capacity = after.at_ns.saturating_sub(before.at_ns) * self.processors;
+        let away = after.idle_ns.saturating_sub(before.idle_ns) + after.steal_ns.saturating_sub(before.steal_ns);
+        let by_idle = capacity.saturating_sub(away);
+        match (before.tasks_ns, after.tasks_ns) {
+            // The tasks' own count knows nothing of interrupts on an idle processor; the idle time does, but each of its
+            // two parts (idle, waiting for I/O) is cut off to a tick at both ends. Together: the fine one within the margin of the coarse.
+            (Some(was), Some(is)) => {
+                let margin = 2 * self.tick_ns;
+                is.saturating_sub(was).clamp(by_idle.saturating_sub(margin), by_idle + margin)
+            }
+            _ => by_idle,
+        }
+    }
+
+    /// Watches the machine while this thread sleeps. Other threads of this process should do nothing meanwhile; what
+    /// they use is not counted. A machine whose coarse clock cannot tell its busy time from nothing has a baseline of 0.
+    ///
+    /// # Errors
+    /// As [`CpuMeter::read`].
+    pub fn idle_baseline(&self, watch: Duration) -> Result<IdleBaseline> {
+        let before = self.read()?;
+        std::thread::sleep(watch);
+        let after = self.read()?;
+        let used = self.used(&before, &after, IdleBaseline::NONE);
+        let observed_ns = after.at_ns.saturating_sub(before.at_ns).max(1);
+        let others = used.machine_ns.saturating_sub(used.user_ns + used.system_ns);
+        let told_apart = if others > self.resolution_ns() { others } else { 0 };
+        Ok(IdleBaseline { busy_processors: told_apart as f64 / observed_ns as f64, observed_ns })
+    }
+}
+
+/// User and system time of this process, all threads that are or were.
+fn process_times() -> (Nanos, Nanos) {
+    // SAFETY: all-zero is a valid rusage, and it is valid for writes.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+    (ns(usage.ru_utime), ns(usage.ru_stime))
+}
+
+/// Reads the counters that the kernel keeps for block devices, summed over several.
+pub struct DeviceMeter {
+    gauges: Vec<Gauge>,
+}
+
+/// The counters of several devices together at one moment, as in Linux' Documentation/block/stat.rst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeviceSnapshot {
+    /// How many devices.
+    pub devices: u64,
+    /// Reads completed, reads merged, 512-byte sectors read, milliseconds that reads took together.
+    pub reads: [u64; 4],
+    /// The same of writes.
+    pub writes: [u64; 4],
+    /// Requests in flight now.
+    pub in_flight: u64,
+    /// Milliseconds with at least one request in flight, sum over the devices. The kernel samples it by the scheduler
+    /// tick (1 to 10 ms), so that many requests shorter than a tick are overstated.
+    pub busy_ms: u64,
+    /// Milliseconds that all requests took together.
+    pub weighted_ms: u64,
+    /// As `reads`, of discards (Linux 4.18 and later).
+    pub discards: [u64; 4],
+    /// Flushes completed and milliseconds that they took together (Linux 5.5 and later).
+    pub flushes: [u64; 2],
+}
+
+impl DeviceMeter {
+    /// Opens the counters of devices or partitions by their kernel names (`nvme0n1`, `sda1`).
+    ///
+    /// # Errors
+    /// No such device; a device whose counters are switched off is [`Error::Unsupported`].
+    pub fn open<S: AsRef<str>>(roots: &Roots, names: &[S]) -> Result<Self> {
+        let mut gauges = Vec::with_capacity(names.len());
+        for name in names {
+            let dir = roots.sys.join("class/block").join(name.as_ref());
+            if std::fs::read_to_string(dir.join("queue/iostats")).is_ok_and(|text| text.trim() == "0") {
+                let name = name.as_ref();
+                return Err(Error::Unsupported(format!(
+                    "{name} does not count its requests; switch it on with: echo 1 > /sys/class/block/{name}/queue/iostats"
+                )));
+            }
+            gauges.push(Gauge::open(dir.join("stat"))?);
+        }
+        Ok(Self { gauges })
+    }
+
+    /// The counters now.
+    ///
+    /// # Errors
+    /// A device is gone.
+    pub fn read(&self) -> Result<DeviceSnapshot> {
+        let mut sum = DeviceSnapshot { devices: self.gauges.len() as u64, ..DeviceSnapshot::default() };
+        for gauge in &self.gauges {
+            let mut buffer = [0; READ_BYTES];
+            let mut fields = [0; 17];
+            let mut count = 0;
+            for (field, number) in fields.iter_mut().zip(numbers(gauge.read(&mut buffer)?)) {
+                *field = number;
+                count += 1;
+            }
+            if count < 11 {
+                return Err(gauge.nonsense());
+            }
+            for i in 0..4 {
+                sum.reads[i] += fields[i];
+                sum.writes[i] += fields[4 + i];
+                sum.discards[i] += fields[11 + i];
+            }
+            sum.in_flight += fields[8];
+            sum.busy_ms += fields[9];
+            sum.weighted_ms += fields[10];
+            sum.flushes[0] += fields[15];
+            sum.flushes[1] += fields[16];
+        }
+        Ok(sum)
+    }
+}
+
+impl DeviceSnapshot {
+    /// What the devices did from `before` to now.
+    pub fn since(&self, before: &DeviceSnapshot) -> DeviceUse {
+        let less = |now: u64, then: u64| now.saturating_sub(then);
+        let ms = |now: u64, then: u64| less(now, then) * 1_000_000;
+        DeviceUse {
+            reads: less(self.reads[0], before.reads[0]),
+            read_bytes: less(self.reads[2], before.reads[2]) * STAT_SECTOR_BYTES,
+            writes: less(self.writes[0], before.writes[0]),
+            write_bytes: less(self.writes[2], before.writes[2]) * STAT_SECTOR_BYTES,
+            merges: less(self.reads[1], before.reads[1]) + less(self.writes[1], before.writes[1]),
+            busy_ns: ms(self.busy_ms, before.busy_ms) / self.devices.max(1),
+            weighted_ns: ms(self.weighted_ms, before.weighted_ms),
+            flushes: less(self.flushes[0], before.flushes[0]),
+        }
+    }
+}
+
+/// Bytes (read, written) at the devices that were not this process': somebody else's I/O, or what a layer between
+/// added (parity, journals, copies).
+pub fn foreign_bytes(device: &DeviceUse, own: (u64, u64)) -> (u64, u64) {
+    (device.read_bytes.saturating_sub(own.0), device.write_bytes.saturating_sub(own.1))
+}
+
+/// Reads what this process asked of the block layer.
+pub struct ProcessIoMeter {
+    gauge: Gauge,
+}
+
+/// What this process, all threads that are or were, asked of the block layer since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessIo {
+    /// Bytes fetched from block devices.
+    pub read_bytes: u64,
+    /// Bytes that will have to be written to block devices: a buffered write counts when it dirties the cache.
+    pub write_bytes: u64,
+    /// Bytes of `write_bytes` that were dropped from the cache unwritten (a file removed or cut).
+    pub cancelled_write_bytes: u64,
+}
+
+impl ProcessIoMeter {
+    /// Opens `/proc/self/io`.
+    ///
+    /// # Errors
+    /// The kernel does not account I/O by task.
+    pub fn open(roots: &Roots) -> Result<Self> {
+        Ok(Self { gauge: Gauge::open(roots.proc.join("self/io"))? })
+    }
+
+    /// The counts now.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn read(&self) -> Result<ProcessIo> {
+        let mut buffer = [0; READ_BYTES];
+        let text = self.gauge.read(&mut buffer)?;
+        let mut io = ProcessIo::default();
+        for line in text.split(|&byte| byte == b'\n') {
+            let place = match line.iter().position(|&byte| byte == b':').map(|at| &line[..at]) {
+                Some(b"read_bytes") => &mut io.read_bytes,
+                Some(b"write_bytes") => &mut io.write_bytes,
+                Some(b"cancelled_write_bytes") => &mut io.cancelled_write_bytes,
+                _ => continue,
+            };
+            *place = numbers(line).next().ok_or_else(|| self.gauge.nonsense())?;
+        }
+        Ok(io)
+    }
+}
+
+impl ProcessIo {
+    /// Bytes (read, written) from `before` to now, as in [`machine::Usage::block_bytes`].
+    pub fn since(&self, before: &ProcessIo) -> (u64, u64) {
+        (self.read_bytes.saturating_sub(before.read_bytes), self.write_bytes.saturating_sub(before.write_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meter(tasks: bool) -> CpuMeter {
+        let null = || Gauge::open("/dev/null".into()).unwrap();
+        CpuMeter { stat: null(), tasks: tasks.then(null), processors: 2, tick_ns: 10_000_000 }
+    }
+
+    fn snapshot(at_ms: u64, idle_ms: u64, steal_ms: u64, tasks_ms: Option<u64>) -> CpuSnapshot {
+        let ms = 1_000_000;
+        CpuSnapshot {
+            at_ns: at_ms * ms,
+            user_ns: 0,
+            system_ns: 0,
+            idle_ns: idle_ms * ms,
+            steal_ns: steal_ms * ms,
+            tasks_ns: tasks_ms.map(|t| t * ms),
+        }
+    }
+
+    #[test]
+    fn busy_is_what_was_neither_idle_nor_stolen() {
+        let meter = meter(false);
+        let used = meter.used(&snapshot(0, 100, 0, None), &snapshot(1000, 1300, 100, None), IdleBaseline::NONE);
+        assert_eq!(used.machine_ns, 700_000_000, "2 processors x 1000 ms - 1200 idle - 100 stolen");
+        assert_eq!(used.steal_ns, 100_000_000);
+        let idle = IdleBaseline { busy_processors: 0.05, observed_ns: 1 };
+        assert_eq!(meter.used(&snapshot(0, 100, 0, None), &snapshot(1000, 1300, 100, None), idle).machine_ns, 650_000_000);
+        assert_eq!(meter.used(&snapshot(0, 0, 0, None), &snapshot(1000, 2000, 0, None), idle).machine_ns, 0, "never negative");
+    }
+
+    #[test]
+    fn the_fine_count_moves_within_the_margin_of_the_coarse() {
+        let meter = meter(true);
+        let busy = |tasks| meter.busy_ns(&snapshot(0, 0, 0, Some(0)), &snapshot(1000, 1500, 0, Some(tasks))) / 1_000_000;
+        assert_eq!(busy(507), 507, "inside the margin the fine count holds");
+        assert_eq!(busy(300), 480, "tasks miss what interrupts took from idle processors");
+        assert_eq!(busy(900), 520);
+    }
+
+    #[test]
+    fn every_field_of_a_device_finds_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots { sys: dir.path().to_path_buf(), ..Roots::default() };
+        for (name, first) in [("sda", 1), ("sdb", 101)] {
+            let device = dir.path().join("class/block").join(name);
+            std::fs::create_dir_all(&device).unwrap();
+            let fields: Vec<String> = (first..first + 17).map(|n: u64| n.to_string()).collect();
+            std::fs::write(device.join("stat"), fields.join(" ") + "\n").unwrap();
+        }
+        let read = DeviceMeter::open(&roots, &["sda", "sdb"]).unwrap().read().unwrap();
+        assert_eq!(read.reads, [102, 104, 106, 108]);
+        assert_eq!(read.writes, [110, 112, 114, 116]);
+        assert_eq!((read.in_flight, read.busy_ms, read.weighted_ms), (118, 120, 122));
+        assert_eq!((read.discards, read.flushes), ([124, 126, 128, 130], [132, 134]));
+        let used = read.since(&DeviceSnapshot { devices: 2, ..DeviceSnapshot::default() });
+        assert_eq!((used.read_bytes, used.write_bytes, used.merges), (106 * 512, 114 * 512, 104 + 112));
+        assert_eq!((used.busy_ns, used.weighted_ns), (60_000_000, 122_000_000), "busy is a mean, weighted a sum");
+        assert_eq!(foreign_bytes(&used, (6 * 512, 115 * 512)), (100 * 512, 0));
+    }
+
+    #[test]
+    fn a_device_that_does_not_count_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots { sys: dir.path().to_path_buf(), ..Roots::default() };
+        let queue = dir.path().join("class/block/sda/queue");
+        std::fs::create_dir_all(&queue).unwrap();
+        std::fs::write(queue.join("iostats"), "0\n").unwrap();
+        let Err(error) = DeviceMeter::open(&roots, &["sda"]) else { panic!("opened counters that do not count") };
+        assert!(error.to_string().contains("echo 1 > /sys/class/block/sda/queue/iostats"), "{error}");
+    }
+}

@@ -1,0 +1,277 @@
+//! What one block device is: partition, volume, loop device or disk.
+
+use super::{Roots, chosen, link_name, names, number, text};
+use machine::units::show_size;
+use machine::{Layer, LayerKind};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// `size` and `start` in sysfs count 512-byte sectors whatever the device's own sector.
+const SECTOR_BYTES: u64 = 512;
+
+/// What a device is made of.
+pub(super) enum Class {
+    /// A part of a disk.
+    Partition { disk: String },
+    /// Several devices, or one with something between (encryption, logical volumes).
+    Volume { members: Vec<String> },
+    /// A file.
+    Loop { backing: Option<PathBuf> },
+    /// Nothing below but a bus.
+    Disk,
+}
+
+/// A device described.
+pub(super) struct Described {
+    pub class: Class,
+    pub layer: Layer,
+    pub warnings: Vec<String>,
+}
+
+/// A device's own directory in sysfs, with the links resolved so that its parents are the buses it hangs on.
+pub(super) fn directory(roots: &Roots, name: &str) -> PathBuf {
+    let link = roots.sys.join("class/block").join(name);
+    link.canonicalize().unwrap_or(link)
+}
+
+/// The disk that a partition is a part of.
+pub(super) fn disk_of_partition(roots: &Roots, name: &str) -> Option<String> {
+    let dir = directory(roots, name);
+    dir.join("partition").exists().then(|| dir.parent()?.file_name().map(|name| name.to_string_lossy().into_owned())).flatten()
+}
+
+/// What a device is, by its kernel name.
+pub(super) fn describe(roots: &Roots, name: &str) -> Described {
+    let dir = directory(roots, name);
+    if let Some(disk) = disk_of_partition(roots, name) {
+        return partition(name, disk, &dir);
+    }
+    if dir.join("loop").is_dir() {
+        return loop_device(name, &dir);
+    }
+    if dir.join("md").is_dir() {
+        return md(name, &dir);
+    }
+    if dir.join("dm").is_dir() {
+        return mapped(name, &dir);
+    }
+    let members = names(dir.join("slaves"));
+    if !members.is_empty() {
+        let kind = if dir.join("bcache").is_dir() { "bcache" } else { "volume" };
+        let mut layer = layer(LayerKind::Volume, format!("{name} ({kind})"), queue(&dir));
+        put(&mut layer, "cache_mode", text(dir.join("bcache/cache_mode")).map(|list| chosen(&list).to_owned()));
+        put(&mut layer, "members", Some(members.join(" ")));
+        return Described { class: Class::Volume { members }, layer, warnings: Vec::new() };
+    }
+    disk(name, &dir)
+}
+
+fn layer(kind: LayerKind, name: String, settings: BTreeMap<String, String>) -> Layer {
+    Layer { kind, name, advertised_bytes_per_s: None, advertised_iops: None, settings }
+}
+
+fn put(layer: &mut Layer, name: &str, value: Option<String>) {
+    if let Some(value) = value {
+        layer.settings.insert(name.to_owned(), value);
+    }
+}
+
+fn size_bytes(dir: &Path) -> Option<u64> {
+    Some(number(dir.join("size"))? * SECTOR_BYTES)
+}
+
+/// The settings of a request queue by the kernel's names; of a choice, the one in force.
+fn queue(dir: &Path) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    for name in [
+        "scheduler",
+        "nr_requests",
+        "read_ahead_kb",
+        "rotational",
+        "logical_block_size",
+        "physical_block_size",
+        "minimum_io_size",
+        "optimal_io_size",
+        "max_sectors_kb",
+        "max_hw_sectors_kb",
+        "max_segments",
+        "write_cache",
+        "fua",
+        "wbt_lat_usec",
+        "nomerges",
+        "rq_affinity",
+        "io_poll",
+        "dax",
+        "zoned",
+        "chunk_sectors",
+        "discard_max_bytes",
+        "discard_granularity",
+    ] {
+        if let Some(value) = text(dir.join("queue").join(name)) {
+            let value = if name == "scheduler" { chosen(&value).to_owned() } else { value };
+            settings.insert(name.to_owned(), value);
+        }
+    }
+    // One hardware queue for each directory below mq/.
+    let queues = names(dir.join("mq")).len();
+    if queues > 0 {
+        settings.insert("hardware_queues".into(), queues.to_string());
+    }
+    settings.extend(size_bytes(dir).map(|bytes| ("size_bytes".to_owned(), bytes.to_string())));
+    settings
+}
+
+fn partition(name: &str, disk: String, dir: &Path) -> Described {
+    let mut layer = layer(LayerKind::Partition, name.to_owned(), BTreeMap::new());
+    let mut warnings = Vec::new();
+    let start = number(dir.join("start")).unwrap_or(0) * SECTOR_BYTES;
+    put(&mut layer, "start_bytes", Some(start.to_string()));
+    put(&mut layer, "size_bytes", size_bytes(dir).map(|bytes| bytes.to_string()));
+    put(&mut layer, "alignment_offset", text(dir.join("alignment_offset")).filter(|offset| offset != "0"));
+    let queue = dir.parent().unwrap_or(dir).join("queue");
+    let limit = |file: &str| number(queue.join(file)).filter(|&bytes| bytes > 0);
+    let physical = limit("physical_block_size");
+    let yes_no = |multiple: u64| if start.is_multiple_of(multiple) { "yes" } else { "no" };
+    for (key, multiple) in [
+        ("aligned_to_physical_block", physical),
+        ("aligned_to_4_kib", Some(4096)),
+        ("aligned_to_1_mib", Some(1 << 20)),
+        ("aligned_to_optimal_io", limit("optimal_io_size")),
+    ] {
+        put(&mut layer, key, multiple.map(|multiple| yes_no(multiple).to_owned()));
+    }
+    if let Some(physical) = physical.filter(|&physical| !start.is_multiple_of(physical)) {
+        warnings.push(format!(
+            "{name} starts at {}, which is no multiple of the disk's {} physical block: every aligned request straddles two; start it at 1 MiB",
+            show_size(start),
+            show_size(physical)
+        ));
+    } else if !start.is_multiple_of(4096) {
+        warnings.push(format!(
+            "{name} starts at {}, which is no multiple of 4 KiB: on storage that works in larger units than it tells, every aligned request straddles two; start it at 1 MiB",
+            show_size(start)
+        ));
+    }
+    Described { class: Class::Partition { disk }, layer, warnings }
+}
+
+fn loop_device(name: &str, dir: &Path) -> Described {
+    let file = text(dir.join("loop/backing_file"));
+    let backing = file.as_deref().map(|file| PathBuf::from(file.strip_suffix(" (deleted)").unwrap_or(file)));
+    let direct = number(dir.join("loop/dio")) == Some(1);
+    let shown = backing.as_deref().map_or("no file".into(), |file| file.display().to_string());
+    let mut layer = layer(LayerKind::Loop, format!("{name} on {shown}"), queue(dir));
+    put(&mut layer, "backing_file", file);
+    put(&mut layer, "direct_io", Some(if direct { "yes" } else { "no" }.into()));
+    put(&mut layer, "offset_bytes", text(dir.join("loop/offset")));
+    let warnings = match &backing {
+        Some(_) if !direct => vec![format!(
+            "{name} reaches its file through the file-system cache, so even direct I/O may be served from memory; switch it with: losetup --direct-io=on /dev/{name}"
+        )],
+        _ => Vec::new(),
+    };
+    Described { class: Class::Loop { backing }, layer, warnings }
+}
+
+fn md(name: &str, dir: &Path) -> Described {
+    let md = dir.join("md");
+    let level = text(md.join("level")).unwrap_or_else(|| "md".into());
+    // Each md/dev-NAME/block links to the member; slaves/ says the same by name.
+    let members = names(dir.join("slaves"));
+    let disks = text(md.join("raid_disks")).unwrap_or_else(|| members.len().to_string());
+    let mut layer = layer(LayerKind::Volume, format!("{name} ({level} of {disks})"), queue(dir));
+    for (key, file) in [
+        ("level", "level"),
+        ("raid_disks", "raid_disks"),
+        ("chunk_bytes", "chunk_size"),
+        ("layout", "layout"),
+        ("degraded", "degraded"),
+        ("array_state", "array_state"),
+        ("sync_action", "sync_action"),
+        ("stripe_cache_size", "stripe_cache_size"),
+        ("group_thread_cnt", "group_thread_cnt"),
+        ("consistency_policy", "consistency_policy"),
+        ("metadata_version", "metadata_version"),
+    ] {
+        put(&mut layer, key, text(md.join(file)));
+    }
+    put(&mut layer, "members", Some(members.join(" ")));
+    let mut warnings = Vec::new();
+    if let Some(missing) = number(md.join("degraded")).filter(|&missing| missing > 0) {
+        warnings.push(format!("{name} runs with {missing} of its {disks} disks missing, and slower for it; see: mdadm --detail /dev/{name}"));
+    }
+    if let Some(action) = text(md.join("sync_action")).filter(|action| action != "idle" && action != "frozen") {
+        warnings.push(format!("{name} is busy with a {action} of its own, which takes a part of the disks; wait for it, see: cat /proc/mdstat"));
+    }
+    Described { class: Class::Volume { members }, layer, warnings }
+}
+
+/// A device-mapper device. What it maps is told by the prefix of its uuid, which each tool sets.
+fn mapped(name: &str, dir: &Path) -> Described {
+    let own = text(dir.join("dm/name")).unwrap_or_else(|| name.to_owned());
+    let uuid = text(dir.join("dm/uuid")).unwrap_or_default();
+    let kind = match uuid.split('-').next().unwrap_or("") {
+        "CRYPT" => match uuid.split('-').nth(1) {
+            Some("VERITY") => "dm-verity",
+            Some("INTEGRITY") => "dm-integrity",
+            _ => "dm-crypt",
+        },
+        "LVM" => "LVM",
+        "mpath" => "multipath",
+        "DMRAID" => "dmraid",
+        "VDO" => "VDO",
+        part if part.starts_with("part") => "mapped partition",
+        _ => "device mapper",
+    };
+    let members = names(dir.join("slaves"));
+    let mut layer = layer(LayerKind::Volume, format!("{own} ({kind})"), queue(dir));
+    put(&mut layer, "device", Some(name.to_owned()));
+    put(&mut layer, "kind", Some(kind.to_owned()));
+    put(&mut layer, "encryption", uuid.strip_prefix("CRYPT-").and_then(|rest| rest.split('-').next()).map(str::to_owned));
+    put(&mut layer, "members", Some(members.join(" ")));
+    let warnings = if kind == "VDO" { vec![format!("{own} compresses and deduplicates: only incompressible data tells its rate")] } else { Vec::new() };
+    Described { class: Class::Volume { members }, layer, warnings }
+}
+
+fn disk(name: &str, dir: &Path) -> Described {
+    let mut settings = queue(dir);
+    let mut put = |key: &str, value: Option<String>| {
+        if let Some(value) = value {
+            settings.insert(key.to_owned(), value);
+        }
+    };
+    let mut warnings = Vec::new();
+    let mut shown = name.to_owned();
+    if let Some(algorithm) = text(dir.join("comp_algorithm")) {
+        put("compression", Some(chosen(&algorithm).to_owned()));
+        put("max_comp_streams", text(dir.join("max_comp_streams")));
+        put("backing_device", text(dir.join("backing_dev")).filter(|device| device != "none"));
+        shown = format!("{name} (compressed RAM disk)");
+        warnings.push(format!("{name} is main memory that compresses its data: no rate from it is a disk's"));
+    }
+    let device = dir.join("device");
+    // SCSI pads its strings; virtio's vendor is a number that says nothing.
+    let vendor = text(device.join("vendor")).filter(|vendor| !vendor.starts_with("0x"));
+    let model = text(device.join("model")).or_else(|| text(device.join("name")));
+    if let Some(model) = &model {
+        // "ATA" is the translation layer's name, not a maker's.
+        let maker = vendor.as_deref().filter(|vendor| *vendor != "ATA" && !model.starts_with(vendor));
+        let model = maker.map_or(model.clone(), |maker| format!("{maker} {model}"));
+        shown = format!("{name} ({model})");
+        put("model", Some(model));
+    }
+    put("vendor", vendor);
+    put("firmware", text(device.join("firmware_rev")).or_else(|| text(device.join("rev"))));
+    put("queue_depth", text(device.join("queue_depth")));
+    put("queue_type", text(device.join("queue_type")));
+    put("transport", text(device.join("transport")));
+    put("driver", link_name(device.join("driver")));
+    for scsi_disk in names(device.join("scsi_disk")) {
+        let scsi_disk = device.join("scsi_disk").join(scsi_disk);
+        put("cache_type", text(scsi_disk.join("cache_type")));
+        put("provisioning_mode", text(scsi_disk.join("provisioning_mode")));
+    }
+    put("read_only", text(dir.join("ro")).filter(|flag| flag == "1"));
+    put("removable", text(dir.join("removable")).filter(|flag| flag == "1"));
+    Described { class: Class::Disk, layer: layer(LayerKind::Disk, shown, settings), warnings }
+}

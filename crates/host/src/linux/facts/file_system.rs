@@ -1,0 +1,150 @@
+//! What a mounted file system is, and the devices that it is on.
+
+use super::{Mount, Roots, layers, names, text};
+use machine::{Layer, LayerKind};
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A file system described.
+pub(super) struct Described {
+    pub layer: Layer,
+    /// Its own way of spreading over several devices.
+    pub volume: Option<Layer>,
+    /// Bytes of a block; 0 where unknown.
+    pub block_bytes: u32,
+    pub warnings: Vec<String>,
+}
+
+/// Describes a mount as seen from `path` on it.
+pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
+    let mut settings = options(mount);
+    let mut warnings = Vec::new();
+    let block_bytes = if roots.is_this_machine() { block_bytes(path) } else { 0 };
+    if block_bytes > 0 {
+        settings.insert("block_bytes".into(), block_bytes.to_string());
+    }
+    if matches!(mount.fs_type.as_str(), "ext3" | "ext4") {
+        ext(roots, mount, &mut settings);
+    }
+    if settings.get("compress").is_some_and(|kind| kind != "no") {
+        warnings.push(format!("{} on {} compresses: only incompressible data tells the devices' rate", mount.fs_type, mount.mount_point.display()));
+    }
+    if mount.fs_type == "zfs" {
+        warnings.push(format!("{} is ZFS, whose own cache direct I/O may not pass and whose devices cannot be told from the kernel", mount.mount_point.display()));
+    }
+    let layer = Layer {
+        kind: LayerKind::FileSystem,
+        name: format!("{} on {}", mount.fs_type, mount.mount_point.display()),
+        advertised_bytes_per_s: None,
+        advertised_iops: None,
+        settings,
+    };
+    Described { layer, volume: btrfs_volume(roots, mount), block_bytes, warnings }
+}
+
+/// The options that change results, each by a name of its own, and all of them as `mount`.
+fn options(mount: &Mount) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::from([("mount".to_owned(), mount.options.join(",")), ("source".to_owned(), mount.source.clone())]);
+    let mut put = |name: &str, value: String| settings.insert(name.to_owned(), value);
+    let atime = ["noatime", "relatime"].into_iter().find(|option| mount.has_option(option)).unwrap_or("strictatime");
+    put("atime", atime.into());
+    for flag in ["lazytime", "sync", "dirsync", "nodatacow", "nodatasum", "autodefrag", "ssd", "dax"] {
+        if mount.has_option(flag) {
+            put(flag, "yes".into());
+        }
+    }
+    // `discard`, `discard=async`, `compress=zstd:3`, `compress-force=lzo`, f2fs's `compress_algorithm=lz4`, ...
+    let value = |name: &str| mount.option(name).map(|value| if value.is_empty() { "yes".to_owned() } else { value.to_owned() });
+    put("discard", value("discard").unwrap_or_else(|| "no".into()));
+    if let Some(kind) = value("compress").or_else(|| value("compress-force")).or_else(|| value("compress_algorithm")) {
+        put("compress", kind);
+    }
+    let barrier = if mount.has_option("nobarrier") || mount.option("barrier") == Some("0") { "no" } else { "yes" };
+    put("barrier", barrier.into());
+    for name in ["data", "commit", "stripe", "sunit", "swidth", "logbsize", "allocsize", "rsize", "wsize", "size", "huge"] {
+        if let Some(value) = mount.option(name).filter(|value| !value.is_empty()) {
+            put(name, value.to_owned());
+        }
+    }
+    settings
+}
+
+/// ext3 and ext4 tell the options in force, defaults included, in `/proc/fs/ext4/DEVICE/options`.
+fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>) {
+    let Some(device) = members(roots, mount).into_iter().next() else { return };
+    let told = text(roots.proc.join("fs/ext4").join(&device).join("options")).unwrap_or_default();
+    for line in told.lines() {
+        let (name, value) = line.split_once('=').unwrap_or((line, "yes"));
+        match name {
+            "data" | "commit" | "barrier" => settings.insert(name.to_owned(), value.to_owned()),
+            "stripe" if value != "0" => settings.insert(name.to_owned(), value.to_owned()),
+            "nobarrier" => settings.insert("barrier".into(), "no".into()),
+            "delalloc" | "nodelalloc" => settings.insert("delalloc".into(), if name == "delalloc" { "yes" } else { "no" }.into()),
+            _ => None,
+        };
+    }
+    let own = roots.sys.join("fs/ext4").join(&device);
+    if own.is_dir() {
+        settings.insert("journal".into(), if own.join("journal_task").exists() { "yes" } else { "no" }.into());
+    }
+}
+
+/// The file system's block at a path of this machine; 0 where it cannot be told.
+fn block_bytes(path: &Path) -> u32 {
+    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return 0 };
+    // SAFETY: all-zero is a valid statvfs; the name is zero-terminated; the structure is valid for writes.
+    unsafe {
+        let mut told: libc::statvfs = std::mem::zeroed();
+        if libc::statvfs(name.as_ptr(), &mut told) == 0 { told.f_bsize as u32 } else { 0 }
+    }
+}
+
+/// The kernel's names of the devices that a file system is on; none where it is on no block device.
+pub(super) fn members(roots: &Roots, mount: &Mount) -> Vec<String> {
+    if mount.fs_type == "btrfs"
+        && let Some((_, devices)) = btrfs(roots, mount)
+    {
+        return devices;
+    }
+    // The number is the surest name; btrfs, bcachefs and ZFS have none of a block device.
+    if mount.dev_t.0 != 0 {
+        return layers::name_of_number(roots, mount.dev_t).into_iter().collect();
+    }
+    // bcachefs joins its devices with colons.
+    mount.source.split(':').filter(|source| source.starts_with("/dev/")).filter_map(|source| layers::device_of_node(roots, Path::new(source))).collect()
+}
+
+/// The directory of a mounted btrfs in sysfs and the names of its devices: the one that has the mount's source.
+fn btrfs(roots: &Roots, mount: &Mount) -> Option<(PathBuf, Vec<String>)> {
+    let source = layers::device_of_node(roots, Path::new(&mount.source))?;
+    names(roots.sys.join("fs/btrfs")).into_iter().find_map(|uuid| {
+        let dir = roots.sys.join("fs/btrfs").join(uuid);
+        let devices = names(dir.join("devices"));
+        devices.contains(&source).then_some((dir, devices))
+    })
+}
+
+/// btrfs' own RAID over several devices.
+fn btrfs_volume(roots: &Roots, mount: &Mount) -> Option<Layer> {
+    let (dir, devices) = btrfs(roots, mount).filter(|_| mount.fs_type == "btrfs").filter(|(_, devices)| devices.len() > 1)?;
+    // The profile in use has a directory of its own below allocation/data; more than one while a balance converts.
+    let profile = |kind: &str| {
+        let profiles: Vec<String> = names(dir.join("allocation").join(kind)).into_iter().filter(|name| dir.join("allocation").join(kind).join(name).is_dir()).collect();
+        (!profiles.is_empty()).then(|| profiles.join("+"))
+    };
+    let data = profile("data").unwrap_or_else(|| "several devices".into());
+    let mut settings = BTreeMap::from([("members".to_owned(), devices.join(" "))]);
+    settings.extend(profile("data").map(|profile| ("data".to_owned(), profile)));
+    settings.extend(profile("metadata").map(|profile| ("metadata".to_owned(), profile)));
+    settings.extend(text(dir.join("checksum")).map(|kind| ("checksum".to_owned(), kind)));
+    // BTRFS_STRIPE_LEN, a constant of the format.
+    settings.insert("chunk_bytes".into(), (64 << 10).to_string());
+    Some(Layer {
+        kind: LayerKind::Volume,
+        name: format!("btrfs {data} of {}", devices.len()),
+        advertised_bytes_per_s: None,
+        advertised_iops: None,
+        settings,
+    })
+}

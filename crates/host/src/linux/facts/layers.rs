@@ -1,0 +1,262 @@
+//! The layers under a path, from the file system down to the bus.
+
+use super::block::{self, Class};
+use super::{Mount, Roots, file_system, link, mounts, throttle};
+use machine::{Layer, LayerKind, Result};
+use std::collections::BTreeMap;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+/// A block device by its kernel name and number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BlockDevice {
+    /// `sda1`, `nvme0n1`, `dm-0`
+    pub name: String,
+    /// Major and minor number.
+    pub dev_t: (u32, u32),
+}
+
+/// The block devices under a path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BlockDevices {
+    /// What the file system is on, or the device itself: one, or several where a file system spans them. May be a partition.
+    pub sits_on: Vec<BlockDevice>,
+    /// The devices whose counters tell what a workload did: whole disks, with volumes taken apart. A loop device counts its
+    /// own requests, so it stands here and not what lies under its file, which a cache may keep quiet.
+    pub counted: Vec<BlockDevice>,
+    /// The devices at the very bottom, under the files of loop devices too.
+    pub deepest: Vec<BlockDevice>,
+}
+
+/// Everything under a path that a target's facts need.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Under {
+    /// The layers from the top down; where a volume spreads over several devices, one device after the other.
+    pub layers: Vec<Layer>,
+    /// The block devices.
+    pub devices: BlockDevices,
+    /// The largest physical block of the devices that it sits on; 0 without a device.
+    pub physical_block_bytes: u32,
+    /// The file system's block; 0 without one.
+    pub block_bytes: u32,
+    /// The file system lives in main memory.
+    pub in_memory: bool,
+    /// What makes a number from here less than trustworthy, or slower than it need be.
+    pub warnings: Vec<String>,
+}
+
+/// What lies under an existing file, directory or block device.
+///
+/// # Errors
+/// The path cannot be looked at, or lies on no mount that this process sees.
+pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
+    let mut walk = Walk::new(roots);
+    match device_of_node(roots, path) {
+        Some(name) => walk.sits_on(&name),
+        None => {
+            let mount = mounts::mount_of(roots, path)?;
+            walk.under.in_memory = mount.in_memory();
+            walk.file_system(&mount, path);
+        }
+    }
+    Ok(walk.finish())
+}
+
+/// The layers under an existing file, directory or block device, from the top down.
+///
+/// # Errors
+/// As [`under`].
+pub fn layers_under(roots: &Roots, path: &Path) -> Result<Vec<Layer>> {
+    Ok(under(roots, path)?.layers)
+}
+
+/// What lies under a block device by its kernel name (`sda1`): its own layer first.
+pub fn under_device(roots: &Roots, name: &str) -> Under {
+    let mut walk = Walk::new(roots);
+    walk.sits_on(name);
+    walk.finish()
+}
+
+/// The block devices under an existing file, directory or block device.
+///
+/// # Errors
+/// As [`under`].
+pub fn block_devices_of(roots: &Roots, path: &Path) -> Result<BlockDevices> {
+    Ok(under(roots, path)?.devices)
+}
+
+/// The kernel's name of a block device by its number.
+pub(super) fn name_of_number(roots: &Roots, dev_t: (u32, u32)) -> Option<String> {
+    super::link_name(roots.sys.join(format!("dev/block/{}:{}", dev_t.0, dev_t.1)))
+}
+
+/// The kernel's name of the block device that a device file stands for.
+pub(super) fn device_of_node(roots: &Roots, path: &Path) -> Option<String> {
+    if roots.is_this_machine() {
+        let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_block_device())?;
+        return name_of_number(roots, (libc::major(metadata.rdev()), libc::minor(metadata.rdev())));
+    }
+    // A recorded tree has no device files, but it has their symbolic links (`/dev/mapper/x -> ../dm-0`).
+    let node = roots.resolve(path);
+    let below = node.strip_prefix(&roots.dev).ok()?;
+    let name = super::link_name(&node).unwrap_or_else(|| below.to_string_lossy().replace('/', "!"));
+    roots.sys.join("class/block").join(&name).exists().then_some(name)
+}
+
+/// Goes down from a mount or a device and gathers what it meets.
+struct Walk<'a> {
+    roots: &'a Roots,
+    under: Under,
+    visited: Vec<String>,
+    /// How many loop devices are above: what is met below them is not what a workload's requests reach first.
+    loops: u32,
+}
+
+impl<'a> Walk<'a> {
+    fn new(roots: &'a Roots) -> Self {
+        Self { roots, under: Under::default(), visited: Vec::new(), loops: 0 }
+    }
+
+    fn finish(mut self) -> Under {
+        let number = |device: &BlockDevice| super::number(block::directory(self.roots, &device.name).join("queue/physical_block_size"));
+        let of_disk = |device: &BlockDevice| number(device).or_else(|| {
+            let disk = block::disk_of_partition(self.roots, &device.name)?;
+            super::number(block::directory(self.roots, &disk).join("queue/physical_block_size"))
+        });
+        self.under.physical_block_bytes = self.under.devices.sits_on.iter().filter_map(of_disk).max().unwrap_or(0) as u32;
+        self.under
+    }
+
+    /// A mount, seen from `path` on it.
+    fn file_system(&mut self, mount: &Mount, path: &Path) {
+        let told = file_system::describe(self.roots, mount, path);
+        if self.loops == 0 && self.under.block_bytes == 0 {
+            self.under.block_bytes = told.block_bytes;
+        }
+        self.under.warnings.extend(told.warnings);
+        self.add(told.layer);
+        match mount.fs_type.as_str() {
+            "overlay" => self.overlay(mount),
+            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "afs" | "fuse.sshfs" | "fuse.glusterfs" => self.add(Layer {
+                kind: LayerKind::Link,
+                name: format!("{} to {}", mount.fs_type, mount.source),
+                advertised_bytes_per_s: None,
+                advertised_iops: None,
+                settings: BTreeMap::new(),
+            }),
+            _ => {
+                let members = file_system::members(self.roots, mount);
+                self.add_all(told.volume);
+                for name in members {
+                    self.sits_on(&name);
+                }
+            }
+        }
+    }
+
+    /// The directory of an overlay that takes the writes; without one, the lowest, where the bulk of the files is.
+    fn overlay(&mut self, mount: &Mount) {
+        let below = mount.option("upperdir").or_else(|| mount.option("lowerdir").and_then(|dirs| dirs.rsplit(':').next()));
+        // In a container these paths are the host's, and may lead nowhere from here.
+        let found = below.map(Path::new).and_then(|dir| Some((dir, mounts::mount_of(self.roots, dir).ok()?)));
+        match found {
+            Some((dir, mount)) if mount.fs_type != "overlay" => self.file_system(&mount, dir),
+            _ => self.under.warnings.push(format!(
+                "what lies under the overlay on {} cannot be seen from inside this container",
+                mount.mount_point.display()
+            )),
+        }
+    }
+
+    /// A device directly under a file system, or named itself.
+    fn sits_on(&mut self, name: &str) {
+        if self.loops == 0
+            && let Some(device) = self.block_device(name)
+            && !self.under.devices.sits_on.contains(&device)
+        {
+            self.under.devices.sits_on.push(device);
+        }
+        self.device(name);
+    }
+
+    fn device(&mut self, name: &str) {
+        // Two volumes on one disk, or a recorded tree that bites its tail.
+        if self.visited.iter().any(|visited| visited == name) {
+            return;
+        }
+        self.visited.push(name.to_owned());
+        let Some(device) = self.block_device(name) else { return };
+        let described = block::describe(self.roots, name);
+        self.under.warnings.extend(described.warnings);
+        match described.class {
+            Class::Partition { disk } => {
+                self.add(described.layer);
+                self.device(&disk);
+            }
+            Class::Volume { members } => {
+                self.add_all(throttle::throttles(self.roots, device.dev_t));
+                self.add(described.layer);
+                if members.is_empty() {
+                    self.bottom(device);
+                }
+                for member in members {
+                    self.device(&member);
+                }
+            }
+            Class::Loop { backing } => {
+                self.add_all(throttle::throttles(self.roots, device.dev_t));
+                self.add(described.layer);
+                self.count(&device);
+                self.loops += 1;
+                match backing.as_deref().and_then(|path| Some((path, mounts::mount_of_file_at(self.roots, path)?))) {
+                    Some((path, mount)) => match device_of_node(self.roots, path) {
+                        Some(name) => self.device(&name),
+                        None => self.file_system(&mount, path),
+                    },
+                    None => self.under.devices.deepest.push(device),
+                }
+                self.loops -= 1;
+            }
+            Class::Disk => {
+                self.add_all(throttle::throttles(self.roots, device.dev_t));
+                self.add(described.layer);
+                let links = link::links(&block::directory(self.roots, name));
+                self.under.warnings.extend(links.warnings);
+                self.add_all(links.layers);
+                self.bottom(device);
+            }
+        }
+    }
+
+    fn bottom(&mut self, device: BlockDevice) {
+        self.count(&device);
+        if !self.under.devices.deepest.contains(&device) {
+            self.under.devices.deepest.push(device);
+        }
+    }
+
+    fn count(&mut self, device: &BlockDevice) {
+        if self.loops == 0 && !self.under.devices.counted.contains(device) {
+            self.under.devices.counted.push(device.clone());
+        }
+    }
+
+    fn block_device(&self, name: &str) -> Option<BlockDevice> {
+        let numbers = super::text(block::directory(self.roots, name).join("dev"))?;
+        let (major, minor) = numbers.split_once(':')?;
+        Some(BlockDevice { name: name.to_owned(), dev_t: (major.parse().ok()?, minor.parse().ok()?) })
+    }
+
+    /// Disks on one bus share its layer.
+    fn add(&mut self, layer: Layer) {
+        if !self.under.layers.contains(&layer) {
+            self.under.layers.push(layer);
+        }
+    }
+
+    fn add_all(&mut self, layers: impl IntoIterator<Item = Layer>) {
+        for layer in layers {
+            self.add(layer);
+        }
+    }
+}

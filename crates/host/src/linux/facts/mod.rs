@@ -1,0 +1,112 @@
+//! What this computer is, and what lies under a path.
+//!
+//! Everything is read from the kernel's file systems below [`Roots`], so that the recorded tree of another
+//! machine is read by the same code.
+
+mod block;
+mod computer;
+mod file_system;
+mod layers;
+mod link;
+mod mounts;
+mod throttle;
+
+pub use computer::machine_facts;
+pub use layers::{BlockDevice, BlockDevices, Under, block_devices_of, layers_under, under, under_device};
+pub use mounts::{Mount, mount_at, mount_of, mount_of_file};
+pub use throttle::cgroup_v1_root;
+
+use std::path::{Path, PathBuf};
+
+/// Where the kernel's file systems are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roots {
+    /// `/proc`
+    pub proc: PathBuf,
+    /// `/sys`
+    pub sys: PathBuf,
+    /// `/dev`
+    pub dev: PathBuf,
+}
+
+impl Default for Roots {
+    /// This machine's own.
+    fn default() -> Self {
+        Self { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into() }
+    }
+}
+
+impl Roots {
+    /// The recorded tree of a machine: `proc`, `sys` and `dev` below one directory.
+    pub fn below(dir: &Path) -> Self {
+        Self { proc: dir.join("proc"), sys: dir.join("sys"), dev: dir.join("dev") }
+    }
+
+    /// Whether this is the machine that we run on, so that its system calls say something about it.
+    fn is_this_machine(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// A path as the machine sees it (`/sys/fs/cgroup`), below these roots.
+    fn resolve(&self, path: &Path) -> PathBuf {
+        for (root, name) in [(&self.proc, "/proc"), (&self.sys, "/sys"), (&self.dev, "/dev")] {
+            if let Ok(rest) = path.strip_prefix(name) {
+                return root.join(rest);
+            }
+        }
+        path.to_path_buf()
+    }
+}
+
+/// A small file of the kernel's, trimmed; `None` where it is absent, unreadable or empty.
+fn text(path: impl AsRef<Path>) -> Option<String> {
+    let bytes = std::fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+/// A number in a small file of the kernel's.
+fn number(path: impl AsRef<Path>) -> Option<u64> {
+    text(path)?.parse().ok()
+}
+
+/// The choice in brackets of a list (`none [mq-deadline] kyber`), or the text as it is.
+fn chosen(list: &str) -> &str {
+    match (list.find('['), list.find(']')) {
+        (Some(from), Some(to)) if from < to => &list[from + 1..to],
+        _ => list,
+    }
+}
+
+/// The last part of what a symbolic link points to (`driver -> ../../bus/pci/drivers/nvme`).
+fn link_name(path: impl AsRef<Path>) -> Option<String> {
+    Some(std::fs::read_link(path).ok()?.file_name()?.to_string_lossy().into_owned())
+}
+
+/// Names in a directory, sorted; none where it is absent.
+fn names(dir: impl AsRef<Path>) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(dir)
+        .map(|entries| entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+        .unwrap_or_default();
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_choice_of_a_list() {
+        assert_eq!(chosen("none [mq-deadline] kyber"), "mq-deadline");
+        assert_eq!(chosen("write back"), "write back");
+        assert_eq!(chosen("]["), "][");
+    }
+
+    #[test]
+    fn the_machines_paths_below_other_roots() {
+        let roots = Roots::below(Path::new("/tmp/x"));
+        assert_eq!(roots.resolve(Path::new("/sys/fs/cgroup")), Path::new("/tmp/x/sys/fs/cgroup"));
+        assert_eq!(roots.resolve(Path::new("/system")), Path::new("/system"));
+    }
+}

@@ -1,0 +1,222 @@
+//! The mount that a path lies on.
+
+use super::Roots;
+use machine::{Error, Result};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// One mount, as in `/proc/self/mountinfo`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// The kernel's number of this mount.
+    pub id: u64,
+    /// What is mounted: a device, a remote path, or a word (`tmpfs`).
+    pub source: String,
+    /// The directory of the file system that is seen at the mount point: not `/` for a bind mount or a btrfs subvolume.
+    pub root: PathBuf,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// Type of the file system.
+    pub fs_type: String,
+    /// Options of the mount and of the file system, in the kernel's order.
+    pub options: Vec<String>,
+    /// Device number (major, minor). Major 0 is no block device: a virtual file system, or btrfs, which numbers each subvolume.
+    pub dev_t: (u32, u32),
+}
+
+impl Mount {
+    /// Whether the whole file system lives in main memory.
+    pub fn in_memory(&self) -> bool {
+        matches!(self.fs_type.as_str(), "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" | "rootfs")
+    }
+
+    /// Whether an option is set (`noatime`).
+    pub fn has_option(&self, name: &str) -> bool {
+        self.options.iter().any(|option| option == name)
+    }
+
+    /// The value of an option (`lowerdir=/a:/b`); empty for an option without value.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find_map(|option| {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            (key == name).then_some(value)
+        })
+    }
+}
+
+/// The mount of an existing path, through symbolic links.
+///
+/// # Errors
+/// The path does not exist or cannot be looked at; the kernel's list of mounts cannot be read or does not have it.
+pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
+    let mounts = all_mounts(roots)?;
+    if roots.is_this_machine() {
+        let path = path.canonicalize().map_err(Error::io("cannot find", path))?;
+        let name = std::ffi::CString::new(path.as_os_str().as_bytes()).expect("a path of the kernel's has no zero byte");
+        if let Some(mount) = mount_id(libc::AT_FDCWD, &name).and_then(|id| mounts.iter().find(|mount| mount.id == id)) {
+            return Ok(mount.clone());
+        }
+        return at(mounts, &path).ok_or_else(|| no_mount(&path));
+    }
+    at(mounts, path).ok_or_else(|| no_mount(path))
+}
+
+/// The mount of an open file of this process.
+///
+/// # Errors
+/// As [`mount_of`].
+pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
+    let by_id = mount_id(file.as_raw_fd(), c"").map(|id| all_mounts(roots).map(|mounts| mounts.into_iter().find(|mount| mount.id == id)));
+    if let Some(Some(mount)) = by_id.transpose()? {
+        return Ok(mount);
+    }
+    mount_of(roots, &roots.proc.join("self/fd").join(file.as_raw_fd().to_string()))
+}
+
+/// The mount that a path would lie on by its name alone. The path need not exist.
+///
+/// # Errors
+/// The kernel's list of mounts cannot be read or does not have it.
+pub fn mount_at(roots: &Roots, path: &Path) -> Result<Mount> {
+    at(all_mounts(roots)?, path).ok_or_else(|| no_mount(path))
+}
+
+/// The mount of a file that the kernel names (a loop device's), which may have been removed meanwhile.
+pub(super) fn mount_of_file_at(roots: &Roots, path: &Path) -> Option<Mount> {
+    mount_of(roots, path).or_else(|_| mount_at(roots, path)).ok()
+}
+
+/// Every mount that this process sees, in the kernel's order: a later one hides an earlier one at the same place.
+///
+/// # Errors
+/// The list cannot be read.
+pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
+    let path = roots.proc.join("self/mountinfo");
+    let bytes = std::fs::read(&path).map_err(Error::io("cannot read", &path))?;
+    Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse).collect())
+}
+
+/// The last mount with the longest mount point above `path`.
+fn at(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
+    let depth = |mount: &Mount| mount.mount_point.components().count();
+    mounts.into_iter().filter(|mount| path.starts_with(&mount.mount_point)).max_by_key(depth)
+}
+
+fn no_mount(path: &Path) -> Error {
+    let source = std::io::Error::new(std::io::ErrorKind::NotFound, "it is on no mount that this process can see");
+    Error::Io { doing: "cannot tell the file system of", path: path.to_path_buf(), source }
+}
+
+/// The kernel's number of the mount of `name` below `dir`, or of `dir` itself with an empty name (Linux 5.8 and later).
+fn mount_id(dir: i32, name: &std::ffi::CStr) -> Option<u64> {
+    // SAFETY: all-zero is a valid statx; the name is zero-terminated; the structure is valid for writes.
+    let told = unsafe {
+        let mut told: libc::statx = std::mem::zeroed();
+        let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC | libc::AT_NO_AUTOMOUNT;
+        if libc::statx(dir, name.as_ptr(), flags, libc::STATX_MNT_ID, &mut told) != 0 {
+            return None;
+        }
+        told
+    };
+    (told.stx_mask & libc::STATX_MNT_ID != 0).then_some(told.stx_mnt_id)
+}
+
+/// A line of mountinfo: `36 35 98:0 /root /point rw,noatime shared:1 - ext3 /dev/root rw,errors=continue` (proc(5)).
+fn parse(line: &str) -> Option<Mount> {
+    let (mount, file_system) = line.split_once(" - ")?;
+    let mut fields = mount.split(' ');
+    let id = fields.next()?.parse().ok()?;
+    let (major, minor) = fields.nth(1)?.split_once(':')?;
+    let root = unescape(fields.next()?);
+    let mount_point = unescape(fields.next()?);
+    let own_options = fields.next()?;
+    let mut fields = file_system.split(' ');
+    let (fs_type, source) = (unescape(fields.next()?), unescape(fields.next()?));
+    let mut options: Vec<String> = own_options.split(',').map(unescape).collect();
+    for option in fields.next().unwrap_or("").split(',').filter(|option| !option.is_empty()) {
+        let option = unescape(option);
+        if !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    Some(Mount {
+        id,
+        source,
+        root: root.into(),
+        mount_point: mount_point.into(),
+        fs_type,
+        options,
+        dev_t: (major.parse().ok()?, minor.parse().ok()?),
+    })
+}
+
+/// Undoes the kernel's octal escapes of blanks, line ends and backslashes.
+fn unescape(field: &str) -> String {
+    let bytes = field.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = bytes.get(at + 1..at + 4).filter(|_| bytes[at] == b'\\').and_then(|digits| {
+            digits.iter().try_fold(0u32, |sum, digit| matches!(digit, b'0'..=b'7').then(|| sum * 8 + u32::from(digit - b'0')))
+        });
+        match escape.and_then(|code| u8::try_from(code).ok()) {
+            Some(byte) => {
+                plain.push(byte);
+                at += 4;
+            }
+            None => {
+                plain.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_line_with_everything() {
+        let mount = parse(r"36 35 98:3 /sub\040dir /mnt\0401\134x rw,noatime shared:1 master:2 - ext4 /dev/root rw,errors=continue,noatime").unwrap();
+        assert_eq!(mount.mount_point, Path::new(r"/mnt 1\x"));
+        assert_eq!((mount.root.as_path(), mount.source.as_str(), mount.fs_type.as_str()), (Path::new("/sub dir"), "/dev/root", "ext4"));
+        assert_eq!(mount.dev_t, (98, 3));
+        assert_eq!(mount.options, ["rw", "noatime", "errors=continue"]);
+        assert_eq!((mount.option("errors"), mount.option("rw"), mount.option("error")), (Some("continue"), Some(""), None));
+    }
+
+    #[test]
+    fn the_longest_and_last_mount_wins() {
+        let line = |id: u32, point: &str| parse(&format!("{id} 1 8:{id} / {point} rw - ext4 /dev/x{id} rw")).unwrap();
+        let mounts = vec![line(1, "/"), line(2, "/data"), line(3, "/data/deep"), line(4, "/data")];
+        let id = |path: &str| at(mounts.clone(), Path::new(path)).unwrap().id;
+        assert_eq!((id("/data/file"), id("/data/deep/file"), id("/database"), id("/data")), (4, 3, 1, 4));
+    }
+
+    #[test]
+    fn this_machines_mounts() {
+        let roots = Roots::default();
+        let proc = mount_of(&roots, Path::new("/proc/self/status")).unwrap();
+        assert_eq!((proc.fs_type.as_str(), proc.dev_t.0), ("proc", 0));
+        let file = std::fs::File::open("/proc/self/status").unwrap();
+        assert_eq!(mount_of_file(&roots, std::os::fd::AsFd::as_fd(&file)).unwrap(), proc);
+        assert!(mount_of(&roots, Path::new("/no/such/place")).unwrap_err().to_string().contains("/no/such/place"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_makes_the_parser_panic(line in "\\PC*") {
+            let _ = parse(&line);
+        }
+
+        #[test]
+        fn escaped_names_come_back(name in "[ -~\t\n]*") {
+            let escaped: String = name.chars().map(|c| match c { ' ' | '\t' | '\n' | '\\' => format!("\\{:03o}", c as u32), c => c.to_string() }).collect();
+            prop_assert_eq!(unescape(&escaped), name);
+        }
+    }
+}

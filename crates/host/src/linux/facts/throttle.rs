@@ -1,0 +1,143 @@
+//! Limits that control groups set on this process' I/O.
+
+use super::{Roots, mounts, text};
+use machine::{Layer, LayerKind};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The limits of one device. `None` is unlimited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Limits {
+    read_bytes_per_s: Option<u64>,
+    write_bytes_per_s: Option<u64>,
+    read_iops: Option<u64>,
+    write_iops: Option<u64>,
+}
+
+/// The mount point of the version-1 control groups with `controller`, where it shows the root group.
+pub fn cgroup_v1_root(roots: &Roots, controller: &str) -> Option<PathBuf> {
+    let mounts = mounts::all_mounts(roots).ok()?;
+    let mount = mounts.into_iter().find(|mount| mount.fs_type == "cgroup" && mount.has_option(controller) && mount.root == Path::new("/"))?;
+    Some(roots.resolve(&mount.mount_point))
+}
+
+/// The limits on a device by number, as layers: one for each group of this process that has any.
+pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
+    let device = format!("{}:{}", dev_t.0, dev_t.1);
+    let mut layers = Vec::new();
+    for (group, dir) in groups_v2(roots) {
+        let limits = text(dir.join("io.max")).map(|limits| limits_v2(&limits, &device)).unwrap_or_default();
+        layers.extend(layer(limits, &group, &device));
+    }
+    for (group, dir) in groups_v1(roots) {
+        layers.extend(layer(limits_v1(&dir, &device), &group, &device));
+    }
+    layers
+}
+
+fn layer(limits: Limits, group: &str, device: &str) -> Option<Layer> {
+    if limits == Limits::default() {
+        return None;
+    }
+    let mut settings = BTreeMap::from([("cgroup".to_owned(), group.to_owned()), ("device".to_owned(), device.to_owned())]);
+    for (name, limit) in [
+        ("read_bytes_per_s", limits.read_bytes_per_s),
+        ("write_bytes_per_s", limits.write_bytes_per_s),
+        ("read_iops", limits.read_iops),
+        ("write_iops", limits.write_iops),
+    ] {
+        settings.extend(limit.map(|limit| (name.to_owned(), limit.to_string())));
+    }
+    Some(Layer {
+        kind: LayerKind::Throttle,
+        name: format!("control group {group} on {device}"),
+        advertised_bytes_per_s: limits.read_bytes_per_s.map(|limit| limit as f64),
+        advertised_iops: limits.read_iops.map(|limit| limit as f64),
+        settings,
+    })
+}
+
+/// This process' group in a hierarchy: the line of `/proc/self/cgroup` whose controllers satisfy `wanted`.
+fn own_group(roots: &Roots, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
+    text(roots.proc.join("self/cgroup"))?.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let controllers = fields.nth(1)?;
+        let path = fields.next()?;
+        wanted(controllers).then(|| PathBuf::from(path))
+    })
+}
+
+/// The groups of version 2: this process' own and every ancestor that is visible, for each limits all below.
+fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
+    let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
+    let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup2") else { return Vec::new() };
+    let Some(own) = own_group(roots, str::is_empty) else { return Vec::new() };
+    visible(roots, &mount, &own)
+}
+
+/// The group of version 1: this process' own alone. Without `cgroup.sane_behavior`, which only test kernels set, the block
+/// layer treats all groups of version 1 as equals side by side, and a parent's limit does not bind its children.
+fn groups_v1(roots: &Roots) -> Vec<(String, PathBuf)> {
+    let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
+    let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup" && mount.has_option("blkio")) else { return Vec::new() };
+    let Some(own) = own_group(roots, |controllers| controllers.split(',').any(|name| name == "blkio")) else { return Vec::new() };
+    visible(roots, &mount, &own).into_iter().take(1).collect()
+}
+
+/// The directory of `own` below a mount of its hierarchy, and its ancestors up to the mount point.
+fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, PathBuf)> {
+    // A container may see only a part of the tree at the mount point, or itself as the root.
+    let below = own.strip_prefix(&mount.root).or_else(|_| own.strip_prefix("/")).unwrap_or(own);
+    let top = roots.resolve(&mount.mount_point);
+    let own_dir = if top.join(below).is_dir() { top.join(below) } else { top.clone() };
+    own_dir
+        .ancestors()
+        .take_while(|dir| dir.starts_with(&top))
+        .map(|dir| (format!("/{}", dir.strip_prefix(&top).unwrap_or(Path::new("")).display()), dir.to_path_buf()))
+        .collect()
+}
+
+/// Version 2: `8:16 rbps=2097152 wbps=max riops=max wiops=120` (Linux, Documentation/admin-guide/cgroup-v2.rst).
+fn limits_v2(file: &str, device: &str) -> Limits {
+    let mut limits = Limits::default();
+    let Some(line) = file.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' ')) else { return limits };
+    for (key, value) in line.split_whitespace().filter_map(|word| word.split_once('=')) {
+        let place = match key {
+            "rbps" => &mut limits.read_bytes_per_s,
+            "wbps" => &mut limits.write_bytes_per_s,
+            "riops" => &mut limits.read_iops,
+            "wiops" => &mut limits.write_iops,
+            _ => continue,
+        };
+        *place = value.parse().ok();
+    }
+    limits
+}
+
+/// Version 1: a file for each limit with lines `8:16 1048576` (Linux, Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
+fn limits_v1(dir: &Path, device: &str) -> Limits {
+    let limit = |file: &str| {
+        let lines = text(dir.join(file))?;
+        lines.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' ')?.trim().parse().ok())
+    };
+    Limits {
+        read_bytes_per_s: limit("blkio.throttle.read_bps_device"),
+        write_bytes_per_s: limit("blkio.throttle.write_bps_device"),
+        read_iops: limit("blkio.throttle.read_iops_device"),
+        write_iops: limit("blkio.throttle.write_iops_device"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_version_2() {
+        let file = "8:160 rbps=1 wbps=1 riops=1 wiops=1\n8:16 rbps=2097152 wbps=max riops=max wiops=120\n";
+        let limits = limits_v2(file, "8:16");
+        assert_eq!((limits.read_bytes_per_s, limits.write_iops), (Some(2_097_152), Some(120)));
+        assert_eq!((limits.write_bytes_per_s, limits.read_iops), (None, None));
+        assert_eq!(limits_v2(file, "8:1"), Limits::default());
+    }
+}
