@@ -65,6 +65,9 @@ pub trait Asker: Send {
     /// Whether any request may be a write.
     fn writes(&self) -> bool;
 
+    /// Fills the buffers of a writer once, before the run. Machines without data never call it.
+    fn fill_buffers(&mut self, _buffers: &mut [u8]) {}
+
     /// Called once, when all askers of a run are ready, just before the first [`Asker::next`].
     fn begin(&mut self, now: Nanos);
 

@@ -7,13 +7,16 @@
 
 mod access;
 mod asker;
+mod data;
 mod error;
 mod facts;
+pub mod files;
 pub mod units;
 mod usage;
 
 pub use access::{Access, Allocation, Buffering, CacheState, Engine, Hint};
 pub use asker::{Asker, Completion, Nanos, Next, Op, Request};
+pub use data::fill_random;
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
 pub use usage::{CpuTimes, DeviceUse, MemoryUse, Usage};
@@ -28,14 +31,14 @@ pub struct TargetSpec {
     /// Bytes of the test file to be made, or of the region to be used in a file or device that exists,
     /// over all places together. `None`: the machine chooses.
     pub size: Option<u64>,
+    /// Where the machine chooses the size: the time that filling the test file may take.
+    pub fill_ns: Option<Nanos>,
     /// Names of existing files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
     /// Bytes of a stripe chunk where there are several places.
     pub chunk: u64,
     /// Seeds the data of the test file.
     pub seed: u64,
-    /// Percent of each block of the test file that compresses away (0: incompressible).
-    pub compressible: u8,
 }
 
 /// A machine: serves I/O requests and keeps time.

@@ -17,8 +17,6 @@ pub struct CpuTimes {
     pub steal_ns: Nanos,
     /// User-space instructions of the process, where counted.
     pub instructions_user: Option<u64>,
-    /// Kernel instructions on behalf of the process, where counted.
-    pub instructions_kernel: Option<u64>,
 }
 
 /// What the devices under the target counted themselves.
