@@ -4,6 +4,9 @@
 
 mod distribution;
 mod interval;
+mod series;
+mod steady;
 
 pub use distribution::{normal_quantile, student_cdf, student_quantile};
-pub use interval::{Estimate, estimate_runs, estimate_values};
+pub use interval::{Estimate, MIN_SLICES, estimate_runs, estimate_values};
+pub use steady::{MIN_TO_JUDGE, Steadiness, Verdict, judge, warm_up};
