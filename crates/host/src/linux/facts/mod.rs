@@ -6,14 +6,18 @@
 mod block;
 mod computer;
 mod file_system;
+mod in_use;
 mod layers;
 mod link;
 mod mounts;
+mod signature;
 mod throttle;
 
 pub use computer::machine_facts;
+pub use in_use::{device_in_use, holders};
 pub use layers::{BlockDevice, BlockDevices, Under, block_devices_of, layers_under, under, under_device};
 pub use mounts::{Mount, mount_at, mount_of, mount_of_file};
+pub use signature::signature;
 pub use throttle::cgroup_v1_root;
 
 use std::path::{Path, PathBuf};

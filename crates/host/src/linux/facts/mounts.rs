@@ -152,7 +152,7 @@ fn parse(line: &str) -> Option<Mount> {
 }
 
 /// Undoes the kernel's octal escapes of blanks, line ends and backslashes.
-fn unescape(field: &str) -> String {
+pub(super) fn unescape(field: &str) -> String {
     let bytes = field.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
     let mut at = 0;
