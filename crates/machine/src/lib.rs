@@ -35,6 +35,8 @@ pub struct TargetSpec {
     pub fill_ns: Option<Nanos>,
     /// Names of existing files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
+    /// Overwrite them even if they bear a file system, a partition table or the like.
+    pub destroy_signed: bool,
     /// Bytes of a stripe chunk where there are several places.
     pub chunk: u64,
     /// Seeds the data of the test file.
@@ -78,6 +80,13 @@ pub trait Machine {
     /// A refused access mode (for example direct I/O where the file system has none) or a failed
     /// request; the error names which. The target stays usable.
     fn run<A: Asker>(&self, target: &mut Self::Target, access: &Access, askers: &mut [A]) -> Result<Usage>;
+
+    /// Changes what a target of several places is: the first `members` of them, striped in chunks of `chunk` bytes.
+    /// Their files and devices stay as they are.
+    ///
+    /// # Errors
+    /// More members than places, a chunk that makes no sense, a machine without stripes.
+    fn restripe(&self, target: &mut Self::Target, members: u32, chunk: u64) -> Result<()>;
 
     /// Measures the machine's memory: the ceiling of everything that is buffered.
     fn memory(&self, for_ns: Nanos) -> Vec<MemoryUse>;

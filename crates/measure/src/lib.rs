@@ -1,4 +1,18 @@
 //! The driver, latency histograms, statistics, repeats, validity checks.
+//!
+//! A [`Sample`] is one run of one workload; a [`Point`] is what several samples of the same workload say together,
+//! with its interval, what was achieved, and the reasons to doubt it.
 
+mod checks;
 pub mod histogram;
+mod point;
+mod repeat;
+mod sample;
+mod slices;
 pub mod stats;
+mod stream;
+
+pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, WorkloadRecord};
+pub use repeat::{Repeats, half_width, measure, ramp};
+pub use sample::{Options, Sample, sample};
+pub use stream::Stream;

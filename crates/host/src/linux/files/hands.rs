@@ -1,0 +1,283 @@
+//! One worker's operations on files.
+
+use super::{Room, check, open_at, open_directory, stdio, text, uring};
+use machine::files::{AreaSpec, FileAct, FileEngine, FileError, FileId, FileSync, FileWork};
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A path below a location, written without allocating: `s4294967295/4294967295` is the longest.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Name {
+    bytes: [u8; 24],
+}
+
+impl Name {
+    pub(super) fn directory(&mut self, index: u32) -> &CStr {
+        self.bytes[0] = b's';
+        let end = self.number(1, index);
+        self.ended(end)
+    }
+
+    pub(super) fn file(&mut self, file: FileId, subdirectories: bool) -> &CStr {
+        let mut at = 0;
+        if subdirectories {
+            self.bytes[0] = b's';
+            at = self.number(1, file.subdirectory);
+            self.bytes[at] = b'/';
+            at += 1;
+        }
+        let end = self.number(at, file.number);
+        self.ended(end)
+    }
+
+    fn number(&mut self, at: usize, number: u32) -> usize {
+        let end = at + number.checked_ilog10().unwrap_or(0) as usize + 1;
+        let mut rest = number;
+        for place in self.bytes[at..end].iter_mut().rev() {
+            *place = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        end
+    }
+
+    fn ended(&mut self, end: usize) -> &CStr {
+        self.bytes[end] = 0;
+        CStr::from_bytes_until_nul(&self.bytes).expect("just ended")
+    }
+}
+
+/// The hands of one thread.
+pub struct Hands {
+    rooms: Arc<Vec<Room>>,
+    subdirectories: bool,
+    engine: FileEngine,
+    sync: FileSync,
+    read_call: usize,
+    write_call: usize,
+    name: Name,
+    /// Of standard I/O: one file-system block.
+    buffer: Vec<u8>,
+    /// Where a read call's bytes go.
+    into: Vec<u8>,
+    chain: Option<uring::Chain>,
+}
+
+impl Hands {
+    pub(super) fn new(rooms: Arc<Vec<Room>>, spec: &AreaSpec) -> Result<Self, FileError> {
+        let chain = match spec.engine {
+            FileEngine::IoUring => {
+                let refused = |error: io::Error| FileError::Engine { engine: spec.engine.name(), why: error.to_string() };
+                Some(uring::Chain::new().map_err(refused)?)
+            }
+            _ => None,
+        };
+        let block = rooms.first().map_or(4096, |room| room.block);
+        Ok(Hands {
+            rooms,
+            subdirectories: spec.subdirectories > 0,
+            engine: spec.engine,
+            sync: spec.sync,
+            read_call: spec.read_block_bytes.max(1) as usize,
+            write_call: spec.write_block_bytes.max(1) as usize,
+            name: Name::default(),
+            buffer: vec![0; block],
+            into: Vec::new(),
+            chain,
+        })
+    }
+
+    fn path(&self, file: FileId) -> PathBuf {
+        let mut name = self.name;
+        self.rooms[file.location as usize].path.join(text(name.file(file, self.subdirectories)))
+    }
+
+    fn told<T>(&self, result: io::Result<T>, act: FileAct, file: FileId) -> Result<T, FileError> {
+        result.map_err(|error| FileError::of(act, self.path(file), error))
+    }
+
+    fn room(&self, file: FileId) -> RawFd {
+        self.rooms[file.location as usize].fd()
+    }
+
+    fn open_file(&mut self, file: FileId, flags: i32) -> io::Result<File> {
+        let room = self.room(file);
+        open_at(room, self.name.file(file, self.subdirectories), flags)
+    }
+
+    fn write_new(&mut self, file: FileId, content: &[u8], flags: i32) -> io::Result<()> {
+        if let Some(chain) = &mut self.chain {
+            let name = self.name.file(file, self.subdirectories);
+            let room = self.rooms[file.location as usize].fd();
+            return chain.write(room, name, flags, content, self.write_call, self.sync != FileSync::None);
+        }
+        let mut open = self.open_file(file, flags)?;
+        match self.engine {
+            FileEngine::Stdio => stdio::write(&mut open, content, self.write_call, &mut self.buffer)?,
+            _ => content.chunks(self.write_call).try_for_each(|piece| open.write_all(piece))?,
+        }
+        if self.sync != FileSync::None {
+            open.sync_all()?;
+        }
+        // A network file system may tell only now that it is full.
+        // SAFETY: the descriptor is ours, and is given up here.
+        check(unsafe { libc::close(open.into_raw_fd()) })
+    }
+
+    fn read_whole(&mut self, file: FileId, bytes: u64) -> io::Result<u64> {
+        let call = (self.read_call as u64).min(bytes) as usize;
+        if self.into.len() < call {
+            self.into.resize(call, 0);
+        }
+        if let Some(chain) = &mut self.chain {
+            let name = self.name.file(file, self.subdirectories);
+            let room = self.rooms[file.location as usize].fd();
+            return chain.read(room, name, &mut self.into, bytes, self.read_call);
+        }
+        let mut open = self.open_file(file, libc::O_RDONLY)?;
+        if self.engine == FileEngine::Stdio {
+            return stdio::read(&mut open, bytes, call.max(1), &mut self.into, &mut self.buffer);
+        }
+        let mut done = 0;
+        while done < bytes {
+            let want = (bytes - done).min(call as u64) as usize;
+            match stdio::read_some(&mut open, &mut self.into[..want])? {
+                0 => break,
+                n => done += n as u64,
+            }
+        }
+        Ok(done)
+    }
+
+    /// Brings a directory's entries to stable storage where that is asked for.
+    fn sync_directory(&self, file: FileId) -> io::Result<()> {
+        if self.sync != FileSync::All {
+            return Ok(());
+        }
+        let room = &self.rooms[file.location as usize];
+        if self.subdirectories {
+            let mut name = self.name;
+            open_directory(room.fd(), text(name.directory(file.subdirectory)))?.sync_all()
+        } else {
+            room.handle.sync_all()
+        }
+    }
+
+    fn unlink(&mut self, file: FileId) -> io::Result<()> {
+        let room = self.room(file);
+        let name = self.name.file(file, self.subdirectories);
+        match &mut self.chain {
+            Some(chain) => chain.unlink(room, name),
+            // SAFETY: an open descriptor and a C string.
+            None => check(unsafe { libc::unlinkat(room, name.as_ptr(), 0) }),
+        }
+    }
+}
+
+impl FileWork for Hands {
+    fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError> {
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
+        let result = self.write_new(file, content, flags).and_then(|()| self.sync_directory(file));
+        self.told(result, FileAct::Create, file)
+    }
+
+    fn read(&mut self, file: FileId, bytes: u64) -> Result<(), FileError> {
+        let result = self.read_whole(file, bytes);
+        let got = self.told(result, FileAct::Read, file)?;
+        if got == bytes { Ok(()) } else { Err(FileError::Size { path: self.path(file), expected: bytes, got }) }
+    }
+
+    fn append(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError> {
+        let result = self.write_new(file, content, libc::O_WRONLY | libc::O_APPEND);
+        self.told(result, FileAct::Append, file)
+    }
+
+    fn delete(&mut self, file: FileId) -> Result<(), FileError> {
+        let result = self.unlink(file).and_then(|()| self.sync_directory(file));
+        self.told(result, FileAct::Delete, file)
+    }
+
+    fn stat(&mut self, file: FileId) -> Result<u64, FileError> {
+        let room = self.room(file);
+        let name = self.name.file(file, self.subdirectories);
+        // SAFETY: an all-zero stat is valid for writes, an open descriptor, a C string.
+        let result = unsafe {
+            let mut stat: libc::stat = std::mem::zeroed();
+            check(libc::fstatat(room, name.as_ptr(), &mut stat, libc::AT_SYMLINK_NOFOLLOW)).map(|()| stat.st_size as u64)
+        };
+        self.told(result, FileAct::Stat, file)
+    }
+
+    fn open(&mut self, file: FileId) -> Result<(), FileError> {
+        let result = self.open_file(file, libc::O_RDONLY).map(drop);
+        self.told(result, FileAct::Open, file)
+    }
+
+    fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError> {
+        let (from_room, to_room) = (self.room(from), self.room(to));
+        let mut new = Name::default();
+        let (old, new) = (self.name.file(from, self.subdirectories), new.file(to, self.subdirectories));
+        // SAFETY: open descriptors and C strings.
+        let result = check(unsafe { libc::renameat(from_room, old.as_ptr(), to_room, new.as_ptr()) });
+        let result = result.and_then(|()| self.sync_directory(to));
+        let far = from.location != to.location || from.subdirectory != to.subdirectory;
+        let result = if far { result.and_then(|()| self.sync_directory(from)) } else { result };
+        self.told(result, FileAct::Rename, from)
+    }
+
+    fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError> {
+        let room = &self.rooms[location as usize];
+        let mut name = Name::default();
+        let path = if self.subdirectories { room.path.join(text(name.directory(subdirectory))) } else { room.path.clone() };
+        let listed = open_directory(room.fd(), &path).and_then(|directory| count_entries(&directory, &mut self.into));
+        listed.map_err(|error| FileError::of(FileAct::List, path, error))
+    }
+}
+
+/// Bytes of directory entries asked for at once, as the C library does.
+const LISTING: usize = 32 << 10;
+
+/// Entries of a directory but for `.` and `..`.
+fn count_entries(directory: &File, buffer: &mut Vec<u8>) -> io::Result<u64> {
+    if buffer.len() < LISTING {
+        buffer.resize(LISTING, 0);
+    }
+    let mut entries = 0;
+    loop {
+        // SAFETY: the kernel writes at most `buffer.len()` bytes.
+        let got = unsafe { libc::syscall(libc::SYS_getdents64, directory.as_raw_fd(), buffer.as_mut_ptr(), buffer.len()) };
+        if got < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if got == 0 {
+            return Ok(entries);
+        }
+        // struct linux_dirent64: inode 8 bytes, offset 8, length of the record 2, kind 1, name and its NUL.
+        let mut rest = &buffer[..got as usize];
+        while rest.len() > 19 {
+            let record = usize::from(u16::from_ne_bytes([rest[16], rest[17]])).clamp(19, rest.len());
+            let name = &rest[19..record];
+            if !name.starts_with(b".\0") && !name.starts_with(b"..\0") {
+                entries += 1;
+            }
+            rest = &rest[record..];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_and_the_shortest_names_fit() {
+        let file = |subdirectory, number| FileId { location: 0, subdirectory, number };
+        assert_eq!(Name::default().file(file(u32::MAX, u32::MAX), true), c"s4294967295/4294967295");
+        assert_eq!(Name::default().file(file(0, 0), true), c"s0/0");
+        assert_eq!(Name::default().file(file(3, 1000), false), c"1000");
+        assert_eq!(Name::default().directory(17), c"s17");
+    }
+}

@@ -1,0 +1,88 @@
+//! Linux.
+
+mod arena;
+mod clock;
+pub mod counters;
+pub mod facts;
+pub mod files;
+mod memory;
+mod place;
+mod run;
+mod session;
+mod snapshot;
+mod sys;
+mod target;
+
+use machine::{Access, Asker, Capabilities, Engine, MachineFacts, MemoryUse, Nanos, Result, TargetFacts, TargetSpec, Usage};
+use std::sync::atomic::AtomicBool;
+
+pub use target::HostTarget;
+
+/// Removes the test files that killed runs left in a directory; files of living runs stay. Returns their number and bytes.
+pub fn remove_leftovers(directory: &std::path::Path) -> (u32, u64) {
+    place::remove_leftovers(directory)
+}
+
+/// This computer.
+pub struct Host {
+    clock: clock::Clock,
+    interrupt: &'static AtomicBool,
+    meters: snapshot::MachineMeters,
+}
+
+impl Host {
+    /// This computer. When `interrupt` becomes true, what runs ends with [`machine::Error::Interrupted`].
+    pub fn new(interrupt: &'static AtomicBool) -> Host {
+        Host { clock: clock::Clock::get(), interrupt, meters: snapshot::MachineMeters::open() }
+    }
+}
+
+impl machine::Machine for Host {
+    type Target = HostTarget;
+
+    fn facts(&self) -> MachineFacts {
+        let mut facts = facts::machine_facts(&facts::Roots::default());
+        facts.settings.insert("halfpower.clock".into(), self.clock.source().into());
+        facts
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let mut engines = vec![Engine::Sync, Engine::Threads];
+        if session::uring::Ring::available().is_ok() {
+            engines.push(Engine::IoUring);
+        }
+        if session::aio::NativeAio::new(Vec::new(), 1).is_ok() {
+            engines.push(Engine::Libaio);
+        }
+        engines.push(Engine::Mmap);
+        Capabilities { engines, noisy: true, counts_instructions: counters::PerfCounter::try_open(counters::PerfKind::UserInstructions).is_ok() }
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn pause(&self, for_ns: Nanos) {
+        session::pass(for_ns);
+    }
+
+    fn open(&self, spec: &TargetSpec) -> Result<HostTarget> {
+        HostTarget::open(spec, self.interrupt)
+    }
+
+    fn target_facts(&self, target: &HostTarget) -> TargetFacts {
+        target.facts().clone()
+    }
+
+    fn run<A: Asker>(&self, target: &mut HostTarget, access: &Access, askers: &mut [A]) -> Result<Usage> {
+        run::run(self, target, access, askers)
+    }
+
+    fn restripe(&self, target: &mut HostTarget, members: u32, chunk: u64) -> Result<()> {
+        target.restripe(members, chunk)
+    }
+
+    fn memory(&self, for_ns: Nanos) -> Vec<MemoryUse> {
+        memory::measure(self.clock, for_ns)
+    }
+}

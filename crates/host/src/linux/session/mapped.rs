@@ -1,0 +1,77 @@
+//! Copies from and to a memory-mapped file.
+
+use super::{Session, Wait, pass};
+use machine::{Completion, Hint, Op, Request};
+use std::io;
+use std::os::fd::RawFd;
+
+/// A session over a mapping of the whole file.
+pub(crate) struct Mapped {
+    base: *mut u8,
+    len: usize,
+    done: Option<Completion>,
+}
+
+impl Mapped {
+    /// Maps `len` bytes of the file, writable where asked.
+    pub(crate) fn new(fd: RawFd, len: u64, writes: bool, hint: Hint) -> io::Result<Mapped> {
+        let len = len as usize;
+        let protection = if writes { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+        // SAFETY: a new shared mapping of an open file; the kernel chooses where.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, libc::MAP_SHARED, fd, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let advice = match hint {
+            Hint::None => libc::MADV_NORMAL,
+            Hint::Sequential => libc::MADV_SEQUENTIAL,
+            Hint::Random => libc::MADV_RANDOM,
+        };
+        // SAFETY: advice on our own mapping; its failure changes nothing but speed.
+        unsafe { libc::madvise(base, len, advice) };
+        Ok(Mapped { base: base.cast(), len, done: None })
+    }
+}
+
+impl Session for Mapped {
+    #[inline(always)]
+    fn issue(&mut self, _file: u32, request: &Request, at: *mut u8) {
+        let (offset, len) = (request.offset as usize, request.len as usize);
+        let result = if offset.checked_add(len).is_none_or(|end| end > self.len) {
+            -libc::EINVAL
+        } else {
+            // SAFETY: the range was just checked to lie in the mapping; `at` is `len` bytes of the arena.
+            unsafe {
+                match request.op {
+                    Op::Read => std::ptr::copy_nonoverlapping(self.base.add(offset), at, len),
+                    Op::Write => std::ptr::copy_nonoverlapping(at, self.base.add(offset), len),
+                }
+            }
+            request.len as i32
+        };
+        self.done = Some(Completion { slot: request.slot, result });
+    }
+
+    #[inline(always)]
+    fn submit(&mut self, wait: Wait) -> io::Result<()> {
+        match wait {
+            Wait::For(ns) if self.done.is_none() => pass(ns),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn reap(&mut self, mut take: impl FnMut(Completion)) {
+        if let Some(completion) = self.done.take() {
+            take(completion);
+        }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: unmaps what `new` mapped, once.
+        unsafe { libc::munmap(self.base.cast(), self.len) };
+    }
+}

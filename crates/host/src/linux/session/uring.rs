@@ -1,0 +1,93 @@
+//! io_uring: one ring a thread, single issuer, task work deferred to the wait, files and buffers registered.
+
+use super::{Session, Wait};
+use crate::linux::arena::Arena;
+use io_uring::{IoUring, opcode, squeue, types};
+use machine::{Completion, Op, Request};
+use std::io;
+use std::os::fd::RawFd;
+
+/// The kernel takes at most this many bytes in one registered buffer.
+const REGISTERED_MOST: usize = 1 << 30;
+
+/// The largest submission ring; more outstanding requests than this go in several submissions.
+const RING_MOST: u32 = 4096;
+
+/// A ring with its files registered and, where the memory limit allows, its buffers.
+pub(crate) struct Ring {
+    ring: IoUring,
+    registered: bool,
+}
+
+impl Ring {
+    /// A ring for `entries` requests to `fds`, from and to the buffers of `arena`.
+    pub(crate) fn new(fds: &[RawFd], entries: u32, arena: &mut Arena) -> io::Result<Ring> {
+        let ring = build(entries.clamp(1, RING_MOST))?;
+        ring.submitter().register_files(fds)?;
+        let bytes = arena.bytes();
+        let whole = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        // The arena outlives the ring (see `run`). A refusal (the locked-memory limit) costs speed, not truth.
+        // SAFETY: the registered range is the arena's mapping.
+        let registered = bytes.len() <= REGISTERED_MOST && unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
+        Ok(Ring { ring, registered })
+    }
+
+    /// Whether this kernel lets this process have a ring at all.
+    pub(crate) fn available() -> io::Result<()> {
+        build(1).map(drop)
+    }
+}
+
+/// The leanest ring that this kernel offers.
+fn build(entries: u32) -> io::Result<IoUring> {
+    let completions = entries.saturating_mul(2);
+    IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_cqsize(completions)
+        .build(entries)
+        .or_else(|_| IoUring::builder().setup_coop_taskrun().setup_cqsize(completions).build(entries))
+        .or_else(|_| IoUring::builder().setup_cqsize(completions).build(entries))
+}
+
+impl Session for Ring {
+    #[inline(always)]
+    fn issue(&mut self, file: u32, request: &Request, at: *mut u8) {
+        let fd = types::Fixed(file);
+        let entry: squeue::Entry = match (request.op, self.registered) {
+            (Op::Read, true) => opcode::ReadFixed::new(fd, at, request.len, 0).offset(request.offset).build(),
+            (Op::Write, true) => opcode::WriteFixed::new(fd, at, request.len, 0).offset(request.offset).build(),
+            (Op::Read, false) => opcode::Read::new(fd, at, request.len).offset(request.offset).build(),
+            (Op::Write, false) => opcode::Write::new(fd, at, request.len).offset(request.offset).build(),
+        };
+        let entry = entry.user_data(u64::from(request.slot));
+        // SAFETY: the buffer stays untouched until the completion, and the arena outlives the ring.
+        while unsafe { self.ring.submission().push(&entry) }.is_err() {
+            // The ring is full: the kernel takes what is there. An error shows again at the next submission.
+            let _ = self.ring.submit();
+        }
+    }
+
+    #[inline(always)]
+    fn submit(&mut self, wait: Wait) -> io::Result<()> {
+        let result = match wait {
+            Wait::One => self.ring.submit_and_wait(1),
+            Wait::For(ns) => {
+                let timeout = types::Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
+                self.ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))
+            }
+        };
+        match result {
+            Ok(_) => Ok(()),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    #[inline(always)]
+    fn reap(&mut self, mut take: impl FnMut(Completion)) {
+        for entry in self.ring.completion() {
+            take(Completion { slot: entry.user_data() as u32, result: entry.result() });
+        }
+    }
+}

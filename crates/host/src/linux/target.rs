@@ -1,0 +1,215 @@
+//! An opened target: one place or a stripe of several, and what is known of it.
+
+use super::counters::DeviceMeter;
+use super::place::{Fill, MadeFile, Place, open_with};
+use super::{facts, sys};
+use machine::{Error, Result, TargetFacts, TargetKind, TargetSpec, units};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Chunk of a stripe where none is given; the 1997 study's.
+const DEFAULT_CHUNK: u64 = 64 * units::KIB;
+
+/// Time to fill a test file where none is given.
+const DEFAULT_FILL_NS: u64 = 5_000_000_000;
+
+/// An opened target. Dropping it removes the files that were made for it.
+pub struct HostTarget {
+    places: Vec<Place>,
+    /// The first so many places are in use.
+    members: usize,
+    pub(crate) chunk: u64,
+    /// Files for runs that need their space in another state than written, one a place.
+    pub(crate) scratch: Vec<MadeFile>,
+    facts: TargetFacts,
+    meter: Option<DeviceMeter>,
+}
+
+impl HostTarget {
+    pub(crate) fn open(spec: &TargetSpec, interrupt: &AtomicBool) -> Result<HostTarget> {
+        let count = spec.places.len() as u64;
+        if count == 0 {
+            return Err(Error::refused("no target", "nothing was named", "name a directory, a file or a device"));
+        }
+        let chunk = if spec.chunk == 0 { DEFAULT_CHUNK } else { spec.chunk };
+        check_chunk(chunk)?;
+        for named in &spec.destroy {
+            if !spec.places.iter().any(|place| place == named) {
+                return Err(Error::refused(
+                    named.display().to_string(),
+                    "it is named for destruction but is not the target",
+                    "name the same file or device as target and after --destroy-data",
+                ));
+            }
+        }
+        let mut places = Vec::new();
+        for path in &spec.places {
+            let fill = Fill {
+                size: spec.size.map(|size| size / count),
+                within_ns: spec.fill_ns.unwrap_or(DEFAULT_FILL_NS) / count,
+                seed: spec.seed.wrapping_add(places.len() as u64),
+                interrupt,
+            };
+            places.push(Place::open(path, spec, fill)?);
+        }
+        let named: Vec<_> = spec.places.iter().map(|path| path.display().to_string()).collect();
+        let facts = describe(named.join(", "), &places, chunk)?;
+        let meter = DeviceMeter::open(&facts::Roots::default(), &facts.devices).ok();
+        Ok(HostTarget { members: places.len(), places, chunk, scratch: Vec::new(), facts, meter })
+    }
+
+    pub(crate) fn facts(&self) -> &TargetFacts {
+        &self.facts
+    }
+
+    /// The counters of the devices under the target, where they count.
+    pub(crate) fn meter(&self) -> Option<&DeviceMeter> {
+        self.meter.as_ref()
+    }
+
+    /// The places in use: one, or the members of the stripe.
+    pub(crate) fn places(&self) -> &[Place] {
+        &self.places[..self.members]
+    }
+
+    /// More than one place, striped.
+    pub(crate) fn striped(&self) -> bool {
+        self.members > 1
+    }
+
+    /// Uses the first `members` places in chunks of `chunk` bytes.
+    pub(crate) fn restripe(&mut self, members: u32, chunk: u64) -> Result<()> {
+        check_chunk(chunk)?;
+        let members = members as usize;
+        if members == 0 || members > self.places.len() {
+            return Err(Error::refused(format!("{members} members"), format!("the target has {}", self.places.len()), "use fewer"));
+        }
+        let facts = describe(self.facts.name.clone(), &self.places[..members], chunk)?;
+        self.meter = DeviceMeter::open(&facts::Roots::default(), &facts.devices).ok();
+        self.members = members;
+        self.chunk = chunk;
+        self.facts = facts;
+        Ok(())
+    }
+}
+
+fn check_chunk(chunk: u64) -> Result<()> {
+    if chunk == 0 || !chunk.is_multiple_of(512) || chunk > units::GIB {
+        let why = "a stripe chunk is a multiple of 512 bytes and at most 1 GiB";
+        return Err(Error::refused(units::show_size(chunk), why, "give one from 4 KiB to 4 MiB"));
+    }
+    Ok(())
+}
+
+fn describe(name: String, places: &[Place], chunk: u64) -> Result<TargetFacts> {
+    let first = &places[0];
+    let smallest = places.iter().map(|place| place.size).min().unwrap_or(0);
+    let members = places.len() as u64;
+    let size = if members > 1 { smallest / chunk * chunk * members } else { smallest };
+    if size == 0 {
+        return Err(Error::refused(
+            format!("a chunk of {}", units::show_size(chunk)),
+            format!("the smallest member has only {}", units::show_size(smallest)),
+            "give a smaller chunk or a larger --size",
+        ));
+    }
+    let mut direct = Ok(512);
+    let mut facts = TargetFacts {
+        name,
+        kind: if members > 1 { TargetKind::Stripe } else { first.kind },
+        size_bytes: size,
+        writable: places.iter().all(|place| place.writable),
+        direct: true,
+        direct_refused: None,
+        direct_align_bytes: 512,
+        physical_block_bytes: 512,
+        block_bytes: 512,
+        members: members as u32,
+        chunk_bytes: (members > 1).then_some(chunk),
+        in_memory: false,
+        devices: Vec::new(),
+        layers: Vec::new(),
+        warnings: Vec::new(),
+    };
+    for place in places {
+        direct = match (direct, direct_alignment(&place.path)) {
+            (Ok(a), Ok(b)) => Ok(std::cmp::max::<u32>(a, b)),
+            (Err(e), _) | (_, Err(e)) => Err(e),
+        };
+        let under = facts::under(&facts::Roots::default(), &place.path)?;
+        facts.physical_block_bytes = facts.physical_block_bytes.max(under.physical_block_bytes);
+        facts.block_bytes = facts.block_bytes.max(under.block_bytes);
+        facts.in_memory |= under.in_memory;
+        for device in under.devices.counted.into_iter().map(|device| device.name) {
+            if !facts.devices.contains(&device) {
+                facts.devices.push(device);
+            }
+        }
+        for layer in under.layers {
+            if !facts.layers.contains(&layer) {
+                facts.layers.push(layer);
+            }
+        }
+        facts.warnings.extend(under.warnings);
+        facts.warnings.extend(zero_warning(place));
+    }
+    facts.warnings.dedup();
+    match direct {
+        Ok(alignment) => facts.direct_align_bytes = alignment,
+        Err(reason) => {
+            facts.direct = false;
+            facts.direct_refused = Some(reason);
+        }
+    }
+    Ok(facts)
+}
+
+/// The smallest multiple that direct I/O takes here, found by trying; an error is the reason why it takes none.
+fn direct_alignment(path: &Path) -> std::result::Result<u32, String> {
+    let refused = |error: io::Error| match error.raw_os_error() {
+        Some(libc::EINVAL) => "the file system takes no direct I/O (O_DIRECT is refused)".to_string(),
+        _ => format!("direct I/O fails: {error}"),
+    };
+    let file = open_with(path, false, libc::O_DIRECT).map_err(refused)?;
+    let mut arena = super::arena::Arena::new(1, 64 << 10, false).map_err(|error| error.to_string())?;
+    let mut last = None;
+    for alignment in [512u32, 1024, 2048, 4096, 8192, 16384, 65536] {
+        // An offset, a length and an address that are multiples of this and of nothing more.
+        let (skip, len) = if alignment < 4096 { (alignment as usize, alignment as usize) } else { (0, alignment as usize) };
+        let buffer = &mut arena.bytes()[skip..skip + len];
+        // SAFETY: `len` bytes of the arena.
+        let got = unsafe { libc::pread(file.as_raw_fd(), buffer.as_mut_ptr().cast(), len, i64::from(alignment)) };
+        if got >= 0 {
+            return Ok(alignment);
+        }
+        last = Some(io::Error::last_os_error());
+    }
+    Err(last.map_or_else(|| "direct I/O fails".into(), refused))
+}
+
+/// Samples what is there already: blocks of zeros may be holes or trimmed space, which no device reads.
+fn zero_warning(place: &Place) -> Option<String> {
+    if place.kind == TargetKind::TestFile || place.writable {
+        return None;
+    }
+    const SAMPLES: u64 = 64;
+    let file = File::open(&place.path).ok()?;
+    let mut zeros = 0;
+    let mut buffer = [0u8; 4096];
+    for sample in 0..SAMPLES {
+        let offset = place.size / SAMPLES * sample / 4096 * 4096;
+        std::os::unix::fs::FileExt::read_at(&file, &mut buffer, offset).ok()?;
+        zeros += u64::from(buffer.iter().all(|&byte| byte == 0));
+    }
+    sys::drop_cache(file.as_raw_fd(), 0, 0);
+    (zeros * 10 > SAMPLES).then(|| {
+        format!(
+            "{} % of {} reads as zeros: holes or trimmed blocks may never reach the medium, so reads there can be faster than any real data",
+            zeros * 100 / SAMPLES,
+            place.path.display()
+        )
+    })
+}

@@ -1,0 +1,89 @@
+//! Whole files on this computer: every engine does what it says, and nothing is left behind.
+
+use host::files::{HostFiles, remove_leftovers};
+use machine::files::{AreaSpec, FileArea, FileEngine, FileError, FileId, FileSync, FileSystem, FileWork};
+use std::fs;
+use std::path::Path;
+
+fn spec(location: &Path, engine: FileEngine, sync: FileSync) -> AreaSpec {
+    AreaSpec { locations: vec![location.into()], subdirectories: 2, engine, sync, read_block_bytes: 700, write_block_bytes: 300 }
+}
+
+fn file(subdirectory: u32, number: u32) -> FileId {
+    FileId { location: 0, subdirectory, number }
+}
+
+/// The engines that this kernel has.
+fn engines() -> Vec<FileEngine> {
+    let here = tempfile::tempdir().unwrap();
+    FileEngine::ALL.into_iter().filter(|&engine| HostFiles::new().open(&spec(here.path(), engine, FileSync::None)).is_ok()).collect()
+}
+
+#[test]
+fn every_engine_makes_reads_appends_and_deletes() {
+    let here = tempfile::tempdir().unwrap();
+    let content: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
+    for (engine, sync) in engines().into_iter().flat_map(|engine| FileSync::ALL.map(|sync| (engine, sync))) {
+        let area = HostFiles::new().open(&spec(here.path(), engine, sync)).unwrap();
+        area.make_subdirectories().unwrap();
+        let room = fs::read_dir(here.path()).unwrap().next().unwrap().unwrap().path();
+        let mut work = area.work().unwrap();
+        for (number, size) in [(1, 1), (2, 300), (3, 4096), (4, 4097), (5, 100_000)] {
+            work.create(file(1, number), &content[..size]).unwrap();
+            work.append(file(1, number), &content[..500]).unwrap();
+            let expected = [&content[..size], &content[..500]].concat();
+            assert_eq!(fs::read(room.join(format!("s1/{number}"))).unwrap(), expected, "{engine:?} {size}");
+            work.read(file(1, number), expected.len() as u64).unwrap();
+            assert_eq!(work.stat(file(1, number)).unwrap(), expected.len() as u64);
+            let short = work.read(file(1, number), expected.len() as u64 + 1).unwrap_err();
+            assert!(matches!(short, FileError::Size { got, .. } if got == expected.len() as u64), "{short}");
+        }
+        assert_eq!((work.list(0, 0).unwrap(), work.list(0, 1).unwrap()), (0, 5));
+        work.rename(file(1, 5), file(0, 50)).unwrap();
+        work.open(file(0, 50)).unwrap();
+        assert!(work.open(file(1, 5)).unwrap_err().to_string().contains("s1/5"), "the error names the file");
+        assert!(work.create(file(0, 50), &[]).is_err(), "an existing file is never overwritten");
+        work.delete(file(0, 50)).unwrap();
+        (1..5).for_each(|number| work.delete(file(1, number)).unwrap());
+        area.remove_subdirectories().unwrap();
+        drop((area, work));
+        assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0, "{engine:?} left something");
+    }
+}
+
+#[test]
+fn what_is_left_in_an_area_goes_with_it() {
+    let here = tempfile::tempdir().unwrap();
+    fs::write(here.path().join("mine"), "kept").unwrap();
+    let area = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
+    area.make_subdirectories().unwrap();
+    area.work().unwrap().create(file(0, 1), b"left").unwrap();
+    drop(area);
+    let left: Vec<_> = fs::read_dir(here.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["mine"]);
+}
+
+#[test]
+fn leftovers_of_killed_runs_go_and_the_livings_and_the_users_stay() {
+    let here = tempfile::tempdir().unwrap();
+    let dead = here.path().join("halfpower-4000000-0.files");
+    fs::create_dir_all(dead.join("s0")).unwrap();
+    fs::write(dead.join("s0/1"), "x").unwrap();
+    fs::create_dir(here.path().join("halfpower-mine.files")).unwrap();
+    let area = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
+    assert!(!dead.exists(), "a run removes what a killed one left");
+    assert_eq!(remove_leftovers(here.path()), 0, "the living one stays");
+    assert_eq!(fs::read_dir(here.path()).unwrap().count(), 2);
+    drop(area);
+}
+
+#[test]
+fn a_bad_location_is_told() {
+    let here = tempfile::tempdir().unwrap();
+    let plain = here.path().join("plain");
+    fs::write(&plain, "").unwrap();
+    let open = |path: &Path| HostFiles::new().open(&spec(path, FileEngine::Stdio, FileSync::None)).err().unwrap();
+    assert!(matches!(open(&here.path().join("nowhere")), FileError::NoLocation(_)));
+    assert!(matches!(open(&plain), FileError::NotADirectory(_)));
+    assert!(open(Path::new("/proc")).to_string().contains("/proc"));
+}

@@ -1,0 +1,54 @@
+//! Reasons to doubt a figure, found in the figures themselves.
+
+use crate::point::Numbers;
+use crate::sample::Sample;
+use machine::TargetFacts;
+use workload::Workload;
+
+/// Direct I/O of which more than this share never reached a device was served by a cache.
+const CACHED_PERCENT: f64 = 5.0;
+/// Bytes at the devices beyond what was asked, per byte asked.
+const FOREIGN_SHARE: f64 = 0.1;
+/// Time taken by a hypervisor, in percent of one processor.
+const STEAL_PERCENT: f64 = 3.0;
+/// The project's bound for Little's law, in percent.
+const LITTLE_PERCENT: f64 = 1.0;
+
+/// Everything that makes a result less than trustworthy, one sentence each.
+pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Sample], numbers: &Numbers) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    let achieved = &numbers.achieved;
+    if facts.in_memory {
+        warnings.push("the file system keeps its files in memory: no device was reached".into());
+    } else if workload.buffering.is_direct()
+        && let Some(cached) = achieved.from_cache_percent
+        && cached > CACHED_PERCENT
+    {
+        warnings.push(format!("{cached:.0} % of the bytes of this direct run never reached a block device: a cache served them"));
+    }
+    if let Some(share) = achieved.device_bytes_foreign_share
+        && share > FOREIGN_SHARE
+        && workload.buffering.is_direct()
+    {
+        warnings.push(format!("the devices moved {:.0} % more bytes than were asked of them: somebody else uses them, or a layer adds its own", share * 100.0));
+    }
+    if achieved.steal_percent > STEAL_PERCENT {
+        warnings.push(format!("the hypervisor took {:.0} % of a processor away during the runs", achieved.steal_percent));
+    }
+    if achieved.little_error_percent > LITTLE_PERCENT {
+        warnings.push(format!("rate, latency and depth disagree by {:.1} % (Little's law): do not trust this point", achieved.little_error_percent));
+    }
+    if workload.rate_iops.is_some_and(|wanted| numbers.iops < wanted * 0.98) {
+        warnings.push(format!(
+            "only {:.0} of the {:.0} requests per second asked for were done",
+            numbers.iops,
+            workload.rate_iops.unwrap_or_default()
+        ));
+    }
+    for warning in samples.iter().flat_map(|sample| &sample.usage.warnings) {
+        if !warnings.contains(warning) {
+            warnings.push(warning.clone());
+        }
+    }
+    warnings
+}

@@ -1,0 +1,297 @@
+//! What several runs of one workload say together.
+
+use crate::checks;
+use crate::histogram::Histogram;
+use crate::sample::Sample;
+use crate::stats::{self, Estimate};
+use machine::TargetFacts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use workload::Workload;
+
+/// One workload with what was measured, or with the reason why it could not be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// What was asked.
+    pub workload: WorkloadRecord,
+    /// What was measured; absent in a failed point.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<Numbers>,
+    /// Why there are no numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// A workload with its operation by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadRecord {
+    /// `read`, `write` or `mix`.
+    pub op: String,
+    /// The workload.
+    #[serde(flatten)]
+    pub workload: Workload,
+}
+
+impl From<Workload> for WorkloadRecord {
+    fn from(workload: Workload) -> Self {
+        WorkloadRecord { op: workload.op_name().into(), workload }
+    }
+}
+
+impl std::ops::Deref for WorkloadRecord {
+    type Target = Workload;
+
+    fn deref(&self) -> &Workload {
+        &self.workload
+    }
+}
+
+/// The figures of a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Numbers {
+    /// Median rate of the repeats.
+    pub throughput_bytes_per_s: f64,
+    /// The same in requests per second.
+    pub iops: f64,
+    /// The 95 % interval of the rate: lower and upper end in bytes per second; absent where one short run tells none.
+    pub interval_95: Option<[f64; 2]>,
+    /// Half the interval over the rate: 0.03 is plus or minus 3 %.
+    pub relative_half_width: Option<f64>,
+    /// Runs.
+    pub repeats: u32,
+    /// Rate of each run.
+    pub runs_bytes_per_s: Vec<f64>,
+    /// From issue (in an open loop: from the intended time) to completion, reads and writes together.
+    pub latency_ns: LatencySummary,
+    /// The same of reads alone, in a mix.
+    pub read_latency_ns: Option<LatencySummary>,
+    /// The same of writes alone, in a mix.
+    pub write_latency_ns: Option<LatencySummary>,
+    /// Processor time a request.
+    pub cpu_ns_per_request: CpuPerRequest,
+    /// What the run really was.
+    pub achieved: Achieved,
+    /// Reasons to doubt the figures.
+    pub warnings: Vec<String>,
+}
+
+/// A latency distribution in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencySummary {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Least.
+    pub min: u64,
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// 99.99th percentile.
+    pub p9999: u64,
+    /// Greatest, exact.
+    pub max: u64,
+    /// Requests.
+    pub count: u64,
+}
+
+impl From<&Histogram> for LatencySummary {
+    fn from(h: &Histogram) -> Self {
+        LatencySummary {
+            mean: h.mean(),
+            min: h.min(),
+            p50: h.percentile(50.0),
+            p90: h.percentile(90.0),
+            p99: h.percentile(99.0),
+            p999: h.percentile(99.9),
+            p9999: h.percentile(99.99),
+            max: h.max(),
+            count: h.count(),
+        }
+    }
+}
+
+/// Processor time of one request in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuPerRequest {
+    /// User time of the process.
+    pub user: f64,
+    /// System time of the process.
+    pub system: f64,
+    /// Busy time of the whole machine less its idle baseline: kernel threads that work for the process are in it.
+    pub machine: f64,
+    /// The 95 % interval of `user + system`, where repeats tell one.
+    pub process_interval_95: Option<[f64; 2]>,
+}
+
+/// What a run really was, beside what was asked.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Achieved {
+    /// Length of all runs together.
+    pub measured_ns: u64,
+    /// Requests of all runs together.
+    pub requests: u64,
+    /// Bytes of all runs together.
+    pub bytes: u64,
+    /// Mean requests in flight at the program.
+    pub mean_depth: f64,
+    /// Mean time from issue to completion; with the mean depth and the rate it obeys Little's law.
+    pub mean_service_ns: f64,
+    /// How far these three are from Little's law, in percent.
+    pub little_error_percent: f64,
+    /// Mean size of the requests that reached the devices, by their own count.
+    pub device_request_bytes: Option<f64>,
+    /// Mean requests in flight at the devices, by their own count.
+    pub device_mean_depth: Option<f64>,
+    /// Share of the time that the devices had something to do, in percent.
+    pub device_busy_percent: Option<f64>,
+    /// Bytes at the devices that this process did not ask for, per byte that it did.
+    pub device_bytes_foreign_share: Option<f64>,
+    /// Share of the bytes that a cache served or took, in percent.
+    pub from_cache_percent: Option<f64>,
+    /// Past the file-system cache.
+    pub direct: bool,
+    /// Busy processors, of the whole machine.
+    pub busy_processors: f64,
+    /// Share of the processors' time that a hypervisor took away, in percent of one processor.
+    pub steal_percent: f64,
+    /// Time from the last completion to stable storage, mean over the runs, where that was asked.
+    pub sync_ns: Option<f64>,
+    /// Rate to stable storage: that time counted too.
+    pub synced_bytes_per_s: Option<f64>,
+    /// Time left out at the start of the runs, mean.
+    pub warm_up_ns: f64,
+    /// User-space instructions a request, counted in a run of its own.
+    pub instructions_per_request: Option<f64>,
+}
+
+impl Point {
+    /// A point that could not be measured.
+    pub fn failed(workload: Workload, error: impl ToString) -> Point {
+        Point { workload: workload.into(), numbers: None, error: Some(error.to_string()) }
+    }
+
+    /// What the samples of one workload say together. No samples make a failed point.
+    pub fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Point {
+        if samples.is_empty() {
+            return Point::failed(workload.clone(), "it was not run");
+        }
+        Point { workload: workload.clone().into(), numbers: Some(Numbers::from_samples(workload, facts, samples)), error: None }
+    }
+
+    /// Median rate in bytes per second, if measured.
+    pub fn rate(&self) -> Option<f64> {
+        self.numbers.as_ref().map(|numbers| numbers.throughput_bytes_per_s)
+    }
+}
+
+/// The rate of some runs in requests per second, with its interval: by time slices and by runs.
+pub(crate) fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
+    let runs: Vec<&[f64]> = samples.iter().map(|sample| sample.slice_rates.as_slice()).collect();
+    // Slices tell an interval only where there are enough; runs in bytes may be shorter than one.
+    if runs.iter().all(|run| run.len() >= 8) {
+        stats::estimate_runs(&runs)
+    } else {
+        stats::estimate_values(&samples.iter().map(Sample::iops).collect::<Vec<_>>())
+    }
+}
+
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
+    }
+}
+
+impl Numbers {
+    fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Numbers {
+        let request = f64::from(workload.request_bytes);
+        let rates: Vec<f64> = samples.iter().map(Sample::iops).collect();
+        let iops = median(&rates);
+        let interval = rate_estimate(samples);
+        let mut latency = [Histogram::new(), Histogram::new()];
+        for sample in samples {
+            for (sum, part) in latency.iter_mut().zip(&sample.latency) {
+                sum.merge(part);
+            }
+        }
+        let mut both = latency[0].clone();
+        both.merge(&latency[1]);
+        let mix = !latency[0].is_empty() && !latency[1].is_empty();
+        let achieved = Achieved::from_samples(workload, samples);
+        let mut numbers = Numbers {
+            throughput_bytes_per_s: iops * request,
+            iops,
+            interval_95: interval.map(|interval| [interval.low * request, interval.high * request]),
+            relative_half_width: interval.map(|interval| interval.relative_half_width),
+            repeats: samples.len() as u32,
+            runs_bytes_per_s: rates.iter().map(|rate| rate * request).collect(),
+            latency_ns: LatencySummary::from(&both),
+            read_latency_ns: mix.then(|| LatencySummary::from(&latency[0])),
+            write_latency_ns: mix.then(|| LatencySummary::from(&latency[1])),
+            cpu_ns_per_request: CpuPerRequest::from_samples(samples),
+            achieved,
+            warnings: Vec::new(),
+        };
+        numbers.warnings = checks::warnings(workload, facts, samples, &numbers);
+        numbers
+    }
+}
+
+impl CpuPerRequest {
+    fn from_samples(samples: &[Sample]) -> CpuPerRequest {
+        let each = |part: fn(&Sample) -> u64| -> Vec<f64> {
+            samples.iter().map(|sample| part(sample) as f64 / sample.requests_with_ramp.max(1) as f64).collect()
+        };
+        let process = each(|sample| sample.usage.cpu.user_ns + sample.usage.cpu.system_ns);
+        CpuPerRequest {
+            user: median(&each(|sample| sample.usage.cpu.user_ns)),
+            system: median(&each(|sample| sample.usage.cpu.system_ns)),
+            machine: median(&each(|sample| sample.usage.cpu.machine_ns)),
+            process_interval_95: stats::estimate_values(&process).map(|interval| [interval.low, interval.high]),
+        }
+    }
+}
+
+impl Achieved {
+    fn from_samples(workload: &Workload, samples: &[Sample]) -> Achieved {
+        let request = f64::from(workload.request_bytes);
+        let runs = samples.len() as f64;
+        let sum = |part: &dyn Fn(&Sample) -> f64| -> f64 { samples.iter().map(part).sum() };
+        let elapsed = sum(&|sample| sample.usage.elapsed_ns as f64).max(1.0);
+        let asked = sum(&|sample| sample.requests_with_ramp as f64) * request;
+        let total = |part: fn(&machine::DeviceUse) -> u64| -> Option<f64> {
+            samples.iter().map(|sample| sample.usage.device.as_ref().map(|device| part(device) as f64)).sum()
+        };
+        let device_requests = total(|device| device.reads + device.writes);
+        let device_bytes = total(|device| device.read_bytes + device.write_bytes);
+        let own: Option<f64> = samples.iter().map(|sample| sample.usage.block_bytes.map(|(read, written)| (read + written) as f64)).sum();
+        let synced: Option<f64> = samples.iter().map(|sample| sample.usage.sync_ns.map(|ns| ns as f64)).sum();
+        Achieved {
+            measured_ns: samples.iter().map(|sample| sample.measured_ns).sum(),
+            requests: samples.iter().map(|sample| sample.requests).sum(),
+            bytes: samples.iter().map(|sample| sample.requests).sum::<u64>() * u64::from(workload.request_bytes),
+            mean_depth: sum(&|sample| sample.mean_depth) / runs,
+            mean_service_ns: sum(&|sample| sample.mean_service_ns) / runs,
+            little_error_percent: samples.iter().map(Sample::little_error).fold(0.0, f64::max) * 100.0,
+            device_request_bytes: device_requests.zip(device_bytes).filter(|(requests, _)| *requests > 0.0).map(|(requests, bytes)| bytes / requests),
+            device_mean_depth: total(|device| device.weighted_ns).map(|weighted| weighted / elapsed),
+            device_busy_percent: total(|device| device.busy_ns).map(|busy| (busy / elapsed * 100.0).min(100.0)),
+            device_bytes_foreign_share: device_bytes.zip(own).map(|(device, own)| (device - own).max(0.0) / asked),
+            from_cache_percent: own.map(|own| ((1.0 - own / asked) * 100.0).clamp(0.0, 100.0)),
+            direct: workload.buffering.is_direct(),
+            busy_processors: sum(&|sample| sample.usage.cpu.machine_ns as f64) / elapsed,
+            steal_percent: sum(&|sample| sample.usage.cpu.steal_ns as f64) / elapsed * 100.0,
+            sync_ns: synced.map(|ns| ns / runs),
+            synced_bytes_per_s: synced.map(|ns| asked * 1e9 / (elapsed + ns)),
+            warm_up_ns: sum(&|sample| sample.warm_up_ns as f64) / runs,
+            instructions_per_request: None,
+        }
+    }
+}

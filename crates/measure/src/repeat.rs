@@ -1,0 +1,80 @@
+//! Repeats until the interval is tight.
+
+use crate::point::{Point, rate_estimate};
+use crate::sample::{Options, Sample, sample};
+use machine::{Error, Machine, Result};
+use workload::Workload;
+
+/// When enough repeats were made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Repeats {
+    /// At least so many.
+    pub least: u32,
+    /// At most so many.
+    pub most: u32,
+    /// Enough when half the 95 % interval is within this share of the rate.
+    pub tight: f64,
+}
+
+impl Repeats {
+    /// Whether these samples are enough.
+    pub fn enough(&self, samples: &[Sample]) -> bool {
+        let made = samples.len() as u32;
+        made >= self.most || (made >= self.least && half_width(samples) <= self.tight)
+    }
+}
+
+/// Half the 95 % interval of the rate as a share of it; infinite where there is no interval yet.
+pub fn half_width(samples: &[Sample]) -> f64 {
+    rate_estimate(samples).map_or(f64::INFINITY, |estimate| estimate.relative_half_width)
+}
+
+/// Measures several workloads on one target, a round of all after a round of all, so that drift hits each alike, until each is
+/// tight; `told` hears of every sample made (workload, samples so far).
+///
+/// # Errors
+/// The user's interrupt. What else goes wrong with a workload is its point's failure and nobody else's.
+pub fn measure<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    workloads: &[Workload],
+    repeats: Repeats,
+    mut told: impl FnMut(usize, usize),
+) -> Result<Vec<Point>> {
+    let repeats = if machine.capabilities().noisy { repeats } else { Repeats { least: 1, most: 1, ..repeats } };
+    let facts = machine.target_facts(target);
+    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); workloads.len()];
+    let mut failures: Vec<Option<Error>> = workloads.iter().map(|_| None).collect();
+    loop {
+        let mut open = false;
+        for (index, workload) in workloads.iter().enumerate() {
+            if failures[index].is_some() || repeats.enough(&samples[index]) {
+                continue;
+            }
+            open = true;
+            let options = Options { ramp_ns: ramp(workload, &samples[index]), count_instructions: false };
+            match sample(machine, target, workload, options) {
+                Ok(one) => samples[index].push(one),
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                Err(error) => failures[index] = Some(error),
+            }
+            told(index, samples[index].len());
+        }
+        if !open {
+            break;
+        }
+    }
+    let points = workloads.iter().zip(&samples).zip(failures);
+    Ok(points
+        .map(|((workload, samples), failure)| match failure {
+            Some(error) => Point::failed(workload.clone(), error),
+            None => Point::from_samples(workload, &facts, samples),
+        })
+        .collect())
+}
+
+/// The ramp of the next run: what the runs before showed to be warm-up, so that latencies leave it out too.
+pub fn ramp(workload: &Workload, before: &[Sample]) -> u64 {
+    let workload::Stop::AfterNs(run) = workload.stop else { return 0 };
+    before.iter().map(|sample| sample.warm_up_ns).max().unwrap_or(0).min(run / 2)
+}

@@ -1,0 +1,131 @@
+//! One run of one workload.
+
+use crate::histogram::Histogram;
+use crate::slices::summed_rates;
+use crate::stats;
+use crate::stream::Stream;
+use machine::{Engine, Error, Machine, Nanos, Result, TargetFacts, Usage};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use workload::{Cursor, Filler, Workload};
+
+/// How a run is made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Time at the start that is run but not measured.
+    pub ramp_ns: Nanos,
+    /// Read the processor's counters; the rate of such a run is not to be used.
+    pub count_instructions: bool,
+}
+
+/// What one run measured.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// Length of the measured part.
+    pub measured_ns: Nanos,
+    /// Requests completed in it.
+    pub requests: u64,
+    /// Latencies of reads and of writes.
+    pub latency: [Histogram; 2],
+    /// Width of a time slice.
+    pub slice_ns: Nanos,
+    /// Requests per second in each slice, all streams together, the warm-up left out.
+    pub slice_rates: Vec<f64>,
+    /// Time at the start that the data themselves show to be warm-up.
+    pub warm_up_ns: Nanos,
+    /// Mean requests in flight over all streams.
+    pub mean_depth: f64,
+    /// Mean time from issue to completion.
+    pub mean_service_ns: f64,
+    /// Processor, device, cache; over the whole run, ramp included.
+    pub usage: Usage,
+    /// Requests of the whole run, ramp included: what [`Sample::usage`] belongs to.
+    pub requests_with_ramp: u64,
+}
+
+impl Sample {
+    /// Requests per second, the warm-up left out.
+    pub fn iops(&self) -> f64 {
+        let skipped = (self.warm_up_ns / self.slice_ns.max(1)) as usize;
+        if skipped == 0 || self.slice_rates.is_empty() {
+            return self.requests as f64 * 1e9 / self.measured_ns.max(1) as f64;
+        }
+        self.slice_rates.iter().sum::<f64>() / self.slice_rates.len() as f64
+    }
+
+    /// How far rate, mean latency and mean depth are from Little's law, as a share: L = X R (Little, 1961).
+    pub fn little_error(&self) -> f64 {
+        let rate = self.requests as f64 / self.measured_ns.max(1) as f64;
+        let expected = rate * self.mean_service_ns;
+        if expected == 0.0 { 0.0 } else { (self.mean_depth / expected - 1.0).abs() }
+    }
+}
+
+/// Runs a workload once.
+///
+/// # Errors
+/// A workload that makes no sense on this target, an access mode that the target refuses, or a failed request.
+pub fn sample<M: Machine>(machine: &M, target: &mut M::Target, workload: &Workload, options: Options) -> Result<Sample> {
+    let facts = machine.target_facts(target);
+    workload.check(facts.size_bytes, alignment(workload, &facts))?;
+    let mut streams = streams(workload, &facts, options.ramp_ns)?;
+    let mut access = workload.access(facts.size_bytes);
+    access.count_instructions = options.count_instructions;
+    let usage = machine.run(target, &access, &mut streams)?;
+    gather(&streams, usage, workload)
+}
+
+/// What requests must be multiples of.
+fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
+    if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 }
+}
+
+/// The askers of a workload: one a stream, or, for an engine that has one request outstanding, as many as the depth with a common cursor.
+fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<Vec<Stream>> {
+    let region = workload.region(facts.size_bytes);
+    let together = if workload.engine == Engine::Threads { workload.depth } else { 1 };
+    let filler = Filler::new(workload);
+    let mut streams = Vec::with_capacity((workload.threads * together) as usize);
+    for index in 0..workload.threads {
+        let shared = Arc::new(AtomicU64::new(0));
+        for _ in 0..together {
+            let cursor = if together > 1 { Cursor::Shared(shared.clone()) } else { Cursor::Own };
+            let filler = filler.fork(streams.len() as u64);
+            streams.push(Stream::new(workload, region, index, cursor, filler, ramp)?);
+        }
+    }
+    Ok(streams)
+}
+
+fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<Sample> {
+    let requests: u64 = streams.iter().map(Stream::completed).sum();
+    if requests == 0 {
+        return Err(Error::Unsupported("no request completed in the time of the run: give it more --seconds or smaller requests".into()));
+    }
+    let mut latency = [Histogram::new(), Histogram::new()];
+    for stream in streams {
+        for (sum, part) in latency.iter_mut().zip(stream.latency()) {
+            sum.merge(part);
+        }
+    }
+    let service: f64 = streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
+    let (slice_ns, mut slice_rates) = summed_rates(streams.iter().map(Stream::slices));
+    let timed = matches!(workload.stop, workload::Stop::AfterNs(_));
+    let warm_up = if timed { stats::warm_up(&slice_rates).min(slice_rates.len() / 2) } else { 0 };
+    slice_rates.drain(..warm_up);
+    let measured_ns = streams.iter().map(Stream::measured_ns).max().unwrap_or(0);
+    // Streams that ended before the longest one count for the time they were there.
+    let mean_depth = streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>() / measured_ns.max(1) as f64;
+    Ok(Sample {
+        measured_ns,
+        requests,
+        latency,
+        slice_ns,
+        slice_rates,
+        warm_up_ns: warm_up as u64 * slice_ns,
+        mean_depth,
+        mean_service_ns: service / requests as f64,
+        requests_with_ramp: streams.iter().map(Stream::completed_with_ramp).sum(),
+        usage,
+    })
+}

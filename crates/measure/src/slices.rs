@@ -1,0 +1,113 @@
+//! Work done in equal slices of time: the series from which warm-up, drift and intervals are found.
+
+use machine::Nanos;
+
+/// The most slices kept; a longer run has wider ones.
+const MOST: usize = 2048;
+
+/// Requests completed in equal slices of time.
+#[derive(Debug, Clone)]
+pub struct Slices {
+    /// Start of the first slice.
+    start: Nanos,
+    width: Nanos,
+    /// Requests completed up to the end of each finished slice.
+    totals: Vec<u64>,
+}
+
+impl Slices {
+    /// Slices of `width` from `start`.
+    pub fn new(start: Nanos, width: Nanos) -> Slices {
+        Slices { start, width: width.max(1), totals: Vec::with_capacity(MOST) }
+    }
+
+    /// The end of the slice that is open.
+    pub fn end(&self) -> Nanos {
+        self.start + (self.totals.len() as u64 + 1) * self.width
+    }
+
+    /// Closes every slice that ended by `now`, with `total` requests completed before now.
+    #[cold]
+    pub fn close(&mut self, now: Nanos, total: u64) {
+        while self.end() <= now {
+            if self.totals.len() == MOST {
+                // Every second total is the total at the end of a slice of twice the width.
+                self.totals = self.totals.iter().skip(1).step_by(2).copied().collect();
+                self.totals.reserve(MOST - self.totals.len());
+                self.width *= 2;
+                continue;
+            }
+            self.totals.push(total);
+        }
+    }
+
+    /// Width of a slice.
+    pub fn width_ns(&self) -> Nanos {
+        self.width
+    }
+
+    /// Requests in each finished slice.
+    pub fn counts(&self) -> impl Iterator<Item = u64> + '_ {
+        let mut last = 0;
+        self.totals.iter().map(move |&total| total - std::mem::replace(&mut last, total))
+    }
+}
+
+/// The sum of several streams' slices, as requests per second in each slice; streams with finer slices are made coarser first.
+pub fn summed_rates<'a>(streams: impl Iterator<Item = &'a Slices> + Clone) -> (Nanos, Vec<f64>) {
+    let width = streams.clone().map(Slices::width_ns).max().unwrap_or(1);
+    let mut sums: Vec<f64> = Vec::new();
+    let mut shortest = usize::MAX;
+    for slices in streams {
+        // Widths are one width times powers of two.
+        let group = (width / slices.width) as usize;
+        let counts: Vec<u64> = slices.counts().collect();
+        let coarse: Vec<u64> = counts.chunks_exact(group.max(1)).map(|chunk| chunk.iter().sum()).collect();
+        shortest = shortest.min(coarse.len());
+        sums.resize(sums.len().max(coarse.len()), 0.0);
+        for (sum, count) in sums.iter_mut().zip(coarse) {
+            *sum += count as f64 * 1e9 / width as f64;
+        }
+    }
+    sums.truncate(shortest);
+    (width, sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_hold_what_was_done_in_them() {
+        let mut slices = Slices::new(100, 10);
+        slices.close(109, 5);
+        assert_eq!(slices.counts().count(), 0);
+        slices.close(110, 5);
+        slices.close(135, 9);
+        assert_eq!(slices.counts().collect::<Vec<_>>(), [5, 4, 0]);
+    }
+
+    #[test]
+    fn a_long_run_widens_its_slices_and_loses_nothing() {
+        let mut slices = Slices::new(0, 10);
+        for step in 1..=10_000u64 {
+            slices.close(step * 10, step * 3);
+        }
+        assert!(slices.width_ns() > 10);
+        let expected = slices.width_ns() / 10 * 3;
+        assert!(slices.counts().all(|count| count == expected));
+        assert!(slices.counts().count() <= MOST);
+    }
+
+    #[test]
+    fn streams_of_different_widths_add_up() {
+        let (mut fine, mut coarse) = (Slices::new(0, 10), Slices::new(0, 20));
+        for step in 1..=8u64 {
+            fine.close(step * 10, step);
+            coarse.close(step * 10, step);
+        }
+        let (width, rates) = summed_rates([&fine, &coarse].into_iter());
+        assert_eq!(width, 20);
+        assert_eq!(rates, vec![4.0 * 1e9 / 20.0; 4]);
+    }
+}
