@@ -197,3 +197,82 @@ impl Workload {
         Error::refused(format!("a region of {}", show_size(region_bytes)), why, "use smaller requests, fewer streams or a larger target")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Data;
+    use machine::Buffering;
+
+    const SIZE: u64 = 1 << 30;
+
+    /// The error of the default workload after `change`, on a target of 1 GiB with 512 B sectors.
+    fn error(change: impl FnOnce(&mut Workload)) -> Option<String> {
+        let mut workload = Workload::default();
+        change(&mut workload);
+        workload.check(SIZE, 512).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn sense_passes() {
+        assert_eq!(error(|_| ()), None);
+        assert_eq!(error(|w| (w.engine, w.depth) = (Engine::IoUring, 65_536)), None);
+        assert_eq!(error(|w| (w.engine, w.depth, w.threads) = (Engine::Threads, 64, 64)), None);
+        assert_eq!(error(|w| (w.region_start_bytes, w.region_bytes) = (512, Some(SIZE - 512))), None);
+        assert_eq!(error(|w| (w.offset_bytes, w.buffering) = (1, Buffering::Buffered)), None);
+        assert_eq!(error(|w| w.pattern = Pattern::Zipf(1.0)), None);
+        assert_eq!(error(|w| (w.read_percent, w.data.verify) = (0, true)), None);
+        assert_eq!(error(|w| (w.engine, w.buffering) = (Engine::Mmap, Buffering::Buffered)), None);
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_its_value() {
+        type Change = Box<dyn FnOnce(&mut Workload)>;
+        let cases: Vec<(&str, Change)> = vec![
+            ("request size 0 B", Box::new(|w| w.request_bytes = 0)),
+            ("request size 1073741825 B", Box::new(|w| w.request_bytes = (1 << 30) + 1)),
+            ("101 % reads", Box::new(|w| w.read_percent = 101)),
+            ("stride 0 B", Box::new(|w| w.pattern = Pattern::Stride(0))),
+            ("stride 96 KiB", Box::new(|w| w.pattern = Pattern::Stride(96 << 10))),
+            ("stride 1 GiB", Box::new(|w| w.pattern = Pattern::Stride(SIZE))),
+            ("exponent 0", Box::new(|w| w.pattern = Pattern::Zipf(0.0))),
+            ("exponent NaN", Box::new(|w| w.pattern = Pattern::Zipf(f64::NAN))),
+            ("exponent inf", Box::new(|w| w.pattern = Pattern::Zipf(f64::INFINITY))),
+            ("0 % hot", Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 0, access_percent: 9 })),
+            ("100 % hot", Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 100, access_percent: 9 })),
+            ("200 % of the requests", Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 10, access_percent: 200 })),
+            ("depth 0", Box::new(|w| w.depth = 0)),
+            ("depth 65537", Box::new(|w| (w.engine, w.depth) = (Engine::IoUring, 65_537))),
+            ("depth 2 with the engine sync", Box::new(|w| w.depth = 2)),
+            ("depth 2 with the engine mmap", Box::new(|w| (w.depth, w.engine, w.buffering) = (2, Engine::Mmap, Buffering::Buffered))),
+            ("0 threads", Box::new(|w| w.threads = 0)),
+            ("4097 threads", Box::new(|w| w.threads = 4097)),
+            ("needs 8192 threads", Box::new(|w| (w.engine, w.depth, w.threads) = (Engine::Threads, 128, 64))),
+            ("rate 0", Box::new(|w| w.rate_iops = Some(0.0))),
+            ("rate -3", Box::new(|w| w.rate_iops = Some(-3.0))),
+            ("rate NaN", Box::new(|w| w.rate_iops = Some(f64::NAN))),
+            ("rate inf", Box::new(|w| w.rate_iops = Some(f64::INFINITY))),
+            ("run of 0 s", Box::new(|w| w.stop = Stop::AfterNs(0))),
+            ("run of 1 KiB", Box::new(|w| w.stop = Stop::AfterBytes(1024))),
+            ("101 % compressible", Box::new(|w| w.data.compressible_percent = 101)),
+            ("101 % duplicate", Box::new(|w| w.data.duplicate_percent = 101)),
+            ("10 % duplicate", Box::new(|w| w.data = Data { duplicate_percent: 10, verify: true, ..Data::default() })),
+            ("request size 1000 B", Box::new(|w| (w.request_bytes, w.buffering, w.data.verify) = (1000, Buffering::Buffered, true))),
+            ("engine mmap", Box::new(|w| w.engine = Engine::Mmap)),
+            ("allocation extend", Box::new(|w| w.allocation = Allocation::Extend)),
+            ("request size 1000 B", Box::new(|w| w.request_bytes = 1000)),
+            ("offset 1 B", Box::new(|w| w.offset_bytes = 1)),
+            ("region start 100 B", Box::new(|w| w.region_start_bytes = 100)),
+            ("region start 1 GiB", Box::new(|w| w.region_start_bytes = SIZE)),
+            ("region of 2 GiB", Box::new(|w| w.region_bytes = Some(2 << 30))),
+            ("region of 4 KiB", Box::new(|w| w.region_bytes = Some(4096))),
+            ("after the offset of 1 MiB", Box::new(|w| (w.region_bytes, w.offset_bytes) = (Some(1 << 20), 1 << 20))),
+            ("for each of 32 streams", Box::new(|w| (w.region_bytes, w.threads) = (Some(1 << 20), 32))),
+        ];
+        for (words, change) in cases {
+            let error = error(change).unwrap_or_else(|| panic!("'{words}' was not refused"));
+            assert!(error.contains(words), "'{words}' is not in: {error}");
+            assert!(error.contains("; "), "the mend is missing: {error}");
+        }
+    }
+}

@@ -1,5 +1,21 @@
 //! What to ask: access patterns, mixes, streams, data, small-file generators.
 
+mod check;
+mod data;
+mod error;
+mod permutation;
+pub mod rng;
+mod sequence;
 mod spec;
+#[cfg(test)]
+mod testing;
+pub mod verify;
+mod zipf;
 
+pub use check::{MAX_DEPTH, MAX_RATE_IOPS, MAX_REQUEST_BYTES, MAX_THREADS};
+pub use data::{BLOCK_BYTES, Filler};
+pub use error::Error;
+pub use permutation::Permutation;
+pub use sequence::{Cursor, Sequence};
 pub use spec::{Data, Pattern, Stop, Workload};
+pub use zipf::Zipf;

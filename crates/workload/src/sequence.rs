@@ -50,6 +50,8 @@ pub struct Sequence {
     request: u32,
     order: Order,
     mix: Mix,
+    /// What every request does, where that is one thing and the cursor is the sequence's own.
+    plain: Option<Op>,
     seed: u64,
 }
 
@@ -145,13 +147,20 @@ impl Sequence {
         }
         let seed = derive(workload.seed, purpose::ORDER, u64::from(stream));
         let order = Order::new(workload, blocks, seed)?;
+        let cursor_is_own = matches!(cursor, Cursor::Own);
+        let shared = match cursor {
+            Cursor::Own => None,
+            Cursor::Shared(counter) => Some(counter),
+        };
+        let mix = match workload.read_percent {
+            100.. => Mix::Always(Op::Read),
+            0 => Mix::Always(Op::Write),
+            percent => Mix::Mixed { threshold: share(percent), seed: derive(workload.seed, purpose::MIX, u64::from(stream)) },
+        };
         let endless = matches!(order, Order::Zipf(_) | Order::HotCold { .. });
         Ok(Sequence {
             index: 0,
-            shared: match cursor {
-                Cursor::Own => None,
-                Cursor::Shared(counter) => Some(counter),
-            },
+            shared,
             pass_start: 0,
             pass_len: if endless { u64::MAX } else { blocks },
             pass: 0,
@@ -159,11 +168,11 @@ impl Sequence {
             base: region.0 + workload.offset_bytes + first * request,
             request: workload.request_bytes,
             order,
-            mix: match workload.read_percent {
-                100.. => Mix::Always(Op::Read),
-                0 => Mix::Always(Op::Write),
-                percent => Mix::Mixed { threshold: share(percent), seed: derive(workload.seed, purpose::MIX, u64::from(stream)) },
+            plain: match (mix, cursor_is_own) {
+                (Mix::Always(op), true) => Some(op),
+                _ => None,
             },
+            mix,
             seed,
         })
     }
@@ -172,6 +181,25 @@ impl Sequence {
     #[inline]
     #[allow(clippy::should_implement_trait)] // An endless sequence has no `None` to say.
     pub fn next(&mut self) -> (Op, u64, u32) {
+        // The two commonest kinds of sequence, alone on their cursor and all reads or all writes, stay in the caller's loop.
+        if let Some(op) = self.plain {
+            let place = self.index - self.pass_start;
+            if place < self.pass_len {
+                let block = match &self.order {
+                    Order::Random(permutation @ Permutation::Mixer(_)) => permutation.at(place),
+                    Order::Forward => place,
+                    _ => return self.next_of_any(),
+                };
+                self.index += 1;
+                return (op, self.base + block * u64::from(self.request), self.request);
+            }
+        }
+        self.next_of_any()
+    }
+
+    /// [`Sequence::next`] of any kind.
+    #[inline(never)]
+    fn next_of_any(&mut self) -> (Op, u64, u32) {
         let index = match &self.shared {
             None => {
                 let index = self.index;
@@ -180,7 +208,7 @@ impl Sequence {
             }
             Some(counter) => counter.fetch_add(1, Ordering::Relaxed),
         };
-        let mut place = index.wrapping_sub(self.pass_start);
+        let mut place = index - self.pass_start;
         if place >= self.pass_len {
             place = self.turn(place);
         }
@@ -281,3 +309,6 @@ fn hot_cold(seed: u64, index: u64, hot: u64, access: u64, blocks: u64) -> u64 {
     let place = hash(seed, random);
     if random < access || hot == blocks { below(place, hot) } else { hot + below(place, blocks - hot) }
 }
+
+#[cfg(test)]
+mod tests;
