@@ -20,9 +20,9 @@ pub const MIN_TO_JUDGE: usize = 20;
 /// Changes smaller than this share of the mean are left alone.
 const LEAST_CHANGE: f64 = 0.05;
 /// Probability, one-sided, at which the straight line is believed against chance.
-const LINE_TAIL: f64 = 0.0005;
+const LINE_TAIL: f64 = 0.001;
 /// The same for the step and the ramp, whose place is searched for.
-const SEARCHED_TAIL: f64 = 0.00002;
+const SEARCHED_TAIL: f64 = 0.0001;
 /// A faster begin that is a smaller share of the series than this is a transient, not a burst credit.
 const LEAST_BURST: f64 = 0.05;
 /// Slices slower than this share of the running rate are stalled.
@@ -241,7 +241,7 @@ impl Stalls {
         let count = stalled.iter().filter(|&&s| s).count();
         // Between stopped and running there is a gap; widely spread rates have none.
         let between = series.iter().filter(|&&v| (STALLED * running..RUNNING * running).contains(&v)).count();
-        let told = count >= 2 && 10 * between <= 7 * count && 4 * count <= 3 * n;
+        let told = count >= 2 && 10 * between <= 7 * count && 20 * count <= 17 * n;
         Stalls { stalled: if told { stalled } else { vec![false; n] } }
     }
 

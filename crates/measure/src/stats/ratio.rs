@@ -1,0 +1,109 @@
+//! How many times better one setting is than another: gains with intervals.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::interval::{Estimate, estimate_values};
+use super::series::median;
+
+/// The ratio of two rates (b over a) with its 95 % interval: 1.8 is 1.8 times as fast.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ratio {
+    /// Median of the pairs' ratios, or the ratio of the means where runs were not paired.
+    pub median: f64,
+    /// Geometric mean of the pairs' ratios, which the interval is about; the ratio of the means where runs were not paired.
+    pub mean: f64,
+    /// Lower end of the 95 % interval, above zero.
+    pub low: f64,
+    /// Upper end of the 95 % interval. `f64::MAX` where the divisor may be zero.
+    pub high: f64,
+    /// Pairs that went in; 0 where runs were not paired.
+    pub n_pairs: u64,
+}
+
+impl Ratio {
+    /// Whether the interval leaves no difference out: the two are told apart.
+    pub fn is_different(&self) -> bool {
+        self.low > 1.0 || self.high < 1.0
+    }
+}
+
+/// The ratio b / a of runs made in turn, a then b (or b then a), one value a run.
+///
+/// Pairs share the conditions of their time, so what drifts slowly cancels out. The logarithms of the ratios are
+/// estimated as one value a pair ([`estimate_values`]).
+/// `None` with fewer than two pairs, lists of different length, or a value not above zero.
+pub fn ratio_interval(a: &[f64], b: &[f64]) -> Option<Ratio> {
+    let positive = |values: &[f64]| values.iter().all(|v| v.is_finite() && *v > 0.0);
+    if a.len() != b.len() || !positive(a) || !positive(b) {
+        return None;
+    }
+    let logs: Vec<f64> = a.iter().zip(b).map(|(a, b)| (b / a).ln()).collect();
+    let e = estimate_values(&logs)?;
+    // Not the interval's low end: logarithms may all be positive, and it stops at zero for what cannot be negative.
+    let half = e.high - e.mean;
+    Some(Ratio {
+        median: median(&logs).exp(),
+        mean: e.mean.exp(),
+        low: (e.mean - half).exp(),
+        high: (e.mean + half).exp().min(f64::MAX),
+        n_pairs: logs.len() as u64,
+    })
+}
+
+/// The ratio b / a of two estimates that were made apart, by Fieller's theorem (1954).
+///
+/// The intervals of the two count as normal about their means. `None` where a mean is not above zero or an interval of `a` reaches zero.
+pub fn ratio_of_estimates(a: &Estimate, b: &Estimate) -> Option<Ratio> {
+    let (ha, hb) = (a.high - a.mean, b.high - b.mean);
+    if !(a.mean > 0.0 && b.mean > 0.0 && ha < a.mean) {
+        return None;
+    }
+    // Roots of (b - r a)^2 = hb^2 + r^2 ha^2.
+    let divisor = a.mean * a.mean - ha * ha;
+    let root = (a.mean * a.mean * hb * hb + b.mean * b.mean * ha * ha - ha * ha * hb * hb).max(0.0).sqrt();
+    let mean = b.mean / a.mean;
+    Some(Ratio {
+        median: mean,
+        mean,
+        low: ((a.mean * b.mean - root) / divisor).max(0.0),
+        high: (a.mean * b.mean + root) / divisor,
+        n_pairs: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_cancel_what_drifts() {
+        let a = [100.0, 80.0, 120.0, 60.0, 150.0];
+        let b = [181.0, 143.0, 217.0, 107.0, 271.0];
+        let r = ratio_interval(&a, &b).unwrap();
+        assert!(r.low > 1.77 && r.high < 1.83 && (r.median - 1.8).abs() < 0.02 && r.n_pairs == 5 && r.is_different(), "{r:?}");
+        let back = ratio_interval(&b, &a).unwrap();
+        assert!((back.mean * r.mean - 1.0).abs() < 1e-12 && (back.low * r.high - 1.0).abs() < 1e-9, "the other way round is the inverse");
+    }
+
+    #[test]
+    fn a_small_gain_in_wide_noise_is_not_called_one() {
+        let r = ratio_interval(&[100.0, 101.0, 99.0], &[100.0, 110.0, 97.0]).unwrap();
+        assert!(!r.is_different() && r.low < 1.0 && r.high > 1.0, "{r:?}");
+        assert_eq!(ratio_interval(&[1.0], &[2.0]), None);
+        assert_eq!(ratio_interval(&[1.0, 0.0], &[2.0, 1.0]), None);
+        assert_eq!(ratio_interval(&[1.0, 2.0], &[2.0]), None);
+    }
+
+    #[test]
+    fn estimates_made_apart() {
+        let a = estimate_values(&[98.0, 100.0, 102.0, 100.0]).unwrap();
+        let b = estimate_values(&[198.0, 202.0, 200.0, 200.0]).unwrap();
+        let r = ratio_of_estimates(&a, &b).unwrap();
+        let (ha, hb) = (a.relative_half_width, b.relative_half_width);
+        // For narrow intervals the relative half widths add in squares.
+        assert!((r.mean - 2.0).abs() < 1e-12 && ((r.high - r.low) / 4.0 / ha.hypot(hb) - 1.0).abs() < 0.01, "{r:?}");
+        let zero = estimate_values(&[0.1, 3.0]).unwrap();
+        assert_eq!(ratio_of_estimates(&zero, &b), None, "a divisor that may be zero");
+    }
+}
