@@ -1,1 +1,62 @@
-fn main() {}
+//! The `halfpower` program: parses, calls, prints.
+
+mod arguments;
+mod interrupt;
+mod output;
+mod points;
+mod progress;
+mod target;
+
+use arguments::{Cli, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// What ends a command early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The caller should have known better: exit code 2.
+    Usage(String),
+    /// A measurement or an output failed: exit code 1.
+    Run(String),
+    /// Ctrl-C: exit code 130, as shells have it.
+    Interrupted,
+}
+
+impl From<machine::Error> for Failure {
+    fn from(error: machine::Error) -> Self {
+        match error {
+            machine::Error::Interrupted => Failure::Interrupted,
+            error if error.is_usage() => Failure::Usage(error.to_string()),
+            error => Failure::Run(error.to_string()),
+        }
+    }
+}
+
+impl From<workload::Error> for Failure {
+    fn from(error: workload::Error) -> Self {
+        Failure::from(machine::Error::from(error))
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Run(arguments) => points::run(&arguments),
+        Command::Sweep(arguments) => points::sweep(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(message)) => {
+            eprintln!("halfpower: {message}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Run(message)) => {
+            eprintln!("halfpower: {message}");
+            ExitCode::from(1)
+        }
+        Err(Failure::Interrupted) => {
+            eprintln!("halfpower: interrupted; test files were removed");
+            ExitCode::from(130)
+        }
+    }
+}

@@ -6,10 +6,12 @@ mod error;
 mod permutation;
 pub mod rng;
 mod sequence;
+pub mod smallfile;
 mod spec;
 #[cfg(test)]
 mod testing;
 pub mod verify;
+mod words;
 mod zipf;
 
 pub use check::{MAX_DEPTH, MAX_RATE_IOPS, MAX_REQUEST_BYTES, MAX_THREADS};

@@ -1,0 +1,159 @@
+//! `halfpower run` and `halfpower sweep`: workloads from options, measured, shown.
+
+use crate::Failure;
+use crate::arguments::PointArguments;
+use crate::target::{on_machine, resolve};
+use machine::{Buffering, Engine, Machine, TargetSpec};
+use measure::{Repeats, measure};
+use std::time::{SystemTime, UNIX_EPOCH};
+use study::{Kind, Program, Results, SCHEMA};
+use workload::{Data, Stop, Workload};
+
+/// One workload.
+pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
+    let lists = [
+        ("--op", arguments.op.len()),
+        ("--pattern", arguments.pattern.len()),
+        ("--request", arguments.request.len()),
+        ("--depth", arguments.depth.len()),
+        ("--threads", arguments.threads.len()),
+        ("--engine", arguments.engine.len()),
+        ("--allocate", arguments.allocate.len()),
+        ("--offset", arguments.offset.len()),
+        ("--hint", arguments.hint.len()),
+        ("--cache", arguments.cache.len()),
+        ("--direct --buffered", usize::from(arguments.direct) + usize::from(arguments.buffered)),
+    ];
+    if let Some((name, count)) = lists.iter().find(|(_, count)| *count > 1) {
+        return Err(Failure::Usage(format!("{name}: run takes one value and got {count}; use halfpower sweep for a grid")));
+    }
+    points(arguments, Kind::Run)
+}
+
+/// A grid of workloads.
+pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
+    points(arguments, Kind::Sweep)
+}
+
+fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
+    let (place, spec) = resolve(&arguments.target)?;
+    on_machine!(place, |machine| points_on(&machine, &spec, arguments, kind))
+}
+
+fn points_on<M: Machine>(machine: &M, spec: &TargetSpec, arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
+    let workloads = grid(arguments, &machine.capabilities().engines);
+    for workload in &workloads {
+        workload.check(u64::MAX >> 1, 1)?;
+    }
+    let began = (SystemTime::now(), machine.now());
+    let mut target = machine.open(spec)?;
+    let facts = machine.target_facts(&target);
+    for workload in &workloads {
+        let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
+        workload.check(facts.size_bytes, align)?;
+        if workload.writes() && !facts.writable {
+            return Err(Failure::Usage(format!("{}: it was there before and is only read; name it again after --destroy-data to write it", facts.name)));
+        }
+    }
+    let repeats = Repeats { least: arguments.repeats.max(1), most: arguments.most_repeats.max(arguments.repeats).max(1), tight: arguments.tight / 100.0 };
+    let bar = crate::progress::bar(workloads.len() as u64 * u64::from(repeats.least));
+    let points = measure(machine, &mut target, &workloads, repeats, |index, made| {
+        bar.set_message(workloads[index].short());
+        if made <= repeats.least as usize {
+            bar.inc(1);
+        }
+    })?;
+    bar.finish_and_clear();
+    let failed = points.iter().all(|point| point.numbers.is_none());
+    let results = Results {
+        schema: SCHEMA.into(),
+        program: program(),
+        kind,
+        warnings: facts.warnings.clone(),
+        target: facts,
+        machine: machine.facts(),
+        began_unix_s: began.0.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        elapsed_ns: machine.now() - began.1,
+        budget_ns: None,
+        seed: arguments.target.seed,
+        points,
+        experiments: Vec::new(),
+        answer: None,
+    };
+    drop(target);
+    crate::output::show_points(&results, arguments.json);
+    if failed { Err(Failure::Run("no point could be measured".into())) } else { Ok(()) }
+}
+
+/// This program, for the record.
+pub(crate) fn program() -> Program {
+    Program { name: "halfpower".into(), version: env!("CARGO_PKG_VERSION").into(), arguments: std::env::args().skip(1).collect() }
+}
+
+/// Every combination of the options' lists, the last option varying fastest.
+fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
+    let mut grid = vec![base(arguments)];
+    let mut widen = |set: &dyn Fn(&Workload) -> Vec<Workload>| grid = grid.iter().flat_map(set).collect();
+    fn each<T: Copy>(values: &[T], set: impl Fn(&mut Workload, T)) -> impl Fn(&Workload) -> Vec<Workload> {
+        move |base| {
+            let with = |&value: &T| {
+                let mut workload = base.clone();
+                set(&mut workload, value);
+                workload
+            };
+            values.iter().map(with).collect()
+        }
+    }
+    let read_percents: Vec<u8> = arguments.op.iter().map(|op| if op == "read" { 100 } else if op == "write" { 0 } else { arguments.read_percent }).collect();
+    widen(&each(&read_percents, |workload, value| workload.read_percent = value));
+    widen(&each(&bufferings(arguments), |workload, value| workload.buffering = value));
+    widen(&each(&arguments.pattern, |workload, value| workload.pattern = value));
+    widen(&each(&arguments.allocate, |workload, value| workload.allocation = value));
+    widen(&each(&arguments.hint, |workload, value| workload.hint = value));
+    widen(&each(&arguments.cache, |workload, value| workload.cache = value));
+    widen(&each(&arguments.offset, |workload, value| workload.offset_bytes = value));
+    widen(&each(&arguments.threads, |workload, value| workload.threads = value));
+    widen(&each(&arguments.depth, |workload, value| {
+        workload.depth = value;
+        workload.engine = default_engine(value, engines);
+    }));
+    if !arguments.engine.is_empty() {
+        widen(&each(&arguments.engine, |workload, value| workload.engine = value));
+    }
+    widen(&each(&arguments.request, |workload, value| workload.request_bytes = value));
+    grid
+}
+
+fn base(arguments: &PointArguments) -> Workload {
+    Workload {
+        stop: match (arguments.bytes, arguments.seconds) {
+            (Some(bytes), _) => Stop::AfterBytes(bytes),
+            (None, ns) => Stop::AfterNs(ns.unwrap_or(1_000_000_000)),
+        },
+        rate_iops: arguments.rate,
+        think_ns: arguments.think,
+        sync_at_end: arguments.fsync,
+        data: Data { compressible_percent: arguments.compressible, duplicate_percent: arguments.duplicate, verify: false },
+        seed: arguments.target.seed,
+        ..Workload::default()
+    }
+}
+
+fn bufferings(arguments: &PointArguments) -> Vec<Buffering> {
+    let mut chosen = Vec::new();
+    if arguments.direct || !arguments.buffered {
+        chosen.push(if arguments.dsync { Buffering::DirectDsync } else { Buffering::Direct });
+    }
+    if arguments.buffered {
+        chosen.push(if arguments.dsync { Buffering::BufferedDsync } else { Buffering::Buffered });
+    }
+    chosen
+}
+
+/// The engine for a depth where none was named: blocking calls suffice at depth 1.
+fn default_engine(depth: u32, engines: &[Engine]) -> Engine {
+    if depth <= 1 {
+        return Engine::Sync;
+    }
+    [Engine::IoUring, Engine::Libaio].into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
+}
