@@ -198,10 +198,13 @@ fn md(name: &str, dir: &Path) -> Described {
     put(&mut layer, "members", Some(members.join(" ")));
     let mut warnings = Vec::new();
     if let Some(missing) = number(md.join("degraded")).filter(|&missing| missing > 0) {
-        warnings.push(format!("{name} runs with {missing} of its {disks} disks missing, and slower for it; see: mdadm --detail /dev/{name}"));
+        warnings
+            .push(format!("{name} runs with {missing} of its {disks} disks missing, and slower for it; see: mdadm --detail /dev/{name}"));
     }
     if let Some(action) = text(md.join("sync_action")).filter(|action| action != "idle" && action != "frozen") {
-        warnings.push(format!("{name} is busy with a {action} of its own, which takes a part of the disks; wait for it, see: cat /proc/mdstat"));
+        warnings.push(format!(
+            "{name} is busy with a {action} of its own, which takes a part of the disks; wait for it, see: cat /proc/mdstat"
+        ));
     }
     Described { class: Class::Volume { members }, layer, warnings }
 }
@@ -229,7 +232,11 @@ fn mapped(name: &str, dir: &Path) -> Described {
     put(&mut layer, "kind", Some(kind.to_owned()));
     put(&mut layer, "encryption", uuid.strip_prefix("CRYPT-").and_then(|rest| rest.split('-').next()).map(str::to_owned));
     put(&mut layer, "members", Some(members.join(" ")));
-    let warnings = if kind == "VDO" { vec![format!("{own} compresses and deduplicates: only incompressible data tells its rate")] } else { Vec::new() };
+    let warnings = if kind == "VDO" {
+        vec![format!("{own} compresses and deduplicates: only incompressible data tells its rate")]
+    } else {
+        Vec::new()
+    };
     Described { class: Class::Volume { members }, layer, warnings }
 }
 

@@ -28,10 +28,17 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
         ext(roots, mount, &mut settings);
     }
     if settings.get("compress").is_some_and(|kind| kind != "no") {
-        warnings.push(format!("{} on {} compresses: only incompressible data tells the devices' rate", mount.fs_type, mount.mount_point.display()));
+        warnings.push(format!(
+            "{} on {} compresses: only incompressible data tells the devices' rate",
+            mount.fs_type,
+            mount.mount_point.display()
+        ));
     }
     if mount.fs_type == "zfs" {
-        warnings.push(format!("{} is ZFS, whose own cache direct I/O may not pass and whose devices cannot be told from the kernel", mount.mount_point.display()));
+        warnings.push(format!(
+            "{} is ZFS, whose own cache direct I/O may not pass and whose devices cannot be told from the kernel",
+            mount.mount_point.display()
+        ));
     }
     let layer = Layer {
         kind: LayerKind::FileSystem,
@@ -84,9 +91,8 @@ fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>) {
             _ => None,
         };
     }
-    let own = roots.sys.join("fs/ext4").join(&device);
-    if own.is_dir() {
-        settings.insert("journal".into(), if own.join("journal_task").exists() { "yes" } else { "no" }.into());
+    if let Some(task) = text(roots.sys.join("fs/ext4").join(&device).join("journal_task")) {
+        settings.insert("journal".into(), if task == "<none>" { "no" } else { "yes" }.into());
     }
 }
 
@@ -112,7 +118,12 @@ pub(super) fn members(roots: &Roots, mount: &Mount) -> Vec<String> {
         return layers::name_of_number(roots, mount.dev_t).into_iter().collect();
     }
     // bcachefs joins its devices with colons.
-    mount.source.split(':').filter(|source| source.starts_with("/dev/")).filter_map(|source| layers::device_of_node(roots, Path::new(source))).collect()
+    mount
+        .source
+        .split(':')
+        .filter(|source| source.starts_with("/dev/"))
+        .filter_map(|source| layers::device_of_node(roots, Path::new(source)))
+        .collect()
 }
 
 /// The directory of a mounted btrfs in sysfs and the names of its devices: the one that has the mount's source.
@@ -130,7 +141,10 @@ fn btrfs_volume(roots: &Roots, mount: &Mount) -> Option<Layer> {
     let (dir, devices) = btrfs(roots, mount).filter(|_| mount.fs_type == "btrfs").filter(|(_, devices)| devices.len() > 1)?;
     // The profile in use has a directory of its own below allocation/data; more than one while a balance converts.
     let profile = |kind: &str| {
-        let profiles: Vec<String> = names(dir.join("allocation").join(kind)).into_iter().filter(|name| dir.join("allocation").join(kind).join(name).is_dir()).collect();
+        let profiles: Vec<String> = names(dir.join("allocation").join(kind))
+            .into_iter()
+            .filter(|name| dir.join("allocation").join(kind).join(name).is_dir())
+            .collect();
         (!profiles.is_empty()).then(|| profiles.join("+"))
     };
     let data = profile("data").unwrap_or_else(|| "several devices".into());

@@ -119,10 +119,15 @@ impl<'a> Walk<'a> {
 
     fn finish(mut self) -> Under {
         let number = |device: &BlockDevice| super::number(block::directory(self.roots, &device.name).join("queue/physical_block_size"));
-        let of_disk = |device: &BlockDevice| number(device).or_else(|| {
-            let disk = block::disk_of_partition(self.roots, &device.name)?;
-            super::number(block::directory(self.roots, &disk).join("queue/physical_block_size"))
-        });
+        let of_disk = |device: &BlockDevice| {
+            number(device).or_else(|| {
+                let disk = block::disk_of_partition(self.roots, &device.name)?;
+                super::number(block::directory(self.roots, &disk).join("queue/physical_block_size"))
+            })
+        };
+        // Disks that share an adapter each bring its warning.
+        let mut told = std::collections::BTreeSet::new();
+        self.under.warnings.retain(|warning| told.insert(warning.clone()));
         self.under.physical_block_bytes = self.under.devices.sits_on.iter().filter_map(of_disk).max().unwrap_or(0) as u32;
         self.under
     }
@@ -161,10 +166,10 @@ impl<'a> Walk<'a> {
         let found = below.map(Path::new).and_then(|dir| Some((dir, mounts::mount_of(self.roots, dir).ok()?)));
         match found {
             Some((dir, mount)) if mount.fs_type != "overlay" => self.file_system(&mount, dir),
-            _ => self.under.warnings.push(format!(
-                "what lies under the overlay on {} cannot be seen from inside this container",
-                mount.mount_point.display()
-            )),
+            _ => self
+                .under
+                .warnings
+                .push(format!("what lies under the overlay on {} cannot be seen from inside this container", mount.mount_point.display())),
         }
     }
 

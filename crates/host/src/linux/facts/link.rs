@@ -35,7 +35,7 @@ fn file_name(path: &Path) -> String {
 
 impl Links {
     fn climb(&mut self, from: &Path) {
-        // Two functions of one bridge show the same link twice; a wider link above a narrower one limits nothing.
+        // A link shows at both of its ends, and one that is wider than those below it limits nothing.
         let mut pcie_limit = f64::INFINITY;
         for dir in from.ancestors() {
             let name = file_name(dir);
@@ -43,10 +43,10 @@ impl Links {
                 break;
             }
             if let Some(transport) = text(dir.join("transport")).filter(|transport| transport != "pcie" && dir.join("cntlid").exists()) {
-                self.plain(format!("NVMe over {transport}"), text(dir.join("address")));
+                self.plain(format!("NVMe over {transport}"), [("device", Some(name)), ("address", text(dir.join("address")))]);
             } else if name.starts_with("ata") && name[3..].bytes().all(|digit| digit.is_ascii_digit()) && name.len() > 3 {
                 self.sata(dir);
-            } else if name.starts_with("end_device-") {
+            } else if name.starts_with("end_device-") || name.starts_with("expander-") {
                 self.sas(dir);
             } else if dir.join("current_link_speed").exists() {
                 pcie_limit = self.pcie(dir, pcie_limit);
@@ -54,8 +54,10 @@ impl Links {
                 if !name.starts_with("usb") {
                     self.usb(dir);
                 }
-            } else if let Some(bus) = link_name(dir.join("subsystem")).filter(|bus| matches!(bus.as_str(), "virtio" | "xen" | "vmbus" | "mmc")) {
-                self.plain(bus, link_name(dir.join("driver")));
+            } else if let Some(bus) =
+                link_name(dir.join("subsystem")).filter(|bus| matches!(bus.as_str(), "virtio" | "xen" | "vmbus" | "mmc"))
+            {
+                self.plain(bus, [("device", Some(name)), ("driver", link_name(dir.join("driver")))]);
             }
         }
     }
@@ -64,13 +66,16 @@ impl Links {
         self.layers.push(Layer { kind: LayerKind::Link, name, advertised_bytes_per_s: rate, advertised_iops: None, settings });
     }
 
-    fn plain(&mut self, name: String, detail: Option<String>) {
-        self.push(name, None, detail.map(|detail| ("driver".to_owned(), detail)).into_iter().collect());
+    /// A bus that advertises no rate.
+    fn plain(&mut self, name: String, details: [(&str, Option<String>); 2]) {
+        self.push(name, None, details.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect());
     }
 
     /// A PCI Express link of a function or bridge, told where it is narrower than all below it. Returns the narrowest so far.
     fn pcie(&mut self, dir: &Path, narrowest: f64) -> f64 {
-        let (Some(speed), Some(width)) = (text(dir.join("current_link_speed")), number(dir.join("current_link_width"))) else { return narrowest };
+        let (Some(speed), Some(width)) = (text(dir.join("current_link_speed")), number(dir.join("current_link_width"))) else {
+            return narrowest;
+        };
         let Some(rate) = pcie_lane_bytes_per_s(&speed).map(|lane| lane * width as f64).filter(|&rate| rate > 0.0) else { return narrowest };
         if rate >= narrowest {
             return narrowest;
@@ -80,9 +85,9 @@ impl Links {
         for key in ["current_link_speed", "current_link_width", "max_link_speed", "max_link_width"] {
             settings.extend(text(dir.join(key)).map(|value| (key.to_owned(), value)));
         }
-        let most = text(dir.join("max_link_speed"))
-            .zip(number(dir.join("max_link_width")))
-            .and_then(|(speed, width)| Some((pcie_lane_bytes_per_s(&speed)? * width as f64, format!("PCIe {} x{width}", pcie_generation(&speed)))));
+        let most = text(dir.join("max_link_speed")).zip(number(dir.join("max_link_width"))).and_then(|(speed, width)| {
+            Some((pcie_lane_bytes_per_s(&speed)? * width as f64, format!("PCIe {} x{width}", pcie_generation(&speed))))
+        });
         if let Some((_, possible)) = most.filter(|(most, _)| *most > rate * 1.01) {
             self.warnings.push(format!(
                 "the link of {} runs as {name} though it could be {possible}: look at the slot, the cable and the link's power management",
@@ -99,21 +104,24 @@ impl Links {
             let dir = port.join(&link).join("ata_link").join(&link);
             let Some(speed) = text(dir.join("sata_spd")) else { continue };
             let Some(gbps) = leading_number(&speed) else { continue };
-            let mut settings = BTreeMap::from([("sata_spd".to_owned(), speed)]);
+            let mut settings = BTreeMap::from([("sata_spd".to_owned(), speed), ("port".to_owned(), file_name(port))]);
             for key in ["hw_sata_spd_limit", "sata_spd_limit"] {
                 settings.extend(text(dir.join(key)).map(|value| (key.to_owned(), value)));
             }
             if let Some(most) = text(dir.join("hw_sata_spd_limit")).as_deref().and_then(leading_number).filter(|&most| most > gbps) {
-                self.warnings.push(format!("the SATA link {} runs at {gbps} Gbit/s though the port has {most}: look at the cable", file_name(port)));
+                self.warnings.push(format!(
+                    "the SATA link of {} runs at {gbps} Gbit/s though the port has {most}: look at the cable",
+                    file_name(port)
+                ));
             }
             // 8b/10b coding: ten bits on the wire for each byte (Serial ATA specification, all three generations).
             self.push(format!("SATA {gbps} Gbit/s"), Some(gbps * 1e9 / 10.0), settings);
         }
     }
 
-    /// The phys of the SAS port that an end device hangs on; a wide port adds its phys up.
-    fn sas(&mut self, end_device: &Path) {
-        let Some(port) = end_device.parent() else { return };
+    /// The phys of the SAS port that a disk, or the expander of its enclosure, hangs on; a wide port adds its phys up.
+    fn sas(&mut self, device: &Path) {
+        let Some(port) = device.parent() else { return };
         let mut rate = 0.0;
         let mut phys = 0;
         let mut settings = BTreeMap::new();
@@ -125,6 +133,7 @@ impl Links {
             settings.extend(told.map(|told| ("negotiated_linkrate".to_owned(), told)));
         }
         if phys > 0 {
+            settings.insert("port".into(), file_name(port));
             settings.insert("phys".into(), phys.to_string());
             let linkrate = settings.get("negotiated_linkrate").cloned().unwrap_or_default();
             let width = if phys > 1 { format!(" x{phys}") } else { String::new() };
@@ -138,7 +147,8 @@ impl Links {
         let mut settings = BTreeMap::from([("speed_mbit_per_s".to_owned(), mbps.to_string()), ("port".to_owned(), file_name(dir))]);
         settings.extend(text(dir.join("version")).map(|version| ("usb_version".to_owned(), version)));
         if mbps <= 480.0 {
-            self.warnings.push(format!("the USB device {} runs at {mbps} Mbit/s: use a USB 3 port and cable if it has USB 3", file_name(dir)));
+            self.warnings
+                .push(format!("the USB device {} runs at {mbps} Mbit/s: use a USB 3 port and cable if it has USB 3", file_name(dir)));
         }
         self.push(format!("USB {mbps} Mbit/s"), Some(usb_bytes_per_s(mbps)), settings);
     }

@@ -181,7 +181,9 @@ mod tests {
 
     #[test]
     fn a_line_with_everything() {
-        let mount = parse(r"36 35 98:3 /sub\040dir /mnt\0401\134x rw,noatime shared:1 master:2 - ext4 /dev/root rw,errors=continue,noatime").unwrap();
+        let mount =
+            parse(r"36 35 98:3 /sub\040dir /mnt\0401\134x rw,noatime shared:1 master:2 - ext4 /dev/root rw,errors=continue,noatime")
+                .unwrap();
         assert_eq!(mount.mount_point, Path::new(r"/mnt 1\x"));
         assert_eq!((mount.root.as_path(), mount.source.as_str(), mount.fs_type.as_str()), (Path::new("/sub dir"), "/dev/root", "ext4"));
         assert_eq!(mount.dev_t, (98, 3));

@@ -164,7 +164,8 @@ impl Medium {
             found.extend(self.md_at_end());
         }
         // A FAT or NTFS boot sector ends like an MBR, and a GPT has one to protect it.
-        let explained = found.iter().any(|name| ["FAT", "NTFS", "GPT partition table", "BitLocker", "ReFS"].iter().any(|kind| name.contains(kind)));
+        let explained =
+            found.iter().any(|name| ["FAT", "NTFS", "GPT partition table", "BitLocker", "ReFS"].iter().any(|kind| name.contains(kind)));
         if !explained {
             found.extend(self.mbr());
         }
@@ -304,7 +305,10 @@ mod tests {
         let end = (4 << 20) + 512 * 3;
         assert_eq!(bearing(&[((end - 8192) / 4096 * 4096, &MD_MAGIC)]).as_deref(), Some("a member of an md RAID"), "1.0");
         assert_eq!(bearing(&[((4 << 20) - (64 << 10), &MD_MAGIC)]).as_deref(), Some("a member of an md RAID"), "0.90");
-        assert_eq!(bearing(&[((256 << 10) + (128 << 10) + 5 * 1024, &0xba_b10c_u64.to_be_bytes())]).as_deref(), Some("a member of a ZFS pool"));
+        assert_eq!(
+            bearing(&[((256 << 10) + (128 << 10) + 5 * 1024, &0xba_b10c_u64.to_be_bytes())]).as_deref(),
+            Some("a member of a ZFS pool")
+        );
     }
 
     #[test]

@@ -17,7 +17,8 @@ struct Limits {
 /// The mount point of the version-1 control groups with `controller`, where it shows the root group.
 pub fn cgroup_v1_root(roots: &Roots, controller: &str) -> Option<PathBuf> {
     let mounts = mounts::all_mounts(roots).ok()?;
-    let mount = mounts.into_iter().find(|mount| mount.fs_type == "cgroup" && mount.has_option(controller) && mount.root == Path::new("/"))?;
+    let mount =
+        mounts.into_iter().find(|mount| mount.fs_type == "cgroup" && mount.has_option(controller) && mount.root == Path::new("/"))?;
     Some(roots.resolve(&mount.mount_point))
 }
 

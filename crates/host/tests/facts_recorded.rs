@@ -1,0 +1,285 @@
+//! What lies under the paths of machines that are not here, from their `/sys` and `/proc`.
+
+mod sysfs;
+
+use host::facts::{Under, block_devices_of, device_in_use, holders, layers_under, machine_facts, mount_of, under, under_device};
+use machine::{Layer, LayerKind};
+use std::path::Path;
+use sysfs::Tree;
+
+fn shape(layers: &[Layer]) -> Vec<(LayerKind, &str)> {
+    layers.iter().map(|layer| (layer.kind, layer.name.as_str())).collect()
+}
+
+fn setting<'a>(layer: &'a Layer, name: &str) -> &'a str {
+    layer.settings.get(name).unwrap_or_else(|| panic!("{} has no {name}: {:?}", layer.name, layer.settings))
+}
+
+fn named<'a>(layers: &'a [Layer], start: &str) -> &'a Layer {
+    layers.iter().find(|layer| layer.name.starts_with(start)).unwrap_or_else(|| panic!("no {start} in {:?}", shape(layers)))
+}
+
+fn near(layer: &Layer, bytes_per_s: f64) {
+    let advertised = layer.advertised_bytes_per_s.unwrap_or_else(|| panic!("{} advertises nothing", layer.name));
+    assert!((advertised / bytes_per_s - 1.0).abs() < 1e-3, "{} advertises {advertised}, not {bytes_per_s}", layer.name);
+}
+
+fn names(devices: &[host::facts::BlockDevice]) -> Vec<&str> {
+    devices.iter().map(|device| device.name.as_str()).collect()
+}
+
+fn warned(under: &Under, what: &str) -> bool {
+    under.warnings.iter().any(|warning| warning.contains(what))
+}
+
+#[test]
+fn an_nvme_ssd_on_pcie_4() {
+    let tree = Tree::new("nvme");
+    let told = under(&tree.roots(), Path::new("/var/lib/file")).unwrap();
+    assert_eq!(
+        shape(&told.layers),
+        [
+            (LayerKind::FileSystem, "xfs on /"),
+            (LayerKind::Partition, "nvme0n1p3"),
+            (LayerKind::Throttle, "control group /system.slice/database.service on 259:0"),
+            (LayerKind::Throttle, "control group /system.slice on 259:0"),
+            (LayerKind::Disk, "nvme0n1 (EXAMPLE NVME 1TB)"),
+            (LayerKind::Link, "PCIe 4.0 x4"),
+        ]
+    );
+    // 16 GT/s, 128 of 130 bits, 4 lanes, 8 bits a byte.
+    near(&told.layers[5], 16e9 * 4.0 * 128.0 / 130.0 / 8.0);
+    assert_eq!(setting(&told.layers[5], "address"), "0000:84:00.0");
+    let file_system = &told.layers[0];
+    assert_eq!((setting(file_system, "atime"), setting(file_system, "sunit"), setting(file_system, "discard")), ("noatime", "256", "no"));
+    let partition = &told.layers[1];
+    assert_eq!((setting(partition, "start_bytes"), setting(partition, "aligned_to_1_mib")), ("1074790400", "yes"));
+    let (own, parent) = (&told.layers[2], &told.layers[3]);
+    assert_eq!((own.advertised_bytes_per_s, own.advertised_iops), (Some(2e9), Some(50_000.0)));
+    assert_eq!((parent.advertised_bytes_per_s, setting(parent, "write_bytes_per_s")), (None, "500000000"));
+    let disk = &told.layers[4];
+    assert_eq!((setting(disk, "scheduler"), setting(disk, "hardware_queues"), setting(disk, "transport")), ("none", "4", "pcie"));
+    assert_eq!((setting(disk, "firmware"), setting(disk, "size_bytes")), ("5B2QGXA7", "1000204886016"));
+    assert!(told.warnings.is_empty(), "{:?}", told.warnings);
+    assert_eq!(told.physical_block_bytes, 512);
+    let devices = block_devices_of(&tree.roots(), Path::new("/etc")).unwrap();
+    assert_eq!(
+        (names(&devices.sits_on), names(&devices.counted), names(&devices.deepest)),
+        (vec!["nvme0n1p3"], vec!["nvme0n1"], vec!["nvme0n1"])
+    );
+}
+
+#[test]
+fn a_bind_mount_is_on_what_it_was_bound_from() {
+    let tree = Tree::new("nvme");
+    let mount = mount_of(&tree.roots(), Path::new("/srv/bind mount/deep/file")).unwrap();
+    assert_eq!((mount.root.as_path(), mount.mount_point.as_path()), (Path::new("/var/data"), Path::new("/srv/bind mount")));
+    let layers = layers_under(&tree.roots(), Path::new("/srv/bind mount/file")).unwrap();
+    assert_eq!(setting(&layers[0], "atime"), "relatime", "its own option, not the other mount's");
+    assert_eq!(layers[1].name, "nvme0n1p3");
+}
+
+#[test]
+fn an_nvme_namespace_with_two_paths() {
+    let tree = Tree::new("nvme");
+    let namespace = "sys/devices/virtual/nvme-subsystem/nvme-subsys1/nvme1n1";
+    tree.write(&format!("{namespace}/dev"), "259:9\n");
+    for (controller, address) in [("nvme1", "traddr=10.0.0.1,trsvcid=4420"), ("nvme2", "traddr=10.0.0.2,trsvcid=4420")] {
+        let dir = format!("sys/devices/virtual/nvme-fabrics/ctl/{controller}");
+        tree.write(&format!("{dir}/transport"), "tcp\n");
+        tree.write(&format!("{dir}/address"), address);
+        tree.write(&format!("{dir}/cntlid"), "1\n");
+        let root = tree.roots().sys.parent().unwrap().to_path_buf();
+        std::os::unix::fs::symlink(root.join(dir), root.join(namespace).parent().unwrap().join(controller)).unwrap();
+    }
+    let root = tree.roots().sys.parent().unwrap().to_path_buf();
+    std::os::unix::fs::symlink(root.join(namespace), root.join("sys/class/block/nvme1n1")).unwrap();
+    let told = under_device(&tree.roots(), "nvme1n1");
+    assert_eq!(shape(&told.layers)[1..], [(LayerKind::Link, "NVMe over tcp"), (LayerKind::Link, "NVMe over tcp")]);
+    assert_eq!(setting(&told.layers[2], "address"), "traddr=10.0.0.2,trsvcid=4420");
+}
+
+#[test]
+fn a_sata_disk_with_a_partition_at_sector_63() {
+    let tree = Tree::new("sata_hdd");
+    let told = under(&tree.roots(), Path::new("/home")).unwrap();
+    assert_eq!(
+        shape(&told.layers),
+        [
+            (LayerKind::FileSystem, "ext4 on /"),
+            (LayerKind::Partition, "sda1"),
+            (LayerKind::Disk, "sda (EXAMPLE HD4000DM)"),
+            (LayerKind::Link, "SATA 6 Gbit/s"),
+        ]
+    );
+    near(&told.layers[3], 600e6);
+    let partition = &told.layers[1];
+    assert_eq!(setting(partition, "start_bytes"), "32256");
+    assert_eq!((setting(partition, "aligned_to_physical_block"), setting(partition, "aligned_to_4_kib")), ("no", "no"));
+    assert!(!partition.settings.contains_key("aligned_to_optimal_io"), "the disk names no optimal size");
+    assert!(warned(&told, "sda1 starts at 31.5 KiB"), "{:?}", told.warnings);
+    let disk = &told.layers[2];
+    assert_eq!((setting(disk, "queue_depth"), setting(disk, "rotational"), setting(disk, "write_cache")), ("32", "1", "write back"));
+    let file_system = &told.layers[0];
+    assert_eq!((setting(file_system, "data"), setting(file_system, "journal"), setting(file_system, "stripe")), ("ordered", "yes", "32"));
+    assert_eq!(told.physical_block_bytes, 4096, "the disk's, though the file system is on a partition");
+}
+
+#[test]
+fn a_cable_that_slows_the_link() {
+    let tree = Tree::new("sata_hdd");
+    let told = under_device(&tree.roots(), "sdb");
+    near(named(&told.layers, "SATA"), 150e6);
+    assert!(warned(&told, "the SATA link of ata4 runs at 1.5 Gbit/s though the port has 6"), "{:?}", told.warnings);
+}
+
+#[test]
+fn encryption_over_a_logical_volume() {
+    let tree = Tree::new("crypt_lvm");
+    let told = under(&tree.roots(), Path::new("/")).unwrap();
+    assert_eq!(
+        shape(&told.layers),
+        [
+            (LayerKind::FileSystem, "ext4 on /"),
+            (LayerKind::Volume, "root_crypt (dm-crypt)"),
+            (LayerKind::Volume, "vg-root (LVM)"),
+            (LayerKind::Partition, "sda3"),
+            (LayerKind::Disk, "sda (EXAMPLE SSD 500)"),
+            (LayerKind::Link, "SATA 6 Gbit/s"),
+        ]
+    );
+    assert_eq!((setting(&told.layers[0], "discard"), setting(&told.layers[1], "encryption")), ("yes", "LUKS2"));
+    assert_eq!((names(&told.devices.sits_on), names(&told.devices.counted)), (vec!["dm-1"], vec!["sda"]));
+    let by_name = under(&tree.roots(), Path::new("/dev/mapper/vg-root")).unwrap();
+    assert_eq!(by_name.layers[0].name, "vg-root (LVM)", "a device by its symbolic link");
+}
+
+#[test]
+fn raid_5_of_four_sas_disks_with_one_missing() {
+    let tree = Tree::new("sas");
+    let told = under(&tree.roots(), Path::new("/array/file")).unwrap();
+    let array = named(&told.layers, "md0 (raid5 of 4)");
+    assert_eq!((setting(array, "chunk_bytes"), setting(array, "members"), setting(array, "degraded")), ("524288", "sda sdb sdc", "1"));
+    let partition = named(&told.layers, "md0p1");
+    assert_eq!((setting(partition, "aligned_to_1_mib"), setting(partition, "aligned_to_optimal_io")), ("yes", "no"));
+    assert!(warned(&told, "1 of its 4 disks missing") && warned(&told, "busy with a recover"), "{:?}", told.warnings);
+    let links: Vec<&Layer> = told.layers.iter().filter(|layer| layer.name == "SAS 12.0 Gbit/s").collect();
+    assert_eq!(links.len(), 3, "each disk has a link of its own");
+    near(links[0], 1.2e9);
+    let bus: Vec<&Layer> = told.layers.iter().filter(|layer| layer.name.starts_with("PCIe")).collect();
+    assert_eq!(bus.len(), 1, "the adapter's link is shared");
+    near(bus[0], 4.0 * 8e9 * 128.0 / 130.0 / 8.0);
+    assert!(warned(&told, "runs as PCIe 3.0 x4 though it could be PCIe 3.0 x8"), "{:?}", told.warnings);
+    assert_eq!(told.warnings.iter().filter(|warning| warning.contains("PCIe 3.0 x8")).count(), 1, "told once");
+    assert_eq!(names(&told.devices.counted), ["sda", "sdb", "sdc"]);
+    assert_eq!(named(&told.layers, "sda").name, "sda (EXAMPLE ST900MP0006)");
+}
+
+#[test]
+fn a_sas_disk_behind_an_expander_on_a_wide_port() {
+    let tree = Tree::new("sas");
+    let told = under_device(&tree.roots(), "sdg");
+    near(named(&told.layers, "SAS 6.0 Gbit/s"), 600e6);
+    near(named(&told.layers, "SAS 12.0 Gbit/s x4"), 4.8e9);
+    assert_eq!(setting(&told.layers[0], "queue_depth"), "254");
+    assert_eq!(setting(&told.layers[0], "cache_type"), "write through");
+}
+
+#[test]
+fn btrfs_spreads_over_its_own_devices() {
+    let tree = Tree::new("sas");
+    let told = under(&tree.roots(), Path::new("/home/me")).unwrap();
+    let volume = named(&told.layers, "btrfs raid1 of 2");
+    assert_eq!((setting(volume, "members"), setting(volume, "metadata")), ("sde sdf", "raid1"));
+    assert_eq!(names(&told.devices.sits_on), ["sde", "sdf"]);
+    assert_eq!(setting(&told.layers[0], "compress"), "zstd:3");
+    assert!(warned(&told, "btrfs on /home compresses"), "{:?}", told.warnings);
+}
+
+#[test]
+fn an_overlay_is_on_what_takes_its_writes() {
+    let tree = Tree::new("sas");
+    let layers = layers_under(&tree.roots(), Path::new("/merged/file")).unwrap();
+    assert_eq!((layers[0].name.as_str(), layers[1].name.as_str()), ("overlay on /merged", "btrfs on /home"));
+}
+
+#[test]
+fn a_virtio_disk_and_its_machine() {
+    let tree = Tree::new("virtio");
+    let told = under(&tree.roots(), Path::new("/root/file")).unwrap();
+    assert_eq!(shape(&told.layers), [(LayerKind::FileSystem, "ext4 on /"), (LayerKind::Disk, "vda"), (LayerKind::Link, "virtio")]);
+    assert_eq!((setting(&told.layers[0], "journal"), setting(&told.layers[0], "discard")), ("no", "yes"));
+    assert_eq!((setting(&told.layers[1], "scheduler"), setting(&told.layers[1], "read_ahead_kb")), ("mq-deadline", "8192"));
+    assert_eq!((setting(&told.layers[2], "driver"), told.layers[2].advertised_bytes_per_s), ("virtio_blk", None));
+    assert!(under(&tree.roots(), Path::new("/dev/shm/file")).unwrap().in_memory);
+    let facts = machine_facts(&tree.roots());
+    assert_eq!((facts.name.as_str(), facts.system.as_str(), facts.processors), ("vm", "Linux 6.18.44 x86_64", 2));
+    assert_eq!((facts.processor.as_str(), facts.memory_bytes), ("Intel(R) Xeon(R) Processor", 24_684_096 * 1024));
+    assert_eq!(facts.virtualization.as_deref(), Some("KVM"), "by its clock source, where there is no DMI");
+    assert_eq!(facts.settings["transparent_hugepage"], "madvise");
+    assert_eq!(facts.settings["mitigations"], "active: retbleed spec_store_bypass spectre_v1 spectre_v2 tsx_async_abort");
+}
+
+#[test]
+fn a_version_1_limit_binds_its_own_group_alone() {
+    let tree = Tree::new("virtio");
+    let limits = |layers: &[Layer]| layers.iter().filter(|layer| layer.kind == LayerKind::Throttle).cloned().collect::<Vec<_>>();
+    let read = || limits(&layers_under(&tree.roots(), Path::new("/file")).unwrap());
+    assert!(read().is_empty());
+    tree.write("sys/fs/cgroup/blkio/blkio.throttle.read_bps_device", "7:0 1\n254:0 20000000\n");
+    tree.write("sys/fs/cgroup/blkio/blkio.throttle.write_iops_device", "254:0 500\n");
+    let told = read();
+    assert_eq!(told.len(), 1);
+    assert_eq!((told[0].advertised_bytes_per_s, told[0].advertised_iops), (Some(20e6), None));
+    assert_eq!(setting(&told[0], "write_iops"), "500");
+    tree.write("sys/fs/cgroup/blkio/jobs/blkio.throttle.read_iops_device", "254:0 100\n");
+    tree.write("proc/self/cgroup", "7:blkio:/jobs\n0::/\n");
+    let told = read();
+    assert_eq!(told.len(), 1, "the root's limit is not a child's in version 1");
+    assert_eq!((told[0].advertised_bytes_per_s, told[0].advertised_iops), (None, Some(100.0)));
+}
+
+#[test]
+fn bare_metal_is_not_called_virtual() {
+    let tree = Tree::new("nvme");
+    let facts = machine_facts(&tree.roots());
+    assert_eq!((facts.virtualization, facts.processors), (None, 16));
+    assert_eq!(facts.settings["cpufreq.governor"], "performance on 2, powersave on 1");
+    assert_eq!((facts.settings["cpufreq.boost"].as_str(), facts.settings["mitigations"].as_str()), ("on", "off"));
+}
+
+#[test]
+fn a_container_is_told() {
+    let tree = Tree::new("nvme");
+    tree.write("proc/self/cgroup", "0::/kubepods/burstable/pod1\n");
+    assert_eq!(machine_facts(&tree.roots()).virtualization.as_deref(), Some("container (kubepods)"));
+    tree.write(".dockerenv", "");
+    assert_eq!(machine_facts(&tree.roots()).virtualization.as_deref(), Some("container (docker)"));
+}
+
+#[test]
+fn who_uses_a_device() {
+    let tree = Tree::new("sata_hdd");
+    let roots = tree.roots();
+    assert_eq!(holders(&roots, "sda"), ["sda1 is mounted on /"]);
+    assert_eq!(device_in_use(&roots, Path::new("/dev/sda1")).as_deref(), Some("/dev/sda1 is in use: sda1 is mounted on /"));
+    assert_eq!(device_in_use(&roots, Path::new("/dev/sdb")).as_deref(), Some("/dev/sdb is in use: sdb2 is swap space in use"));
+    tree.write("proc/swaps", "Filename Type Size Used Priority\n");
+    assert_eq!(device_in_use(&roots, Path::new("/dev/sdb")), None);
+
+    let tree = Tree::new("crypt_lvm");
+    assert_eq!(holders(&tree.roots(), "sda"), ["sda3 is a part of dm-0 (vg-root)"]);
+    let tree = Tree::new("sas");
+    assert_eq!(holders(&tree.roots(), "sdb"), ["sdb is a part of md0"]);
+    assert_eq!(holders(&tree.roots(), "sdf"), ["sdf is mounted on /home"], "the second device of a btrfs");
+    assert!(holders(&tree.roots(), "sdd").is_empty());
+}
+
+#[test]
+fn a_tree_that_bites_its_tail_ends() {
+    let tree = Tree::new("crypt_lvm");
+    let root = tree.roots().sys.parent().unwrap().to_path_buf();
+    std::os::unix::fs::symlink(root.join("sys/devices/virtual/block/dm-1"), root.join("sys/devices/virtual/block/dm-0/slaves/dm-1"))
+        .unwrap();
+    assert_eq!(under_device(&tree.roots(), "dm-1").layers.len(), 5);
+}
