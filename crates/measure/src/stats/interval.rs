@@ -49,7 +49,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Standard error of the mean and its degrees of freedom, turned into the interval.
+    /// The estimate from its centre and half the width of its interval; `None` where that is not finite.
     fn new(centre: f64, median: f64, half: f64, nonnegative: bool, n_runs: usize, n_effective: f64) -> Option<Estimate> {
         let low = if nonnegative { (centre - half).max(0.0) } else { centre - half };
         let relative_half_width = if half == 0.0 { 0.0 } else { (half / centre.abs()).min(f64::MAX) };
@@ -73,6 +73,10 @@ const LEAST_HALF_WIDTH: f64 = 0.5;
 /// The estimate from several runs, each a series of rates in time slices of equal length, runs in the order they were made.
 ///
 /// Leave warm-ups out first ([`super::warm_up`]). Runs of different length count by their time.
+///
+/// A loop that repeats until the interval is tight stops more gladly where runs agree by chance: begun with five runs, its last interval
+/// covers the truth 91 to 95 % of the time, begun with three 89 to 94 % (in simulated noise, goal 3 to 5 %).
+///
 /// `None` where no interval can be told: one run of fewer than [`MIN_SLICES`] slices, no run, or a value that is not finite.
 pub fn estimate_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Estimate> {
     let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();

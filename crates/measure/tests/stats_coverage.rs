@@ -1,0 +1,139 @@
+//! A 95 % interval covers the truth 93 to 97 % of the time, in noise as storage makes it.
+
+mod noise;
+
+use measure::stats::{Estimate, estimate_runs, estimate_values, fit_line, ratio_interval};
+use noise::{Noise, Random, WHITE};
+
+/// The share of seeded trials whose interval holds the long-run rate of 1, in percent, and the mean relative half width.
+fn coverage(trials: u64, seed: u64, mut trial: impl FnMut(&mut Random) -> Estimate) -> (f64, f64) {
+    let mut random = Random(seed);
+    let (mut covered, mut width) = (0, 0.0);
+    for _ in 0..trials {
+        let e = trial(&mut random);
+        covered += u64::from(e.contains(1.0));
+        width += e.relative_half_width;
+    }
+    (100.0 * covered as f64 / trials as f64, width / trials as f64)
+}
+
+const FAMILIES: &[Noise] = &[
+    WHITE,
+    Noise { name: "AR(1) 0.5", phi: 0.5, ..WHITE },
+    Noise { name: "AR(1) 0.9", phi: 0.9, ..WHITE },
+    Noise { name: "lognormal", spread: 0.6, skewed: true, ..WHITE },
+    Noise { name: "lognormal, 0.5", phi: 0.5, spread: 0.5, skewed: true, ..WHITE },
+    Noise { name: "lognormal, 0.9", phi: 0.9, spread: 0.3, skewed: true, ..WHITE },
+    Noise { name: "0.9, drift within runs", phi: 0.9, drift_within: 0.2, ..WHITE },
+    Noise { name: "lognormal, 0.5, drift within", phi: 0.5, spread: 0.5, skewed: true, drift_within: 0.3, ..WHITE },
+];
+
+const BETWEEN: &[Noise] = &[
+    Noise { name: "runs differ", between: 0.05, ..WHITE },
+    Noise { name: "runs differ, skewed", between: 0.1, between_skewed: true, ..WHITE },
+    Noise { name: "0.9, runs differ a little", phi: 0.9, between: 0.03, ..WHITE },
+    Noise { name: "drift over runs", phi: 0.5, between: 0.03, drift_over: 0.03, ..WHITE },
+    Noise {
+        name: "everything",
+        phi: 0.9,
+        spread: 0.3,
+        skewed: true,
+        between: 0.1,
+        between_skewed: true,
+        drift_within: 0.2,
+        drift_over: 0.1,
+    },
+];
+
+#[test]
+fn intervals_cover_the_truth() {
+    const TRIALS: u64 = 3000;
+    let mut wrong = Vec::new();
+    let mut check = |name: &str, runs: usize, slices: usize, (percent, width): (f64, f64)| {
+        let line = format!("{name:>30} {runs:>3} runs of {slices:>5} slices: {percent:.1} % covered, half width {width:.4}");
+        println!("{line}");
+        if !(93.0..=97.0).contains(&percent) {
+            wrong.push(line);
+        }
+    };
+    for (i, family) in FAMILIES.iter().enumerate() {
+        let seed = 1000 + i as u64;
+        for slices in [500, 1000, 2000] {
+            check(family.name, 1, slices, coverage(TRIALS / 2, seed, |r| estimate_runs(&family.runs(r, 1, slices)).unwrap()));
+        }
+    }
+    for (i, family) in FAMILIES.iter().chain(BETWEEN).enumerate() {
+        for k in [2, 3, 5, 10] {
+            let seed = 2000 + 10 * i as u64 + k as u64;
+            check(family.name, k, 100, coverage(TRIALS, seed, |r| estimate_runs(&family.runs(r, k, 100)).unwrap()));
+        }
+    }
+    assert!(wrong.is_empty(), "outside 93 to 97 %:\n{}", wrong.join("\n"));
+}
+
+/// One number a run, and ratios of runs made in turn while the machine drifts.
+#[test]
+fn values_and_ratios_cover_the_truth() {
+    const TRIALS: u64 = 6000;
+    for n in [2usize, 3, 5, 7, 12] {
+        let (percent, _) = coverage(TRIALS, 31 + n as u64, |r| {
+            let values: Vec<f64> = (0..n).map(|_| 1.0 + 0.05 * r.normal()).collect();
+            estimate_values(&values).unwrap()
+        });
+        assert!((93.0..=97.0).contains(&percent), "{n} values: {percent} %");
+        let mut random = Random(77 + n as u64);
+        let mut covered = 0;
+        for _ in 0..TRIALS {
+            let level = |i: usize| 100.0 * (1.0 + 0.3 * i as f64 / n as f64);
+            let a: Vec<f64> = (0..n).map(|i| level(i) * (1.0 + 0.05 * random.normal())).collect();
+            let b: Vec<f64> = (0..n).map(|i| 1.8 * level(i) * (1.0 + 0.05 * random.normal())).collect();
+            let ratio = ratio_interval(&a, &b).unwrap();
+            covered += u64::from(ratio.low <= 1.8 && 1.8 <= ratio.high);
+        }
+        let percent = 100.0 * covered as f64 / TRIALS as f64;
+        assert!((93.0..=97.0).contains(&percent), "{n} pairs: {percent} %");
+    }
+}
+
+/// The intervals on a line's coefficients hold in relative noise, with and without outliers.
+#[test]
+fn lines_cover_the_truth() {
+    const TRIALS: u64 = 3000;
+    for (outliers, points_each) in [(0.0, 1), (0.0, 3), (0.05, 3)] {
+        let mut random = Random(9);
+        let (mut fixed, mut rate, mut bent) = (0, 0, 0);
+        for _ in 0..TRIALS {
+            let points: Vec<(f64, f64)> = (9..=22)
+                .flat_map(|p| [f64::from(1u32 << p)].repeat(points_each))
+                .map(|x| {
+                    let noise = 1.0 + 0.03 * random.normal();
+                    let stall = if random.uniform() < outliers { 1.5 } else { 1.0 };
+                    (x, (80e-6 + x / 150e6) * noise * stall)
+                })
+                .collect();
+            let fit = fit_line(&points).unwrap();
+            fixed += u64::from(fit.intercept.low <= 80e-6 && 80e-6 <= fit.intercept.high);
+            rate += u64::from(fit.rate.is_some_and(|r| r.low <= 150e6 && 150e6 <= r.high));
+            bent += u64::from(fit.knee.is_some());
+        }
+        let percent = |count: u64| 100.0 * count as f64 / TRIALS as f64;
+        let (fixed, rate, bent) = (percent(fixed), percent(rate), percent(bent));
+        println!("{outliers} outliers, {points_each} a size: intercept {fixed:.1} %, rate {rate:.1} %, false knees {bent:.1} %");
+        assert!((92.0..=98.5).contains(&fixed) && (92.0..=98.5).contains(&rate), "intercept {fixed} %, rate {rate} %");
+        assert!(bent <= 2.0, "{bent} % of straight lines are called bent");
+    }
+}
+
+/// Stopping at the first tight interval favours runs that agree by chance; from five runs on that costs at most five points.
+#[test]
+fn repeating_until_tight_costs_little_from_five_runs_on() {
+    for family in [FAMILIES[1], BETWEEN[0], BETWEEN[2]] {
+        let (percent, width) = coverage(3000, 5, |r| {
+            let all = family.runs(r, 40, 40);
+            let tight = |k: &usize| estimate_runs(&all[..*k]).unwrap().relative_half_width <= 0.03;
+            estimate_runs(&all[..(5..40).find(tight).unwrap_or(40)]).unwrap()
+        });
+        println!("{} until within 3 %: {percent:.1} % covered, half width {width:.4}", family.name);
+        assert!((90.0..=97.0).contains(&percent), "{}: {percent} %", family.name);
+    }
+}
