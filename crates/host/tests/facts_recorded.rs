@@ -59,7 +59,7 @@ fn an_nvme_ssd_on_pcie_4() {
     assert_eq!((parent.advertised_bytes_per_s, setting(parent, "write_bytes_per_s")), (None, "500000000"));
     let disk = &told.layers[4];
     assert_eq!((setting(disk, "scheduler"), setting(disk, "hardware_queues"), setting(disk, "transport")), ("none", "4", "pcie"));
-    assert_eq!((setting(disk, "firmware"), setting(disk, "size_bytes")), ("5B2QGXA7", "1000204886016"));
+    assert_eq!((setting(disk, "firmware"), setting(disk, "namespace"), setting(disk, "size_bytes")), ("5B2QGXA7", "1", "1000204886016"));
     assert!(told.warnings.is_empty(), "{:?}", told.warnings);
     assert_eq!(told.physical_block_bytes, 512);
     let devices = block_devices_of(&tree.roots(), Path::new("/etc")).unwrap();

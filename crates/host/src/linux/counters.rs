@@ -103,6 +103,17 @@ pub struct IdleBaseline {
 impl IdleBaseline {
     /// A machine of which nothing is known: nothing is subtracted.
     pub const NONE: IdleBaseline = IdleBaseline { busy_processors: 0.0, observed_ns: 0 };
+
+    /// A sentence where the machine was not idle, so that no processor time of a run is ours alone.
+    pub fn warning(&self) -> Option<String> {
+        // A tenth of a processor is more than the housekeeping of an idle system.
+        (self.busy_processors > 0.1).then(|| {
+            format!(
+                "other programs kept {:.1} processors busy before the run began: stop them, or take no rate for the machine's best",
+                self.busy_processors
+            )
+        })
+    }
 }
 
 impl CpuMeter {
@@ -151,14 +162,17 @@ impl CpuMeter {
         Ok(CpuSnapshot { at_ns, user_ns, system_ns, idle_ns: fields[3] + fields[4], steal_ns: fields[7], tasks_ns })
     }
 
-    /// What was used between two snapshots, the machine's part less what it uses without us.
+    /// What was used between two snapshots, the machine's part less what it uses without us. Where the baseline was taken while
+    /// others were busy, and they gave way to us, the machine's part is at least this process' own.
     pub fn used(&self, before: &CpuSnapshot, after: &CpuSnapshot, baseline: IdleBaseline) -> CpuTimes {
         let elapsed_ns = after.at_ns.saturating_sub(before.at_ns);
-        let own = baseline.busy_processors * elapsed_ns as f64;
+        let without_us = (baseline.busy_processors * elapsed_ns as f64).round() as Nanos;
+        let user_ns = after.user_ns.saturating_sub(before.user_ns);
+        let system_ns = after.system_ns.saturating_sub(before.system_ns);
         CpuTimes {
-            user_ns: after.user_ns.saturating_sub(before.user_ns),
-            system_ns: after.system_ns.saturating_sub(before.system_ns),
-            machine_ns: (self.busy_ns(before, after) as f64 - own).max(0.0).round() as Nanos,
+            user_ns,
+            system_ns,
+            machine_ns: self.busy_ns(before, after).saturating_sub(without_us).max(user_ns + system_ns),
             steal_ns: after.steal_ns.saturating_sub(before.steal_ns),
             instructions_user: None,
         }
@@ -395,6 +409,16 @@ mod tests {
         let idle = IdleBaseline { busy_processors: 0.05, observed_ns: 1 };
         assert_eq!(meter.used(&snapshot(0, 100, 0, None), &snapshot(1000, 1300, 100, None), idle).machine_ns, 650_000_000);
         assert_eq!(meter.used(&snapshot(0, 0, 0, None), &snapshot(1000, 2000, 0, None), idle).machine_ns, 0, "never negative");
+    }
+
+    #[test]
+    fn a_busy_neighbour_that_gives_way_leaves_us_our_own() {
+        let mut after = snapshot(1000, 0, 0, None);
+        after.user_ns = 300_000_000;
+        let busy = IdleBaseline { busy_processors: 2.0, observed_ns: 1 };
+        assert_eq!(meter(false).used(&snapshot(0, 0, 0, None), &after, busy).machine_ns, 300_000_000);
+        assert!(busy.warning().is_some_and(|told| told.contains("2.0 processors")), "{:?}", busy.warning());
+        assert_eq!(IdleBaseline { busy_processors: 0.03, observed_ns: 1 }.warning(), None);
     }
 
     #[test]

@@ -272,6 +272,7 @@ fn disk(name: &str, dir: &Path) -> Described {
     put("queue_depth", text(device.join("queue_depth")));
     put("queue_type", text(device.join("queue_type")));
     put("transport", text(device.join("transport")));
+    put("namespace", text(dir.join("nsid")));
     put("driver", link_name(device.join("driver")));
     for scsi_disk in names(device.join("scsi_disk")) {
         let scsi_disk = device.join("scsi_disk").join(scsi_disk);

@@ -63,12 +63,15 @@ fn options(mount: &Mount) -> BTreeMap<String, String> {
     }
     // `discard`, `discard=async`, `compress=zstd:3`, `compress-force=lzo`, f2fs's `compress_algorithm=lz4`, ...
     let value = |name: &str| mount.option(name).map(|value| if value.is_empty() { "yes".to_owned() } else { value.to_owned() });
-    put("discard", value("discard").unwrap_or_else(|| "no".into()));
     if let Some(kind) = value("compress").or_else(|| value("compress-force")).or_else(|| value("compress_algorithm")) {
         put("compress", kind);
     }
-    let barrier = if mount.has_option("nobarrier") || mount.option("barrier") == Some("0") { "no" } else { "yes" };
-    put("barrier", barrier.into());
+    // Only what is on a block device discards blocks and orders writes; btrfs is, by a number that is none.
+    if mount.dev_t.0 != 0 || mount.source.starts_with("/dev/") {
+        put("discard", value("discard").unwrap_or_else(|| "no".into()));
+        let barrier = if mount.has_option("nobarrier") || mount.option("barrier") == Some("0") { "no" } else { "yes" };
+        put("barrier", barrier.into());
+    }
     for name in ["data", "commit", "stripe", "sunit", "swidth", "logbsize", "allocsize", "rsize", "wsize", "size", "huge"] {
         if let Some(value) = mount.option(name).filter(|value| !value.is_empty()) {
             put(name, value.to_owned());
