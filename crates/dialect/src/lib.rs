@@ -1,1 +1,3 @@
 //! Other tools' languages in and out: PostMark, IOzone, SQLIO, diskspd, fio.
+
+pub mod postmark;

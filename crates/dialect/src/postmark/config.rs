@@ -1,0 +1,83 @@
+//! The configuration that commands change.
+
+use super::{Command, Complaint, LocationEdit, ReportStyle};
+use machine::files::{AreaSpec, FileEngine, FileSync};
+use workload::smallfile::{Location, SmallFilePlan};
+
+/// Everything that a run needs to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// What is done.
+    pub plan: SmallFilePlan,
+    /// Threads that share the files.
+    pub threads: u32,
+    /// When a change counts as done.
+    pub sync: FileSync,
+    /// How files are read and written.
+    pub engine: FileEngine,
+    /// How a run is reported.
+    pub report: ReportStyle,
+}
+
+impl Default for Config {
+    /// The original's defaults: one thread, standard I/O, nothing synchronised.
+    fn default() -> Self {
+        Config { plan: SmallFilePlan::default(), threads: 1, sync: FileSync::None, engine: FileEngine::Stdio, report: ReportStyle::Verbose }
+    }
+}
+
+impl Config {
+    /// Obeys a `set` command; any other changes nothing.
+    ///
+    /// # Errors
+    /// A location to be removed that is not in the list.
+    pub fn set(&mut self, command: &Command) -> Result<(), Complaint> {
+        let plan = &mut self.plan;
+        match command {
+            Command::SetSize(low, high) => (plan.low_bytes, plan.high_bytes) = (*low, *high),
+            Command::SetNumber(n) => plan.number = *n,
+            Command::SetSeed(n) => plan.seed = *n,
+            Command::SetTransactions(n) => plan.transactions = *n,
+            Command::SetLocation(edit) => edit_locations(&mut plan.locations, edit)?,
+            Command::SetSubdirectories(n) => plan.subdirectories = *n,
+            Command::SetRead(n) => plan.read_block_bytes = *n,
+            Command::SetWrite(n) => plan.write_block_bytes = *n,
+            Command::SetBuffering(on) => self.engine = if *on { FileEngine::Stdio } else { FileEngine::Syscalls },
+            Command::SetBiasRead(bias) => plan.bias_read = *bias,
+            Command::SetBiasCreate(bias) => plan.bias_create = *bias,
+            Command::SetReport(style) => self.report = *style,
+            Command::SetThreads(n) => self.threads = *n,
+            Command::SetSync(sync) => self.sync = *sync,
+            Command::SetEngine(engine) => self.engine = *engine,
+            Command::Run(_) | Command::Load(_) | Command::Show(_) | Command::Help(_) | Command::Quit => {}
+        }
+        Ok(())
+    }
+
+    /// Where and how the files of a run are worked on.
+    pub fn area(&self) -> AreaSpec {
+        AreaSpec {
+            locations: self.plan.locations.iter().map(|location| location.path.clone()).collect(),
+            subdirectories: self.plan.subdirectories_used(),
+            engine: self.engine,
+            sync: self.sync,
+            read_block_bytes: self.plan.read_block_bytes,
+            write_block_bytes: self.plan.write_block_bytes,
+        }
+    }
+}
+
+fn edit_locations(locations: &mut Vec<Location>, edit: &LocationEdit) -> Result<(), Complaint> {
+    match edit {
+        LocationEdit::Replace(path, weight) => *locations = vec![Location { path: path.clone(), weight: *weight }],
+        LocationEdit::Add(path, weight) => locations.push(Location { path: path.clone(), weight: *weight }),
+        LocationEdit::Remove(path) => {
+            let Some(index) = locations.iter().position(|location| location.path == *path) else {
+                let given = path.display().to_string();
+                return Err(Complaint::Argument { what: "cannot find location, `show` lists them".into(), given });
+            };
+            locations.remove(index);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! PostMark: small files as mail, news and web servers use them.
+//!
+//! The command language, the order of all file operations and both reports are those of PostMark 1.5 (NetApp; model and
+//! language: Katcher, "PostMark: A New File System Benchmark", Network Appliance TR3022, 1997). Beyond it: threads, durability, engines, sub-second
+//! times with an interval, latency percentiles, processor cost, warnings, JSON.
+
+mod command;
+mod config;
+mod report;
+mod result;
+mod run;
+mod session;
+mod show;
+
+pub use command::{Command, Complaint, LocationEdit, ReportStyle, parse};
+pub use config::Config;
+pub use report::{classic, extra, terse};
+pub use result::{Interval, Latency, Phases, PostmarkResult, Rates};
+pub use run::{RunError, run};
+pub use session::{Outcome, Session};
+pub use show::show;
+
+/// What the original prints when it starts, whichever 1.5x it is.
+pub const BANNER: &str = "PostMark v1.51 : 8/14/01";
+
+/// The prompt.
+pub const PROMPT: &str = "pm>";

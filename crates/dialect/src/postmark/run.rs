@@ -1,0 +1,308 @@
+//! One run: the phases, the workers, the clock.
+
+use super::result::per_second;
+use super::{Config, Interval, Latency, Phases, PostmarkResult, Rates};
+use machine::files::{FileArea, FileError, FileSystem, FileUsage, FileWork};
+use measure::histogram::Histogram;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use workload::smallfile::{FileOp, Generator, Phase, PlanError, SmallFileCounts, Step};
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The plan cannot be carried out.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A file operation failed.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The pool ran empty, which the run's own text has told.
+    #[error("out of files after {0} transactions: increase the number of files or decrease the number of transactions")]
+    OutOfFiles(u32),
+    /// Somebody wanted it to end.
+    #[error("interrupted; the files of the run were removed and nothing is reported")]
+    Interrupted,
+    /// The progress could not be printed.
+    #[error("cannot print: {0}")]
+    Print(#[from] io::Error),
+}
+
+/// Slices of the transactions that the interval is made from.
+const SLICES: u32 = 40;
+
+/// Under this the transactions' rate says little.
+const SHORT_NS: u64 = 1_000_000_000;
+
+/// Names of the four operations, in the order of the workers' histograms.
+const OPERATIONS: [&str; 4] = ["create", "read", "append", "delete"];
+
+/// How a worker came out of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PhaseEnd {
+    Complete,
+    OutOfFiles,
+    Stopped,
+}
+
+/// One thread's share: every worker walks the same operations and does those on its own files, so that no lock is needed and the
+/// operations on one file stay in order.
+struct Worker<W> {
+    index: u32,
+    of: u32,
+    generator: Generator,
+    work: W,
+    text: Arc<[u8]>,
+    counts: SmallFileCounts,
+    latency: [Histogram; 4],
+    /// Sums in single precision over all operations, whoever does them.
+    classic: [f32; 2],
+}
+
+/// What the workers of a run share.
+struct Shared<'a, F> {
+    system: &'a F,
+    interrupt: &'a AtomicBool,
+    /// A worker failed.
+    failed: AtomicBool,
+}
+
+impl<W: FileWork> Worker<W> {
+    /// Walks one phase. `transacted` hears of each complete transaction.
+    fn walk<F: FileSystem>(
+        &mut self,
+        phase: Phase,
+        shared: &Shared<'_, F>,
+        transacted: &mut dyn FnMut(u32),
+    ) -> Result<PhaseEnd, FileError> {
+        while let Some(step) = self.generator.next() {
+            match step {
+                Step::Do(op) => {
+                    match op {
+                        FileOp::Read(_, bytes) => self.classic[0] += bytes as f32,
+                        FileOp::Create(_, bytes) | FileOp::Append(_, bytes) => self.classic[1] += bytes as f32,
+                        FileOp::Delete(_) => {}
+                    }
+                    if op.file().number % self.of != self.index {
+                        continue;
+                    }
+                    if shared.interrupt.load(Ordering::Relaxed) || shared.failed.load(Ordering::Relaxed) {
+                        return Ok(PhaseEnd::Stopped);
+                    }
+                    self.perform(op, shared.system).inspect_err(|_| shared.failed.store(true, Ordering::Relaxed))?;
+                    self.counts.count(phase, op);
+                }
+                Step::Transacted(index) => transacted(index),
+                Step::OutOfFiles => return Ok(PhaseEnd::OutOfFiles),
+                Step::End(_) => return Ok(PhaseEnd::Complete),
+            }
+        }
+        Ok(PhaseEnd::Complete)
+    }
+
+    fn perform<F: FileSystem>(&mut self, op: FileOp, system: &F) -> Result<(), FileError> {
+        let began = system.now();
+        let kind = match op {
+            FileOp::Create(file, bytes) => self.work.create(file, &self.text[..bytes as usize]).map(|()| 0),
+            FileOp::Read(file, bytes) => self.work.read(file, u64::from(bytes)).map(|()| 1),
+            FileOp::Append(file, bytes) => self.work.append(file, &self.text[..bytes as usize]).map(|()| 2),
+            FileOp::Delete(file) => self.work.delete(file).map(|()| 3),
+        }?;
+        self.latency[kind].record(system.now().saturating_sub(began));
+        Ok(())
+    }
+}
+
+/// Walks one phase with all workers and returns its time. The first prints, the others have threads of their own.
+fn phase<F: FileSystem, W: FileWork + Send>(
+    phase: Phase,
+    workers: &mut [Worker<W>],
+    shared: &Shared<'_, F>,
+    transacted: &mut dyn FnMut(u32),
+) -> Result<(PhaseEnd, u64), FileError> {
+    let began = shared.system.now();
+    let (first, others) = workers.split_first_mut().expect("at least one worker");
+    let end = std::thread::scope(|scope| {
+        let handles: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| worker.walk(phase, shared, &mut |_| {}))).collect();
+        let mut end = first.walk(phase, shared, transacted);
+        for handle in handles {
+            let other = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            end = match (end, other) {
+                (Err(error), _) | (Ok(_), Err(error)) => Err(error),
+                (Ok(PhaseEnd::Stopped), Ok(_)) | (Ok(_), Ok(PhaseEnd::Stopped)) => Ok(PhaseEnd::Stopped),
+                (Ok(end), Ok(_)) => Ok(end),
+            };
+        }
+        end
+    })?;
+    Ok((end, shared.system.now().saturating_sub(began)))
+}
+
+/// Carries out one run: prints its progress as the original does, without its report. All files are removed whatever happens.
+///
+/// # Errors
+/// A plan or a location that cannot be used, a failed operation (the rest is not done), running out of files, an interrupt.
+pub fn run<F: FileSystem>(system: &F, config: &Config, interrupt: &AtomicBool, out: &mut dyn Write) -> Result<PostmarkResult, RunError> {
+    let start = Generator::start(&config.plan)?;
+    let area = system.open(&config.area())?;
+    let mut workers = (0..config.threads.max(1))
+        .map(|index| {
+            Ok(Worker {
+                index,
+                of: config.threads.max(1),
+                generator: start.generator.clone(),
+                work: area.work()?,
+                text: start.text.clone(),
+                counts: SmallFileCounts::default(),
+                latency: std::array::from_fn(|_| Histogram::new()),
+                classic: [0.0; 2],
+            })
+        })
+        .collect::<Result<Vec<_>, FileError>>()?;
+    let subdirectories = config.plan.subdirectories_used() > 0;
+    if subdirectories {
+        print(out, "Creating subdirectories...")?;
+        let made = area.make_subdirectories();
+        print(out, if made.is_ok() { "Done\n" } else { "\n" })?;
+        made?;
+    }
+    let shared = Shared { system, interrupt, failed: AtomicBool::new(false) };
+    let (before, began) = (system.usage(), system.now());
+    let measured = phases(config, &mut workers, &shared, out);
+    let total_ns = system.now().saturating_sub(began);
+    let after = system.usage();
+    if measured.is_err() {
+        // The progress stands in mid-line.
+        print(out, "\n")?;
+    }
+    let measured = measured?;
+    if subdirectories {
+        print(out, "Deleting subdirectories...")?;
+        area.remove_subdirectories()?;
+        print(out, "Done\n")?;
+    }
+    if let Some(after) = measured.out_of_files {
+        return Err(RunError::OutOfFiles(after));
+    }
+    let phases = Phases { total_ns, ..measured.phases };
+    Ok(result(config, &workers, phases, &measured.slices, (before, after)))
+}
+
+fn print(out: &mut dyn Write, text: &str) -> io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// What the three phases gave.
+struct Measured {
+    phases: Phases,
+    /// Nanoseconds a transaction, in equal slices of the transactions.
+    slices: Vec<f64>,
+    /// Transactions done when no file was left.
+    out_of_files: Option<u32>,
+}
+
+fn phases<F: FileSystem, W: FileWork + Send>(
+    config: &Config,
+    workers: &mut [Worker<W>],
+    shared: &Shared<'_, F>,
+    out: &mut dyn Write,
+) -> Result<Measured, RunError> {
+    let stopped = |end| if end == PhaseEnd::Stopped { Err(RunError::Interrupted) } else { Ok(end) };
+    print(out, "Creating files...")?;
+    let (end, create_ns) = phase(Phase::Create, workers, shared, &mut |_| {})?;
+    stopped(end)?;
+    print(out, "Done\nPerforming transactions")?;
+    let transactions = config.plan.transactions;
+    let (tenth, slice) = ((transactions / 10).max(1), (transactions / SLICES).max(1));
+    let mut slices = Vec::with_capacity(SLICES as usize + 1);
+    let mut printed = Ok(());
+    let mut done = 0;
+    let mut last = shared.system.now();
+    let (end, transactions_ns) = phase(Phase::Transact, workers, shared, &mut |index| {
+        done = index + 1;
+        if done % slice == 0 {
+            let now = shared.system.now();
+            slices.push(now.saturating_sub(last) as f64 / f64::from(slice));
+            last = now;
+        }
+        if index % tenth == 0 && printed.is_ok() {
+            printed = print(out, ".");
+        }
+    })?;
+    let end = stopped(end)?;
+    printed?;
+    if end == PhaseEnd::OutOfFiles {
+        let advice = "out of files!\nFor this workload, either increase the number of files or\ndecrease the number of transactions.\n";
+        print(out, advice)?;
+    } else {
+        print(out, "Done\n")?;
+    }
+    print(out, "Deleting files...")?;
+    let (deleted, delete_ns) = phase(Phase::Delete, workers, shared, &mut |_| {})?;
+    stopped(deleted)?;
+    print(out, "Done\n")?;
+    let phases = Phases { total_ns: 0, create_ns, transactions_ns, delete_ns };
+    Ok(Measured { phases, slices, out_of_files: (end == PhaseEnd::OutOfFiles).then_some(done) })
+}
+
+fn result<W>(config: &Config, workers: &[Worker<W>], phases: Phases, slices: &[f64], usage: (FileUsage, FileUsage)) -> PostmarkResult {
+    let counts = workers.iter().fold(SmallFileCounts::default(), |sum, worker| sum.plus(&worker.counts));
+    let mut latency = std::collections::BTreeMap::new();
+    for (kind, name) in OPERATIONS.iter().enumerate() {
+        let mut all = Histogram::new();
+        workers.iter().for_each(|worker| all.merge(&worker.latency[kind]));
+        if !all.is_empty() {
+            latency.insert((*name).to_string(), Latency::of(&all));
+        }
+    }
+    let (before, after) = usage;
+    let cpu_user_ns = after.user_ns.saturating_sub(before.user_ns);
+    let cpu_system_ns = after.system_ns.saturating_sub(before.system_ns);
+    let device = before.block_bytes.zip(after.block_bytes).map(|(was, is)| (is.0.saturating_sub(was.0), is.1.saturating_sub(was.1)));
+    let transactions = f64::from(config.plan.transactions);
+    // Slices are of equal work and not of equal time, so the interval is that of the time a transaction takes.
+    let interval = measure::stats::estimate_runs(&[slices]).filter(|time| time.low > 0.0);
+    let mut result = PostmarkResult {
+        plan: config.plan.clone(),
+        threads: config.threads.max(1),
+        engine: config.engine,
+        sync: config.sync,
+        counts,
+        classic_read_bytes: workers[0].classic[0],
+        classic_written_bytes: workers[0].classic[1],
+        phases,
+        rates: Rates {
+            transactions_per_s: per_second(transactions, phases.transactions_ns),
+            create_alone_per_s: per_second(counts.created_alone as f64, phases.create_ns),
+            delete_alone_per_s: per_second(counts.deleted_alone as f64, phases.delete_ns),
+            read_bytes_per_s: per_second(counts.read_bytes as f64, phases.total_ns),
+            written_bytes_per_s: per_second(counts.written_bytes as f64, phases.total_ns),
+        },
+        transactions_interval: interval.map(|time| Interval { low_per_s: 1e9 / time.high, high_per_s: 1e9 / time.low }),
+        latency,
+        cpu_user_ns,
+        cpu_system_ns,
+        cpu_per_transaction_ns: (cpu_user_ns + cpu_system_ns) as f64 / transactions,
+        device_read_bytes: device.map(|bytes| bytes.0),
+        device_write_bytes: device.map(|bytes| bytes.1),
+        warnings: Vec::new(),
+    };
+    result.warnings = warnings(&result);
+    result
+}
+
+/// What keeps a run's figures from being trusted, in words that no reader of the original's report looks for.
+fn warnings(result: &PostmarkResult) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if result.phases.transactions_ns < SHORT_NS {
+        let ms = result.phases.transactions_ns as f64 / 1e6;
+        warnings.push(format!("the mix lasted {ms:.1} ms: figures of under a second tell little, so ask for more of it"));
+    }
+    let unsynchronised = result.sync == machine::files::FileSync::None;
+    if unsynchronised && result.counts.read_bytes > 0 && result.device_read_bytes == Some(0) {
+        warnings.push("no byte came from a device and nothing waited for one: this is the speed of the file-system cache".into());
+    }
+    warnings
+}

@@ -1,0 +1,172 @@
+//! A session: lines in, text out.
+
+use super::{BANNER, Command, Complaint, Config, PostmarkResult, ReportStyle, RunError, classic, command, extra, parse, run, show, terse};
+use machine::files::FileSystem;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Whether the session goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Another line, please.
+    Continue,
+    /// `quit` was said.
+    Quit,
+    /// A run was interrupted.
+    Interrupted,
+}
+
+/// Files that load files that load files end somewhere.
+const DEEPEST: u32 = 16;
+
+/// The largest file of commands: a slip of the hand that names a disk image should not fill the memory.
+const LARGEST_FILE: u64 = 16 << 20;
+
+/// The state between lines, and the results so far.
+pub struct Session<'a, F> {
+    system: &'a F,
+    interrupt: &'a AtomicBool,
+    config: Config,
+    results: Vec<PostmarkResult>,
+    refused: u64,
+    failed: u64,
+    depth: u32,
+}
+
+impl<'a, F: FileSystem> Session<'a, F> {
+    /// A session with the original's defaults. When `interrupt` becomes true, a run ends and removes its files.
+    pub fn new(system: &'a F, interrupt: &'a AtomicBool) -> Self {
+        Session { system, interrupt, config: Config::default(), results: Vec::new(), refused: 0, failed: 0, depth: 0 }
+    }
+
+    /// Prints what the original prints when it starts.
+    ///
+    /// # Errors
+    /// `out` cannot be written.
+    pub fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{BANNER}")
+    }
+
+    /// The configuration as it stands.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The result of every complete run so far.
+    pub fn results(&self) -> &[PostmarkResult] {
+        &self.results
+    }
+
+    /// What the program should exit with: 1 where a run failed, 2 where a line was refused, else 0. Blank lines and those with `#`, at which the original
+    /// too only says `Eh?`, are no reason.
+    pub fn exit_code(&self) -> u8 {
+        match (self.failed, self.refused) {
+            (0, 0) => 0,
+            (0, _) => 2,
+            _ => 1,
+        }
+    }
+
+    /// Obeys one line typed at the prompt. Complaints about a command's argument and errors of runs go to `err`, everything else to `out`.
+    ///
+    /// # Errors
+    /// `out` or `err` cannot be written; a line that is refused or a run that fails is not an error here.
+    pub fn line(&mut self, line: &str, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
+        self.obey(line, true, out, err)
+    }
+
+    /// Obeys a file of commands, as `load` and the command line's FILE do.
+    ///
+    /// # Errors
+    /// As [`Session::line`]; a file that cannot be read is a refused line.
+    pub fn load_file(&mut self, path: &Path, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
+        let text = match self.read_commands(path) {
+            Ok(text) => text,
+            Err(why) => {
+                self.refused += 1;
+                writeln!(err, "Error: cannot read configuration file '{}': {why}", path.display())?;
+                return Ok(Outcome::Continue);
+            }
+        };
+        writeln!(out, "Reading configuration from file '{}'", path.display())?;
+        self.depth += 1;
+        let mut outcome = Ok(Outcome::Continue);
+        for line in text.lines() {
+            outcome = self.obey(line, false, out, err);
+            if !matches!(outcome, Ok(Outcome::Continue)) {
+                break;
+            }
+        }
+        self.depth -= 1;
+        outcome
+    }
+
+    fn read_commands(&self, path: &Path) -> Result<String, String> {
+        if self.depth >= DEEPEST {
+            return Err(format!("{DEEPEST} files already load one another"));
+        }
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let mut bytes = Vec::new();
+        file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        if bytes.len() as u64 > LARGEST_FILE {
+            return Err(format!("it has more than {LARGEST_FILE} bytes, which no file of commands has"));
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn obey(&mut self, line: &str, at_prompt: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
+        let obeyed = parse(line, at_prompt).and_then(|command| self.config.set(&command).map(|()| command));
+        match obeyed {
+            Ok(Command::Run(file)) => self.run(file.as_deref(), out, err),
+            Ok(Command::Load(file)) => self.load_file(Path::new(&file), out, err),
+            Ok(Command::Show(file)) => deliver(&show(&self.config), file.as_deref(), out, err).map(|()| Outcome::Continue),
+            Ok(Command::Help(prefix)) => out.write_all(command::help(&prefix).as_bytes()).map(|()| Outcome::Continue),
+            Ok(Command::Quit) => Ok(Outcome::Quit),
+            Ok(_) => Ok(Outcome::Continue),
+            Err(complaint) => {
+                let nothing = line.trim().is_empty() || line.starts_with('#');
+                self.refused += u64::from(!nothing);
+                match complaint {
+                    Complaint::Unknown => writeln!(out, "{complaint}")?,
+                    _ => writeln!(err, "{complaint}")?,
+                }
+                Ok(Outcome::Continue)
+            }
+        }
+    }
+
+    fn run(&mut self, file: Option<&str>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
+        match run(self.system, &self.config, self.interrupt, out) {
+            Ok(result) => {
+                let text = match self.config.report {
+                    ReportStyle::Verbose => classic(&result) + &extra(&result),
+                    ReportStyle::Terse => terse(&result),
+                };
+                self.results.push(result);
+                deliver(&text, file, out, err)?;
+                Ok(Outcome::Continue)
+            }
+            Err(RunError::Print(error)) => Err(error),
+            Err(error) => {
+                self.failed += 1;
+                if !matches!(error, RunError::OutOfFiles(_)) {
+                    writeln!(err, "Error: {error}")?;
+                }
+                Ok(if matches!(error, RunError::Interrupted) { Outcome::Interrupted } else { Outcome::Continue })
+            }
+        }
+    }
+}
+
+/// Appends a text to a file, or prints it where none is named or the file cannot be written.
+fn deliver(text: &str, file: Option<&str>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+    if let Some(name) = file {
+        let appended = OpenOptions::new().append(true).create(true).open(name).and_then(|mut file| file.write_all(text.as_bytes()));
+        let Err(error) = appended else { return Ok(()) };
+        writeln!(err, "Error: Cannot direct output to file '{name}': {error}")?;
+    }
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
