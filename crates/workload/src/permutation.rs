@@ -59,7 +59,8 @@ pub struct Mixer {
 }
 
 impl Mixer {
-    fn new(n: u64, key: u64) -> Self {
+    /// The permutation of `0..n` that `key` names; `n` is from 2 to 2^63.
+    pub fn new(n: u64, key: u64) -> Self {
         let mask = n.next_power_of_two() - 1;
         let mut random = SplitMix64::new(key);
         let add = random.next_u64();
@@ -69,14 +70,18 @@ impl Mixer {
 
     /// The number at place `i` (below `n`) of the order.
     #[inline]
-    fn at(&self, i: u64) -> u64 {
-        let mut x = i;
-        loop {
+    pub fn at(&self, i: u64) -> u64 {
+        let x = self.mix(i);
+        if x < self.n { x } else { self.walk(x) }
+    }
+
+    /// Goes on until the number is inside the domain. Apart, so that the first step needs no registers kept for it.
+    #[inline(never)]
+    fn walk(&self, mut x: u64) -> u64 {
+        while x >= self.n {
             x = self.mix(x);
-            if x < self.n {
-                return x;
-            }
         }
+        x
     }
 
     /// One evaluation: a permutation of `0..=mask`.

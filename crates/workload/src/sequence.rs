@@ -1,6 +1,6 @@
 //! Which request a stream issues next.
 
-use crate::permutation::Permutation;
+use crate::permutation::{Mixer, Permutation};
 use crate::rng::{below, derive, hash};
 use crate::zipf::Zipf;
 use crate::{Error, Pattern, Workload};
@@ -35,8 +35,18 @@ pub enum Cursor {
 /// when no whole request fits is not visited.
 #[derive(Debug, Clone)]
 pub struct Sequence {
-    /// Index of the next request, for [`Cursor::Own`].
-    index: u64,
+    /// Place of the next request in the current pass, for [`Cursor::Own`].
+    place: u64,
+    /// Below this place the short way of [`Sequence::next`] is right; 0 where it never is.
+    short_to: u64,
+    /// The short way goes through the mixer, and not straight on.
+    mixes: bool,
+    /// Copy of the order's, where the order is random over many blocks.
+    mixer: Mixer,
+    /// Byte offset of block 0.
+    base: u64,
+    request: u32,
+    choice: Choice,
     shared: Option<Arc<AtomicU64>>,
     /// Index of the first request of the current pass.
     pass_start: u64,
@@ -45,13 +55,7 @@ pub struct Sequence {
     pass: u64,
     /// Blocks that this stream visits.
     blocks: u64,
-    /// Byte offset of block 0.
-    base: u64,
-    request: u32,
     order: Order,
-    mix: Mix,
-    /// What every request does, where that is one thing and the cursor is the sequence's own.
-    plain: Option<Op>,
     seed: u64,
 }
 
@@ -68,13 +72,35 @@ enum Order {
 
 /// How an index becomes a read or a write.
 #[derive(Debug, Clone, Copy)]
-enum Mix {
-    Always(Op),
-    /// Reads where the random number is below the threshold.
-    Mixed {
-        threshold: u64,
-        seed: u64,
-    },
+struct Choice {
+    /// What every request does, unless they are mixed.
+    op: Op,
+    mixed: bool,
+    /// Mixed: a read where the random number is below the threshold.
+    threshold: u64,
+    seed: u64,
+}
+
+impl Choice {
+    fn new(workload: &Workload, stream: u32) -> Self {
+        Choice {
+            op: if workload.read_percent == 0 { Op::Write } else { Op::Read },
+            mixed: (1..=99).contains(&workload.read_percent),
+            threshold: share(workload.read_percent),
+            seed: derive(workload.seed, purpose::MIX, u64::from(stream)),
+        }
+    }
+
+    #[inline]
+    fn at(&self, index: u64) -> Op {
+        if !self.mixed {
+            self.op
+        } else if hash(self.seed, index) < self.threshold {
+            Op::Read
+        } else {
+            Op::Write
+        }
+    }
 }
 
 /// `n` blocks visited with a step: the blocks 0, step, 2 step, ..., then 1, 1 + step, ...
@@ -147,71 +173,59 @@ impl Sequence {
         }
         let seed = derive(workload.seed, purpose::ORDER, u64::from(stream));
         let order = Order::new(workload, blocks, seed)?;
-        let cursor_is_own = matches!(cursor, Cursor::Own);
-        let shared = match cursor {
-            Cursor::Own => None,
-            Cursor::Shared(counter) => Some(counter),
-        };
-        let mix = match workload.read_percent {
-            100.. => Mix::Always(Op::Read),
-            0 => Mix::Always(Op::Write),
-            percent => Mix::Mixed { threshold: share(percent), seed: derive(workload.seed, purpose::MIX, u64::from(stream)) },
-        };
         let endless = matches!(order, Order::Zipf(_) | Order::HotCold { .. });
-        Ok(Sequence {
-            index: 0,
-            shared,
+        let short = matches!((&order, &cursor), (Order::Forward | Order::Random(Permutation::Mixer(_)), Cursor::Own));
+        let mut sequence = Sequence {
+            place: 0,
+            short_to: if short { blocks } else { 0 },
+            mixes: matches!(order, Order::Random(_)),
+            mixer: Mixer::new(2, 0),
+            base: region.0 + workload.offset_bytes + first * request,
+            request: workload.request_bytes,
+            choice: Choice::new(workload, stream),
+            shared: match cursor {
+                Cursor::Own => None,
+                Cursor::Shared(counter) => Some(counter),
+            },
             pass_start: 0,
             pass_len: if endless { u64::MAX } else { blocks },
             pass: 0,
             blocks,
-            base: region.0 + workload.offset_bytes + first * request,
-            request: workload.request_bytes,
             order,
-            plain: match (mix, cursor_is_own) {
-                (Mix::Always(op), true) => Some(op),
-                _ => None,
-            },
-            mix,
             seed,
-        })
+        };
+        sequence.key();
+        Ok(sequence)
     }
 
     /// The next request: what, at which byte offset, how many bytes. There is always one: after the last block it begins anew.
     #[inline]
     #[allow(clippy::should_implement_trait)] // An endless sequence has no `None` to say.
     pub fn next(&mut self) -> (Op, u64, u32) {
-        // The two commonest kinds of sequence, alone on their cursor and all reads or all writes, stay in the caller's loop.
-        if let Some(op) = self.plain {
-            let place = self.index - self.pass_start;
-            if place < self.pass_len {
-                let block = match &self.order {
-                    Order::Random(permutation @ Permutation::Mixer(_)) => permutation.at(place),
-                    Order::Forward => place,
-                    _ => return self.next_of_any(),
-                };
-                self.index += 1;
-                return (op, self.base + block * u64::from(self.request), self.request);
-            }
+        // The commonest patterns stay in the caller's loop.
+        let place = self.place;
+        if place >= self.short_to {
+            return self.next_of_any();
         }
-        self.next_of_any()
+        self.place = place + 1;
+        let block = if self.mixes { self.mixer.at(place) } else { place };
+        (self.choice.at(self.pass_start + place), self.base + block * u64::from(self.request), self.request)
     }
 
-    /// [`Sequence::next`] of any kind.
+    /// [`Sequence::next`] of any pattern, and across the end of a pass.
     #[inline(never)]
     fn next_of_any(&mut self) -> (Op, u64, u32) {
-        let index = match &self.shared {
-            None => {
-                let index = self.index;
-                self.index = index + 1;
-                index
-            }
-            Some(counter) => counter.fetch_add(1, Ordering::Relaxed),
+        let mut place = match &self.shared {
+            None => self.place,
+            Some(counter) => counter.fetch_add(1, Ordering::Relaxed) - self.pass_start,
         };
-        let mut place = index - self.pass_start;
         if place >= self.pass_len {
             place = self.turn(place);
         }
+        if self.shared.is_none() {
+            self.place = place + 1;
+        }
+        let index = self.pass_start + place;
         let block = match &self.order {
             Order::Forward => place,
             Order::Random(permutation) => permutation.at(place),
@@ -220,12 +234,7 @@ impl Sequence {
             Order::Zipf(law) => law.1.at(law.0.draw(self.seed, index) - 1),
             Order::HotCold { hot, access } => hot_cold(self.seed, index, *hot, *access, self.blocks),
         };
-        let op = match self.mix {
-            Mix::Always(op) => op,
-            Mix::Mixed { threshold, seed } if hash(seed, index) < threshold => Op::Read,
-            Mix::Mixed { .. } => Op::Write,
-        };
-        (op, self.base + block * u64::from(self.request), self.request)
+        (self.choice.at(index), self.base + block * u64::from(self.request), self.request)
     }
 
     /// Begins the pass that the place falls into, counted from the current pass's start; returns the place in the new pass.
@@ -245,6 +254,9 @@ impl Sequence {
     fn key(&mut self) {
         if let Order::Random(permutation) = &mut self.order {
             *permutation = Permutation::new(self.blocks, hash(self.seed, self.pass));
+            if let Permutation::Mixer(mixer) = permutation {
+                self.mixer = mixer.clone();
+            }
         }
     }
 
@@ -260,7 +272,7 @@ impl Sequence {
 
     /// A hash of the first `n` requests, wherever the sequence stands: equal fingerprints are equal sequences.
     pub fn fingerprint(&self, n: u64) -> u64 {
-        let mut fresh = Sequence { index: 0, shared: None, pass_start: 0, pass: 0, ..self.clone() };
+        let mut fresh = Sequence { place: 0, short_to: 0, shared: None, pass_start: 0, pass: 0, ..self.clone() };
         fresh.key();
         (0..n).fold(u64::from(self.request), |sum, _| {
             let (op, offset, len) = fresh.next();
@@ -274,7 +286,7 @@ impl Order {
         Ok(match workload.pattern {
             Pattern::Seq => Order::Forward,
             Pattern::Backward => Order::Backward,
-            Pattern::Random => Order::Random(Permutation::new(blocks, hash(seed, 0))),
+            Pattern::Random => Order::Random(Permutation::new(blocks, seed)),
             Pattern::Stride(bytes) => {
                 let step = bytes / u64::from(workload.request_bytes);
                 if step >= blocks && blocks > 1 {

@@ -1,4 +1,140 @@
-//! Blocks that describe themselves.
+//! Blocks that describe themselves, and a memory of what was written: every read can say whether it got what it should.
+//!
+//! Each sector of a request carries the run, the offset, the generation and a checksum, and its body follows from them
+//! ([`Verifier::fill`]). The verifier remembers the generation of every block, so that [`Verifier::check`] tells flipped, torn, misdirected, lost, stale
+//! and foreign data apart. A [`Log`] of writes begun and ended lets verification resume after the process was killed: what was in
+//! flight then may be there or not.
+//!
+//! Verification costs processor time and takes a lock for each request: a run that verifies is no measurement.
+
+mod diagnosis;
+mod fault;
+mod generations;
+mod log;
+#[cfg(test)]
+mod tests;
+mod unit;
+
+pub use fault::{Fault, FaultKind, Found};
+pub use generations::Expected;
+pub use log::{Log, LogError, Resumed};
+
+use crate::rng::derive;
+use crate::{Error, Workload};
+use generations::Generations;
+use machine::units::show_size;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use unit::{Label, UNIT};
 
 /// Bytes of a self-describing unit: the sector, the most that a device writes or does not write as a whole.
 pub const UNIT_BYTES: u32 = 512;
+/// The most blocks that a verifier remembers: 1 GiB of memory.
+pub const MAX_BLOCKS: u64 = 1 << 28;
+
+/// What a seed is for; see [`derive`].
+const PURPOSE_VERIFY: u64 = 5;
+
+/// Where the blocks of a run lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grid {
+    /// Byte offset of the first block.
+    base: u64,
+    /// Bytes of a block: the request size.
+    request: u32,
+    /// How many blocks there are.
+    blocks: u64,
+}
+
+impl Grid {
+    fn block(&self, offset: u64) -> u64 {
+        debug_assert!(offset >= self.base && (offset - self.base).is_multiple_of(u64::from(self.request)));
+        (offset - self.base) / u64::from(self.request)
+    }
+
+    fn offset(&self, block: u64) -> u64 {
+        self.base + block * u64::from(self.request)
+    }
+}
+
+/// Writes blocks that describe themselves, remembers them, and checks what is read. All streams of a run share one.
+///
+/// Offsets are those of the workload's requests, and buffers are one request long.
+#[derive(Debug)]
+pub struct Verifier {
+    /// The run's own seed: blocks of an earlier run of the same workload do not pass for this one's.
+    seed: u64,
+    grid: Grid,
+    generations: Mutex<Generations>,
+}
+
+impl Verifier {
+    /// The verifier of a run of `workload` in the region that begins at byte `region.0` and is `region.1` bytes long. `run` tells
+    /// one run from another of the same workload: any number that is not used again (the time, a random number).
+    ///
+    /// # Errors
+    /// The request size is no multiple of 512 B, or the region has more blocks than can be remembered.
+    pub fn new(workload: &Workload, region: (u64, u64), run: u64) -> Result<Self, Error> {
+        let request = workload.request_bytes;
+        if request == 0 || !request.is_multiple_of(UNIT_BYTES) {
+            return Err(Error::refused(
+                format!("request size {} with verification", show_size(u64::from(request))),
+                format!("blocks that describe themselves are {UNIT_BYTES} B long"),
+                format!("use a multiple of {UNIT_BYTES} B"),
+            ));
+        }
+        let blocks = region.1.saturating_sub(workload.offset_bytes) / u64::from(request);
+        if blocks > MAX_BLOCKS {
+            return Err(Error::refused(
+                format!("{blocks} blocks with verification"),
+                format!("at most {MAX_BLOCKS} can be remembered"),
+                "use a smaller region or larger requests",
+            ));
+        }
+        let grid = Grid { base: region.0 + workload.offset_bytes, request, blocks };
+        Ok(Verifier { seed: derive(workload.seed, PURPOSE_VERIFY, run), grid, generations: Mutex::new(Generations::new(blocks)) })
+    }
+
+    /// Makes the buffer of a write that is about to be issued; returns the generation that it carries. With a [`Log`], log it
+    /// before it is issued.
+    pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> u32 {
+        debug_assert_eq!(buffer.len(), self.grid.request as usize);
+        let generation = self.lock().begin(self.grid.block(offset));
+        for (i, unit) in buffer.chunks_exact_mut(UNIT).enumerate() {
+            Label { seed: self.seed, offset: offset + (i * UNIT) as u64, generation }.write(unit);
+        }
+        generation
+    }
+
+    /// A write ended; `ok` says whether all of it is known to be done. After a failed write either generation is right.
+    pub fn wrote(&self, offset: u64, ok: bool) {
+        self.lock().end(self.grid.block(offset), ok);
+    }
+
+    /// What the block at `offset` may have now. Ask when a read is issued, and give the answer to [`Verifier::check`].
+    pub fn expected(&self, offset: u64) -> Expected {
+        self.lock().expected(self.grid.block(offset))
+    }
+
+    /// Checks the data of a read, issued when `issued` was expected: tells every fault, and returns the number of bytes
+    /// that could be verified (blocks that this run never wrote cannot).
+    pub fn check(&self, offset: u64, data: &[u8], issued: Expected, faults: &mut Vec<Fault>) -> u64 {
+        let expected = issued.until(self.expected(offset));
+        diagnosis::check_block(self.seed, offset, data, expected, faults)
+    }
+
+    /// The offset of the first block at or behind `offset` that this run wrote: for reading back everything that was written.
+    pub fn next_written(&self, offset: u64) -> Option<u64> {
+        let from = offset.saturating_sub(self.grid.base).div_ceil(u64::from(self.grid.request));
+        self.lock().next_written(from).map(|block| self.grid.offset(block))
+    }
+
+    /// First byte and length of the area that is verified, and the length of a block.
+    pub fn area(&self) -> (u64, u64, u32) {
+        (self.grid.base, self.grid.blocks * u64::from(self.grid.request), self.grid.request)
+    }
+
+    /// A panic elsewhere leaves the generations whole, so a poisoned lock is no reason to stop.
+    fn lock(&self) -> MutexGuard<'_, Generations> {
+        self.generations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,160 @@
+//! From bytes to the name of a fault.
+
+use super::unit::{Label, UNIT};
+use super::{Expected, Fault, FaultKind, Found};
+
+/// A unit with at most this many wrong bits is a damaged one; unrelated data differ in about half of the 4096.
+const FLIPPED_BITS: u32 = 512;
+/// A seam is told when at least this many bytes on either side agree with a generation; fewer cannot be told from flipped bits.
+const SEAM_BYTES: usize = 8;
+/// Generations before the oldest expected that are tried for a damaged unit.
+const OLDER: u32 = 4;
+/// Generations tried at most.
+const CANDIDATES: usize = 24;
+
+/// What is to be said of one unit.
+enum Verdict {
+    Right,
+    /// Nothing is known of what should be here.
+    Unverifiable,
+    Wrong(FaultKind, Found),
+}
+
+/// Checks the units of one block; returns the bytes that could be verified.
+pub fn check_block(seed: u64, offset: u64, data: &[u8], expected: Expected, faults: &mut Vec<Fault>) -> u64 {
+    let first_fault = faults.len();
+    let mut verified = 0;
+    let mut whole_of_one = true;
+    let mut seen: Option<u32> = None;
+    for (i, unit) in data.chunks_exact(UNIT).enumerate() {
+        let at = offset + (i * UNIT) as u64;
+        let read = Label::read(unit);
+        if let Some((label, true)) = read
+            && (label.seed, label.offset) == (seed, at)
+        {
+            whole_of_one &= *seen.get_or_insert(label.generation) == label.generation;
+        }
+        let verdict = match read {
+            Some((label, true)) => judge_sound(seed, at, label, expected),
+            _ => judge_damaged(seed, at, unit, read.map(|(label, _)| label), expected),
+        };
+        match verdict {
+            Verdict::Unverifiable => {}
+            Verdict::Right => verified += UNIT as u64,
+            Verdict::Wrong(kind, found) => {
+                whole_of_one &= kind != FaultKind::Torn;
+                verified += UNIT as u64;
+                add(faults, first_fault, Fault { kind, offset: at, bytes: UNIT as u64, expected, found });
+            }
+        }
+    }
+    // An old part beside another generation, or beside a seam: the write arrived in part.
+    if !whole_of_one {
+        for fault in faults[first_fault..].iter_mut().filter(|fault| fault.kind == FaultKind::Lost) {
+            fault.kind = FaultKind::Torn;
+        }
+    }
+    verified
+}
+
+/// A unit whose checksum is right.
+fn judge_sound(seed: u64, at: u64, label: Label, expected: Expected) -> Verdict {
+    if label.seed != seed {
+        return match expected.oldest {
+            0 => Verdict::Unverifiable,
+            _ => Verdict::Wrong(FaultKind::Stale, Found::Seed(label.seed)),
+        };
+    }
+    let generation = label.generation;
+    if label.offset != at {
+        // Wrong even where nothing was written: the block came from elsewhere in this run.
+        return Verdict::Wrong(FaultKind::Misdirected, Found::Offset { offset: label.offset, generation });
+    }
+    if expected.admits(generation) {
+        Verdict::Right
+    } else if generation < expected.oldest {
+        Verdict::Wrong(FaultKind::Lost, Found::Generation(generation))
+    } else {
+        Verdict::Wrong(FaultKind::Foreign, Found::Generation(generation))
+    }
+}
+
+/// A unit whose checksum is wrong, or that is none.
+fn judge_damaged(seed: u64, at: u64, unit: &[u8], label: Option<Label>, expected: Expected) -> Verdict {
+    if expected.newest == 0 {
+        return Verdict::Unverifiable;
+    }
+    let candidates = candidates(seed, at, label, expected);
+    if let Some((before, after, seam)) = seam(unit, &candidates) {
+        let rightly = expected.racing && expected.admits(before) && expected.admits(after);
+        return if rightly { Verdict::Right } else { Verdict::Wrong(FaultKind::Torn, Found::Seam { before, after, at: seam as u32 }) };
+    }
+    let nearest = candidates.iter().map(|(generation, image)| (differing_bits(unit, image), *generation, image)).min_by_key(|near| near.0);
+    if let Some((bits, generation, image)) = nearest.filter(|near| near.0 <= FLIPPED_BITS) {
+        let first_bit = first_differing_bit(unit, image);
+        return Verdict::Wrong(FaultKind::Flipped, Found::Bits { first_bit, bits, generation });
+    }
+    if expected.oldest == 0 || expected.racing {
+        return Verdict::Unverifiable;
+    }
+    let found = if unit.iter().all(|&byte| byte == 0) { Found::Zeros } else { Found::Unknown };
+    Verdict::Wrong(FaultKind::Foreign, found)
+}
+
+/// The units that may have been meant: the expected generations and a few older ones, and the one that the header names.
+fn candidates(seed: u64, at: u64, label: Option<Label>, expected: Expected) -> Vec<(u32, [u8; UNIT])> {
+    let oldest = expected.oldest.saturating_sub(OLDER).max(1);
+    let labels = (oldest..=expected.newest).rev().take(CANDIDATES).map(|generation| Label { seed, offset: at, generation });
+    let named = label.filter(|label| label.seed == seed);
+    labels
+        .chain(named)
+        .map(|label| {
+            let mut image = [0; UNIT];
+            label.write(&mut image);
+            (label.generation, image)
+        })
+        .collect()
+}
+
+/// Whether the unit is one candidate up to a byte and another from there on.
+fn seam(unit: &[u8], candidates: &[(u32, [u8; UNIT])]) -> Option<(u32, u32, usize)> {
+    let heads = candidates.iter().map(|(g, image)| (*g, unit.iter().zip(image).take_while(|(a, b)| a == b).count()));
+    let tails: Vec<(u32, usize)> =
+        candidates.iter().map(|(g, image)| (*g, unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count())).collect();
+    for (before, head) in heads.filter(|(_, head)| *head >= SEAM_BYTES) {
+        for &(after, tail) in tails.iter().filter(|(after, tail)| *after != before && *tail >= SEAM_BYTES) {
+            if head + tail >= UNIT {
+                return Some((before, after, head));
+            }
+        }
+    }
+    None
+}
+
+fn differing_bits(a: &[u8], b: &[u8]) -> u32 {
+    a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
+}
+
+fn first_differing_bit(a: &[u8], b: &[u8]) -> u32 {
+    a.iter().zip(b).position(|(a, b)| a != b).map_or(0, |i| i as u32 * 8 + (a[i] ^ b[i]).trailing_zeros())
+}
+
+/// Adds a fault, joined to the last one of the same block where it goes on with the same.
+fn add(faults: &mut Vec<Fault>, first_of_block: usize, fault: Fault) {
+    let joined = faults.len() > first_of_block
+        && faults.last_mut().is_some_and(|last| {
+            let goes_on = match (last.found, fault.found) {
+                (Found::Offset { offset: a, generation: g }, Found::Offset { offset: b, generation: h }) => {
+                    g == h && b.wrapping_sub(a) == last.bytes
+                }
+                (Found::Bits { .. }, _) | (Found::Seam { .. }, _) => false,
+                (a, b) => a == b,
+            };
+            let same = goes_on && last.kind == fault.kind && last.offset + last.bytes == fault.offset;
+            last.bytes += if same { fault.bytes } else { 0 };
+            same
+        });
+    if !joined {
+        faults.push(fault);
+    }
+}

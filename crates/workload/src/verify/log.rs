@@ -1,0 +1,243 @@
+//! The log of writes begun and ended, from which verification resumes.
+//!
+//! All numbers are little-endian. The file begins with a header of 48 bytes: `HPVERIFY`, the version (4), the block's bytes (4), the run's
+//! seed (8), the offset of the first block (8), the number of blocks (8), four bytes of zeros, and the CRC-32C of the 44 bytes before it.
+//! Records of 16 bytes follow: the block times four plus the kind (8), the generation (4), and the CRC-32C of the seed and these 12
+//! bytes. Kinds are 0 settled, 1 begun, 2 done, 3 failed.
+
+use super::generations::Generations;
+use super::unit::{half, word};
+use super::{Grid, MAX_BLOCKS, UNIT_BYTES, Verifier};
+use std::io::{self, Read, Write};
+use std::sync::Mutex;
+
+const MAGIC: &[u8; 8] = b"HPVERIFY";
+/// The only version so far.
+const VERSION: u32 = 1;
+const HEADER: usize = 48;
+const RECORD: usize = 16;
+
+/// What a record says of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It has this generation.
+    Settled = 0,
+    /// A write of this generation is about to be issued.
+    Begun = 1,
+    /// It ended well.
+    Done = 2,
+    /// It failed, or nobody knows.
+    Failed = 3,
+}
+
+/// What is wrong with a log.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// It cannot be read.
+    #[error("cannot read the verification log: {0}")]
+    Io(#[from] io::Error),
+    /// It is something else.
+    #[error(
+        "this is no verification log: it begins with {found:02x?} and not with HPVERIFY; name the log that the run with verification wrote"
+    )]
+    NotALog {
+        /// Its first bytes.
+        found: Vec<u8>,
+    },
+    /// Another version wrote it.
+    #[error("the verification log has version {found}, and this program reads version 1; resume with the program that wrote it")]
+    Version {
+        /// The version in the file.
+        found: u32,
+    },
+    /// A part of it is damaged.
+    #[error(
+        "the verification log is damaged at byte {at}: {what}; it cannot say what was written, so verify from the start with a new run"
+    )]
+    Damaged {
+        /// Byte offset in the log.
+        at: u64,
+        /// What is wrong there.
+        what: String,
+    },
+}
+
+/// Writes the log of a run. Everything is written at once: give it a file, and nothing in between that keeps data back, and a
+/// killed process loses nothing; surviving a power failure takes a sync of the file before a write is issued.
+#[derive(Debug)]
+pub struct Log<W: Write> {
+    writer: W,
+    seed: u64,
+    grid: Grid,
+}
+
+impl<W: Write> Log<W> {
+    /// Begins a log with what the verifier knows so far, at a time when no write is in flight.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn create(writer: W, verifier: &Verifier) -> io::Result<Self> {
+        let mut log = Log { writer, seed: verifier.seed, grid: verifier.grid };
+        let mut header = [0u8; HEADER];
+        header[..8].copy_from_slice(MAGIC);
+        header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        header[12..16].copy_from_slice(&log.grid.request.to_le_bytes());
+        header[16..24].copy_from_slice(&log.seed.to_le_bytes());
+        header[24..32].copy_from_slice(&log.grid.base.to_le_bytes());
+        header[32..40].copy_from_slice(&log.grid.blocks.to_le_bytes());
+        let sum = crc32c::crc32c(&header[..HEADER - 4]);
+        header[HEADER - 4..].copy_from_slice(&sum.to_le_bytes());
+        let mut start = header.to_vec();
+        let generations = verifier.lock();
+        let mut block = generations.next_written(0);
+        while let Some(written) = block {
+            let expected = generations.expected(written);
+            start.extend_from_slice(&log.record(written, Kind::Settled, expected.oldest));
+            if expected.oldest != expected.newest {
+                // Either is right: as after a write of which nobody knows.
+                start.extend_from_slice(&log.record(written, Kind::Begun, expected.newest));
+                start.extend_from_slice(&log.record(written, Kind::Failed, expected.newest));
+            }
+            if start.len() > 1 << 16 {
+                log.writer.write_all(&start)?;
+                start.clear();
+            }
+            block = generations.next_written(written + 1);
+        }
+        log.writer.write_all(&start)?;
+        log.writer.flush()?;
+        Ok(log)
+    }
+
+    /// Before a write is issued: the offset and what [`Verifier::fill`] returned.
+    ///
+    /// # Errors
+    /// The writer's; the write must not be issued then.
+    pub fn begun(&mut self, offset: u64, generation: u32) -> io::Result<()> {
+        let record = self.record(self.grid.block(offset), Kind::Begun, generation);
+        self.writer.write_all(&record)
+    }
+
+    /// After a write ended, as told to [`Verifier::wrote`].
+    ///
+    /// # Errors
+    /// The writer's. A lost record costs certainty and no more: after a kill either generation passes.
+    pub fn ended(&mut self, offset: u64, generation: u32, ok: bool) -> io::Result<()> {
+        let record = self.record(self.grid.block(offset), if ok { Kind::Done } else { Kind::Failed }, generation);
+        self.writer.write_all(&record)
+    }
+
+    fn record(&self, block: u64, kind: Kind, generation: u32) -> [u8; RECORD] {
+        let mut record = [0; RECORD];
+        record[..8].copy_from_slice(&(block << 2 | kind as u64).to_le_bytes());
+        record[8..12].copy_from_slice(&generation.to_le_bytes());
+        let sum = record_sum(self.seed, &record);
+        record[12..].copy_from_slice(&sum.to_le_bytes());
+        record
+    }
+}
+
+fn record_sum(seed: u64, record: &[u8; RECORD]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&seed.to_le_bytes()), &record[..12])
+}
+
+/// How a log was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resumed {
+    /// Records that were whole.
+    pub records: u64,
+    /// Bytes of a last record that the kill cut off; its write was never issued.
+    pub cut_bytes: u64,
+}
+
+impl Verifier {
+    /// A verifier that knows what an earlier process knew: of a write in flight when it was killed, either generation is right.
+    /// To go on writing, begin a new log with [`Log::create`].
+    ///
+    /// # Errors
+    /// Not a log, another version's, or damaged other than at its very end.
+    pub fn resume(mut log: impl Read) -> Result<(Verifier, Resumed), LogError> {
+        let (seed, grid) = read_header(&mut log)?;
+        let mut generations = Generations::new(grid.blocks);
+        let mut resumed = Resumed { records: 0, cut_bytes: 0 };
+        let mut bad: Option<(u64, String)> = None;
+        loop {
+            let mut record = [0; RECORD];
+            let got = read_up_to(&mut log, &mut record)?;
+            let at = HEADER as u64 + resumed.records * RECORD as u64;
+            if got < RECORD {
+                resumed.cut_bytes += got as u64;
+                break;
+            }
+            if half(&record, 12) != record_sum(seed, &record) {
+                if bad.is_none() {
+                    bad = Some((at, "a record's checksum is wrong, and records follow it".into()));
+                }
+                resumed.cut_bytes += RECORD as u64;
+                continue;
+            }
+            if let Some((at, what)) = bad {
+                return Err(LogError::Damaged { at, what });
+            }
+            resumed.records += 1;
+            replay(&mut generations, &record, grid.blocks).map_err(|what| LogError::Damaged { at, what })?;
+        }
+        if let Some((at, what)) = bad.filter(|_| resumed.cut_bytes >= 2 * RECORD as u64) {
+            return Err(LogError::Damaged { at, what });
+        }
+        generations.abandon();
+        Ok((Verifier { seed, grid, generations: Mutex::new(generations) }, resumed))
+    }
+}
+
+fn read_header(log: &mut impl Read) -> Result<(u64, Grid), LogError> {
+    let mut header = [0; HEADER];
+    let got = read_up_to(log, &mut header)?;
+    if got < 8 || &header[..8] != MAGIC {
+        return Err(LogError::NotALog { found: header[..got.min(8)].to_vec() });
+    }
+    let damaged = |what: &str| LogError::Damaged { at: 0, what: what.into() };
+    if got < HEADER {
+        return Err(damaged("its header is cut off"));
+    }
+    let version = half(&header, 8);
+    if version != VERSION {
+        return Err(LogError::Version { found: version });
+    }
+    if half(&header, HEADER - 4) != crc32c::crc32c(&header[..HEADER - 4]) {
+        return Err(damaged("its header's checksum is wrong"));
+    }
+    let grid = Grid { request: half(&header, 12), base: word(&header, 24), blocks: word(&header, 32) };
+    let end = grid.blocks.checked_mul(u64::from(grid.request)).and_then(|len| len.checked_add(grid.base));
+    if grid.request == 0 || !grid.request.is_multiple_of(UNIT_BYTES) || grid.blocks > MAX_BLOCKS || end.is_none() {
+        return Err(damaged("its header describes an impossible region"));
+    }
+    Ok((word(&header, 16), grid))
+}
+
+fn replay(generations: &mut Generations, record: &[u8; RECORD], blocks: u64) -> Result<(), String> {
+    let (block, kind, generation) = (word(record, 0) >> 2, word(record, 0) & 3, half(record, 8));
+    if block >= blocks {
+        return Err(format!("it names block {block} of {blocks}"));
+    }
+    match kind {
+        0 => generations.settle(block, generation),
+        1 => generations.begin_as(block, generation),
+        _ => generations.end(block, kind == Kind::Done as u64),
+    }
+    Ok(())
+}
+
+/// Fills the buffer unless the data end before: how many bytes there were.
+fn read_up_to(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut got = 0;
+    while got < buffer.len() {
+        match source.read(&mut buffer[got..]) {
+            Ok(0) => break,
+            Ok(n) => got += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(got)
+}
