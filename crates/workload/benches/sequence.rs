@@ -5,6 +5,7 @@ use machine::Buffering;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use workload::verify::Verifier;
 use workload::{Cursor, Data, Filler, Pattern, Sequence, Workload};
 
 /// A region whose number of blocks is just above a power of two: the longest walk of the permutation.
@@ -61,5 +62,24 @@ fn fillers(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, sequences, fillers);
+fn verification(c: &mut Criterion) {
+    let mut group = c.benchmark_group("verify_4k");
+    group.throughput(Throughput::Bytes(4096));
+    let verifier = Verifier::new(&workload(Pattern::Random, 0), REGION, 1).expect("a sound workload");
+    let mut buffer = vec![0; 4096];
+    group.bench_function("fill", |b| {
+        b.iter(|| {
+            verifier.fill(8192, black_box(&mut buffer));
+            verifier.wrote(8192, true);
+        });
+    });
+    let mut faults = Vec::new();
+    group.bench_function("check", |b| {
+        b.iter(|| verifier.check(8192, black_box(&buffer), verifier.expected(8192), &mut faults));
+    });
+    assert!(faults.is_empty(), "sound data were called wrong");
+    group.finish();
+}
+
+criterion_group!(benches, sequences, fillers, verification);
 criterion_main!(benches);
