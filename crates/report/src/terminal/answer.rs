@@ -1,0 +1,227 @@
+//! The answer of a study on one screen.
+
+use super::{Line, Tone, fit, pad, points, render, wrap_most};
+use crate::words::{clean, duration, family, grouped, half_power_value, plural, plus_minus, rate, share};
+use machine::units::{MIB, show_time, significant};
+use study::{Answer, CostModel, Finding, HalfPower, Results};
+use unicode_width::UnicodeWidthStr;
+
+/// Columns of the names of the parts.
+const GUTTER: usize = 8;
+
+/// How much is said, so that all of it fits.
+#[derive(Clone, Copy)]
+struct Detail {
+    doubts: usize,
+    doubt_lines: usize,
+    settings: bool,
+    limit_lines: usize,
+    half_power_lines: usize,
+    costs: usize,
+    evidence_lines: usize,
+    setting: bool,
+    check: bool,
+    left_out: usize,
+    spaced: bool,
+}
+
+/// The least that still is an answer.
+const LEAST: Detail = Detail {
+    doubts: 1,
+    doubt_lines: 1,
+    settings: false,
+    limit_lines: 1,
+    half_power_lines: 1,
+    costs: 1,
+    evidence_lines: 1,
+    setting: false,
+    check: false,
+    left_out: 0,
+    spaced: false,
+};
+
+/// What is added while there is room, the most wanted first.
+const MORE: [fn(&mut Detail); 16] = [
+    |d| d.settings = true,
+    |d| d.doubt_lines = 2,
+    |d| d.limit_lines = 2,
+    |d| d.setting = true,
+    |d| d.evidence_lines = 2,
+    |d| d.half_power_lines = 2,
+    |d| d.doubts = 3,
+    |d| d.costs = 2,
+    |d| d.spaced = true,
+    |d| d.check = true,
+    |d| d.limit_lines = 4,
+    |d| d.half_power_lines = 4,
+    |d| d.left_out = 2,
+    |d| d.evidence_lines = 3,
+    |d| d.doubts = 6,
+    |d| d.costs = 6,
+];
+
+/// What a study found, on one screen: doubts first, peaks, limits, half-power points, processor cost, and the three changes that gain most.
+///
+/// It has at most 22 lines, and from 100 columns on at most 38, so that a terminal of 80 x 24 or of 100 x 40 shows it with a line or two
+/// around it. A document without an answer (a run, a sweep) is shown by [`super::points`].
+pub fn answer(results: &Results, width: usize, colour: bool) -> String {
+    let Some(answer) = &results.answer else { return points(results, width, colour) };
+    let width = width.max(40);
+    let most = if width >= 100 { 38 } else { 22 };
+    let mut detail = LEAST;
+    let mut lines = compose(results, answer, detail, width);
+    for more in MORE {
+        let mut richer = detail;
+        more(&mut richer);
+        let longer = compose(results, answer, richer, width);
+        if longer.len() <= most {
+            (detail, lines) = (richer, longer);
+        }
+    }
+    lines.truncate(most);
+    render(&lines, width, colour)
+}
+
+/// The parts under one another.
+fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> Vec<Line> {
+    let room = width - GUTTER;
+    let mut lines = vec![title(results, width)];
+    let mut part = |name: &str, tone: Tone, body: Vec<Line>| {
+        if body.is_empty() {
+            return;
+        }
+        if detail.spaced {
+            lines.push(Vec::new());
+        }
+        for (place, mut line) in body.into_iter().enumerate() {
+            let name = if place == 0 { name } else { "" };
+            line.insert(0, (tone, pad(name, GUTTER)));
+            lines.push(line);
+        }
+    };
+    part("Doubt", Tone::Doubt, doubts(&answer.doubts, detail, room));
+    part("Peak", Tone::Quiet, peaks(results, answer, detail, room));
+    let limits = answer.limits.iter().flat_map(|limit| sentence(Tone::Plain, &limit.sentence, room, detail.limit_lines));
+    part("Limit", Tone::Quiet, limits.collect());
+    part("Half", Tone::Quiet, half_power(&answer.half_power, detail, room));
+    part("CPU", Tone::Quiet, answer.costs.iter().take(detail.costs).map(cost).collect());
+    let findings = answer.findings.iter().take(3).enumerate().flat_map(|(place, finding)| change(place + 1, finding, detail, room));
+    part("Change", Tone::Quiet, findings.collect());
+    let left_out = answer.left_out.iter().take(detail.left_out).flat_map(|text| sentence(Tone::Quiet, text, room, 1));
+    part("Omitted", Tone::Quiet, left_out.collect());
+    lines
+}
+
+/// The target, and on the right what was spent on it.
+fn title(results: &Results, width: usize) -> Line {
+    let spent = format!("{}, {}", plural(results.points.len(), "point"), duration(results.elapsed_ns));
+    let name = fit(&clean(&results.target.name), width.saturating_sub(spent.width() + 2));
+    let gap = width.saturating_sub(name.width() + spent.width());
+    vec![(Tone::Strong, name), (Tone::Plain, " ".repeat(gap)), (Tone::Quiet, spent)]
+}
+
+fn sentence(tone: Tone, text: &str, room: usize, most: usize) -> Vec<Line> {
+    wrap_most(text, room, most).into_iter().map(|line| vec![(tone, line)]).collect()
+}
+
+fn doubts(doubts: &[String], detail: Detail, room: usize) -> Vec<Line> {
+    let mut lines: Vec<Line> =
+        doubts.iter().take(detail.doubts).flat_map(|text| sentence(Tone::Doubt, text, room, detail.doubt_lines)).collect();
+    if doubts.len() > detail.doubts {
+        lines.push(vec![(Tone::Doubt, format!("and {} more in the report", plural(doubts.len() - detail.doubts, "doubt")))]);
+    }
+    lines
+}
+
+fn peaks(results: &Results, answer: &Answer, detail: Detail, room: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for peak in &answer.peaks {
+        let mut line = vec![(Tone::Plain, pad(&clean(&peak.op), 6)), (Tone::Strong, rate(peak.throughput_bytes_per_s))];
+        if let Some(spread) = plus_minus(peak.throughput_bytes_per_s, peak.interval_95) {
+            line.push((Tone::Plain, format!(" {spread}")));
+        }
+        if let Some(advertised) = &peak.advertised
+            && let Some(part) = share(peak.throughput_bytes_per_s, advertised.throughput_bytes_per_s)
+        {
+            line.push((Tone::Plain, format!(", {part} of what {} allows", clean(&advertised.layer))));
+        }
+        lines.push(line);
+        if detail.settings {
+            let how = results.points.get(peak.point).map_or_else(|| clean(&peak.settings), |point| point.workload.short());
+            lines.push(vec![(Tone::Quiet, fit(&format!("      {how}"), room))]);
+        }
+    }
+    lines
+}
+
+/// Half-power points, those of one operation and one setting in a sentence.
+fn half_power(all: &[HalfPower], detail: Detail, room: usize) -> Vec<Line> {
+    let mut groups: Vec<(String, Vec<&HalfPower>)> = Vec::new();
+    for half in all {
+        let from = if half.peak_from == "measured" { String::new() } else { format!(" of the {} peak", clean(&half.peak_from)) };
+        let varied = if half.of == "depth" { "depth" } else { "size" };
+        let name = format!("{} {varied}{from}", clean(&half.op));
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, members)) => members.push(half),
+            None => groups.push((name, vec![half])),
+        }
+    }
+    let lines = groups
+        .iter()
+        .flat_map(|(name, members)| sentence(Tone::Plain, &format!("{name}: {}", settings_at(members)), room, detail.half_power_lines));
+    lines.collect()
+}
+
+/// `98 KiB at depth 1, 39 KiB at 2, 18 KiB at 4`: what the places have in common is said once.
+fn settings_at(members: &[&HalfPower]) -> String {
+    let places: Vec<&str> = members.iter().map(|half| half.at.as_str()).collect();
+    let short = family(&places).filter(|(_, _, after)| after.is_empty()).map(|(_, numbers, _)| numbers);
+    let mut said: Vec<String> = Vec::new();
+    for (place, half) in members.iter().enumerate() {
+        let at = match &short {
+            Some(numbers) if place > 0 => numbers[place],
+            _ => &half.at,
+        };
+        said.push(format!("{} at {}", half_power_value(half), clean(at)));
+    }
+    said.join(", ")
+}
+
+fn cost(cost: &CostModel) -> Line {
+    let whose = if cost.whose == "machine" { "whole machine" } else { "process" };
+    let text = format!(
+        "{}: {} a request + {} a MiB ({whose})",
+        clean(&cost.mode),
+        show_time(cost.ns_per_request),
+        show_time(cost.ns_per_byte * MIB as f64)
+    );
+    vec![(Tone::Plain, text)]
+}
+
+/// How much faster: `×1.83 (1.70–1.95)`.
+pub(super) fn gain(finding: &Finding) -> String {
+    let show = |value: f64| if value >= 99.5 { grouped(value) } else { significant(value, 3) };
+    let interval = finding.gain_interval_95.map(|[low, high]| format!(" ({}–{})", show(low), show(high))).unwrap_or_default();
+    format!("×{}{interval}", show(finding.gain))
+}
+
+fn change(number: usize, finding: &Finding, detail: Detail, room: usize) -> Vec<Line> {
+    let mut lines = vec![vec![
+        (Tone::Plain, format!("{number}  ")),
+        (Tone::Good, gain(finding)),
+        (Tone::Strong, format!("  {}", clean(&finding.title))),
+    ]];
+    let mut add = |tone, name: &str, text: &str, most| {
+        for line in wrap_most(&format!("{name}{text}"), room - 3, most) {
+            lines.push(vec![(Tone::Plain, "   ".into()), (tone, line)]);
+        }
+    };
+    add(Tone::Plain, "", &finding.evidence, detail.evidence_lines);
+    if detail.setting {
+        add(Tone::Quiet, "use ", &finding.setting, detail.evidence_lines);
+    }
+    if detail.check {
+        add(Tone::Quiet, "check ", &finding.check, detail.evidence_lines);
+    }
+    lines
+}

@@ -1,0 +1,218 @@
+//! Text for a terminal: the answer on one screen, tables to scroll through, the points of a run or a sweep.
+//!
+//! Widths are columns of the terminal. With `colour`, ANSI sequences are added; they change no width, and the text without them is the same.
+
+mod answer;
+mod one_point;
+mod points;
+mod tables;
+
+pub use answer::answer;
+pub use points::points;
+pub use tables::tables;
+
+use crate::words::clean;
+use anstyle::{AnsiColor, Style};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// What a piece of text is, which decides its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Strong,
+    Quiet,
+    Doubt,
+    Failed,
+    Good,
+}
+
+impl Tone {
+    fn style(self) -> Style {
+        match self {
+            Tone::Plain => Style::new(),
+            Tone::Strong => Style::new().bold(),
+            Tone::Quiet => Style::new().dimmed(),
+            Tone::Doubt => AnsiColor::Yellow.on_default(),
+            Tone::Failed => AnsiColor::Red.on_default(),
+            Tone::Good => AnsiColor::Green.on_default().bold(),
+        }
+    }
+}
+
+/// A text in its tone.
+pub(crate) fn paint(tone: Tone, text: &str, colour: bool) -> String {
+    if !colour || tone == Tone::Plain || text.is_empty() {
+        return text.into();
+    }
+    let style = tone.style();
+    format!("{style}{text}{style:#}")
+}
+
+/// A line in pieces.
+pub(crate) type Line = Vec<(Tone, String)>;
+
+/// Lines as text, none wider than `width`.
+pub(crate) fn render(lines: &[Line], width: usize, colour: bool) -> String {
+    let mut out = String::new();
+    for line in lines {
+        let mut left = width;
+        let last = line.len().saturating_sub(1);
+        for (place, (tone, text)) in line.iter().enumerate() {
+            let text = fit(text, left);
+            left -= text.width();
+            let text = if place == last { text.trim_end() } else { &text };
+            out.push_str(&paint(*tone, text, colour));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// A text cut to at most `width` columns, with an ellipsis where something is missing.
+pub(crate) fn fit(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.into();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let columns = c.width().unwrap_or(0);
+        if used + columns + 1 > width {
+            break;
+        }
+        out.push(c);
+        used += columns;
+    }
+    if width > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// A text on lines of at most `width` columns, broken at spaces, or anywhere in a word that is longer than a line.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(8);
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in clean(text).split_whitespace() {
+        let columns = word.width();
+        if used > 0 && used + 1 + columns > width {
+            lines.push(String::new());
+            used = 0;
+        }
+        let last = lines.len() - 1;
+        if used > 0 {
+            lines[last].push(' ');
+            used += 1;
+        }
+        for c in word.chars() {
+            let columns = c.width().unwrap_or(0);
+            if used + columns > width {
+                lines.push(String::new());
+                used = 0;
+            }
+            let last = lines.len() - 1;
+            lines[last].push(c);
+            used += columns;
+        }
+    }
+    lines
+}
+
+/// [`wrap`] to at most `most` lines; the last one ends in an ellipsis where something is missing.
+pub(crate) fn wrap_most(text: &str, width: usize, most: usize) -> Vec<String> {
+    let mut lines = wrap(text, width);
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            *last = fit(&format!("{last} …"), width.max(8));
+            if !last.ends_with('…') {
+                last.push('…');
+            }
+        }
+    }
+    lines
+}
+
+/// A text filled with spaces to `width` columns.
+pub(crate) fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+/// A table without borders: a rule under the header, two spaces between columns.
+pub(crate) fn table(header: &[String], rows: &[Vec<String>], left: usize, width: usize, colour: bool) -> String {
+    use comfy_table::{CellAlignment, ContentArrangement, Table};
+    let mut table = Table::new();
+    table.load_preset("     ──            ").set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);
+    table.set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    let last = header.len().saturating_sub(1);
+    for (place, column) in table.column_iter_mut().enumerate() {
+        // The line between columns is drawn as a space.
+        column.set_padding((0, if place == last { 0 } else { 1 }));
+        column.set_cell_alignment(if place < left { CellAlignment::Left } else { CellAlignment::Right });
+    }
+    let mut out = String::new();
+    let mut in_header = true;
+    for line in table.lines() {
+        let line = line.trim_end();
+        let rule = line.starts_with('─');
+        let tone = match (in_header, rule) {
+            (_, true) => Tone::Quiet,
+            (true, false) => Tone::Strong,
+            (false, false) => Tone::Plain,
+        };
+        in_header &= !rule;
+        out.push_str(&paint(tone, line, colour));
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn wraps_at_spaces_and_breaks_long_words() {
+        assert_eq!(wrap("one two three four", 9), ["one two", "three", "four"]);
+        assert_eq!(wrap("abcdefghijklmnop q", 8), ["abcdefgh", "ijklmnop", "q"]);
+        assert_eq!(wrap_most("one two three four five", 9, 2), ["one two", "three …"]);
+        assert_eq!(fit("abcdef", 4), "abc…");
+        assert_eq!(fit("漢字漢字", 5), "漢字…");
+    }
+
+    #[test]
+    fn colour_changes_no_text() {
+        let lines = vec![vec![(Tone::Strong, "Peak ".to_string()), (Tone::Doubt, "doubtful".to_string())]];
+        let coloured = render(&lines, 80, true);
+        assert!(coloured.contains("\u{1b}["));
+        assert_eq!(without_colour(&coloured), render(&lines, 80, false));
+    }
+
+    fn without_colour(text: &str) -> String {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(start) = rest.find('\u{1b}') {
+            out.push_str(&rest[..start]);
+            rest = &rest[start..];
+            rest = &rest[rest.find('m').map_or(rest.len(), |end| end + 1)..];
+        }
+        out + rest
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_asked(text in "\\PC{0,200}", width in 8usize..120, most in 1usize..5) {
+            for line in wrap(&text, width) {
+                prop_assert!(line.width() <= width);
+            }
+            let lines = wrap_most(&text, width, most);
+            prop_assert!(lines.len() <= most && lines.iter().all(|line| line.width() <= width));
+            prop_assert!(fit(&text, width).width() <= width);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! One point in full.
+
+use super::{Line, Tone, render, wrap};
+use crate::words::{clean, grouped, percent, process_cpu_ns, range, rate, short_count, size};
+use machine::units::{show_time, significant};
+use measure::{Achieved, LatencySummary, Numbers, Point};
+use study::Results;
+
+/// Columns of the names of the parts.
+const GUTTER: usize = 9;
+
+struct Block {
+    lines: Vec<Line>,
+    room: usize,
+}
+
+impl Block {
+    fn say(&mut self, name: &str, tone: Tone, text: &str) {
+        for (place, line) in wrap(text, self.room).into_iter().enumerate() {
+            let name = if place == 0 { name } else { "" };
+            self.lines.push(vec![(Tone::Quiet, format!("{name:GUTTER$}")), (tone, line)]);
+        }
+    }
+}
+
+/// A point with everything that was measured of it.
+pub(super) fn block(results: &Results, point: &Point, width: usize, colour: bool) -> String {
+    let mut block = Block { lines: Vec::new(), room: width - GUTTER };
+    block.lines.push(vec![(Tone::Strong, clean(&point.workload.short()))]);
+    block.say("target", Tone::Plain, &results.target.name);
+    match &point.numbers {
+        Some(numbers) => say_numbers(&mut block, point, numbers),
+        None => {
+            let error = point.error.as_deref().unwrap_or("it was not run");
+            block.say("failed", Tone::Failed, error);
+        }
+    }
+    render(&block.lines, width, colour)
+}
+
+fn say_numbers(block: &mut Block, point: &Point, numbers: &Numbers) {
+    say_rate(block, numbers);
+    let all = [
+        ("latency", Some(&numbers.latency_ns)),
+        ("  reads", numbers.read_latency_ns.as_ref()),
+        ("  writes", numbers.write_latency_ns.as_ref()),
+    ];
+    for (name, latency) in all {
+        if let Some(latency) = latency {
+            block.say(name, Tone::Plain, &percentiles(latency));
+        }
+    }
+    if let Some(strip) = strip(&numbers.latency_ns, block.room) {
+        block.say("", Tone::Quiet, &strip);
+    }
+    say_achieved(block, point.workload.outstanding(), &numbers.achieved);
+    let cpu = &numbers.cpu_ns_per_request;
+    let spread = match cpu.process_interval_95 {
+        Some([low, high]) => format!(" ({})", range(&show_time(low), &show_time(high))),
+        None => String::new(),
+    };
+    let text = format!(
+        "{} a request{spread}: user {}, system {}; whole machine {}, {} processors busy",
+        show_time(process_cpu_ns(numbers)),
+        show_time(cpu.user),
+        show_time(cpu.system),
+        show_time(cpu.machine),
+        significant(numbers.achieved.busy_processors, 2)
+    );
+    block.say("CPU", Tone::Plain, &text);
+    if let Some(instructions) = numbers.achieved.instructions_per_request {
+        block.say("", Tone::Plain, &format!("{} user-space instructions a request, counted in a run of its own", grouped(instructions)));
+    }
+    for warning in &numbers.warnings {
+        block.say("doubt", Tone::Doubt, warning);
+    }
+}
+
+fn say_rate(block: &mut Block, numbers: &Numbers) {
+    let spread = match numbers.interval_95 {
+        Some([low, high]) => format!("95 % interval {}", range(&rate(low), &rate(high))),
+        None => "no interval from so short a run".into(),
+    };
+    let runs = if numbers.repeats == 1 { "1 run".to_string() } else { format!("{} runs", numbers.repeats) };
+    let text = format!("{}, {} requests/s ({spread}, {runs})", rate(numbers.throughput_bytes_per_s), short_count(numbers.iops));
+    block.say("rate", Tone::Strong, &text);
+    if let Some(synced) = numbers.achieved.synced_bytes_per_s {
+        let wait = numbers.achieved.sync_ns.map(|ns| format!(", {} after the last completion", show_time(ns))).unwrap_or_default();
+        block.say("", Tone::Plain, &format!("{} to stable storage{wait}", rate(synced)));
+    }
+}
+
+fn percentiles(latency: &LatencySummary) -> String {
+    let show = |ns: u64| show_time(ns as f64);
+    format!(
+        "mean {}, least {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, greatest {}",
+        show_time(latency.mean),
+        show(latency.min),
+        show(latency.p50),
+        show(latency.p90),
+        show(latency.p99),
+        show(latency.p999),
+        show(latency.p9999),
+        show(latency.max)
+    )
+}
+
+fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
+    let mut text = format!("{} of {asked_depth} in flight", significant(achieved.mean_depth, 3));
+    if let Some(depth) = achieved.device_mean_depth {
+        text += &format!(", {} at the device", significant(depth, 3));
+    }
+    if let Some(busy) = achieved.device_busy_percent {
+        text += &format!(", which was busy {} % of the time", percent(busy));
+    }
+    block.say("depth", Tone::Plain, &text);
+    let mut parts = Vec::new();
+    if let Some(bytes) = achieved.device_request_bytes {
+        parts.push(format!("{} a request at the device", size(bytes.round())));
+    }
+    if let Some(cached) = achieved.from_cache_percent.filter(|cached| *cached > 0.0) {
+        parts.push(format!("{} % of the bytes by a cache", percent(cached)));
+    }
+    if achieved.steal_percent > 0.05 {
+        parts.push(format!("{} % of a processor taken by the hypervisor", percent(achieved.steal_percent)));
+    }
+    if !parts.is_empty() {
+        block.say("device", Tone::Plain, &parts.join(", "));
+    }
+}
+
+/// The distribution on a logarithmic scale from the least to the greatest: `├···┃━━╂──│·····┤`.
+fn strip(latency: &LatencySummary, room: usize) -> Option<String> {
+    let columns = room.saturating_sub(28).min(60);
+    let (low, high) = ((latency.min.max(1) as f64).ln(), (latency.max.max(1) as f64).ln());
+    if columns < 30 || high - low < 0.1 {
+        return None;
+    }
+    let place = |ns: u64| ((((ns.max(1) as f64).ln() - low) / (high - low)).clamp(0.0, 1.0) * (columns - 1) as f64).round() as usize;
+    let (p50, p90, p99) = (place(latency.p50), place(latency.p90), place(latency.p99));
+    let text = (0..columns).map(|column| match column {
+        0 => '├',
+        c if c == columns - 1 => '┤',
+        c if c == p50 => '┃',
+        c if c == p90 => '╂',
+        c if c == p99 => '│',
+        c if c > p50 && c < p90 => '━',
+        c if c > p90 && c < p99 => '─',
+        _ => '·',
+    });
+    Some(format!("{} p50 ┃ p90 ╂ p99 │ (log)", text.collect::<String>()))
+}

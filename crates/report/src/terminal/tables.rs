@@ -1,0 +1,139 @@
+//! Every experiment as tables, for those who scroll.
+
+use super::{Tone, paint, table, wrap};
+use crate::words::{axis_title, axis_value, clean, mib_per_s, percent, plus_minus, rate};
+use study::{Experiment, Figure, Results, Series, Value};
+use unicode_width::UnicodeWidthStr;
+
+/// Question, sentence and values of each experiment, a table for each figure; too many curves for the width make several tables.
+pub fn tables(results: &Results, width: usize, colour: bool) -> String {
+    let width = width.max(40);
+    let mut out = String::new();
+    for experiment in &results.experiments {
+        let mut say = |tone, text: &str| {
+            for line in wrap(text, width) {
+                out.push_str(&paint(tone, &line, colour));
+                out.push('\n');
+            }
+        };
+        say(Tone::Strong, &experiment.title);
+        say(Tone::Quiet, &experiment.question);
+        match &experiment.skipped {
+            Some(reason) => say(Tone::Doubt, &format!("skipped: {reason}")),
+            None => say(Tone::Plain, &experiment.sentence),
+        }
+        for left_out in &experiment.left_out {
+            say(Tone::Quiet, &format!("left out: {left_out}"));
+        }
+        out.push_str(&memory(experiment, width, colour));
+        for figure in &experiment.figures {
+            out.push('\n');
+            out.push_str(&one_figure(figure, width, colour));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
+    if experiment.memory.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<Vec<String>> = experiment
+        .memory
+        .iter()
+        .map(|usage| {
+            let show = |value: Option<f64>| value.map(mib_per_s).unwrap_or_default();
+            let rates = &usage.rates_bytes_per_s;
+            let (least, most) = (rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max));
+            vec![clean(&usage.kind), usage.threads.to_string(), show(crate::words::median(rates)), show(least), show(most)]
+        })
+        .collect();
+    let header = ["memory", "threads", "MiB/s", "least", "most"].map(String::from);
+    format!("\n{}", table(&header, &rows, 1, width, colour))
+}
+
+/// The x of a figure, each once, rising; the unit of a curve's table rows.
+pub(crate) fn xs(figure: &Figure) -> Vec<f64> {
+    let mut xs: Vec<f64> = figure.series.iter().flat_map(|series| &series.values).map(|value| value.x).collect();
+    xs.sort_by(f64::total_cmp);
+    xs.dedup();
+    xs
+}
+
+/// The value of a curve at an x.
+pub(crate) fn at(series: &Series, x: f64) -> Option<&Value> {
+    series.values.iter().find(|value| value.x == x)
+}
+
+fn cell(figure: &Figure, value: Option<&Value>) -> String {
+    let Some(value) = value else { return String::new() };
+    let Some(y) = value.y else { return "failed".into() };
+    let shown = match figure.y {
+        study::Axis::BytesPerS => mib_per_s(y),
+        axis => axis_value(axis, y),
+    };
+    match plus_minus(y, value.interval_95) {
+        Some(spread) => format!("{shown} {}", spread.replace("± ", "±").replace(" %", "%")),
+        None => shown,
+    }
+}
+
+fn one_figure(figure: &Figure, width: usize, colour: bool) -> String {
+    let unit = if figure.y == study::Axis::BytesPerS { "MiB/s" } else { axis_title(figure.y) };
+    let mut out = String::new();
+    for line in wrap(&format!("{} ({unit})", figure.title), width) {
+        out.push_str(&paint(Tone::Plain, &line, colour));
+        out.push('\n');
+    }
+    let xs = xs(figure);
+    let first: Vec<String> = xs.iter().map(|x| axis_value(figure.x, *x)).collect();
+    let columns: Vec<Vec<String>> = figure.series.iter().map(|series| xs.iter().map(|x| cell(figure, at(series, *x))).collect()).collect();
+    let wide = |cells: &[String]| cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
+    let first_width = wide(&first).max(axis_title(figure.x).width());
+    let mut next = 0;
+    while next < columns.len() {
+        let mut used = first_width;
+        let begin = next;
+        while next < columns.len() {
+            let name = clean(&figure.series[next].name).width().min(24);
+            used += wide(&columns[next]).max(name) + 2;
+            if used > width && next > begin {
+                break;
+            }
+            next += 1;
+        }
+        let header: Vec<String> = std::iter::once(axis_title(figure.x).to_string())
+            .chain(figure.series[begin..next].iter().map(|s| super::fit(&clean(&s.name), 24)))
+            .collect();
+        let rows: Vec<Vec<String>> = (0..xs.len())
+            .map(|row| std::iter::once(first[row].clone()).chain(columns[begin..next].iter().map(|column| column[row].clone())).collect())
+            .collect();
+        out.push_str(&table(&header, &rows, 0, width, colour));
+    }
+    for (series, half) in figure.series.iter().filter_map(|series| Some((series, series.half_power.as_ref()?))) {
+        let interval = crate::words::half_power_interval(half).map(|text| format!(" ({text})")).unwrap_or_default();
+        let text = format!(
+            "half power of {}: {}{interval}; half of {} is {}",
+            clean(&series.name),
+            crate::words::half_power_value(half),
+            rate(half.peak_bytes_per_s),
+            rate(half.peak_bytes_per_s / 2.0)
+        );
+        for line in wrap(&text, width) {
+            out.push_str(&paint(Tone::Quiet, &line, colour));
+            out.push('\n');
+        }
+    }
+    let failed = figure.series.iter().flat_map(|series| &series.values).filter(|value| value.y.is_none()).count();
+    if failed > 0 {
+        let all = figure.series.iter().map(|series| series.values.len()).sum::<usize>().max(1);
+        let text = format!(
+            "{failed} of {all} values failed ({} %); points.csv and the report say why",
+            percent(failed as f64 / all as f64 * 100.0)
+        );
+        out.push_str(&paint(Tone::Failed, &text, colour));
+        out.push('\n');
+    }
+    out
+}

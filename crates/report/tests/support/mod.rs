@@ -1,0 +1,252 @@
+//! A study as a fast virtual disk might leave it: every experiment, a failed point, a skipped experiment, doubts, warnings and names
+//! that no page should trust. Values come from a small model with a seeded disturbance, so the document is the same each time.
+
+#![allow(dead_code)]
+
+mod answer;
+mod experiments;
+
+use machine::{Buffering, Engine, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
+use measure::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point};
+use std::collections::BTreeMap;
+use study::{Kind, Program, Results, SCHEMA};
+use workload::{Pattern, Workload};
+
+pub const MIB: f64 = 1048576.0;
+
+/// A disturbance in -1..1 that depends on its number alone.
+fn disturbance(number: u64) -> f64 {
+    let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x ^= x >> 29;
+    x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x ^= x >> 32;
+    (x >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+}
+
+/// The modelled rate in bytes per second.
+pub fn modelled(workload: &Workload) -> f64 {
+    let size = f64::from(workload.request_bytes);
+    let outstanding = f64::from(workload.depth * workload.threads);
+    let reads = workload.read_percent == 100;
+    let random = if workload.pattern == Pattern::Seq { 1.0 } else { 1.35 };
+    let (fixed_s, peak) = if reads { (78e-6 * random, 1640.0 * MIB) } else { (118e-6 * random, 905.0 * MIB) };
+    let fixed_s = match workload.buffering {
+        Buffering::DirectDsync | Buffering::BufferedDsync => fixed_s * 6.0,
+        _ => fixed_s,
+    };
+    let engine = match workload.engine {
+        Engine::Sync | Engine::IoUring => 1.0,
+        Engine::Libaio => 0.97,
+        Engine::Threads => 0.88,
+        Engine::Mmap => 0.55,
+    };
+    let alone = size / (fixed_s + size / (2600.0 * MIB));
+    // Waiting in line grows as the peak comes near.
+    let wanted = alone * outstanding * engine;
+    let rate = wanted / (1.0 + (wanted / peak).powi(4)).powf(0.25);
+    match workload.buffering {
+        Buffering::Buffered => rate.max(size / (0.9e-6 + size / (4200.0 * MIB)) * 0.28),
+        _ => rate,
+    }
+}
+
+/// A measured point.
+pub fn point(workload: Workload, number: u64) -> Point {
+    let noise = disturbance(number);
+    let rate = modelled(&workload) * (1.0 + 0.02 * noise);
+    let size = f64::from(workload.request_bytes);
+    let iops = rate / size;
+    let depth = f64::from(workload.depth * workload.threads);
+    let service = depth / iops * 1e9;
+    let width = 0.008 + 0.02 * disturbance(number + 7777).abs();
+    let repeats = 3 + number as u32 % 4;
+    let ns = |factor: f64| (service * factor) as u64;
+    let buffered = !workload.buffering.is_direct();
+    let process = 3_100.0 + size * if buffered { 0.118 } else { 0.011 };
+    let mut warnings = Vec::new();
+    if number % 41 == 40 {
+        warnings.push("the hypervisor took 7 % of a processor away during the runs".to_string());
+    }
+    Point {
+        workload: workload.clone().into(),
+        error: None,
+        numbers: Some(Numbers {
+            throughput_bytes_per_s: rate,
+            iops,
+            interval_95: (number % 29 != 28).then(|| [rate * (1.0 - width), rate * (1.0 + width * 0.8)]),
+            relative_half_width: (number % 29 != 28).then_some(width * 0.9),
+            repeats,
+            runs_bytes_per_s: (0..repeats).map(|run| rate * (1.0 + 0.01 * disturbance(number * 10 + u64::from(run)))).collect(),
+            latency_ns: LatencySummary {
+                mean: service,
+                min: ns(0.61),
+                p50: ns(0.94),
+                p90: ns(1.31),
+                p99: ns(2.6),
+                p999: ns(7.9),
+                p9999: ns(19.0),
+                max: ns(44.0),
+                count: (iops * 2.0) as u64,
+            },
+            read_latency_ns: None,
+            write_latency_ns: None,
+            cpu_ns_per_request: CpuPerRequest {
+                user: process * 0.22,
+                system: process * 0.78,
+                machine: process * 1.3,
+                process_interval_95: Some([process * 0.97, process * 1.04]),
+            },
+            achieved: Achieved {
+                measured_ns: 2_000_000_000,
+                requests: (iops * 2.0) as u64,
+                bytes: (rate * 2.0) as u64,
+                mean_depth: depth * 0.998,
+                mean_service_ns: service,
+                little_error_percent: 0.02,
+                device_request_bytes: Some(size.min(1280.0 * 1024.0)),
+                device_mean_depth: Some(depth * 0.93),
+                device_busy_percent: Some(97.5),
+                device_bytes_foreign_share: Some(0.001),
+                from_cache_percent: Some(0.0),
+                direct: !buffered,
+                busy_processors: (iops * process * 1.3 / 1e9).min(2.0),
+                steal_percent: 0.4,
+                sync_ns: (workload.writes() && buffered).then_some(412e6),
+                synced_bytes_per_s: (workload.writes() && buffered).then_some(rate * 0.71),
+                warm_up_ns: 40e6,
+                instructions_per_request: None,
+            },
+            warnings,
+        }),
+    }
+}
+
+/// The plainest workload of a request size and depth.
+pub fn workload(read: bool, request_bytes: u32, depth: u32) -> Workload {
+    Workload {
+        read_percent: if read { 100 } else { 0 },
+        request_bytes,
+        depth,
+        engine: if depth > 1 { Engine::IoUring } else { Engine::Sync },
+        ..Workload::default()
+    }
+}
+
+/// The document.
+pub fn study() -> Results {
+    let mut points = Vec::new();
+    let experiments = experiments::all(&mut points);
+    let answer = answer::answer(&points, &experiments);
+    Results {
+        schema: SCHEMA.into(),
+        program: Program {
+            name: "halfpower".into(),
+            version: "0.1.0".into(),
+            arguments: ["study", "/srv/data", "--budget", "3m", "--output", "out"].map(String::from).to_vec(),
+        },
+        kind: Kind::Study,
+        target: target(),
+        machine: machine(),
+        began_unix_s: 1_770_000_000,
+        elapsed_ns: 182_400_000_000,
+        budget_ns: Some(180_000_000_000),
+        seed: 42,
+        points,
+        experiments,
+        answer: Some(answer),
+        warnings: vec!["the hypervisor took up to 7 % of a processor away: rates of small requests may be low".into()],
+    }
+}
+
+/// A sweep of request sizes and depths, one of whose points failed.
+pub fn sweep() -> Results {
+    let mut points = Vec::new();
+    for depth in [1, 8, 32] {
+        for shift in [12, 14, 16, 18, 20] {
+            points.push(point(workload(true, 1 << shift, depth), points.len() as u64));
+        }
+    }
+    let failed = points[9].workload.workload.clone();
+    points[9] = Point::failed(failed, "a read of 1048576 bytes at offset 734003200 failed: Input/output error (os error 5)");
+    Results { kind: Kind::Sweep, points, experiments: Vec::new(), answer: None, budget_ns: None, warnings: Vec::new(), ..study() }
+}
+
+/// A single run.
+pub fn run() -> Results {
+    let mut one = point(Workload { pattern: Pattern::Random, ..workload(true, 4096, 32) }, 40);
+    if let Some(numbers) = &mut one.numbers {
+        numbers.warnings.push("another process read 12 MiB/s from vda meanwhile".into());
+    }
+    Results { kind: Kind::Run, points: vec![one], ..sweep() }
+}
+
+/// A target with an untrustworthy name.
+pub fn target() -> TargetFacts {
+    let layer = |kind, name: &str, rate: Option<f64>, iops: Option<f64>, settings: &[(&str, &str)]| Layer {
+        kind,
+        name: name.into(),
+        advertised_bytes_per_s: rate,
+        advertised_iops: iops,
+        settings: settings.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+    };
+    TargetFacts {
+        name: "/srv/data/<script>alert('x')</script> & \"quoted\"".into(),
+        kind: TargetKind::TestFile,
+        size_bytes: 4 << 30,
+        writable: true,
+        direct: true,
+        direct_refused: None,
+        direct_align_bytes: 512,
+        physical_block_bytes: 4096,
+        block_bytes: 4096,
+        members: 1,
+        chunk_bytes: None,
+        in_memory: false,
+        devices: vec!["nvme0n1".into(), "a_device_with_a_very_long_name_that_somebody_thought_was_a_good_idea_0123456789".into()],
+        layers: vec![
+            layer(LayerKind::FileSystem, "ext4 on /srv", None, None, &[("mount", "rw,noatime,errors=remount-ro"), ("block", "4096")]),
+            layer(LayerKind::Partition, "nvme0n1p2", None, None, &[("start", "1 MiB"), ("alignment_offset", "0")]),
+            layer(
+                LayerKind::Disk,
+                "nvme0n1 (SAMSUNG MZVL21T0HCLR-00BH1 with a very long model name in 2.5\" form)",
+                None,
+                None,
+                &[
+                    ("scheduler", "none"),
+                    ("read_ahead_kb", "128"),
+                    ("write_cache", "write back"),
+                    ("max_sectors_kb", "1280"),
+                    ("nr_requests", "1023"),
+                ],
+            ),
+            layer(LayerKind::Throttle, "blkio of /system.slice", Some(2.0e9), Some(100_000.0), &[]),
+            layer(LayerKind::Link, "PCIe 4.0 x4", Some(7.88e9), None, &[("max", "PCIe 4.0 x4")]),
+        ],
+        warnings: vec!["the file lies on a device that compresses: incompressible data were written".into()],
+    }
+}
+
+/// A machine.
+pub fn machine() -> MachineFacts {
+    let settings: BTreeMap<String, String> = [
+        ("cpufreq.governor", "performance"),
+        ("cpuidle.driver", "acpi_idle"),
+        ("transparent_hugepage", "madvise"),
+        ("vm.dirty_background_ratio", "10"),
+        ("vm.dirty_ratio", "20"),
+        ("vm.swappiness", "60"),
+    ]
+    .into_iter()
+    .map(|(k, v)| (k.to_string(), v.to_string()))
+    .collect();
+    MachineFacts {
+        name: "build-07".into(),
+        simulated: false,
+        system: "Linux 6.18.0-amd64".into(),
+        processor: "AMD EPYC 9R14 96-Core Processor".into(),
+        processors: 2,
+        memory_bytes: 23 << 30,
+        virtualization: Some("kvm".into()),
+        settings,
+    }
+}

@@ -1,0 +1,90 @@
+//! What the terminal and the CSV files show of synthetic documents, kept as snapshots.
+
+mod support;
+
+use report::terminal::{answer, points, tables};
+use unicode_width::UnicodeWidthStr;
+
+#[test]
+fn answers() {
+    insta::assert_snapshot!("answer-80", answer(&support::study(), 80, false));
+    insta::assert_snapshot!("answer-100", answer(&support::study(), 100, false));
+    insta::assert_snapshot!("answer-80-colour", answer(&support::study(), 80, true));
+}
+
+#[test]
+fn an_answer_fits_one_screen() {
+    let mut results = support::study();
+    for (width, most) in [(60, 22), (80, 22), (99, 22), (100, 38), (140, 38)] {
+        for doubts in [0, 1, 3, 9] {
+            let answer_part = results.answer.as_mut().expect("a study has an answer");
+            answer_part.doubts =
+                vec!["a reason to doubt that takes more than a line of eighty columns to be told in full, and then some".into(); doubts];
+            let text = answer(&results, width, false);
+            assert!(text.lines().count() <= most, "{} lines at {width} columns", text.lines().count());
+            assert!(text.lines().all(|line| line.width() <= width), "no line is wider than {width}:\n{text}");
+            for wanted in ["1672 MiB/s", "×1.73 (1.64–1.83)", "×2.08", "×1.38"] {
+                assert!(text.contains(wanted), "{wanted} is in the answer at {width} columns:\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn points_of_a_sweep_and_a_run() {
+    insta::assert_snapshot!("sweep-80", points(&support::sweep(), 80, false));
+    insta::assert_snapshot!("sweep-60", points(&support::sweep(), 60, false));
+    insta::assert_snapshot!("run-80", points(&support::run(), 80, false));
+    let mut failed = support::run();
+    failed.points[0] = support::sweep().points.remove(9);
+    insta::assert_snapshot!("run-failed-80", points(&failed, 80, false));
+}
+
+#[test]
+fn tables_of_a_study() {
+    insta::assert_snapshot!("tables-80", tables(&support::study(), 80, false));
+}
+
+#[test]
+fn csv_files() {
+    let files = report::csv(&support::study());
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "points.csv",
+            "memory.csv",
+            "buffered.csv",
+            "unbuffered.csv",
+            "cost.csv",
+            "depth.csv",
+            "random.csv",
+            "allocation.csv",
+            "alignment.csv",
+            "streams.csv",
+            "location.csv",
+            "device_cache.csv"
+        ]
+    );
+    for (name, text) in &files {
+        let head: Vec<&str> = text.split("\r\n").take(4).collect();
+        if ["points.csv", "memory.csv", "cost.csv"].contains(&name.as_str()) {
+            insta::assert_snapshot!(format!("csv-{name}"), head.join("\n"));
+        }
+        let columns = head[0].split(',').count();
+        for row in text.split("\r\n").filter(|row| !row.is_empty() && !row.contains('"')) {
+            assert_eq!(row.split(',').count(), columns, "{name}: {row}");
+        }
+    }
+}
+
+#[test]
+fn a_failed_point_has_an_error_and_no_number() {
+    let (_, text) = report::csv(&support::sweep()).remove(0);
+    let header: Vec<&str> = text.lines().next().expect("a header").split(',').collect();
+    let row: Vec<&str> = text.lines().nth(10).expect("the failed point").split(',').collect();
+    let cell = |name: &str| row[header.iter().position(|column| *column == name).expect("a column")];
+    assert_eq!(cell("throughput_bytes_per_s"), "");
+    assert_eq!(cell("latency_p99_ns"), "");
+    assert!(cell("error").contains("Input/output error"));
+}
