@@ -81,12 +81,12 @@ pub trait Machine {
     /// request; the error names which. The target stays usable.
     fn run<A: Asker>(&self, target: &mut Self::Target, access: &Access, askers: &mut [A]) -> Result<Usage>;
 
-    /// Changes what a target of several places is: the first `members` of them, striped in chunks of `chunk` bytes.
-    /// Their files and devices stay as they are.
+    /// Changes what a target of several places is: these of them (by number, in order), striped in chunks of `chunk` bytes; one
+    /// alone is no stripe. Their files and devices stay as they are.
     ///
     /// # Errors
-    /// More members than places, a chunk that makes no sense, a machine without stripes.
-    fn restripe(&self, target: &mut Self::Target, members: u32, chunk: u64) -> Result<()>;
+    /// No such member, a chunk that makes no sense, a machine without stripes.
+    fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
 
     /// Measures the machine's memory: the ceiling of everything that is buffered.
     fn memory(&self, for_ns: Nanos) -> Vec<MemoryUse>;

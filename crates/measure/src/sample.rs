@@ -109,8 +109,13 @@ fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<Sampl
         }
     }
     let service: f64 = streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
-    let (slice_ns, mut slice_rates) = summed_rates(streams.iter().map(Stream::slices));
-    let timed = matches!(workload.stop, workload::Stop::AfterNs(_));
+    let (mut slice_ns, mut slice_rates) = summed_rates(streams.iter().map(Stream::slices));
+    // Slices in which nothing completed tell of the request's length, not of the rate.
+    while slice_rates.iter().filter(|&&rate| rate == 0.0).count() * 10 > slice_rates.len() && slice_rates.len() > 1 {
+        slice_rates = slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
+        slice_ns *= 2;
+    }
+    let timed = matches!(workload.stop, workload::Stop::AfterNs(_)) && workload.cache != machine::CacheState::Cold;
     let warm_up = if timed { stats::warm_up(&slice_rates).min(slice_rates.len() / 2) } else { 0 };
     slice_rates.drain(..warm_up);
     let measured_ns = streams.iter().map(Stream::measured_ns).max().unwrap_or(0);

@@ -5,7 +5,7 @@
 
 use crate::histogram::Histogram;
 use crate::slices::Slices;
-use machine::{Asker, Completion, Nanos, Next, Op, Request};
+use machine::{Allocation, Asker, CacheState, Completion, Nanos, Next, Op, Request};
 use workload::{Cursor, Filler, Sequence, Stop, Workload};
 
 /// Width of the time slices in which completions are counted.
@@ -80,8 +80,10 @@ impl Stream {
             Stop::AfterNs(ns) => (ns, u64::MAX),
             Stop::AfterBytes(bytes) => (Nanos::MAX / 4, bytes.div_ceil(u64::from(workload.request_bytes)).div_ceil(askers).max(1)),
         };
-        if workload.writes() && workload.allocation != machine::Allocation::Written {
-            // A second pass would find its space written by the first.
+        let grows = workload.writes() && workload.allocation != Allocation::Written;
+        let cold = workload.cache == CacheState::Cold && !workload.buffering.is_direct();
+        if grows || cold {
+            // A second pass would find its space written, or its data in the cache, by the first.
             budget = budget.min((sequence.len_blocks() / (askers / streams).max(1)).max(1));
         }
         let pace = workload.rate_iops.map(|rate| {

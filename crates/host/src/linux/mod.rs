@@ -78,7 +78,7 @@ impl machine::Machine for Host {
         run::run(self, target, access, askers)
     }
 
-    fn restripe(&self, target: &mut HostTarget, members: u32, chunk: u64) -> Result<()> {
+    fn restripe(&self, target: &mut HostTarget, members: &[u32], chunk: u64) -> Result<()> {
         target.restripe(members, chunk)
     }
 

@@ -18,9 +18,12 @@ const DEFAULT_FILL_NS: u64 = 5_000_000_000;
 
 /// An opened target. Dropping it removes the files that were made for it.
 pub struct HostTarget {
+    /// The places in use: one, or the members of the stripe.
     places: Vec<Place>,
-    /// The first so many places are in use.
-    members: usize,
+    /// Places of the target that are not in use now.
+    idle: Vec<Place>,
+    /// Which place of the target each of `places`, then each of `idle` is.
+    order: Vec<u32>,
     pub(crate) chunk: u64,
     /// Files for runs that need their space in another state than written, one a place.
     pub(crate) scratch: Vec<MadeFile>,
@@ -58,7 +61,7 @@ impl HostTarget {
         let named: Vec<_> = spec.places.iter().map(|path| path.display().to_string()).collect();
         let facts = describe(named.join(", "), &places, chunk)?;
         let meter = DeviceMeter::open(&facts::Roots::default(), &facts.devices).ok();
-        Ok(HostTarget { members: places.len(), places, chunk, scratch: Vec::new(), facts, meter })
+        Ok(HostTarget { order: (0..places.len() as u32).collect(), places, idle: Vec::new(), chunk, scratch: Vec::new(), facts, meter })
     }
 
     pub(crate) fn facts(&self) -> &TargetFacts {
@@ -72,26 +75,32 @@ impl HostTarget {
 
     /// The places in use: one, or the members of the stripe.
     pub(crate) fn places(&self) -> &[Place] {
-        &self.places[..self.members]
+        &self.places
     }
 
     /// More than one place, striped.
     pub(crate) fn striped(&self) -> bool {
-        self.members > 1
+        self.places.len() > 1
     }
 
-    /// Uses the first `members` places in chunks of `chunk` bytes.
-    pub(crate) fn restripe(&mut self, members: u32, chunk: u64) -> Result<()> {
+    /// Uses these places in chunks of `chunk` bytes.
+    pub(crate) fn restripe(&mut self, members: &[u32], chunk: u64) -> Result<()> {
         check_chunk(chunk)?;
-        let members = members as usize;
-        if members == 0 || members > self.places.len() {
-            return Err(Error::refused(format!("{members} members"), format!("the target has {}", self.places.len()), "use fewer"));
+        let count = self.order.len();
+        let unique: std::collections::BTreeSet<u32> = members.iter().copied().collect();
+        if members.is_empty() || unique.len() != members.len() || members.iter().any(|&member| member as usize >= count) {
+            return Err(Error::refused(format!("members {members:?}"), format!("the target has {count}, each used once"), "name some of these"));
         }
-        let facts = describe(self.facts.name.clone(), &self.places[..members], chunk)?;
-        self.meter = DeviceMeter::open(&facts::Roots::default(), &facts.devices).ok();
-        self.members = members;
+        let mut by_number: Vec<(u32, Place)> = std::mem::take(&mut self.order).into_iter().zip(self.places.drain(..).chain(self.idle.drain(..))).collect();
+        let rank = |number: u32| members.iter().position(|&member| member == number).unwrap_or(usize::MAX);
+        by_number.sort_by_key(|(number, _)| (rank(*number), *number));
+        self.order = by_number.iter().map(|(number, _)| *number).collect();
+        self.places = by_number.into_iter().map(|(_, place)| place).collect();
+        self.idle = self.places.split_off(members.len());
+        self.facts = describe(self.facts.name.clone(), &self.places, chunk)?;
+        self.meter = DeviceMeter::open(&facts::Roots::default(), &self.facts.devices).ok();
         self.chunk = chunk;
-        self.facts = facts;
+        self.scratch.clear();
         Ok(())
     }
 }

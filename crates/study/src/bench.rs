@@ -1,0 +1,275 @@
+//! The bench: cells become samples, in an interleaved order, within the time there is.
+
+use crate::design::{Cell, Setting, Shape};
+use machine::{Error, Machine, Nanos, Result, TargetFacts};
+use measure::{Options, Point, Sample, half_width, ramp, sample};
+use workload::{Workload, rng};
+
+/// More than this many runs' length for one round of requests is left out.
+const ROUND_RUNS: f64 = 4.0;
+
+/// Half the 95 % interval that is tight enough.
+pub(crate) const TIGHT: f64 = 0.03;
+
+/// Runs beyond which a point is left as it is.
+const MOST_SAMPLES: usize = 12;
+
+/// One workload on the bench.
+pub(crate) struct Entry {
+    pub(crate) workload: Workload,
+    pub(crate) shape: Option<Shape>,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) failure: Option<String>,
+    facts: TargetFacts,
+    /// Matters so much more than another in the last rounds.
+    weight: f64,
+    instructions_per_request: Option<f64>,
+}
+
+impl Entry {
+    /// The point so far.
+    pub(crate) fn point(&self) -> Point {
+        match &self.failure {
+            Some(why) => Point::failed(self.workload.clone(), why),
+            None => {
+                let mut point = Point::from_samples(&self.workload, &self.facts, &self.samples);
+                if let Some(numbers) = &mut point.numbers {
+                    numbers.achieved.instructions_per_request = self.instructions_per_request;
+                }
+                point
+            }
+        }
+    }
+}
+
+/// What the study tells while it goes on.
+pub struct Progress<'a> {
+    /// The point being measured, in short.
+    pub doing: &'a str,
+    /// Time passed since the study began.
+    pub passed_ns: Nanos,
+    /// Time that it will take at most.
+    pub budget_ns: Nanos,
+}
+
+/// The bench.
+pub(crate) struct Bench<'a, M: Machine> {
+    pub(crate) machine: &'a M,
+    pub(crate) target: &'a mut M::Target,
+    pub(crate) entries: Vec<Entry>,
+    /// What was left out, a reason each.
+    pub(crate) left_out: Vec<String>,
+    told: &'a mut dyn FnMut(Progress<'_>),
+    began: Nanos,
+    budget: Nanos,
+    whole: Shape,
+    shape: Shape,
+    seed: u64,
+    /// Mean time that a sample takes beyond its run.
+    overhead: f64,
+}
+
+impl<'a, M: Machine> Bench<'a, M> {
+    pub(crate) fn new(
+        machine: &'a M,
+        target: &'a mut M::Target,
+        began: Nanos,
+        budget: Nanos,
+        seed: u64,
+        told: &'a mut dyn FnMut(Progress<'_>),
+    ) -> Bench<'a, M> {
+        let facts = machine.target_facts(target);
+        let whole = Shape { members: (0..facts.members).collect(), chunk: facts.chunk_bytes.unwrap_or(0) };
+        Bench {
+            machine,
+            target,
+            entries: Vec::new(),
+            left_out: Vec::new(),
+            told,
+            began,
+            budget,
+            shape: whole.clone(),
+            whole,
+            seed,
+            overhead: 5e6,
+        }
+    }
+
+    /// Time since the study began.
+    pub(crate) fn passed(&self) -> Nanos {
+        self.machine.now().saturating_sub(self.began)
+    }
+
+    /// A point in time at this share of the budget.
+    pub(crate) fn at(&self, share: f64) -> Nanos {
+        self.began + (self.budget as f64 * share) as Nanos
+    }
+
+    /// Tells what goes on.
+    pub(crate) fn tell(&mut self, doing: &str) {
+        let passed_ns = self.passed();
+        (self.told)(Progress { doing, passed_ns, budget_ns: self.budget });
+    }
+
+    /// Puts a cell on the bench; the same workload stands there once. Returns its place, or none where it would take too long.
+    pub(crate) fn add(&mut self, cell: &Cell, setting: &Setting) -> Option<usize> {
+        let round = setting.speed_of(&cell.workload).round_ns(cell.workload.outstanding(), cell.workload.request_bytes);
+        if round > ROUND_RUNS * setting.run_ns as f64 {
+            self.left_out.push(format!("{}: one round of requests would take {:.1} s", cell.workload.short(), round / 1e9));
+            return None;
+        }
+        let found = self.entries.iter().position(|entry| entry.workload == cell.workload && entry.shape == cell.shape);
+        Some(found.unwrap_or_else(|| self.push(cell.workload.clone(), cell.shape.clone())))
+    }
+
+    /// Puts a workload on the bench.
+    pub(crate) fn push(&mut self, workload: Workload, shape: Option<Shape>) -> usize {
+        let facts = self.machine.target_facts(self.target);
+        self.entries.push(Entry {
+            workload,
+            shape,
+            samples: Vec::new(),
+            failure: None,
+            facts,
+            weight: 1.0,
+            instructions_per_request: None,
+        });
+        self.entries.len() - 1
+    }
+
+    /// Makes some entries matter more in the last rounds.
+    pub(crate) fn weigh(&mut self, places: &[usize], weight: f64) {
+        for &place in places {
+            self.entries[place].weight = weight;
+        }
+    }
+
+    /// One more sample of an entry. A failure is the entry's own.
+    ///
+    /// # Errors
+    /// The user's interrupt.
+    pub(crate) fn sample(&mut self, place: usize) -> Result<()> {
+        let doing = self.entries[place].workload.short();
+        self.tell(&doing);
+        let shape = self.entries[place].shape.clone().unwrap_or_else(|| self.whole.clone());
+        let began = self.machine.now();
+        let options = Options { ramp_ns: ramp(&self.entries[place].workload, &self.entries[place].samples), count_instructions: false };
+        let made = self.bring(&shape).and_then(|()| sample(self.machine, self.target, &self.entries[place].workload, options));
+        let took = self.machine.now().saturating_sub(began) as f64;
+        let entry = &mut self.entries[place];
+        entry.facts = self.machine.target_facts(self.target);
+        match made {
+            Ok(one) => {
+                let beyond = (took - one.usage.elapsed_ns as f64).max(0.0);
+                self.overhead = 0.9 * self.overhead + 0.1 * beyond;
+                entry.samples.push(one);
+                Ok(())
+            }
+            Err(Error::Interrupted) => Err(Error::Interrupted),
+            Err(error) => {
+                entry.failure = Some(error.to_string());
+                Ok(())
+            }
+        }
+    }
+
+    /// Counts the instructions of an entry in a run of its own.
+    ///
+    /// # Errors
+    /// The user's interrupt.
+    pub(crate) fn count(&mut self, place: usize) -> Result<()> {
+        let workload = self.entries[place].workload.clone();
+        self.tell(&format!("instructions of {}", workload.short()));
+        match sample(self.machine, self.target, &workload, Options { ramp_ns: 0, count_instructions: true }) {
+            Ok(one) => {
+                let counted = one.usage.cpu.instructions_user;
+                self.entries[place].instructions_per_request = counted.map(|count| count as f64 / one.requests_with_ramp.max(1) as f64);
+                Ok(())
+            }
+            Err(Error::Interrupted) => Err(Error::Interrupted),
+            // The timed pass tells of the failure.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Brings the target into a shape.
+    fn bring(&mut self, shape: &Shape) -> Result<()> {
+        if self.shape != *shape {
+            self.machine.restripe(self.target, &shape.members, shape.chunk)?;
+            self.shape = shape.clone();
+        }
+        Ok(())
+    }
+
+    /// Samples entries a round at a time, each round in another random order, until each has `least` samples or the time is up.
+    /// Returns the entries that were not reached at all.
+    ///
+    /// # Errors
+    /// The user's interrupt.
+    pub(crate) fn rounds(&mut self, places: &[usize], least: usize, until: Nanos) -> Result<Vec<usize>> {
+        for round in 1..=least {
+            for place in self.shuffled(places) {
+                let entry = &self.entries[place];
+                if entry.failure.is_some() || entry.samples.len() >= round {
+                    continue;
+                }
+                if self.machine.now() + self.cost(place) > until {
+                    continue;
+                }
+                self.sample(place)?;
+            }
+        }
+        Ok(places
+            .iter()
+            .copied()
+            .filter(|&place| self.entries[place].samples.is_empty() && self.entries[place].failure.is_none())
+            .collect())
+    }
+
+    /// Samples the widest entries until all are tight or the time is up.
+    ///
+    /// # Errors
+    /// The user's interrupt.
+    pub(crate) fn tighten(&mut self, places: &[usize], until: Nanos) -> Result<()> {
+        let mut open: Vec<usize> = places.to_vec();
+        loop {
+            open.retain(|&place| {
+                let entry = &self.entries[place];
+                entry.failure.is_none()
+                    && !entry.samples.is_empty()
+                    && entry.samples.len() < MOST_SAMPLES
+                    && half_width(&entry.samples) > TIGHT
+                    && self.machine.now() + self.cost(place) <= until
+            });
+            let widest = open.iter().copied().max_by(|&a, &b| self.urgency(a).total_cmp(&self.urgency(b)));
+            match widest {
+                Some(place) => self.sample(place)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// How much another sample of an entry would help: its width, less for what was tried often.
+    fn urgency(&self, place: usize) -> f64 {
+        let entry = &self.entries[place];
+        half_width(&entry.samples).min(2.0) * entry.weight / entry.samples.len() as f64
+    }
+
+    /// About how long another sample of an entry takes.
+    fn cost(&self, place: usize) -> Nanos {
+        let entry = &self.entries[place];
+        let run = match (entry.samples.last(), entry.workload.stop) {
+            (Some(last), _) => last.usage.elapsed_ns + last.usage.sync_ns.unwrap_or(0),
+            (None, workload::Stop::AfterNs(ns)) => ns,
+            (None, workload::Stop::AfterBytes(_)) => 0,
+        };
+        run + self.overhead as Nanos
+    }
+
+    fn shuffled(&mut self, places: &[usize]) -> Vec<usize> {
+        self.seed = rng::hash(self.seed, 1);
+        let mut keyed: Vec<(u64, usize)> = places.iter().map(|&place| (rng::hash(self.seed, place as u64), place)).collect();
+        keyed.sort_unstable();
+        keyed.into_iter().map(|(_, place)| place).collect()
+    }
+}

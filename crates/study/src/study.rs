@@ -1,0 +1,398 @@
+//! The study: scouts, measures, refines, confirms, answers.
+
+use crate::bench::{Bench, Progress};
+use crate::design::{Cell, OpSpeed, Rank, Setting, Shape, Speed, Way};
+use crate::draw::{self, Laid, PeakRates};
+use crate::experiments::designs;
+use crate::findings::findings;
+use crate::limits;
+use crate::models;
+use crate::plan::{Effort, Plan};
+use crate::result::{Advertised, Answer, Axis, Experiment, Kind, Peak, Program, Results, SCHEMA};
+use crate::sentences;
+use machine::{Error, Machine, Nanos, Result, TargetSpec, units};
+use measure::Point;
+use std::time::{SystemTime, UNIX_EPOCH};
+use workload::{Pattern, Stop, Workload};
+
+/// Shares of the budget at which each part ends.
+const FILL_SHARE: f64 = 0.10;
+const MAIN_SHARE: f64 = 0.78;
+const REFINE_SHARE: f64 = 0.86;
+const CONFIRM_SHARE: f64 = 0.96;
+
+/// Bounds of a run's length.
+const SHORTEST_RUN_NS: f64 = 40e6;
+const LONGEST_RUN_NS: f64 = 1e9;
+
+/// A run should hold at least so many single requests.
+const REQUESTS_A_RUN: f64 = 20.0;
+
+/// Studies a target: opens it, makes every experiment that fits it and the time, and answers.
+///
+/// # Errors
+/// A target that cannot be opened, the user's interrupt. What goes wrong later is a failed point or a skipped experiment.
+pub fn study<M: Machine>(
+    machine: &M,
+    spec: &TargetSpec,
+    plan: &Plan,
+    program: Program,
+    told: &mut dyn FnMut(Progress<'_>),
+) -> Result<Results> {
+    let began = machine.now();
+    let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    told(Progress { doing: "making the test file", passed_ns: 0, budget_ns: plan.budget_ns });
+    let spec = TargetSpec { fill_ns: Some((plan.budget_ns as f64 * FILL_SHARE) as Nanos), ..spec.clone() };
+    let mut target = machine.open(&spec)?;
+    let facts = machine.target_facts(&target);
+    let mut bench = Bench::new(machine, &mut target, began, plan.budget_ns, plan.seed, told);
+    let mut memory = Vec::new();
+    if plan.wants("memory") {
+        bench.tell("memory");
+        memory = machine.memory((plan.budget_ns as f64 * 0.02) as Nanos);
+    }
+    let mut setting = scout(&mut bench, plan)?;
+    let laid = lay_out(&mut bench, &mut setting, plan)?;
+    let peaks = confirm(&mut bench, &setting, &laid, plan)?;
+    let points: Vec<Point> = bench.entries.iter().map(crate::bench::Entry::point).collect();
+    let mut results = Results {
+        schema: SCHEMA.into(),
+        program,
+        kind: Kind::Study,
+        target: facts,
+        machine: machine.facts(),
+        began_unix_s,
+        elapsed_ns: 0,
+        budget_ns: Some(plan.budget_ns),
+        seed: plan.seed,
+        points,
+        experiments: laid
+            .iter()
+            .map(|one| draw::experiment(one, &bench.entries.iter().map(crate::bench::Entry::point).collect::<Vec<_>>()))
+            .collect(),
+        answer: None,
+        warnings: Vec::new(),
+    };
+    if let Some(experiment) = results.experiments.iter_mut().find(|experiment| experiment.id == "memory") {
+        experiment.memory = memory;
+    }
+    answer(&mut results, &bench, &laid, &peaks, &spec);
+    results.elapsed_ns = bench.passed();
+    Ok(results)
+}
+
+/// A few runs that tell how fast the target goes about, so that grids and lengths fit it.
+fn scout<M: Machine>(bench: &mut Bench<'_, M>, plan: &Plan) -> Result<Setting> {
+    let facts = bench.machine.target_facts(bench.target);
+    let unknown = OpSpeed { bytes_per_s: 1e9, iops: 1e5 };
+    let members = facts.members;
+    let mut setting = Setting {
+        facts,
+        engines: bench.machine.capabilities().engines,
+        speed: Speed { read: unknown, write: unknown },
+        run_ns: 60_000_000,
+        seed: plan.seed,
+        members,
+    };
+    let align = setting.facts.direct_align_bytes;
+    for way in setting.ways() {
+        let mut speed = OpSpeed { bytes_per_s: 0.0, iops: 0.0 };
+        let mut single = f64::MAX;
+        for (request, depth, pattern) in
+            [(4096u32, 1, Pattern::Random), (65_536, 1, Pattern::Seq), (4096, 16, Pattern::Random), (1 << 20, 2, Pattern::Seq)]
+        {
+            let request = request.max(align).min((setting.facts.size_bytes / 2).max(u64::from(align)) as u32 / align * align);
+            let workload = Workload { pattern, ..setting.deep(way, request, depth) };
+            let place = bench.push(workload, None);
+            bench.sample(place)?;
+            if let Some(sample) = bench.entries[place].samples.first() {
+                speed.iops = speed.iops.max(sample.iops());
+                speed.bytes_per_s = speed.bytes_per_s.max(sample.iops() * f64::from(request));
+                single = single.min(sample.mean_service_ns);
+            } else if let Some(failure) = bench.entries[place].failure.clone() {
+                return Err(Error::Unsupported(format!("a first {} failed: {failure}", way.name())));
+            }
+        }
+        match way {
+            Way::Read => setting.speed.read = speed,
+            Way::Write => setting.speed.write = speed,
+        }
+        setting.run_ns = setting.run_ns.max((single * REQUESTS_A_RUN) as Nanos).min(LONGEST_RUN_NS as Nanos);
+    }
+    // Scouting runs were too short to count.
+    bench.entries.clear();
+    Ok(setting)
+}
+
+/// Makes the grids fit the time, measures them, refines the curves around half power. Returns the experiments with their places on the bench.
+fn lay_out<M: Machine>(bench: &mut Bench<'_, M>, setting: &mut Setting, plan: &Plan) -> Result<Vec<Laid>> {
+    let most = match plan.effort {
+        Effort::Quick => Rank::Core,
+        Effort::Normal => Rank::Usual,
+        Effort::Full => Rank::Rich,
+    };
+    let wanted = |setting: &Setting| -> Vec<crate::design::Design> {
+        designs(setting)
+            .into_iter()
+            .map(|mut design| {
+                design.cells.retain(|cell| cell.rank <= most && (setting.facts.writable || !cell.workload.writes()));
+                if !plan.wants(design.id) {
+                    design.skipped = Some("it was not asked for (--only)".into());
+                    design.cells.clear();
+                }
+                design
+            })
+            .collect()
+    };
+    let cells: usize = wanted(setting).iter().map(|design| design.cells.len()).sum();
+    let least_run = setting.run_ns as f64;
+    let left = (bench.at(MAIN_SHARE).saturating_sub(bench.machine.now())) as f64;
+    // Many cells stand in several experiments and are run once; each of the rest gets three runs.
+    setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * 3.0)).clamp(SHORTEST_RUN_NS.max(least_run * 0.7), LONGEST_RUN_NS) as Nanos;
+    let mut laid: Vec<Laid> = wanted(setting)
+        .into_iter()
+        .map(|design| {
+            let places = design.cells.iter().map(|cell| bench.add(cell, setting)).collect();
+            Laid { design, places }
+        })
+        .collect();
+    let ranked = ranked(&laid);
+    for rank in [Rank::Core, Rank::Usual, Rank::Rich] {
+        let places: Vec<usize> = ranked.iter().filter(|(_, one)| *one == rank).map(|(place, _)| *place).collect();
+        bench.rounds(&places, 1, bench.at(MAIN_SHARE))?;
+    }
+    count_instructions(bench, &laid)?;
+    let all: Vec<usize> = ranked.iter().map(|(place, _)| *place).collect();
+    bench.rounds(&all, 3, bench.at(MAIN_SHARE))?;
+    refine(bench, setting, &mut laid)?;
+    bench.tighten(&all, bench.at(REFINE_SHARE))?;
+    Ok(laid)
+}
+
+/// Every place once, with the best rank of the cells that stand there.
+fn ranked(laid: &[Laid]) -> Vec<(usize, Rank)> {
+    let mut ranks: std::collections::BTreeMap<usize, Rank> = std::collections::BTreeMap::new();
+    for (cell, place) in laid.iter().flat_map(|one| one.design.cells.iter().zip(&one.places)) {
+        if let Some(place) = place {
+            let rank = ranks.entry(*place).or_insert(cell.rank);
+            *rank = (*rank).min(cell.rank);
+        }
+    }
+    ranks.into_iter().collect()
+}
+
+/// Counts instructions for the cost experiment's corners, in runs of their own: a counter slows what it counts.
+fn count_instructions<M: Machine>(bench: &mut Bench<'_, M>, laid: &[Laid]) -> Result<()> {
+    if !bench.machine.capabilities().counts_instructions {
+        return Ok(());
+    }
+    let Some(cost) = laid.iter().find(|one| one.design.id == "cost") else { return Ok(()) };
+    let corners = cost.design.cells.iter().zip(&cost.places).filter(|(cell, _)| matches!(cell.x as u64, 4096 | 65_536 | 1_048_576));
+    let places: Vec<usize> = corners.filter_map(|(_, place)| *place).collect();
+    for place in places {
+        if bench.machine.now() < bench.at(MAIN_SHARE) && bench.entries[place].failure.is_none() {
+            bench.count(place)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds a size between the two around each half-power point, where that would tell more, and measures it.
+fn refine<M: Machine>(bench: &mut Bench<'_, M>, setting: &Setting, laid: &mut [Laid]) -> Result<()> {
+    let points: Vec<Point> = bench.entries.iter().map(crate::bench::Entry::point).collect();
+    let mut added = Vec::new();
+    for one in laid.iter_mut().filter(|one| matches!(one.design.id, "unbuffered" | "depth" | "buffered")) {
+        let drawn = draw::experiment(one, &points);
+        let mut cells: Vec<(Cell, usize)> = Vec::new();
+        for (figure, series) in drawn
+            .figures
+            .iter()
+            .filter(|figure| figure.x == Axis::RequestBytes)
+            .flat_map(|figure| figure.series.iter().map(move |series| (figure, series)))
+        {
+            let Some(half) = series.half_power.as_ref().filter(|half| !half.at_or_below) else { continue };
+            let Some(above) = half.smallest else { continue };
+            let Some(below) = series.values.iter().rfind(|value| value.x < above) else { continue };
+            let align = f64::from(setting.facts.direct_align_bytes);
+            let middle = ((below.x * above).sqrt() / align).round() * align;
+            if above / below.x < 1.9 || middle <= below.x || middle >= above {
+                continue;
+            }
+            let Some(like) = one.design.cells.iter().find(|cell| cell.group == figure.id && cell.series == series.name && cell.x == above)
+            else {
+                continue;
+            };
+            let cell = Cell { x: middle, workload: Workload { request_bytes: middle as u32, ..like.workload.clone() }, ..like.clone() };
+            if let Some(place) = bench.add(&cell, setting) {
+                cells.push((cell, place));
+            }
+        }
+        for (cell, place) in cells {
+            one.design.cells.push(cell);
+            one.places.push(Some(place));
+            added.push(place);
+        }
+    }
+    bench.weigh(&added, 2.0);
+    bench.rounds(&added, 3, bench.at(REFINE_SHARE))?;
+    Ok(())
+}
+
+/// The best rates, measured again in longer runs: the best of many noisy figures is too good to be true.
+fn confirm<M: Machine>(bench: &mut Bench<'_, M>, setting: &Setting, laid: &[Laid], plan: &Plan) -> Result<Vec<(Way, usize)>> {
+    let from_cache = |workload: &Workload| !workload.buffering.is_direct() && !setting.facts.in_memory;
+    let mut confirmed: Vec<(Way, Vec<usize>)> = Vec::new();
+    let drawn: std::collections::BTreeSet<usize> = laid.iter().flat_map(|one| one.places.iter().flatten().copied()).collect();
+    for way in setting.ways() {
+        let mut candidates: Vec<(usize, f64)> = drawn
+            .iter()
+            .filter_map(|&place| {
+                let entry = &bench.entries[place];
+                let whole = entry.shape.as_ref().is_none_or(|shape| shape.members.len() as u32 == setting.members);
+                let fits = entry.workload.read_percent == way.read_percent()
+                    && entry.workload.allocation == machine::Allocation::Written
+                    && entry.workload.region_bytes.is_none();
+                let cached = from_cache(&entry.workload) && (entry.workload.cache != machine::CacheState::Cold || way == Way::Write);
+                let rate = entry.point().rate()?;
+                (whole && fits && !cached).then_some((place, rate))
+            })
+            .collect();
+        candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let chosen: Vec<usize> = candidates
+            .iter()
+            .take(2)
+            .map(|&(place, _)| {
+                let entry = &bench.entries[place];
+                let run = (plan.budget_ns as f64 * 0.008).clamp(setting.run_ns as f64, 2.5e9) as Nanos;
+                let (workload, shape) = (Workload { stop: Stop::AfterNs(run), ..entry.workload.clone() }, entry.shape.clone());
+                bench.push(workload, shape)
+            })
+            .collect();
+        confirmed.push((way, chosen));
+    }
+    let all: Vec<usize> = confirmed.iter().flat_map(|(_, places)| places.iter().copied()).collect();
+    bench.rounds(&all, 3, bench.at(CONFIRM_SHARE))?;
+    bench.tighten(&all, bench.at(CONFIRM_SHARE))?;
+    let best = |places: &[usize]| {
+        places.iter().copied().filter_map(|place| Some((place, bench.entries[place].point().rate()?))).max_by(|a, b| a.1.total_cmp(&b.1))
+    };
+    Ok(confirmed.iter().filter_map(|(way, places)| Some((*way, best(places)?.0))).collect())
+}
+
+fn answer<M: Machine>(results: &mut Results, bench: &Bench<'_, M>, laid: &[Laid], peaks: &[(Way, usize)], spec: &TargetSpec) {
+    let facts = results.target.clone();
+    let points = &results.points;
+    let peaks: Vec<Peak> = peaks
+        .iter()
+        .filter_map(|&(way, place)| {
+            let numbers = points[place].numbers.as_ref()?;
+            Some(Peak {
+                op: way.name().into(),
+                throughput_bytes_per_s: numbers.throughput_bytes_per_s,
+                interval_95: numbers.interval_95,
+                point: place,
+                settings: settings(points[place].workload.options(), bench.entries[place].shape.as_ref()),
+                advertised: limits::advertised(&facts, way.name(), Some(points[place].workload.request_bytes)),
+            })
+        })
+        .collect();
+    let of = |op: &str| peaks.iter().find(|peak| peak.op == op);
+    let rate = |op: &str| of(op).map(|peak| peak.throughput_bytes_per_s);
+    let advertised = |op: &str| of(op).and_then(|peak| peak.advertised.as_ref()).map(|one: &Advertised| one.throughput_bytes_per_s);
+    let measured = PeakRates { read: rate("read"), write: rate("write") };
+    let advertised = PeakRates { read: advertised("read"), write: advertised("write") };
+    let find = |experiments: &[Experiment], id: &str| experiments.iter().find(|one| one.id == id).cloned();
+    let half_power = find(&results.experiments, "depth")
+        .map(|depth| models::half_power_points(&depth, points, measured, advertised))
+        .unwrap_or_default();
+    let costs = find(&results.experiments, "cost").map(|cost| models::costs(&cost, points)).unwrap_or_default();
+    let service_times = models::service_times(&results.experiments, points);
+    let limits = peaks.iter().map(|peak| limits::limit(peak, &points[peak.point], more(peak, points), &facts, &results.machine)).collect();
+    let names: Vec<String> = spec.places.iter().map(|place| place.display().to_string()).collect();
+    for experiment in &mut results.experiments {
+        experiment.sentence = sentences::sentence(experiment, &costs, &service_times);
+    }
+    results.answer = Some(Answer {
+        doubts: doubts(results, &peaks),
+        limits,
+        half_power,
+        costs,
+        service_times,
+        findings: findings(laid, &bench.entries, &results.points, &names.join(" ")),
+        left_out: left_out(bench, laid),
+        peaks,
+    });
+    results.warnings = facts.warnings;
+}
+
+/// The options of a peak, with the stripe's shape.
+fn settings(options: String, shape: Option<&Shape>) -> String {
+    match shape {
+        Some(shape) if shape.members.len() > 1 => format!("{options} --chunk {}", units::show_size(shape.chunk).replace(' ', "")),
+        _ => options,
+    }
+}
+
+/// The best rate with the same operation and at least twice as many requests outstanding.
+fn more(peak: &Peak, points: &[Point]) -> Option<f64> {
+    let workload = &points[peak.point].workload;
+    points
+        .iter()
+        .filter(|point| point.workload.read_percent == workload.read_percent && point.workload.buffering == workload.buffering)
+        .filter(|point| {
+            let bytes = |workload: &Workload| u64::from(workload.outstanding()) * u64::from(workload.request_bytes);
+            bytes(&point.workload) >= 2 * bytes(workload)
+        })
+        .filter_map(Point::rate)
+        .max_by(f64::total_cmp)
+}
+
+/// Reasons not to trust the answer, the gravest first: of the target, then of the peaks, then those that many points share.
+fn doubts(results: &Results, peaks: &[Peak]) -> Vec<String> {
+    let mut doubts = results.target.warnings.clone();
+    for peak in peaks {
+        for warning in results.points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings) {
+            let said = format!("the best {}: {warning}", peak.op);
+            if !doubts.contains(&said) && !doubts.contains(warning) {
+                doubts.push(said);
+            }
+        }
+    }
+    let failed = results.points.iter().filter(|point| point.error.is_some()).count();
+    if failed > 0 {
+        doubts.push(format!("{failed} of {} points failed; they are shown as failed", results.points.len()));
+    }
+    let wide = results
+        .points
+        .iter()
+        .filter(|point| point.numbers.as_ref().is_some_and(|numbers| numbers.relative_half_width.is_none_or(|width| width > 0.25)))
+        .count();
+    if wide * 3 > results.points.len() {
+        doubts.push(format!(
+            "{wide} of {} points are uncertain by more than 25 %: the machine is noisy, or the budget small; give it more time (--budget)",
+            results.points.len()
+        ));
+    }
+    doubts
+}
+
+/// What the budget left out, in a sentence each.
+fn left_out<M: Machine>(bench: &Bench<'_, M>, laid: &[Laid]) -> Vec<String> {
+    let mut said = Vec::new();
+    for one in laid {
+        let missed = one
+            .places
+            .iter()
+            .flatten()
+            .filter(|&&place| bench.entries[place].samples.is_empty() && bench.entries[place].failure.is_none())
+            .count();
+        if missed > 0 {
+            said.push(format!("{}: {missed} of {} points were not reached in the time", one.design.title, one.places.len()));
+        }
+    }
+    let long = bench.left_out.len();
+    if long > 0 {
+        said.push(format!("{long} points whose single round of requests would outlast several runs, such as {}", bench.left_out[0]));
+    }
+    said
+}
