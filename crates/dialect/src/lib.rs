@@ -1,3 +1,4 @@
 //! Other tools' languages in and out: PostMark, IOzone, SQLIO, diskspd, fio.
 
+pub mod metadata;
 pub mod postmark;
