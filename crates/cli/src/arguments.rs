@@ -1,5 +1,6 @@
 //! The command line.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use machine::units::{parse_size, parse_time};
 use machine::{Allocation, CacheState, Engine, Hint};
@@ -16,10 +17,50 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// The main job: every experiment that fits the target and the time, one answer
+    Study(StudyArguments),
     /// One workload, one result
     Run(PointArguments),
     /// A grid of workloads, one table: the options take lists, and every combination is measured
     Sweep(PointArguments),
+    /// Make the report again from results.json
+    Report(ReportArguments),
+}
+
+/// What a study is asked to do.
+#[derive(Args, Clone)]
+pub(crate) struct StudyArguments {
+    #[command(flatten)]
+    pub(crate) target: TargetArguments,
+    /// Time for all of it [default: 3m; with --quick 50s, with --full 20m]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) budget: Option<u64>,
+    /// The corners of every grid alone
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Every point of every grid
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// These experiments alone: memory, buffered, unbuffered, cost, depth, random, allocation, alignment, streams, location,
+    /// stripe, device_cache
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = PossibleValuesParser::new(study::EXPERIMENTS))]
+    pub(crate) only: Vec<String>,
+    /// Directory for report.html, results.json and the tables
+    #[arg(long, value_name = "DIR", default_value = "halfpower-out")]
+    pub(crate) output: PathBuf,
+    /// Print the results as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Results to be shown again.
+#[derive(Args, Clone)]
+pub(crate) struct ReportArguments {
+    /// A results.json that study, sweep or run wrote
+    pub(crate) results: PathBuf,
+    /// Directory for report.html and the tables [default: beside the results]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// A size that may be left to halfpower.

@@ -5,6 +5,7 @@ mod interrupt;
 mod output;
 mod points;
 mod progress;
+mod studies;
 mod target;
 
 use arguments::{Cli, Command};
@@ -41,6 +42,8 @@ impl From<workload::Error> for Failure {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
+        Command::Study(arguments) => studies::study(&arguments),
+        Command::Report(arguments) => studies::report(&arguments),
         Command::Run(arguments) => points::run(&arguments),
         Command::Sweep(arguments) => points::sweep(&arguments),
     };

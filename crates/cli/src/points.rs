@@ -52,10 +52,17 @@ fn points_on<M: Machine>(machine: &M, spec: &TargetSpec, arguments: &PointArgume
         let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
         workload.check(facts.size_bytes, align)?;
         if workload.writes() && !facts.writable {
-            return Err(Failure::Usage(format!("{}: it was there before and is only read; name it again after --destroy-data to write it", facts.name)));
+            return Err(Failure::Usage(format!(
+                "{}: it was there before and is only read; name it again after --destroy-data to write it",
+                facts.name
+            )));
         }
     }
-    let repeats = Repeats { least: arguments.repeats.max(1), most: arguments.most_repeats.max(arguments.repeats).max(1), tight: arguments.tight / 100.0 };
+    let repeats = Repeats {
+        least: arguments.repeats.max(1),
+        most: arguments.most_repeats.max(arguments.repeats).max(1),
+        tight: arguments.tight / 100.0,
+    };
     let bar = crate::progress::bar(workloads.len() as u64 * u64::from(repeats.least));
     let points = measure(machine, &mut target, &workloads, repeats, |index, made| {
         bar.set_message(workloads[index].short());
@@ -104,7 +111,19 @@ fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
             values.iter().map(with).collect()
         }
     }
-    let read_percents: Vec<u8> = arguments.op.iter().map(|op| if op == "read" { 100 } else if op == "write" { 0 } else { arguments.read_percent }).collect();
+    let read_percents: Vec<u8> = arguments
+        .op
+        .iter()
+        .map(|op| {
+            if op == "read" {
+                100
+            } else if op == "write" {
+                0
+            } else {
+                arguments.read_percent
+            }
+        })
+        .collect();
     widen(&each(&read_percents, |workload, value| workload.read_percent = value));
     widen(&each(&bufferings(arguments), |workload, value| workload.buffering = value));
     widen(&each(&arguments.pattern, |workload, value| workload.pattern = value));

@@ -1,12 +1,30 @@
-//! The progress bar: on standard error, only on a terminal.
+//! Progress: on standard error, a bar on a terminal, a line now and then elsewhere.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
-/// A bar of `steps` steps.
-pub(crate) fn bar(steps: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {eta} left  {wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(steps).with_style(style);
+fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style);
     bar.enable_steady_tick(Duration::from_millis(250));
     bar
+}
+
+/// A bar of `steps` steps.
+pub(crate) fn bar(steps: u64) -> ProgressBar {
+    styled(ProgressBar::new(steps), "{bar:24} {percent:>3} %  {wide_msg}")
+}
+
+/// A bar over a time budget.
+pub(crate) fn time_bar(budget_ns: u64) -> ProgressBar {
+    styled(ProgressBar::new(budget_ns / 1_000_000), "{bar:24} {percent:>3} %  {prefix} left  {wide_msg}")
+}
+
+/// Moves a time bar.
+pub(crate) fn at(bar: &ProgressBar, passed_ns: u64, doing: &str) {
+    let passed_ms = passed_ns / 1_000_000;
+    bar.set_position(passed_ms);
+    let left_s = bar.length().unwrap_or(0).saturating_sub(passed_ms).div_ceil(1000);
+    bar.set_prefix(format!("{}:{:02}", left_s / 60, left_s % 60));
+    bar.set_message(doing.to_string());
 }

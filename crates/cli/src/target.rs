@@ -38,7 +38,9 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         seed: arguments.seed,
     };
     match named.iter().find_map(|name| name.strip_prefix("twin:")) {
-        Some(name) => Err(Failure::Usage(format!("twin:{name}: a simulated machine stands alone as target; give its disks with twin:{name},disks=4"))),
+        Some(name) => {
+            Err(Failure::Usage(format!("twin:{name}: a simulated machine stands alone as target; give its disks with twin:{name},disks=4")))
+        }
         None => Ok((Where::Host(Host::new(crate::interrupt::flag())), spec)),
     }
 }
