@@ -1,0 +1,217 @@
+//! A bus shared by several drives, phase by phase.
+
+use crate::description::BusKind;
+use crate::disk::us;
+use machine::Nanos;
+use serde::Serialize;
+use std::collections::VecDeque;
+
+/// The phases of a SCSI bus that a bus analyser tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Initiators and targets contend.
+    Arbitrate,
+    /// The winner takes the bus.
+    ArbitrateWin,
+    /// A target selects the initiator again.
+    Reselect,
+    /// The initiator selects a target, and waits for its answer.
+    Select,
+    /// The end of either selection.
+    SelectEnd,
+    /// Messages from the target.
+    MessageIn,
+    /// Messages to the target.
+    MessageOut,
+    /// The command.
+    Command,
+    /// Data to the host.
+    DataIn,
+    /// Data to the target.
+    DataOut,
+    /// The end of a data phase.
+    DataEnd,
+    /// Status.
+    Status,
+}
+
+impl Phase {
+    /// Every phase, in the order of the published table.
+    pub const ALL: [Phase; 12] = [
+        Phase::Arbitrate,
+        Phase::ArbitrateWin,
+        Phase::Reselect,
+        Phase::Select,
+        Phase::SelectEnd,
+        Phase::MessageIn,
+        Phase::MessageOut,
+        Phase::Command,
+        Phase::DataIn,
+        Phase::DataOut,
+        Phase::DataEnd,
+        Phase::Status,
+    ];
+
+    /// Its name in the published table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Arbitrate => "Arbitrate",
+            Phase::ArbitrateWin => "Arbitrate Win",
+            Phase::Reselect => "Reselect",
+            Phase::Select => "Select",
+            Phase::SelectEnd => "(Re)Select End",
+            Phase::MessageIn => "Message In",
+            Phase::MessageOut => "Message Out",
+            Phase::Command => "Command",
+            Phase::DataIn => "Data In",
+            Phase::DataOut => "Data Out",
+            Phase::DataEnd => "Data In End",
+            Phase::Status => "Status",
+        }
+    }
+}
+
+/// Time by phase.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct PhaseTimes([Nanos; Phase::ALL.len()]);
+
+impl PhaseTimes {
+    /// Nanoseconds in a phase.
+    pub fn get(&self, phase: Phase) -> Nanos {
+        self.0[phase as usize]
+    }
+
+    /// Nanoseconds in all phases: the time in which the bus was not free.
+    pub fn busy(&self) -> Nanos {
+        self.0.iter().sum()
+    }
+
+    /// Adds time to a phase and hands it on.
+    pub fn add(&mut self, phase: Phase, time: Nanos) -> Nanos {
+        self.0[phase as usize] += time;
+        time
+    }
+}
+
+/// Times of [`BusKind`] in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct BusTimes {
+    pub arbitrate: Nanos,
+    pub arbitrate_win: Nanos,
+    pub select: Nanos,
+    pub reselect: Nanos,
+    pub select_end: Nanos,
+    pub message_out: Nanos,
+    pub command: Nanos,
+    pub disconnect: Nanos,
+    pub identify: Nanos,
+    pub data_end: Nanos,
+    pub status: Nanos,
+    pub complete: Nanos,
+    /// Picoseconds per byte toward the host.
+    in_ps: u64,
+    /// Picoseconds per byte toward the drive.
+    out_ps: u64,
+}
+
+impl From<&BusKind> for BusTimes {
+    fn from(kind: &BusKind) -> Self {
+        BusTimes {
+            arbitrate: us(kind.arbitrate_us),
+            arbitrate_win: us(kind.arbitrate_win_us),
+            select: us(kind.select_us),
+            reselect: us(kind.reselect_us),
+            select_end: us(kind.select_end_us),
+            message_out: us(kind.message_out_us),
+            command: us(kind.command_us),
+            disconnect: us(kind.disconnect_us),
+            identify: us(kind.identify_us),
+            data_end: us(kind.data_end_us),
+            status: us(kind.status_us),
+            complete: us(kind.complete_us),
+            in_ps: (1e12 / kind.in_bytes_per_s).round() as u64,
+            out_ps: (1e12 / kind.out_bytes_per_s).round() as u64,
+        }
+    }
+}
+
+impl BusTimes {
+    /// Time of a data phase on the wire.
+    pub fn data(&self, bytes: u64, write: bool) -> Nanos {
+        bytes * if write { self.out_ps } else { self.in_ps } / 1000
+    }
+}
+
+/// Who wants the bus, and what for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connect {
+    /// The adapter sends the next command to this disk.
+    Select(u32),
+    /// A drive goes on with this command.
+    Reselect(u32),
+}
+
+/// How a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The command is done.
+    Done(u32),
+    /// The drive has let go of the bus and will be back.
+    Disconnected(u32),
+    /// The drive has the data of a write and will be back.
+    Received(u32),
+}
+
+/// One bus.
+pub struct Bus {
+    pub times: BusTimes,
+    /// Held by a connection.
+    pub busy: bool,
+    /// Waiting for it, in order.
+    pub waiting: VecDeque<Connect>,
+    /// Time by phase.
+    pub phases: PhaseTimes,
+}
+
+impl Bus {
+    /// A free bus.
+    pub fn new(kind: &BusKind) -> Self {
+        Bus { times: BusTimes::from(kind), busy: false, waiting: VecDeque::new(), phases: PhaseTimes::default() }
+    }
+
+    /// Free again, with its counters at zero.
+    pub fn rest(&mut self) {
+        self.busy = false;
+        self.waiting.clear();
+        self.phases = PhaseTimes::default();
+    }
+}
+
+/// The I/O bus between all adapters and memory: first come, first served, so that together they move no more than its rate.
+pub struct Pci {
+    ps_per_byte: u64,
+    free_at: Nanos,
+    /// Time in use.
+    pub busy: Nanos,
+}
+
+impl Pci {
+    /// An idle bus; without a rate it is never in the way.
+    pub fn new(bytes_per_s: Option<f64>) -> Self {
+        Pci { ps_per_byte: bytes_per_s.map_or(0, |rate| (1e12 / rate).round() as u64), free_at: 0, busy: 0 }
+    }
+
+    /// Idle again.
+    pub fn rest(&mut self) {
+        (self.free_at, self.busy) = (0, 0);
+    }
+
+    /// When a transfer of `bytes` that begins at `start` can be through at the earliest.
+    pub fn transfer(&mut self, bytes: u64, start: Nanos) -> Nanos {
+        let time = bytes * self.ps_per_byte / 1000;
+        self.busy += time;
+        self.free_at = self.free_at.max(start) + time;
+        self.free_at
+    }
+}

@@ -1,0 +1,200 @@
+//! Volumes that a provider or a hypervisor serves: quotas with burst credit, and a service with so many workers.
+
+use crate::disk::us;
+use machine::{Nanos, Op};
+use serde::{Deserialize, Serialize};
+
+/// A cloud volume as data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CloudVolume {
+    /// What it is.
+    pub about: String,
+    /// Its size.
+    pub capacity_bytes: u64,
+    /// Requests per second that it earns.
+    pub iops: f64,
+    /// Requests per second while credit lasts.
+    pub burst_iops: f64,
+    /// Requests of full credit.
+    pub credit_requests: f64,
+    /// The largest request that counts as one.
+    pub request_bytes: u64,
+    /// Bytes per second that it earns.
+    pub bytes_per_s: f64,
+    /// Bytes per second while credit lasts.
+    pub burst_bytes_per_s: f64,
+    /// Bytes of full credit.
+    pub credit_bytes: f64,
+    /// Time of a read over the network and back.
+    pub read_us: f64,
+    /// Time of a write over the network and back.
+    pub write_us: f64,
+    /// Rate at which one request's data comes.
+    pub stream_bytes_per_s: f64,
+    /// Commands that it takes at a time.
+    pub queue: u32,
+}
+
+/// Credit that is earned at one rate and spent at another.
+struct Bucket {
+    earn_per_s: f64,
+    spend_per_s: f64,
+    full: f64,
+    credit: f64,
+    at: Nanos,
+    paced: Nanos,
+}
+
+impl Bucket {
+    fn new(earn_per_s: f64, spend_per_s: f64, full: f64) -> Self {
+        Bucket { earn_per_s, spend_per_s, full, credit: full, at: 0, paced: 0 }
+    }
+
+    fn earn(&mut self, now: Nanos) {
+        if now > self.at {
+            self.credit = (self.credit + (now - self.at) as f64 * 1e-9 * self.earn_per_s).min(self.full);
+            self.at = now;
+        }
+    }
+
+    /// When so much may pass, for a request of `now`.
+    fn admit(&mut self, now: Nanos, amount: f64) -> Nanos {
+        let start = now.max(self.paced);
+        self.earn(start);
+        self.credit -= amount;
+        let debt = if self.credit < 0.0 { -self.credit / self.earn_per_s } else { 0.0 };
+        let pass = start.max(self.at + (debt * 1e9) as Nanos);
+        self.paced = start + (amount / self.spend_per_s * 1e9) as Nanos;
+        pass
+    }
+
+    fn rest(&mut self, idle: Nanos) {
+        self.credit = (self.credit + idle as f64 * 1e-9 * self.earn_per_s).min(self.full);
+        (self.at, self.paced) = (0, 0);
+    }
+}
+
+/// A cloud volume.
+pub struct Cloud {
+    volume: CloudVolume,
+    requests: Bucket,
+    bytes: Bucket,
+    /// Time that the requests and bytes so far take at the rates that the quotas earn.
+    pub limited: Nanos,
+    used: (f64, f64),
+}
+
+impl Cloud {
+    /// A volume with full credit.
+    pub fn new(volume: CloudVolume) -> Self {
+        let requests = Bucket::new(volume.iops, volume.burst_iops, volume.credit_requests.max(1.0));
+        let bytes = Bucket::new(volume.bytes_per_s, volume.burst_bytes_per_s, volume.credit_bytes.max(volume.request_bytes as f64));
+        Cloud { volume, requests, bytes, limited: 0, used: (0.0, 0.0) }
+    }
+
+    /// Idle at the start of a new clock, `idle` after its last work: credit was earned.
+    pub fn rest(&mut self, idle: Nanos) {
+        self.requests.rest(idle);
+        self.bytes.rest(idle);
+        (self.limited, self.used) = (0, (0.0, 0.0));
+    }
+
+    /// Serves a request that arrives at `now`: when it is done.
+    pub fn submit(&mut self, now: Nanos, op: Op, len: u64) -> Nanos {
+        let counted = len.div_ceil(self.volume.request_bytes).max(1) as f64;
+        let admitted = self.requests.admit(now, counted).max(self.bytes.admit(now, len as f64));
+        self.used = (self.used.0 + counted, self.used.1 + len as f64);
+        let (requests, bytes) = (self.used.0 / self.requests.spend_per_s, self.used.1 / self.bytes.spend_per_s);
+        self.limited = (requests.max(bytes) * 1e9) as Nanos;
+        let latency = if op == Op::Read { self.volume.read_us } else { self.volume.write_us };
+        admitted + us(latency) + (len as f64 / self.volume.stream_bytes_per_s * 1e9) as Nanos
+    }
+
+    /// The volume as data.
+    pub fn volume(&self) -> &CloudVolume {
+        &self.volume
+    }
+}
+
+/// A disk that a hypervisor serves, as data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VirtioDisk {
+    /// What it is.
+    pub about: String,
+    /// Its size.
+    pub capacity_bytes: u64,
+    /// Notification and interrupt of a request.
+    pub notify_us: f64,
+    /// Requests that the hypervisor serves side by side.
+    pub workers: u32,
+    /// A worker's time for a read.
+    pub read_us: f64,
+    /// A worker's time for a write.
+    pub write_us: f64,
+    /// Rate of one worker's copy in a read.
+    pub read_bytes_per_s: f64,
+    /// Rate of one worker's copy in a write.
+    pub write_bytes_per_s: f64,
+    /// What all together move.
+    pub total_bytes_per_s: f64,
+    /// Time of a flush.
+    pub flush_us: f64,
+    /// Requests in its ring.
+    pub queue: u32,
+}
+
+/// A disk that a hypervisor serves.
+pub struct Virtio {
+    disk: VirtioDisk,
+    workers: Vec<Nanos>,
+    total: Nanos,
+    /// Time of the workers, mean over them.
+    pub worker_busy: Nanos,
+    /// Time of the path that all share.
+    pub total_busy: Nanos,
+}
+
+impl Virtio {
+    /// An idle disk.
+    pub fn new(disk: VirtioDisk) -> Self {
+        let workers = vec![0; disk.workers.max(1) as usize];
+        Virtio { disk, workers, total: 0, worker_busy: 0, total_busy: 0 }
+    }
+
+    /// Idle at the start of a new clock.
+    pub fn rest(&mut self) {
+        self.workers.fill(0);
+        (self.total, self.worker_busy, self.total_busy) = (0, 0, 0);
+    }
+
+    /// Serves a request that arrives at `now`: when it is done.
+    pub fn submit(&mut self, now: Nanos, op: Op, len: u64, durable: bool) -> Nanos {
+        let (own, rate) = match op {
+            Op::Read => (self.disk.read_us, self.disk.read_bytes_per_s),
+            Op::Write => (self.disk.write_us, self.disk.write_bytes_per_s),
+        };
+        let flush = if durable && op == Op::Write { us(self.disk.flush_us) } else { 0 };
+        let service = us(own) + (len as f64 / rate * 1e9) as Nanos + flush;
+        let shared = (len as f64 / self.disk.total_bytes_per_s * 1e9) as Nanos;
+        let count = self.workers.len() as u64;
+        let Some(worker) = self.workers.iter_mut().min() else { return now };
+        *worker = (*worker).max(now) + service;
+        let done = *worker;
+        self.worker_busy += service / count;
+        self.total_busy += shared;
+        self.total = self.total.max(now) + shared;
+        done.max(self.total) + us(self.disk.notify_us)
+    }
+
+    /// When everything written is safe.
+    pub fn flush(&mut self, now: Nanos) -> Nanos {
+        now + us(self.disk.flush_us + self.disk.notify_us)
+    }
+
+    /// The disk as data.
+    pub fn disk(&self) -> &VirtioDisk {
+        &self.disk
+    }
+}

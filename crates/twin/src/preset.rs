@@ -1,0 +1,291 @@
+//! Machine files: reading, checking, and where each number comes from.
+
+use crate::description::{Description, DiskDrive, Drive};
+use crate::{Error, Result};
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+const PRESETS: [(&str, &str); 1] = [("gateway-1997", include_str!("../presets/gateway-1997.toml"))];
+
+/// Names of the machines that come with the program.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PRESETS.iter().map(|(name, _)| *name)
+}
+
+/// The text of a machine that comes with the program.
+pub fn text(name: &str) -> Option<&'static str> {
+    PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The machine of that name, or of that file where the name ends in `.toml`.
+///
+/// # Errors
+/// An unknown name, an unreadable file, or the line of the file that is wrong and why.
+pub fn load(name: &str) -> Result<Description> {
+    if let Some(text) = text(name) {
+        return parse(name, text);
+    }
+    if !name.ends_with(".toml") {
+        return Err(Error::Unknown { name: name.to_owned(), known: names().collect::<Vec<_>>().join(", ") });
+    }
+    let text = std::fs::read_to_string(name).map_err(|e| Error::File { file: name.to_owned(), reason: e.to_string() })?;
+    parse(name, &text)
+}
+
+/// Reads a machine description.
+///
+/// # Errors
+/// The line that is wrong and why.
+pub fn parse(file: &str, text: &str) -> Result<Description> {
+    let at = |span: Option<Range<usize>>, reason: String| {
+        let line = 1 + span.map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count());
+        Error::Description { file: file.to_owned(), line, reason }
+    };
+    let table = DeTable::parse(text).map_err(|e| at(e.span(), e.message().to_owned()))?;
+    each_number(table.get_ref(), &mut String::new(), &mut |path, number, span| match wrong_number(path, number) {
+        Some(reason) => Err(at(Some(span), format!("{path} = {number}: {reason}"))),
+        None => Ok(()),
+    })?;
+    let description: Description = toml::from_str(text).map_err(|e| at(e.span(), e.message().to_owned()))?;
+    match contradiction(&description) {
+        Some((path, reason)) => Err(at(find(table.get_ref(), &path), format!("{path}: {reason}"))),
+        None => Ok(description),
+    }
+}
+
+/// A number of a machine file and where it comes from.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Sourced {
+    /// Its path.
+    pub path: String,
+    /// Its value.
+    pub value: f64,
+    /// Its source, where one is named; `fitted` for a calibrated number.
+    pub source: Option<String>,
+}
+
+/// Every number of a machine file.
+///
+/// # Errors
+/// The text is not TOML.
+pub fn numbers(file: &str, text: &str) -> Result<Vec<Sourced>> {
+    let sources = parse(file, text)?.sources;
+    let table = DeTable::parse(text).map_err(|e| Error::Description { file: file.to_owned(), line: 1, reason: e.message().to_owned() })?;
+    let mut numbers = Vec::new();
+    each_number(table.get_ref(), &mut String::new(), &mut |path, value, _| {
+        // The entry of the number itself, else of the nearest table around it.
+        let covers = |key: &str| path == key || path.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', '[']));
+        let source = sources.iter().filter(|(key, _)| covers(key)).max_by_key(|(key, _)| key.len());
+        numbers.push(Sourced { path: path.to_owned(), value, source: source.map(|(_, text)| text.clone()) });
+        Ok(())
+    })?;
+    Ok(numbers)
+}
+
+type OnNumber<'a> = dyn FnMut(&str, f64, Range<usize>) -> Result<()> + 'a;
+
+fn each_number(table: &DeTable<'_>, path: &mut String, on: &mut OnNumber<'_>) -> Result<()> {
+    for (key, value) in table {
+        let before = path.len();
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(key.get_ref());
+        number_in(value, path, on)?;
+        path.truncate(before);
+    }
+    Ok(())
+}
+
+fn number_in(value: &Spanned<DeValue<'_>>, path: &mut String, on: &mut OnNumber<'_>) -> Result<()> {
+    match value.get_ref() {
+        DeValue::Table(table) => each_number(table, path, on),
+        DeValue::Array(array) => {
+            for (index, item) in array.iter().enumerate() {
+                let before = path.len();
+                path.push_str(&format!("[{index}]"));
+                number_in(item, path, on)?;
+                path.truncate(before);
+            }
+            Ok(())
+        }
+        DeValue::Integer(number) => on(path, number.as_str().replace('_', "").parse().unwrap_or(f64::NAN), value.span()),
+        DeValue::Float(number) => on(path, number.as_str().replace('_', "").parse().unwrap_or(f64::NAN), value.span()),
+        _ => Ok(()),
+    }
+}
+
+/// Numbers for which zero has no sense, by the end of their path.
+const POSITIVE: [&str; 26] = [
+    "_bytes_per_s",
+    ".rpm",
+    ".heads",
+    ".cores",
+    ".disks",
+    ".buses",
+    ".queue",
+    ".channels",
+    ".dies_per_channel",
+    ".die_page_bytes",
+    ".block_pages",
+    ".spare_percent",
+    "iops",
+    ".capacity_bytes",
+    ".unit_bytes",
+    ".block_bytes",
+    ".command_bytes",
+    ".stripe_bytes",
+    ".segment_bytes",
+    ".segments",
+    ".write_bytes",
+    ".workers",
+    ".cylinders",
+    "_sectors",
+    ".request_bytes",
+    "memory.bytes",
+];
+
+fn wrong_number(path: &str, number: f64) -> Option<&'static str> {
+    if !number.is_finite() {
+        Some("not a number; write a plain decimal number")
+    } else if number < 0.0 {
+        Some("a negative number has no meaning here; give zero or more")
+    } else if number == 0.0 && POSITIVE.iter().any(|end| path.ends_with(end)) {
+        Some("zero has no meaning here; give a positive number")
+    } else if path.ends_with("_percent") && number > 100.0 {
+        Some("more than all; give at most 100")
+    } else {
+        None
+    }
+}
+
+/// The place in the text of a path, or of the nearest table around it.
+fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
+    let (mut here, mut span) = (table, None);
+    for part in path.split('.') {
+        let Some((key, value)) = here.iter().find(|(key, _)| key.get_ref().as_ref() == part) else { break };
+        span = Some(key.span());
+        let DeValue::Table(inner) = value.get_ref() else { break };
+        here = inner;
+    }
+    span
+}
+
+fn contradiction(d: &Description) -> Option<(String, String)> {
+    let fs = &d.file_system;
+    let problem = |path: &str, reason: &str| Some((path.to_owned(), reason.to_owned()));
+    if !d.drives.contains_key(&d.volume.drive) {
+        return Some(("volume.drive".to_owned(), format!("there is no drive '{}'; name one of [drives]", d.volume.drive)));
+    }
+    if !fs.unit_bytes.is_multiple_of(u64::from(fs.block_bytes)) || fs.unit_bytes / u64::from(fs.block_bytes) > 64 {
+        return problem("file_system.unit_bytes", "must be from 1 to 64 blocks of block_bytes");
+    }
+    if fs.dirty_bytes < fs.unit_bytes || fs.dirty_bytes > fs.cache_bytes {
+        return problem("file_system.dirty_bytes", "must lie between unit_bytes and cache_bytes");
+    }
+    if fs.cache_bytes > d.memory.bytes {
+        return problem("file_system.cache_bytes", "is more than memory.bytes");
+    }
+    if fs.writeback_depth == 0 {
+        return problem("file_system.writeback_depth", "with no write-back outstanding nothing is ever written; give 1 or more");
+    }
+    if d.volume.buses > d.volume.disks {
+        return problem("volume.buses", "more buses than disks");
+    }
+    d.drives.iter().find_map(|(name, drive)| {
+        let Drive::Disk(disk) = drive else { return None };
+        disk_contradiction(d, disk).map(|(key, reason)| (format!("drives.{name}.{key}"), reason))
+    })
+}
+
+fn disk_contradiction(d: &Description, disk: &DiskDrive) -> Option<(&'static str, String)> {
+    let problem = |key: &'static str, reason: &str| Some((key, reason.to_owned()));
+    if !d.buses.contains_key(&disk.bus) {
+        return Some(("bus", format!("there is no bus '{}'; name one of [buses]", disk.bus)));
+    }
+    if disk.zone_law.is_some() != disk.zones.is_empty() {
+        return problem("zones", "give either zones or zone_law");
+    }
+    if disk.zones.iter().any(|&(cylinders, sectors)| cylinders == 0 || sectors == 0) {
+        return problem("zones", "a zone has no cylinders or no sectors");
+    }
+    if disk.zone_law.is_some_and(|law| law.inner_sectors > law.outer_sectors || law.inner_zones == 0) {
+        return problem("zone_law", "inner_sectors must not exceed outer_sectors, and there must be inner zones");
+    }
+    if disk.seek.is_empty() || disk.seek.windows(2).any(|pair| pair[0].0 >= pair[1].0 || pair[0].1 > pair[1].1) {
+        return problem("seek", "distances and times must ascend, and there must be one");
+    }
+    if disk.head_switch_ms > disk.track_skew_ms || disk.write_head_switch_ms > disk.track_skew_ms {
+        return problem("track_skew_ms", "a head switch takes longer than the skew that is there to hide it");
+    }
+    if disk.track_skew_ms * 1e-3 >= 60.0 / disk.rpm {
+        return problem("track_skew_ms", "is more than a revolution");
+    }
+    if disk.firmware.select_wait_us > disk.firmware.read_recover_us {
+        return problem("firmware.select_wait_us", "is more than read_recover_us, of which it is a part");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn preset() -> &'static str {
+        text("gateway-1997").unwrap()
+    }
+
+    fn refused(from: &str, to: &str) -> (usize, String) {
+        let changed = preset().replacen(from, to, 1);
+        assert_ne!(changed, preset(), "'{from}' is in the preset");
+        match parse("test.toml", &changed).unwrap_err() {
+            Error::Description { line, reason, .. } => (line, reason),
+            other => panic!("{other}"),
+        }
+    }
+
+    fn line_of(what: &str) -> usize {
+        1 + preset().lines().position(|line| line.contains(what)).unwrap()
+    }
+
+    #[test]
+    fn every_preset_reads_and_every_number_has_a_source() {
+        for name in names() {
+            let numbers = numbers(name, text(name).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+            for number in &numbers {
+                assert!(number.source.is_some(), "{name}: {} has no source", number.path);
+            }
+            let fitted: Vec<_> = numbers.iter().filter(|n| n.source.as_deref().is_some_and(|s| s.starts_with("fitted"))).collect();
+            assert!(fitted.len() <= 25, "{name} has {} fitted numbers: {fitted:?}", fitted.len());
+            let description = load(name).unwrap();
+            assert_eq!(description.name, name);
+            for key in description.sources.keys() {
+                assert!(
+                    numbers
+                        .iter()
+                        .any(|n| n.path == *key || n.path.starts_with(&format!("{key}.")) || n.path.starts_with(&format!("{key}["))),
+                    "{name}: source of nothing: {key}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_file_is_refused_with_its_line() {
+        let (line, reason) = refused("rpm = 7200", "rpm = -7200");
+        assert_eq!(line, line_of("rpm = 7200"), "{reason}");
+        assert!(reason.contains("negative") && reason.contains("-7200"), "{reason}");
+        let (line, reason) = refused("heads = 21", "heads = 0");
+        assert_eq!(line, line_of("heads = 21"), "{reason}");
+        let (line, reason) = refused("heads = 21", "haeds = 21");
+        assert!(reason.contains("haeds") && line > 1, "{line}: {reason}");
+        let (_, reason) = refused("rpm = 7200\n", "");
+        assert!(reason.contains("rpm"), "{reason}");
+        let (line, reason) = refused("bus = \"fast-wide\"", "bus = \"fast-wild\"");
+        assert_eq!(line, line_of("bus = \"fast-wide\""), "{reason}");
+        assert!(reason.contains("fast-wild"), "{reason}");
+        let (_, reason) = refused("rpm = 7200", "rpm = many");
+        assert!(!reason.is_empty());
+    }
+}

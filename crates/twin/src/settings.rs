@@ -1,0 +1,259 @@
+//! The words after a machine's name: `gateway-1997,drive=st15150w,disks=4,buses=2,wce=off,stripe=64k,raid=5,parity=host`.
+
+use crate::description::{Description, Drive};
+use crate::ram_cache::WritePolicy;
+use crate::volume::Parity;
+use crate::{Error, Result, preset};
+use machine::units::parse_size;
+
+/// A machine and how it is set up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setup {
+    /// The machine.
+    pub description: Description,
+    /// As the user named it.
+    pub name: String,
+    /// Which drive.
+    pub drive: String,
+    /// How many.
+    pub disks: u32,
+    /// On how many buses.
+    pub buses: u32,
+    /// The drives' write caches are on.
+    pub wce: bool,
+    /// Bytes of a chunk.
+    pub stripe: u64,
+    /// RAID 5 and who computes its parity.
+    pub parity: Option<Parity>,
+    /// A cache in memory in front of the volume.
+    pub ram_cache: Option<(u64, WritePolicy)>,
+    /// Buffered writes stay in memory: temporary files.
+    pub temporary: bool,
+}
+
+/// Settings and what they mean, for help.
+pub const SETTINGS: [(&str, &str); 13] = [
+    ("drive=NAME", "which of the machine's drives"),
+    ("disks=N", "how many, as a stripe"),
+    ("buses=N", "on how many buses, dealt out in turn"),
+    ("wce=on|off", "the drives' write caches"),
+    ("stripe=SIZE", "bytes of a chunk"),
+    ("raid=0|5", "stripe alone, or with rotating parity"),
+    ("parity=host|array", "who computes parity"),
+    ("ramcache=SIZE", "a cache in memory in front of the volume (0: none)"),
+    ("ramwrite=back|through", "when the RAM cache calls a write done"),
+    ("temporary=on|off", "buffered writes stay in memory while there is room"),
+    ("latency=PERCENT", "latency of the drive's commands, of what it is"),
+    ("memory=SIZE", "memory for file data"),
+    ("readahead=N", "units read ahead"),
+];
+
+fn wrong(setting: &str, reason: impl Into<String>) -> Error {
+    Error::Setting { setting: setting.to_owned(), reason: reason.into() }
+}
+
+impl Setup {
+    /// A machine with its own settings.
+    pub fn of(description: Description) -> Self {
+        let volume = description.volume.clone();
+        Setup {
+            name: description.name.clone(),
+            drive: volume.drive,
+            disks: volume.disks,
+            buses: volume.buses,
+            wce: volume.wce,
+            stripe: volume.stripe_bytes,
+            parity: None,
+            ram_cache: None,
+            temporary: false,
+            description,
+        }
+    }
+
+    /// Reads `NAME[,SETTING=VALUE]...`.
+    ///
+    /// # Errors
+    /// An unknown machine or setting, a value out of range, or settings that contradict each other.
+    pub fn parse(text: &str) -> Result<Self> {
+        let text = text.strip_prefix("twin:").unwrap_or(text);
+        let (name, settings) = text.split_once(',').unwrap_or((text, ""));
+        let mut setup = Setup::of(preset::load(name.trim())?);
+        setup.apply(settings)?;
+        setup.name = text.to_owned();
+        Ok(setup)
+    }
+
+    /// Changes settings: `SETTING=VALUE[,SETTING=VALUE]...`.
+    ///
+    /// # Errors
+    /// As for [`Setup::parse`].
+    pub fn apply(&mut self, settings: &str) -> Result<()> {
+        for setting in settings.split(',').map(str::trim).filter(|setting| !setting.is_empty()) {
+            let (key, value) = setting.split_once('=').ok_or_else(|| wrong(setting, "write it as setting=value"))?;
+            self.set(setting, key.trim(), value.trim())?;
+        }
+        if !settings.is_empty() {
+            self.name = format!("{},{settings}", self.name);
+        }
+        self.check()
+    }
+
+    fn set(&mut self, setting: &str, key: &str, value: &str) -> Result<()> {
+        let number = |low: u32, high: u32| match value.parse::<u32>() {
+            Ok(n) if (low..=high).contains(&n) => Ok(n),
+            _ => Err(wrong(setting, format!("give a whole number from {low} to {high}"))),
+        };
+        let switch = || match value {
+            "on" | "yes" | "1" | "true" => Ok(true),
+            "off" | "no" | "0" | "false" => Ok(false),
+            _ => Err(wrong(setting, "give on or off")),
+        };
+        let size = || parse_size(value).map_err(|reason| wrong(setting, reason));
+        match key {
+            "drive" => {
+                if !self.description.drives.contains_key(value) {
+                    let known: Vec<&str> = self.description.drives.keys().map(String::as_str).collect();
+                    return Err(wrong(setting, format!("{} has no such drive; it has {}", self.description.name, known.join(", "))));
+                }
+                value.clone_into(&mut self.drive);
+            }
+            "disks" => self.disks = number(1, 64)?,
+            "buses" => self.buses = number(1, 16)?,
+            "wce" => self.wce = switch()?,
+            "stripe" => self.stripe = size()?,
+            "raid" => {
+                self.parity = match value {
+                    "0" => None,
+                    "5" => Some(self.parity.unwrap_or(Parity::Host)),
+                    _ => return Err(wrong(setting, "give 0 or 5")),
+                }
+            }
+            "parity" => {
+                self.parity = Some(match value {
+                    "host" => Parity::Host,
+                    "array" => Parity::Array,
+                    _ => return Err(wrong(setting, "give host or array")),
+                });
+            }
+            "ramcache" => {
+                let policy = self.ram_cache.map_or(WritePolicy::Back, |(_, policy)| policy);
+                self.ram_cache = Some((size()?, policy)).filter(|(bytes, _)| *bytes > 0);
+            }
+            "ramwrite" => {
+                let policy = match value {
+                    "back" => WritePolicy::Back,
+                    "through" => WritePolicy::Through,
+                    _ => return Err(wrong(setting, "give back or through")),
+                };
+                let Some((bytes, _)) = self.ram_cache else { return Err(wrong(setting, "give ramcache=SIZE before it")) };
+                self.ram_cache = Some((bytes, policy));
+            }
+            "temporary" => self.temporary = switch()?,
+            "latency" => self.scale_latency(f64::from(number(1, 10_000)?) / 100.0),
+            "memory" => {
+                let fs = &mut self.description.file_system;
+                let bytes = size()?;
+                if bytes < 4 * fs.unit_bytes {
+                    return Err(wrong(setting, format!("give at least {} bytes", 4 * fs.unit_bytes)));
+                }
+                let dirty = fs.dirty_bytes as f64 / fs.cache_bytes as f64;
+                fs.cache_bytes = bytes;
+                fs.dirty_bytes = ((bytes as f64 * dirty) as u64).max(fs.unit_bytes);
+            }
+            "readahead" => self.description.file_system.read_ahead_units = number(0, 4096)?,
+            _ => {
+                let known: Vec<&str> = SETTINGS.iter().map(|(form, _)| *form).collect();
+                return Err(wrong(setting, format!("no such setting; there are {}", known.join(", "))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Scales what a command costs beyond mechanics and transfer.
+    fn scale_latency(&mut self, by: f64) {
+        match self.description.drives.get_mut(&self.drive) {
+            Some(Drive::Disk(disk)) => {
+                let f = &mut disk.firmware;
+                for time in [&mut f.read_us, &mut f.read_floor_us, &mut f.read_recover_us, &mut f.select_wait_us, &mut f.reread_us] {
+                    *time *= by;
+                }
+                for time in [&mut f.write_us, &mut f.write_recover_us, &mut f.turnaround_us, &mut f.attention_us, &mut f.queue_us] {
+                    *time *= by;
+                }
+            }
+            Some(Drive::Flash(flash)) => {
+                for time in [
+                    &mut flash.command_us,
+                    &mut flash.controller_us,
+                    &mut flash.read_us,
+                    &mut flash.program_us,
+                    &mut flash.cache_program_us,
+                ] {
+                    *time *= by;
+                }
+            }
+            Some(Drive::Cloud(cloud)) => {
+                cloud.read_us *= by;
+                cloud.write_us *= by;
+            }
+            Some(Drive::Virtio(disk)) => {
+                for time in [&mut disk.notify_us, &mut disk.read_us, &mut disk.write_us, &mut disk.flush_us] {
+                    *time *= by;
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.buses > self.disks {
+            return Err(wrong(
+                &format!("buses={}", self.buses),
+                format!("there are only {} disks; give disks={0} or more, or fewer buses", self.disks),
+            ));
+        }
+        if self.stripe < 512 || !self.stripe.is_multiple_of(512) {
+            return Err(wrong(&format!("stripe={}", self.stripe), "a chunk is a multiple of 512 bytes"));
+        }
+        if self.parity.is_some() && self.disks < 3 {
+            return Err(wrong("raid=5", format!("parity needs 3 disks or more and there are {}; give disks=3 before it", self.disks)));
+        }
+        Ok(())
+    }
+
+    /// The drive.
+    pub fn drive(&self) -> &Drive {
+        &self.description.drives[&self.drive]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_settings_of_a_target() {
+        let setup = Setup::parse("twin:gateway-1997,drive=st15150w,disks=4,buses=2,wce=off,stripe=64k,raid=5,parity=array").unwrap();
+        assert_eq!((setup.drive.as_str(), setup.disks, setup.buses, setup.wce), ("st15150w", 4, 2, false));
+        assert_eq!((setup.stripe, setup.parity), (65536, Some(Parity::Array)));
+    }
+
+    #[test]
+    fn bad_settings_name_the_value_and_the_mend() {
+        for (text, word) in [
+            ("gateway-1998", "gateway-1997"),
+            ("gateway-1997,drive=st9", "st15150w"),
+            ("gateway-1997,disks=0", "from 1 to 64"),
+            ("gateway-1997,disks=2,buses=3", "fewer buses"),
+            ("gateway-1997,stripe=1000", "multiple of 512"),
+            ("gateway-1997,raid=5", "3 disks"),
+            ("gateway-1997,raid=6", "0 or 5"),
+            ("gateway-1997,colour=red", "wce=on|off"),
+            ("gateway-1997,wce", "setting=value"),
+            ("no/such/file.toml", "no/such/file.toml"),
+        ] {
+            let error = Setup::parse(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}

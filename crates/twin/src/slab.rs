@@ -1,0 +1,51 @@
+//! Records with stable numbers, whose places are used again: memory does not grow with the length of a run.
+
+/// Records by number.
+pub struct Slab<T> {
+    records: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { records: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// Keeps a record under a number.
+    pub fn insert(&mut self, record: T) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.records[index as usize] = record;
+            return index;
+        }
+        self.records.push(record);
+        (self.records.len() - 1) as u32
+    }
+
+    /// The number may be given again.
+    pub fn release(&mut self, index: u32) {
+        debug_assert!(!self.free.contains(&index), "record {index} released twice");
+        self.free.push(index);
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.records.clear();
+        self.free.clear();
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+
+    fn index(&self, index: u32) -> &T {
+        &self.records[index as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        &mut self.records[index as usize]
+    }
+}

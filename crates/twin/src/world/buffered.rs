@@ -1,0 +1,207 @@
+//! Requests through the file-system cache: demand reads, read-ahead, pre-reads of partial pages, copies.
+
+use super::{Event, Owner, World};
+use machine::{Hint, Nanos, Op};
+
+/// What a reader has shown of its order.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reader {
+    end: u64,
+    in_order: u32,
+}
+
+impl World {
+    pub(super) fn issue_buffered(&mut self, number: u32) {
+        let request = self.requests[number];
+        if request.op == Op::Read {
+            self.read_ahead(request.asker, request.offset, request.offset + u64::from(request.len));
+        }
+        let cost = if request.op == Op::Read { self.costs.read } else { self.costs.write };
+        let at = self.cpu.work(self.now(), cost);
+        self.kernel.at(at, Event::Step(number));
+    }
+
+    /// A buffered request goes on until it must wait.
+    pub(super) fn step(&mut self, number: u32) {
+        let request = self.requests[number];
+        let end = request.offset + u64::from(request.len);
+        if request.at >= end {
+            self.copied(number);
+            return;
+        }
+        let unit = request.at / self.fs.unit_bytes;
+        let unit_end = ((unit + 1) * self.fs.unit_bytes).min(end);
+        let copied = match request.op {
+            Op::Read => self.pages_present(number, unit, request.at, unit_end),
+            Op::Write => self.pages_writable(number, unit, request.at, unit_end),
+        };
+        if copied {
+            let cost = self.copy_cost(request.op, request.at - request.offset, unit_end - request.at, u64::from(request.len));
+            self.requests[number].at = unit_end;
+            let at = self.cpu.work(self.now(), cost);
+            self.kernel.at(at, Event::Step(number));
+        }
+    }
+
+    fn copy_cost(&self, op: Op, before: u64, bytes: u64, all: u64) -> Nanos {
+        let unit = self.fs.unit_bytes;
+        match op {
+            Op::Read => {
+                let large = if all >= unit { self.costs.large_read_ps } else { 0 };
+                bytes * (self.costs.read_ps + large) / 1000
+            }
+            Op::Write => {
+                let beyond = (before + bytes).saturating_sub(unit.max(before));
+                (bytes * self.costs.write_ps + beyond * self.costs.large_write_ps) / 1000
+            }
+        }
+    }
+
+    /// Whether a unit's part is in memory; if not the request will be called again when it is.
+    fn pages_present(&mut self, number: u32, unit: u64, at: u64, end: u64) -> bool {
+        let wanted = self.cache.pages(unit, at, end);
+        let entry = self.cache.entry(unit);
+        if entry.reading & wanted != 0 {
+            entry.waiters.push(number);
+            return false;
+        }
+        let missing = wanted & !entry.valid;
+        if missing == 0 {
+            return true;
+        }
+        entry.waiters.push(number);
+        self.fetch(unit, missing, false);
+        false
+    }
+
+    /// Whether a unit's part can be written: partial pages must be read first, and too much dirty data must be written back first.
+    fn pages_writable(&mut self, number: u32, unit: u64, at: u64, end: u64) -> bool {
+        let page = self.cache.page_bytes();
+        let mut partial = 0;
+        if !at.is_multiple_of(page) && at / page * page < self.valid {
+            partial |= self.cache.pages(unit, at, at + 1);
+        }
+        if !end.is_multiple_of(page) && end < self.valid {
+            partial |= self.cache.pages(unit, end - 1, end);
+        }
+        let wanted = self.cache.pages(unit, at, end);
+        let entry = self.cache.entry(unit);
+        if entry.reading & wanted != 0 {
+            entry.waiters.push(number);
+            return false;
+        }
+        let missing = partial & !entry.valid;
+        if missing != 0 {
+            entry.waiters.push(number);
+            // A page at a time: the two ends of a request are two faults.
+            self.fetch(unit, missing & missing.wrapping_neg(), false);
+            return false;
+        }
+        if self.through() {
+            self.cache.entry(unit).valid |= wanted;
+        } else {
+            let fresh = u64::from((wanted & !self.cache.entry(unit).dirty).count_ones()) * page;
+            if fresh > 0 && self.cache.dirty_bytes + fresh > self.fs.dirty_bytes {
+                self.throttle(number);
+                return false;
+            }
+            self.cache.dirty(unit, wanted);
+            self.dirtied(u64::from(self.requests[number].len));
+        }
+        self.valid = self.valid.max(end);
+        true
+    }
+
+    fn through(&self) -> bool {
+        self.access.as_ref().is_some_and(|access| access.buffering.is_dsync())
+    }
+
+    /// Reads pages of a unit, from the first to the last asked for.
+    fn fetch(&mut self, unit: u64, pages: u64, ahead: bool) {
+        let page = self.cache.page_bytes();
+        let (first, last) = (u64::from(pages.trailing_zeros()), 64 - u64::from(pages.leading_zeros()));
+        let span = (u64::MAX >> (64 - (last - first))) << first;
+        let offset = unit * self.fs.unit_bytes + first * page;
+        let bytes = ((last - first) * page).min(self.layout.bytes() - offset);
+        self.cache.entry(unit).reading |= span;
+        let (before, _) = self.costs.transfer(bytes);
+        let at = self.cpu.work(self.now(), before);
+        self.transfer(at, Owner::Unit { unit, pages: span, ahead }, Op::Read, offset, bytes, false);
+    }
+
+    pub(super) fn unit_read(&mut self, unit: u64, pages: u64, ahead: bool, bytes: u64) {
+        let (_, after) = self.costs.transfer(bytes);
+        let at = self.cpu.work(self.now(), after);
+        let entry = self.cache.entry(unit);
+        entry.reading &= !pages;
+        entry.valid |= pages;
+        let waiters = std::mem::take(&mut entry.waiters);
+        for &number in &waiters {
+            self.kernel.at(at, Event::Step(number));
+        }
+        if ahead {
+            self.writer.reading_ahead -= 1;
+            self.read_ahead_next();
+        }
+    }
+
+    /// A sequential reader's worker reads ahead of it.
+    fn read_ahead(&mut self, asker: u32, offset: u64, end: u64) {
+        let hint = self.access.as_ref().map_or(Hint::None, |access| access.hint);
+        if self.writer.readers.len() <= asker as usize {
+            self.writer.readers.resize(asker as usize + 1, Reader::default());
+        }
+        let reader = &mut self.writer.readers[asker as usize];
+        reader.in_order = if offset == reader.end { reader.in_order + 1 } else { 1 };
+        reader.end = end;
+        if hint == Hint::Random || reader.in_order < self.fs.sequential_requests {
+            return;
+        }
+        let unit = (end - 1) / self.fs.unit_bytes;
+        let limit = self.layout.bytes().div_ceil(self.fs.unit_bytes);
+        for ahead in unit + 1..=(unit + u64::from(self.fs.read_ahead_units)).min(limit.saturating_sub(1)) {
+            if !self.writer.ahead.contains(&ahead) && self.cache.get(ahead).is_none_or(|unit| unit.valid == 0 && unit.reading == 0) {
+                self.writer.ahead.push_back(ahead);
+            }
+        }
+        self.read_ahead_next();
+    }
+
+    fn read_ahead_next(&mut self) {
+        while self.writer.reading_ahead < self.fs.read_ahead_units {
+            let Some(unit) = self.writer.ahead.pop_front() else { return };
+            let all = self.cache.pages(unit, unit * self.fs.unit_bytes, ((unit + 1) * self.fs.unit_bytes).min(self.layout.bytes()));
+            let entry = self.cache.entry(unit);
+            let missing = all & !entry.valid & !entry.reading;
+            if missing != 0 {
+                self.writer.reading_ahead += 1;
+                self.fetch(unit, missing, true);
+            }
+        }
+    }
+
+    /// The whole request is copied.
+    fn copied(&mut self, number: u32) {
+        let request = self.requests[number];
+        if request.op == Op::Read || !self.through() {
+            self.kernel.at(self.now(), Event::Deliver(number));
+            return;
+        }
+        let page = self.cache.page_bytes();
+        let (start, end) = (request.offset / page * page, (request.offset + u64::from(request.len)).div_ceil(page) * page);
+        let bytes = end.min(self.layout.bytes()) - start;
+        let at = self.cpu.work(self.now(), self.costs.transfer(bytes).0);
+        self.transfer(at, Owner::Through(number), Op::Write, start, bytes, true);
+    }
+
+    pub(super) fn written_through(&mut self, number: u32) {
+        let bytes = u64::from(self.requests[number].len);
+        if self.fs.write_through_logs {
+            let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1 + self.costs.transfer(4096).0);
+            self.transfer(at, Owner::Log(number), Op::Write, self.log_offset, 4096, true);
+        } else {
+            let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
+            self.kernel.at(at, Event::Deliver(number));
+        }
+    }
+}
