@@ -30,13 +30,19 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
         && share > FOREIGN_SHARE
         && workload.buffering.is_direct()
     {
-        warnings.push(format!("the devices moved {:.0} % more bytes than were asked of them: somebody else uses them, or a layer adds its own", share * 100.0));
+        warnings.push(format!(
+            "the devices moved {:.0} % more bytes than were asked of them: somebody else uses them, or a layer adds its own",
+            share * 100.0
+        ));
     }
     if achieved.steal_percent > STEAL_PERCENT {
         warnings.push(format!("the hypervisor took {:.0} % of a processor away during the runs", achieved.steal_percent));
     }
     if achieved.little_error_percent > LITTLE_PERCENT {
-        warnings.push(format!("rate, latency and depth disagree by {:.1} % (Little's law): do not trust this point", achieved.little_error_percent));
+        warnings.push(format!(
+            "rate, latency and depth disagree by {:.1} % (Little's law): do not trust this point",
+            achieved.little_error_percent
+        ));
     }
     if workload.rate_iops.is_some_and(|wanted| numbers.iops < wanted * 0.98) {
         warnings.push(format!(

@@ -280,7 +280,10 @@ impl Achieved {
             mean_depth: sum(&|sample| sample.mean_depth) / runs,
             mean_service_ns: sum(&|sample| sample.mean_service_ns) / runs,
             little_error_percent: samples.iter().map(Sample::little_error).fold(0.0, f64::max) * 100.0,
-            device_request_bytes: device_requests.zip(device_bytes).filter(|(requests, _)| *requests > 0.0).map(|(requests, bytes)| bytes / requests),
+            device_request_bytes: device_requests
+                .zip(device_bytes)
+                .filter(|(requests, _)| *requests > 0.0)
+                .map(|(requests, bytes)| bytes / requests),
             device_mean_depth: total(|device| device.weighted_ns).map(|weighted| weighted / elapsed),
             device_busy_percent: total(|device| device.busy_ns).map(|busy| (busy / elapsed * 100.0).min(100.0)),
             device_bytes_foreign_share: device_bytes.zip(own).map(|(device, own)| (device - own).max(0.0) / asked),

@@ -120,7 +120,8 @@ fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<Sampl
     slice_rates.drain(..warm_up);
     let measured_ns = streams.iter().map(Stream::measured_ns).max().unwrap_or(0);
     // Streams that ended before the longest one count for the time they were there.
-    let mean_depth = streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>() / measured_ns.max(1) as f64;
+    let mean_depth =
+        streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>() / measured_ns.max(1) as f64;
     Ok(Sample {
         measured_ns,
         requests,

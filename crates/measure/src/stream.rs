@@ -71,15 +71,24 @@ impl Stream {
     ///
     /// # Errors
     /// A workload that does not fit the region.
-    pub fn new(workload: &Workload, region: (u64, u64), index: u32, cursor: Cursor, filler: Filler, ramp: Nanos) -> Result<Stream, workload::Error> {
+    pub fn new(
+        workload: &Workload,
+        region: (u64, u64),
+        index: u32,
+        cursor: Cursor,
+        filler: Filler,
+        ramp: Nanos,
+    ) -> Result<Stream, workload::Error> {
         let sequence = Sequence::new(workload, region, index, cursor)?;
         let depth = if workload.engine.is_async() { workload.depth } else { 1 };
         let streams = u64::from(workload.threads);
         let askers = if workload.engine.is_async() { streams } else { u64::from(workload.outstanding()) };
+        let share = |bytes: u64| bytes.div_ceil(u64::from(workload.request_bytes)).div_ceil(askers).max(1);
         let (run_ns, mut budget) = match workload.stop {
             Stop::AfterNs(ns) => (ns, u64::MAX),
-            Stop::AfterBytes(bytes) => (Nanos::MAX / 4, bytes.div_ceil(u64::from(workload.request_bytes)).div_ceil(askers).max(1)),
+            Stop::AfterBytes(bytes) => (Nanos::MAX / 4, share(bytes)),
         };
+        budget = budget.min(workload.limit_bytes.map_or(u64::MAX, share));
         let grows = workload.writes() && workload.allocation != Allocation::Written;
         let cold = workload.cache == CacheState::Cold && !workload.buffering.is_direct();
         if grows || cold {

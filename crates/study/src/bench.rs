@@ -8,6 +8,9 @@ use workload::{Workload, rng};
 /// More than this many runs' length for one round of requests is left out.
 const ROUND_RUNS: f64 = 4.0;
 
+/// A run should hold at least so many rounds of requests.
+const ROUNDS_A_RUN: f64 = 6.0;
+
 /// Half the 95 % interval that is tight enough.
 pub(crate) const TIGHT: f64 = 0.03;
 
@@ -118,6 +121,11 @@ impl<'a, M: Machine> Bench<'a, M> {
             self.left_out.push(format!("{}: one round of requests would take {:.1} s", cell.workload.short(), round / 1e9));
             return None;
         }
+        let mut cell = cell.clone();
+        if let workload::Stop::AfterNs(ns) = &mut cell.workload.stop {
+            // Large rounds need longer runs: two requests tell no rate.
+            *ns = (*ns).max((round * ROUNDS_A_RUN).min(ROUND_RUNS * setting.run_ns as f64) as Nanos);
+        }
         let found = self.entries.iter().position(|entry| entry.workload == cell.workload && entry.shape == cell.shape);
         Some(found.unwrap_or_else(|| self.push(cell.workload.clone(), cell.shape.clone())))
     }
@@ -224,6 +232,19 @@ impl<'a, M: Machine> Bench<'a, M> {
             .copied()
             .filter(|&place| self.entries[place].samples.is_empty() && self.entries[place].failure.is_none())
             .collect())
+    }
+
+    /// Forgets the entries that were never reached; returns where each of the others went.
+    pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
+        let mut places = Vec::with_capacity(self.entries.len());
+        let mut kept = 0;
+        for entry in &self.entries {
+            let reached = !entry.samples.is_empty() || entry.failure.is_some();
+            places.push(reached.then_some(kept));
+            kept += usize::from(reached);
+        }
+        self.entries.retain(|entry| !entry.samples.is_empty() || entry.failure.is_some());
+        places
     }
 
     /// Samples the widest entries until all are tight or the time is up.

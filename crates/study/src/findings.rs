@@ -14,10 +14,24 @@ const ENOUGH: f64 = 0.9;
 
 /// Two settings to be compared.
 struct Pair {
+    kind: Kind,
     before: usize,
     after: usize,
     title: String,
     setting: String,
+}
+
+/// What is changed. The best finding of each kind comes before the second of any: three sizes are one advice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Size,
+    Depth,
+    Cache,
+    Durability,
+    Mechanism,
+    Allocation,
+    Alignment,
+    Chunk,
 }
 
 /// Findings from the experiments' cells, the greatest gain first.
@@ -30,9 +44,16 @@ pub(crate) fn findings(laid: &[Laid], entries: &[Entry], points: &[Point], targe
     mechanisms(&look, &mut pairs);
     space(&look, &mut pairs);
     stripes(&look, &mut pairs);
-    let mut findings: Vec<Finding> = pairs.iter().filter_map(|pair| finding(pair, entries, points, target)).collect();
-    findings.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    findings
+    let mut found: Vec<(Kind, Finding)> =
+        pairs.iter().filter_map(|pair| Some((pair.kind, finding(pair, entries, points, target)?))).collect();
+    found.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
+    let mut seen = Vec::new();
+    let (first, rest): (Vec<_>, Vec<_>) = found.into_iter().partition(|(kind, _)| {
+        let new = !seen.contains(kind);
+        seen.push(*kind);
+        new
+    });
+    first.into_iter().chain(rest).map(|(_, finding)| finding).collect()
 }
 
 /// The cells of all experiments, to be looked up by where they are drawn.
@@ -92,6 +113,7 @@ fn request_sizes(look: &Look<'_>, pairs: &mut Vec<Pair>) {
         if good.0 > small.0 {
             let size = show_size(good.0 as u64);
             pairs.push(Pair {
+                kind: Kind::Size,
                 before: small.1,
                 after: good.1,
                 title: format!("{verb} in requests of {size}, not 4 KiB"),
@@ -109,7 +131,13 @@ fn depths(look: &Look<'_>, pairs: &mut Vec<Pair>) {
             let (Some(one), Some(good)) = (curve.first(), enough(&curve)) else { continue };
             if good.0 > one.0 {
                 let title = format!("Keep {} random requests outstanding, not {} ({series})", good.0, one.0);
-                pairs.push(Pair { before: one.1, after: good.1, title, setting: format!("{} requests outstanding", good.0) });
+                pairs.push(Pair {
+                    kind: Kind::Depth,
+                    before: one.1,
+                    after: good.1,
+                    title,
+                    setting: format!("{} requests outstanding", good.0),
+                });
             }
         }
         let group = if op == "read" { "depth_read" } else { "depth_write" };
@@ -124,7 +152,7 @@ fn depths(look: &Look<'_>, pairs: &mut Vec<Pair>) {
         let (Some(one), Some(good)) = (at_64k.first(), enough(&at_64k)) else { continue };
         if good.0 > one.0 {
             let title = format!("Keep {} sequential {op}s of 64 KiB outstanding, not one", good.0);
-            pairs.push(Pair { before: one.1, after: good.1, title, setting: format!("queue depth {}", good.0) });
+            pairs.push(Pair { kind: Kind::Depth, before: one.1, after: good.1, title, setting: format!("queue depth {}", good.0) });
         }
     }
 }
@@ -132,14 +160,15 @@ fn depths(look: &Look<'_>, pairs: &mut Vec<Pair>) {
 /// The page cache, its hint, and write-through.
 fn caches(look: &Look<'_>, pairs: &mut Vec<Pair>) {
     let size = 65_536.0;
-    let mut compare = |a: Option<(usize, f64)>, b: Option<(usize, f64)>, titles: [&str; 2], settings: [&str; 2]| {
+    let mut compare = |kind: Kind, a: Option<(usize, f64)>, b: Option<(usize, f64)>, titles: [&str; 2], settings: [&str; 2]| {
         let (Some(a), Some(b)) = (a, b) else { return };
         let (before, after, which) = if b.1 > a.1 { (a.0, b.0, 1) } else { (b.0, a.0, 0) };
         if !titles[which].is_empty() {
-            pairs.push(Pair { before, after, title: titles[which].into(), setting: settings[which].into() });
+            pairs.push(Pair { kind, before, after, title: titles[which].into(), setting: settings[which].into() });
         }
     };
     compare(
+        Kind::Cache,
         look.at("buffered", "read, cold", size),
         look.at("unbuffered", "read", size),
         [
@@ -149,12 +178,14 @@ fn caches(look: &Look<'_>, pairs: &mut Vec<Pair>) {
         ["buffered reads", "direct reads (O_DIRECT)"],
     );
     compare(
+        Kind::Cache,
         look.at("buffered", "read, cold", size),
         look.at("buffered", "read, cold, sequential hint", size),
         ["", "Tell the page cache that you read sequentially"],
         ["", "posix_fadvise(POSIX_FADV_SEQUENTIAL)"],
     );
     compare(
+        Kind::Durability,
         look.at("unbuffered", "write, write-through", 4096.0),
         look.at("unbuffered", "write", 4096.0),
         ["", "Do not write every 4 KiB through: gather them and flush once, where the last ones may be lost"],
@@ -173,7 +204,7 @@ fn mechanisms(look: &Look<'_>, pairs: &mut Vec<Pair>) {
         at.sort_by(|a, b| a.2.total_cmp(&b.2));
         if let (Some(worst), Some(best), true) = (at.first(), at.last(), at.len() > 1) {
             let title = format!("Keep {depth} random reads outstanding by {}, not by {}", best.0, worst.0);
-            pairs.push(Pair { before: worst.1, after: best.1, title, setting: format!("engine {}", best.0) });
+            pairs.push(Pair { kind: Kind::Mechanism, before: worst.1, after: best.1, title, setting: format!("engine {}", best.0) });
             return;
         }
     }
@@ -189,7 +220,7 @@ fn space(look: &Look<'_>, pairs: &mut Vec<Pair>) {
             if let (Some(before), Some(after)) = (extend, look.at("allocation", &format!("{state}, {depth}"), 65_536.0)) {
                 let title = format!("{words}, do not extend it as you write (64 KiB, {depth})");
                 let setting = if state == "reserved" { "fallocate to the final size first" } else { "write the file once, then reuse it" };
-                pairs.push(Pair { before: before.0, after: after.0, title, setting: setting.into() });
+                pairs.push(Pair { kind: Kind::Allocation, before: before.0, after: after.0, title, setting: setting.into() });
             }
         }
     }
@@ -199,7 +230,13 @@ fn space(look: &Look<'_>, pairs: &mut Vec<Pair>) {
         let worst = curve.iter().filter(|one| one.0 > 0.0).min_by(|a, b| a.2.total_cmp(&b.2));
         if let Some(worst) = worst {
             let title = format!("Align requests: {} off, they are slower ({series})", show_size(worst.0 as u64));
-            pairs.push(Pair { before: worst.1, after: aligned.1, title, setting: "offsets that are multiples of the request size".into() });
+            pairs.push(Pair {
+                kind: Kind::Alignment,
+                before: worst.1,
+                after: aligned.1,
+                title,
+                setting: "offsets that are multiples of the request size".into(),
+            });
         }
     }
 }
@@ -212,14 +249,20 @@ fn stripes(look: &Look<'_>, pairs: &mut Vec<Pair>) {
         let best = chunks.iter().max_by(|a, b| a.2.total_cmp(&b.2));
         if let (Some(worst), Some(best)) = (worst, best) {
             let title = format!("Stripe {op}s in chunks of {}, not {}", show_size(best.0 as u64), show_size(worst.0 as u64));
-            pairs.push(Pair { before: worst.1, after: best.1, title, setting: format!("stripe chunk {}", show_size(best.0 as u64)) });
+            pairs.push(Pair {
+                kind: Kind::Chunk,
+                before: worst.1,
+                after: best.1,
+                title,
+                setting: format!("stripe chunk {}", show_size(best.0 as u64)),
+            });
         }
         let depths = look.series("stripe_depth", op);
         if let (Some(one), Some(good)) = (depths.first(), enough(&depths))
             && good.0 > one.0
         {
             let title = format!("Keep {} {op}s of 64 KiB outstanding on the stripe, not one", good.0);
-            pairs.push(Pair { before: one.1, after: good.1, title, setting: format!("queue depth {}", good.0) });
+            pairs.push(Pair { kind: Kind::Depth, before: one.1, after: good.1, title, setting: format!("queue depth {}", good.0) });
         }
     }
 }

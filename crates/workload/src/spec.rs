@@ -79,6 +79,9 @@ pub struct Workload {
     pub region_bytes: Option<u64>,
     /// When a run ends.
     pub stop: Stop,
+    /// At most so many bytes over all streams, even where time is left.
+    #[serde(default)]
+    pub limit_bytes: Option<u64>,
     /// Requests per second over all streams, issued by the clock and not by completions (an open loop).
     pub rate_iops: Option<f64>,
     /// Pause of a stream between a completion and the next request in its slot.
@@ -109,6 +112,7 @@ impl Default for Workload {
             region_start_bytes: 0,
             region_bytes: None,
             stop: Stop::AfterNs(1_000_000_000),
+            limit_bytes: None,
             rate_iops: None,
             think_ns: 0,
             sync_at_end: false,

@@ -3,7 +3,7 @@
 use crate::design::{Cell, Design, FigureDesign, Rank, Setting, Way};
 use crate::result::Axis;
 use machine::{Buffering, CacheState, Hint};
-use workload::{Pattern, Stop, Workload};
+use workload::{Pattern, Workload};
 
 /// Bytes of a region that stays in the page cache.
 const RESIDENT_BYTES: u64 = 64 << 20;
@@ -69,7 +69,7 @@ pub(crate) fn buffered(setting: &Setting) -> Design {
             let write = Workload {
                 request_bytes: size,
                 buffering: Buffering::Buffered,
-                stop: Stop::AfterBytes(setting.flushable(size)),
+                limit_bytes: Some(setting.flushable(size)),
                 sync_at_end: true,
                 ..setting.base(Way::Write)
             };

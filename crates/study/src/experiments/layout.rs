@@ -3,7 +3,7 @@
 use crate::design::{Cell, Design, FigureDesign, Rank, Setting, Way};
 use crate::result::Axis;
 use machine::{Allocation, TargetKind, units};
-use workload::{Stop, Workload};
+use workload::Workload;
 
 pub(crate) fn allocation(setting: &Setting) -> Design {
     let states = [Allocation::Written, Allocation::Reserved, Allocation::Extend, Allocation::Truncate];
@@ -16,7 +16,7 @@ pub(crate) fn allocation(setting: &Setting) -> Design {
             for depth in [1u32, 8] {
                 let deep = setting.deep(Way::Write, size, depth);
                 let bytes = setting.flushable(size);
-                let workload = Workload { allocation: state, stop: Stop::AfterBytes(bytes), region_bytes: Some(bytes), ..deep };
+                let workload = Workload { allocation: state, region_bytes: Some(bytes), ..deep };
                 let series = format!("{}, depth {depth}", state.name());
                 cells.push(Cell::new("allocation", series, f64::from(size), workload, rank));
             }
