@@ -4,8 +4,21 @@
 //! the user or the machine may hold anything; control characters never reach a terminal and markup never reaches a page.
 
 mod csv;
+mod html;
+mod plot;
 pub mod terminal;
 mod words;
 
 pub use csv::csv;
+pub use html::html;
 
+/// Why a report cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A template of this crate and the document do not fit together.
+    #[error("the report cannot be drawn: {0}; this is a fault of halfpower, please report it with the results.json")]
+    Template(#[from] minijinja::Error),
+    /// The values under the figures cannot be written as JSON.
+    #[error("the report's values cannot be written: {0}; this is a fault of halfpower, please report it with the results.json")]
+    Values(#[from] serde_json::Error),
+}

@@ -10,6 +10,7 @@ mod tables;
 pub use answer::answer;
 pub use points::points;
 pub use tables::tables;
+pub(crate) use tables::{at, xs};
 
 use crate::words::clean;
 use anstyle::{AnsiColor, Style};

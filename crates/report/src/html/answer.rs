@@ -1,0 +1,184 @@
+//! The top of the page: what was found.
+
+use crate::words::{grouped, half_power_interval, half_power_value, percent, plus_minus, range, rate, share, trim_zeros};
+use machine::units::{MIB, show_size_rounded, show_time, significant};
+use serde::Serialize;
+use study::{Answer, CostModel, Finding, HalfPower, Peak, Results, ServiceModel};
+
+/// The answer on the page.
+#[derive(Serialize)]
+pub(super) struct AnswerView {
+    doubts: Vec<String>,
+    operations: Vec<Operation>,
+    findings: Vec<FindingView>,
+    /// Findings beyond the first three.
+    more_findings: Vec<FindingView>,
+    costs: Vec<Vec<String>>,
+    service_times: Vec<Vec<String>>,
+    left_out: Vec<String>,
+}
+
+/// Reading or writing: its peak, what limits it, where half of it is reached.
+#[derive(Serialize)]
+struct Operation {
+    name: String,
+    peak: Option<PeakView>,
+    limits: Vec<String>,
+    half_power: Vec<HalfGroup>,
+}
+
+#[derive(Serialize)]
+struct PeakView {
+    number: String,
+    spread: Option<String>,
+    interval: Option<String>,
+    how: String,
+    settings: String,
+    advertised: Option<AdvertisedView>,
+}
+
+#[derive(Serialize)]
+struct AdvertisedView {
+    layer: String,
+    rate: String,
+    share: String,
+    /// Length of the bar in percent of the advertised rate.
+    bar: String,
+}
+
+/// Half-power points of the same kind.
+#[derive(Serialize)]
+struct HalfGroup {
+    title: String,
+    rows: Vec<[String; 3]>,
+}
+
+#[derive(Serialize)]
+struct FindingView {
+    gain: String,
+    interval: Option<String>,
+    title: String,
+    evidence: String,
+    setting: String,
+    check: String,
+}
+
+/// The view of the document's answer; `None` for a run or a sweep.
+pub(super) fn view(results: &Results) -> Option<AnswerView> {
+    let answer = results.answer.as_ref()?;
+    let mut findings: Vec<FindingView> = answer.findings.iter().map(finding).collect();
+    let more_findings = findings.split_off(findings.len().min(3));
+    Some(AnswerView {
+        doubts: answer.doubts.clone(),
+        operations: operations(results, answer),
+        findings,
+        more_findings,
+        costs: answer.costs.iter().map(cost).collect(),
+        service_times: answer.service_times.iter().map(service_time).collect(),
+        left_out: answer.left_out.clone(),
+    })
+}
+
+/// Every operation that has a peak, a limit or a half-power point, in this order of appearance.
+fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
+    let mut names: Vec<&String> = Vec::new();
+    let peaks = answer.peaks.iter().map(|peak| &peak.op);
+    for op in peaks.chain(answer.limits.iter().map(|limit| &limit.op)).chain(answer.half_power.iter().map(|half| &half.op)) {
+        if !names.contains(&op) {
+            names.push(op);
+        }
+    }
+    names
+        .into_iter()
+        .map(|op| Operation {
+            name: op.clone(),
+            peak: answer.peaks.iter().find(|peak| peak.op == *op).map(|peak| peak_view(results, peak)),
+            limits: answer.limits.iter().filter(|limit| limit.op == *op).map(|limit| limit.sentence.clone()).collect(),
+            half_power: half_groups(answer.half_power.iter().filter(|half| half.op == *op)),
+        })
+        .collect()
+}
+
+fn peak_view(results: &Results, peak: &Peak) -> PeakView {
+    let achieved = peak.throughput_bytes_per_s;
+    PeakView {
+        number: grouped(achieved / MIB as f64),
+        spread: plus_minus(achieved, peak.interval_95),
+        interval: peak.interval_95.map(|[low, high]| range(&rate(low), &rate(high))),
+        how: results.points.get(peak.point).map(|point| point.workload.short()).unwrap_or_default(),
+        settings: peak.settings.clone(),
+        advertised: peak.advertised.as_ref().and_then(|advertised| {
+            let part = achieved / advertised.throughput_bytes_per_s * 100.0;
+            Some(AdvertisedView {
+                layer: advertised.layer.clone(),
+                rate: rate(advertised.throughput_bytes_per_s),
+                share: share(achieved, advertised.throughput_bytes_per_s)?,
+                bar: format!("{:.1}", part.clamp(0.0, 100.0)),
+            })
+        }),
+    }
+}
+
+fn half_groups<'a>(all: impl Iterator<Item = &'a HalfPower>) -> Vec<HalfGroup> {
+    let mut groups: Vec<HalfGroup> = Vec::new();
+    for half in all {
+        let what = if half.of == "depth" { "Half of it by depth" } else { "Half of it by request size" };
+        let title = if half.peak_from == "measured" { what.to_string() } else { format!("{what}, of the {} {}", half.peak_from, rate(half.peak_bytes_per_s)) };
+        let row = [half.at.clone(), half_power_value(half), half_power_interval(half).unwrap_or_default()];
+        match groups.iter_mut().find(|group| group.title == title) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(HalfGroup { title, rows: vec![row] }),
+        }
+    }
+    groups
+}
+
+fn gain(value: f64) -> String {
+    if value >= 99.5 { grouped(value) } else { significant(value, 3) }
+}
+
+fn finding(finding: &Finding) -> FindingView {
+    FindingView {
+        gain: format!("×{}", gain(finding.gain)),
+        interval: finding.gain_interval_95.map(|[low, high]| format!("{}–{}", gain(low), gain(high))),
+        title: finding.title.clone(),
+        evidence: finding.evidence.clone(),
+        setting: finding.setting.clone(),
+        check: finding.check.clone(),
+    }
+}
+
+/// Mode, cost of a request, cost of a MiB, whose time, residual, instructions.
+fn cost(cost: &CostModel) -> Vec<String> {
+    let mib = MIB as f64;
+    let interval = |[low, high]: [f64; 2], factor: f64| range(&show_time(low * factor), &show_time(high * factor));
+    let instructions = match (cost.instructions_per_request, cost.instructions_per_byte) {
+        (Some(request), Some(byte)) => format!("{} + {} a byte", grouped(request.round()), trim_zeros(&significant(byte, 2))),
+        (Some(request), None) => grouped(request.round()),
+        _ => String::new(),
+    };
+    vec![
+        cost.mode.clone(),
+        show_time(cost.ns_per_request),
+        interval(cost.ns_per_request_interval_95, 1.0),
+        show_time(cost.ns_per_byte * mib),
+        interval(cost.ns_per_byte_interval_95, mib),
+        if cost.whose == "machine" { "whole machine".into() } else { cost.whose.clone() },
+        instructions,
+        format!("{} %", percent(cost.rms_residual * 100.0)),
+    ]
+}
+
+/// Mode, fixed part, rate of the rest, residuals, knee.
+fn service_time(service: &ServiceModel) -> Vec<String> {
+    let [low, high] = service.fixed_ns_interval_95;
+    vec![
+        service.mode.clone(),
+        show_time(service.fixed_ns),
+        range(&show_time(low), &show_time(high)),
+        service.rate_bytes_per_s.map_or("no rise".into(), rate),
+        service.rate_interval_95.map(|[low, high]| range(&rate(low), &rate(high))).unwrap_or_default(),
+        service.knee_bytes.map(show_size_rounded).unwrap_or_default(),
+        format!("{} %, at most {} %", percent(service.rms_residual * 100.0), percent(service.max_residual * 100.0)),
+    ]
+}

@@ -1,0 +1,279 @@
+//! The experiments of a page: figures, tables, notes.
+
+use super::{anchor, column, sweep};
+use crate::plot::scene::Scene;
+use crate::plot::{self, Room};
+use crate::terminal::{at, xs};
+use crate::words::{axis_value, clean, half_power_interval, half_power_value, median, plural, rate};
+use machine::MemoryUse;
+use serde::Serialize;
+use std::borrow::Cow;
+use study::{Experiment, Figure, Results};
+
+/// Something with a drawing: of which experiment, and what.
+pub(super) enum Drawn<'a> {
+    Figure(usize, Cow<'a, Figure>),
+    Memory(usize, &'a [MemoryUse]),
+}
+
+impl Drawn<'_> {
+    pub(super) fn id(&self) -> &str {
+        match self {
+            Drawn::Figure(_, figure) => &figure.id,
+            Drawn::Memory(..) => "memory-rates",
+        }
+    }
+
+    fn experiment(&self) -> usize {
+        match self {
+            Drawn::Figure(experiment, _) | Drawn::Memory(experiment, _) => *experiment,
+        }
+    }
+}
+
+/// All that is drawn of a document, in order; their places make the anchors. A sweep is drawn as one experiment.
+pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
+    if results.experiments.is_empty() {
+        return sweep::figures(&results.points).into_iter().map(|figure| Drawn::Figure(0, Cow::Owned(figure))).collect();
+    }
+    let mut all = Vec::new();
+    for (place, experiment) in results.experiments.iter().enumerate() {
+        if !experiment.memory.is_empty() {
+            all.push(Drawn::Memory(place, &experiment.memory));
+        }
+        all.extend(experiment.figures.iter().map(|figure| Drawn::Figure(place, Cow::Borrowed(figure))));
+    }
+    all
+}
+
+/// An experiment on the page.
+#[derive(Serialize)]
+pub(super) struct ExperimentView {
+    anchor: String,
+    title: String,
+    question: String,
+    sentence: String,
+    skipped: Option<String>,
+    left_out: Vec<String>,
+    figures: Vec<FigureView>,
+}
+
+/// A figure on the page.
+#[derive(Serialize)]
+struct FigureView {
+    anchor: String,
+    title: String,
+    description: String,
+    scenes: [Scene; 2],
+    half_power: Vec<HalfView>,
+    /// What half the peaks is: said once for all curves.
+    halves: Vec<String>,
+    notes: Vec<String>,
+    table: Table,
+}
+
+/// A half-power point in the margin.
+#[derive(Serialize)]
+struct HalfView {
+    name: String,
+    light: String,
+    dark: String,
+    value: String,
+    interval: Option<String>,
+}
+
+/// The numbers of a figure: rows by x, a column for each curve.
+#[derive(Serialize)]
+struct Table {
+    size: String,
+    head: Vec<String>,
+    rows: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    x: String,
+    cells: Vec<Cell>,
+}
+
+#[derive(Serialize, Default)]
+struct Cell {
+    value: String,
+    interval: Option<String>,
+    failed: bool,
+}
+
+/// The experiments of the document; a sweep makes one.
+pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
+    let drawn = drawn(results);
+    let figures_of = |experiment: usize| -> Vec<FigureView> {
+        let of_it = drawn.iter().enumerate().filter(|(_, drawn)| drawn.experiment() == experiment);
+        of_it.map(|(place, drawn)| view(place, drawn, results)).collect()
+    };
+    if results.experiments.is_empty() {
+        let figures = figures_of(0);
+        return if figures.is_empty() { Vec::new() } else { vec![sweep_view(figures)] };
+    }
+    let one = |(place, experiment): (usize, &Experiment)| ExperimentView {
+        anchor: format!("e{}", anchor(place, &experiment.id)),
+        title: experiment.title.clone(),
+        question: experiment.question.clone(),
+        sentence: if experiment.skipped.is_some() { String::new() } else { experiment.sentence.clone() },
+        skipped: experiment.skipped.clone(),
+        left_out: experiment.left_out.clone(),
+        figures: figures_of(place),
+    };
+    results.experiments.iter().enumerate().map(one).collect()
+}
+
+fn sweep_view(figures: Vec<FigureView>) -> ExperimentView {
+    ExperimentView {
+        anchor: "sweep".into(),
+        title: "The grid".into(),
+        question: "How do the measured points compare?".into(),
+        sentence: String::new(),
+        skipped: None,
+        left_out: Vec::new(),
+        figures,
+    }
+}
+
+fn view(place: usize, drawn: &Drawn<'_>, results: &Results) -> FigureView {
+    let anchor = anchor(place, drawn.id());
+    match drawn {
+        Drawn::Memory(_, memory) => memory_view(anchor, memory),
+        Drawn::Figure(_, figure) => figure_view(anchor, figure, results),
+    }
+}
+
+fn figure_view(anchor: String, figure: &Figure, results: &Results) -> FigureView {
+    let scenes = [Room::Wide, Room::Narrow].map(|room| plot::lay_out(figure, &results.points, room));
+    let half_power: Vec<HalfView> = figure
+        .series
+        .iter()
+        .zip(&scenes[0].curves)
+        .filter_map(|(series, curve)| {
+            let half = series.half_power.as_ref()?;
+            Some(HalfView {
+                name: series.name.clone(),
+                light: curve.light.clone(),
+                dark: curve.dark.clone(),
+                value: half_power_value(half),
+                interval: half_power_interval(half),
+            })
+        })
+        .collect();
+    let mut halves: Vec<String> = Vec::new();
+    for half in figure.series.iter().filter_map(|series| series.half_power.as_ref()) {
+        let from = if half.peak_from == "measured" { "the best measured".to_string() } else { format!("the {}", clean(&half.peak_from)) };
+        let text = format!("{}, half of {from} {}", rate(half.peak_bytes_per_s / 2.0), rate(half.peak_bytes_per_s));
+        if !halves.contains(&text) {
+            halves.push(text);
+        }
+    }
+    FigureView {
+        description: describe(figure),
+        title: figure.title.clone(),
+        half_power,
+        halves,
+        notes: notes(&scenes[0]),
+        table: table(figure),
+        scenes,
+        anchor,
+    }
+}
+
+/// What the signs in a figure mean, if they are there.
+fn notes(scene: &Scene) -> Vec<String> {
+    let count = |part: fn(&plot::scene::Curve) -> usize| scene.curves.iter().map(part).sum::<usize>();
+    let mut notes = Vec::new();
+    let doubtful = count(|curve| curve.marks.iter().filter(|mark| mark.doubtful).count());
+    if doubtful > 0 {
+        notes.push(format!("Hollow: {} with a warning.", plural(doubtful, "point")));
+    }
+    let failed = count(|curve| curve.failed.len());
+    if failed > 0 {
+        notes.push(format!("✕: {} failed.", plural(failed, "point")));
+    }
+    let below = count(|curve| curve.below.len());
+    if below > 0 {
+        notes.push(format!("▾: {} at or below zero, outside the axis.", plural(below, "value")));
+    }
+    notes
+}
+
+/// The figure for those who cannot see it.
+fn describe(figure: &Figure) -> String {
+    let curves: Vec<String> = figure
+        .series
+        .iter()
+        .map(|series| {
+            let measured: Vec<(f64, f64)> = series.values.iter().filter_map(|value| Some((value.x, value.y?))).collect();
+            let place = |(x, y): (f64, f64)| format!("{} at {}", axis_value(figure.y, y), axis_value(figure.x, x));
+            match (measured.first(), measured.last()) {
+                (Some(first), Some(last)) if measured.len() > 1 => format!("{}: from {} to {}", series.name, place(*first), place(*last)),
+                (Some(first), _) => format!("{}: {}", series.name, place(*first)),
+                _ => format!("{}: nothing was measured", series.name),
+            }
+        })
+        .collect();
+    format!("{} by {}. {}. All values are in the table below the figure.", column(figure.y), column(figure.x), curves.join("; "))
+}
+
+fn table(figure: &Figure) -> Table {
+    let xs = xs(figure);
+    let cell = |series: &study::Series, x: f64| match at(series, x) {
+        None => Cell::default(),
+        Some(value) => match value.y {
+            None => Cell { value: "failed".into(), interval: None, failed: true },
+            Some(y) => Cell {
+                value: without_unit(figure.y, y),
+                interval: crate::words::plus_minus(y, value.interval_95).map(|text| text.replace("± ", "±").replace(" %", "%")),
+                failed: false,
+            },
+        },
+    };
+    let rows: Vec<Row> =
+        xs.iter().map(|x| Row { x: axis_value(figure.x, *x), cells: figure.series.iter().map(|series| cell(series, *x)).collect() }).collect();
+    let values = figure.series.iter().map(|series| series.values.len()).sum();
+    let head = std::iter::once(column(figure.x).to_string()).chain(figure.series.iter().map(|series| series.name.clone())).collect();
+    Table { size: format!("{}, {}", plural(values, "value"), column(figure.y)), head, rows }
+}
+
+/// Rates without their unit, which the table's name has; times with it, as it changes.
+fn without_unit(axis: study::Axis, y: f64) -> String {
+    match axis {
+        study::Axis::BytesPerS => crate::words::mib_per_s(y),
+        study::Axis::Iops => crate::words::grouped(y),
+        axis => axis_value(axis, y),
+    }
+}
+
+fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
+    let scenes = [Room::Wide, Room::Narrow].map(|room| plot::lay_out_memory(memory, room));
+    let shown = |value: Option<f64>| value.map_or("failed".into(), crate::words::mib_per_s);
+    let rows = memory
+        .iter()
+        .map(|usage| {
+            let rates = &usage.rates_bytes_per_s;
+            let all = [median(rates), rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max)];
+            let cells = all.map(|value| Cell { value: shown(value), interval: None, failed: value.is_none() });
+            Row { x: plot::memory_name(usage), cells: cells.into() }
+        })
+        .collect();
+    let said: Vec<String> = memory.iter().map(|usage| format!("{}: {} MiB/s", plot::memory_name(usage), shown(median(&usage.rates_bytes_per_s)))).collect();
+    FigureView {
+        anchor,
+        title: "Memory bandwidth".into(),
+        description: format!("Rates of memory. {}.", said.join("; ")),
+        scenes,
+        half_power: Vec::new(),
+        halves: Vec::new(),
+        notes: vec!["A dot for each repeat, a bar at the median.".into()],
+        table: Table {
+            size: format!("{}, MiB/s", plural(memory.len(), "way")),
+            head: ["memory", "median", "least", "greatest"].map(String::from).to_vec(),
+            rows,
+        },
+    }
+}

@@ -1,0 +1,83 @@
+//! Figures of a sweep: its document has points and no experiments, so the axes follow from what varies.
+
+use crate::words::{mode, operation};
+use machine::units::show_size;
+use measure::Point;
+use study::{Axis, Figure, Series, Value};
+
+/// Most curves in a figure: with more, colours and labels no longer tell them apart.
+const MOST_CURVES: usize = 12;
+
+/// A way to vary points: the axis it makes, its value, and its name in a curve's label.
+struct Dimension {
+    axis: Option<Axis>,
+    value: fn(&Point) -> f64,
+    name: fn(&Point) -> String,
+}
+
+/// What may vary, the first that does becomes x.
+const DIMENSIONS: [Dimension; 8] = [
+    Dimension {
+        axis: Some(Axis::RequestBytes),
+        value: |p| f64::from(p.workload.request_bytes),
+        name: |p| show_size(u64::from(p.workload.request_bytes)),
+    },
+    Dimension { axis: Some(Axis::Depth), value: |p| f64::from(p.workload.depth), name: |p| format!("depth {}", p.workload.depth) },
+    Dimension { axis: Some(Axis::Threads), value: |p| f64::from(p.workload.threads), name: |p| format!("{} threads", p.workload.threads) },
+    Dimension {
+        axis: Some(Axis::OffsetBytes),
+        value: |p| p.workload.offset_bytes as f64,
+        name: |p| format!("shifted by {}", show_size(p.workload.offset_bytes)),
+    },
+    Dimension { axis: None, value: |_| 0.0, name: operation },
+    Dimension { axis: None, value: |_| 0.0, name: |p| p.workload.pattern.option() },
+    Dimension { axis: None, value: |_| 0.0, name: |p| p.workload.engine.name().into() },
+    Dimension { axis: None, value: |_| 0.0, name: mode },
+];
+
+/// Rate, and processor time a request, by the first dimension that varies; a curve for each combination of the others.
+pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
+    let varies = |dimension: &&Dimension| {
+        let mut names = points.iter().map(|point| (dimension.name)(point));
+        names.next().is_some_and(|first| names.any(|name| name != first))
+    };
+    let varying: Vec<&Dimension> = DIMENSIONS.iter().filter(varies).collect();
+    let Some((along, axis)) = varying.iter().find_map(|dimension| Some((*dimension, dimension.axis?))) else { return Vec::new() };
+    let others: Vec<&Dimension> = varying.into_iter().filter(|dimension| dimension.axis != Some(axis)).collect();
+    let mut curves: Vec<(String, Vec<usize>)> = Vec::new();
+    for (index, point) in points.iter().enumerate() {
+        let parts: Vec<String> = others.iter().rev().map(|dimension| (dimension.name)(point)).collect();
+        let name = if parts.is_empty() { operation(point) } else { parts.join(", ") };
+        match curves.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, members)) => members.push(index),
+            None => curves.push((name, vec![index])),
+        }
+    }
+    let mut figures = Vec::new();
+    for (part, chunk) in curves.chunks(MOST_CURVES).enumerate() {
+        for (id, title, y) in [("rate", "Rate", Axis::BytesPerS), ("cpu", "Processor time a request, whole machine", Axis::CpuNsPerRequest)] {
+            let by = crate::words::axis_title(axis);
+            let more = if curves.len() > MOST_CURVES { format!(", part {}", part + 1) } else { String::new() };
+            let series = chunk.iter().map(|(name, members)| curve(name, members, points, along, y)).collect();
+            figures.push(Figure { id: format!("{id}-{}", part + 1), title: format!("{title} by {by}{more}"), x: axis, y, series });
+        }
+    }
+    figures
+}
+
+fn curve(name: &str, members: &[usize], points: &[Point], along: &Dimension, y: Axis) -> Series {
+    let mut values: Vec<Value> = members
+        .iter()
+        .map(|&index| {
+            let numbers = points[index].numbers.as_ref();
+            let (value, interval_95) = match (numbers, y) {
+                (Some(numbers), Axis::BytesPerS) => (Some(numbers.throughput_bytes_per_s), numbers.interval_95),
+                (Some(numbers), _) => (Some(numbers.cpu_ns_per_request.machine), None),
+                (None, _) => (None, None),
+            };
+            Value { x: (along.value)(&points[index]), y: value, interval_95, point: Some(index) }
+        })
+        .collect();
+    values.sort_by(|a, b| a.x.total_cmp(&b.x));
+    Series { name: name.into(), values, half_power: None }
+}

@@ -1,0 +1,131 @@
+//! What a reader sees who points at a value, as JSON within the page.
+
+use super::{anchor, experiments};
+use crate::Error;
+use crate::plot;
+use crate::words::{axis_place, axis_value, clean, mib_per_s, plus_minus, range, short_count};
+use machine::MemoryUse;
+use machine::units::show_time;
+use serde::Serialize;
+use study::{Axis, Figure, Results, Value};
+
+/// The values of a figure.
+#[derive(Serialize)]
+struct FigureValues {
+    curves: Vec<CurveValues>,
+}
+
+/// The values of a curve.
+#[derive(Serialize)]
+struct CurveValues {
+    name: String,
+    values: Vec<Shown>,
+}
+
+/// A value: where, how much, and what else there is to say, a line each.
+#[derive(Serialize)]
+struct Shown {
+    x: String,
+    y: String,
+    lines: Vec<String>,
+    /// Reasons to doubt it, or why there is none.
+    doubts: Vec<String>,
+}
+
+/// Most reasons told of a value, and most characters of each.
+const MOST_DOUBTS: usize = 3;
+const MOST_CHARACTERS: usize = 240;
+
+/// The values of all figures by the figures' anchors, safe to stand in a script element.
+pub(super) fn json(results: &Results) -> Result<String, Error> {
+    let mut all = std::collections::BTreeMap::new();
+    for (place, shown) in experiments::drawn(results).iter().enumerate() {
+        let values = match shown {
+            experiments::Drawn::Figure(_, figure) => figure_values(figure, results),
+            experiments::Drawn::Memory(_, memory) => memory_values(memory),
+        };
+        all.insert(anchor(place, shown.id()), values);
+    }
+    Ok(in_script(&serde_json::to_string(&all)?))
+}
+
+/// JSON that no parser of HTML takes for markup.
+fn in_script(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+fn figure_values(figure: &Figure, results: &Results) -> FigureValues {
+    let curve = |series: &study::Series| CurveValues {
+        name: clean(&series.name),
+        values: series.values.iter().map(|value| shown(figure, value, results)).collect(),
+    };
+    FigureValues { curves: figure.series.iter().map(curve).collect() }
+}
+
+fn shown(figure: &Figure, value: &Value, results: &Results) -> Shown {
+    let point = value.point.and_then(|index| results.points.get(index));
+    let mut lines = Vec::new();
+    if let (Some(y), Some([low, high])) = (value.y, value.interval_95) {
+        let spread = plus_minus(y, value.interval_95).unwrap_or_default();
+        lines.push(format!("95 % interval {} ({spread})", range(&axis_value(figure.y, low), &axis_value(figure.y, high))));
+    }
+    let mut doubts = Vec::new();
+    if let Some(numbers) = point.and_then(|point| point.numbers.as_ref()) {
+        let runs = if numbers.repeats == 1 { "1 run".into() } else { format!("{} runs", numbers.repeats) };
+        let latency = &numbers.latency_ns;
+        lines.push(format!("{runs}; latency p50 {}, p99 {}", show_time(latency.p50 as f64), show_time(latency.p99 as f64)));
+        if figure.y == Axis::Iops {
+            lines.push(format!("{} MiB/s", mib_per_s(numbers.throughput_bytes_per_s)));
+        } else {
+            lines.push(format!("{} requests/s", short_count(numbers.iops)));
+        }
+        doubts.extend(numbers.warnings.iter().map(|text| shortened(text)));
+    }
+    if let Some(point) = point {
+        lines.push(point.workload.short());
+        doubts.extend(point.error.iter().map(|text| shortened(text)));
+    }
+    if doubts.len() > MOST_DOUBTS {
+        let more = doubts.len() - MOST_DOUBTS;
+        doubts.truncate(MOST_DOUBTS);
+        doubts.push(format!("and {more} more"));
+    }
+    let lines = lines.iter().map(|line| clean(line)).collect();
+    let y = value.y.map_or("failed".into(), |y| axis_value(figure.y, y));
+    Shown { x: axis_place(figure.x, value.x), y, lines, doubts }
+}
+
+fn shortened(text: &str) -> String {
+    let text = clean(text);
+    if text.chars().count() <= MOST_CHARACTERS { text } else { text.chars().take(MOST_CHARACTERS).chain(['…']).collect() }
+}
+
+fn memory_values(memory: &[MemoryUse]) -> FigureValues {
+    let curve = |usage: &MemoryUse| CurveValues {
+        name: plot::memory_name(usage),
+        values: usage
+            .rates_bytes_per_s
+            .iter()
+            .enumerate()
+            .map(|(repeat, rate)| Shown {
+                x: format!("repeat {} of {}", repeat + 1, usage.rates_bytes_per_s.len()),
+                y: axis_value(Axis::BytesPerS, *rate),
+                lines: Vec::new(),
+                doubts: Vec::new(),
+            })
+            .collect(),
+    };
+    FigureValues { curves: memory.iter().map(curve).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_script_ends_early() {
+        let text = in_script(&serde_json::to_string("</script><!-- & \u{2028}").expect("a string"));
+        assert!(!text.contains(['<', '>', '&', '\u{2028}']));
+        assert_eq!(serde_json::from_str::<String>(&text).expect("still JSON"), "</script><!-- & \u{2028}");
+    }
+}

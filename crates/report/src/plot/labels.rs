@@ -1,0 +1,187 @@
+//! Places for texts, so that none overlaps another.
+
+/// A rectangle: its left upper corner and its size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rect {
+    pub x: f64,
+    pub y: f64,
+    pub width: f64,
+    pub height: f64,
+}
+
+impl Rect {
+    pub(crate) fn overlaps(&self, other: &Rect) -> bool {
+        self.x < other.x + other.width && other.x < self.x + self.width && self.y < other.y + other.height && other.y < self.y + self.height
+    }
+
+    pub(crate) fn holds(&self, (x, y): (f64, f64)) -> bool {
+        x >= self.x && x <= self.x + self.width && y >= self.y && y <= self.y + self.height
+    }
+
+    fn inside(&self, outer: &Rect) -> bool {
+        self.x >= outer.x && self.y >= outer.y && self.x + self.width <= outer.x + outer.width && self.y + self.height <= outer.y + outer.height
+    }
+}
+
+/// Places on a line, as near to the wanted ones as distances of at least `gap` between `low` and `high` allow: least squares, order kept.
+///
+/// Neighbours that want the same place form a group, whose members stand `gap` apart around the mean of what they want (the
+/// pool-adjacent-violators algorithm of isotonic regression). Where not all fit, the gap shrinks.
+pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
+    let count = wanted.len();
+    let gap = if count > 1 { gap.min((high - low) / (count - 1) as f64) } else { gap };
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
+    // Each group: where its first member stands, how many it has, and the sum of the first places that its members want.
+    let mut groups: Vec<(f64, usize, f64)> = Vec::new();
+    for &index in &order {
+        let want = wanted[index].clamp(low, high);
+        let mut group = (want, 1usize, want);
+        let settle = |group: &mut (f64, usize, f64)| {
+            group.0 = (group.2 / group.1 as f64).clamp(low, (high - gap * (group.1 - 1) as f64).max(low));
+        };
+        settle(&mut group);
+        while let Some(&(first, members, sum)) = groups.last() {
+            if first + gap * members as f64 <= group.0 + 1e-9 {
+                break;
+            }
+            groups.pop();
+            group = (0.0, members + group.1, sum + group.2 - gap * (members * group.1) as f64);
+            settle(&mut group);
+        }
+        groups.push(group);
+    }
+    let mut placed = vec![0.0; count];
+    let mut next = order.into_iter();
+    for (first, members, _) in groups {
+        for place in 0..members {
+            if let Some(index) = next.next() {
+                placed[index] = first + gap * place as f64;
+            }
+        }
+    }
+    placed
+}
+
+/// Finds places for labels near their anchors, off one another, and where it can off the curves.
+pub(crate) struct Placer {
+    bounds: Rect,
+    taken: Vec<Rect>,
+    ink: Vec<(f64, f64)>,
+}
+
+impl Placer {
+    /// Labels stay within `bounds` and avoid the points of `ink`.
+    pub(crate) fn new(bounds: Rect, ink: Vec<(f64, f64)>) -> Placer {
+        Placer { bounds, taken: Vec::new(), ink }
+    }
+
+    /// A place for a label of this size near `anchor`; `None` where all are taken.
+    pub(crate) fn place(&mut self, anchor: (f64, f64), width: f64, height: f64) -> Option<Rect> {
+        let mut best: Option<(f64, Rect)> = None;
+        for (ring, distance) in [5.0, 12.0, 22.0, 34.0, 48.0, 64.0, 84.0, 108.0].into_iter().enumerate() {
+            for (turn, (right, down)) in DIRECTIONS.into_iter().enumerate() {
+                let rect = beside(anchor, (right, down), distance, width, height);
+                if !rect.inside(&self.bounds) || self.taken.iter().any(|other| other.overlaps(&rect)) {
+                    continue;
+                }
+                let covered = self.ink.iter().filter(|point| rect.holds(**point)).count();
+                let cost = distance + covered as f64 * 9.0 + turn as f64 * 0.2 + ring as f64;
+                if best.is_none_or(|(least, _)| cost < least) {
+                    best = Some((cost, rect));
+                }
+            }
+        }
+        let (_, rect) = best?;
+        self.taken.push(rect);
+        Some(rect)
+    }
+
+    /// A place for a label on a horizontal line, above or below it, as far left as possible.
+    pub(crate) fn place_along(&mut self, y: f64, width: f64, height: f64) -> Option<Rect> {
+        let mut best: Option<(f64, Rect)> = None;
+        let steps = ((self.bounds.width - width) / 8.0).max(0.0) as usize;
+        for step in 0..=steps {
+            for (turn, top) in [y - height - 1.0, y + 2.0].into_iter().enumerate() {
+                let rect = Rect { x: self.bounds.x + 4.0 + step as f64 * 8.0, y: top, width, height };
+                if !rect.inside(&self.bounds) || self.taken.iter().any(|other| other.overlaps(&rect)) {
+                    continue;
+                }
+                let covered = self.ink.iter().filter(|point| rect.holds(**point)).count();
+                let cost = step as f64 + covered as f64 * 30.0 + turn as f64 * 6.0;
+                if best.is_none_or(|(least, _)| cost < least) {
+                    best = Some((cost, rect));
+                }
+            }
+        }
+        let (_, rect) = best?;
+        self.taken.push(rect);
+        Some(rect)
+    }
+}
+
+/// The sides of an anchor, the most wanted first: a rising curve leaves room above to the left and below to the right.
+const DIRECTIONS: [(f64, f64); 8] =
+    [(-1.0, -1.0), (1.0, 1.0), (1.0, 0.3), (-1.0, -0.3), (0.0, -1.0), (0.0, 1.0), (1.0, -1.0), (-1.0, 1.0)];
+
+/// The rectangle that touches the circle of `distance` around an anchor on this side.
+fn beside((x, y): (f64, f64), (right, down): (f64, f64), distance: f64, width: f64, height: f64) -> Rect {
+    let along = |direction: f64, size: f64| match direction {
+        d if d < -0.5 => -distance * 0.8 - size,
+        d if d > 0.5 => distance * 0.8,
+        d => d * distance - size / 2.0,
+    };
+    Rect { x: x + along(right, width), y: y + along(down, height), width, height }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn far_apart_stays_where_it_is() {
+        assert_eq!(spread(&[10.0, 90.0, 50.0], 15.0, 0.0, 100.0), [10.0, 90.0, 50.0]);
+    }
+
+    #[test]
+    fn the_same_place_is_shared_around_it() {
+        assert_eq!(spread(&[50.0, 50.0, 50.0], 10.0, 0.0, 100.0), [40.0, 50.0, 60.0]);
+        assert_eq!(spread(&[0.0, 0.0], 10.0, 0.0, 100.0), [0.0, 10.0]);
+        assert_eq!(spread(&[99.0, 100.0], 10.0, 0.0, 100.0), [90.0, 100.0]);
+    }
+
+    #[test]
+    fn labels_leave_the_curve_free() {
+        let bounds = Rect { x: 0.0, y: 0.0, width: 200.0, height: 200.0 };
+        let ink: Vec<(f64, f64)> = (0..200).map(|x| (f64::from(x), 200.0 - f64::from(x))).collect();
+        let mut placer = Placer::new(bounds, ink.clone());
+        let rect = placer.place((100.0, 100.0), 40.0, 15.0).expect("there is room");
+        assert!(!ink.iter().any(|point| rect.holds(*point)), "{rect:?} lies on the curve");
+    }
+
+    proptest! {
+        #[test]
+        fn spread_keeps_distance_order_and_bounds(wanted in prop::collection::vec(-50.0f64..450.0, 0..20), gap in 5.0f64..20.0) {
+            let (low, high) = (0.0, 400.0);
+            let placed = spread(&wanted, gap, low, high);
+            let mut order: Vec<usize> = (0..wanted.len()).collect();
+            order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
+            prop_assert!(placed.iter().all(|place| (low - 1e-6..=high + 1e-6).contains(place)));
+            for pair in order.windows(2) {
+                prop_assert!(placed[pair[1]] - placed[pair[0]] >= gap - 1e-6);
+            }
+        }
+
+        #[test]
+        fn placed_labels_never_overlap(anchors in prop::collection::vec((0.0f64..400.0, 0.0f64..300.0), 1..14)) {
+            let bounds = Rect { x: 0.0, y: 0.0, width: 400.0, height: 300.0 };
+            let mut placer = Placer::new(bounds, anchors.clone());
+            let placed: Vec<Rect> = anchors.iter().filter_map(|anchor| placer.place(*anchor, 50.0, 15.0)).collect();
+            for (place, rect) in placed.iter().enumerate() {
+                prop_assert!(rect.inside(&bounds));
+                prop_assert!(placed[..place].iter().all(|other| !other.overlaps(rect)));
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! A figure that is laid out: shapes and texts with their places, ready to be written down.
+
+use serde::Serialize;
+
+/// A text at a place.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Text {
+    pub x: f64,
+    /// Of the baseline.
+    pub y: f64,
+    /// `start`, `middle` or `end`.
+    pub anchor: &'static str,
+    pub text: String,
+}
+
+impl Text {
+    pub(crate) fn new(x: f64, y: f64, anchor: &'static str, text: impl Into<String>) -> Text {
+        Text { x: tenth(x), y: tenth(y), anchor, text: text.into() }
+    }
+}
+
+/// A straight line.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Stroke {
+    pub x1: f64,
+    pub y1: f64,
+    pub x2: f64,
+    pub y2: f64,
+}
+
+impl Stroke {
+    pub(crate) fn new(x1: f64, y1: f64, x2: f64, y2: f64) -> Stroke {
+        Stroke { x1: tenth(x1), y1: tenth(y1), x2: tenth(x2), y2: tenth(y2) }
+    }
+}
+
+/// A value on a curve.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Mark {
+    pub x: f64,
+    pub y: f64,
+    /// Its place among the values of its curve.
+    pub value: usize,
+    /// Its point has warnings.
+    pub doubtful: bool,
+}
+
+/// A half-power point on a curve.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct HalfMark {
+    pub x: f64,
+    pub y: f64,
+    pub label: Option<Text>,
+    pub leader: Option<Stroke>,
+    pub interval: Option<Stroke>,
+}
+
+/// A curve.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub(crate) struct Curve {
+    pub name: String,
+    pub light: String,
+    pub dark: String,
+    /// Pattern of the line, empty for a full one.
+    pub dashes: &'static str,
+    /// Outline of a marker around 0, 0.
+    pub shape: &'static str,
+    /// Path between the ends of the intervals.
+    pub band: String,
+    /// Path along the values.
+    pub line: String,
+    /// Path of the intervals.
+    pub whiskers: String,
+    pub marks: Vec<Mark>,
+    /// Where points failed.
+    pub failed: Vec<Mark>,
+    /// Values that the axis has no place for: at its low end.
+    pub below: Vec<Mark>,
+    pub half_power: Option<HalfMark>,
+    /// Its name beside its end, or in the key.
+    pub label: Option<Text>,
+    pub leader: Option<Stroke>,
+    /// Its sign in the key.
+    pub key: Option<Mark>,
+}
+
+/// Half of a peak.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct HalfLine {
+    pub stroke: Stroke,
+    pub label: Option<Text>,
+}
+
+/// A figure.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub(crate) struct Scene {
+    pub room: &'static str,
+    pub width: f64,
+    pub height: f64,
+    /// The rectangle between the axes: left, top, right, bottom.
+    pub plot: [f64; 4],
+    /// Places of lines across the figure.
+    pub grid: Vec<f64>,
+    /// Places of ticks below it, named and others.
+    pub ticks: Vec<f64>,
+    pub x_labels: Vec<Text>,
+    pub y_labels: Vec<Text>,
+    pub x_title: Option<Text>,
+    pub y_title: Option<Text>,
+    pub half_lines: Vec<HalfLine>,
+    pub curves: Vec<Curve>,
+    /// Said in place of curves where there are none.
+    pub empty: Option<Text>,
+}
+
+/// To a tenth: a finer place is invisible and makes the page longer.
+pub(crate) fn tenth(value: f64) -> f64 {
+    let rounded = (value * 10.0).round() / 10.0;
+    if rounded == 0.0 { 0.0 } else { rounded }
+}
+
+/// Outlines of markers of about the same area around 0, 0: disc, square, triangle, diamond, triangle on its head, hexagon.
+pub(crate) const SHAPES: [&str; 6] = [
+    "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0Z",
+    "M-3-3H3V3H-3Z",
+    "M0-4L3.9 2.8H-3.9Z",
+    "M0-4.2L4.2 0L0 4.2L-4.2 0Z",
+    "M0 4L3.9-2.8H-3.9Z",
+    "M-1.9-3.3H1.9L3.8 0L1.9 3.3H-1.9L-3.8 0Z",
+];
+
+/// Patterns of lines when the colours begin again.
+pub(crate) const DASHES: [&str; 3] = ["", "6 3", "2 3"];

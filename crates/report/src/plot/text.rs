@@ -1,0 +1,68 @@
+//! How much room a text takes, without the font at hand.
+
+/// Size of all text in figures.
+pub(crate) const SIZE: f64 = 12.0;
+/// Height of a line of it, from the highest ascender to the lowest descender.
+pub(crate) const HEIGHT: f64 = 15.0;
+/// From the top of that line to the baseline.
+pub(crate) const ASCENT: f64 = 11.5;
+
+/// Width of a text at [`SIZE`]: an upper bound for the fonts that a page may meet, after the advance widths of DejaVu Sans, which is wider than
+/// the system fonts of today's desktops.
+pub(crate) fn width(text: &str) -> f64 {
+    text.chars().map(advance).sum::<f64>() * SIZE
+}
+
+/// Advance width of a character in ems.
+fn advance(c: char) -> f64 {
+    match c {
+        'i' | 'j' | 'l' | '\'' => 0.28,
+        ' ' | ',' | '.' | ':' | ';' | '|' | '!' => 0.34,
+        '/' | '\\' => 0.34,
+        'f' | 'r' | 't' | '(' | ')' | '[' | ']' | '-' | 'I' | 'J' => 0.42,
+        'm' | 'M' | 'W' | '%' | '@' | '…' | '—' => 1.0,
+        'w' | '≤' | '≥' | '×' | '±' | '+' | '<' | '>' | '=' | '~' => 0.84,
+        'A'..='Z' | '&' => 0.79,
+        c if c.is_ascii() => 0.64,
+        // Other scripts: a full square is never too little.
+        c if u32::from(c) < 0x0370 => 0.8,
+        _ => 1.05,
+    }
+}
+
+/// A text cut to a width, with an ellipsis where something is missing.
+pub(crate) fn fit(text: &str, room: f64) -> String {
+    if width(text) <= room {
+        return text.into();
+    }
+    let mut out = String::new();
+    let mut used = width("…");
+    for c in text.chars() {
+        used += advance(c) * SIZE;
+        if used > room {
+            break;
+        }
+        out.push(c);
+    }
+    out.truncate(out.trim_end().len());
+    out + "…"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_fitted_text_fits(text in "\\PC{0,80}", room in 15.0f64..400.0) {
+            prop_assert!(width(&fit(&text, room)) <= room);
+        }
+    }
+
+    #[test]
+    fn a_text_that_fits_is_left_alone() {
+        assert_eq!(fit("depth 8", 100.0), "depth 8");
+        assert_eq!(fit("write, to stable storage", 75.0), "write, to…");
+    }
+}
