@@ -51,14 +51,23 @@ fn without_our_section(text: &str) -> String {
     kept + rest
 }
 
+/// The numbers of a terse report's line.
+fn terse_fields(line: &str) -> Option<Vec<f64>> {
+    let fields: Vec<f64> = line.split(' ').map_while(|word| word.parse().ok()).collect();
+    (fields.len() == 13 && line.split(' ').count() == 13).then_some(fields)
+}
+
+/// Bytes read and written by the terse reports: single-precision rates, times the seconds they were over.
+fn terse_bytes(text: &str) -> Vec<f64> {
+    text.lines().filter_map(terse_fields).flat_map(|f| [f[11] * f[0], f[12] * f[0]]).collect()
+}
+
 /// Rates depend on the time: in both reports what is per second becomes `_`, and so do whole seconds.
 fn normalised(text: &str) -> String {
     let line = |line: &str| {
-        let terse = line.split(' ').count() == 13 && line.split(' ').all(|word| word.parse::<f64>().is_ok());
-        if terse {
+        if let Some(f) = terse_fields(line) {
             // Rate times seconds is a count, which is what must agree.
-            let f: Vec<f64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
-            let over_total = [3, 8, 11, 12].map(|i| (f[i] * f[0]).round());
+            let over_total = [3, 8].map(|i| (f[i] * f[0]).round());
             let over_mix = [2, 5, 6, 7, 10].map(|i| (f[i] * f[1]).round());
             return format!("terse {over_total:?} {over_mix:?}");
         }
@@ -79,6 +88,12 @@ fn assert_same(script: &str) {
     let ours_text = ours_text.replace(&format!("Working directory: \n\t{} (weight=1)", ours.path().display()), "Working directory: HERE");
     let theirs_text = theirs_text.replace(&theirs.path().display().to_string(), "HERE");
     assert_eq!(normalised(&ours_text), normalised(&theirs_text), "after\n{script}");
+    let (ours_bytes, theirs_bytes) = (terse_bytes(&ours_text), terse_bytes(&theirs_text));
+    for (ours, theirs) in ours_bytes.iter().zip(&theirs_bytes) {
+        // A rate is rounded to 24 bits or to a hundredth, then comes times the seconds.
+        let rounding = theirs * f64::from(f32::EPSILON) + 2.0;
+        assert!((ours - theirs).abs() <= rounding, "{ours} bytes against {theirs} after\n{script}");
+    }
     assert_eq!(std::fs::read_dir(ours.path()).unwrap().count(), 0);
 }
 

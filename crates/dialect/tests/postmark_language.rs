@@ -20,6 +20,7 @@ fn arguments_are_read_as_the_original_reads_them() {
     assert_eq!(command("set bias create 5 foo"), Command::SetBiasCreate(Some(5)));
     assert_eq!(command("set location /tmp"), Command::SetLocation(LocationEdit::Replace("/tmp".into(), 1)));
     assert_eq!(command("set location +/tmp 3"), Command::SetLocation(LocationEdit::Add("/tmp".into(), 3)));
+    assert_eq!(command("set location  -1"), Command::SetLocation(LocationEdit::Remove("1".into())), "blanks before a sign");
     assert_eq!(command("set location -/tmp"), Command::SetLocation(LocationEdit::Remove("/tmp".into())));
     assert_eq!(command("set report terse"), Command::SetReport(ReportStyle::Terse));
     assert_eq!(command("set buffering false"), Command::SetBuffering(false));

@@ -204,6 +204,7 @@ fn size(argument: &str) -> Result<Command, String> {
 }
 
 fn location(argument: &str) -> Result<Command, String> {
+    let argument = argument.trim_start();
     let (sign, rest) = match argument.chars().next() {
         Some(sign @ ('+' | '-')) => (Some(sign), &argument[1..]),
         _ => (None, argument),
