@@ -36,6 +36,7 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         destroy_signed: arguments.destroy_signature,
         chunk: arguments.chunk,
         seed: arguments.seed,
+        ..TargetSpec::default()
     };
     match named.iter().find_map(|name| name.strip_prefix("twin:")) {
         Some(name) => {

@@ -41,6 +41,11 @@ pub struct TargetSpec {
     pub chunk: u64,
     /// Seeds the data of the test file.
     pub seed: u64,
+    /// A place that is not there is made as a file of this very name; otherwise it is refused.
+    pub create: bool,
+    /// Test files begin empty (their size must be given): a run with [`Allocation::Extend`] writes them themselves from nothing, and
+    /// not a scratch file beside them. Who asks for it sees to it that they are written before they are read.
+    pub grown: bool,
 }
 
 /// A machine: serves I/O requests and keeps time.
@@ -87,6 +92,17 @@ pub trait Machine {
     /// # Errors
     /// No such member, a chunk that makes no sense, a machine without stripes.
     fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> Result<()>;
+
+    /// Leaves the files that were made under a name of the user's ([`TargetSpec::create`]) where they are when the target is dropped.
+    fn keep(&self, _target: &mut Self::Target) {}
+
+    /// Confines this thread, and the streams of the runs that it starts, to these processors.
+    ///
+    /// # Errors
+    /// No such processor, or a machine whose streams cannot be confined.
+    fn bind(&self, _processors: &[u32]) -> Result<()> {
+        Err(Error::Unsupported("streams cannot be bound to processors on this machine".into()))
+    }
 
     /// Measures the machine's memory: the ceiling of everything that is buffered.
     fn memory(&self, for_ns: Nanos) -> Vec<MemoryUse>;

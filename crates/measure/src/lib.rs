@@ -14,5 +14,5 @@ mod stream;
 
 pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, WorkloadRecord};
 pub use repeat::{Repeats, half_width, measure, ramp};
-pub use sample::{Options, Sample, sample};
+pub use sample::{Options, Sample, gather, sample, streams};
 pub use stream::Stream;

@@ -81,7 +81,10 @@ fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
 }
 
 /// The askers of a workload: one a stream, or, for an engine that has one request outstanding, as many as the depth with a common cursor.
-fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<Vec<Stream>> {
+///
+/// # Errors
+/// A workload that does not fit the target.
+pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<Vec<Stream>> {
     let region = workload.region(facts.size_bytes);
     let together = if workload.engine == Engine::Threads { workload.depth } else { 1 };
     let filler = Filler::new(workload);
@@ -97,7 +100,11 @@ fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<Vec<
     Ok(streams)
 }
 
-fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<Sample> {
+/// What the streams of a workload measured in one run.
+///
+/// # Errors
+/// Not one request completed.
+pub fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<Sample> {
     let requests: u64 = streams.iter().map(Stream::completed).sum();
     if requests == 0 {
         return Err(Error::Unsupported("no request completed in the time of the run: give it more --seconds or smaller requests".into()));

@@ -49,6 +49,12 @@ impl Workload {
                 format!("it is not a multiple of the request size {}", show_size(u64::from(request))),
                 "use a multiple of the request size, at least one",
             ),
+            Pattern::Columns(0) => refuse("0 columns".into(), "a row has a block at least", "use 1 or more"),
+            Pattern::Columns(columns) if columns < self.threads => refuse(
+                format!("{columns} columns for {} streams", self.threads),
+                "each stream visits a column at least",
+                "use more columns or fewer streams",
+            ),
             Pattern::Zipf(theta) if !(theta > 0.0 && theta.is_finite()) => {
                 refuse(format!("zipf exponent {theta}"), "it must be above 0", "use about 1 (0.99 and 1.2 are common)")
             }
@@ -60,7 +66,7 @@ impl Workload {
             Pattern::HotCold { access_percent, .. } if access_percent > 100 => {
                 refuse(format!("{access_percent} % of the requests hot"), "a share is at most 100 %", "use 0 to 100")
             }
-            Pattern::Stride(_) | Pattern::Zipf(_) | Pattern::HotCold { .. } => Ok(()),
+            Pattern::Stride(_) | Pattern::Columns(_) | Pattern::Zipf(_) | Pattern::HotCold { .. } => Ok(()),
         }
     }
 
@@ -235,6 +241,9 @@ mod tests {
             ("stride 0 B", Box::new(|w| w.pattern = Pattern::Stride(0))),
             ("stride 96 KiB", Box::new(|w| w.pattern = Pattern::Stride(96 << 10))),
             ("stride 1 GiB", Box::new(|w| w.pattern = Pattern::Stride(SIZE))),
+            ("0 columns", Box::new(|w| w.pattern = Pattern::Columns(0))),
+            ("2 columns for 3 streams", Box::new(|w| (w.pattern, w.threads) = (Pattern::Columns(2), 3))),
+            ("one row of 65536 blocks", Box::new(|w| w.pattern = Pattern::Columns(65_536))),
             ("exponent 0", Box::new(|w| w.pattern = Pattern::Zipf(0.0))),
             ("exponent NaN", Box::new(|w| w.pattern = Pattern::Zipf(f64::NAN))),
             ("exponent inf", Box::new(|w| w.pattern = Pattern::Zipf(f64::INFINITY))),

@@ -31,7 +31,7 @@ pub enum Cursor {
 /// The endless sequence of requests of one stream: a pure function of the seed, the stream and the index of the request.
 ///
 /// [`Pattern::Seq`], [`Pattern::Backward`] and [`Pattern::Stride`] give each of several streams a contiguous part of the region of its
-/// own; the other patterns give every stream the whole region, each in an order of its own. What is left at the region's end
+/// own, [`Pattern::Columns`] some columns; the other patterns give every stream the whole region, each in an order of its own. What is left at the region's end
 /// when no whole request fits is not visited.
 #[derive(Debug, Clone)]
 pub struct Sequence {
@@ -66,6 +66,7 @@ enum Order {
     Backward,
     Random(Permutation),
     Stride(Stride),
+    Columns(Columns),
     Zipf(Box<(Zipf, Permutation)>),
     HotCold { hot: u64, access: u64 },
 }
@@ -131,6 +132,22 @@ impl Stride {
     }
 }
 
+/// The columns `first` and on of a table with so many rows: the blocks of the first from top to bottom, then those of the next.
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    first: u64,
+    rows: u64,
+    /// Blocks from a row to the next.
+    row: u64,
+}
+
+impl Columns {
+    #[inline]
+    fn at(&self, place: u64) -> u64 {
+        self.first + place / self.rows + place % self.rows * self.row
+    }
+}
+
 /// `percent` of 2^64, for a comparison with 64 random bits.
 fn share(percent: u8) -> u64 {
     ((u128::from(percent.min(100)) << 64) / 100).min(u128::from(u64::MAX)) as u64
@@ -167,12 +184,17 @@ impl Sequence {
                 "ask for one of them",
             ));
         }
-        let (first, blocks) = if divided { part(all, stream, workload.threads) } else { (0, all) };
+        let (first, mut blocks) = if divided { part(all, stream, workload.threads) } else { (0, all) };
         if blocks == 0 || all < u64::from(if divided { workload.threads } else { 1 }) {
             return Err(workload.region_too_small(region.1));
         }
         let seed = derive(workload.seed, purpose::ORDER, u64::from(stream));
-        let order = Order::new(workload, blocks, seed)?;
+        let mut order = Order::new(workload, blocks, seed)?;
+        if let Order::Columns(table) = &mut order {
+            let columns;
+            (table.first, columns) = part(table.row, stream, workload.threads);
+            blocks = columns * table.rows;
+        }
         let endless = matches!(order, Order::Zipf(_) | Order::HotCold { .. });
         let short = matches!((&order, &cursor), (Order::Forward | Order::Random(Permutation::Mixer(_)), Cursor::Own));
         let mut sequence = Sequence {
@@ -231,6 +253,7 @@ impl Sequence {
             Order::Random(permutation) => permutation.at(place),
             Order::Backward => self.blocks - 1 - place,
             Order::Stride(stride) => stride.at(place),
+            Order::Columns(columns) => columns.at(place),
             Order::Zipf(law) => law.1.at(law.0.draw(self.seed, index) - 1),
             Order::HotCold { hot, access } => hot_cold(self.seed, index, *hot, *access, self.blocks),
         };
@@ -265,9 +288,10 @@ impl Sequence {
         self.blocks
     }
 
-    /// Byte offset of the first block, and bytes to the end of the last.
+    /// Byte offset of the first block, and bytes to the end of the last; for [`Pattern::Columns`] of the whole table.
     pub fn span(&self) -> (u64, u64) {
-        (self.base, self.blocks * u64::from(self.request))
+        let blocks = if let Order::Columns(table) = &self.order { table.rows * table.row } else { self.blocks };
+        (self.base, blocks * u64::from(self.request))
     }
 
     /// A hash of the first `n` requests, wherever the sequence stands: equal fingerprints are equal sequences.
@@ -300,6 +324,17 @@ impl Order {
                     ));
                 }
                 Order::Stride(Stride::new(blocks, step.min(blocks)))
+            }
+            Pattern::Columns(columns) => {
+                let row = u64::from(columns);
+                if blocks < row {
+                    return Err(Error::refused(
+                        format!("a region of {}", show_size(blocks * u64::from(workload.request_bytes))),
+                        format!("it does not hold one row of {columns} blocks"),
+                        "use fewer columns, smaller requests or a larger target",
+                    ));
+                }
+                Order::Columns(Columns { first: 0, rows: blocks / row, row })
             }
             Pattern::Zipf(theta) => {
                 let scatter = Permutation::new(blocks, derive(workload.seed, purpose::SCATTER, 0));

@@ -16,6 +16,8 @@ pub enum Pattern {
     Backward,
     /// Forward by this many bytes from one request's start to the next; at the end, on with the blocks left out.
     Stride(u64),
+    /// The region as a table of rows of this many blocks, visited column by column; several streams divide the columns among them.
+    Columns(u32),
     /// Zipf's law with this exponent over the blocks, the popular ones scattered over the region.
     Zipf(f64),
     /// `access_percent` of the requests go to the first `hot_percent` of the region.

@@ -22,6 +22,7 @@ impl Pattern {
             Pattern::Random => "random".into(),
             Pattern::Backward => "backward".into(),
             Pattern::Stride(bytes) => format!("stride:{}", size(*bytes)),
+            Pattern::Columns(columns) => format!("columns:{columns}"),
             Pattern::Zipf(theta) => format!("zipf:{theta}"),
             Pattern::HotCold { hot_percent, access_percent } => format!("hotcold:{hot_percent}:{access_percent}"),
         }

@@ -82,6 +82,17 @@ impl machine::Machine for Host {
         target.restripe(members, chunk)
     }
 
+    fn keep(&self, target: &mut HostTarget) {
+        target.keep();
+    }
+
+    fn bind(&self, processors: &[u32]) -> Result<()> {
+        sys::bind(processors).map_err(|error| {
+            let named: Vec<String> = processors.iter().map(u32::to_string).collect();
+            machine::Error::refused(format!("processors {}", named.join(", ")), error.to_string(), "name processors that are online, numbered from 0")
+        })
+    }
+
     fn memory(&self, for_ns: Nanos) -> Vec<MemoryUse> {
         memory::measure(self.clock, for_ns)
     }

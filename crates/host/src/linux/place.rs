@@ -36,6 +36,8 @@ pub(crate) struct Place {
 pub(crate) struct MadeFile {
     pub(crate) path: PathBuf,
     _lock: File,
+    /// It has a name of the user's and stays.
+    kept: bool,
 }
 
 impl MadeFile {
@@ -43,9 +45,13 @@ impl MadeFile {
     pub(crate) fn create(directory: &Path) -> Result<MadeFile> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!("{PREFIX}{}-{number}{SUFFIX}", std::process::id()));
+        Self::named(directory.join(format!("{PREFIX}{}-{number}{SUFFIX}", std::process::id())))
+    }
+
+    /// Makes an empty file of this name, which must be free.
+    fn named(path: PathBuf) -> Result<MadeFile> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path).map_err(|error| explain_create(error, &path))?;
-        let made = MadeFile { path: path.clone(), _lock: file };
+        let made = MadeFile { path: path.clone(), _lock: file, kept: false };
         sys::try_lock(&made._lock).map_err(Error::io("cannot lock", path))?;
         Ok(made)
     }
@@ -53,6 +59,9 @@ impl MadeFile {
 
 impl Drop for MadeFile {
     fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
         // Nothing is left to do about a failure: the next run tries again.
         let _ = fs::remove_file(&self.path);
     }
@@ -112,6 +121,9 @@ pub(crate) struct Fill<'a> {
 const AUTO_LEAST: u64 = 32 * units::MIB;
 const AUTO_MOST: u64 = 2 * units::GIB;
 
+/// Bytes of a file that is to grow: the alignment of direct I/O is found by reading them.
+const GROWN_START: u64 = 256 * units::KIB;
+
 /// A share of the free space that a test file never exceeds unless its size was given.
 const FREE_SHARE: u64 = 4;
 
@@ -119,13 +131,18 @@ impl Place {
     /// Opens what the user named.
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Place> {
         let shown = path.display().to_string();
-        let metadata = fs::metadata(path).map_err(|error| match error.raw_os_error() {
+        let metadata = fs::metadata(path);
+        if spec.create && metadata.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            return Place::make(parent, Some(path), spec.grown, fill);
+        }
+        let metadata = metadata.map_err(|error| match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENOTDIR) => Error::refused(&shown, "there is no such file, directory or device", "name one that exists"),
             Some(libc::EACCES) => Error::refused(&shown, "no permission to look at it", "run as a user who may"),
             _ => Error::io("cannot look at", path)(error),
         })?;
         if metadata.is_dir() {
-            return Place::make(path, fill);
+            return Place::make(path, None, spec.grown, fill);
         }
         let destroyable = spec.destroy.iter().any(|named| same_file(named, path));
         if metadata.file_type().is_block_device() {
@@ -181,10 +198,14 @@ impl Place {
         }
     }
 
-    fn make(directory: &Path, fill: Fill<'_>) -> Result<Place> {
+    /// Makes a test file in a directory, under a name of its own or the user's, filled or (to be grown) with no more than what tells the alignment.
+    fn make(directory: &Path, name: Option<&Path>, grown: bool, fill: Fill<'_>) -> Result<Place> {
         remove_leftovers(directory);
         let shown = directory.display().to_string();
-        let free = sys::free_bytes(directory).map_err(Error::io("cannot tell the free space of", directory))?;
+        let free = sys::free_bytes(directory).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::refused(&shown, "there is no such directory to make a file in", "make it first"),
+            _ => Error::io("cannot tell the free space of", directory)(error),
+        })?;
         let most = match fill.size {
             Some(size) if size < 4096 => {
                 return Err(Error::refused(units::show_size(size), "a test file needs at least 4 KiB", "give a larger --size"));
@@ -200,10 +221,23 @@ impl Place {
             let why = format!("only {} are free, and a test file takes at most a quarter of it", units::show_size_rounded(free as f64));
             return Err(Error::refused(shown, why, "free some space or give --size"));
         }
-        let made = MadeFile::create(directory)?;
+        if grown && fill.size.is_none() {
+            return Err(Error::refused(shown, "a file that is to grow was given no size", "give its size"));
+        }
+        let made = name.map_or_else(|| MadeFile::create(directory), |name| MadeFile::named(name.into()))?;
         let mut place = Place { path: made.path.clone(), kind: TargetKind::TestFile, size: 0, writable: true, made: Some(made) };
-        place.size = place.write_all(fill, most)?;
+        place.size = place.write_all(fill, if grown { most.min(GROWN_START) } else { most })?;
+        if grown {
+            place.size = most;
+        }
         Ok(place)
+    }
+
+    /// A file that was made under a name of the user's stays.
+    pub(crate) fn keep(&mut self) {
+        if let Some(made) = &mut self.made {
+            made.kept = !made.path.file_name().and_then(|name| name.to_str()).is_some_and(is_our_name);
+        }
     }
 
     /// Writes random data from the start; returns how much was written. Ends at `most`, or, where no size was given, when the time is over and the least is there.
@@ -247,6 +281,11 @@ impl Place {
         file.sync_all().map_err(Error::io("cannot bring to stable storage", &self.path))?;
         sys::drop_cache(file.as_raw_fd(), 0, 0);
         Ok(written)
+    }
+
+    /// Whether halfpower made the file.
+    pub(crate) fn is_made(&self) -> bool {
+        self.made.is_some()
     }
 
     /// The directory in which scratch files beside this one go; only where the file is ours.
@@ -359,6 +398,30 @@ mod tests {
         drop(place);
         assert!(file.exists(), "the user's file stays, with other data in it");
         assert_ne!(fs::read(&file).unwrap(), vec![7; 8192]);
+    }
+
+    #[test]
+    fn a_file_of_the_users_name_goes_unless_it_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("testfile.dat");
+        let calm = CALM;
+        let size = Some(units::MIB);
+        let absent = Place::open(&file, &TargetSpec::default(), fill(&calm, size)).unwrap_err();
+        assert!(absent.is_usage(), "{absent}");
+        let spec = TargetSpec { create: true, ..TargetSpec::default() };
+        let place = Place::open(&file, &spec, fill(&calm, size)).unwrap();
+        assert!(place.writable && place.size == units::MIB && file.exists());
+        drop(place);
+        assert!(!file.exists());
+        let mut place = Place::open(&file, &TargetSpec { grown: true, ..spec.clone() }, fill(&calm, size)).unwrap();
+        assert!(place.size == units::MIB && fs::metadata(&file).unwrap().len() == GROWN_START);
+        place.keep();
+        drop(place);
+        assert!(file.exists());
+        let there = Place::open(&file, &spec, fill(&calm, None)).unwrap();
+        assert!(!there.writable, "what was there before is only read");
+        let nowhere = Place::open(&directory.path().join("no/such"), &spec, fill(&calm, size)).unwrap_err();
+        assert!(nowhere.is_usage() && nowhere.to_string().contains("make it first"), "{nowhere}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One run: bring the target into the state asked for, start the streams together, take the counters around them.
 
 use super::arena::Arena;
-use super::place::{MadeFile, descriptors, open_with};
+use super::place::{MadeFile, Place, descriptors, open_with};
 use super::session::aio::NativeAio;
 use super::session::mapped::Mapped;
 use super::session::striped::{Striped, most_parts};
@@ -258,9 +258,15 @@ fn open_files(target: &mut HostTarget, access: &Access, writes: bool) -> Result<
     }
     let members = target.places().len() as u64;
     let region = if members > 1 { (0, target.places().iter().map(|place| place.size).max().unwrap_or(0)) } else { access.region };
-    if access.allocation == Allocation::Written || !writes {
+    let in_place = access.allocation == Allocation::Extend && target.grown && target.places().iter().all(Place::is_made);
+    if access.allocation == Allocation::Written || !writes || in_place {
         let opened: io::Result<Vec<File>> = target.places().iter().map(|place| place.open_with(writes, flags)).collect();
         let files = opened.map_err(|error| cannot_open(target, error))?;
+        if in_place {
+            for (file, place) in files.iter().zip(target.places()) {
+                file.set_len(0).map_err(Error::io("cannot empty", &place.path))?;
+            }
+        }
         return Ok(Files { files, region, truncate: false });
     }
     if access.engine == Engine::Mmap && access.allocation != Allocation::Reserved {

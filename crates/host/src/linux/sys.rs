@@ -53,6 +53,21 @@ pub(crate) fn advise(fd: RawFd, hint: machine::Hint) {
     unsafe { libc::posix_fadvise(fd, 0, 0, advice) };
 }
 
+/// Confines the calling thread, and those that it starts from now on, to these processors.
+pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
+    // SAFETY: an all-zero set is an empty one; the size is the set's.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        for &processor in processors {
+            if processor as usize >= 8 * size_of::<libc::cpu_set_t>() {
+                return Err(io::Error::from_raw_os_error(libc::EINVAL));
+            }
+            libc::CPU_SET(processor as usize, &mut set);
+        }
+        check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set))
+    }
+}
+
 /// Reserves space without writing it.
 pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     // SAFETY: an open descriptor.

@@ -25,6 +25,8 @@ pub struct HostTarget {
     /// Which place of the target each of `places`, then each of `idle` is.
     order: Vec<u32>,
     pub(crate) chunk: u64,
+    /// The test files begin empty and are written by runs that extend them.
+    pub(crate) grown: bool,
     /// Files for runs that need their space in another state than written, one a place.
     pub(crate) scratch: Vec<MadeFile>,
     facts: TargetFacts,
@@ -61,7 +63,7 @@ impl HostTarget {
         let named: Vec<_> = spec.places.iter().map(|path| path.display().to_string()).collect();
         let facts = describe(named.join(", "), &places, chunk)?;
         let meter = DeviceMeter::open(&facts::Roots::default(), &facts.devices).ok();
-        Ok(HostTarget { order: (0..places.len() as u32).collect(), places, idle: Vec::new(), chunk, scratch: Vec::new(), facts, meter })
+        Ok(HostTarget { order: (0..places.len() as u32).collect(), places, idle: Vec::new(), chunk, grown: spec.grown, scratch: Vec::new(), facts, meter })
     }
 
     pub(crate) fn facts(&self) -> &TargetFacts {
@@ -76,6 +78,11 @@ impl HostTarget {
     /// The places in use: one, or the members of the stripe.
     pub(crate) fn places(&self) -> &[Place] {
         &self.places
+    }
+
+    /// Files that were made under names of the user's stay.
+    pub(crate) fn keep(&mut self) {
+        self.places.iter_mut().chain(&mut self.idle).for_each(Place::keep);
     }
 
     /// More than one place, striped.

@@ -37,6 +37,19 @@ fn stride_goes_on_with_the_blocks_left_out() {
 }
 
 #[test]
+fn columns_are_divided_among_the_streams() {
+    let table = Workload { threads: 2, ..workload(Pattern::Columns(3)) };
+    let visited = |stream| {
+        let mut part = Sequence::new(&table, (0, 11 * u64::from(REQUEST)), stream, Cursor::Own).unwrap();
+        let pass = part.len_blocks();
+        blocks(&mut part, pass + 1)
+    };
+    // Three rows of three blocks; what is left at the end is no row.
+    assert_eq!(visited(0), [0, 3, 6, 0]);
+    assert_eq!(visited(1), [1, 4, 7, 2, 5, 8, 1]);
+}
+
+#[test]
 fn random_takes_another_order_in_each_pass() {
     let mut random = sequence(&workload(Pattern::Random), 100);
     let passes: Vec<Vec<u64>> = (0..20).map(|_| blocks(&mut random, 100)).collect();
@@ -61,11 +74,11 @@ proptest! {
 
     #[test]
     fn no_request_leaves_the_region(
-        start in 0u64..1 << 40, len in 1u64..1 << 24, shift in 0u64..10_000, request in 1u32..100_000, stream in 0u32..3, kind in 0usize..6, reads in 0u8..=100,
+        start in 0u64..1 << 40, len in 1u64..1 << 24, shift in 0u64..10_000, request in 1u32..100_000, stream in 0u32..3, kind in 0usize..7, reads in 0u8..=100,
     ) {
         let pattern = [
             Pattern::Seq, Pattern::Random, Pattern::Backward, Pattern::Stride(2 * u64::from(request)), Pattern::Zipf(1.0),
-            Pattern::HotCold { hot_percent: 20, access_percent: 80 },
+            Pattern::HotCold { hot_percent: 20, access_percent: 80 }, Pattern::Columns(5),
         ][kind];
         let workload = Workload { pattern, request_bytes: request, offset_bytes: shift, threads: 3, read_percent: reads, ..Workload::default() };
         if let Ok(mut sequence) = Sequence::new(&workload, (start, len), stream, Cursor::Own) {
