@@ -52,7 +52,7 @@ pub fn measure<M: Machine>(
                 continue;
             }
             open = true;
-            let options = Options { ramp_ns: ramp(workload, &samples[index]), count_instructions: false };
+            let options = Options { ramp_ns: ramp(workload, &samples[index]), ..Options::default() };
             match sample(machine, target, workload, options) {
                 Ok(one) => samples[index].push(one),
                 Err(Error::Interrupted) => return Err(Error::Interrupted),

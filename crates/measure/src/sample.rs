@@ -16,6 +16,9 @@ pub struct Options {
     pub ramp_ns: Nanos,
     /// Read the processor's counters; the rate of such a run is not to be used.
     pub count_instructions: bool,
+    /// The rate is what completes until the deadline, over the time until then: right where as many requests are under way at the
+    /// beginning as at the end (after a ramp), or where they are admitted in bursts. Otherwise it is what completes until the last does.
+    pub until_deadline: bool,
 }
 
 /// What one run measured.
@@ -25,6 +28,8 @@ pub struct Sample {
     pub measured_ns: Nanos,
     /// Requests completed in it.
     pub requests: u64,
+    /// Requests per second over all streams, the whole measured part.
+    pub rate: f64,
     /// Latencies of reads and of writes.
     pub latency: [Histogram; 2],
     /// Width of a time slice.
@@ -48,9 +53,17 @@ impl Sample {
     pub fn iops(&self) -> f64 {
         let skipped = (self.warm_up_ns / self.slice_ns.max(1)) as usize;
         if skipped == 0 || self.slice_rates.is_empty() {
-            return self.requests as f64 * 1e9 / self.measured_ns.max(1) as f64;
+            return self.rate;
         }
         self.slice_rates.iter().sum::<f64>() / self.slice_rates.len() as f64
+    }
+
+    /// Whether requests completed in bursts far apart although each alone is quick: something admits them by time slices.
+    pub fn is_bursty(&self) -> bool {
+        let [reads, writes] = &self.latency;
+        let quick = reads.percentile(50.0).max(writes.percentile(50.0));
+        let slowest = reads.max().max(writes.max());
+        self.slice_ns >= 20_000_000 && quick * 8 < slowest
     }
 
     /// How far rate, mean latency and mean depth are from Little's law, as a share: L = X R (Little, 1961).
@@ -72,7 +85,11 @@ pub fn sample<M: Machine>(machine: &M, target: &mut M::Target, workload: &Worklo
     let mut access = workload.access(facts.size_bytes);
     access.count_instructions = options.count_instructions;
     let usage = machine.run(target, &access, &mut streams)?;
-    gather(&streams, usage, workload)
+    let mut sample = gather(&streams, usage, workload)?;
+    if options.until_deadline || options.ramp_ns > 0 {
+        sample.rate = rate_until_deadline(&streams).unwrap_or(sample.rate);
+    }
+    Ok(sample)
 }
 
 /// What requests must be multiples of.
@@ -98,6 +115,14 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
         }
     }
     Ok(streams)
+}
+
+/// Requests per second until the deadline; none where a stream ended before it.
+fn rate_until_deadline(streams: &[Stream]) -> Option<f64> {
+    let windows: Option<Vec<(u64, Nanos)>> = streams.iter().map(Stream::until_deadline).collect();
+    let windows = windows?;
+    let longest = windows.iter().map(|window| window.1).max()?;
+    Some(windows.iter().map(|window| window.0).sum::<u64>() as f64 * 1e9 / longest.max(1) as f64)
 }
 
 /// What the streams of a workload measured in one run.
@@ -132,6 +157,7 @@ pub fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<S
     Ok(Sample {
         measured_ns,
         requests,
+        rate: requests as f64 * 1e9 / measured_ns.max(1) as f64,
         latency,
         slice_ns,
         slice_rates,

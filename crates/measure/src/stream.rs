@@ -58,6 +58,8 @@ pub struct Stream {
     completed: u64,
     /// Completed in the ramp.
     before: u64,
+    /// Completed in the measured part until the deadline.
+    in_time: u64,
     /// Integral of the requests in flight over time.
     depth_area: u128,
     /// Sum of the times from issue to completion.
@@ -121,6 +123,7 @@ impl Stream {
             measuring: false,
             completed: 0,
             before: 0,
+            in_time: 0,
             depth_area: 0,
             service: 0,
             latency: [Histogram::new(), Histogram::new()],
@@ -136,6 +139,7 @@ impl Stream {
         self.measured_from = now;
         self.before = self.completed;
         self.completed = 0;
+        self.in_time = 0;
         self.depth_area = 0;
         self.service = 0;
         self.latency.iter_mut().for_each(Histogram::clear);
@@ -180,6 +184,11 @@ impl Stream {
     /// Length of the measured part.
     pub fn measured_ns(&self) -> Nanos {
         self.last_event.saturating_sub(self.measured_from)
+    }
+
+    /// Requests of the measured part that completed until the deadline, and the time until then; none where the stream ended before.
+    pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
+        (self.last_event >= self.deadline && self.in_time > 0).then(|| (self.in_time, self.deadline - self.measured_from))
     }
 
     /// Mean requests in flight over the measured part.
@@ -275,6 +284,7 @@ impl Asker for Stream {
         self.free[(if tail >= depth { tail - depth } else { tail }) as usize] = completion.slot;
         self.in_flight -= 1;
         self.completed += 1;
+        self.in_time += u64::from(now <= self.deadline);
     }
 
     #[inline(always)]

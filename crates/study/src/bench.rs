@@ -11,6 +11,9 @@ const ROUND_RUNS: f64 = 4.0;
 /// A run should hold at least so many rounds of requests.
 const ROUNDS_A_RUN: f64 = 6.0;
 
+/// Linux admits throttled requests in bursts this far apart; a run of whole ones holds as many as it should.
+pub(crate) const THROTTLE_SLICE_NS: Nanos = 100_000_000;
+
 /// Half the 95 % interval that is tight enough.
 pub(crate) const TIGHT: f64 = 0.03;
 
@@ -26,6 +29,8 @@ pub(crate) struct Entry {
     facts: TargetFacts,
     /// Matters so much more than another in the last rounds.
     weight: f64,
+    /// Time at the start of each run that is not measured.
+    pub(crate) ramp_ns: Nanos,
     instructions_per_request: Option<f64>,
 }
 
@@ -62,6 +67,8 @@ pub(crate) struct Bench<'a, M: Machine> {
     pub(crate) entries: Vec<Entry>,
     /// What was left out, a reason each.
     pub(crate) left_out: Vec<String>,
+    /// Cells left out because one round of their requests takes too long.
+    pub(crate) too_long: usize,
     told: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
     budget: Nanos,
@@ -70,6 +77,8 @@ pub(crate) struct Bench<'a, M: Machine> {
     seed: u64,
     /// Mean time that a sample takes beyond its run.
     overhead: f64,
+    /// Requests are admitted in bursts.
+    pub(crate) bursty: bool,
 }
 
 impl<'a, M: Machine> Bench<'a, M> {
@@ -88,6 +97,7 @@ impl<'a, M: Machine> Bench<'a, M> {
             target,
             entries: Vec::new(),
             left_out: Vec::new(),
+            too_long: 0,
             told,
             began,
             budget,
@@ -95,6 +105,7 @@ impl<'a, M: Machine> Bench<'a, M> {
             whole,
             seed,
             overhead: 5e6,
+            bursty: false,
         }
     }
 
@@ -118,13 +129,14 @@ impl<'a, M: Machine> Bench<'a, M> {
     pub(crate) fn add(&mut self, cell: &Cell, setting: &Setting) -> Option<usize> {
         let round = setting.speed_of(&cell.workload).round_ns(cell.workload.outstanding(), cell.workload.request_bytes);
         if round > ROUND_RUNS * setting.run_ns as f64 {
-            self.left_out.push(format!("{}: one round of requests would take {:.1} s", cell.workload.short(), round / 1e9));
+            self.too_long += 1;
             return None;
         }
         let mut cell = cell.clone();
         if let workload::Stop::AfterNs(ns) = &mut cell.workload.stop {
             // Large rounds need longer runs: two requests tell no rate.
-            *ns = (*ns).max((round * ROUNDS_A_RUN).min(ROUND_RUNS * setting.run_ns as f64) as Nanos);
+            let wanted = (round * ROUNDS_A_RUN).min(ROUND_RUNS * setting.run_ns as f64) as Nanos;
+            *ns = if self.bursty { (*ns).max(wanted).next_multiple_of(THROTTLE_SLICE_NS) } else { (*ns).max(wanted) };
         }
         let found = self.entries.iter().position(|entry| entry.workload == cell.workload && entry.shape == cell.shape);
         Some(found.unwrap_or_else(|| self.push(cell.workload.clone(), cell.shape.clone())))
@@ -140,6 +152,7 @@ impl<'a, M: Machine> Bench<'a, M> {
             failure: None,
             facts,
             weight: 1.0,
+            ramp_ns: 0,
             instructions_per_request: None,
         });
         self.entries.len() - 1
@@ -161,7 +174,12 @@ impl<'a, M: Machine> Bench<'a, M> {
         self.tell(&doing);
         let shape = self.entries[place].shape.clone().unwrap_or_else(|| self.whole.clone());
         let began = self.machine.now();
-        let options = Options { ramp_ns: ramp(&self.entries[place].workload, &self.entries[place].samples), count_instructions: false };
+        let entry = &self.entries[place];
+        let options = Options {
+            ramp_ns: ramp(&entry.workload, &entry.samples).max(entry.ramp_ns),
+            until_deadline: self.bursty,
+            ..Options::default()
+        };
         let made = self.bring(&shape).and_then(|()| sample(self.machine, self.target, &self.entries[place].workload, options));
         let took = self.machine.now().saturating_sub(began) as f64;
         let entry = &mut self.entries[place];
@@ -188,7 +206,7 @@ impl<'a, M: Machine> Bench<'a, M> {
     pub(crate) fn count(&mut self, place: usize) -> Result<()> {
         let workload = self.entries[place].workload.clone();
         self.tell(&format!("instructions of {}", workload.short()));
-        match sample(self.machine, self.target, &workload, Options { ramp_ns: 0, count_instructions: true }) {
+        match sample(self.machine, self.target, &workload, Options { count_instructions: true, ..Options::default() }) {
             Ok(one) => {
                 let counted = one.usage.cpu.instructions_user;
                 self.entries[place].instructions_per_request = counted.map(|count| count as f64 / one.requests_with_ramp.max(1) as f64);

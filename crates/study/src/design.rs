@@ -206,6 +206,12 @@ impl Setting {
         sizes
     }
 
+    /// Bytes of a region that stays in the page cache, and that the device fills in little time.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let quick = (self.speed.read.bytes_per_s * 0.2) as u64 / units::MIB * units::MIB;
+        quick.clamp(8 * units::MIB, 64 * units::MIB).min(self.facts.size_bytes)
+    }
+
     /// Bytes that a write to be flushed may leave in the cache: as many as the device takes in about three runs.
     pub(crate) fn flushable(&self, request: u32) -> u64 {
         let bytes = self.speed.write.bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;

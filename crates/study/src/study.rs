@@ -1,7 +1,7 @@
 //! The study: scouts, measures, refines, confirms, answers.
 
-use crate::bench::{Bench, Progress};
-use crate::design::{Cell, OpSpeed, Rank, Setting, Shape, Speed, Way};
+use crate::bench::{Bench, Progress, THROTTLE_SLICE_NS};
+use crate::design::{Cell, Design, OpSpeed, Rank, Setting, Shape, Speed, Way};
 use crate::draw::{self, Laid, PeakRates};
 use crate::experiments::designs;
 use crate::findings::findings;
@@ -10,7 +10,7 @@ use crate::models;
 use crate::plan::{Effort, Plan};
 use crate::result::{Advertised, Answer, Axis, Experiment, Kind, Peak, Program, Results, SCHEMA};
 use crate::sentences;
-use machine::{Error, Machine, Nanos, Result, TargetSpec, units};
+use machine::{Error, LayerKind, Machine, Nanos, Result, TargetSpec, units};
 use measure::Point;
 use std::time::{SystemTime, UNIX_EPOCH};
 use workload::{Pattern, Stop, Workload};
@@ -27,9 +27,21 @@ const SHORTEST_RUN_NS: f64 = 30e6;
 /// What a run takes beyond its length, about: files opened, caches brought into their state, dirty data written.
 const OVERHEAD_NS: f64 = 10e6;
 
+/// Runs of each point below which points are left out instead.
+const LEAST_RUNS: f64 = 3.0;
+
 /// Runs of each point that are hoped for: fewer tell an interval too wide to be of use (Student's t), and shorter ones lose little.
 const RUNS: usize = 5;
 const LONGEST_RUN_NS: f64 = 1e9;
+
+/// Length of a scouting run: more than one of the bursts in which throttled requests are admitted.
+const SCOUTING_RUN_NS: Nanos = 150_000_000;
+
+/// Runs on a target that admits requests in bursts last so many of them at least.
+const BURSTS_A_RUN: u64 = 3;
+
+/// A run that confirms a peak holds at least so many rounds of requests.
+const ROUNDS_TO_CONFIRM: f64 = 50.0;
 
 /// Longest run that confirms a peak.
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
@@ -101,11 +113,14 @@ fn scout<M: Machine>(bench: &mut Bench<'_, M>, plan: &Plan) -> Result<Setting> {
         facts,
         engines: bench.machine.capabilities().engines,
         speed: Speed { read: unknown, write: unknown },
-        run_ns: 60_000_000,
+        run_ns: SCOUTING_RUN_NS,
         seed: plan.seed,
         members,
     };
     let align = setting.facts.direct_align_bytes;
+    // A throttle that the system tells of is one, whether or not these runs show it.
+    let mut bursty = setting.facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
+    let mut least_run = SHORTEST_RUN_NS as Nanos;
     for way in setting.ways() {
         let mut speed = OpSpeed { bytes_per_s: 0.0, iops: 0.0 };
         let mut single = f64::MAX;
@@ -120,6 +135,7 @@ fn scout<M: Machine>(bench: &mut Bench<'_, M>, plan: &Plan) -> Result<Setting> {
                 speed.iops = speed.iops.max(sample.iops());
                 speed.bytes_per_s = speed.bytes_per_s.max(sample.iops() * f64::from(request));
                 single = single.min(sample.mean_service_ns);
+                bursty |= sample.is_bursty();
             } else if let Some(failure) = bench.entries[place].failure.clone() {
                 return Err(Error::Unsupported(format!("a first {} failed: {failure}", way.name())));
             }
@@ -128,10 +144,12 @@ fn scout<M: Machine>(bench: &mut Bench<'_, M>, plan: &Plan) -> Result<Setting> {
             Way::Read => setting.speed.read = speed,
             Way::Write => setting.speed.write = speed,
         }
-        setting.run_ns = setting.run_ns.max((single * REQUESTS_A_RUN) as Nanos).min(LONGEST_RUN_NS as Nanos);
+        least_run = least_run.max((single * REQUESTS_A_RUN) as Nanos).min(LONGEST_RUN_NS as Nanos);
     }
     // Scouting runs were too short to count.
     bench.entries.clear();
+    bench.bursty = bursty;
+    setting.run_ns = if bursty { least_run.max(BURSTS_A_RUN * THROTTLE_SLICE_NS).next_multiple_of(THROTTLE_SLICE_NS) } else { least_run };
     Ok(setting)
 }
 
@@ -142,7 +160,7 @@ fn lay_out<M: Machine>(bench: &mut Bench<'_, M>, setting: &mut Setting, plan: &P
         Effort::Normal => Rank::Usual,
         Effort::Full => Rank::Rich,
     };
-    let wanted = |setting: &Setting| -> Vec<crate::design::Design> {
+    let wanted = |setting: &Setting| -> Vec<Design> {
         designs(setting)
             .into_iter()
             .map(|mut design| {
@@ -159,8 +177,12 @@ fn lay_out<M: Machine>(bench: &mut Bench<'_, M>, setting: &mut Setting, plan: &P
     let least_run = setting.run_ns as f64;
     let left = (bench.at(MAIN_SHARE).saturating_sub(bench.machine.now())) as f64;
     // Many cells stand in several experiments and are run once.
-    setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * RUNS as f64) - OVERHEAD_NS).clamp(SHORTEST_RUN_NS.max(least_run * 0.7), LONGEST_RUN_NS) as Nanos;
-    let mut laid: Vec<Laid> = wanted(setting)
+    setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * RUNS as f64) - OVERHEAD_NS).clamp(least_run, LONGEST_RUN_NS) as Nanos;
+    let runs = left / (setting.run_ns as f64 + OVERHEAD_NS);
+    let mut designs = wanted(setting);
+    let thinned = thin(&mut designs, (runs / LEAST_RUNS) as usize);
+    bench.left_out.extend(thinned);
+    let mut laid: Vec<Laid> = designs
         .into_iter()
         .map(|design| {
             let places = design.cells.iter().map(|cell| bench.add(cell, setting)).collect();
@@ -178,6 +200,51 @@ fn lay_out<M: Machine>(bench: &mut Bench<'_, M>, setting: &mut Setting, plan: &P
     refine(bench, setting, &mut laid)?;
     bench.tighten(&all, bench.at(REFINE_SHARE))?;
     Ok(laid)
+}
+
+/// Leaves cells out where there are more workloads than runs allow, those first that tell least; says how many.
+fn thin(designs: &mut [Design], most: usize) -> Option<String> {
+    let mut seen: Vec<(u32, &Workload, Option<&Shape>)> = Vec::new();
+    for cell in designs.iter().flat_map(|design| &design.cells) {
+        match seen.iter_mut().find(|one| one.1 == &cell.workload && one.2 == cell.shape.as_ref()) {
+            Some(one) => one.0 = one.0.min(weight(cell)),
+            None => seen.push((weight(cell), &cell.workload, cell.shape.as_ref())),
+        }
+    }
+    if seen.len() <= most {
+        return None;
+    }
+    let mut weights: Vec<u32> = seen.iter().map(|one| one.0).collect();
+    weights.sort_unstable();
+    let limit = weights[most];
+    let dropped = seen.len() - weights.iter().filter(|&&weight| weight < limit).count();
+    // Cells that weigh as much as the last one that fits all go, so that no curve is cut at random.
+    let kept: Vec<(Workload, Option<Shape>)> = seen.iter().filter(|one| one.0 < limit).map(|one| (one.1.clone(), one.2.cloned())).collect();
+    for design in designs.iter_mut() {
+        design.cells.retain(|cell| kept.iter().any(|(workload, shape)| *workload == cell.workload && *shape == cell.shape));
+    }
+    Some(format!("{dropped} of {} points, so that each of the others is run {LEAST_RUNS} times", dropped + kept.len()))
+}
+
+/// How little a cell tells: rich grids first, then the sizes between those that show a curve's shape.
+fn weight(cell: &Cell) -> u32 {
+    let rank = match cell.rank {
+        Rank::Core => 0,
+        Rank::Usual => 20,
+        Rank::Rich => 40,
+    };
+    let size = match cell.workload.request_bytes {
+        4096 | 65_536 | 1_048_576 => 0,
+        16_384 | 262_144 => 4,
+        _ => 8,
+    };
+    let group = match cell.group {
+        "unbuffered" | "depth_read" | "depth_write" | "stripe_members" | "stripe_single" => 0,
+        "buffered" | "random" | "stripe_chunk" | "stripe_depth" | "allocation" => 1,
+        "cost" | "streams" | "device_cache" => 2,
+        _ => 3,
+    };
+    rank + size + group
 }
 
 /// Every place once, with the best rank of the cells that stand there.
@@ -269,16 +336,7 @@ fn confirm<M: Machine>(bench: &mut Bench<'_, M>, setting: &Setting, laid: &[Laid
             })
             .collect();
         candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let chosen: Vec<usize> = candidates
-            .iter()
-            .take(2)
-            .map(|&(place, _)| {
-                let entry = &bench.entries[place];
-                let run = (plan.budget_ns as f64 * 0.006).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS) as Nanos;
-                let (workload, shape) = (Workload { stop: Stop::AfterNs(run), ..entry.workload.clone() }, entry.shape.clone());
-                bench.push(workload, shape)
-            })
-            .collect();
+        let chosen: Vec<usize> = candidates.iter().take(2).map(|&(place, _)| confirming(bench, place, setting, plan)).collect();
         confirmed.push((way, chosen));
     }
     let all: Vec<usize> = confirmed.iter().flat_map(|(_, places)| places.iter().copied()).collect();
@@ -289,6 +347,18 @@ fn confirm<M: Machine>(bench: &mut Bench<'_, M>, setting: &Setting, laid: &[Laid
         places.iter().copied().filter_map(|place| Some((place, bench.entries[place].point().rate()?))).max_by(|a, b| a.1.total_cmp(&b.1))
     };
     Ok(confirmed.iter().filter_map(|(way, places)| Some((*way, best(places)?.0))).collect())
+}
+
+/// Puts an entry on the bench again, to be run longer, from a steady state to a steady state.
+fn confirming<M: Machine>(bench: &mut Bench<'_, M>, place: usize, setting: &Setting, plan: &Plan) -> usize {
+    let entry = &bench.entries[place];
+    let round = entry.samples.last().map_or(0.0, |sample| sample.mean_service_ns);
+    let wanted = (plan.budget_ns as f64 * 0.006).max(setting.run_ns as f64).max(round * ROUNDS_TO_CONFIRM);
+    let run = (wanted.min(LONGEST_CONFIRM_NS) as Nanos).next_multiple_of(THROTTLE_SLICE_NS);
+    let (workload, shape) = (Workload { stop: Stop::AfterNs(run), ..entry.workload.clone() }, entry.shape.clone());
+    let place = bench.push(workload, shape);
+    bench.entries[place].ramp_ns = (THROTTLE_SLICE_NS / 2).max((round * 2.0) as Nanos).min(run);
+    place
 }
 
 /// Leaves what was never run out of the experiments and off the bench; returns where the peaks are then.
@@ -410,9 +480,9 @@ fn left_out<M: Machine>(bench: &Bench<'_, M>, laid: &[Laid]) -> Vec<String> {
             said.push(format!("{}: {missed} of {} points were not reached in the time", one.design.title, one.places.len()));
         }
     }
-    let long = bench.left_out.len();
-    if long > 0 {
-        said.push(format!("{long} points whose single round of requests would outlast several runs, such as {}", bench.left_out[0]));
+    said.extend(bench.left_out.iter().cloned());
+    if bench.too_long > 0 {
+        said.push(format!("{} points whose single round of requests would outlast several runs", bench.too_long));
     }
     said
 }

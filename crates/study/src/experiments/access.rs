@@ -5,9 +5,6 @@ use crate::result::Axis;
 use machine::{Buffering, CacheState, Hint};
 use workload::{Pattern, Workload};
 
-/// Bytes of a region that stays in the page cache.
-const RESIDENT_BYTES: u64 = 64 << 20;
-
 /// The pause before a prefetched block is asked for: more than a revolution of the slowest drive, so that what a drive reads ahead is there.
 const PREFETCH_PAUSE_NS: u64 = 12_000_000;
 
@@ -16,7 +13,7 @@ fn resident(setting: &Setting, way: Way, request: u32) -> Workload {
         request_bytes: request,
         buffering: Buffering::Buffered,
         cache: CacheState::Warm,
-        region_bytes: Some(RESIDENT_BYTES.min(setting.facts.size_bytes)),
+        region_bytes: Some(setting.resident_bytes()),
         ..setting.base(way)
     }
 }
@@ -24,7 +21,8 @@ fn resident(setting: &Setting, way: Way, request: u32) -> Workload {
 pub(crate) fn memory(setting: &Setting) -> Design {
     let mut cells = Vec::new();
     for way in setting.ways() {
-        for (size, rank) in setting.sizes().into_iter().filter(|(size, _)| *size <= 4 << 20) {
+        let fits = |size: u32| u64::from(size) * 2 <= setting.resident_bytes();
+        for (size, rank) in setting.sizes().into_iter().filter(|(size, _)| fits(*size)) {
             let rank = if matches!(size, 4096 | 65_536 | 1_048_576) { Rank::Core } else { rank.max(Rank::Usual) };
             cells.push(Cell::new("memory", format!("resident file, {}", way.name()), f64::from(size), resident(setting, way, size), rank));
         }
@@ -64,7 +62,9 @@ pub(crate) fn buffered(setting: &Setting) -> Design {
                 rank.max(if size == 65_536 { Rank::Core } else { Rank::Usual }),
             ));
         }
-        cells.push(Cell::new("buffered", "read, warm", x, resident(setting, Way::Read, size), rank));
+        if u64::from(size) * 2 <= setting.resident_bytes() {
+            cells.push(Cell::new("buffered", "read, warm", x, resident(setting, Way::Read, size), rank));
+        }
         if setting.facts.writable {
             let write = Workload {
                 request_bytes: size,
@@ -142,8 +142,10 @@ pub(crate) fn cost(setting: &Setting) -> Design {
                     rank,
                 ));
             }
-            let cached = resident(setting, way, size);
-            cells.push(Cell::new("cost", format!("buffered {}", way.name()), x, cached, rank));
+            if u64::from(size) * 2 <= setting.resident_bytes() {
+                let cached = resident(setting, way, size);
+                cells.push(Cell::new("cost", format!("buffered {}", way.name()), x, cached, rank));
+            }
         }
     }
     let figure = |id, title, y| FigureDesign { id, title, group: "cost", x: Axis::RequestBytes, y, half_power: false };
