@@ -52,6 +52,8 @@ pub struct Processor {
     pub request_us: f64,
     /// Its cost for each byte.
     pub request_ns_per_byte: f64,
+    /// A transfer that the cache makes for itself: a page fault, read-ahead, write-back.
+    pub paging_us: f64,
     /// Percent of a request's cost that is spent before it reaches the adapter; the rest is spent after the interrupt.
     pub before_percent: f64,
     /// A buffered read.
@@ -94,8 +96,8 @@ pub struct FileSystem {
     pub read_ahead_units: u32,
     /// Write-backs outstanding at a time.
     pub writeback_depth: u32,
-    /// Time of the write-back worker between two writes, asleep or elsewhere.
-    pub writeback_gap_us: f64,
+    /// The least time from the start of one unit's write-back to the next of the same worker.
+    pub writeback_pace_us: f64,
     /// Without the sequential hint, one unit in so many is written in two pieces by requests shorter than a unit (0: none).
     pub writeback_split_one_in: u32,
     /// Period of the lazy writer.
@@ -209,6 +211,9 @@ pub struct DiskDrive {
     /// Zones from the outside in: cylinders and sectors per track.
     #[serde(default)]
     pub zones: Vec<(u64, u64)>,
+    /// Factor on the cylinders of each zone of the table; the cylinders in all stay as they are, so the innermost zones lose what the others gain.
+    #[serde(default)]
+    pub zone_stretch: Option<f64>,
     /// Zones by a law, instead of a table.
     #[serde(default)]
     pub zone_law: Option<ZoneLaw>,
@@ -230,6 +235,26 @@ pub struct DiskDrive {
     pub firmware: Firmware,
     /// Commands that it takes at a time.
     pub queue: u32,
+}
+
+impl DiskDrive {
+    /// The table of zones, stretched.
+    pub fn stretched_zones(&self) -> Vec<(u64, u64)> {
+        let mut left: u64 = self.zones.iter().map(|&(cylinders, _)| cylinders).sum();
+        let stretch = self.zone_stretch.unwrap_or(1.0);
+        let mut zones = Vec::with_capacity(self.zones.len());
+        for &(cylinders, sectors) in &self.zones {
+            let cylinders = ((cylinders as f64 * stretch).round() as u64).min(left);
+            if cylinders > 0 {
+                left -= cylinders;
+                zones.push((cylinders, sectors));
+            }
+        }
+        if let Some(last) = zones.last_mut() {
+            last.0 += left;
+        }
+        zones
+    }
 }
 
 /// Zones by a law: recording density is even, so sectors per track fall evenly with the radius once the electronics' top rate no longer

@@ -20,6 +20,7 @@ mod ram_cache;
 pub mod settings;
 mod slab;
 mod twin;
+pub mod validate;
 pub mod volume;
 mod world;
 

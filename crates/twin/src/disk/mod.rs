@@ -129,7 +129,8 @@ pub struct Disk {
     chain_limit: (u64, u32),
     /// Bytes and commands of the writes done so without a pause.
     chain: (u64, u32),
-    chain_end: Nanos,
+    /// When the head ended its last work.
+    media_end: Nanos,
     /// Time with the head under work that someone waited for.
     pub media_busy: Nanos,
 }
@@ -137,7 +138,7 @@ pub struct Disk {
 impl Disk {
     /// A disk at rest: which of its volume's members it is, and on which bus.
     pub fn new(drive: &DiskDrive, number: u32, bus: u32, wce: bool) -> Self {
-        let zones = drive.zone_law.map_or_else(|| drive.zones.clone(), |law| law.zones());
+        let zones = drive.zone_law.map_or_else(|| drive.stretched_zones(), |law| law.zones());
         let revolution = (60e9 / drive.rpm).round() as Nanos;
         let geometry = Geometry::new(revolution, drive.heads, ms(drive.track_skew_ms), ms(drive.cylinder_skew_ms), &zones);
         // Golden sections of a revolution: no two of a few spindles stand alike.
@@ -164,7 +165,7 @@ impl Disk {
             write_used: 0,
             chain_limit: (drive.cache.chain_bytes, drive.cache.chain_commands),
             chain: (0, 0),
-            chain_end: 0,
+            media_end: 0,
             media_busy: 0,
         }
     }
@@ -178,7 +179,7 @@ impl Disk {
         self.media = Media::Free;
         (self.sending, self.working) = (false, false);
         (self.inside, self.free_at, self.head_lba, self.write_used, self.media_busy) = (0, 0, 0, 0, 0);
-        (self.chain, self.chain_end) = ((0, 0), 0);
+        (self.chain, self.media_end) = ((0, 0), 0);
     }
 
     /// Whether the write buffer has room for `bytes` more.
@@ -210,10 +211,10 @@ impl Disk {
     /// Takes the work with which the head can begin soonest; what waits gains on it, so that nothing waits for ever.
     pub fn pick(&mut self, now: Nanos) -> Option<MediaWork> {
         let cost = |work: &MediaWork| {
-            let wait = self.reach(work.lba, work.write, now) - now;
-            // A host waits for a read or an uncached write; a cached write can wait.
-            let background = if work.command.is_none() { 4 * self.geometry.revolution() } else { 0 };
-            (wait + background).saturating_sub((now - work.since) / 8)
+            // What follows on the block just done is met without leaving the track, whatever else is nearer after a skew.
+            let follows = work.lba == self.head_lba + 1 && self.media_end == now;
+            let wait = if follows { 0 } else { self.reach(work.lba, work.write, now) - now };
+            wait.saturating_sub((now - work.since) / 8)
         };
         // Work whose data is still on the bus is not there yet.
         let ready = |index: &usize| self.pending[*index].since <= now;
@@ -228,7 +229,7 @@ impl Disk {
     pub fn begin_write(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         self.cache.forget(work.lba, work.end);
-        if self.chain_end != now {
+        if self.media_end != now {
             self.chain = (0, 0);
         }
         let (bytes, commands) = self.chain_limit;
@@ -241,8 +242,8 @@ impl Disk {
         let start = self.reach(work.lba, true, from);
         self.head_lba = work.end - 1;
         self.chain = (self.chain.0 + (work.end - work.lba) * SECTOR, self.chain.1 + 1);
-        self.chain_end = start + self.geometry.end(work.end) - self.geometry.start(work.lba);
-        self.chain_end
+        self.media_end = start + self.geometry.end(work.end) - self.geometry.start(work.lba);
+        self.media_end
     }
 
     /// Sends the head to a read that the cache does not hold: when its last block is in the cache. It reads on from there.
@@ -251,7 +252,8 @@ impl Disk {
         let start = self.reach(work.lba, false, now);
         self.head_lba = work.end - 1;
         self.cache.begin(&self.geometry, work.lba, work.end, start);
-        start + self.geometry.end(work.end) - self.geometry.start(work.lba)
+        self.media_end = start + self.geometry.end(work.end) - self.geometry.start(work.lba);
+        self.media_end
     }
 
     /// Until when the head must stay with its prefetch.

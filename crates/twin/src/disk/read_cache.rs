@@ -139,7 +139,9 @@ impl ReadCache {
         let Some(index) = filling.or_else(held) else { return };
         let segment = &mut self.segments[index];
         segment.taken = segment.taken.max(end);
-        let limit = (segment.taken + self.segment_sectors).min(geometry.sectors());
+        // A drive that keeps what it sent keeps about a track of it.
+        let kept = if self.keeps { geometry.track_sectors(lba).min(self.segment_sectors / 2) } else { 0 };
+        let limit = (segment.taken + self.segment_sectors - kept).min(geometry.sectors());
         let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.segment == index && !p.ending) else { return };
         if limit > prefetch.limit {
             if prefetch.has(geometry, prefetch.limit) > now {

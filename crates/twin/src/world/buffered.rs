@@ -124,13 +124,13 @@ impl World {
         let offset = unit * self.fs.unit_bytes + first * page;
         let bytes = ((last - first) * page).min(self.layout.bytes() - offset);
         self.cache.entry(unit).reading |= span;
-        let (before, _) = self.costs.transfer(bytes);
+        let (before, _) = self.costs.paging(bytes);
         let at = self.cpu.work(self.now(), before);
         self.transfer(at, Owner::Unit { unit, pages: span, ahead }, Op::Read, offset, bytes, false);
     }
 
     pub(super) fn unit_read(&mut self, unit: u64, pages: u64, ahead: bool, bytes: u64) {
-        let (_, after) = self.costs.transfer(bytes);
+        let (_, after) = self.costs.paging(bytes);
         let at = self.cpu.work(self.now(), after);
         let entry = self.cache.entry(unit);
         entry.reading &= !pages;

@@ -143,6 +143,7 @@ pub(crate) struct Member {
 pub(crate) struct Costs {
     request: Nanos,
     request_ps: u64,
+    paging: Nanos,
     before_percent: u64,
     read: Nanos,
     read_ps: u64,
@@ -160,6 +161,7 @@ impl From<&Processor> for Costs {
         Costs {
             request: us(p.request_us),
             request_ps: ps(p.request_ns_per_byte),
+            paging: us(p.paging_us),
             before_percent: p.before_percent.round() as u64,
             read: us(p.buffered_read_us),
             read_ps: ps(p.buffered_read_ns_per_byte),
@@ -176,7 +178,16 @@ impl From<&Processor> for Costs {
 impl Costs {
     /// Before the adapter and after the interrupt, for one transfer past the cache.
     fn transfer(&self, bytes: u64) -> (Nanos, Nanos) {
-        let all = self.request + bytes * self.request_ps / 1000;
+        self.divided(self.request, bytes)
+    }
+
+    /// The same for a transfer that the cache makes for itself.
+    fn paging(&self, bytes: u64) -> (Nanos, Nanos) {
+        self.divided(self.paging, bytes)
+    }
+
+    fn divided(&self, fixed: Nanos, bytes: u64) -> (Nanos, Nanos) {
+        let all = fixed + bytes * self.request_ps / 1000;
         let before = all * self.before_percent / 100;
         (before, all - before)
     }

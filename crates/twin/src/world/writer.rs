@@ -20,6 +20,8 @@ pub(crate) struct Writer {
     pub flushing: bool,
     scan_scheduled: bool,
     started: u64,
+    /// When the worker may begin its next write.
+    pace: Nanos,
     request_bytes: u64,
     pub(super) readers: Vec<Reader>,
     pub(super) ahead: VecDeque<u64>,
@@ -79,8 +81,9 @@ impl World {
             }
             let (offset, bytes) = (number * self.fs.unit_bytes + first * page, pages * page);
             self.writer.outstanding += 1;
+            self.writer.pace = self.now() + us(self.fs.writeback_pace_us) * bytes / self.fs.unit_bytes;
             self.writer.quota = self.writer.quota.saturating_sub(bytes);
-            let cost = self.costs.transfer(bytes).0 + bytes * self.costs.writeback_ps / 1000;
+            let cost = self.costs.paging(bytes).0 + bytes * self.costs.writeback_ps / 1000;
             let at = self.cpu.work(self.now(), cost);
             let bytes = bytes.min(self.layout.bytes() - offset);
             self.transfer(at, Owner::WriteBack { unit: number }, Op::Write, offset, bytes, false);
@@ -104,9 +107,9 @@ impl World {
         self.cache.dirty_bytes = self.cache.dirty_bytes.saturating_sub(bytes.div_ceil(page) * page);
         let entry = self.cache.entry(unit);
         entry.writing = false;
-        let after = self.costs.transfer(bytes).1;
+        let after = self.costs.paging(bytes).1;
         let at = self.cpu.work(self.now(), after);
-        self.kernel.at(at + us(self.fs.writeback_gap_us), Event::WriterBack);
+        self.kernel.at(at.max(self.writer.pace), Event::WriterBack);
         while let Some(number) = self.writer.throttled.pop_front() {
             self.kernel.at(at, Event::Step(number));
             // One unit makes room for one writer's unit; it will queue again if that is not enough.

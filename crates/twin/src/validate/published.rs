@@ -1,0 +1,106 @@
+//! The figures and tables of the 1997 study, as measured.
+//!
+//! Source: E. Riedel, C. van Ingen, J. Gray, "A Performance Study of Sequential I/O on Windows NT 4", Microsoft Research MSR-TR-97-34 and 2nd
+//! USENIX Windows NT Symposium, 1998. MB there is 2^20 bytes.
+
+use machine::Op;
+
+const MEASUREMENTS: &str = include_str!("../../data/measurements.csv");
+const TABLE2: &str = include_str!("../../data/table2_memory.csv");
+const TABLE3: &str = include_str!("../../data/table3_service_time_ms.csv");
+const TABLE4: &str = include_str!("../../data/table4_bus_phases_percent.csv");
+
+/// One measured point of a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// `fig3_throughput` and the like.
+    pub figure: &'static str,
+    /// The curve.
+    pub series: &'static str,
+    /// The drive, in lower case.
+    pub drive: String,
+    /// Disks.
+    pub disks: u32,
+    /// Buses.
+    pub buses: u32,
+    /// Read or write.
+    pub op: Op,
+    /// Through the file-system cache.
+    pub buffered: bool,
+    /// The drives' write caches were on.
+    pub wce: bool,
+    /// Requests outstanding.
+    pub depth: u32,
+    /// Request size in 2^10 bytes.
+    pub request_kb: u32,
+    /// What was measured.
+    pub value: f64,
+    /// `MB/s` or `CPU ms/MB`.
+    pub unit: &'static str,
+    /// The file grew as it was written.
+    pub extends: bool,
+    /// Radial position, from 0 at the outer edge to 1.
+    pub radial: Option<f64>,
+}
+
+fn rows(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+    text.lines().skip(1).filter(|line| !line.is_empty()).map(|line| line.split(',').collect())
+}
+
+fn number(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::NAN)
+}
+
+/// Every point of the figures.
+pub fn measurements() -> Vec<Measured> {
+    let point = |row: Vec<&'static str>| {
+        let whole = |index: usize| number(row[index]) as u32;
+        Measured {
+            figure: row[0],
+            series: row[1],
+            drive: row[2].to_lowercase(),
+            disks: whole(3),
+            buses: whole(4),
+            op: if row[5] == "read" { Op::Read } else { Op::Write },
+            buffered: row[6] == "1",
+            wce: row[7] == "1",
+            depth: whole(8),
+            request_kb: whole(9),
+            value: number(row[10]),
+            unit: row[11],
+            extends: row[12] == "extend",
+            radial: row[12].strip_prefix("radial=").map(number),
+        }
+    };
+    rows(MEASUREMENTS).map(point).collect()
+}
+
+/// Table 2: an operation on memory, and its rate on the test machine in 2^20 bytes per second.
+pub fn table2() -> Vec<(&'static str, f64)> {
+    rows(TABLE2).map(|row| (row[0], number(row[1]))).collect()
+}
+
+/// Table 3: request size in bytes, drive, whether the data were read before, and service time in milliseconds.
+pub fn table3() -> Vec<(u32, String, bool, f64)> {
+    let header: Vec<&str> = TABLE3.lines().next().unwrap_or_default().split(',').collect();
+    let mut points = Vec::new();
+    for row in rows(TABLE3) {
+        for (name, value) in header.iter().zip(&row).skip(1) {
+            let drive = name.split('_').next().unwrap_or_default().to_lowercase();
+            points.push(((number(row[0]) * 1024.0) as u32, drive, name.contains("cache_hit"), number(value)));
+        }
+    }
+    points
+}
+
+/// Table 4: a phase (or the utilisation), request size in bytes, disks, and percent.
+pub fn table4() -> Vec<(&'static str, u32, u32, f64)> {
+    let columns = [(8 << 10, 1), (64 << 10, 1), (64 << 10, 2), (64 << 10, 3)];
+    let mut points = Vec::new();
+    for row in rows(TABLE4) {
+        for (&(bytes, disks), value) in columns.iter().zip(&row[1..]) {
+            points.push((row[0], bytes, disks, number(value)));
+        }
+    }
+    points
+}

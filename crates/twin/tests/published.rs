@@ -1,0 +1,19 @@
+//! The model is held to the published figures of the 1997 study.
+
+use twin::validate::validate;
+
+#[test]
+fn every_bar_holds() {
+    let validation = validate().unwrap();
+    for bar in &validation.bars {
+        assert!(bar.holds, "{}: {:.4}, at most {}", bar.name, bar.value, bar.limit);
+    }
+    assert!(validation.fitted.len() <= 25, "{:?}", validation.fitted);
+    let points: usize = validation.figures.iter().map(|figure| figure.points.len()).sum();
+    assert!(points > 450, "every published point is there: {points}");
+}
+
+#[test]
+fn the_same_on_every_run() {
+    assert_eq!(validate().unwrap(), validate().unwrap());
+}
