@@ -143,6 +143,8 @@ pub struct Access {
     pub engine: Engine,
     /// Cache and durability.
     pub buffering: Buffering,
+    /// Where each write is on stable storage before it counts: the file's metadata too (O_SYNC), and not only what reading back needs.
+    pub metadata_sync: bool,
     /// What the cache is told.
     pub hint: Hint,
     /// State of the file's space.

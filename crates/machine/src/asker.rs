@@ -51,6 +51,15 @@ pub enum Next {
     Done,
 }
 
+/// What is to be on stable storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stability {
+    /// What reading the data back needs (`fdatasync`).
+    Data,
+    /// The file's times and other metadata too (`fsync`).
+    File,
+}
+
 /// The unit that asks: a state machine that keeps its requests outstanding and issues the next on each completion.
 ///
 /// The machine owns the loop, the clock and the buffers. All methods are on the hot path and are
@@ -64,6 +73,22 @@ pub trait Asker: Send {
 
     /// Whether any request may be a write.
     fn writes(&self) -> bool;
+
+    /// The one place of a target of several (by number) to which this asker's offsets belong; `None`: the whole target, striped where
+    /// it is several places.
+    fn member(&self) -> Option<u32> {
+        None
+    }
+
+    /// Whether everything written so far is to be brought to stable storage before anything else is asked. The machine looks after it
+    /// took completions, and answers with [`Asker::synced`].
+    #[inline(always)]
+    fn sync_due(&self) -> Option<Stability> {
+        None
+    }
+
+    /// What [`Asker::sync_due`] asked for was done, from `began` to `ended`.
+    fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
     /// Fills the buffers of a writer once, before the run. Machines without data never call it.
     fn fill_buffers(&mut self, _buffers: &mut [u8]) {}

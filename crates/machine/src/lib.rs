@@ -15,7 +15,7 @@ pub mod units;
 mod usage;
 
 pub use access::{Access, Allocation, Buffering, CacheState, Engine, Hint};
-pub use asker::{Asker, Completion, Nanos, Next, Op, Request};
+pub use asker::{Asker, Completion, Nanos, Next, Op, Request, Stability};
 pub use data::fill_random;
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
@@ -43,6 +43,8 @@ pub struct TargetSpec {
     pub seed: u64,
     /// A place that is not there is made as a file of this very name; otherwise it is refused.
     pub create: bool,
+    /// What exists stays as it is until a run writes it: it is not filled beforehand, not even where it may be overwritten.
+    pub as_is: bool,
     /// Test files begin empty (their size must be given): a run with [`Allocation::Extend`] writes them themselves from nothing, and
     /// not a scratch file beside them. Who asks for it sees to it that they are written before they are read.
     pub grown: bool,

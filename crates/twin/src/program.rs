@@ -70,6 +70,7 @@ impl Program {
         let access = Access {
             engine: Engine::IoUring,
             buffering: self.buffering,
+            metadata_sync: false,
             hint: self.hint,
             allocation: self.allocation,
             cache: CacheState::Cold,

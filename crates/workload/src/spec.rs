@@ -155,6 +155,7 @@ impl Workload {
         Access {
             engine: self.engine,
             buffering: self.buffering,
+            metadata_sync: false,
             hint: self.hint,
             allocation: self.allocation,
             cache: self.cache,

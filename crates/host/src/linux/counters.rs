@@ -223,6 +223,34 @@ fn process_times() -> (Nanos, Nanos) {
     (ns(usage.ru_utime), ns(usage.ru_stime))
 }
 
+/// What the kernel counted of this process, all threads, since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessCounts {
+    /// Changes of context, voluntary and not.
+    pub context_switches: u64,
+    /// Page faults that needed I/O.
+    pub major_faults: u64,
+    /// Page faults that needed none.
+    pub minor_faults: u64,
+}
+
+impl ProcessCounts {
+    /// The counts now.
+    pub fn now() -> Self {
+        // SAFETY: all-zero is a valid rusage, and it is valid for writes.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+            usage
+        };
+        ProcessCounts {
+            context_switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
+            major_faults: usage.ru_majflt as u64,
+            minor_faults: usage.ru_minflt as u64,
+        }
+    }
+}
+
 /// Reads the counters that the kernel keeps for block devices, summed over several.
 pub struct DeviceMeter {
     gauges: Vec<Gauge>,

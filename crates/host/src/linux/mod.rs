@@ -23,6 +23,14 @@ pub fn remove_leftovers(directory: &std::path::Path) -> (u32, u64) {
     place::remove_leftovers(directory)
 }
 
+/// Reserves space for a file without writing it, and makes it so long.
+///
+/// # Errors
+/// The file system cannot, or has no such space.
+pub fn reserve(file: &std::fs::File, bytes: u64) -> std::io::Result<()> {
+    sys::reserve(file, bytes)
+}
+
 /// This computer.
 pub struct Host {
     clock: clock::Clock,

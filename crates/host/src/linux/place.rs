@@ -147,7 +147,7 @@ impl Place {
         let destroyable = spec.destroy.iter().any(|named| same_file(named, path));
         if metadata.file_type().is_block_device() {
             may_destroy(path, destroyable, spec)?;
-            return Place::device(path, destroyable, fill);
+            return Place::device(path, destroyable, spec.as_is, fill);
         }
         if !metadata.is_file() {
             return Err(Error::refused(shown, "it is neither a directory nor a regular file nor a block device", "name one of these"));
@@ -159,13 +159,13 @@ impl Place {
         }
         let mut place = Place { path: path.into(), kind: TargetKind::File, size: metadata.len(), writable: destroyable, made: None };
         place.limit(fill)?;
-        if destroyable {
+        if destroyable && !spec.as_is {
             place.write_all(fill, place.size)?;
         }
         Ok(place)
     }
 
-    fn device(path: &Path, destroyable: bool, fill: Fill<'_>) -> Result<Place> {
+    fn device(path: &Path, destroyable: bool, as_is: bool, fill: Fill<'_>) -> Result<Place> {
         let file = open_for(path, destroyable)?;
         let size = sys::device_size(&file).map_err(Error::io("cannot tell the size of", path))?;
         if size < 4096 {
@@ -173,7 +173,7 @@ impl Place {
         }
         let mut place = Place { path: path.into(), kind: TargetKind::Device, size, writable: destroyable, made: None };
         place.limit(fill)?;
-        if destroyable {
+        if destroyable && !as_is {
             let most = place.size;
             let size = place.write_all(fill, most)?;
             // Blocks that were never written may read faster than any that were.

@@ -11,7 +11,7 @@ use super::session::{Halt, Session, serve};
 use super::target::HostTarget;
 use super::snapshot::{Meters, Snapshot};
 use super::{Host, clock, sys};
-use machine::{Access, Allocation, Asker, CacheState, Engine, Error, Hint, Nanos, Result, Usage, fill_random};
+use machine::{Access, Allocation, Asker, Buffering, CacheState, Engine, Error, Hint, Nanos, Result, Usage, fill_random};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -67,13 +67,15 @@ struct Files {
 
 pub(crate) fn run<A: Asker>(host: &Host, target: &mut HostTarget, access: &Access, askers: &mut [A]) -> Result<Usage> {
     let writes = askers.iter().any(Asker::writes);
-    if writes && !target.facts().writable {
+    let may_write = |asker: &A| asker.member().map_or(target.facts().writable, |member| target.places().get(member as usize).is_some_and(|place| place.writable));
+    if askers.iter().any(|asker| asker.writes() && !may_write(asker)) {
         return Err(Error::refused(
             target.facts().name.clone(),
             "it was there before and is only read",
             "name it again after --destroy-data to write it, or name a directory",
         ));
     }
+    check_members(target, access, askers)?;
     let files = open_files(target, access, writes)?;
     prepare_cache(&files, access)?;
     let stripe = target.striped().then_some((target.places().len() as u32, target.chunk));
@@ -81,8 +83,8 @@ pub(crate) fn run<A: Asker>(host: &Host, target: &mut HostTarget, access: &Acces
     let Outcome { before, after, began, last, sync_ns } = streams(host, &files, stripe, access, askers, &mut meters)?;
     if writes && !access.buffering.is_dsync() {
         // What this run left dirty must not be the next one's burden.
-        for file in &files.files {
-            file.sync_data().map_err(Error::io("cannot bring to stable storage", &target.places()[0].path))?;
+        for (file, place) in files.files.iter().zip(target.places()) {
+            file.sync_data().map_err(Error::io("cannot bring to stable storage", &place.path))?;
         }
     }
     let mut usage = meters.between(&before, &after);
@@ -90,6 +92,19 @@ pub(crate) fn run<A: Asker>(host: &Host, target: &mut HostTarget, access: &Acces
     usage.elapsed_ns = last.saturating_sub(began);
     usage.sync_ns = sync_ns;
     Ok(usage)
+}
+
+/// Every asker has a place, and a mapping is of one file.
+fn check_members<A: Asker>(target: &HostTarget, access: &Access, askers: &[A]) -> Result<()> {
+    let count = target.places().len() as u32;
+    if let Some(member) = askers.iter().filter_map(Asker::member).find(|&member| member >= count) {
+        return Err(Error::refused(format!("member {member}"), format!("the target has {count}"), "name one of these, from 0"));
+    }
+    let whole = askers.iter().any(|asker| asker.member().is_none());
+    if access.engine == Engine::Mmap && (access.buffering != Buffering::Buffered || (target.striped() && whole)) {
+        return Err(Error::Unsupported("mmap goes through the page cache of one file: use --buffered and a single target".into()));
+    }
+    Ok(())
 }
 
 struct Outcome {
@@ -181,7 +196,12 @@ fn stream<A: Asker>(
     halt: Halt<'_>,
     gate: &Gate,
 ) -> Result<Nanos> {
-    let fds = descriptors(&files.files);
+    let mut fds = descriptors(&files.files);
+    let mut stripe = stripe;
+    if let Some(member) = asker.member() {
+        fds = vec![fds[member as usize]];
+        stripe = None;
+    }
     let depth = asker.depth();
     let made = Arena::new(depth, asker.max_request(), asker.writes()).map_err(Error::io("no memory for the buffers of", "a stream"));
     let mut arena = match made {
@@ -203,19 +223,19 @@ fn stream<A: Asker>(
     };
     let unsupported = |engine: Engine| move |error: io::Error| Error::Unsupported(format!("{engine} is not to be had here: {error}"));
     match engine {
-        Engine::Sync | Engine::Threads => go(Ok(Blocking::new(fds[0])), None, asker, &mut arena, clock, halt, gate),
+        Engine::Sync | Engine::Threads => go(Ok(Blocking::new(fds[0])), None, &fds, asker, &mut arena, clock, halt, gate),
         Engine::IoUring => {
             let session = Ring::new(&fds, entries, &mut arena).map_err(unsupported(engine));
-            go(session, stripe, asker, &mut arena, clock, halt, gate)
+            go(session, stripe, &fds, asker, &mut arena, clock, halt, gate)
         }
         Engine::Libaio => {
-            let session = NativeAio::new(fds, entries.min(65_536)).map_err(unsupported(engine));
-            go(session, stripe, asker, &mut arena, clock, halt, gate)
+            let session = NativeAio::new(fds.clone(), entries.min(65_536)).map_err(unsupported(engine));
+            go(session, stripe, &fds, asker, &mut arena, clock, halt, gate)
         }
         Engine::Mmap => {
             let end = files.region.0 + files.region.1;
             let session = Mapped::new(fds[0], end, asker.writes(), access.hint).map_err(unsupported(engine));
-            go(session, None, asker, &mut arena, clock, halt, gate)
+            go(session, None, &fds, asker, &mut arena, clock, halt, gate)
         }
     }
 }
@@ -224,6 +244,7 @@ fn stream<A: Asker>(
 fn go<S: Session, A: Asker>(
     session: Result<S>,
     stripe: Option<(u32, u64)>,
+    fds: &[RawFd],
     asker: &mut A,
     arena: &mut Arena,
     clock: clock::Clock,
@@ -233,10 +254,10 @@ fn go<S: Session, A: Asker>(
     gate.pass();
     let mut session = session?;
     match stripe {
-        None => serve(&mut session, asker, arena, clock, halt),
+        None => serve(&mut session, fds, asker, arena, clock, halt),
         Some((members, chunk)) => {
             let mut session = Striped::new(session, members, chunk, asker.depth());
-            serve(&mut session, asker, arena, clock, halt)
+            serve(&mut session, fds, asker, arena, clock, halt)
         }
     }
 }
@@ -251,16 +272,13 @@ fn open_files(target: &mut HostTarget, access: &Access, writes: bool) -> Result<
         flags |= libc::O_DIRECT;
     }
     if access.buffering.is_dsync() {
-        flags |= libc::O_DSYNC;
-    }
-    if access.engine == Engine::Mmap && (flags != 0 || target.striped()) {
-        return Err(Error::Unsupported("mmap goes through the page cache of one file: use --buffered and a single target".into()));
+        flags |= if access.metadata_sync { libc::O_SYNC } else { libc::O_DSYNC };
     }
     let members = target.places().len() as u64;
     let region = if members > 1 { (0, target.places().iter().map(|place| place.size).max().unwrap_or(0)) } else { access.region };
     let in_place = access.allocation == Allocation::Extend && target.grown && target.places().iter().all(Place::is_made);
     if access.allocation == Allocation::Written || !writes || in_place {
-        let opened: io::Result<Vec<File>> = target.places().iter().map(|place| place.open_with(writes, flags)).collect();
+        let opened: io::Result<Vec<File>> = target.places().iter().map(|place| place.open_with(writes && place.writable, flags)).collect();
         let files = opened.map_err(|error| cannot_open(target, error))?;
         if in_place {
             for (file, place) in files.iter().zip(target.places()) {

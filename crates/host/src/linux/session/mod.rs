@@ -8,8 +8,9 @@ pub(crate) mod uring;
 
 use super::arena::Arena;
 use super::clock::Clock;
-use machine::{Asker, Completion, Error, Nanos, Next, Op, Request, Result};
+use machine::{Asker, Completion, Error, Nanos, Next, Op, Request, Result, Stability};
 use std::io;
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How long a session may wait before it returns.
@@ -50,7 +51,15 @@ impl Halt<'_> {
 /// Serves an asker through a session to its end; the last completion's time is returned.
 ///
 /// One clock read per turn: every completion found in a turn is stamped with it, and it is the issue time of what replaces them.
-pub(crate) fn serve<S: Session, A: Asker>(session: &mut S, asker: &mut A, arena: &mut Arena, clock: Clock, halt: Halt<'_>) -> Result<Nanos> {
+/// `fds` are the files that [`Asker::sync_due`] brings to stable storage.
+pub(crate) fn serve<S: Session, A: Asker>(
+    session: &mut S,
+    fds: &[RawFd],
+    asker: &mut A,
+    arena: &mut Arena,
+    clock: Clock,
+    halt: Halt<'_>,
+) -> Result<Nanos> {
     let none = Request { op: Op::Read, offset: 0, len: 0, slot: 0 };
     let mut outstanding = vec![none; asker.depth() as usize].into_boxed_slice();
     let mut in_flight = 0u32;
@@ -107,8 +116,35 @@ pub(crate) fn serve<S: Session, A: Asker>(session: &mut S, asker: &mut A, arena:
             }
             asker.complete(completion, now);
         });
+        if let Some(what) = asker.sync_due()
+            && failure.is_none()
+        {
+            let began = clock.now();
+            synchronise(fds, what).map_err(Error::io("cannot bring to stable storage", "the target"))?;
+            now = clock.now();
+            last = now;
+            asker.synced(began, now);
+        }
     }
     Err(failure.unwrap_or(Error::Interrupted))
+}
+
+/// Brings files to stable storage, in the calling thread.
+#[cold]
+fn synchronise(fds: &[RawFd], what: Stability) -> io::Result<()> {
+    for &fd in fds {
+        // SAFETY: an open descriptor.
+        let result = unsafe {
+            match what {
+                Stability::Data => libc::fdatasync(fd),
+                Stability::File => libc::fsync(fd),
+            }
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
 }
 
 /// A request that did not do all that it was asked.
