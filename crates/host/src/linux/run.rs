@@ -223,28 +223,34 @@ fn stream<A: Asker>(
     };
     let unsupported = |engine: Engine| move |error: io::Error| Error::Unsupported(format!("{engine} is not to be had here: {error}"));
     match engine {
-        Engine::Sync | Engine::Threads => go(Ok(Blocking::new(fds[0])), None, &fds, asker, &mut arena, clock, halt, gate),
+        Engine::Sync | Engine::Threads => go(Ok(Blocking::new(fds[0])), Route { stripe: None, fds: &fds }, asker, &mut arena, clock, halt, gate),
         Engine::IoUring => {
             let session = Ring::new(&fds, entries, &mut arena).map_err(unsupported(engine));
-            go(session, stripe, &fds, asker, &mut arena, clock, halt, gate)
+            go(session, Route { stripe, fds: &fds }, asker, &mut arena, clock, halt, gate)
         }
         Engine::Libaio => {
             let session = NativeAio::new(fds.clone(), entries.min(65_536)).map_err(unsupported(engine));
-            go(session, stripe, &fds, asker, &mut arena, clock, halt, gate)
+            go(session, Route { stripe, fds: &fds }, asker, &mut arena, clock, halt, gate)
         }
         Engine::Mmap => {
             let end = files.region.0 + files.region.1;
             let session = Mapped::new(fds[0], end, asker.writes(), access.hint).map_err(unsupported(engine));
-            go(session, None, &fds, asker, &mut arena, clock, halt, gate)
+            go(session, Route { stripe: None, fds: &fds }, asker, &mut arena, clock, halt, gate)
         }
     }
+}
+
+/// The files of one stream: one, or the members of a stripe (their number and its chunk).
+#[derive(Clone, Copy)]
+struct Route<'a> {
+    stripe: Option<(u32, u64)>,
+    fds: &'a [RawFd],
 }
 
 /// Passes the gate, whether or not there is a session (the others wait there), and serves the asker.
 fn go<S: Session, A: Asker>(
     session: Result<S>,
-    stripe: Option<(u32, u64)>,
-    fds: &[RawFd],
+    route: Route<'_>,
     asker: &mut A,
     arena: &mut Arena,
     clock: clock::Clock,
@@ -253,11 +259,11 @@ fn go<S: Session, A: Asker>(
 ) -> Result<Nanos> {
     gate.pass();
     let mut session = session?;
-    match stripe {
-        None => serve(&mut session, fds, asker, arena, clock, halt),
+    match route.stripe {
+        None => serve(&mut session, route.fds, asker, arena, clock, halt),
         Some((members, chunk)) => {
             let mut session = Striped::new(session, members, chunk, asker.depth());
-            serve(&mut session, fds, asker, arena, clock, halt)
+            serve(&mut session, route.fds, asker, arena, clock, halt)
         }
     }
 }
