@@ -132,22 +132,23 @@ impl Stream {
         })
     }
 
-    /// Starts the measured part at `now`: what the ramp counted is forgotten.
+    /// Starts the measured part at `from`, noticed at `now`, and forgets what the ramp counted.
     #[cold]
-    fn measure_from(&mut self, now: Nanos) {
+    fn measure_from(&mut self, from: Nanos, now: Nanos) {
         self.measuring = true;
-        self.measured_from = now;
+        self.measured_from = from;
         self.before = self.completed;
         self.completed = 0;
         self.in_time = 0;
-        self.depth_area = 0;
+        self.depth_area = u128::from(now - from) * u128::from(self.in_flight);
         self.service = 0;
         self.latency.iter_mut().for_each(Histogram::clear);
-        self.slices = Slices::new(now, SLICE_NS);
+        self.slices = Slices::new(from, SLICE_NS);
+        self.slices.close(now, 0);
         self.slice_end = self.slices.end();
         // A request that began in the ramp counts from here in the depth, so in the service time too.
         for slot in &mut self.slots {
-            slot.issued = slot.issued.max(now);
+            slot.issued = slot.issued.max(from);
         }
     }
 
@@ -157,7 +158,7 @@ impl Stream {
             self.slices.close(now, self.completed);
             self.slice_end = self.slices.end();
         } else {
-            self.measure_from(now);
+            self.measure_from(self.slice_end, now);
         }
     }
 
@@ -235,7 +236,7 @@ impl Asker for Stream {
         self.last_event = now;
         self.slice_end = now + self.ramp;
         if self.ramp == 0 {
-            self.measure_from(now);
+            self.measure_from(now, now);
         }
     }
 

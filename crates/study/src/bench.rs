@@ -31,6 +31,8 @@ pub(crate) struct Entry {
     weight: f64,
     /// Time at the start of each run that is not measured.
     pub(crate) ramp_ns: Nanos,
+    /// Its requests are admitted in bursts of several: its runs begin and end between two of them.
+    pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
 }
 
@@ -133,13 +135,27 @@ impl<'a, M: Machine> Bench<'a, M> {
             return None;
         }
         let mut cell = cell.clone();
+        let burst = setting.speed_of(&cell.workload).bytes_per_s * THROTTLE_SLICE_NS as f64 / 1e9;
+        let in_bursts = self.bursty && f64::from(cell.workload.request_bytes) * 2.0 <= burst;
         if let workload::Stop::AfterNs(ns) = &mut cell.workload.stop {
             // Large rounds need longer runs: two requests tell no rate.
             let wanted = (round * ROUNDS_A_RUN).min(ROUND_RUNS * setting.run_ns as f64) as Nanos;
-            *ns = if self.bursty { (*ns).max(wanted).next_multiple_of(THROTTLE_SLICE_NS) } else { (*ns).max(wanted) };
+            *ns = if in_bursts { (*ns).max(wanted).next_multiple_of(THROTTLE_SLICE_NS) } else { (*ns).max(wanted) };
         }
         let found = self.entries.iter().position(|entry| entry.workload == cell.workload && entry.shape == cell.shape);
-        Some(found.unwrap_or_else(|| self.push(cell.workload.clone(), cell.shape.clone())))
+        Some(found.unwrap_or_else(|| {
+            let place = self.push(cell.workload.clone(), cell.shape.clone());
+            if in_bursts {
+                self.between_bursts(place, 0);
+            }
+            place
+        }))
+    }
+
+    /// Makes the runs of an entry begin and end half-way between two bursts, at least `ramp_ns` after the start.
+    pub(crate) fn between_bursts(&mut self, place: usize, ramp_ns: Nanos) {
+        self.entries[place].in_bursts = true;
+        self.entries[place].ramp_ns = ramp_ns.next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
     }
 
     /// Puts a workload on the bench.
@@ -153,6 +169,7 @@ impl<'a, M: Machine> Bench<'a, M> {
             facts,
             weight: 1.0,
             ramp_ns: 0,
+            in_bursts: false,
             instructions_per_request: None,
         });
         self.entries.len() - 1
@@ -175,11 +192,8 @@ impl<'a, M: Machine> Bench<'a, M> {
         let shape = self.entries[place].shape.clone().unwrap_or_else(|| self.whole.clone());
         let began = self.machine.now();
         let entry = &self.entries[place];
-        let options = Options {
-            ramp_ns: ramp(&entry.workload, &entry.samples).max(entry.ramp_ns),
-            until_deadline: self.bursty,
-            ..Options::default()
-        };
+        let ramp_ns = if entry.in_bursts { entry.ramp_ns } else { ramp(&entry.workload, &entry.samples).max(entry.ramp_ns) };
+        let options = Options { ramp_ns, ..Options::default() };
         let made = self.bring(&shape).and_then(|()| sample(self.machine, self.target, &self.entries[place].workload, options));
         let took = self.machine.now().saturating_sub(began) as f64;
         let entry = &mut self.entries[place];

@@ -28,7 +28,7 @@ const SHORTEST_RUN_NS: f64 = 30e6;
 const OVERHEAD_NS: f64 = 10e6;
 
 /// Runs of each point below which points are left out instead.
-const LEAST_RUNS: f64 = 3.0;
+const LEAST_RUNS: f64 = 2.0;
 
 /// Runs of each point that are hoped for: fewer tell an interval too wide to be of use (Student's t), and shorter ones lose little.
 const RUNS: usize = 5;
@@ -38,7 +38,7 @@ const LONGEST_RUN_NS: f64 = 1e9;
 const SCOUTING_RUN_NS: Nanos = 150_000_000;
 
 /// Runs on a target that admits requests in bursts last so many of them at least.
-const BURSTS_A_RUN: u64 = 3;
+const BURSTS_A_RUN: u64 = 2;
 
 /// A run that confirms a peak holds at least so many rounds of requests.
 const ROUNDS_TO_CONFIRM: f64 = 50.0;
@@ -178,7 +178,8 @@ fn lay_out<M: Machine>(bench: &mut Bench<'_, M>, setting: &mut Setting, plan: &P
     let left = (bench.at(MAIN_SHARE).saturating_sub(bench.machine.now())) as f64;
     // Many cells stand in several experiments and are run once.
     setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * RUNS as f64) - OVERHEAD_NS).clamp(least_run, LONGEST_RUN_NS) as Nanos;
-    let runs = left / (setting.run_ns as f64 + OVERHEAD_NS);
+    let beside = if bench.bursty { THROTTLE_SLICE_NS as f64 } else { OVERHEAD_NS };
+    let runs = left / (setting.run_ns as f64 + beside);
     let mut designs = wanted(setting);
     let thinned = thin(&mut designs, (runs / LEAST_RUNS) as usize);
     bench.left_out.extend(thinned);
@@ -214,12 +215,10 @@ fn thin(designs: &mut [Design], most: usize) -> Option<String> {
     if seen.len() <= most {
         return None;
     }
-    let mut weights: Vec<u32> = seen.iter().map(|one| one.0).collect();
-    weights.sort_unstable();
-    let limit = weights[most];
-    let dropped = seen.len() - weights.iter().filter(|&&weight| weight < limit).count();
-    // Cells that weigh as much as the last one that fits all go, so that no curve is cut at random.
-    let kept: Vec<(Workload, Option<Shape>)> = seen.iter().filter(|one| one.0 < limit).map(|one| (one.1.clone(), one.2.cloned())).collect();
+    let dropped = seen.len() - most;
+    // Stable: of cells that tell as much, those of the earlier experiments stay.
+    seen.sort_by_key(|one| one.0);
+    let kept: Vec<(Workload, Option<Shape>)> = seen.iter().take(most).map(|one| (one.1.clone(), one.2.cloned())).collect();
     for design in designs.iter_mut() {
         design.cells.retain(|cell| kept.iter().any(|(workload, shape)| *workload == cell.workload && *shape == cell.shape));
     }
@@ -318,7 +317,9 @@ fn refine<M: Machine>(bench: &mut Bench<'_, M>, setting: &Setting, laid: &mut [L
 
 /// The best rates, measured again in longer runs: the best of many noisy figures is too good to be true.
 fn confirm<M: Machine>(bench: &mut Bench<'_, M>, setting: &Setting, laid: &[Laid], plan: &Plan) -> Result<Vec<(Way, usize)>> {
-    let from_cache = |workload: &Workload| !workload.buffering.is_direct() && !setting.facts.in_memory;
+    // What the page cache serves or takes is no rate of the target, unless the target lives there.
+    let from_cache =
+        |workload: &Workload, way: Way| !setting.facts.in_memory && (workload.cache != machine::CacheState::Cold || way == Way::Write);
     let mut confirmed: Vec<(Way, Vec<usize>)> = Vec::new();
     let drawn: std::collections::BTreeSet<usize> = laid.iter().flat_map(|one| one.places.iter().flatten().copied()).collect();
     for way in setting.ways() {
@@ -330,13 +331,14 @@ fn confirm<M: Machine>(bench: &mut Bench<'_, M>, setting: &Setting, laid: &[Laid
                 let fits = entry.workload.read_percent == way.read_percent()
                     && entry.workload.allocation == machine::Allocation::Written
                     && entry.workload.region_bytes.is_none();
-                let cached = from_cache(&entry.workload) && (entry.workload.cache != machine::CacheState::Cold || way == Way::Write);
+                let cached = !entry.workload.buffering.is_direct() && (setting.direct() || from_cache(&entry.workload, way));
                 let rate = entry.point().rate()?;
                 (whole && fits && !cached).then_some((place, rate))
             })
             .collect();
         candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let chosen: Vec<usize> = candidates.iter().take(2).map(|&(place, _)| confirming(bench, place, setting, plan)).collect();
+        let chosen: Vec<usize> =
+            candidates.iter().take(if bench.bursty { 1 } else { 2 }).map(|&(place, _)| confirming(bench, place, setting, plan)).collect();
         confirmed.push((way, chosen));
     }
     let all: Vec<usize> = confirmed.iter().flat_map(|(_, places)| places.iter().copied()).collect();
@@ -353,11 +355,18 @@ fn confirm<M: Machine>(bench: &mut Bench<'_, M>, setting: &Setting, laid: &[Laid
 fn confirming<M: Machine>(bench: &mut Bench<'_, M>, place: usize, setting: &Setting, plan: &Plan) -> usize {
     let entry = &bench.entries[place];
     let round = entry.samples.last().map_or(0.0, |sample| sample.mean_service_ns);
+    let in_bursts = entry.in_bursts;
+    let longest = (plan.budget_ns as f64 * 0.02).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
     let wanted = (plan.budget_ns as f64 * 0.006).max(setting.run_ns as f64).max(round * ROUNDS_TO_CONFIRM);
-    let run = (wanted.min(LONGEST_CONFIRM_NS) as Nanos).next_multiple_of(THROTTLE_SLICE_NS);
+    let run = (wanted.min(longest) as Nanos).next_multiple_of(THROTTLE_SLICE_NS);
     let (workload, shape) = (Workload { stop: Stop::AfterNs(run), ..entry.workload.clone() }, entry.shape.clone());
     let place = bench.push(workload, shape);
-    bench.entries[place].ramp_ns = (THROTTLE_SLICE_NS / 2).max((round * 2.0) as Nanos).min(run);
+    let ramp = ((round * 2.0) as Nanos).min(run);
+    if in_bursts {
+        bench.between_bursts(place, ramp);
+    } else {
+        bench.entries[place].ramp_ns = ramp.max(THROTTLE_SLICE_NS / 2);
+    }
     place
 }
 
