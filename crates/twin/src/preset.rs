@@ -6,7 +6,15 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const PRESETS: [(&str, &str); 1] = [("gateway-1997", include_str!("../presets/gateway-1997.toml"))];
+const PRESETS: [(&str, &str); 7] = [
+    ("gateway-1997", include_str!("../presets/gateway-1997.toml")),
+    ("nvme", include_str!("../presets/nvme.toml")),
+    ("sata-ssd", include_str!("../presets/sata-ssd.toml")),
+    ("hdd-20tb", include_str!("../presets/hdd-20tb.toml")),
+    ("cloud", include_str!("../presets/cloud.toml")),
+    ("cloud-burst", include_str!("../presets/cloud-burst.toml")),
+    ("virtio", include_str!("../presets/virtio.toml")),
+];
 
 /// Names of the machines that come with the program.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -98,7 +98,12 @@ impl World {
         let queue = disk.firmware.queue * u64::from(disk.inside - 1);
         t += phases.add(Phase::MessageIn, disk.firmware.read + queue);
         let sending = times.data(command.bytes, false);
-        match disk.cache.lookup(&disk.geometry, lba, end, t, sending) {
+        let found = disk.cache.lookup(&disk.geometry, lba, end, t, sending);
+        if matches!(found, Lookup::Hit { again: false, .. }) {
+            // The head went there for it, before or now.
+            disk.media_busy += disk.geometry.end(end) - disk.geometry.start(lba);
+        }
+        match found {
             // Coming back costs more than a short wait.
             Lookup::Hit { ready, again } if ready <= t + times.disconnect + times.identify => {
                 let again = if again { disk.firmware.reread } else { 0 };
