@@ -123,7 +123,11 @@ fn half_groups<'a>(all: impl Iterator<Item = &'a HalfPower>) -> Vec<HalfGroup> {
     let mut groups: Vec<HalfGroup> = Vec::new();
     for half in all {
         let what = if half.of == "depth" { "Half of it by depth" } else { "Half of it by request size" };
-        let title = if half.peak_from == "measured" { what.to_string() } else { format!("{what}, of the {} {}", half.peak_from, rate(half.peak_bytes_per_s)) };
+        let title = if half.peak_from == "measured" {
+            what.to_string()
+        } else {
+            format!("{what}, of the {} {}", half.peak_from, rate(half.peak_bytes_per_s))
+        };
         let row = [half.at.clone(), half_power_value(half), half_power_interval(half).unwrap_or_default()];
         match groups.iter_mut().find(|group| group.title == title) {
             Some(group) => group.rows.push(row),

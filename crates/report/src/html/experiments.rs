@@ -24,6 +24,13 @@ impl Drawn<'_> {
         }
     }
 
+    fn figure(&self) -> Option<&Figure> {
+        match self {
+            Drawn::Figure(_, figure) => Some(figure),
+            Drawn::Memory(..) => None,
+        }
+    }
+
     fn experiment(&self) -> usize {
         match self {
             Drawn::Figure(experiment, _) | Drawn::Memory(experiment, _) => *experiment,
@@ -112,7 +119,9 @@ pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     };
     if results.experiments.is_empty() {
         let figures = figures_of(0);
-        return if figures.is_empty() { Vec::new() } else { vec![sweep_view(figures)] };
+        let shown: Vec<&Figure> = drawn.iter().filter_map(Drawn::figure).collect();
+        let left_out = sweep::left_out(&results.points, &shown);
+        return if figures.is_empty() { Vec::new() } else { vec![sweep_view(figures, left_out)] };
     }
     let one = |(place, experiment): (usize, &Experiment)| ExperimentView {
         anchor: format!("e{}", anchor(place, &experiment.id)),
@@ -126,14 +135,14 @@ pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     results.experiments.iter().enumerate().map(one).collect()
 }
 
-fn sweep_view(figures: Vec<FigureView>) -> ExperimentView {
+fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentView {
     ExperimentView {
         anchor: "sweep".into(),
         title: "The grid".into(),
         question: "How do the measured points compare?".into(),
         sentence: String::new(),
         skipped: None,
-        left_out: Vec::new(),
+        left_out: left_out.into_iter().collect(),
         figures,
     }
 }
@@ -233,8 +242,10 @@ fn table(figure: &Figure) -> Table {
             },
         },
     };
-    let rows: Vec<Row> =
-        xs.iter().map(|x| Row { x: axis_value(figure.x, *x), cells: figure.series.iter().map(|series| cell(series, *x)).collect() }).collect();
+    let rows: Vec<Row> = xs
+        .iter()
+        .map(|x| Row { x: axis_value(figure.x, *x), cells: figure.series.iter().map(|series| cell(series, *x)).collect() })
+        .collect();
     let values = figure.series.iter().map(|series| series.values.len()).sum();
     let head = std::iter::once(column(figure.x).to_string()).chain(figure.series.iter().map(|series| series.name.clone())).collect();
     Table { size: format!("{}, {}", plural(values, "value"), column(figure.y)), head, rows }
@@ -261,7 +272,8 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
             Row { x: plot::memory_name(usage), cells: cells.into() }
         })
         .collect();
-    let said: Vec<String> = memory.iter().map(|usage| format!("{}: {} MiB/s", plot::memory_name(usage), shown(median(&usage.rates_bytes_per_s)))).collect();
+    let said: Vec<String> =
+        memory.iter().map(|usage| format!("{}: {} MiB/s", plot::memory_name(usage), shown(median(&usage.rates_bytes_per_s)))).collect();
     FigureView {
         anchor,
         title: "Memory bandwidth".into(),

@@ -1,7 +1,9 @@
 //! The foot of the page: the machine, the layers under the target, all points, and how it was measured.
 
 use super::target_words;
-use crate::words::{duration, grouped, layer_kind, mib_per_s, mode, operation, percent, plural, process_cpu_ns, rate, share, short_count, size};
+use crate::words::{
+    duration, grouped, layer_kind, mib_per_s, mode, operation, percent, plural, process_cpu_ns, rate, share, short_count, size,
+};
 use machine::units::{show_size, show_size_rounded, show_time, significant};
 use measure::Point;
 use serde::Serialize;
@@ -181,7 +183,11 @@ pub(super) fn method(results: &Results) -> Facts {
     repeats.sort_unstable();
     if let (Some(least), Some(most)) = (repeats.first(), repeats.last()) {
         let runs: u64 = repeats.iter().map(|count| u64::from(*count)).sum();
-        fact(&mut facts, "runs", format!("{}, {least} to {most} a point, half of the points {} or more", grouped(runs as f64), repeats[repeats.len() / 2]));
+        fact(
+            &mut facts,
+            "runs",
+            format!("{}, {least} to {most} a point, half of the points {} or more", grouped(runs as f64), repeats[repeats.len() / 2]),
+        );
         let tight = measured.iter().filter(|numbers| numbers.relative_half_width.is_some_and(|width| width <= 0.03)).count();
         let part = share(tight as f64, measured.len() as f64).unwrap_or_default();
         fact(&mut facts, "intervals", format!("95 %, of the median; within 3 % for {tight} of {} points ({part})", measured.len()));

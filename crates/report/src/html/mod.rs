@@ -62,6 +62,7 @@ fn environment() -> Result<Environment<'static>, Error> {
     environment.set_lstrip_blocks(true);
     // Every text of the document passes here: nothing invisible reaches the page, whoever chose the name.
     environment.set_formatter(|out, state, value| match value.as_str() {
+        None if value.is_none() => Ok(()),
         Some(text) if value.kind() == ValueKind::String && !value.is_safe() => escape_formatter(out, state, &Value::from(clean(text))),
         _ => escape_formatter(out, state, value),
     });
@@ -73,7 +74,9 @@ fn environment() -> Result<Environment<'static>, Error> {
 
 /// The style sheet with the pages' colours, against which the curves' colours are chosen.
 fn css() -> String {
-    include_str!("../../templates/style.css").replace("$light-page", plot::colour::LIGHT_PAGE).replace("$dark-page", plot::colour::DARK_PAGE)
+    include_str!("../../templates/style.css")
+        .replace("$light-page", plot::colour::LIGHT_PAGE)
+        .replace("$dark-page", plot::colour::DARK_PAGE)
 }
 
 fn kind(kind: Kind) -> &'static str {

@@ -8,6 +8,9 @@ use study::{Axis, Figure, Series, Value};
 /// Most curves in a figure: with more, colours and labels no longer tell them apart.
 const MOST_CURVES: usize = 12;
 
+/// Most values drawn of a sweep; the rest is in the table and in points.csv.
+const MOST_VALUES: usize = 1200;
+
 /// A way to vary points: the axis it makes, its value, and its name in a curve's label.
 struct Dimension {
     axis: Option<Axis>,
@@ -54,8 +57,14 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
         }
     }
     let mut figures = Vec::new();
+    let mut drawn = 0;
     for (part, chunk) in curves.chunks(MOST_CURVES).enumerate() {
-        for (id, title, y) in [("rate", "Rate", Axis::BytesPerS), ("cpu", "Processor time a request, whole machine", Axis::CpuNsPerRequest)] {
+        drawn += chunk.iter().map(|(_, members)| members.len()).sum::<usize>();
+        if part > 0 && drawn > MOST_VALUES {
+            break;
+        }
+        for (id, title, y) in [("rate", "Rate", Axis::BytesPerS), ("cpu", "Processor time a request, whole machine", Axis::CpuNsPerRequest)]
+        {
             let by = crate::words::axis_title(axis);
             let more = if curves.len() > MOST_CURVES { format!(", part {}", part + 1) } else { String::new() };
             let series = chunk.iter().map(|(name, members)| curve(name, members, points, along, y)).collect();
@@ -63,6 +72,18 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
         }
     }
     figures
+}
+
+/// What [`figures`] does not draw, in a sentence.
+pub(super) fn left_out(points: &[Point], figures: &[&Figure]) -> Option<String> {
+    let drawn: usize = figures
+        .iter()
+        .filter(|figure| figure.y == Axis::BytesPerS)
+        .flat_map(|figure| &figure.series)
+        .map(|series| series.values.len())
+        .sum();
+    let missing = points.len().checked_sub(drawn).filter(|missing| *missing > 0 && drawn > 0)?;
+    Some(format!("{missing} of {} points are not drawn; points.csv has them all", points.len()))
 }
 
 fn curve(name: &str, members: &[usize], points: &[Point], along: &Dimension, y: Axis) -> Series {

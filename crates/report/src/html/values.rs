@@ -51,7 +51,11 @@ pub(super) fn json(results: &Results) -> Result<String, Error> {
 
 /// JSON that no parser of HTML takes for markup.
 fn in_script(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+    json.replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
 }
 
 fn figure_values(figure: &Figure, results: &Results) -> FigureValues {

@@ -18,17 +18,17 @@ pub(crate) struct Pair {
 
 /// For curves without an order: on a light page, on a dark page.
 const CATEGORIES: [(&str, &str); 6] = [
-    ("#0a5fb4", "#63aefc"),
-    ("#c24a00", "#ff9146"),
-    ("#007a63", "#3ed0a6"),
-    ("#8d3a8f", "#e39be6"),
-    ("#7d6200", "#e3c84b"),
-    ("#4a4f57", "#c9ced6"),
+    ("#2a4fb0", "#7398ff"),
+    ("#d13616", "#e8843c"),
+    ("#008371", "#7ff0ab"),
+    ("#5c1c4a", "#d6b7fb"),
+    ("#677223", "#f5b738"),
+    ("#474959", "#a5a7ab"),
 ];
 
 /// The ramp of curves with an order, from the first to the last.
-const LIGHT_RAMP: [&str; 4] = ["#00857c", "#1a63b5", "#5a2d91", "#2a0a36"];
-const DARK_RAMP: [&str; 4] = ["#8d7df0", "#4fa3ef", "#45d1b5", "#f4f1a0"];
+const LIGHT_RAMP: [&str; 4] = ["#068466", "#0c54a0", "#471a79", "#2d022b"];
+const DARK_RAMP: [&str; 4] = ["#8a72e7", "#55a5f3", "#4edcbc", "#f8f3a3"];
 
 /// The colour of curve `place` of `count`.
 pub(crate) fn of_curve(place: usize, count: usize, ordered: bool) -> Pair {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_first_colours_differ_for_everybody() {
-        for (count, ordered, least) in [(4, false, 0.07), (6, false, 0.035), (5, true, 0.07)] {
+        for (count, ordered, least) in [(4, false, 0.07), (6, false, 0.05), (5, true, 0.055)] {
             let colours = colours(count, ordered);
             for sight in &DEFICIENCIES {
                 for (place, a) in colours.iter().enumerate() {

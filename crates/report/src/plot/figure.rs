@@ -1,6 +1,6 @@
 //! Lays out a figure of the study.
 
-use super::labels::{Placer, Rect, spread};
+use super::labels::{Ink, Placer, Rect, spread};
 use super::scale::{Scale, Spread};
 use super::scene::{Curve, DASHES, HalfLine, HalfMark, Mark, SHAPES, Scene, Stroke, Text, tenth};
 use super::ticks::{self, Tick};
@@ -14,6 +14,9 @@ use study::{Axis, Figure, HalfPower, Series, Value};
 const LINE: f64 = 17.0;
 /// Most peaks whose half is drawn: more would be a grid.
 const MOST_HALF_LINES: usize = 3;
+
+/// With more values than this a curve has no markers, and a band in place of whiskers.
+const DENSE: usize = 60;
 
 /// A figure in `room`; `points` are the document's, whose warnings make hollow markers.
 pub(crate) fn lay_out(figure: &Figure, points: &[Point], room: Room) -> Scene {
@@ -102,7 +105,8 @@ impl Frame {
             let x = self.x.at_or_end(tick.value).clamp(half, (self.width - half).max(half));
             x_labels.push(Text::new(x, bottom + 8.0 + text::ASCENT + row as f64 * LINE, "middle", &tick.label));
         }
-        let y_labels = self.y_ticks.iter().map(|tick| Text::new(left - 8.0, self.y.at_or_end(tick.value) + 4.2, "end", &tick.label)).collect();
+        let y_labels =
+            self.y_ticks.iter().map(|tick| Text::new(left - 8.0, self.y.at_or_end(tick.value) + 4.2, "end", &tick.label)).collect();
         let below = bottom + 8.0 + text::ASCENT + self.rows as f64 * LINE;
         Scene {
             room: room.name(),
@@ -263,15 +267,21 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
             }
             if frame.category {
                 curve.line.clear();
+            } else if curve.marks.len() > DENSE {
+                curve.dense = true;
+                curve.whiskers.clear();
             }
             curve
         })
         .collect()
 }
 
+/// The place of a value: x, y, and the low and high end of its interval.
+type Placed = (f64, f64, Option<(f64, f64)>);
+
 /// Puts a curve's values where they belong.
 fn draw(curve: &mut Curve, figure: &Figure, series: &Series, points: &[Point], frame: &Frame, aside: f64, failures: &mut Vec<f64>) {
-    let mut run: Vec<(f64, f64, Option<(f64, f64)>)> = Vec::new();
+    let mut run: Vec<Placed> = Vec::new();
     let bottom = frame.y.begin;
     for (place, value) in series.values.iter().enumerate() {
         let Some(x) = frame.x.at(value.x).filter(|_| drawable(figure.x, value.x)).map(|x| x + aside) else { continue };
@@ -305,7 +315,7 @@ fn draw(curve: &mut Curve, figure: &Figure, series: &Series, points: &[Point], f
 }
 
 /// Ends a stretch of values without a gap: its line, and its band where every value has an interval.
-fn finish(curve: &mut Curve, run: &mut Vec<(f64, f64, Option<(f64, f64)>)>) {
+fn finish(curve: &mut Curve, run: &mut Vec<Placed>) {
     for (place, (x, y, _)) in run.iter().enumerate() {
         let _ = write!(curve.line, "{}{} {}", if place == 0 { 'M' } else { 'L' }, tenth(*x), tenth(*y));
     }
@@ -329,7 +339,6 @@ fn warned(value: &Value, points: &[Point]) -> bool {
 fn halves(figure: &Figure, frame: &Frame, scene: &mut Scene) {
     let [left, top, right, bottom] = frame.plot();
     let bounds = Rect { x: left + 2.0, y: top - 4.0, width: right - left - 4.0, height: bottom - top };
-    let mut placer = Placer::new(bounds, ink(scene));
     let mut marks: Vec<(usize, f64, f64, &HalfPower)> = Vec::new();
     for (place, series) in figure.series.iter().enumerate() {
         if let Some(half) = &series.half_power
@@ -339,6 +348,10 @@ fn halves(figure: &Figure, frame: &Frame, scene: &mut Scene) {
         }
     }
     marks.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+    let rings = marks.iter().map(|(_, x, y, _)| Rect { x: x - 6.0, y: y - 6.0, width: 12.0, height: 12.0 }).collect();
+    let lines: Vec<f64> =
+        half_peaks(figure).into_iter().filter_map(|value| frame.y.at(value)).filter(|y| *y >= top && *y <= bottom).collect();
+    let mut placer = Placer::new(bounds, rings, ink(scene, &lines));
     for &(place, x, y, half) in &marks {
         let label = half_power_value(half);
         let width = text::width(&label) + 4.0;
@@ -403,19 +416,24 @@ fn height_at(figure: &Figure, series: &Series, x: f64) -> Option<f64> {
 }
 
 /// Points along all that is drawn, for labels to keep off.
-fn ink(scene: &Scene) -> Vec<(f64, f64)> {
-    let mut ink = Vec::new();
+fn ink(scene: &Scene, lines: &[f64]) -> Vec<Ink> {
+    let mut ink: Vec<Ink> = Vec::new();
+    let [left, _, right, _] = scene.plot;
+    for y in lines {
+        ink.extend((0..((right - left) / 5.0) as usize).map(|step| Ink { x: left + step as f64 * 5.0, y: *y, weight: 0.3 }));
+    }
+    let full = |x, y| Ink { x, y, weight: 1.0 };
     for curve in &scene.curves {
-        ink.extend(curve.failed.iter().map(|mark| (mark.x, mark.y)));
+        ink.extend(curve.failed.iter().map(|mark| full(mark.x, mark.y)));
         for pair in curve.marks.windows(2) {
             let (a, b) = (&pair[0], &pair[1]);
             let steps = ((b.x - a.x).hypot(b.y - a.y) / 5.0).clamp(1.0, 200.0) as usize;
             ink.extend((0..steps).map(|step| {
                 let share = step as f64 / steps as f64;
-                (a.x + share * (b.x - a.x), a.y + share * (b.y - a.y))
+                full(a.x + share * (b.x - a.x), a.y + share * (b.y - a.y))
             }));
         }
-        ink.extend(curve.marks.last().map(|mark| (mark.x, mark.y)));
+        ink.extend(curve.marks.last().map(|mark| full(mark.x, mark.y)));
     }
     ink
 }
@@ -428,7 +446,7 @@ fn label_ends(names: &[String], frame: &Frame, scene: &mut Scene) {
         .iter()
         .map(|curve| curve.marks.last().or(curve.failed.last()).or(curve.below.last()).map_or((right, bottom), |mark| (mark.x, mark.y)))
         .collect();
-    let wanted: Vec<f64> = ends.iter().map(|(_, y)| *y).collect();
+    let wanted = settled(scene, &ends);
     let placed = spread(&wanted, LINE, top, bottom - 5.0);
     let x = right + 14.0;
     for (place, curve) in scene.curves.iter_mut().enumerate() {
@@ -439,6 +457,26 @@ fn label_ends(names: &[String], frame: &Frame, scene: &mut Scene) {
             curve.leader = Some(Stroke::new(end_x + 6.0, end_y, x - 4.0, y));
         }
     }
+}
+
+/// The places that labels want: the ends of the curves. Where ends lie so close that their order is chance, the labels take the order of
+/// the curves as a whole.
+fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
+    let mean = |curve: usize| {
+        let marks = &scene.curves[curve].marks;
+        marks.iter().map(|mark| mark.y).sum::<f64>() / marks.len().max(1) as f64
+    };
+    let mut order: Vec<usize> = (0..ends.len()).collect();
+    order.sort_by(|&a, &b| ends[a].1.total_cmp(&ends[b].1));
+    let mut wanted = vec![0.0; ends.len()];
+    for group in order.chunk_by(|&a, &b| ends[b].1 - ends[a].1 < LINE * 0.6) {
+        let mut by_mean = group.to_vec();
+        by_mean.sort_by(|&a, &b| mean(a).total_cmp(&mean(b)));
+        for (&place, &curve) in group.iter().zip(&by_mean) {
+            wanted[curve] = ends[place].1;
+        }
+    }
+    wanted
 }
 
 /// Names in rows above the figure.

@@ -19,7 +19,10 @@ impl Rect {
     }
 
     fn inside(&self, outer: &Rect) -> bool {
-        self.x >= outer.x && self.y >= outer.y && self.x + self.width <= outer.x + outer.width && self.y + self.height <= outer.y + outer.height
+        self.x >= outer.x
+            && self.y >= outer.y
+            && self.x + self.width <= outer.x + outer.width
+            && self.y + self.height <= outer.y + outer.height
     }
 }
 
@@ -67,26 +70,38 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> 
 pub(crate) struct Placer {
     bounds: Rect,
     taken: Vec<Rect>,
-    ink: Vec<(f64, f64)>,
+    ink: Vec<Ink>,
+}
+
+/// A point of something drawn, and how much it hurts to cover it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Ink {
+    pub x: f64,
+    pub y: f64,
+    pub weight: f64,
 }
 
 impl Placer {
-    /// Labels stay within `bounds` and avoid the points of `ink`.
-    pub(crate) fn new(bounds: Rect, ink: Vec<(f64, f64)>) -> Placer {
-        Placer { bounds, taken: Vec::new(), ink }
+    /// Labels stay within `bounds`, never touch what is `taken`, and avoid the points of `ink`.
+    pub(crate) fn new(bounds: Rect, taken: Vec<Rect>, ink: Vec<Ink>) -> Placer {
+        Placer { bounds, taken, ink }
+    }
+
+    /// How much it hurts to cover what lies under a rectangle.
+    fn covered(&self, rect: &Rect) -> f64 {
+        self.ink.iter().filter(|ink| rect.holds((ink.x, ink.y))).map(|ink| ink.weight).sum()
     }
 
     /// A place for a label of this size near `anchor`; `None` where all are taken.
     pub(crate) fn place(&mut self, anchor: (f64, f64), width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
-        for (ring, distance) in [5.0, 12.0, 22.0, 34.0, 48.0, 64.0, 84.0, 108.0].into_iter().enumerate() {
+        for (ring, distance) in [9.0, 15.0, 24.0, 36.0, 50.0, 66.0, 84.0, 108.0].into_iter().enumerate() {
             for (turn, (right, down)) in DIRECTIONS.into_iter().enumerate() {
                 let rect = beside(anchor, (right, down), distance, width, height);
                 if !rect.inside(&self.bounds) || self.taken.iter().any(|other| other.overlaps(&rect)) {
                     continue;
                 }
-                let covered = self.ink.iter().filter(|point| rect.holds(**point)).count();
-                let cost = distance + covered as f64 * 9.0 + turn as f64 * 0.2 + ring as f64;
+                let cost = distance + self.covered(&rect) * 9.0 + turn as f64 * 0.2 + ring as f64;
                 if best.is_none_or(|(least, _)| cost < least) {
                     best = Some((cost, rect));
                 }
@@ -107,8 +122,7 @@ impl Placer {
                 if !rect.inside(&self.bounds) || self.taken.iter().any(|other| other.overlaps(&rect)) {
                     continue;
                 }
-                let covered = self.ink.iter().filter(|point| rect.holds(**point)).count();
-                let cost = step as f64 + covered as f64 * 30.0 + turn as f64 * 6.0;
+                let cost = step as f64 + self.covered(&rect) * 30.0 + turn as f64 * 6.0;
                 if best.is_none_or(|(least, _)| cost < least) {
                     best = Some((cost, rect));
                 }
@@ -121,8 +135,7 @@ impl Placer {
 }
 
 /// The sides of an anchor, the most wanted first: a rising curve leaves room above to the left and below to the right.
-const DIRECTIONS: [(f64, f64); 8] =
-    [(-1.0, -1.0), (1.0, 1.0), (1.0, 0.3), (-1.0, -0.3), (0.0, -1.0), (0.0, 1.0), (1.0, -1.0), (-1.0, 1.0)];
+const DIRECTIONS: [(f64, f64); 8] = [(-1.0, -1.0), (1.0, 1.0), (1.0, 0.3), (-1.0, -0.3), (0.0, -1.0), (0.0, 1.0), (1.0, -1.0), (-1.0, 1.0)];
 
 /// The rectangle that touches the circle of `distance` around an anchor on this side.
 fn beside((x, y): (f64, f64), (right, down): (f64, f64), distance: f64, width: f64, height: f64) -> Rect {
@@ -155,7 +168,8 @@ mod tests {
     fn labels_leave_the_curve_free() {
         let bounds = Rect { x: 0.0, y: 0.0, width: 200.0, height: 200.0 };
         let ink: Vec<(f64, f64)> = (0..200).map(|x| (f64::from(x), 200.0 - f64::from(x))).collect();
-        let mut placer = Placer::new(bounds, ink.clone());
+        let weighted = ink.iter().map(|(x, y)| Ink { x: *x, y: *y, weight: 1.0 }).collect();
+        let mut placer = Placer::new(bounds, Vec::new(), weighted);
         let rect = placer.place((100.0, 100.0), 40.0, 15.0).expect("there is room");
         assert!(!ink.iter().any(|point| rect.holds(*point)), "{rect:?} lies on the curve");
     }
@@ -176,7 +190,7 @@ mod tests {
         #[test]
         fn placed_labels_never_overlap(anchors in prop::collection::vec((0.0f64..400.0, 0.0f64..300.0), 1..14)) {
             let bounds = Rect { x: 0.0, y: 0.0, width: 400.0, height: 300.0 };
-            let mut placer = Placer::new(bounds, anchors.clone());
+            let mut placer = Placer::new(bounds, Vec::new(), Vec::new());
             let placed: Vec<Rect> = anchors.iter().filter_map(|anchor| placer.place(*anchor, 50.0, 15.0)).collect();
             for (place, rect) in placed.iter().enumerate() {
                 prop_assert!(rect.inside(&bounds));

@@ -46,7 +46,10 @@ pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
         height: bottom + 44.0,
         plot: [left, top, right, bottom].map(tenth),
         ticks: axis.iter().filter_map(|tick| scale.at(tick.value)).map(tenth).collect(),
-        x_labels: axis.iter().map(|tick| Text::new(scale.at_or_end(tick.value), bottom + 8.0 + text::ASCENT, "middle", &tick.label)).collect(),
+        x_labels: axis
+            .iter()
+            .map(|tick| Text::new(scale.at_or_end(tick.value), bottom + 8.0 + text::ASCENT, "middle", &tick.label))
+            .collect(),
         x_title: Some(Text::new(right, bottom + 25.0 + text::ASCENT, "end", "MiB/s →")),
         ..Scene::default()
     };
@@ -55,7 +58,8 @@ pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
         let y = top + (place as f64 + 0.5) * ROW;
         scene.grid.push(tenth(y));
         scene.y_labels.push(Text::new(left - 10.0, y + 4.2, "end", &names[place]));
-        let mut curve = Curve { name: names[place].clone(), light: pair.light.clone(), dark: pair.dark.clone(), shape: SHAPES[0], ..Curve::default() };
+        let mut curve =
+            Curve { name: names[place].clone(), light: pair.light.clone(), dark: pair.dark.clone(), shape: SHAPES[0], ..Curve::default() };
         for (value, rate) in usage.rates_bytes_per_s.iter().enumerate() {
             if let Some(x) = scale.at(*rate) {
                 curve.marks.push(Mark { x: tenth(x), y: tenth(y), value, doubtful: false });

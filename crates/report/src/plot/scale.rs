@@ -29,7 +29,7 @@ impl Scale {
             Spread::Each(values) => (values.iter().position(|known| *known == value)? as f64 + 0.5) / values.len() as f64,
         };
         // A hundredfold outside is nowhere near the figure: such a value is not drawn.
-        (share.is_finite() && share.abs() < 100.0).then(|| self.begin + share * (self.end - self.begin))
+        (share.is_finite() && share.abs() < 100.0).then_some(self.begin + share * (self.end - self.begin))
     }
 
     /// [`Scale::at`], moved to the nearer end where it lies outside; values that a logarithm has no place for lie at the low end.

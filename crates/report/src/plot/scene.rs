@@ -72,6 +72,8 @@ pub(crate) struct Curve {
     /// Path of the intervals.
     pub whiskers: String,
     pub marks: Vec<Mark>,
+    /// So many values that markers would hide the line: they only answer to the pointer.
+    pub dense: bool,
     /// Where points failed.
     pub failed: Vec<Mark>,
     /// Values that the axis has no place for: at its low end.

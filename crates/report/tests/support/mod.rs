@@ -43,7 +43,8 @@ pub fn modelled(workload: &Workload) -> f64 {
     let alone = size / (fixed_s + size / (2600.0 * MIB));
     // Waiting in line grows as the peak comes near.
     let wanted = alone * outstanding * engine;
-    let rate = wanted / (1.0 + (wanted / peak).powi(4)).powf(0.25);
+    let aligned = if workload.offset_bytes.is_multiple_of(4096) { 1.0 } else { 0.88 };
+    let rate = wanted / (1.0 + (wanted / peak).powi(4)).powf(0.25) * aligned;
     match workload.buffering {
         Buffering::Buffered => rate.max(size / (0.9e-6 + size / (4200.0 * MIB)) * 0.28),
         _ => rate,
@@ -73,7 +74,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
         numbers: Some(Numbers {
             throughput_bytes_per_s: rate,
             iops,
-            interval_95: (number % 29 != 28).then(|| [rate * (1.0 - width), rate * (1.0 + width * 0.8)]),
+            interval_95: (number % 29 != 28).then_some([rate * (1.0 - width), rate * (1.0 + width * 0.8)]),
             relative_half_width: (number % 29 != 28).then_some(width * 0.9),
             repeats,
             runs_bytes_per_s: (0..repeats).map(|run| rate * (1.0 + 0.01 * disturbance(number * 10 + u64::from(run)))).collect(),
@@ -178,6 +179,94 @@ pub fn run() -> Results {
         numbers.warnings.push("another process read 12 MiB/s from vda meanwhile".into());
     }
     Results { kind: Kind::Run, points: vec![one], ..sweep() }
+}
+
+/// Figures that are hard to draw: many curves that end together, long names, no value, one value, only failures, wide intervals, odd axes.
+pub fn crowded() -> Results {
+    use study::{Axis, Experiment, Figure, Series, Value};
+    let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: Some([y * 0.5, y * 1.8]), point: Some(0) };
+    let series = |name: &str, values: Vec<Value>| Series { name: name.into(), values, half_power: None };
+    let figure = |id: &str, x, y, series| Figure { id: id.into(), title: format!("A crowded figure: {id}"), x, y, series };
+    let peak = 800.0 * MIB;
+    let many: Vec<Series> = (0..16)
+        .map(|place| {
+            let rate = |x: f64| peak * x / (x + 1000.0 * f64::from(1 << (place % 10)));
+            let mut curve = series(
+                &format!("depth {}", place + 1),
+                (9..=22).map(|power| value(f64::from(1 << power), rate(f64::from(1 << power)))).collect(),
+            );
+            curve.half_power = Some(study::HalfPower {
+                of: "request_bytes".into(),
+                at: curve.name.clone(),
+                op: "read".into(),
+                peak_bytes_per_s: peak,
+                peak_from: if place % 2 == 0 { "measured" } else { "advertised" }.into(),
+                smallest: Some(f64::from(2048 << (place % 10))),
+                crossing: Some(1000.0 * f64::from(1 << (place % 10))),
+                interval_95: Some([900.0 * f64::from(1 << (place % 10)), 1100.0 * f64::from(1 << (place % 10))]),
+                at_or_below: false,
+            });
+            curve
+        })
+        .collect();
+    let long: Vec<Series> = (0..9)
+        .map(|place| {
+            series(
+                &format!("a long name that says everything about curve number {place} <b>and more</b>"),
+                vec![value(1.0, 5.0), value(64.0, 5.0)],
+            )
+        })
+        .collect();
+    let failed = |x: f64| Value { x, y: None, interval_95: None, point: None };
+    let shifts: Vec<Value> = (0..14).map(|place| value(f64::from(place) * 4608.0, peak)).collect();
+    let figures = vec![
+        figure("many", Axis::RequestBytes, Axis::BytesPerS, many),
+        figure("long", Axis::Depth, Axis::CpuNsPerRequest, long),
+        figure("nothing", Axis::Threads, Axis::Iops, Vec::new()),
+        figure("one", Axis::RequestBytes, Axis::ServiceNs, vec![series("only", vec![value(12345.0, 78e3)])]),
+        figure(
+            "failures",
+            Axis::ChunkBytes,
+            Axis::BytesPerS,
+            vec![series("read", vec![failed(4096.0), failed(8192.0)]), series("write", vec![failed(4096.0)])],
+        ),
+        figure("shifts", Axis::OffsetBytes, Axis::BytesPerS, vec![series("read", shifts.clone()), series("write", shifts)]),
+        figure(
+            "time",
+            Axis::TimeNs,
+            Axis::BytesPerS,
+            vec![series("write", (0..300).map(|t| value(f64::from(t) * 1e8, peak / f64::from(t + 1))).collect())],
+        ),
+        figure(
+            "members",
+            Axis::Members,
+            Axis::BytesPerS,
+            vec![series("sum", (1..=4).map(|n| value(f64::from(n), f64::from(n) * peak)).collect())],
+        ),
+        figure(
+            "tiny",
+            Axis::Depth,
+            Axis::BytesPerS,
+            vec![series("zero", vec![value(1.0, 0.0), value(2.0, 0.0)]), series("small", vec![value(1.0, 3.0)])],
+        ),
+        figure(
+            "huge",
+            Axis::Depth,
+            Axis::CpuNsPerMib,
+            vec![series("wide", vec![value(1.0, 1e-3), value(1e6, 1e12)]), series("none", vec![value(3.0, 0.0)])],
+        ),
+    ];
+    let experiment = Experiment {
+        id: "crowded".into(),
+        title: "A title of which <nobody> should be afraid & that goes on for longer than any title that a study of ours would have".into(),
+        question: "?".into(),
+        sentence: "averyveryverylongwordwithoutanyspacethatwouldpushthepagesidewaysifitcould_0123456789_0123456789_0123456789".into(),
+        skipped: None,
+        left_out: Vec::new(),
+        figures,
+        memory: Vec::new(),
+    };
+    Results { experiments: vec![experiment], ..study() }
 }
 
 /// A target with an untrustworthy name.
