@@ -56,7 +56,7 @@ pub fn parse(file: &str, text: &str) -> Result<Description> {
         None => Ok(()),
     })?;
     let description: Description = toml::from_str(text).map_err(|e| at(e.span(), e.message().to_owned()))?;
-    match contradiction(&description) {
+    match check(&description) {
         Some((path, reason)) => Err(at(find(table.get_ref(), &path), format!("{path}: {reason}"))),
         None => Ok(description),
     }
@@ -180,7 +180,8 @@ fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     span
 }
 
-fn contradiction(d: &Description) -> Option<(String, String)> {
+/// What in a description contradicts itself, and where.
+pub(crate) fn check(d: &Description) -> Option<(String, String)> {
     let fs = &d.file_system;
     let problem = |path: &str, reason: &str| Some((path.to_owned(), reason.to_owned()));
     if !d.drives.contains_key(&d.volume.drive) {

@@ -165,7 +165,7 @@ impl World {
             }
             let Some((offset, bytes)) = next_dirty(cache) else { return };
             cache.cleaning += 1;
-            let bytes = bytes.min(self.layout.bytes() - offset);
+            let bytes = bytes.min(self.layout.end(offset) - offset);
             self.transfer(self.kernel.now(), Owner::Behind, Op::Write, offset, bytes, false);
         }
     }

@@ -184,6 +184,12 @@ struct Run<'a, A> {
     done: Vec<bool>,
     /// When each asker's next wake is scheduled.
     wakes: Vec<Nanos>,
+    /// Askers that wait for stable storage, and since when.
+    syncing: Vec<(u32, Nanos)>,
+    /// Those of them whose data the devices are about to have.
+    synced: Vec<(u32, Nanos)>,
+    /// Bytes of one member, for askers that have one to themselves.
+    member_size: u64,
     last: Nanos,
 }
 
@@ -203,7 +209,11 @@ impl<A: Asker> Run<'_, A> {
                     self.wakes[asker as usize] = Nanos::MAX;
                     self.ask(asker);
                 }
+                Event::Synced(asker) => self.synced(asker),
                 event => self.world.handle(event),
+            }
+            if !self.syncing.is_empty() && self.world.clean() {
+                self.stable();
             }
         }
     }
@@ -216,9 +226,42 @@ impl<A: Asker> Run<'_, A> {
         self.ask(request.asker);
     }
 
+    /// Everything written is on its way out of the caches: who waited for that learns of it when the devices have it too.
+    fn stable(&mut self) {
+        let done = self.world.flush_devices();
+        for &(asker, _) in &self.syncing {
+            self.world.kernel.at(done, Event::Synced(asker));
+        }
+        self.synced.append(&mut self.syncing);
+        self.world.flushed();
+    }
+
+    fn synced(&mut self, asker: u32) {
+        let Some(index) = self.synced.iter().position(|&(other, _)| other == asker) else { return };
+        let (_, since) = self.synced.swap_remove(index);
+        self.last = self.world.kernel.now();
+        self.askers[asker as usize].synced(self.began + since, self.began + self.last);
+        self.ask(asker);
+    }
+
+    fn waits_for_sync(&self, asker: u32) -> bool {
+        self.syncing.iter().chain(&self.synced).any(|&(other, _)| other == asker)
+    }
+
     /// Takes all that an asker wants now.
     fn ask(&mut self, number: u32) {
         let index = number as usize;
+        if (!self.syncing.is_empty() || !self.synced.is_empty()) && self.waits_for_sync(number) {
+            return;
+        }
+        if self.askers[index].sync_due().is_some() {
+            self.syncing.push((number, self.world.kernel.now()));
+            self.world.flush();
+            if self.world.clean() {
+                self.stable();
+            }
+            return;
+        }
         loop {
             let now = self.world.kernel.now();
             match self.askers[index].next(self.began + now) {
@@ -244,13 +287,18 @@ impl<A: Asker> Run<'_, A> {
 
     /// A target ends where it ends: a request across the end is cut there, one beyond it does nothing.
     fn issue(&mut self, asker: u32, mut request: machine::Request) {
-        let room = self.size.saturating_sub(request.offset);
+        let member = self.askers[asker as usize].member();
+        let size = if member.is_some() { self.member_size } else { self.size };
+        let room = size.saturating_sub(request.offset);
         if room == 0 || request.len == 0 {
             let now = self.began + self.world.kernel.now();
             self.askers[asker as usize].complete(Completion { slot: request.slot, result: 0 }, now);
             return;
         }
         request.len = request.len.min(room.min(u64::from(u32::MAX)) as u32);
+        if let Some(member) = member {
+            request.offset = Layout::on_member(member, request.offset);
+        }
         self.world.issue(asker, request);
     }
 }
@@ -324,6 +372,12 @@ impl machine::Machine for Twin {
         let began = self.clock.load(Ordering::Relaxed);
         prepare(target, access, began.saturating_sub(target.ended));
         let count = askers.len();
+        let members = u64::from(target.world.layout().members);
+        if let Some(member) = askers.iter().filter_map(Asker::member).find(|&member| u64::from(member) >= members) {
+            let why = format!("the target has {members} members");
+            return Err(machine::Error::refused(format!("member {member}"), why, "count them from 0"));
+        }
+        let member_size = target.size / members;
         let mut run = Run {
             world: &mut target.world,
             askers,
@@ -332,6 +386,9 @@ impl machine::Machine for Twin {
             left: count,
             done: vec![false; count],
             wakes: vec![Nanos::MAX; count],
+            syncing: Vec::new(),
+            synced: Vec::new(),
+            member_size,
             last: 0,
         };
         run.go();

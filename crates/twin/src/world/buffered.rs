@@ -122,7 +122,7 @@ impl World {
         let (first, last) = (u64::from(pages.trailing_zeros()), 64 - u64::from(pages.leading_zeros()));
         let span = (u64::MAX >> (64 - (last - first))) << first;
         let offset = unit * self.fs.unit_bytes + first * page;
-        let bytes = ((last - first) * page).min(self.layout.bytes() - offset);
+        let bytes = ((last - first) * page).min(self.layout.end(offset) - offset);
         self.cache.entry(unit).reading |= span;
         let (before, _) = self.costs.paging(bytes);
         let at = self.cpu.work(self.now(), before);
@@ -158,7 +158,7 @@ impl World {
             return;
         }
         let unit = (end - 1) / self.fs.unit_bytes;
-        let limit = self.layout.bytes().div_ceil(self.fs.unit_bytes);
+        let limit = self.layout.end(offset).div_ceil(self.fs.unit_bytes);
         for ahead in unit + 1..=(unit + u64::from(self.fs.read_ahead_units)).min(limit.saturating_sub(1)) {
             if !self.writer.ahead.contains(&ahead) && self.cache.get(ahead).is_none_or(|unit| unit.valid == 0 && unit.reading == 0) {
                 self.writer.ahead.push_back(ahead);
@@ -170,7 +170,11 @@ impl World {
     fn read_ahead_next(&mut self) {
         while self.writer.reading_ahead < self.fs.read_ahead_units {
             let Some(unit) = self.writer.ahead.pop_front() else { return };
-            let all = self.cache.pages(unit, unit * self.fs.unit_bytes, ((unit + 1) * self.fs.unit_bytes).min(self.layout.bytes()));
+            let all = self.cache.pages(
+                unit,
+                unit * self.fs.unit_bytes,
+                ((unit + 1) * self.fs.unit_bytes).min(self.layout.end(unit * self.fs.unit_bytes)),
+            );
             let entry = self.cache.entry(unit);
             let missing = all & !entry.valid & !entry.reading;
             if missing != 0 {
@@ -189,7 +193,7 @@ impl World {
         }
         let page = self.cache.page_bytes();
         let (start, end) = (request.offset / page * page, (request.offset + u64::from(request.len)).div_ceil(page) * page);
-        let bytes = end.min(self.layout.bytes()) - start;
+        let bytes = end.min(self.layout.end(start)) - start;
         let at = self.cpu.work(self.now(), self.costs.transfer(bytes).0);
         self.transfer(at, Owner::Through(number), Op::Write, start, bytes, true);
     }

@@ -29,6 +29,8 @@ pub(crate) enum Event {
     Wake(u32),
     /// A request is done and its asker learns of it.
     Deliver(u32),
+    /// What an asker wrote is on stable storage.
+    Synced(u32),
     /// A buffered request goes on.
     Step(u32),
     /// A transfer goes to the members.
@@ -287,7 +289,7 @@ impl World {
     /// Handles an event that is not an asker's.
     pub fn handle(&mut self, event: Event) {
         match event {
-            Event::Wake(_) | Event::Deliver(_) => debug_assert!(false, "askers' events are the run's"),
+            Event::Wake(_) | Event::Deliver(_) | Event::Synced(_) => debug_assert!(false, "askers' events are the run's"),
             Event::Step(request) => self.step(request),
             Event::Launch(transfer) => self.launch(transfer),
             Event::CommandDone(command) => self.served(command),

@@ -85,7 +85,7 @@ impl World {
             self.writer.quota = self.writer.quota.saturating_sub(bytes);
             let cost = self.costs.paging(bytes).0 + bytes * self.costs.writeback_ps / 1000;
             let at = self.cpu.work(self.now(), cost);
-            let bytes = bytes.min(self.layout.bytes() - offset);
+            let bytes = bytes.min(self.layout.end(offset) - offset);
             self.transfer(at, Owner::WriteBack { unit: number }, Op::Write, offset, bytes, false);
         }
     }
@@ -146,6 +146,14 @@ impl World {
         }
         self.ram_cache_clean();
         self.write_back();
+    }
+
+    /// Writes back lazily again.
+    pub fn flushed(&mut self) {
+        self.writer.flushing = false;
+        if let Some(cache) = &mut self.ram_cache {
+            cache.flushing = false;
+        }
     }
 
     /// When the devices have emptied their own caches, once all data has been sent.
