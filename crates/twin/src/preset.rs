@@ -6,8 +6,9 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const PRESETS: [(&str, &str); 7] = [
+const PRESETS: [(&str, &str); 8] = [
     ("gateway-1997", include_str!("../presets/gateway-1997.toml")),
+    ("server-2003", include_str!("../presets/server-2003.toml")),
     ("nvme", include_str!("../presets/nvme.toml")),
     ("sata-ssd", include_str!("../presets/sata-ssd.toml")),
     ("hdd-20tb", include_str!("../presets/hdd-20tb.toml")),

@@ -1,0 +1,274 @@
+//! What the model says beyond the points that it was calibrated on: figures that the 1997 study gives in words, and the ways of today's devices.
+
+use machine::{Access, Allocation, Asker, Buffering, CacheState, Completion, Engine, Hint, Machine, Nanos, Next, Op, Request, Stability};
+use twin::program::{Order, Outcome, Program};
+use twin::{Setup, Twin, preset};
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+fn run(machine: &str, program: &Program) -> Outcome {
+    let twin = Twin::from_name(machine).unwrap();
+    let mut volume = twin.volume(None);
+    program.run(&twin, &mut volume).unwrap()
+}
+
+fn rate(settings: &str, op: Op, kib: u32, depth: u32) -> f64 {
+    run(&format!("gateway-1997,{settings}"), &Program::study(op, kib << 10, depth)).bytes_per_s() / MIB
+}
+
+/// A preset with some of its text replaced.
+fn changed(name: &str, changes: &[(&str, &str)]) -> Twin {
+    let mut text = preset::text(name).unwrap().to_owned();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    Twin::new(Setup::of(preset::parse(name, &text).unwrap()))
+}
+
+#[test]
+fn an_ultra_wide_bus_saturates_at_30_reading_and_20_writing() {
+    let read = rate("drive=st34371w,disks=4", Op::Read, 64, 8);
+    assert!((28.0..32.0).contains(&read), "{read}");
+    let write = rate("drive=st34371w,disks=4,wce=on", Op::Write, 64, 8);
+    assert!((19.0..23.0).contains(&write), "{write}");
+    // Three disks saturate a bus.
+    let (three, four) = (rate("disks=3", Op::Read, 64, 8), rate("disks=4", Op::Read, 64, 8));
+    assert!((four / three - 1.0).abs() < 0.05 && (15.0..17.0).contains(&four), "{three} {four}");
+}
+
+#[test]
+fn pci_carries_72_and_the_processor_saturates_at_16_with_2_kib() {
+    let pci = rate("drive=st34371w,disks=12,buses=4", Op::Read, 64, 24);
+    assert!((69.0..73.0).contains(&pci), "{pci}");
+    let mut program = Program::study(Op::Read, 2048, 64);
+    program.bytes = 32 << 20;
+    let twin = Twin::from_name("gateway-1997,drive=st34371w,disks=12,buses=4,stripe=2k").unwrap();
+    let mut volume = twin.volume(None);
+    let outcome = program.run(&twin, &mut volume).unwrap();
+    assert_eq!(volume.utilisation()[0].resource, "processor");
+    assert!((14.0..19.0).contains(&(outcome.bytes_per_s() / MIB)), "{}", outcome.bytes_per_s() / MIB);
+}
+
+#[test]
+fn misaligned_requests_lose_up_to_a_fifth() {
+    let at = |op: Op, offset: u64, kib: u32| {
+        let mut program = Program::study(op, kib << 10, 3);
+        program.start = offset;
+        let wce = if op == Op::Write { "on" } else { "off" };
+        run(&format!("gateway-1997,drive=st34371w,disks=4,buses=2,wce={wce}"), &program).bytes_per_s()
+    };
+    for op in [Op::Read, Op::Write] {
+        let losses: Vec<f64> = [8, 16, 32, 64].iter().map(|&kib| 1.0 - at(op, 12 << 10, kib) / at(op, 0, kib)).collect();
+        let worst = losses.iter().copied().fold(f64::MIN, f64::max);
+        assert!((0.05..0.25).contains(&worst), "{op:?}: {losses:?}");
+    }
+}
+
+#[test]
+fn extending_takes_one_write_at_a_time_whatever_the_depth() {
+    let mut program = Program::study(Op::Write, 16 << 10, 1);
+    let one = run("gateway-1997,drive=st34371w", &program).bytes_per_s();
+    program.depth = 8;
+    let deep = run("gateway-1997,drive=st34371w", &program).bytes_per_s();
+    program.allocation = Allocation::Extend;
+    let extending = run("gateway-1997,drive=st34371w", &program).bytes_per_s();
+    assert!(deep > 4.0 * one && (extending / one - 1.0).abs() < 0.02, "{one} {deep} {extending}");
+}
+
+#[test]
+fn an_array_reads_as_the_host_does_and_spares_its_processor_in_writing() {
+    let at = |parity: &str, op: Op| run(&format!("gateway-1997,disks=4,raid=5,parity={parity}"), &Program::study(op, 192 << 10, 3));
+    assert_eq!(at("host", Op::Read).bytes_per_s(), at("array", Op::Read).bytes_per_s());
+    let (host, array) = (at("host", Op::Write), at("array", Op::Write));
+    assert!(array.bytes_per_s() > host.bytes_per_s() && array.cpu_ms_per_mib() < host.cpu_ms_per_mib() / 2.0);
+}
+
+#[test]
+fn write_through_costs_nearly_ten_times() {
+    let mut program = Program::study(Op::Write, 8 << 10, 1);
+    (program.buffering, program.sync_at_end, program.bytes) = (Buffering::Buffered, true, 16 << 20);
+    let cached = run("gateway-1997,drive=st34371w,wce=on", &program).bytes_per_s();
+    (program.buffering, program.sync_at_end) = (Buffering::BufferedDsync, false);
+    let through = run("gateway-1997,drive=st34371w,wce=on", &program).bytes_per_s();
+    assert!(through / MIB < 1.0 && cached / through > 8.0, "{cached} {through}");
+}
+
+#[test]
+fn truncating_first_spares_the_pre_read() {
+    let mut program = Program::study(Op::Write, 2 << 10, 1);
+    (program.buffering, program.sync_at_end) = (Buffering::Buffered, true);
+    let existing = run("gateway-1997,drive=st34371w", &program).bytes_per_s() / MIB;
+    program.allocation = Allocation::Truncate;
+    let truncated = run("gateway-1997,drive=st34371w", &program).bytes_per_s() / MIB;
+    assert!((3.4..4.1).contains(&truncated) && existing < 2.6, "{existing} {truncated}");
+}
+
+#[test]
+fn the_sequential_hint_gives_writes_a_tenth_and_reads_nothing() {
+    let at = |op: Op, hint: Hint| {
+        let mut program = Program::study(op, 16 << 10, 1);
+        (program.buffering, program.hint, program.sync_at_end) = (Buffering::Buffered, hint, op == Op::Write);
+        run("gateway-1997,drive=st34371w", &program).bytes_per_s()
+    };
+    let gain = at(Op::Write, Hint::Sequential) / at(Op::Write, Hint::None);
+    assert!((1.05..1.15).contains(&gain), "{gain}");
+    let gain = at(Op::Read, Hint::Sequential) / at(Op::Read, Hint::None);
+    assert!((0.99..1.01).contains(&gain), "{gain}");
+}
+
+#[test]
+fn a_ram_cache_is_seven_to_nine_times_faster_up_to_its_size() {
+    let write = |machine: &str, file: u64, record: u32| {
+        let mut program = Program::study(Op::Write, record, 1);
+        (program.region, program.bytes) = (file, file);
+        run(machine, &program).bytes_per_s() / MIB
+    };
+    let gain = |file: u64, record: u32| write("server-2003,ramcache=256M", file, record) / write("server-2003", file, record);
+    for file in [8u64 << 20, 32 << 20, 128 << 20] {
+        for record in [4u32 << 20, 8 << 20] {
+            let gain = gain(file, record);
+            assert!((7.0..10.0).contains(&gain), "{file} {record}: {gain}");
+        }
+    }
+    let beyond = gain(512 << 20, 4 << 20);
+    assert!(beyond < 2.5, "the cliff: {beyond}");
+}
+
+#[test]
+fn the_write_cache_of_an_ssd_fills_and_what_is_behind_is_slower() {
+    let twin = changed("nvme", &[("cache_bytes = 114000000000", "cache_bytes = 2000000000")]);
+    let mut volume = twin.volume(None);
+    let mut program = Program::study(Op::Write, 1 << 20, 8);
+    (program.region, program.bytes) = (64 << 30, 1 << 30);
+    let fresh = program.run(&twin, &mut volume).unwrap().bytes_per_s();
+    program.bytes = 4 << 30;
+    program.run(&twin, &mut volume).unwrap();
+    let full = program.run(&twin, &mut volume).unwrap().bytes_per_s();
+    assert!(fresh > 4.8e9 && (1.8e9..2.2e9).contains(&full), "{fresh} {full}");
+    // Scattered writes leave blocks half stale: garbage collection takes most of what is left.
+    (program.order, program.request_bytes, program.bytes) = (Order::Random, 4096, 1 << 30);
+    let collecting = program.run(&twin, &mut volume).unwrap().bytes_per_s();
+    assert!(collecting < full / 3.0, "{collecting}");
+    // Left alone, the drive empties its cache.
+    twin.pause(60_000_000_000);
+    (program.order, program.request_bytes) = (Order::Sequential, 1 << 20);
+    let rested = program.run(&twin, &mut volume).unwrap().bytes_per_s();
+    assert!(rested > 4.8e9, "{rested}");
+}
+
+#[test]
+fn burst_credit_runs_out_and_comes_back() {
+    let twin = changed("cloud-burst", &[("credit_requests = 5400000", "credit_requests = 20000")]);
+    let mut volume = twin.volume(None);
+    let mut program = Program::study(Op::Read, 4096, 32);
+    (program.order, program.region, program.bytes) = (Order::Random, 1 << 30, 4096 * 10_000);
+    let burst = program.run(&twin, &mut volume).unwrap().iops();
+    assert!((2900.0..3100.0).contains(&burst), "{burst}");
+    program.bytes = 4096 * 30_000;
+    program.run(&twin, &mut volume).unwrap();
+    program.bytes = 4096 * 5_000;
+    let exhausted = program.run(&twin, &mut volume).unwrap().iops();
+    assert!((290.0..310.0).contains(&exhausted), "{exhausted}");
+    twin.pause(3600 * 1_000_000_000);
+    let rested = program.run(&twin, &mut volume).unwrap().iops();
+    assert!(rested > 2900.0, "{rested}");
+}
+
+#[test]
+fn the_same_run_again_is_the_same() {
+    for machine in ["gateway-1997,disks=3", "nvme", "sata-ssd", "hdd-20tb", "cloud", "virtio", "server-2003,ramcache=16M"] {
+        let mut program = Program::study(Op::Read, 16 << 10, 4);
+        (program.order, program.read_percent, program.bytes) = (Order::Random, 70, 8 << 20);
+        let (first, second) = (run(machine, &program), run(machine, &program));
+        assert_eq!(first, second, "{machine}");
+        assert_eq!(first.bytes, 8 << 20, "{machine}");
+    }
+}
+
+#[test]
+fn a_workload_beyond_the_end_ends_there() {
+    let twin = Twin::from_name("gateway-1997").unwrap();
+    let mut volume = twin.volume(Some(1 << 20));
+    assert_eq!(twin.target_facts(&volume).size_bytes, 1 << 20);
+    let error = Program::study(Op::Read, 64 << 10, 1).run(&twin, &mut volume).unwrap_err().to_string();
+    assert!(error.contains("beyond the end"), "{error}");
+}
+
+/// Writes, and after every fourth asks for stable storage; the second of two has a member of its own.
+struct Syncer {
+    member: Option<u32>,
+    left: u32,
+    flying: bool,
+    since_sync: u32,
+    syncs: Vec<Nanos>,
+}
+
+impl Asker for Syncer {
+    fn depth(&self) -> u32 {
+        1
+    }
+    fn max_request(&self) -> u32 {
+        4096
+    }
+    fn writes(&self) -> bool {
+        true
+    }
+    fn member(&self) -> Option<u32> {
+        self.member
+    }
+    fn sync_due(&self) -> Option<Stability> {
+        (self.since_sync == 4).then_some(Stability::File)
+    }
+    fn synced(&mut self, began: Nanos, ended: Nanos) {
+        self.since_sync = 0;
+        self.syncs.push(ended - began);
+    }
+    fn begin(&mut self, _now: Nanos) {}
+    fn next(&mut self, _now: Nanos) -> Next {
+        match (self.flying, self.left) {
+            (true, _) => Next::WaitForCompletion,
+            (false, 0) => Next::Done,
+            (false, left) => {
+                (self.left, self.flying) = (left - 1, true);
+                Next::Issue(Request { op: Op::Write, offset: u64::from(left) * 4096, len: 4096, slot: 0 })
+            }
+        }
+    }
+    fn complete(&mut self, completion: Completion, _now: Nanos) {
+        assert_eq!(completion.result, 4096);
+        self.flying = false;
+        self.since_sync += 1;
+    }
+    fn fill(&mut self, _request: &Request, _buffer: &mut [u8]) {}
+}
+
+#[test]
+fn stable_storage_between_requests_and_places_of_their_own() {
+    for (machine, slow) in [("gateway-1997,disks=2", 1_000_000), ("virtio,disks=2", 500_000)] {
+        let twin = Twin::from_name(machine).unwrap();
+        let mut volume = twin.volume(None);
+        let access = Access {
+            engine: Engine::IoUring,
+            buffering: Buffering::Buffered,
+            metadata_sync: false,
+            hint: Hint::None,
+            allocation: Allocation::Written,
+            cache: CacheState::Cold,
+            sync_at_end: false,
+            region: (0, 1 << 20),
+            count_instructions: false,
+        };
+        let asker = |member| Syncer { member, left: 40, flying: false, since_sync: 0, syncs: Vec::new() };
+        let mut askers = [asker(None), asker(Some(1))];
+        let usage = twin.run(&mut volume, &access, &mut askers).unwrap();
+        for asker in &askers {
+            assert_eq!(asker.syncs.len(), 10, "{machine}");
+            assert!(asker.syncs.iter().all(|&time| time > slow), "{machine}: {:?}", asker.syncs);
+        }
+        // Each write reached a device: what one sync wrote the next need not write again.
+        assert_eq!(usage.device.unwrap().write_bytes, 80 * 4096, "{machine}");
+        let mut wrong = [asker(Some(2))];
+        assert!(twin.run(&mut volume, &access, &mut wrong).is_err());
+    }
+}
