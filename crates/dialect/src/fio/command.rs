@@ -1,0 +1,203 @@
+//! The arguments of `halfpower fio`.
+
+use super::error::FioError;
+use super::jobfile::{At, JobFile, Section, Setting, World, cut};
+use super::options::SWITCHES;
+use std::path::PathBuf;
+
+/// The form of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Normal,
+    /// fio's JSON.
+    Json,
+    /// The same with all latency buckets.
+    JsonPlus,
+}
+
+/// What the arguments ask for, beside jobs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Command {
+    /// Job files in order.
+    pub files: Vec<PathBuf>,
+    /// Sections given as options: those before the first `--name` are global.
+    pub sections: Vec<Section>,
+    /// `--section`: these jobs alone.
+    pub only: Vec<String>,
+    /// `--output-format`.
+    pub format: Format,
+    /// `--output`.
+    pub output: Option<PathBuf>,
+    /// `--json`: the result in halfpower's own form, beside the report.
+    pub json: Option<PathBuf>,
+    /// `--destroy-data`: existing files and devices that may be overwritten.
+    pub destroy: Vec<PathBuf>,
+    /// `--destroy-signature`: even if they bear a file system or the like.
+    pub destroy_signed: bool,
+    /// `--keep`: files that were laid out stay.
+    pub keep: bool,
+    /// `--parse-only`.
+    pub parse_only: bool,
+    /// `--readonly`: nothing may write.
+    pub readonly: bool,
+    /// `--warnings-fatal`.
+    pub warnings_fatal: bool,
+    /// `--version`.
+    pub version: bool,
+    /// `--help`.
+    pub help: bool,
+}
+
+/// Options of fio's program that are not served, and the mend.
+const REFUSED: [(&str, &str); 15] = [
+    ("minimal", "use --output-format=json"),
+    ("terse-version", "use --output-format=json"),
+    ("append-terse", "use --output-format=json"),
+    ("bandwidth-log", "use --write_bw_log and --log_avg_msec"),
+    ("showcmd", "use --parse-only"),
+    ("server", "run halfpower on each machine"),
+    ("client", "run halfpower on each machine"),
+    ("remote-config", "run halfpower on each machine"),
+    ("daemonize", "use nohup or a service manager"),
+    ("status-interval", "use --write_bw_log and --log_avg_msec"),
+    ("idle-prof", "the report has the busy time of the whole machine"),
+    ("debug", "leave it out"),
+    ("cmdhelp", "see halfpower fio --help"),
+    ("enghelp", "see halfpower fio --help"),
+    ("trigger-file", "leave it out"),
+];
+
+impl Default for Command {
+    fn default() -> Self {
+        Command {
+            files: Vec::new(),
+            sections: Vec::new(),
+            only: Vec::new(),
+            format: Format::Normal,
+            output: None,
+            json: None,
+            destroy: Vec::new(),
+            destroy_signed: false,
+            keep: false,
+            parse_only: false,
+            readonly: false,
+            warnings_fatal: false,
+            version: false,
+            help: false,
+        }
+    }
+}
+
+impl Command {
+    /// Understands arguments (without the program's name).
+    ///
+    /// # Errors
+    /// An argument that is not served, or lacks its value.
+    pub fn parse(arguments: &[String]) -> Result<Command, FioError> {
+        let mut command = Command::default();
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            if argument.contains('\0') {
+                return Err(FioError::Usage(format!("command line: '{}' holds a NUL character", cut(argument))));
+            }
+            let Some(option) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')).filter(|option| !option.is_empty()) else {
+                command.files.push(PathBuf::from(argument));
+                continue;
+            };
+            let (name, value) = match option.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_string())),
+                None => (option, None),
+            };
+            if command.flag(name, value.as_deref())? {
+                continue;
+            }
+            let value = if value.is_none() && !SWITCHES.contains(&name) {
+                let next = rest.next().ok_or_else(|| FioError::Usage(format!("command line: --{} has no value; write --{0}=VALUE", cut(name))))?;
+                Some(next.clone())
+            } else {
+                value
+            };
+            command.option(name, value)?;
+        }
+        Ok(command)
+    }
+
+    /// Options of the program that take no value.
+    fn flag(&mut self, name: &str, value: Option<&str>) -> Result<bool, FioError> {
+        let flag = match name {
+            "keep" => &mut self.keep,
+            "destroy-signature" => &mut self.destroy_signed,
+            "parse-only" => &mut self.parse_only,
+            "readonly" => &mut self.readonly,
+            "warnings-fatal" => &mut self.warnings_fatal,
+            "version" | "v" => &mut self.version,
+            "help" | "h" => &mut self.help,
+            _ => match REFUSED.iter().find(|(refused, _)| *refused == name) {
+                Some((_, mend)) => return Err(FioError::Usage(format!("command line: halfpower does not serve --{name}; {mend}"))),
+                None => return Ok(false),
+            },
+        };
+        if let Some(value) = value {
+            return Err(FioError::Usage(format!("command line: --{name} takes no value, and got '{}'", cut(value))));
+        }
+        *flag = true;
+        Ok(true)
+    }
+
+    fn option(&mut self, name: &str, value: Option<String>) -> Result<(), FioError> {
+        let text = value.clone().unwrap_or_default();
+        match name {
+            "output" => self.output = Some(text.into()),
+            "json" => self.json = Some(text.into()),
+            "destroy-data" => self.destroy.push(text.into()),
+            "section" => self.only.push(text),
+            "output-format" => self.format = format(&text)?,
+            // There is no running display whose time it could be, and no pool of memory or jobs to be sized.
+            "eta" | "eta-newline" | "max-jobs" | "alloc-size" | "aux-path" if name != "aux-path" => {}
+            "name" => {
+                let setting = Setting { name: "name".into(), value, at: At::CommandLine };
+                let settings = if text == "global" { Vec::new() } else { vec![setting] };
+                if text.is_empty() {
+                    return Err(FioError::Usage("command line: --name has no value; write --name=JOB".into()));
+                }
+                self.sections.push(Section { name: text, settings, at: At::CommandLine });
+            }
+            _ => self.setting(name, value),
+        }
+        Ok(())
+    }
+
+    /// A job option: of the job that was named last, or global.
+    fn setting(&mut self, name: &str, value: Option<String>) {
+        if self.sections.is_empty() {
+            self.sections.push(Section { name: "global".into(), settings: Vec::new(), at: At::CommandLine });
+        }
+        let setting = Setting { name: name.into(), value, at: At::CommandLine };
+        self.sections.last_mut().expect("a section was just made").settings.push(setting);
+    }
+
+    /// All sections: those of the command line that are global, those of the files, then the command line's jobs.
+    ///
+    /// # Errors
+    /// A job file that cannot be read or understood.
+    pub fn all_sections(&self, world: &World<'_>) -> Result<Vec<Section>, FioError> {
+        let first_job = self.sections.iter().position(|section| !section.is_global()).unwrap_or(self.sections.len());
+        let (global, jobs) = self.sections.split_at(first_job);
+        let mut sections = global.to_vec();
+        for file in &self.files {
+            sections.extend(JobFile::read(file, world)?.sections);
+        }
+        sections.extend_from_slice(jobs);
+        Ok(sections)
+    }
+}
+
+fn format(text: &str) -> Result<Format, FioError> {
+    match text {
+        "normal" => Ok(Format::Normal),
+        "json" => Ok(Format::Json),
+        "json+" => Ok(Format::JsonPlus),
+        _ => Err(FioError::Usage(format!("command line: --output-format={}: halfpower writes normal, json or json+", cut(text)))),
+    }
+}

@@ -1,0 +1,227 @@
+//! Job files: sections of settings, before any of them is understood.
+
+use super::error::FioError;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The longest line in bytes.
+const MOST_LINE_BYTES: usize = 16 << 10;
+/// The deepest chain of included files.
+const MOST_INCLUDES: usize = 16;
+/// The most sections of all files together: each is a job.
+const MOST_SECTIONS: usize = 4096;
+
+/// Where a setting stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    /// In a job file, at a line (from 1).
+    Line(PathBuf, usize),
+    /// Among the program's arguments.
+    CommandLine,
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            At::Line(file, line) => write!(f, "{} line {line}", file.display()),
+            At::CommandLine => f.write_str("command line"),
+        }
+    }
+}
+
+/// One setting: `name=value`, or `name` alone.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The option as written.
+    pub name: String,
+    /// Its value; `None` where there is no `=`.
+    pub value: Option<String>,
+    /// Where it stands.
+    pub at: At,
+}
+
+/// Settings are the same wherever they stand.
+impl PartialEq for Setting {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.value) == (&other.name, &other.value)
+    }
+}
+
+/// A section: `[global]`, whose settings are the defaults of the jobs after it, or a job.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// Its name.
+    pub name: String,
+    /// Its settings in order.
+    pub settings: Vec<Setting>,
+    /// Where it begins.
+    pub at: At,
+}
+
+impl Section {
+    /// Whether its settings are the defaults of the jobs after it.
+    pub fn is_global(&self) -> bool {
+        self.name == "global"
+    }
+}
+
+impl PartialEq for Section {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.settings) == (&other.name, &other.settings)
+    }
+}
+
+/// A job file, its includes taken in. Displayed, it is a job file with the same meaning.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct JobFile {
+    /// Its sections in order.
+    pub sections: Vec<Section>,
+}
+
+impl fmt::Display for JobFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for section in &self.sections {
+            writeln!(f, "[{}]", section.name)?;
+            for setting in &section.settings {
+                match &setting.value {
+                    Some(value) => writeln!(f, "{}={value}", setting.name)?,
+                    None => writeln!(f, "{}", setting.name)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What reading a job file needs of the world.
+pub struct World<'a> {
+    /// The bytes of a file.
+    pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    /// A variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl JobFile {
+    /// Reads a job file and what it includes.
+    ///
+    /// # Errors
+    /// A file that cannot be read, a line that is none, a variable that is not set; each names file and line.
+    pub fn read(path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
+        let bytes = (world.read)(path).map_err(|error| FioError::Usage(format!("cannot read the job file {}: {error}", path.display())))?;
+        Self::parse(&bytes, path, world)
+    }
+
+    /// Understands the bytes of a job file that is called `path`.
+    ///
+    /// # Errors
+    /// As [`JobFile::read`].
+    pub fn parse(bytes: &[u8], path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
+        let mut file = JobFile::default();
+        file.take(bytes, path, world, 0)?;
+        Ok(file)
+    }
+
+    fn take(&mut self, bytes: &[u8], path: &Path, world: &World<'_>, depth: usize) -> Result<(), FioError> {
+        for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
+            let at = At::Line(path.into(), index + 1);
+            let wrong = |why: String| FioError::Usage(format!("{at}: {why}"));
+            let text = expand(clean(line).map_err(wrong)?, world).map_err(wrong)?;
+            let text = text.split([';', '#']).next().unwrap_or_default().trim();
+            if text.is_empty() {
+                continue;
+            }
+            if let Some(name) = text.strip_prefix('[') {
+                let name = name.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
+                let name = name.ok_or_else(|| wrong(format!("'{}' is not a section; write [name]", cut(text))))?;
+                if self.sections.len() == MOST_SECTIONS {
+                    return Err(wrong(format!("there are more than {MOST_SECTIONS} sections")));
+                }
+                self.sections.push(Section { name: name.into(), settings: Vec::new(), at });
+            } else if let Some(included) = text.strip_prefix("include").filter(|rest| rest.starts_with(char::is_whitespace)) {
+                self.include(included.trim(), path, &at, world, depth)?;
+            } else {
+                let setting = setting(text, at.clone()).map_err(wrong)?;
+                let section = self.sections.last_mut();
+                section.ok_or_else(|| wrong(format!("'{}' stands before any [section]", cut(text))))?.settings.push(setting);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in another file: as it is named, or beside the one that names it.
+    fn include(&mut self, name: &str, from: &Path, at: &At, world: &World<'_>, depth: usize) -> Result<(), FioError> {
+        if depth == MOST_INCLUDES {
+            return Err(FioError::Usage(format!("{at}: include '{name}': {MOST_INCLUDES} files include one another; does one include itself?")));
+        }
+        let named = PathBuf::from(name);
+        let beside = from.parent().map(|directory| directory.join(&named)).filter(|beside| *beside != named);
+        let (path, bytes) = match ((world.read)(&named), beside) {
+            (Ok(bytes), _) => (named, bytes),
+            (Err(error), Some(beside)) if error.kind() == io::ErrorKind::NotFound => {
+                let bytes = (world.read)(&beside).map_err(|error| cannot_include(at, &beside, &error))?;
+                (beside, bytes)
+            }
+            (Err(error), _) => return Err(cannot_include(at, &named, &error)),
+        };
+        self.take(&bytes, &path, world, depth + 1)
+    }
+}
+
+fn cannot_include(at: &At, path: &Path, error: &io::Error) -> FioError {
+    FioError::Usage(format!("{at}: include {}: {error}", path.display()))
+}
+
+/// The beginning of a text, for a message.
+pub(crate) fn cut(text: &str) -> String {
+    let shown: String = text.chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect();
+    if text.chars().count() > 60 { format!("{shown}...") } else { shown }
+}
+
+/// A line as text.
+fn clean(line: &[u8]) -> Result<&str, String> {
+    if line.len() > MOST_LINE_BYTES {
+        return Err(format!("the line is {} bytes long; the most is {MOST_LINE_BYTES}", line.len()));
+    }
+    let text = std::str::from_utf8(line).map_err(|_| "the line is not text (UTF-8)".to_string())?.trim_end_matches('\r');
+    match text.chars().find(|c| c.is_control() && *c != '\t') {
+        Some(c) => Err(format!("the line holds the control character {}; is this a job file?", c.escape_unicode())),
+        None => Ok(text),
+    }
+}
+
+/// Puts in the environment's variables: `${NAME}`.
+fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        out.push_str(&rest[..start]);
+        let end = rest[start..].find('}').ok_or_else(|| "'${' has no '}' after it".to_string())? + start;
+        let name = &rest[start + 2..end];
+        let value = (world.variable)(name)
+            .ok_or_else(|| format!("the environment variable {name} is not set (fio would put in nothing); set it before halfpower"))?;
+        if value.contains("${") || value.chars().any(char::is_control) || out.len() + value.len() > MOST_LINE_BYTES {
+            return Err(format!("the value of the environment variable {name} is not fit for a job file: too long, or with control characters or '${{'"));
+        }
+        out.push_str(&value);
+        rest = &rest[end + 1..];
+    }
+    out.push_str(rest);
+    // A value that ends where the text goes on could make a new one.
+    if out.contains("${") { Err("'${' appears only after a variable was put in".into()) } else { Ok(out) }
+}
+
+/// `name=value`, or `name` alone.
+pub(crate) fn setting(text: &str, at: At) -> Result<Setting, String> {
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name.trim_end(), Some(value.trim().to_string())),
+        None => (text, None),
+    };
+    if name.is_empty() {
+        return Err(format!("'{}' has no option before the '='", cut(text)));
+    }
+    if let Some((first, rest)) = name.split_once(char::is_whitespace) {
+        return Err(format!("'{}' is not an option; write {}={}", cut(text), cut(first), cut(rest.trim())));
+    }
+    Ok(Setting { name: name.into(), value, at })
+}

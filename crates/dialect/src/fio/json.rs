@@ -1,0 +1,463 @@
+//! fio's JSON, with the fields that its readers take, and beside them what fio lacks.
+
+use super::command::Format;
+use super::options::Options;
+use super::result::{Entry, FioResult, Recorded};
+use super::run::{DiskUse, both};
+use machine::{DeviceUse, Layer, MachineFacts};
+use measure::Point;
+use measure::histogram::Histogram;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+/// The version whose layout is written, as fio says its own, and who wrote it.
+pub const FIO_VERSION: &str = concat!("fio-3.33-halfpower-", env!("CARGO_PKG_VERSION"));
+
+/// Name and version of what stands beside fio's fields.
+const SCHEMA: &str = "halfpower.fio/1";
+
+/// A JSON object in this order.
+struct Ordered<T>(Vec<(String, T)>);
+
+impl<T: Serialize> Serialize for Ordered<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+fn strings(given: &[(String, String)]) -> Ordered<String> {
+    Ordered(given.to_vec())
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(rename = "fio version")]
+    version: &'static str,
+    timestamp: u64,
+    timestamp_ms: u64,
+    time: String,
+    #[serde(rename = "global options", skip_serializing_if = "Option::is_none")]
+    global: Option<Ordered<String>>,
+    jobs: Vec<JobReport>,
+    disk_util: Vec<DiskReport>,
+    halfpower: Ours<'a>,
+}
+
+#[derive(Serialize)]
+struct JobReport {
+    jobname: String,
+    groupid: u32,
+    job_start: u64,
+    error: u32,
+    eta: u32,
+    elapsed: u64,
+    #[serde(rename = "job options")]
+    options: Ordered<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    desc: Option<String>,
+    read: Direction,
+    write: Direction,
+    trim: Direction,
+    sync: SyncReport,
+    job_runtime: u64,
+    usr_cpu: f64,
+    sys_cpu: f64,
+    ctx: u64,
+    majf: u64,
+    minf: u64,
+    iodepth_level: Ordered<f64>,
+    iodepth_submit: Ordered<f64>,
+    iodepth_complete: Ordered<f64>,
+    latency_ns: Ordered<f64>,
+    latency_us: Ordered<f64>,
+    latency_ms: Ordered<f64>,
+    latency_depth: u32,
+    latency_target: u32,
+    latency_percentile: f64,
+    latency_window: u32,
+}
+
+#[derive(Serialize)]
+struct Direction {
+    io_bytes: u64,
+    io_kbytes: u64,
+    bw_bytes: u64,
+    bw: u64,
+    iops: f64,
+    runtime: u64,
+    total_ios: u64,
+    short_ios: u64,
+    drop_ios: u64,
+    slat_ns: Latency,
+    clat_ns: Latency,
+    lat_ns: Latency,
+    bw_min: u64,
+    bw_max: u64,
+    bw_agg: f64,
+    bw_mean: f64,
+    bw_dev: f64,
+    bw_samples: u64,
+    iops_min: u64,
+    iops_max: u64,
+    iops_mean: f64,
+    iops_stddev: f64,
+    iops_samples: u64,
+}
+
+#[derive(Serialize)]
+struct Latency {
+    min: u64,
+    max: u64,
+    mean: f64,
+    stddev: f64,
+    #[serde(rename = "N")]
+    count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    percentile: Option<Ordered<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bins: Option<Ordered<u64>>,
+}
+
+#[derive(Serialize)]
+struct SyncReport {
+    total_ios: u64,
+    lat_ns: Latency,
+}
+
+#[derive(Serialize)]
+struct DiskReport {
+    name: String,
+    read_ios: u64,
+    write_ios: u64,
+    read_sectors: u64,
+    write_sectors: u64,
+    read_merges: u64,
+    write_merges: u64,
+    read_ticks: u64,
+    write_ticks: u64,
+    in_queue: u64,
+    util: f64,
+}
+
+/// What fio lacks.
+#[derive(Serialize)]
+struct Ours<'a> {
+    schema: &'static str,
+    version: &'static str,
+    elapsed_ns: u64,
+    warnings: &'a [String],
+    notes: [&'static str; 3],
+    machine: &'a MachineFacts,
+    jobs: Vec<OurJob<'a>>,
+    groups: Vec<OurGroup<'a>>,
+}
+
+/// A job's own result: interval, percentiles, processor time, what was achieved, doubts.
+#[derive(Serialize)]
+struct OurJob<'a> {
+    jobname: &'a str,
+    groupid: u32,
+    numjobs: u32,
+    point: &'a Point,
+}
+
+/// What jobs that ran together used.
+#[derive(Serialize)]
+struct OurGroup<'a> {
+    jobnames: Vec<&'a str>,
+    elapsed_ns: u64,
+    cpu_user_ns: u64,
+    cpu_system_ns: u64,
+    cpu_machine_ns: u64,
+    sync_at_end_ns: Option<u64>,
+    device: Option<DeviceUse>,
+    devices: &'a [String],
+    layers: &'a [Layer],
+}
+
+const NOTES: [&str; 3] = [
+    "slat_ns is empty: the time of submission is part of clat_ns and lat_ns",
+    "clat_ns and lat_ns count from the issue of a request; with a rate, point.latency_ns counts from the time at which it was due",
+    "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process' own, shared out by requests",
+];
+
+/// The report as fio's JSON (`json`, or `json+` with all latency buckets), with an object `halfpower` of what fio lacks.
+pub fn json(result: &FioResult, format: Format) -> String {
+    let plus = format == Format::JsonPlus;
+    let document = Document {
+        version: FIO_VERSION,
+        timestamp: result.ended_unix_ms / 1000,
+        timestamp_ms: result.ended_unix_ms,
+        time: crate::calendar::ctime(result.ended_unix_ms / 1000),
+        global: (!result.plan.global.is_empty()).then(|| strings(&result.plan.global)),
+        jobs: result.entries().iter().map(|entry| job(entry, result, plus)).collect(),
+        disk_util: disks(result),
+        halfpower: ours(result),
+    };
+    serde_json::to_string_pretty(&document).expect("a document of plain values") + "\n"
+}
+
+fn ours(result: &FioResult) -> Ours<'_> {
+    Ours {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION"),
+        elapsed_ns: result.elapsed_ns,
+        warnings: &result.warnings,
+        notes: NOTES,
+        machine: &result.machine,
+        jobs: (result.groups.iter().flat_map(|group| &group.jobs))
+            .map(|job| OurJob { jobname: &job.job.name, groupid: job.job.group_id, numjobs: job.job.options.clones, point: &job.point })
+            .collect(),
+        groups: (result.groups.iter())
+            .map(|group| OurGroup {
+                jobnames: group.jobs.iter().map(|job| job.job.name.as_str()).collect(),
+                elapsed_ns: group.usage.elapsed_ns,
+                cpu_user_ns: group.usage.cpu.user_ns,
+                cpu_system_ns: group.usage.cpu.system_ns,
+                cpu_machine_ns: group.usage.cpu.machine_ns,
+                sync_at_end_ns: group.usage.sync_ns,
+                device: group.usage.device,
+                devices: &group.facts.devices,
+                layers: &group.facts.layers,
+            })
+            .collect(),
+    }
+}
+
+fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobReport {
+    let (job, recorded) = (&entry.job.job, &entry.recorded);
+    let options = &job.options;
+    let direction = |side: usize| direction(entry, result, side, plus);
+    let part = recorded.requests.iter().sum::<u64>() as f64 / entry.group.requests().max(1) as f64;
+    let of = |count: u64| (count as f64 * part).round() as u64;
+    let cpu = |ns: u64| ns as f64 * part * 100.0 / entry.group.usage.elapsed_ns.max(1) as f64 / f64::from(entry.clones);
+    let (counts, used) = (entry.group.counts, entry.group.usage.cpu);
+    let latency = both(&recorded.latency);
+    JobReport {
+        jobname: job.name.clone(),
+        groupid: job.group_id,
+        job_start: entry.job.began_unix_ms,
+        error: 0,
+        eta: 0,
+        elapsed: result.elapsed_ns.div_ceil(1_000_000_000),
+        options: effective(&job.given, &result.plan.global, options),
+        desc: options.description.clone(),
+        read: direction(0),
+        write: direction(1),
+        trim: direction(2),
+        sync: SyncReport { total_ios: recorded.syncs.count(), lat_ns: latency_of(&recorded.syncs, (!recorded.syncs.is_empty()).then_some(options), plus) },
+        job_runtime: recorded.runtime_ns / 1_000_000 * u64::from(entry.clones),
+        usr_cpu: cpu(used.user_ns),
+        sys_cpu: cpu(used.system_ns),
+        ctx: of(counts.context_switches),
+        majf: of(counts.major_faults),
+        minf: of(counts.minor_faults),
+        iodepth_level: percents(&["1", "2", "4", "8", "16", "32", ">=64"], &recorded.depths),
+        iodepth_submit: percents(&["0", "4", "8", "16", "32", "64", ">=64"], &recorded.submitted),
+        iodepth_complete: percents(&["0", "4", "8", "16", "32", "64", ">=64"], &recorded.completed),
+        latency_ns: bands(&latency, &NS_BANDS, 1, 0),
+        latency_us: bands(&latency, &US_BANDS, 1000, 1000),
+        latency_ms: bands(&latency, &MS_BANDS, 1_000_000, 1_000_000),
+        latency_depth: options.depth,
+        latency_target: 0,
+        latency_percentile: 100.0,
+        latency_window: 0,
+    }
+}
+
+/// The job's options as written, and with them those that readers look for, whether written or not.
+fn effective(given: &[(String, String)], global: &[(String, String)], options: &Options) -> Ordered<String> {
+    let mut all = given.to_vec();
+    let [read, write] = options.request_bytes;
+    let size = if read == write { read.to_string() } else { format!("{read},{write}") };
+    let wanted = [
+        ("rw", options.mode.to_string()),
+        ("bs", size),
+        ("iodepth", options.depth.to_string()),
+        ("numjobs", options.clones.to_string()),
+        ("ioengine", options.engine_name.clone()),
+    ];
+    for (name, value) in wanted {
+        let written = |(key, _): &(String, String)| super::options::canonical(key) == name;
+        if !given.iter().any(|(key, _)| key == name) && !global.iter().any(|(key, _)| key == name) {
+            // Written by another of its names: readers look for this one.
+            let value = given.iter().chain(global).find(|pair| written(pair)).map_or(value, |(_, value)| value.clone());
+            all.push((name.into(), value));
+        }
+    }
+    Ordered(all)
+}
+
+/// The figures of reads (0), writes (1) or trims (2, of which there are none).
+fn direction(entry: &Entry<'_>, result: &FioResult, side: usize, plus: bool) -> Direction {
+    let empty = Recorded::default();
+    let options = &entry.job.job.options;
+    let used = side < 2 && entry.recorded.requests[side] > 0;
+    let (recorded, side) = if used { (&entry.recorded, side) } else { (&empty, 0) };
+    let rates = if used { recorded.window_iops(side) } else { Vec::new() };
+    let spread = Spread::of(&rates);
+    let kib = recorded.request_bytes as f64 / 1024.0;
+    let together: f64 = result.entries().iter().filter(|other| other.job.job.group_id == entry.job.job.group_id).map(|other| other.recorded.bytes_per_s(side)).sum();
+    let rate = recorded.bytes_per_s(side);
+    let latency = &recorded.latency[side];
+    Direction {
+        io_bytes: recorded.bytes(side),
+        io_kbytes: recorded.bytes(side) / 1024,
+        bw_bytes: rate as u64,
+        bw: (rate / 1024.0) as u64,
+        iops: recorded.iops(side),
+        runtime: if used { (recorded.runtime_ns / 1_000_000).max(1) } else { 0 },
+        total_ios: recorded.requests[side],
+        short_ios: 0,
+        drop_ios: 0,
+        slat_ns: latency_of(&Histogram::new(), None, false),
+        clat_ns: latency_of(latency, (used && options.clat_percentiles).then_some(options), plus),
+        lat_ns: latency_of(latency, (used && options.lat_percentiles).then_some(options), plus),
+        bw_min: (spread.min * kib) as u64,
+        bw_max: (spread.max * kib) as u64,
+        bw_agg: if used && together > 0.0 { (rate / together * 100.0).min(100.0) } else { 0.0 },
+        bw_mean: spread.mean * kib,
+        bw_dev: spread.deviation * kib,
+        bw_samples: spread.count,
+        iops_min: spread.min as u64,
+        iops_max: spread.max as u64,
+        iops_mean: spread.mean,
+        iops_stddev: spread.deviation,
+        iops_samples: spread.count,
+    }
+}
+
+/// The spread of some values.
+struct Spread {
+    min: f64,
+    max: f64,
+    mean: f64,
+    deviation: f64,
+    count: u64,
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Spread {
+        if values.is_empty() {
+            return Spread { min: 0.0, max: 0.0, mean: 0.0, deviation: 0.0, count: 0 };
+        }
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Spread {
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(0.0, f64::max),
+            mean,
+            deviation: (squares / (count - 1.0).max(1.0)).sqrt(),
+            count: values.len() as u64,
+        }
+    }
+}
+
+/// The standard deviation of latencies, from the buckets (each within 0.4 %).
+pub(crate) fn deviation(histogram: &Histogram) -> f64 {
+    let mean = histogram.mean();
+    let squares: f64 = histogram.iter().map(|bucket| (bucket.middle() as f64 - mean).powi(2) * bucket.count as f64).sum();
+    (squares / histogram.count().saturating_sub(1).max(1) as f64).sqrt()
+}
+
+/// A latency; with options, its percentiles, and in the long form its buckets.
+fn latency_of(histogram: &Histogram, options: Option<&Options>, plus: bool) -> Latency {
+    Latency {
+        min: histogram.min(),
+        max: histogram.max(),
+        mean: histogram.mean(),
+        stddev: deviation(histogram),
+        count: histogram.count(),
+        percentile: options.map(|options| Ordered(options.percentiles.iter().map(|&p| (format!("{p:.6}"), histogram.percentile(p))).collect())),
+        bins: options.filter(|_| plus).map(|_| Ordered(histogram.iter().map(|bucket| (bucket.middle().to_string(), bucket.count)).collect())),
+    }
+}
+
+fn percents(names: &[&str], counts: &[u64]) -> Ordered<f64> {
+    let total = counts.iter().sum::<u64>().max(1) as f64;
+    Ordered(names.iter().zip(counts).map(|(name, &count)| (name.to_string(), count as f64 * 100.0 / total)).collect())
+}
+
+const NS_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+const US_BANDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+const MS_BANDS: [u64; 12] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000, u64::MAX];
+
+/// Percent of the latencies in each band up to and without these bounds (times `unit` ns), the first from `from` ns.
+fn bands(latency: &Histogram, bounds: &[u64], unit: u64, from: u64) -> Ordered<f64> {
+    let total = latency.count().max(1) as f64;
+    let mut low = from;
+    let mut bands = Vec::with_capacity(bounds.len());
+    for &bound in bounds {
+        let high = bound.saturating_mul(unit);
+        let count: u64 = latency.iter().filter(|bucket| bucket.middle() >= low && bucket.middle() < high).map(|bucket| bucket.count).sum();
+        let name = if bound == u64::MAX { ">=2000".into() } else { bound.to_string() };
+        bands.push((name, count as f64 * 100.0 / total));
+        low = high;
+    }
+    Ordered(bands)
+}
+
+/// What the devices did, over all sets of jobs.
+fn disks(result: &FioResult) -> Vec<DiskReport> {
+    let mut sums: Vec<(DiskUse, u64)> = Vec::new();
+    for group in &result.groups {
+        for disk in &group.disks {
+            match sums.iter_mut().find(|(sum, _)| sum.name == disk.name) {
+                None => sums.push((disk.clone(), group.usage.elapsed_ns)),
+                Some((sum, elapsed)) => {
+                    *elapsed += group.usage.elapsed_ns;
+                    for side in 0..2 {
+                        sum.requests[side] += disk.requests[side];
+                        sum.sectors[side] += disk.sectors[side];
+                        sum.merges[side] += disk.merges[side];
+                        sum.ticks_ms[side] += disk.ticks_ms[side];
+                    }
+                    sum.queue_ms += disk.queue_ms;
+                    sum.busy_ms += disk.busy_ms;
+                }
+            }
+        }
+    }
+    sums.into_iter()
+        .map(|(sum, elapsed)| DiskReport {
+            name: sum.name,
+            read_ios: sum.requests[0],
+            write_ios: sum.requests[1],
+            read_sectors: sum.sectors[0],
+            write_sectors: sum.sectors[1],
+            read_merges: sum.merges[0],
+            write_merges: sum.merges[1],
+            read_ticks: sum.ticks_ms[0],
+            write_ticks: sum.ticks_ms[1],
+            in_queue: sum.queue_ms,
+            util: (sum.busy_ms as f64 * 1e8 / elapsed.max(1) as f64).min(100.0),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_hold_every_latency_once() {
+        let mut latency = Histogram::new();
+        for ns in [1, 999, 1000, 1999, 2000, 999_999, 1_000_000, 1_999_999_999, 5_000_000_000] {
+            latency.record(ns);
+        }
+        let ns = bands(&latency, &NS_BANDS, 1, 0);
+        let us = bands(&latency, &US_BANDS, 1000, 1000);
+        let ms = bands(&latency, &MS_BANDS, 1_000_000, 1_000_000);
+        let sum: f64 = [&ns, &us, &ms].iter().flat_map(|bands| &bands.0).map(|(_, percent)| percent).sum();
+        assert!((sum - 100.0).abs() < 1e-9, "{sum}");
+        let one = 100.0 / 9.0;
+        let of = |bands: &Ordered<f64>, name: &str| bands.0.iter().find(|(band, _)| band == name).unwrap().1;
+        assert!((of(&us, "2") - 2.0 * one).abs() < 1e-9 && (of(&us, "4") - one).abs() < 1e-9);
+        assert!((of(&ms, "2") - one).abs() < 1e-9 && (of(&ms, ">=2000") - one).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,78 @@
+//! fio's logs: a line for each window, or for each request.
+
+use super::result::{CloneResult, FioResult, JobResult};
+use super::recorder::{Line, Sum};
+use machine::Op;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// What a log tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Bandwidth,
+    Iops,
+    Latency,
+}
+
+impl Kind {
+    /// The value of a window of `width` ns in which something was done.
+    fn of_window(self, sum: Sum, width: u64, request_bytes: u64) -> u64 {
+        let per_s = sum.requests as f64 * 1e9 / width.max(1) as f64;
+        match self {
+            Kind::Bandwidth => (per_s * request_bytes as f64 / 1024.0) as u64,
+            Kind::Iops => per_s as u64,
+            Kind::Latency => sum.latency_ns / sum.requests.max(1),
+        }
+    }
+
+    /// The value of one request.
+    fn of_line(self, line: &Line, request_bytes: u64) -> u64 {
+        match self {
+            Kind::Bandwidth => (request_bytes as f64 * 1e9 / 1024.0 / line.latency_ns.max(1) as f64) as u64,
+            Kind::Iops => 1,
+            Kind::Latency => line.latency_ns,
+        }
+    }
+}
+
+/// The logs that the jobs ask for: paths and texts. Columns: milliseconds, value (KiB/s, requests/s or ns), 0 for reads and 1 for writes, bytes of
+/// the request (0 where averaged), 0. The time of submission is not told apart, so there is no `slat` log.
+pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    for job in result.groups.iter().flat_map(|group| &group.jobs) {
+        let logs = &job.job.options.logs;
+        let wanted = [
+            (&logs.bandwidth, "bw", Kind::Bandwidth),
+            (&logs.iops, "iops", Kind::Iops),
+            (&logs.latency, "lat", Kind::Latency),
+            (&logs.latency, "clat", Kind::Latency),
+        ];
+        for (prefix, suffix, kind) in wanted {
+            let Some(prefix) = prefix else { continue };
+            let prefix = if prefix.is_empty() { &job.job.name } else { prefix };
+            for clone in &job.clones {
+                files.push((PathBuf::from(format!("{prefix}_{suffix}.{}.log", clone.number)), log(job, clone, kind)));
+            }
+        }
+    }
+    files
+}
+
+fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
+    let bytes = job.job.request_bytes();
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    if let Some((width, windows)) = &clone.log {
+        for (index, sums) in windows.iter().enumerate() {
+            let at_ms = (index as u64 + 1) * width / 1_000_000;
+            for (side, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
+                let _ = writeln!(text, "{at_ms}, {}, {side}, 0, 0", kind.of_window(*sum, *width, bytes));
+            }
+        }
+    }
+    for line in clone.lines.iter().flatten() {
+        let side = u8::from(line.op == Op::Write);
+        let _ = writeln!(text, "{}, {}, {side}, {bytes}, 0", line.at_ns / 1_000_000, kind.of_line(line, bytes));
+    }
+    text
+}

@@ -1,0 +1,204 @@
+//! Options that change nothing here, and those that halfpower does not serve: each with what to do instead.
+
+use super::value::Reason;
+
+/// Options of fio's that are taken with these values alone, because they are what halfpower does in any case. No values: any.
+const ACCEPTED: [(&str, &[&str]); 44] = [
+    ("thread", &["", "0", "1"]),
+    ("nrfiles", &["1"]),
+    ("openfiles", &["1"]),
+    ("file_service_type", &["roundrobin", "sequential", "random"]),
+    ("iodepth_batch", &["1"]),
+    ("iodepth_batch_complete", &["1"]),
+    ("thinktime_blocks", &["1"]),
+    ("thinktime_spin", &["0"]),
+    ("rate_process", &["linear"]),
+    ("rate_cycle", &["1000"]),
+    ("refill_buffers", &["", "0", "1"]),
+    ("scramble_buffers", &["1"]),
+    ("create_serialize", &["0", "1"]),
+    ("create_fsync", &["0", "1"]),
+    ("create_on_open", &["0"]),
+    ("create_only", &["0"]),
+    ("allow_file_create", &["1"]),
+    ("pre_read", &["0"]),
+    ("file_append", &["0"]),
+    ("fill_device", &["0"]),
+    ("unlink_each_loop", &["0"]),
+    ("per_job_logs", &["1"]),
+    ("log_offset", &["0"]),
+    ("log_max_value", &["0"]),
+    ("log_unix_epoch", &["0"]),
+    ("bwavgtime", &["500"]),
+    ("iopsavgtime", &["500"]),
+    ("gtod_reduce", &["0"]),
+    ("disable_lat", &["0"]),
+    ("disable_clat", &["0"]),
+    ("disable_slat", &["0"]),
+    ("disable_bw_measurement", &["0"]),
+    ("slat_percentiles", &["0"]),
+    ("significant_figures", &[]),
+    ("unit_base", &["0", "8"]),
+    ("random_generator", &[]),
+    ("percentage_random", &["100"]),
+    ("zonemode", &["none"]),
+    ("verify", &["0", "none"]),
+    ("do_verify", &["0"]),
+    ("fixedbufs", &["1"]),
+    ("registerfiles", &["1"]),
+    ("hipri", &["0"]),
+    ("mem", &["malloc", "mmap"]),
+];
+
+/// Options that halfpower does not serve, with the mend; the part of a name before `*` stands for all that begin so.
+const REFUSED: [(&str, &str); 28] = [
+    ("verify*", "leave it out: this command measures and does not verify"),
+    ("do_verify", "leave it out: this command measures and does not verify"),
+    ("steadystate*", "give a runtime: the interval in the result tells whether the rate was steady"),
+    ("ss*", "give a runtime: the interval in the result tells whether the rate was steady"),
+    ("trim*", "halfpower does not trim: leave it out"),
+    ("cpus_allowed*", "start halfpower under taskset -c LIST"),
+    ("cpumask", "start halfpower under taskset MASK"),
+    ("numa*", "start halfpower under numactl"),
+    ("nice", "start halfpower under nice"),
+    ("prio*", "start halfpower under ionice"),
+    ("nrfiles", "a job has one file: give each file a job of its own, or use numjobs"),
+    ("openfiles", "a job has one file: give each file a job of its own, or use numjobs"),
+    ("thinktime*", "the pause follows each request: leave it out"),
+    ("iodepth_*", "every completion is replaced at once: leave it out or give 1"),
+    ("rate_process", "requests are issued by the clock, evenly (linear): leave it out"),
+    ("rate*", "a rate that is missed is a warning in the result: leave it out"),
+    ("latency_*", "halfpower sweep over --depth finds the depth for a latency"),
+    ("exitall*", "give all jobs the same runtime with time_based"),
+    ("wait_for", "order jobs with stonewall"),
+    ("flow*", "give jobs a rate or rate_iops"),
+    ("percentage_random", "give a job of random and one of sequential requests"),
+    ("softrandommap", "leave it out: the order of random blocks takes no memory"),
+    ("log_*", "logs have fio's four columns and the block size: leave it out"),
+    ("per_job_logs", "each job writes logs of its own: leave it out"),
+    ("write_hist_log", "use --output-format=json+, which holds all buckets"),
+    ("scramble_buffers", "data never repeats; for data that does, give dedupe_percentage"),
+    ("exec_*", "start the program before or after halfpower"),
+    ("zone*", "two zones of the file: random_distribution=zoned:90/10:10/90"),
+];
+
+/// Further names of fio's, so that what is merely misspelt is told from what is not served.
+const OTHERS: [&str; 20] = [
+    "buffer_pattern",
+    "buffer_compress_chunk",
+    "clocksource",
+    "continue_on_error",
+    "dedupe_mode",
+    "disk_util",
+    "ignore_error",
+    "inflight",
+    "io_submit_mode",
+    "ioscheduler",
+    "lockfile",
+    "mem_align",
+    "profile",
+    "read_iolog",
+    "replay_redirect",
+    "rw_sequencer",
+    "sqthread_poll",
+    "sync_file_range",
+    "uid",
+    "write_iolog",
+];
+
+/// The options that [`super::options::Options`] understands.
+const SERVED: [&str; 62] = [
+    "name", "description", "rw", "readwrite", "rwmixread", "rwmixwrite", "bs", "blocksize", "bsrange", "bssplit", "ba", "blockalign", "iodepth",
+    "numjobs", "random_distribution", "norandommap", "randseed", "randrepeat", "allrandrepeat", "directory", "filename", "filename_format", "unlink",
+    "size", "io_size", "filesize", "loops", "offset", "offset_increment", "fallocate", "overwrite", "ioengine", "direct", "buffered", "sync",
+    "fsync", "fdatasync", "end_fsync", "fsync_on_close", "invalidate", "fadvise_hint", "runtime", "time_based", "ramp_time", "startdelay",
+    "thinktime", "rate", "rate_iops", "stonewall", "new_group", "buffer_compress_percentage", "zero_buffers", "dedupe_percentage",
+    "group_reporting", "percentile_list", "clat_percentiles", "lat_percentiles", "write_bw_log", "write_iops_log", "write_lat_log",
+    "log_avg_msec", "kb_base",
+];
+
+/// Whether an option has a value with which it changes nothing here.
+///
+/// # Errors
+/// It has another value.
+pub(crate) fn accepts_anyway(name: &str, value: Option<&str>) -> Result<bool, Reason> {
+    let Some((_, values)) = ACCEPTED.iter().find(|(accepted, _)| *accepted == name) else { return Ok(false) };
+    if values.is_empty() || values.contains(&value.unwrap_or_default()) {
+        return Ok(true);
+    }
+    let given = values.iter().filter(|value| !value.is_empty()).copied().collect::<Vec<_>>().join(" or ");
+    Err(match mend(name) {
+        Some(mend) => format!("halfpower serves only {given} here; {mend}"),
+        None => format!("halfpower serves only {given} here; leave it out"),
+    })
+}
+
+fn mend(name: &str) -> Option<&'static str> {
+    let fits = |pattern: &str| pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start));
+    REFUSED.iter().find(|(pattern, _)| fits(pattern)).map(|(_, mend)| *mend)
+}
+
+/// Why an option is not taken: it is not served, or nobody knows it.
+pub(crate) fn unknown(name: &str) -> Reason {
+    if let Some(mend) = mend(name) {
+        return format!("halfpower does not serve it; {mend}");
+    }
+    if OTHERS.contains(&name) {
+        return "halfpower does not serve it; leave it out".into();
+    }
+    match nearest(name) {
+        Some(near) => format!("there is no such option; did you mean {near}?"),
+        None => "halfpower does not know it; leave it out".into(),
+    }
+}
+
+/// The known option that is nearest in letters, if any is near.
+fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.replace('-', "_").to_ascii_lowercase();
+    let known = SERVED.iter().chain(ACCEPTED.iter().map(|(name, _)| name)).copied();
+    let (distance, near) = known.map(|known| (distance(&name, known), known)).min()?;
+    (distance <= 2 && distance * 3 <= name.len().max(2)).then_some(near)
+}
+
+/// Letters to change, add or leave out (Levenshtein, 1966).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let cost = (diagonal + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = row[j + 1];
+            row[j + 1] = cost;
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::options::Options;
+
+    #[test]
+    fn what_is_called_served_is_served() {
+        for name in SERVED {
+            if let Err(reason) = Options::default().set(name, Some("no such value")) {
+                assert!(!reason.contains("does not serve it") && !reason.contains("no such option") && !reason.contains("does not know"), "{name}: {reason}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_is_told_from_what_is_not_served() {
+        for (name, reason) in
+            [("run_time", "runtime"), ("io_depth", "iodepth"), ("group-reporting", "group_reporting"), ("verify_pattern", "measures"), ("cpus_allowed", "taskset"), ("xyzzy", "know")]
+        {
+            let told = unknown(name);
+            assert!(told.contains(reason), "{name}: {told}");
+        }
+        assert!(accepts_anyway("nrfiles", Some("4")).unwrap_err().contains("job of its own"));
+        assert_eq!(accepts_anyway("nrfiles", Some("1")), Ok(true));
+    }
+}

@@ -1,0 +1,180 @@
+//! What a run gave.
+
+use super::plan::{Job, Plan};
+use super::recorder::{Batches, Line, SPREAD_NS, Sum};
+use super::run::{Counts, DiskUse};
+use machine::{MachineFacts, Nanos, TargetFacts, Usage};
+use measure::Point;
+use measure::histogram::Histogram;
+
+/// What was recorded of one clone of a job, or of several together.
+#[derive(Debug, Clone, Default)]
+pub struct Recorded {
+    /// Latencies of reads and of writes, from issue to completion.
+    pub latency: [Histogram; 2],
+    /// Requests by direction.
+    pub requests: [u64; 2],
+    /// Bytes of a request.
+    pub request_bytes: u64,
+    /// Length of the measured part.
+    pub runtime_ns: Nanos,
+    /// Width of the windows in [`Recorded::spread`].
+    pub spread_ns: Nanos,
+    /// Rates in windows, for their spread.
+    pub spread: Vec<[Sum; 2]>,
+    /// Times of syncs between requests.
+    pub syncs: Histogram,
+    /// Requests by those outstanding with them.
+    pub depths: Batches,
+    /// Submissions by their requests.
+    pub submitted: Batches,
+    /// Takings of completions by their requests.
+    pub completed: Batches,
+}
+
+impl Recorded {
+    /// Adds another clone, which ran at the same time.
+    pub fn add(&mut self, other: &Recorded) {
+        for (sum, part) in self.latency.iter_mut().zip(&other.latency) {
+            sum.merge(part);
+        }
+        self.syncs.merge(&other.syncs);
+        for (sum, part) in self.requests.iter_mut().zip(&other.requests) {
+            *sum += part;
+        }
+        for (sums, parts) in [(&mut self.depths, &other.depths), (&mut self.submitted, &other.submitted), (&mut self.completed, &other.completed)] {
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+        }
+        self.request_bytes = self.request_bytes.max(other.request_bytes);
+        self.runtime_ns = self.runtime_ns.max(other.runtime_ns);
+        self.spread_ns = self.spread_ns.max(other.spread_ns);
+        self.spread.resize(self.spread.len().max(other.spread.len()), [Sum::default(); 2]);
+        for (sums, parts) in self.spread.iter_mut().zip(&other.spread) {
+            for (sum, part) in sums.iter_mut().zip(parts) {
+                sum.requests += part.requests;
+                sum.latency_ns += part.latency_ns;
+            }
+        }
+    }
+
+    /// Bytes of a direction.
+    pub fn bytes(&self, side: usize) -> u64 {
+        self.requests[side] * self.request_bytes
+    }
+
+    /// Bytes per second of a direction.
+    pub fn bytes_per_s(&self, side: usize) -> f64 {
+        self.bytes(side) as f64 * 1e9 / self.runtime_ns.max(1) as f64
+    }
+
+    /// Requests per second of a direction.
+    pub fn iops(&self, side: usize) -> f64 {
+        self.requests[side] as f64 * 1e9 / self.runtime_ns.max(1) as f64
+    }
+
+    /// Requests per second of a direction in each window.
+    pub fn window_iops(&self, side: usize) -> Vec<f64> {
+        let width = if self.runtime_ns < SPREAD_NS { self.runtime_ns } else { self.spread_ns };
+        self.spread.iter().map(|sums| sums[side].requests as f64 * 1e9 / width.max(1) as f64).collect()
+    }
+}
+
+/// One clone of a job: what its logs and its entry are made from.
+#[derive(Debug, Clone)]
+pub struct CloneResult {
+    /// fio's number, from 1.
+    pub number: u32,
+    /// What was recorded.
+    pub recorded: Recorded,
+    /// The averaged log, if wanted: its window's width and the windows.
+    pub log: Option<(Nanos, Vec<[Sum; 2]>)>,
+    /// The log without averages, if wanted.
+    pub lines: Option<Vec<Line>>,
+}
+
+/// One job.
+#[derive(Debug, Clone)]
+pub struct JobResult {
+    /// What was asked.
+    pub job: Job,
+    /// Its clones.
+    pub clones: Vec<CloneResult>,
+    /// The same as halfpower's own result: intervals, processor time, what was achieved, doubts.
+    pub point: Point,
+    /// When what is measured began, milliseconds since 1970.
+    pub began_unix_ms: u64,
+}
+
+/// Jobs that ran together.
+#[derive(Debug, Clone)]
+pub struct GroupResult {
+    /// The jobs.
+    pub jobs: Vec<JobResult>,
+    /// What all of them used, ramp included.
+    pub usage: Usage,
+    /// What the kernel counted of this process meanwhile.
+    pub counts: Counts,
+    /// What the devices under the files did meanwhile.
+    pub disks: Vec<DiskUse>,
+    /// What lies under the files.
+    pub facts: TargetFacts,
+}
+
+impl GroupResult {
+    /// Requests of all jobs.
+    pub fn requests(&self) -> u64 {
+        self.jobs.iter().flat_map(|job| &job.clones).flat_map(|clone| clone.recorded.requests).sum()
+    }
+}
+
+/// Everything that a run gave.
+#[derive(Debug, Clone)]
+pub struct FioResult {
+    /// What was asked.
+    pub plan: Plan,
+    /// Sets of jobs in the order in which they ran.
+    pub groups: Vec<GroupResult>,
+    /// Doubts and differences from fio.
+    pub warnings: Vec<String>,
+    /// On which machine.
+    pub machine: MachineFacts,
+    /// When the report was ready, milliseconds since 1970.
+    pub ended_unix_ms: u64,
+    /// How long all of it took, laying out included.
+    pub elapsed_ns: Nanos,
+}
+
+/// One entry of a report: a clone, or all of a reporting group.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// The job, of a group the first.
+    pub job: &'a JobResult,
+    /// The set that it ran with.
+    pub group: &'a GroupResult,
+    /// How many clones are in it.
+    pub clones: u32,
+    /// What was recorded of all of them.
+    pub recorded: Recorded,
+}
+
+impl FioResult {
+    /// The entries of a report: each clone one, and all of a group one where `group_reporting` is on.
+    pub fn entries(&self) -> Vec<Entry<'_>> {
+        let mut entries: Vec<Entry<'_>> = Vec::new();
+        for group in &self.groups {
+            for job in &group.jobs {
+                for clone in &job.clones {
+                    let joins = |entry: &&mut Entry<'_>| job.job.options.group_reporting && entry.job.job.group_id == job.job.group_id;
+                    match entries.last_mut().filter(joins) {
+                        Some(entry) => {
+                            entry.clones += 1;
+                            entry.recorded.add(&clone.recorded);
+                        }
+                        None => entries.push(Entry { job, group, clones: 1, recorded: clone.recorded.clone() }),
+                    }
+                }
+            }
+        }
+        entries
+    }
+}

@@ -1,0 +1,107 @@
+//! A job as a workload of halfpower's.
+
+use super::arrange::{Arrangement, ClonePlan, Origin};
+use super::options::{Distribution, FioEngine, SyncMode};
+use super::plan::Job;
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint};
+use workload::{Data, Pattern, Stop, Workload, rng};
+
+/// What the seed of a clone is derived for.
+const PURPOSE_CLONE: u64 = 0xf10;
+
+/// The engine that serves a job.
+pub(crate) fn engine(job: &Job) -> Engine {
+    match job.options.engine {
+        FioEngine::Blocking => Engine::Sync,
+        FioEngine::Libaio => Engine::Libaio,
+        FioEngine::IoUring => Engine::IoUring,
+        FioEngine::PosixAio => Engine::Threads,
+        FioEngine::Mmap => Engine::Mmap,
+    }
+}
+
+fn buffering(job: &Job) -> Buffering {
+    match (job.options.direct, job.options.sync) {
+        (true, SyncMode::None) => Buffering::Direct,
+        (false, SyncMode::None) => Buffering::Buffered,
+        (true, _) => Buffering::DirectDsync,
+        (false, _) => Buffering::BufferedDsync,
+    }
+}
+
+fn pattern(job: &Job) -> Pattern {
+    let options = &job.options;
+    match (options.random, options.distribution) {
+        (false, _) => Pattern::Seq,
+        (true, Distribution::Zipf(theta)) => Pattern::Zipf(theta),
+        (true, Distribution::Zones { access, share }) => Pattern::HotCold { hot_percent: share, access_percent: access },
+        // Half the requests to half of the file, drawn anew each time, is every block as often as any other, with repetition.
+        (true, Distribution::Uniform) if options.no_random_map => Pattern::HotCold { hot_percent: 50, access_percent: 50 },
+        (true, Distribution::Uniform) => Pattern::Random,
+    }
+}
+
+/// What the cache is told of a job's order.
+pub(crate) fn hint(job: &Job) -> Hint {
+    match (job.options.hint && !job.options.direct, job.options.random) {
+        (false, _) => Hint::None,
+        (true, true) => Hint::Random,
+        (true, false) => Hint::Sequential,
+    }
+}
+
+/// The workload of one clone: one stream in its part of its file.
+pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workload {
+    let options = &job.options;
+    let runtime = Some(options.runtime_ns).filter(|&ns| ns > 0);
+    Workload {
+        read_percent: options.read_percent(),
+        pattern: pattern(job),
+        request_bytes: job.request_bytes() as u32,
+        depth: job.effective_depth(),
+        threads: 1,
+        engine: engine(job),
+        buffering: buffering(job),
+        hint: hint(job),
+        region_start_bytes: clone.region.0,
+        region_bytes: Some(clone.region.1),
+        stop: match (runtime, clone.limit_bytes) {
+            (Some(ns), _) => Stop::AfterNs(ns),
+            (None, bytes) => Stop::AfterBytes(bytes.unwrap_or(clone.region.1)),
+        },
+        limit_bytes: runtime.and(clone.limit_bytes),
+        rate_iops: job.rate_iops(),
+        think_ns: options.think_ns,
+        sync_at_end: options.end_fsync,
+        data: Data { compressible_percent: options.compressible_percent, duplicate_percent: options.duplicate_percent, verify: false },
+        seed: rng::derive(seed, PURPOSE_CLONE, u64::from(clone.number)),
+        ..Workload::default()
+    }
+}
+
+/// The workload of all clones of a job, for the record.
+pub(crate) fn job_workload(job: &Job, first: &ClonePlan, arrangement: &Arrangement, seed: u64) -> Workload {
+    let origin = arrangement.files[first.file].origin;
+    Workload {
+        threads: job.options.clones,
+        rate_iops: job.rate_iops().map(|rate| rate * f64::from(job.options.clones)),
+        allocation: if origin == Origin::Reserved { Allocation::Reserved } else { Allocation::Written },
+        cache: if job.options.invalidate { CacheState::Cold } else { CacheState::AsIs },
+        ..clone_workload(job, first, seed)
+    }
+}
+
+/// How jobs that run together reach their files, the first of them standing for all ([`super::Plan`] has seen to that).
+pub(crate) fn access(job: &Job, hint: Hint, size_bytes: u64) -> Access {
+    Access {
+        engine: engine(job),
+        buffering: buffering(job),
+        metadata_sync: job.options.sync == SyncMode::Full,
+        hint,
+        allocation: Allocation::Written,
+        cache: if job.options.invalidate { CacheState::Cold } else { CacheState::AsIs },
+        sync_at_end: job.options.end_fsync,
+        region: (0, size_bytes),
+        count_instructions: false,
+    }
+}

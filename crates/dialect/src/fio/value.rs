@@ -1,0 +1,185 @@
+//! Values of fio's options: sizes, times, switches, lists by direction.
+//!
+//! Everything here is pure; an error is the reason alone ("it is negative"), and who reads the option adds its name and place.
+
+/// What a value is not, and how to write it.
+pub(crate) type Reason = String;
+
+/// The digits of a number (decimal, or hexadecimal after `0x`) and what follows them.
+fn digits(text: &str) -> Result<(u64, &str), Reason> {
+    if text.starts_with('-') {
+        return Err("it is negative".into());
+    }
+    let (radix, text) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(rest) => (16, rest),
+        None => (10, text),
+    };
+    let end = text.find(|c: char| !c.is_digit(radix)).unwrap_or(text.len());
+    if end == 0 {
+        return Err("it does not begin with a number".into());
+    }
+    let number = u64::from_str_radix(&text[..end], radix).map_err(|_| "it is too large".to_string())?;
+    Ok((number, &text[end..]))
+}
+
+/// A whole number in a range.
+pub(crate) fn number(text: &str, least: u64, most: u64) -> Result<u64, Reason> {
+    let (number, rest) = digits(text)?;
+    if !rest.is_empty() {
+        return Err("it is not a whole number".into());
+    }
+    if number < least || number > most {
+        return Err(format!("it is not from {least} to {most}"));
+    }
+    Ok(number)
+}
+
+/// A size in bytes. `k`, `m`, `g`, `t`, `p` (also with a `b` after them, in either case) are powers of `kb_base`.
+pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
+    let (number, unit) = digits(text)?;
+    let unit = unit.to_ascii_lowercase();
+    let power = match unit.strip_suffix('b').unwrap_or(&unit) {
+        "" => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        "p" => 5,
+        "ki" | "mi" | "gi" | "ti" | "pi" if kb_base == 1000 => {
+            let power = 1 + "kmgtp".find(&unit[..1]).unwrap_or(0) as u32;
+            return number.checked_mul(1024u64.pow(power)).ok_or_else(|| "it is too large".into());
+        }
+        "ki" | "mi" | "gi" | "ti" | "pi" => {
+            return Err(format!("fio reads {unit} as a decimal unit where kb_base is 1024; write {number}{} for the binary one", &unit[..1]));
+        }
+        _ if unit.starts_with('.') => return Err("it has a fraction; write a whole number of a smaller unit".into()),
+        _ => return Err("its unit is unknown; write 4096, 4k, 16m or 2g".into()),
+    };
+    number.checked_mul(kb_base.pow(power)).ok_or_else(|| "it is too large".into())
+}
+
+/// An amount of a file: bytes or a share of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amount {
+    /// Bytes.
+    Bytes(u64),
+    /// Percent of the file or device.
+    Percent(u8),
+}
+
+impl Amount {
+    /// In bytes, of a file of `whole` bytes.
+    pub fn of(self, whole: u64) -> u64 {
+        match self {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Percent(percent) => (u128::from(whole) * u128::from(percent) / 100) as u64,
+        }
+    }
+}
+
+/// A size, or a percentage of the file.
+pub(crate) fn amount(text: &str, kb_base: u64) -> Result<Amount, Reason> {
+    // Programs that write job files through an INI library double the sign.
+    match text.strip_suffix("%%").or_else(|| text.strip_suffix('%')) {
+        Some(percent) => Ok(Amount::Percent(number(percent, 0, 100)? as u8)),
+        None => size(text, kb_base).map(Amount::Bytes),
+    }
+}
+
+/// A time in nanoseconds, `unit_ns` where none is written: `30`, `90s`, `1m30s`, `250ms`, `10us`, `2h`, `1d`.
+pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
+    const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
+    let mut rest = text;
+    let mut sum = 0u64;
+    loop {
+        let (number, after) = digits(rest)?;
+        let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let unit = match after[..end].to_ascii_lowercase().as_str() {
+            "" => unit_ns,
+            "us" | "usec" => 1_000,
+            "ms" | "msec" => 1_000_000,
+            "s" | "sec" => 1_000_000_000,
+            "m" | "min" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            "d" => 86_400_000_000_000,
+            _ => return Err("its unit is unknown; write 90s, 3m, 250ms or 10us".into()),
+        };
+        sum = number.checked_mul(unit).and_then(|part| sum.checked_add(part)).filter(|&ns| ns <= CENTURY_NS).ok_or("it is too long")?;
+        rest = &after[end..];
+        if rest.is_empty() {
+            return Ok(sum);
+        }
+    }
+}
+
+/// A switch: an option without a value is on.
+pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
+    match text {
+        None | Some("1") => Ok(true),
+        Some("0") => Ok(false),
+        Some(_) => Err("it is neither 0 nor 1".into()),
+    }
+}
+
+/// A list by direction: read, write, trim. What is left out is as the one before it.
+pub(crate) fn by_direction<T: Copy>(text: &str, parse: impl Fn(&str) -> Result<T, Reason>) -> Result<[T; 2], Reason> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    if parts.len() > 3 {
+        return Err("it has more than three values; write read,write".into());
+    }
+    let read = parse(parts[0])?;
+    let write = match parts.get(1) {
+        Some(part) if !part.is_empty() => parse(part)?,
+        _ => read,
+    };
+    Ok([read, write])
+}
+
+/// A range of which both ends are the same, or one value.
+pub(crate) fn same_range<T: PartialEq>(text: &str, parse: impl Fn(&str) -> Result<T, Reason>) -> Result<T, Reason> {
+    match text.split_once('-').filter(|(low, _)| !low.is_empty()) {
+        None => parse(text),
+        Some((low, high)) => {
+            let (low, high) = (parse(low)?, parse(high)?);
+            if low == high { Ok(low) } else { Err("its ends differ, and halfpower's requests have one size; write one value".into()) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_fios_units() {
+        for (text, bytes) in [("4096", 4096), ("4k", 4096), ("4K", 4096), ("4kb", 4096), ("16m", 16 << 20), ("2G", 2 << 30), ("0x1000", 4096), ("4096b", 4096)] {
+            assert_eq!(size(text, 1024), Ok(bytes), "{text}");
+        }
+        assert_eq!((size("4k", 1000), size("4ki", 1000), size("4KiB", 1000), size("3gi", 1000)), (Ok(4000), Ok(4096), Ok(4096), Ok(3 << 30)));
+        for (text, reason) in [("-4k", "negative"), ("8kib", "decimal unit"), ("1.5m", "fraction"), ("4x", "unknown"), ("", "number"), ("99999999999g", "large")] {
+            let error = size(text, 1024).unwrap_err();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn times_add_up() {
+        let second = 1_000_000_000;
+        for (text, ns) in [("30", 30 * second), ("500ms", second / 2), ("1m5s", 65 * second), ("2h", 7200 * second), ("1d", 86_400 * second)] {
+            assert_eq!(time_ns(text, second), Ok(ns), "{text}");
+        }
+        assert_eq!(time_ns("40", 1000), Ok(40_000));
+        assert!(time_ns("3w", second).is_err() && time_ns("-1", second).is_err() && time_ns("9999999d", second).is_err());
+    }
+
+    #[test]
+    fn directions_inherit() {
+        let parse = |text: &str| size(text, 1024);
+        assert_eq!(by_direction("4k,8k", parse), Ok([4096, 8192]));
+        assert_eq!((by_direction("4k,,", parse), by_direction("4k", parse)), (Ok([4096, 4096]), Ok([4096, 4096])));
+        assert!(by_direction(",8k", parse).is_err() && by_direction("1,2,3,4", parse).is_err());
+        assert_eq!(same_range("4k-4k", parse), Ok(4096));
+        assert!(same_range("4k-8k", parse).unwrap_err().contains("one size"));
+        assert!(same_range("-4k", parse).unwrap_err().contains("negative"));
+    }
+}
