@@ -25,6 +25,20 @@ pub(crate) enum Command {
     Sweep(PointArguments),
     /// Make the report again from results.json
     Report(ReportArguments),
+    /// File size against record size, in the language of IOzone
+    #[command(disable_help_flag = true)]
+    Iozone(ToolArguments),
+    /// Jobs and job files, in the language of fio
+    #[command(disable_help_flag = true)]
+    Fio(ToolArguments),
+}
+
+/// The words of another tool's command line, which reads them itself.
+#[derive(Args, Clone)]
+pub(crate) struct ToolArguments {
+    /// As the tool takes them; --help lists them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+    pub(crate) words: Vec<String>,
 }
 
 /// What a study is asked to do.

@@ -1,12 +1,14 @@
 //! The `halfpower` program: parses, calls, prints.
 
 mod arguments;
+mod fio;
 mod interrupt;
 mod output;
 mod points;
 mod progress;
 mod studies;
 mod target;
+mod tools;
 
 use arguments::{Cli, Command};
 use clap::Parser;
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
         Command::Report(arguments) => studies::report(&arguments),
         Command::Run(arguments) => points::run(&arguments),
         Command::Sweep(arguments) => points::sweep(&arguments),
+        Command::Iozone(arguments) => tools::iozone(&arguments.words),
+        Command::Fio(arguments) => fio::fio(&arguments.words),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

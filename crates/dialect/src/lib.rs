@@ -1,4 +1,9 @@
 //! Other tools' languages in and out: PostMark, IOzone, SQLIO, diskspd, fio.
 
+mod calendar;
+mod crew;
+pub mod fio;
+pub mod iozone;
 pub mod metadata;
 pub mod postmark;
+mod warnings;

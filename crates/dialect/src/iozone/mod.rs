@@ -1,0 +1,20 @@
+//! IOzone: file size against record size (Norcott and Capps, "Iozone Filesystem Benchmark").
+//!
+//! The options and texts are those of IOzone 3. Beyond it: every figure is the median of repeats whose spread is told, the file
+//! size at which a cache is outgrown is found and named, and all of it is there as points with latencies and processor cost.
+
+mod help;
+mod options;
+mod plan;
+mod report;
+mod result;
+mod run;
+mod spreadsheet;
+
+pub use help::HELP;
+pub use options::{LAST_TEST, MAX_CHILDREN, Options, parse};
+pub use plan::{Cell, STDIO_BYTES, STRIDE, Test};
+pub use report::{COMPLETE, banner, excel, extra, header, row, throughput_block, throughput_intro};
+pub use result::{Child, Cliff, IozoneResult, Measured, Surface, Throughput, cliffs, surfaces};
+pub use run::run;
+pub use spreadsheet::spreadsheet;

@@ -1,0 +1,412 @@
+//! The command line.
+
+use machine::units::{GIB, KIB, MIB, show_size};
+use machine::{Error, Result};
+use std::fmt;
+use std::path::PathBuf;
+use workload::{MAX_DEPTH, MAX_REQUEST_BYTES};
+
+/// The most processes or threads of the throughput mode.
+pub const MAX_CHILDREN: u32 = 1024;
+/// The largest file: 1 PiB is more than a test will ever fill.
+const MAX_FILE: u64 = 1 << 50;
+/// Tests are numbered from 0 to this.
+pub const LAST_TEST: u8 = 12;
+
+/// What the command line asks for. Sizes are in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// `-a`: every file size with every record size.
+    pub auto: bool,
+    /// `-z`: small records with large files too (`-A` is `-a -z`).
+    pub all_records: bool,
+    /// `-s`: file sizes.
+    pub files: Vec<u64>,
+    /// `-n`, `-g`: the smallest and the largest file of the automatic mode.
+    pub file_range: (Option<u64>, Option<u64>),
+    /// `-r`: record sizes.
+    pub records: Vec<u64>,
+    /// `-y`, `-q`: the smallest and the largest record of the automatic mode.
+    pub record_range: (Option<u64>, Option<u64>),
+    /// `-i`: tests by number, in order; none: 0 to 7.
+    pub tests: Vec<u8>,
+    /// `-f`: the test file, or the directory to make it in.
+    pub file: Option<PathBuf>,
+    /// `-F`: the files of the throughput mode, one a process.
+    pub process_files: Vec<PathBuf>,
+    /// `-I`: past the page cache.
+    pub direct: bool,
+    /// `-o`: each write on stable storage before it counts. The times of the file are not forced out with it, as with `-+D`.
+    pub sync: bool,
+    /// `-+D`: the same.
+    pub dsync: bool,
+    /// `-e`: the way to stable storage counts.
+    pub flush: bool,
+    /// `-c`: closing counts. It takes microseconds on a local file system and is not timed apart from the last request.
+    pub close: bool,
+    /// `-t`: throughput mode with so many processes; several: one after another.
+    pub children: Vec<u32>,
+    /// `-l`, `-u`: throughput mode with every number of processes from the first to the second.
+    pub child_range: (Option<u32>, Option<u32>),
+    /// `-T`: threads and not processes. Here they are always threads; it changes the words of the report.
+    pub threads: bool,
+    /// `-H`, `-k`: asynchronous requests to this depth; true for `-k`, which in the original differs by a copy.
+    pub asynchronous: Option<(bool, u32)>,
+    /// `-B`: through mapped memory.
+    pub mmap: bool,
+    /// `-O`: operations per second.
+    pub operations: bool,
+    /// `-N`: microseconds an operation.
+    pub microseconds: bool,
+    /// `-R`: tables for a spreadsheet.
+    pub excel: bool,
+    /// `-b`: the same as a spreadsheet file.
+    pub excel_file: Option<PathBuf>,
+    /// `-w`: the test files stay.
+    pub keep: bool,
+    /// `-x`: processes that are done do not stop the others.
+    pub no_stonewall: bool,
+    /// `-V`: writes carry this pattern and reads check it.
+    pub verify: Option<u8>,
+    /// `-p`: the processor's cache is emptied before each test.
+    pub purge: bool,
+    /// `-S`: bytes of the processor's cache, for `-p`.
+    pub cache_bytes: Option<u64>,
+    /// `-L`: bytes of a line of it.
+    pub line_bytes: Option<u64>,
+    /// `-j`: records from one strided read to the next.
+    pub stride: Option<u32>,
+    /// `-J`: milliseconds between requests.
+    pub think_ms: Option<u32>,
+    /// `-P`: processes are bound to processors, from this one on.
+    pub bind: Option<u32>,
+    /// `-Q`: offset and latency of each request go to files.
+    pub latency_files: bool,
+    /// `-+u`: processor use is reported.
+    pub cpu: bool,
+    /// `--json`: all of it as JSON in this file.
+    pub json: Option<PathBuf>,
+    /// `--repeats`: runs of each test. Without it three, but a test that took more than a second is not repeated.
+    pub repeats: Option<u32>,
+    /// `--seed`: seeds the order of random tests and the data.
+    pub seed: Option<u64>,
+    /// `--destroy-data`: existing files or devices that may be overwritten.
+    pub destroy: Vec<PathBuf>,
+    /// `--destroy-signature`: even if they bear a file system.
+    pub destroy_signed: bool,
+}
+
+fn refuse<T>(what: impl Into<String>, why: impl Into<String>, mend: &str) -> Result<T> {
+    Err(Error::refused(what, why, mend))
+}
+
+/// Kilobytes, or with `k`, `m`, `g` what it says, in bytes.
+fn size(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
+    let what = || format!("{option} {}", shortened(text));
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "" | "k" | "K" => KIB,
+        "m" | "M" => MIB,
+        "g" | "G" => GIB,
+        _ => return refuse(what(), "its unit is unknown", "write kilobytes, or a number with k, m or g"),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return refuse(what(), "it is not a size", "write kilobytes, or a number with k, m or g, such as 64k");
+    }
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+    match bytes {
+        Some(bytes) if (least..=most).contains(&bytes) => Ok(bytes),
+        _ => refuse(what(), format!("it is not between {} and {}", show_size(least), show_size(most)), "choose a size between them"),
+    }
+}
+
+fn number(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
+    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse::<u64>() {
+        Ok(value) if plain && (least..=most).contains(&value) => Ok(value),
+        _ => refuse(
+            format!("{option} {}", shortened(text)),
+            format!("it is not a number from {least} to {most}"),
+            "choose one between them",
+        ),
+    }
+}
+
+/// The beginning of what may be very long.
+fn shortened(text: &str) -> String {
+    if text.chars().count() > 60 { text.chars().take(60).collect::<String>() + "..." } else { text.into() }
+}
+
+/// The words of the command line, one option after another.
+struct Words<'a> {
+    words: std::slice::Iter<'a, String>,
+    /// What is left of a word such as `-Rac`.
+    cluster: &'a str,
+}
+
+impl<'a> Words<'a> {
+    /// The value of an option: the rest of its word, or the next word.
+    fn value(&mut self, option: &str) -> Result<&'a str> {
+        let glued = std::mem::take(&mut self.cluster);
+        if !glued.is_empty() {
+            return Ok(glued);
+        }
+        match self.words.next() {
+            Some(word) => Ok(word),
+            None => refuse(option, "its value is missing", "give it after the option"),
+        }
+    }
+
+    fn path(&mut self, option: &str) -> Result<PathBuf> {
+        match self.value(option)? {
+            "" => refuse(option, "the name is empty", "give one"),
+            text => Ok(text.into()),
+        }
+    }
+}
+
+/// Reads the words after the program's name.
+///
+/// # Errors
+/// An unknown or unsupported option, a value that makes no sense; each names the word.
+pub fn parse(arguments: &[String]) -> Result<Options> {
+    if let Some(bad) = arguments.iter().find(|word| word.contains('\0')) {
+        return refuse(shortened(&bad.replace('\0', "\\0")), "it contains a NUL", "leave it out");
+    }
+    let mut options = Options::default();
+    let mut words = Words { words: arguments.iter(), cluster: "" };
+    while let Some(word) = words.words.next() {
+        if let Some(long) = word.strip_prefix("--") {
+            options.long(long, &mut words)?;
+            continue;
+        }
+        match word.strip_prefix('-') {
+            Some(cluster) if !cluster.is_empty() => words.cluster = cluster,
+            _ => return refuse(shortened(word), "options begin with -", "name the test file with -f"),
+        }
+        while let Some(letter) = words.cluster.chars().next() {
+            words.cluster = &words.cluster[letter.len_utf8()..];
+            options.short(letter, &mut words)?;
+        }
+    }
+    options.check()?;
+    Ok(options)
+}
+
+impl Options {
+    fn long(&mut self, name: &str, words: &mut Words<'_>) -> Result<()> {
+        let (name, glued) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+        let option = format!("--{}", shortened(name));
+        if name == "destroy-signature" && glued.is_none() {
+            self.destroy_signed = true;
+            return Ok(());
+        }
+        if !["json", "repeats", "seed", "destroy-data"].contains(&name) {
+            return refuse(option, "there is no such option", "halfpower's own are --json, --repeats, --seed, --destroy-data and --destroy-signature");
+        }
+        let value = match glued {
+            Some(value) => value,
+            None => words.value(&option)?,
+        };
+        match name {
+            _ if value.is_empty() => return refuse(option, "its value is empty", "give one"),
+            "json" => self.json = Some(value.into()),
+            "repeats" => self.repeats = Some(number(&option, value, 1, 1000)? as u32),
+            "seed" => self.seed = Some(number(&option, value, 0, u64::MAX)?),
+            _ => self.destroy.push(value.into()),
+        }
+        Ok(())
+    }
+
+    fn short(&mut self, letter: char, words: &mut Words<'_>) -> Result<()> {
+        let option = format!("-{letter}");
+        let record = |text: &str| size(&option, text, KIB, u64::from(MAX_REQUEST_BYTES));
+        let file = |text: &str| size(&option, text, KIB, MAX_FILE);
+        let children = |text: &str| number(&option, text, 1, u64::from(MAX_CHILDREN)).map(|n| n as u32);
+        match letter {
+            'a' => self.auto = true,
+            'A' => (self.auto, self.all_records) = (true, true),
+            'z' => self.all_records = true,
+            's' => self.files.push(file(words.value(&option)?)?),
+            'n' => self.file_range.0 = Some(file(words.value(&option)?)?),
+            'g' => self.file_range.1 = Some(file(words.value(&option)?)?),
+            'r' => self.records.push(record(words.value(&option)?)?),
+            'y' => self.record_range.0 = Some(record(words.value(&option)?)?),
+            'q' => self.record_range.1 = Some(record(words.value(&option)?)?),
+            'i' => self.tests.push(number(&option, words.value(&option)?, 0, u64::from(LAST_TEST))? as u8),
+            'f' => self.file = Some(words.path(&option)?),
+            'F' => self.process_files(words)?,
+            'I' => self.direct = true,
+            'o' => self.sync = true,
+            'e' => self.flush = true,
+            'c' => self.close = true,
+            't' => self.children.push(children(words.value(&option)?)?),
+            'l' => self.child_range.0 = Some(children(words.value(&option)?)?),
+            'u' => self.child_range.1 = Some(children(words.value(&option)?)?),
+            'T' => self.threads = true,
+            'H' | 'k' => self.asynchronous = Some((letter == 'k', number(&option, words.value(&option)?, 1, u64::from(MAX_DEPTH))? as u32)),
+            'B' => self.mmap = true,
+            'O' => self.operations = true,
+            'N' => self.microseconds = true,
+            'R' => self.excel = true,
+            'b' => self.excel_file = Some(words.path(&option)?),
+            'w' => self.keep = true,
+            'x' => self.no_stonewall = true,
+            'V' => self.verify = Some(number(&option, words.value(&option)?, 0, 255)? as u8),
+            'p' => self.purge = true,
+            'S' => self.cache_bytes = Some(size(&option, words.value(&option)?, KIB, 64 * GIB)?),
+            'L' => self.line_bytes = Some(number(&option, words.value(&option)?, 1, 65_536)?),
+            'j' => self.stride = Some(number(&option, words.value(&option)?, 1, 1 << 20)? as u32),
+            'J' => self.think_ms = Some(number(&option, words.value(&option)?, 0, 3_600_000)? as u32),
+            'P' => self.bind = Some(number(&option, words.value(&option)?, 0, 65_535)? as u32),
+            'Q' => self.latency_files = true,
+            '+' => match words.value("-+")? {
+                "u" => self.cpu = true,
+                "D" => self.dsync = true,
+                other => return refuse(format!("-+{}", shortened(other)), "this option is not supported", "leave it out"),
+            },
+            _ => return refuse(option, "this option is not supported", "leave it out, or see halfpower iozone --help"),
+        }
+        Ok(())
+    }
+
+    /// `-F` takes every word up to the next option.
+    fn process_files(&mut self, words: &mut Words<'_>) -> Result<()> {
+        self.process_files = vec![words.path("-F")?];
+        while let Some(word) = words.words.as_slice().first().filter(|word| !word.starts_with('-')) {
+            if word.is_empty() {
+                return refuse("-F", "a name is empty", "give one");
+            }
+            self.process_files.push(word.into());
+            words.words.next();
+        }
+        Ok(())
+    }
+
+    /// Whether the throughput mode is asked for.
+    pub fn throughput(&self) -> bool {
+        !self.children.is_empty() || self.child_range != (None, None)
+    }
+
+    fn check(&self) -> Result<()> {
+        let above = |name: &str, (low, high): (Option<u64>, Option<u64>)| match (low, high) {
+            (Some(low), Some(high)) if low > high => {
+                refuse(name, format!("{} is above {}", show_size(low), show_size(high)), "give the smaller one first")
+            }
+            _ => Ok(()),
+        };
+        above("-n and -g", self.file_range)?;
+        above("-y and -q", self.record_range)?;
+        if let (Some(low), Some(high)) = self.child_range
+            && low > high
+        {
+            return refuse("-l and -u", format!("{low} is above {high}"), "give the smaller one with -l");
+        }
+        if self.operations && self.microseconds {
+            return refuse("-O and -N", "a figure is in one unit", "leave out one of the two");
+        }
+        if self.mmap && (self.direct || self.sync || self.dsync || self.asynchronous.is_some()) {
+            return refuse("-B", "mapped memory is the page cache and knows neither -I, -o, -+D, -H nor -k", "leave out one of them");
+        }
+        if self.tests.contains(&8) && !self.throughput() {
+            return refuse("-i 8", "the mix needs several processes", "add -t 2 or more");
+        }
+        if self.latency_files && self.throughput() {
+            return refuse("-Q", "latency files are written for one process", "leave out -t, -l and -u");
+        }
+        if self.auto && self.throughput() {
+            return refuse("-a", "the throughput mode has one file size and one record size", "leave out -a, or -t");
+        }
+        let most = self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0).max().unwrap_or(0) as usize;
+        if !self.process_files.is_empty() && (self.process_files.len() < most || !self.throughput()) {
+            let why = format!("{} files for {most} processes", self.process_files.len());
+            return refuse("-F", why, "name one file for each process of -t or -u");
+        }
+        let smallest_file = self.files.iter().min();
+        if let (Some(file), Some(record)) = (smallest_file, self.records.iter().max())
+            && record > file
+            && self.files.len() == 1
+        {
+            return refuse(format!("-r {}", show_size(*record)), format!("it is larger than the file of {}", show_size(*file)), "use a smaller record or a larger file");
+        }
+        if let Some(pattern) = self.verify
+            && self.mmap
+        {
+            return refuse(format!("-V {pattern}"), "data is checked through calls, not through mapped memory", "leave out -B");
+        }
+        Ok(())
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:=@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+impl fmt::Display for Options {
+    /// The words that mean the same, as a shell takes them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words: Vec<String> = self.words().iter().map(|word| quoted(word)).collect();
+        f.write_str(&words.join(" "))
+    }
+}
+
+impl Options {
+    /// The words that mean the same: parsed again they give the same options.
+    pub fn words(&self) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        let flags = [
+            (self.auto, "-a"),
+            (self.all_records, "-z"),
+            (self.direct, "-I"),
+            (self.sync, "-o"),
+            (self.dsync, "-+D"),
+            (self.flush, "-e"),
+            (self.close, "-c"),
+            (self.threads, "-T"),
+            (self.mmap, "-B"),
+            (self.operations, "-O"),
+            (self.microseconds, "-N"),
+            (self.excel, "-R"),
+            (self.keep, "-w"),
+            (self.no_stonewall, "-x"),
+            (self.purge, "-p"),
+            (self.latency_files, "-Q"),
+            (self.cpu, "-+u"),
+            (self.destroy_signed, "--destroy-signature"),
+        ];
+        words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_string()));
+        let mut put = |option: &str, value: String| words.extend([option.to_string(), value]);
+        let kilobytes = |bytes: u64| format!("{}k", bytes / KIB);
+        let sizes = [("-n", self.file_range.0), ("-g", self.file_range.1), ("-y", self.record_range.0), ("-q", self.record_range.1), ("-S", self.cache_bytes)];
+        sizes.iter().filter_map(|(option, bytes)| Some((option, (*bytes)?))).for_each(|(option, bytes)| put(option, kilobytes(bytes)));
+        self.files.iter().for_each(|bytes| put("-s", kilobytes(*bytes)));
+        self.records.iter().for_each(|bytes| put("-r", kilobytes(*bytes)));
+        self.tests.iter().for_each(|test| put("-i", test.to_string()));
+        self.children.iter().for_each(|count| put("-t", count.to_string()));
+        if let Some((copies, depth)) = self.asynchronous {
+            put(if copies { "-k" } else { "-H" }, depth.to_string());
+        }
+        let numbers = [
+            ("-l", self.child_range.0.map(u64::from)),
+            ("-u", self.child_range.1.map(u64::from)),
+            ("-V", self.verify.map(u64::from)),
+            ("-L", self.line_bytes),
+            ("-j", self.stride.map(u64::from)),
+            ("-J", self.think_ms.map(u64::from)),
+            ("-P", self.bind.map(u64::from)),
+            ("--repeats", self.repeats.map(u64::from)),
+            ("--seed", self.seed),
+        ];
+        numbers.iter().filter_map(|(option, value)| Some((option, (*value)?))).for_each(|(option, value)| put(option, value.to_string()));
+        let paths = [("-f", &self.file), ("-b", &self.excel_file), ("--json", &self.json)];
+        paths.iter().filter_map(|(option, path)| Some((option, path.as_ref()?))).for_each(|(option, path)| put(option, path.display().to_string()));
+        self.destroy.iter().for_each(|path| put("--destroy-data", path.display().to_string()));
+        if !self.process_files.is_empty() {
+            words.push("-F".into());
+            words.extend(self.process_files.iter().map(|path| path.display().to_string()));
+        }
+        words
+    }
+}

@@ -1,0 +1,272 @@
+//! What is done: file and record sizes, tests, and the workload of each.
+
+use super::Options;
+use machine::units::{KIB, MIB};
+use machine::{Allocation, Buffering, CacheState, Engine};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use workload::{Pattern, Stop, Workload};
+
+/// Bytes of the buffer of C's standard I/O: a page, as common file systems report for `st_blksize`.
+pub const STDIO_BYTES: u64 = 4 * KIB;
+
+/// Records from one strided read to the next, unless `-j` says otherwise.
+pub const STRIDE: u32 = 17;
+
+/// Above this file size the automatic mode leaves out records under 64 KiB.
+const LARGE_FILE: u64 = 16 * MIB;
+
+/// One column of the report: a pass over the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // Each is named after the original's column.
+pub enum Test {
+    Write,
+    Rewrite,
+    Read,
+    Reread,
+    RandomRead,
+    RandomWrite,
+    BackwardRead,
+    RecordRewrite,
+    StrideRead,
+    Fwrite,
+    Refwrite,
+    Fread,
+    Refread,
+    /// Half of the processes read at random, the others write at random; throughput mode only.
+    Mixed,
+    Pwrite,
+    Repwrite,
+    Pread,
+    Repread,
+    Pwritev,
+    Repwritev,
+    Preadv,
+    Repreadv,
+}
+
+impl Test {
+    /// The thirteen columns that every report has, in order.
+    pub const CLASSIC: [Test; 13] = [
+        Test::Write,
+        Test::Rewrite,
+        Test::Read,
+        Test::Reread,
+        Test::RandomRead,
+        Test::RandomWrite,
+        Test::BackwardRead,
+        Test::RecordRewrite,
+        Test::StrideRead,
+        Test::Fwrite,
+        Test::Refwrite,
+        Test::Fread,
+        Test::Refread,
+    ];
+
+    /// The columns that follow where tests 9 to 12 were chosen.
+    pub const POSITIONED: [Test; 8] =
+        [Test::Pwrite, Test::Repwrite, Test::Pread, Test::Repread, Test::Pwritev, Test::Repwritev, Test::Preadv, Test::Repreadv];
+
+    /// The passes of test `number` of `-i`, in order.
+    pub fn of(number: u8) -> &'static [Test] {
+        match number {
+            0 => &[Test::Write, Test::Rewrite],
+            1 => &[Test::Read, Test::Reread],
+            2 => &[Test::RandomRead, Test::RandomWrite],
+            3 => &[Test::BackwardRead],
+            4 => &[Test::RecordRewrite],
+            5 => &[Test::StrideRead],
+            6 => &[Test::Fwrite, Test::Refwrite],
+            7 => &[Test::Fread, Test::Refread],
+            8 => &[Test::Mixed],
+            9 => &[Test::Pwrite, Test::Repwrite],
+            10 => &[Test::Pread, Test::Repread],
+            11 => &[Test::Pwritev, Test::Repwritev],
+            12 => &[Test::Preadv, Test::Repreadv],
+            _ => &[],
+        }
+    }
+
+    /// Title of its block of `-R`.
+    pub fn report_title(self) -> &'static str {
+        match self {
+            Test::Write => "Writer report",
+            Test::Rewrite => "Re-writer report",
+            Test::Read => "Reader report",
+            Test::Reread => "Re-Reader report",
+            Test::RandomRead => "Random read report",
+            Test::RandomWrite => "Random write report",
+            Test::BackwardRead => "Backward read report",
+            Test::RecordRewrite => "Record rewrite report",
+            Test::StrideRead => "Stride read report",
+            Test::Fwrite => "Fwrite report",
+            Test::Refwrite => "Re-Fwrite report",
+            Test::Fread => "Fread report",
+            Test::Refread => "Re-Fread report",
+            Test::Mixed => "Mixed workload report",
+            Test::Pwrite => "Pwrite report",
+            Test::Repwrite => "Re-Pwrite report",
+            Test::Pread => "Pread report",
+            Test::Repread => "Re-Pread report",
+            Test::Pwritev => "Pwritev report",
+            Test::Repwritev => "Re-Pwritev report",
+            Test::Preadv => "Preadv report",
+            Test::Repreadv => "Re-Preadv report",
+        }
+    }
+
+    /// Who does it, in the throughput mode's words.
+    pub fn doers(self) -> &'static str {
+        match self {
+            Test::Write => "initial writers",
+            Test::Rewrite => "rewriters",
+            Test::Read => "readers",
+            Test::Reread => "re-readers",
+            Test::RandomRead => "random readers",
+            Test::RandomWrite => "random writers",
+            Test::BackwardRead => "reverse readers",
+            Test::RecordRewrite => "record rewriters",
+            Test::StrideRead => "stride readers",
+            Test::Fwrite => "fwriters",
+            Test::Refwrite => "re-fwriters",
+            Test::Fread => "freaders",
+            Test::Refread => "re-freaders",
+            Test::Mixed => "mixed workload",
+            Test::Pwrite => "pwrite writers",
+            Test::Repwrite => "re-pwrite writers",
+            Test::Pread => "pread readers",
+            Test::Repread => "re-pread readers",
+            Test::Pwritev => "pwritev writers",
+            Test::Repwritev => "re-pwritev writers",
+            Test::Preadv => "preadv readers",
+            Test::Repreadv => "re-preadv readers",
+        }
+    }
+
+    /// Whether it makes the file grow from nothing.
+    pub fn creates(self) -> bool {
+        matches!(self, Test::Write | Test::Fwrite)
+    }
+
+    /// Whether it writes.
+    pub fn writes(self) -> bool {
+        use Test::{Fwrite, Mixed, Pwrite, Pwritev, RandomWrite, RecordRewrite, Refwrite, Repwrite, Repwritev, Rewrite, Write};
+        matches!(self, Write | Rewrite | RandomWrite | RecordRewrite | Fwrite | Refwrite | Mixed | Pwrite | Repwrite | Pwritev | Repwritev)
+    }
+
+    fn is_stdio(self) -> bool {
+        matches!(self, Test::Fwrite | Test::Refwrite | Test::Fread | Test::Refread)
+    }
+}
+
+/// A file size with a record size, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Bytes of a record.
+    pub record_bytes: u64,
+}
+
+/// Doubling from the first to the second.
+fn doubling(from: u64, to: u64) -> Vec<u64> {
+    std::iter::successors(Some(from), |size| size.checked_mul(2)).take_while(|size| *size <= to).collect()
+}
+
+impl Options {
+    /// Every file size with every record size, in the order of the report. Records larger than the file are left out.
+    pub fn cells(&self) -> Vec<Cell> {
+        let one = |given: &[u64], default| if given.is_empty() { vec![default] } else { given.to_vec() };
+        let auto_files = self.auto && self.files.is_empty();
+        let files = if auto_files {
+            doubling(self.file_range.0.unwrap_or(64 * KIB), self.file_range.1.unwrap_or(512 * MIB))
+        } else {
+            one(&self.files, 512 * KIB)
+        };
+        let chosen = !self.records.is_empty() || !self.files.is_empty() || self.record_range != (None, None);
+        let mut cells = Vec::new();
+        for file_bytes in files {
+            let records = if self.auto && self.records.is_empty() {
+                let least = if file_bytes > LARGE_FILE && !self.all_records && !chosen { 64 * KIB } else { 4 * KIB };
+                doubling(self.record_range.0.unwrap_or(least), self.record_range.1.unwrap_or(16 * MIB))
+            } else {
+                one(&self.records, 4 * KIB)
+            };
+            cells.extend(records.into_iter().filter(|record| *record <= file_bytes).map(|record_bytes| Cell { file_bytes, record_bytes }));
+        }
+        cells
+    }
+
+    /// The passes over each file, in order.
+    pub fn passes(&self) -> Vec<Test> {
+        let numbers: Vec<u8> = if self.tests.is_empty() { (0..=7).collect() } else { self.tests.clone() };
+        let mut sorted = numbers;
+        sorted.sort_unstable();
+        sorted.dedup();
+        sorted.iter().flat_map(|number| Test::of(*number)).copied().collect()
+    }
+
+    /// The numbers of processes of the throughput mode.
+    pub fn child_counts(&self) -> Vec<u32> {
+        let mut counts = self.children.clone();
+        if let (low, Some(high)) = self.child_range {
+            counts.extend(low.unwrap_or(1)..=high);
+        } else if let (Some(low), None) = self.child_range {
+            counts.push(low);
+        }
+        counts
+    }
+
+    fn buffering(&self) -> Buffering {
+        match (self.direct, self.sync || self.dsync) {
+            (true, true) => Buffering::DirectDsync,
+            (true, false) => Buffering::Direct,
+            (false, true) => Buffering::BufferedDsync,
+            (false, false) => Buffering::Buffered,
+        }
+    }
+
+    /// The workload of a pass by one process; `reader` tells which half of the mix it belongs to.
+    ///
+    /// * Tests 9 and 10 ask what tests 0 and 1 ask, because all blocking requests here are `pread` and `pwrite`. Tests 11 and 12 pass
+    ///   one buffer a record, where `preadv` and `pwritev` do what `pread` and `pwrite` do.
+    /// * The standard I/O of tests 6 and 7 has a buffer of [`STDIO_BYTES`]: records of at least that go to the kernel as they
+    ///   are, as in the C library, and smaller ones are gathered to requests of the buffer's size.
+    /// * A stride that leaves a small file goes round it, which is the file in order.
+    pub fn workload(&self, cell: Cell, test: Test, reader: bool) -> Workload {
+        let request = if test.is_stdio() { cell.record_bytes.max(STDIO_BYTES.min(cell.file_bytes)) } else { cell.record_bytes };
+        let bytes = cell.file_bytes / request * request;
+        let step = u64::from(self.stride.unwrap_or(STRIDE));
+        let pattern = match test {
+            Test::RandomRead | Test::RandomWrite | Test::Mixed => Pattern::Random,
+            Test::BackwardRead => Pattern::Backward,
+            Test::StrideRead if step > 1 && step < bytes / request => Pattern::Stride(step * request),
+            _ => Pattern::Seq,
+        };
+        let writes = test.writes() && !(test == Test::Mixed && reader);
+        let (engine, depth) = match self.asynchronous {
+            Some((_, depth)) if !test.is_stdio() => (Engine::IoUring, depth),
+            _ if self.mmap && !test.is_stdio() => (Engine::Mmap, 1),
+            _ => (Engine::Sync, 1),
+        };
+        Workload {
+            read_percent: if writes { 0 } else { 100 },
+            pattern,
+            request_bytes: request as u32,
+            depth,
+            threads: 1,
+            engine,
+            // Standard I/O passes the page cache, whatever else is chosen.
+            buffering: if test.is_stdio() { Buffering::Buffered } else { self.buffering() },
+            allocation: if test.creates() && !self.mmap { Allocation::Extend } else { Allocation::Written },
+            cache: CacheState::AsIs,
+            region_bytes: Some(if test == Test::RecordRewrite { request } else { bytes }),
+            stop: Stop::AfterBytes(bytes),
+            think_ns: u64::from(self.think_ms.unwrap_or(0)) * 1_000_000,
+            sync_at_end: self.flush && writes,
+            seed: self.seed.unwrap_or(1),
+            ..Workload::default()
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a run gave, and what follows from it.
+
+use super::{Cell, Test};
+use machine::TargetFacts;
+use machine::units::{show_rate, show_size};
+use measure::Point;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A share of the best rate at or under which a larger file has fallen off the cliff: the field's half-power criterion.
+const HALF: f64 = 0.5;
+
+/// One pass over one file with one record size, with its repeats.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Measured {
+    /// File and record size.
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// Which pass.
+    pub test: Test,
+    /// Rate of each repeat in bytes per second, flushing counted where asked.
+    pub runs_bytes_per_s: Vec<f64>,
+    /// Requests per second of the median repeat.
+    pub operations_per_s: f64,
+    /// Processor time over elapsed time in percent, of all repeats.
+    pub cpu_percent: f64,
+    /// The same as a point, with latencies, processor cost and warnings.
+    pub point: Point,
+}
+
+impl Measured {
+    /// The median of the repeats in bytes per second.
+    pub fn rate(&self) -> f64 {
+        let mut sorted = self.runs_bytes_per_s.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Greatest less least repeat over the median, in percent; `None` with one repeat.
+    pub fn spread_percent(&self) -> Option<f64> {
+        let least = self.runs_bytes_per_s.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = self.runs_bytes_per_s.iter().copied().fold(0.0, f64::max);
+        (self.runs_bytes_per_s.len() > 1).then(|| (most - least) / self.rate() * 100.0)
+    }
+}
+
+/// The rates of one test over file and record sizes: what a surface plot is drawn from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Surface {
+    /// Which pass.
+    pub test: Test,
+    /// File sizes, ascending.
+    pub file_bytes: Vec<u64>,
+    /// Record sizes, ascending.
+    pub record_bytes: Vec<u64>,
+    /// Rate in KiB/s by file size, then record size; absent where the record is larger than the file or nothing was measured.
+    pub kib_per_s: Vec<Vec<Option<f64>>>,
+}
+
+/// Where the file outgrows a cache.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cliff {
+    /// Which pass.
+    pub test: Test,
+    /// The largest file before it.
+    pub last_fast_file_bytes: u64,
+    /// The smallest file after it.
+    pub first_slow_file_bytes: u64,
+    /// The best rate up to the cliff.
+    pub before_bytes_per_s: f64,
+    /// The best rate from there on.
+    pub after_bytes_per_s: f64,
+    /// The same in words.
+    pub sentence: String,
+}
+
+/// One child of the throughput mode.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Child {
+    /// Bytes that it moved until it, or the first of them, was done.
+    pub bytes: u64,
+    /// Its own time for them.
+    pub elapsed_ns: u64,
+    /// Its requests.
+    pub operations: u64,
+}
+
+/// One test of the throughput mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Throughput {
+    /// Which pass.
+    pub test: Test,
+    /// Processes (or threads) side by side.
+    pub children: Vec<Child>,
+    /// From the first request of any to the last of all.
+    pub elapsed_ns: u64,
+    /// Sum of the children's rates in each repeat, bytes per second; the children shown are those of the median.
+    pub runs_bytes_per_s: Vec<f64>,
+    /// Processor time of the process.
+    pub cpu_ns: u64,
+    /// One point a child's file.
+    pub points: Vec<Point>,
+}
+
+/// All of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IozoneResult {
+    /// The command line in its shortest form.
+    pub command: String,
+    /// Cells of the automatic mode, or of one size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cells: Vec<Measured>,
+    /// Tests of the throughput mode.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub throughput: Vec<Throughput>,
+    /// The rates as surfaces, one a test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub surfaces: Vec<Surface>,
+    /// Where files outgrow a cache.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cliffs: Vec<Cliff>,
+    /// Reasons to doubt the figures.
+    pub warnings: Vec<String>,
+    /// The (first) file.
+    #[serde(skip)]
+    pub target: Option<TargetFacts>,
+}
+
+/// The surfaces of all tests in `cells`.
+pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
+    let mut tests: Vec<Test> = cells.iter().map(|cell| cell.test).collect();
+    tests.sort_unstable();
+    tests.dedup();
+    let sizes = |of: fn(&Measured) -> u64| {
+        let mut sizes: Vec<u64> = cells.iter().map(of).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    };
+    let (files, records) = (sizes(|cell| cell.cell.file_bytes), sizes(|cell| cell.cell.record_bytes));
+    let rate = |test, file_bytes, record_bytes| {
+        let cell = Cell { file_bytes, record_bytes };
+        cells.iter().find(|measured| measured.test == test && measured.cell == cell).map(|measured| measured.rate() / 1024.0)
+    };
+    let surface = |test| Surface {
+        test,
+        file_bytes: files.clone(),
+        record_bytes: records.clone(),
+        kib_per_s: files.iter().map(|file| records.iter().map(|record| rate(test, *file, *record)).collect()).collect(),
+    };
+    tests.into_iter().map(surface).collect()
+}
+
+/// The cliff of each surface that has one: the smallest file from which on no rate, at any record size, is above half of the best
+/// before. `memory_bytes` is the machine's memory and `direct` tells that the page cache took no part; both only name the cache.
+pub fn cliffs(surfaces: &[Surface], memory_bytes: u64, direct: bool) -> Vec<Cliff> {
+    surfaces.iter().filter_map(|surface| cliff(surface, memory_bytes, direct)).collect()
+}
+
+fn cliff(surface: &Surface, memory_bytes: u64, direct: bool) -> Option<Cliff> {
+    let best: Vec<f64> = surface.kib_per_s.iter().map(|row| row.iter().flatten().copied().fold(0.0, f64::max) * 1024.0).collect();
+    let after = |from: usize| best[from..].iter().copied().fold(0.0, f64::max);
+    let at = (1..best.len()).find(|&from| {
+        let before = best[..from].iter().copied().fold(0.0, f64::max);
+        after(from) > 0.0 && after(from) <= before * HALF
+    })?;
+    let before = best[..at].iter().copied().fold(0.0, f64::max);
+    let (last, first) = (surface.file_bytes[at - 1], surface.file_bytes[at]);
+    let cache = match (direct, first) {
+        (true, _) => "a cache of the device or its adapter",
+        (false, size) if size >= memory_bytes / 8 => "the page cache that the memory has room for",
+        (false, size) if size <= memory_bytes / 256 && !surface.test.writes() => "a cache of the processor",
+        (false, _) if surface.test.writes() => "what the page cache holds back of writes",
+        (false, _) => "a cache",
+    };
+    let title = surface.test.report_title().trim_end_matches(" report").to_lowercase();
+    let sentence = format!(
+        "{title}: up to {} with files of at most {} and no more than {} from {} on: between the two sizes the file outgrows {cache}.",
+        show_rate(before),
+        show_size(last),
+        show_rate(after(at)),
+        show_size(first)
+    );
+    Some(Cliff {
+        test: surface.test,
+        last_fast_file_bytes: last,
+        first_slow_file_bytes: first,
+        before_bytes_per_s: before,
+        after_bytes_per_s: after(at),
+        sentence,
+    })
+}

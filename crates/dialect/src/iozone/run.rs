@@ -1,0 +1,359 @@
+//! Runs: files are made, passes made over them, figures printed as they come.
+
+use super::{Cell, Child, IozoneResult, Measured, Options, Test, Throughput, cliffs, report, surfaces};
+use crate::crew::{self, Job, Part, Ran, Run, Shape};
+use machine::units::show_size;
+use machine::{Allocation, Error, Machine, Nanos, Result, TargetFacts, TargetKind, TargetSpec};
+use measure::{Point, Sample};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use workload::Workload;
+
+/// The test file where none is named.
+const DEFAULT_FILE: &str = "iozone.tmp";
+
+/// Runs of each test where their number is not given.
+const REPEATS: u32 = 3;
+
+/// A test that took longer is not repeated unless a number of repeats is given.
+const LONG_NS: Nanos = 1_000_000_000;
+
+/// Bytes of the processor's cache that `-p` empties, unless `-S` gives them: more than any common one has.
+const CACHE_BYTES: u64 = 64 << 20;
+
+/// An opened file and what it is.
+struct Open<T> {
+    target: T,
+    facts: TargetFacts,
+}
+
+/// Carries out what the options ask for and prints the original's report to `out` as it comes.
+///
+/// Files are removed in the end unless `-w` keeps them, and always when the run fails.
+///
+/// # Errors
+/// A file that may not be written or is too small, a full file system, a failed request, an interrupt, `out` that cannot be written.
+pub fn run<M>(machine: &M, options: &Options, began_unix_s: u64, out: &mut dyn Write) -> Result<IozoneResult>
+where
+    M: Machine + Sync,
+    M::Target: Send,
+{
+    check(options)?;
+    let mut result = IozoneResult {
+        command: options.to_string(),
+        cells: Vec::new(),
+        throughput: Vec::new(),
+        surfaces: Vec::new(),
+        cliffs: Vec::new(),
+        warnings: Vec::new(),
+        target: None,
+    };
+    if options.throughput() {
+        print(out, &report::banner(options, began_unix_s))?;
+        throughput(machine, options, &mut result, out)?;
+    } else {
+        single(machine, options, began_unix_s, &mut result, out)?;
+    }
+    result.surfaces = surfaces(&result.cells);
+    result.cliffs = cliffs(&result.surfaces, machine.facts().memory_bytes, options.direct);
+    result.warnings = warnings(&result);
+    print(out, report::COMPLETE)?;
+    if options.excel {
+        print(out, &report::excel(options, &result))?;
+    }
+    if let Some(path) = &options.excel_file {
+        let sheet = super::spreadsheet(options, &result);
+        create_new(path)?.write_all(&sheet).map_err(Error::io("cannot write", path))?;
+    }
+    print(out, &report::extra(&result))?;
+    Ok(result)
+}
+
+fn print(out: &mut dyn Write, text: &str) -> Result<()> {
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("cannot print to", "standard output"))
+}
+
+fn create_new(path: &Path) -> Result<std::fs::File> {
+    OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Error::refused(path.display().to_string(), "the file is there already", "name another, or move it away"),
+        _ => Error::io("cannot make", path)(error),
+    })
+}
+
+/// What can be told before anything is written.
+fn check(options: &Options) -> Result<()> {
+    let mut outputs: Vec<PathBuf> = options.excel_file.iter().cloned().collect();
+    if options.latency_files {
+        outputs.extend(options.passes().into_iter().filter_map(latency_file).map(PathBuf::from));
+    }
+    if let Some(path) = outputs.iter().find(|path| path.exists()) {
+        return Err(Error::refused(path.display().to_string(), "the file is there already", "name another, or move it away"));
+    }
+    let files: Vec<PathBuf> = files(options);
+    if let Some(stray) = options.destroy.iter().find(|named| !files.contains(named)) {
+        return Err(Error::refused(stray.display().to_string(), "it is named for destruction but is no test file", "name the same file with -f or -F"));
+    }
+    if options.verify.is_some() && !options.passes().first().is_some_and(|test| test.creates()) {
+        return Err(Error::refused("-V", "the file must be written before it can be checked", "add -i 0"));
+    }
+    Ok(())
+}
+
+/// The test files: one, or one a child of the throughput mode.
+fn files(options: &Options) -> Vec<PathBuf> {
+    let most = options.child_counts().into_iter().max().unwrap_or(0) as usize;
+    if !options.throughput() {
+        return vec![options.file.clone().unwrap_or_else(|| DEFAULT_FILE.into())];
+    }
+    if !options.process_files.is_empty() {
+        return options.process_files.clone();
+    }
+    // A directory given with -f is where the files of the children go, too.
+    let base = options.file.clone().filter(|path| path.is_dir()).unwrap_or_default();
+    (0..most).map(|child| base.join(format!("iozone.DUMMY.{child}"))).collect()
+}
+
+fn open<M: Machine>(machine: &M, options: &Options, path: &Path, bytes: u64) -> Result<Open<M::Target>> {
+    let passes = options.passes();
+    let spec = TargetSpec {
+        places: vec![path.into()],
+        size: Some(bytes),
+        destroy: options.destroy.iter().filter(|named| *named == path).cloned().collect(),
+        destroy_signed: options.destroy_signed,
+        seed: options.seed.unwrap_or(1),
+        create: true,
+        grown: passes.first().is_some_and(|test| test.creates()) && !options.mmap,
+        ..TargetSpec::default()
+    };
+    let target = machine.open(&spec)?;
+    let facts = machine.target_facts(&target);
+    if !facts.writable && passes.iter().any(|test| test.writes()) {
+        let mend = "name it again with --destroy-data to write it, choose tests that read (-i 1 -i 3 -i 5), or name another file";
+        return Err(Error::refused(facts.name, "it was there before and is only read", mend));
+    }
+    if facts.size_bytes < bytes {
+        let why = format!("it has only {} of {}", show_size(facts.size_bytes), show_size(bytes));
+        return Err(Error::refused(facts.name, why, "choose a smaller -s or -g"));
+    }
+    Ok(Open { target, facts })
+}
+
+/// The job of a pass by one process.
+fn job(options: &Options, facts: &TargetFacts, cell: Cell, test: Test, reader: bool) -> Job {
+    let mut workload = options.workload(cell, test, reader);
+    if facts.kind != TargetKind::TestFile {
+        // What was there before is overwritten in its place.
+        workload.allocation = Allocation::Written;
+    }
+    let shape = Shape {
+        pattern: options.verify.map(|byte| u64::from_le_bytes([byte; 8])),
+        log: options.latency_files && latency_file(test).is_some(),
+        ..Shape::default()
+    };
+    Job { workload, shape }
+}
+
+/// Walks through more memory than the processor's cache holds.
+fn purge(options: &Options) {
+    if options.purge {
+        let mut memory = vec![1u8; options.cache_bytes.unwrap_or(CACHE_BYTES) as usize];
+        let line = options.line_bytes.unwrap_or(32) as usize;
+        memory.iter_mut().step_by(line).for_each(|byte| *byte = byte.wrapping_add(1));
+        std::hint::black_box(&memory);
+    }
+}
+
+/// Whether a test is run once more.
+fn again(options: &Options, made: usize, took_ns: Nanos) -> bool {
+    match options.repeats {
+        Some(repeats) => made < repeats as usize,
+        None => made == 0 || (made < REPEATS as usize && took_ns <= LONG_NS),
+    }
+}
+
+/// Time of a part: its requests, and the way to stable storage where that counts.
+fn time_of(ran: &Ran) -> Nanos {
+    ran.span.1.saturating_sub(ran.span.0) + ran.sample.usage.sync_ns.unwrap_or(0)
+}
+
+fn single<M>(machine: &M, options: &Options, began_unix_s: u64, result: &mut IozoneResult, out: &mut dyn Write) -> Result<()>
+where
+    M: Machine + Sync,
+    M::Target: Send,
+{
+    let cells = options.cells();
+    let Some(bytes) = cells.iter().map(|cell| cell.file_bytes).max() else {
+        return Err(Error::refused("the sizes", "no record fits into a file", "use smaller records or larger files"));
+    };
+    let path = files(options).remove(0);
+    let mut file = open(machine, options, &path, bytes)?;
+    result.target = Some(file.facts.clone());
+    print(out, &(report::banner(options, began_unix_s) + &report::header(options)))?;
+    for cell in cells {
+        let measured = one_cell(machine, options, &mut file, cell)?;
+        print(out, &report::row(options, cell, &measured))?;
+        result.cells.extend(measured);
+    }
+    if options.keep {
+        machine.keep(&mut file.target);
+    }
+    Ok(())
+}
+
+/// All passes over one file with one record size, a round of all after a round of all.
+fn one_cell<M>(machine: &M, options: &Options, file: &mut Open<M::Target>, cell: Cell) -> Result<Vec<Measured>>
+where
+    M: Machine + Sync,
+    M::Target: Send,
+{
+    let passes = options.passes();
+    let mut runs: Vec<Vec<(Nanos, Sample)>> = passes.iter().map(|_| Vec::new()).collect();
+    let mut jobs: Vec<Workload> = Vec::new();
+    loop {
+        let mut open = false;
+        for (index, test) in passes.iter().enumerate() {
+            if !again(options, runs[index].len(), runs[index].first().map_or(0, |(ns, _)| *ns)) {
+                continue;
+            }
+            open = true;
+            purge(options);
+            let job = job(options, &file.facts, cell, *test, false);
+            if runs[index].is_empty() {
+                jobs.push(job.workload.clone());
+            }
+            let part = Part { target: &mut file.target, jobs: vec![job], processors: options.bind.into_iter().collect() };
+            let ran = crew::run(machine, vec![part], Run::default())?.remove(0);
+            if runs[index].is_empty() {
+                log(options, *test, cell, &ran)?;
+            }
+            runs[index].push((time_of(&ran), ran.sample));
+        }
+        if !open {
+            break;
+        }
+    }
+    let figures = passes.iter().zip(runs).zip(jobs);
+    Ok(figures.map(|((test, runs), workload)| measured(cell, *test, &workload, &file.facts, runs)).collect())
+}
+
+fn measured(cell: Cell, test: Test, workload: &Workload, facts: &TargetFacts, runs: Vec<(Nanos, Sample)>) -> Measured {
+    let request = u64::from(workload.request_bytes);
+    let rates: Vec<f64> = runs.iter().map(|(ns, sample)| (sample.requests * request) as f64 * 1e9 / (*ns).max(1) as f64).collect();
+    let cpu: u64 = runs.iter().map(|(_, sample)| sample.usage.cpu.user_ns + sample.usage.cpu.system_ns).sum();
+    let elapsed: u64 = runs.iter().map(|(ns, _)| *ns).sum();
+    let samples: Vec<Sample> = runs.into_iter().map(|(_, sample)| sample).collect();
+    let mut measured = Measured {
+        cell,
+        test,
+        runs_bytes_per_s: rates,
+        operations_per_s: 0.0,
+        cpu_percent: cpu as f64 / elapsed.max(1) as f64 * 100.0,
+        point: Point::from_samples(workload, facts, &samples),
+    };
+    // Operations are the program's records, also where standard I/O gathers them.
+    measured.operations_per_s = measured.rate() / cell.record_bytes as f64;
+    measured
+}
+
+/// The file of `-Q` for a pass that has one.
+fn latency_file(test: Test) -> Option<&'static str> {
+    match test {
+        Test::Write => Some("wol.dat"),
+        Test::Rewrite => Some("rwol.dat"),
+        Test::Read => Some("rol.dat"),
+        Test::Reread => Some("rrol.dat"),
+        _ => None,
+    }
+}
+
+fn log(options: &Options, test: Test, cell: Cell, ran: &Ran) -> Result<()> {
+    let Some(name) = latency_file(test).filter(|_| options.latency_files) else { return Ok(()) };
+    let failed = || Error::io("cannot write", name);
+    let file = OpenOptions::new().create(true).append(true).open(name).map_err(failed())?;
+    let mut file = std::io::BufWriter::new(file);
+    let mut text = String::from("  Offset in Kbytes   Latency in microseconds  Transfer size in bytes\n");
+    for (offset, latency) in ran.notes.iter().flat_map(|notes| &notes.log) {
+        text += &format!("{:>18} {:>25.2} {:>23}\n", offset / 1024, *latency as f64 / 1e3, cell.record_bytes);
+    }
+    file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(failed())
+}
+
+fn throughput<M>(machine: &M, options: &Options, result: &mut IozoneResult, out: &mut dyn Write) -> Result<()>
+where
+    M: Machine + Sync,
+    M::Target: Send,
+{
+    let paths = files(options);
+    for cell in options.cells() {
+        for count in options.child_counts() {
+            print(out, &report::throughput_intro(options, cell, count))?;
+            let mut open_files = Vec::new();
+            for path in &paths[..count as usize] {
+                open_files.push(open(machine, options, path, cell.file_bytes)?);
+            }
+            result.target.get_or_insert_with(|| open_files[0].facts.clone());
+            for test in options.passes() {
+                let one = side_by_side(machine, options, &mut open_files, cell, test)?;
+                print(out, &report::throughput_block(options, &one))?;
+                result.throughput.push(one);
+            }
+            if options.keep {
+                open_files.iter_mut().for_each(|file| machine.keep(&mut file.target));
+            }
+            print(out, "\n")?;
+        }
+    }
+    Ok(())
+}
+
+/// One test by all children, repeated; the children of the median repeat are reported.
+fn side_by_side<M>(machine: &M, options: &Options, files: &mut [Open<M::Target>], cell: Cell, test: Test) -> Result<Throughput>
+where
+    M: Machine + Sync,
+    M::Target: Send,
+{
+    let count = files.len();
+    let jobs: Vec<Job> = files.iter().enumerate().map(|(index, file)| job(options, &file.facts, cell, test, index % 2 == 0)).collect();
+    let mut runs: Vec<(f64, Vec<Child>, Nanos, u64)> = Vec::new();
+    let mut samples: Vec<Vec<Sample>> = (0..count).map(|_| Vec::new()).collect();
+    while again(options, runs.len(), runs.first().map_or(0, |run| run.2)) {
+        purge(options);
+        let parts = files.iter_mut().zip(&jobs).enumerate().map(|(index, (file, job))| Part {
+            target: &mut file.target,
+            jobs: vec![job.clone()],
+            processors: options.bind.map(|first| first + index as u32).into_iter().collect(),
+        });
+        let how = Run { stonewall: !options.no_stonewall && count > 1, ..Run::default() };
+        let rans = crew::run(machine, parts.collect(), how)?;
+        let children: Vec<Child> = rans.iter().zip(&jobs).map(|(ran, job)| child(ran, &job.workload, cell)).collect();
+        let sum = children.iter().map(|child| child.bytes as f64 * 1e9 / child.elapsed_ns.max(1) as f64).sum();
+        let began = rans.iter().map(|ran| ran.span.0).min().unwrap_or(0);
+        let ended = rans.iter().zip(&children).map(|(ran, child)| ran.span.0 + child.elapsed_ns).max().unwrap_or(0);
+        // The processor's meter is the process', so each part has read the time of all.
+        let cpu = rans.iter().map(|ran| ran.sample.usage.cpu.user_ns + ran.sample.usage.cpu.system_ns).max().unwrap_or(0);
+        runs.push((sum, children, ended.saturating_sub(began), cpu));
+        rans.into_iter().zip(&mut samples).for_each(|(ran, samples)| samples.push(ran.sample));
+    }
+    let rates = runs.iter().map(|run| run.0).collect();
+    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (_, children, elapsed_ns, cpu_ns) = runs.swap_remove(runs.len() / 2);
+    let points = files.iter().zip(&jobs).zip(&samples).map(|((file, job), samples)| Point::from_samples(&job.workload, &file.facts, samples));
+    Ok(Throughput { test, children, elapsed_ns, runs_bytes_per_s: rates, cpu_ns, points: points.collect() })
+}
+
+fn child(ran: &Ran, workload: &Workload, cell: Cell) -> Child {
+    // With a stonewall each counts until the first is done; the rest of the file is written or read all the same.
+    let (requests, ended) = ran.notes.first().and_then(|notes| notes.counted).unwrap_or((ran.sample.requests, ran.span.1));
+    let bytes = requests * u64::from(workload.request_bytes);
+    let elapsed_ns = ended.saturating_sub(ran.span.0) + ran.sample.usage.sync_ns.unwrap_or(0);
+    Child { bytes, elapsed_ns, operations: bytes / cell.record_bytes }
+}
+
+/// The warnings of all points, each once.
+fn warnings(result: &IozoneResult) -> Vec<String> {
+    let points = result.cells.iter().map(|cell| &cell.point).chain(result.throughput.iter().flat_map(|one| &one.points));
+    let mut warnings = crate::warnings::gathered(points);
+    warnings.extend(result.target.iter().flat_map(|facts| facts.warnings.clone()));
+    warnings
+}
