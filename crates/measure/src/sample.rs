@@ -68,8 +68,7 @@ impl Sample {
 
     /// How far rate, mean latency and mean depth are from Little's law, as a share: L = X R (Little, 1961).
     pub fn little_error(&self) -> f64 {
-        let rate = self.requests as f64 / self.measured_ns.max(1) as f64;
-        let expected = rate * self.mean_service_ns;
+        let expected = self.rate / 1e9 * self.mean_service_ns;
         if expected == 0.0 { 0.0 } else { (self.mean_depth / expected - 1.0).abs() }
     }
 }
@@ -87,7 +86,11 @@ pub fn sample<M: Machine>(machine: &M, target: &mut M::Target, workload: &Worklo
     let usage = machine.run(target, &access, &mut streams)?;
     let mut sample = gather(&streams, usage, workload)?;
     if options.until_deadline || options.ramp_ns > 0 {
-        sample.rate = rate_until_deadline(&streams).unwrap_or(sample.rate);
+        if let Some(rate) = rate_until_deadline(&streams) {
+            // The mean time is that of the same window, by Little's law: what is cut off at its ends is not.
+            sample.mean_service_ns = sample.mean_depth / rate * 1e9;
+            sample.rate = rate;
+        }
     }
     Ok(sample)
 }

@@ -136,7 +136,8 @@ impl<'a, M: Machine> Bench<'a, M> {
         }
         let mut cell = cell.clone();
         let burst = setting.speed_of(&cell.workload).bytes_per_s * THROTTLE_SLICE_NS as f64 / 1e9;
-        let in_bursts = self.bursty && f64::from(cell.workload.request_bytes) * 2.0 <= burst;
+        let at_device = cell.workload.buffering.is_direct() && cell.workload.limit_bytes.is_none() && cell.workload.think_ns == 0;
+        let in_bursts = self.bursty && at_device && f64::from(cell.workload.request_bytes) * 2.0 <= burst;
         if let workload::Stop::AfterNs(ns) = &mut cell.workload.stop {
             // Large rounds need longer runs: two requests tell no rate.
             let wanted = (round * ROUNDS_A_RUN).min(ROUND_RUNS * setting.run_ns as f64) as Nanos;

@@ -97,6 +97,8 @@ pub(crate) struct Setting {
 pub(crate) struct Speed {
     pub(crate) read: OpSpeed,
     pub(crate) write: OpSpeed,
+    /// Bytes per second from a dirty page cache to stable storage.
+    pub(crate) flush_bytes_per_s: f64,
 }
 
 /// About how fast one operation goes.
@@ -149,6 +151,17 @@ impl Setting {
             return "the file system keeps its files in memory, so there is nothing below the page cache to reach".into();
         }
         self.facts.direct_refused.clone().unwrap_or_default()
+    }
+
+    /// Writes through the page cache, flushed at the end; no more than is flushed in little time.
+    pub(crate) fn flushed_write(&self, request: u32) -> Workload {
+        Workload {
+            request_bytes: request,
+            buffering: Buffering::Buffered,
+            limit_bytes: Some(self.flushable(request)),
+            sync_at_end: true,
+            ..self.base(Way::Write)
+        }
     }
 
     /// A note for experiments that would go direct and cannot.
@@ -206,16 +219,18 @@ impl Setting {
         sizes
     }
 
-    /// Bytes of a region that stays in the page cache, and that the device fills in little time.
+    /// Bytes of a region that stays in the page cache, and that the device fills and takes back in little time.
     pub(crate) fn resident_bytes(&self) -> u64 {
-        let quick = (self.speed.read.bytes_per_s * 0.2) as u64 / units::MIB * units::MIB;
-        quick.clamp(8 * units::MIB, 64 * units::MIB).min(self.facts.size_bytes)
+        let slower =
+            if self.facts.writable { self.speed.read.bytes_per_s.min(self.speed.flush_bytes_per_s) } else { self.speed.read.bytes_per_s };
+        let quick = (slower * 0.15) as u64 / units::MIB * units::MIB;
+        quick.clamp(2 * units::MIB, 64 * units::MIB).min(self.facts.size_bytes)
     }
 
-    /// Bytes that a write to be flushed may leave in the cache: as many as the device takes in about three runs.
+    /// Bytes that a write to be flushed may leave in the cache: as many as reach the device in about three runs.
     pub(crate) fn flushable(&self, request: u32) -> u64 {
-        let bytes = self.speed.write.bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;
+        let bytes = self.speed.flush_bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;
         let most = (self.facts.size_bytes / 2).max(u64::from(request));
-        (bytes as u64).clamp((4 * units::MIB).min(most), most).next_multiple_of(u64::from(request)).max(u64::from(request))
+        (bytes as u64).clamp(units::MIB.min(most), most).next_multiple_of(u64::from(request)).max(u64::from(request))
     }
 }

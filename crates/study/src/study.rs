@@ -27,6 +27,9 @@ const SHORTEST_RUN_NS: f64 = 30e6;
 /// What a run takes beyond its length, about: files opened, caches brought into their state, dirty data written.
 const OVERHEAD_NS: f64 = 10e6;
 
+/// Weights within so much of each other are measured together, in a random order.
+const WEIGHT_CLASS: u32 = 5;
+
 /// Runs of each point below which points are left out instead.
 const LEAST_RUNS: f64 = 2.0;
 
@@ -36,6 +39,9 @@ const LONGEST_RUN_NS: f64 = 1e9;
 
 /// Length of a scouting run: more than one of the bursts in which throttled requests are admitted.
 const SCOUTING_RUN_NS: Nanos = 150_000_000;
+
+/// What a flush is thought to do before one was seen: so little that no flush takes long.
+const SCOUTING_FLUSH: f64 = 4e6;
 
 /// Runs on a target that admits requests in bursts last so many of them at least.
 const BURSTS_A_RUN: u64 = 2;
@@ -112,7 +118,7 @@ fn scout<M: Machine>(bench: &mut Bench<'_, M>, plan: &Plan) -> Result<Setting> {
     let mut setting = Setting {
         facts,
         engines: bench.machine.capabilities().engines,
-        speed: Speed { read: unknown, write: unknown },
+        speed: Speed { read: unknown, write: unknown, flush_bytes_per_s: SCOUTING_FLUSH },
         run_ns: SCOUTING_RUN_NS,
         seed: plan.seed,
         members,
@@ -145,6 +151,12 @@ fn scout<M: Machine>(bench: &mut Bench<'_, M>, plan: &Plan) -> Result<Setting> {
             Way::Write => setting.speed.write = speed,
         }
         least_run = least_run.max((single * REQUESTS_A_RUN) as Nanos).min(LONGEST_RUN_NS as Nanos);
+    }
+    if setting.facts.writable && !setting.facts.in_memory {
+        let place = bench.push(setting.flushed_write(65_536), None);
+        bench.sample(place)?;
+        let synced = bench.entries[place].point().numbers.and_then(|numbers| numbers.achieved.synced_bytes_per_s);
+        setting.speed.flush_bytes_per_s = synced.unwrap_or(SCOUTING_FLUSH).min(setting.speed.write.bytes_per_s);
     }
     // Scouting runs were too short to count.
     bench.entries.clear();
@@ -190,13 +202,15 @@ fn lay_out<M: Machine>(bench: &mut Bench<'_, M>, setting: &mut Setting, plan: &P
             Laid { design, places }
         })
         .collect();
-    let ranked = ranked(&laid);
-    for rank in [Rank::Core, Rank::Usual, Rank::Rich] {
-        let places: Vec<usize> = ranked.iter().filter(|(_, one)| *one == rank).map(|(place, _)| *place).collect();
+    let weighed = weighed(&laid);
+    // Each once, what tells most first, in case the time is short; then interleaved.
+    let classes: std::collections::BTreeSet<u32> = weighed.values().map(|weight| weight / WEIGHT_CLASS).collect();
+    for class in classes {
+        let places: Vec<usize> = weighed.iter().filter(|(_, weight)| **weight / WEIGHT_CLASS == class).map(|(place, _)| *place).collect();
         bench.rounds(&places, 1, bench.at(MAIN_SHARE))?;
     }
     count_instructions(bench, &laid)?;
-    let all: Vec<usize> = ranked.iter().map(|(place, _)| *place).collect();
+    let all: Vec<usize> = weighed.into_keys().collect();
     bench.rounds(&all, RUNS, bench.at(MAIN_SHARE))?;
     refine(bench, setting, &mut laid)?;
     bench.tighten(&all, bench.at(REFINE_SHARE))?;
@@ -233,6 +247,8 @@ fn weight(cell: &Cell) -> u32 {
         Rank::Rich => 40,
     };
     let size = match cell.workload.request_bytes {
+        // Models and half power need the whole curve.
+        _ if cell.group == "unbuffered" => 0,
         4096 | 65_536 | 1_048_576 => 0,
         16_384 | 262_144 => 4,
         _ => 8,
@@ -246,16 +262,16 @@ fn weight(cell: &Cell) -> u32 {
     rank + size + group
 }
 
-/// Every place once, with the best rank of the cells that stand there.
-fn ranked(laid: &[Laid]) -> Vec<(usize, Rank)> {
-    let mut ranks: std::collections::BTreeMap<usize, Rank> = std::collections::BTreeMap::new();
+/// Every place once, with the least weight of the cells that stand there.
+fn weighed(laid: &[Laid]) -> std::collections::BTreeMap<usize, u32> {
+    let mut weights = std::collections::BTreeMap::new();
     for (cell, place) in laid.iter().flat_map(|one| one.design.cells.iter().zip(&one.places)) {
         if let Some(place) = place {
-            let rank = ranks.entry(*place).or_insert(cell.rank);
-            *rank = (*rank).min(cell.rank);
+            let least = weights.entry(*place).or_insert(u32::MAX);
+            *least = weight(cell).min(*least);
         }
     }
-    ranks.into_iter().collect()
+    weights
 }
 
 /// Counts instructions for the cost experiment's corners, in runs of their own: a counter slows what it counts.

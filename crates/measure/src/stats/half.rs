@@ -44,7 +44,7 @@ pub enum Reached {
     At {
         /// The smallest measured setting that reaches it: the half-power point of the study.
         setting: f64,
-        /// Where the curve crosses it, interpolated in the logarithm of the setting.
+        /// Where the curve crosses it: between two settings the rate goes as a power of the setting, as below saturation it does.
         crossing: f64,
         /// Least setting at which it may be reached, as the 95 % intervals have it. Absent: at or below the smallest measured.
         low: Option<f64>,
@@ -97,14 +97,17 @@ pub fn half_power(points: &[Point], peak: f64) -> Option<HalfPower> {
     Some(HalfPower { half, reached })
 }
 
-/// The first point at or above `level` and where the curve, straight between points over the logarithm of x, crosses it.
+/// The first point at or above `level` and where the curve crosses it, straight between points over the logarithms of both
+/// axes: exact where the rate goes as a power of the setting (a fixed time a request makes it proportional).
 fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(usize, f64)> {
     let i = points.iter().position(|p| y(p) >= level)?;
     if i == 0 {
         return Some((0, points[0].x));
     }
     let (p, q) = (&points[i - 1], &points[i]);
-    let share = (level - y(p)) / (y(q) - y(p));
+    // An interval may reach down to nothing, which has no logarithm.
+    let least = level * 1e-6;
+    let share = (level / y(p).max(least)).ln() / (y(q) / y(p).max(least)).ln();
     Some((i, p.x * (q.x / p.x).powf(share)))
 }
 
@@ -121,10 +124,10 @@ mod tests {
         let points = curve(&[(2.0, 10.0), (4.0, 20.0), (8.0, 40.0), (16.0, 80.0), (32.0, 100.0)], 0.1);
         let Some(HalfPower { half, reached: Reached::At { setting, crossing, low, high } }) = half_power(&points, 100.0) else { panic!() };
         assert_eq!((half, setting), (50.0, 16.0));
-        // A quarter of the way from 40 to 80, in log2 from 3 to 4.
-        assert!((crossing - 2f64.powf(3.25)).abs() < 1e-9, "{crossing}");
+        // The rate is proportional to the setting here: 5 times 10.
+        assert!((crossing - 10.0).abs() < 1e-9, "{crossing}");
         // Upper ends: 44 and 88; lower ends: 36 and 72.
-        assert!((low.unwrap() - 2f64.powf(3.0 + 6.0 / 44.0)).abs() < 1e-9 && (high.unwrap() - 2f64.powf(3.0 + 14.0 / 36.0)).abs() < 1e-9);
+        assert!((low.unwrap() - 8.0 * 50.0 / 44.0).abs() < 1e-9 && (high.unwrap() - 8.0 * 50.0 / 36.0).abs() < 1e-9);
     }
 
     #[test]

@@ -66,13 +66,7 @@ pub(crate) fn buffered(setting: &Setting) -> Design {
             cells.push(Cell::new("buffered", "read, warm", x, resident(setting, Way::Read, size), rank));
         }
         if setting.facts.writable {
-            let write = Workload {
-                request_bytes: size,
-                buffering: Buffering::Buffered,
-                limit_bytes: Some(setting.flushable(size)),
-                sync_at_end: true,
-                ..setting.base(Way::Write)
-            };
+            let write = setting.flushed_write(size);
             cells.push(Cell::new("buffered", "write, to the last return", x, write.clone(), rank));
             cells.push(Cell::new("buffered", "write, to stable storage", x, write, rank).synced());
         }
