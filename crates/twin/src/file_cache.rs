@@ -87,11 +87,6 @@ impl FileCache {
         }
     }
 
-    /// Bytes of a unit.
-    pub fn unit_bytes(&self) -> u64 {
-        self.unit_bytes
-    }
-
     /// Bytes of a page.
     pub fn page_bytes(&self) -> u64 {
         self.page_bytes
@@ -103,14 +98,6 @@ impl FileCache {
         let first = (offset.max(start) - start) / self.page_bytes;
         let last = (end.min(start + self.unit_bytes) - start).div_ceil(self.page_bytes);
         if last <= first { 0 } else { (u64::MAX >> (64 - (last - first))) << first }
-    }
-
-    /// The unit, if the cache has it; it is then the most recently used.
-    pub fn touch(&mut self, number: u64) -> Option<&mut Unit> {
-        let slot = *self.index.get(&number)?;
-        self.unlink(slot);
-        self.link(slot);
-        Some(&mut self.units[slot as usize])
     }
 
     /// The unit as it is.

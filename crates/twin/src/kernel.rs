@@ -66,16 +66,11 @@ impl<E> Kernel<E> {
     }
 
     /// Takes the next event and moves the clock to it.
-    pub fn next(&mut self) -> Option<E> {
+    pub fn take(&mut self) -> Option<E> {
         let entry = self.heap.pop()?;
         self.now = entry.at;
         self.handled += 1;
         Some(entry.event)
-    }
-
-    /// Forgets everything pending.
-    pub fn clear(&mut self) {
-        self.heap.clear();
     }
 }
 
@@ -94,7 +89,7 @@ mod tests {
             let mut expected: Vec<(u64, usize)> = times.iter().copied().zip(0..).collect();
             expected.sort();
             let mut seen = Vec::new();
-            while let Some(index) = kernel.next() {
+            while let Some(index) = kernel.take() {
                 seen.push((kernel.now(), index));
             }
             prop_assert_eq!(seen, expected);
@@ -105,7 +100,7 @@ mod tests {
     fn the_clock_never_goes_back() {
         let mut kernel = Kernel::new(100);
         kernel.at(50, "late");
-        assert_eq!(kernel.next(), Some("late"));
+        assert_eq!(kernel.take(), Some("late"));
         assert_eq!(kernel.now(), 100);
     }
 }

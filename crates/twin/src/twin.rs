@@ -202,7 +202,7 @@ impl<A: Asker> Run<'_, A> {
             self.ask(asker);
         }
         while self.left > 0 {
-            let Some(event) = self.world.kernel.next() else { return };
+            let Some(event) = self.world.kernel.take() else { return };
             match event {
                 Event::Deliver(number) => self.deliver(number),
                 Event::Wake(asker) => {
@@ -431,7 +431,7 @@ impl machine::Machine for Twin {
 fn synchronise(world: &mut World) -> Nanos {
     world.flush();
     while !world.clean() {
-        let Some(event) = world.kernel.next() else { break };
+        let Some(event) = world.kernel.take() else { break };
         world.handle(event);
     }
     world.flush_devices()

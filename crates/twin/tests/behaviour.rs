@@ -51,17 +51,17 @@ fn pci_carries_72_and_the_processor_saturates_at_16_with_2_kib() {
 }
 
 #[test]
-fn misaligned_requests_lose_up_to_a_fifth() {
+fn requests_off_the_chunk_lose_where_the_bus_is_full() {
     let at = |op: Op, offset: u64, kib: u32| {
         let mut program = Program::study(op, kib << 10, 3);
         program.start = offset;
         let wce = if op == Op::Write { "on" } else { "off" };
-        run(&format!("gateway-1997,drive=st34371w,disks=4,buses=2,wce={wce}"), &program).bytes_per_s()
+        run(&format!("gateway-1997,disks=3,wce={wce}"), &program).bytes_per_s()
     };
-    for op in [Op::Read, Op::Write] {
+    for (op, least) in [(Op::Read, 0.05), (Op::Write, 0.1)] {
         let losses: Vec<f64> = [8, 16, 32, 64].iter().map(|&kib| 1.0 - at(op, 12 << 10, kib) / at(op, 0, kib)).collect();
         let worst = losses.iter().copied().fold(f64::MIN, f64::max);
-        assert!((0.05..0.25).contains(&worst), "{op:?}: {losses:?}");
+        assert!((least..0.22).contains(&worst), "{op:?}: {losses:?}");
     }
 }
 

@@ -46,13 +46,13 @@ impl World {
                 let bytes = limit.min(end - offset);
                 let command = Command { transfer: number, member: piece.member, op: piece.op, offset, bytes, durable, since: now };
                 let command = self.commands.insert(command);
-                self.to_member(piece.member, command);
+                self.send(piece.member, command);
                 offset += bytes;
             }
         }
     }
 
-    fn to_member(&mut self, number: u32, command: u32) {
+    fn send(&mut self, number: u32, command: u32) {
         let now = self.now();
         let member = &mut self.members[number as usize];
         if member.flying == 0 {
