@@ -7,3 +7,4 @@ pub mod iozone;
 pub mod metadata;
 pub mod postmark;
 mod warnings;
+mod words;

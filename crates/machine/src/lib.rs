@@ -19,7 +19,7 @@ pub use asker::{Asker, Completion, Nanos, Next, Op, Request, Stability};
 pub use data::fill_random;
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
-pub use usage::{CpuTimes, DeviceUse, MemoryUse, Usage};
+pub use usage::{CpuTimes, DeviceUse, MemoryUse, ProcessorTimes, Usage};
 
 use std::path::PathBuf;
 
@@ -97,6 +97,11 @@ pub trait Machine {
 
     /// Leaves the files that were made under a name of the user's ([`TargetSpec::create`]) where they are when the target is dropped.
     fn keep(&self, _target: &mut Self::Target) {}
+
+    /// The times of each processor so far; none where the machine does not tell them apart.
+    fn processors(&self) -> Vec<ProcessorTimes> {
+        Vec::new()
+    }
 
     /// Confines this thread, and the streams of the runs that it starts, to these processors.
     ///

@@ -19,6 +19,19 @@ pub struct CpuTimes {
     pub instructions_user: Option<u64>,
 }
 
+/// What one processor has done since the system started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessorTimes {
+    /// Its number.
+    pub processor: u32,
+    /// In programs.
+    pub user_ns: Nanos,
+    /// In the kernel, interrupts included.
+    pub system_ns: Nanos,
+    /// With nothing to do, waiting for I/O included.
+    pub idle_ns: Nanos,
+}
+
 /// What the devices under the target counted themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceUse {

@@ -1,7 +1,8 @@
 //! The command line.
 
-use machine::units::{GIB, KIB, MIB, show_size};
-use machine::{Error, Result};
+use crate::words::{joined, no_nul, number, refuse, shortened};
+use machine::units::{GIB, KIB, show_size};
+use machine::Result;
 use std::fmt;
 use std::path::PathBuf;
 use workload::{MAX_DEPTH, MAX_REQUEST_BYTES};
@@ -96,10 +97,6 @@ pub struct Options {
     pub destroy_signed: bool,
 }
 
-fn refuse<T>(what: impl Into<String>, why: impl Into<String>, mend: &str) -> Result<T> {
-    Err(Error::refused(what, why, mend))
-}
-
 /// Kilobytes, or with `k`, `m`, `g` what it says, in bytes.
 fn size(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
     let what = || format!("{option} {}", shortened(text));
@@ -118,23 +115,6 @@ fn size(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
         Some(bytes) if (least..=most).contains(&bytes) => Ok(bytes),
         _ => refuse(what(), format!("it is not between {} and {}", show_size(least), show_size(most)), "choose a size between them"),
     }
-}
-
-fn number(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
-    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    match text.parse::<u64>() {
-        Ok(value) if plain && (least..=most).contains(&value) => Ok(value),
-        _ => refuse(
-            format!("{option} {}", shortened(text)),
-            format!("it is not a number from {least} to {most}"),
-            "choose one between them",
-        ),
-    }
-}
-
-/// The beginning of what may be very long.
-fn shortened(text: &str) -> String {
-    if text.chars().count() > 60 { text.chars().take(60).collect::<String>() + "..." } else { text.into() }
 }
 
 /// The words of the command line, one option after another.
@@ -170,9 +150,7 @@ impl<'a> Words<'a> {
 /// # Errors
 /// An unknown or unsupported option, a value that makes no sense; each names the word.
 pub fn parse(arguments: &[String]) -> Result<Options> {
-    if let Some(bad) = arguments.iter().find(|word| word.contains('\0')) {
-        return refuse(shortened(&bad.replace('\0', "\\0")), "it contains a NUL", "leave it out");
-    }
+    no_nul(arguments)?;
     let mut options = Options::default();
     let mut words = Words { words: arguments.iter(), cluster: "" };
     while let Some(word) = words.words.next() {
@@ -338,17 +316,10 @@ impl Options {
     }
 }
 
-/// A word as a shell takes it.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:=@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
-}
-
 impl fmt::Display for Options {
     /// The words that mean the same, as a shell takes them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.words().iter().map(|word| quoted(word)).collect();
-        f.write_str(&words.join(" "))
+        f.write_str(&joined(&self.words()))
     }
 }
 

@@ -7,13 +7,14 @@ pub mod facts;
 pub mod files;
 mod memory;
 mod place;
+mod processors;
 mod run;
 mod session;
 mod snapshot;
 mod sys;
 mod target;
 
-use machine::{Access, Asker, Capabilities, Engine, MachineFacts, MemoryUse, Nanos, Result, TargetFacts, TargetSpec, Usage};
+use machine::{Access, Asker, Capabilities, Engine, MachineFacts, MemoryUse, Nanos, ProcessorTimes, Result, TargetFacts, TargetSpec, Usage};
 use std::sync::atomic::AtomicBool;
 
 pub use target::HostTarget;
@@ -92,6 +93,10 @@ impl machine::Machine for Host {
 
     fn keep(&self, target: &mut HostTarget) {
         target.keep();
+    }
+
+    fn processors(&self) -> Vec<ProcessorTimes> {
+        processors::processors(&facts::Roots::default())
     }
 
     fn bind(&self, processors: &[u32]) -> Result<()> {
