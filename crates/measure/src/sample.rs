@@ -3,11 +3,14 @@
 use crate::histogram::Histogram;
 use crate::slices::summed_rates;
 use crate::stats;
-use crate::stream::Stream;
+use crate::stream::{SLICE_NS, Stream};
 use machine::{Engine, Error, Machine, Nanos, Result, TargetFacts, Usage};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use workload::{Cursor, Filler, Workload};
+
+/// Requests that are quick and yet complete in fewer slices than the rest of this share are admitted in bursts.
+const BURSTY_SHARE: f64 = 0.6;
 
 /// How a run is made.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,6 +37,8 @@ pub struct Sample {
     pub latency: [Histogram; 2],
     /// Width of a time slice.
     pub slice_ns: Nanos,
+    /// Share of the finest slices in which nothing completed.
+    pub empty_share: f64,
     /// Requests per second in each slice, all streams together, the warm-up left out.
     pub slice_rates: Vec<f64>,
     /// Time at the start that the data themselves show to be warm-up.
@@ -62,8 +67,7 @@ impl Sample {
     pub fn is_bursty(&self) -> bool {
         let [reads, writes] = &self.latency;
         let quick = reads.percentile(50.0).max(writes.percentile(50.0));
-        let slowest = reads.max().max(writes.max());
-        self.slice_ns >= 20_000_000 && quick * 8 < slowest
+        self.empty_share >= BURSTY_SHARE && quick * 8 < SLICE_NS
     }
 
     /// How far rate, mean latency and mean depth are from Little's law, as a share: L = X R (Little, 1961).
@@ -145,6 +149,7 @@ pub fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<S
     }
     let service: f64 = streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
     let (mut slice_ns, mut slice_rates) = summed_rates(streams.iter().map(Stream::slices));
+    let empty_share = slice_rates.iter().filter(|&&rate| rate == 0.0).count() as f64 / slice_rates.len().max(1) as f64;
     // Slices in which nothing completed tell of the request's length, not of the rate.
     while slice_rates.iter().filter(|&&rate| rate == 0.0).count() * 10 > slice_rates.len() && slice_rates.len() > 1 {
         slice_rates = slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
@@ -163,6 +168,7 @@ pub fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<S
         rate: requests as f64 * 1e9 / measured_ns.max(1) as f64,
         latency,
         slice_ns,
+        empty_share,
         slice_rates,
         warm_up_ns: warm_up as u64 * slice_ns,
         mean_depth,

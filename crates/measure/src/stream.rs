@@ -9,7 +9,7 @@ use machine::{Allocation, Asker, CacheState, Completion, Nanos, Next, Op, Reques
 use workload::{Cursor, Filler, Sequence, Stop, Workload};
 
 /// Width of the time slices in which completions are counted.
-const SLICE_NS: Nanos = 5_000_000;
+pub(crate) const SLICE_NS: Nanos = 5_000_000;
 
 /// One outstanding request, or the slot of one.
 #[derive(Debug, Clone, Copy)]
@@ -184,12 +184,13 @@ impl Stream {
 
     /// Length of the measured part.
     pub fn measured_ns(&self) -> Nanos {
-        self.last_event.saturating_sub(self.measured_from)
+        // A run that ended within its ramp is measured as a whole.
+        self.last_event.saturating_sub(if self.measuring { self.measured_from } else { self.began })
     }
 
     /// Requests of the measured part that completed until the deadline, and the time until then; none where the stream ended before.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
-        (self.last_event >= self.deadline && self.in_time > 0).then(|| (self.in_time, self.deadline - self.measured_from))
+        (self.measuring && self.last_event >= self.deadline && self.in_time > 0).then(|| (self.in_time, self.deadline - self.measured_from))
     }
 
     /// Mean requests in flight over the measured part.

@@ -1,7 +1,7 @@
 //! What a study, a sweep or a run leaves behind: one document, one schema, one version.
 
 use machine::{MachineFacts, MemoryUse, TargetFacts};
-use measure::Point;
+use measure::{OperationRate, Point};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Results {
     pub schema: String,
     /// What made it.
     pub program: Program,
-    /// `study`, `sweep` or `run`.
+    /// `study`, `sweep`, `run`, `postmark` or `metadata`.
     pub kind: Kind,
     /// What was measured.
     pub target: TargetFacts,
@@ -31,6 +31,9 @@ pub struct Results {
     pub seed: u64,
     /// Every point measured, or failed; experiments refer to them by their place here.
     pub points: Vec<Point>,
+    /// Rates of operations on whole files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<OperationRate>,
     /// The experiments of a study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<Experiment>,
@@ -62,6 +65,10 @@ pub enum Kind {
     Sweep,
     /// One workload.
     Run,
+    /// Runs of the PostMark workload: small files in transactions.
+    Postmark,
+    /// Operations on many files, one kind after the other.
+    Metadata,
 }
 
 /// One experiment: a question, the points that answer it, and the sentence that they support.

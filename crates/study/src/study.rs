@@ -40,6 +40,9 @@ const LONGEST_RUN_NS: f64 = 1e9;
 /// Length of a scouting run: more than one of the bursts in which throttled requests are admitted.
 const SCOUTING_RUN_NS: Nanos = 150_000_000;
 
+/// So many scouting runs in bursts are no accident.
+const BURSTY_SAMPLES: usize = 2;
+
 /// What a flush is thought to do before one was seen: so little that no flush takes long.
 const SCOUTING_FLUSH: f64 = 4e6;
 
@@ -95,6 +98,7 @@ pub fn study<M: Machine>(
         budget_ns: Some(plan.budget_ns),
         seed: plan.seed,
         points,
+        rates: Vec::new(),
         experiments: laid
             .iter()
             .map(|one| draw::experiment(one, &bench.entries.iter().map(crate::bench::Entry::point).collect::<Vec<_>>()))
@@ -125,7 +129,8 @@ fn scout<M: Machine>(bench: &mut Bench<'_, M>, plan: &Plan) -> Result<Setting> {
     };
     let align = setting.facts.direct_align_bytes;
     // A throttle that the system tells of is one, whether or not these runs show it.
-    let mut bursty = setting.facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
+    let mut bursts = 0;
+    let throttled = setting.facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
     let mut least_run = SHORTEST_RUN_NS as Nanos;
     for way in setting.ways() {
         let mut speed = OpSpeed { bytes_per_s: 0.0, iops: 0.0 };
@@ -141,7 +146,7 @@ fn scout<M: Machine>(bench: &mut Bench<'_, M>, plan: &Plan) -> Result<Setting> {
                 speed.iops = speed.iops.max(sample.iops());
                 speed.bytes_per_s = speed.bytes_per_s.max(sample.iops() * f64::from(request));
                 single = single.min(sample.mean_service_ns);
-                bursty |= sample.is_bursty();
+                bursts += usize::from(sample.is_bursty());
             } else if let Some(failure) = bench.entries[place].failure.clone() {
                 return Err(Error::Unsupported(format!("a first {} failed: {failure}", way.name())));
             }
@@ -160,8 +165,9 @@ fn scout<M: Machine>(bench: &mut Bench<'_, M>, plan: &Plan) -> Result<Setting> {
     }
     // Scouting runs were too short to count.
     bench.entries.clear();
-    bench.bursty = bursty;
-    setting.run_ns = if bursty { least_run.max(BURSTS_A_RUN * THROTTLE_SLICE_NS).next_multiple_of(THROTTLE_SLICE_NS) } else { least_run };
+    bench.bursty = throttled || bursts >= BURSTY_SAMPLES;
+    setting.run_ns =
+        if bench.bursty { least_run.max(BURSTS_A_RUN * THROTTLE_SLICE_NS).next_multiple_of(THROTTLE_SLICE_NS) } else { least_run };
     Ok(setting)
 }
 
@@ -346,7 +352,8 @@ fn confirm<M: Machine>(bench: &mut Bench<'_, M>, setting: &Setting, laid: &[Laid
                 let whole = entry.shape.as_ref().is_none_or(|shape| shape.members.len() as u32 == setting.members);
                 let fits = entry.workload.read_percent == way.read_percent()
                     && entry.workload.allocation == machine::Allocation::Written
-                    && entry.workload.region_bytes.is_none();
+                    && entry.workload.region_bytes.is_none()
+                    && entry.workload.limit_bytes.is_none();
                 let cached = !entry.workload.buffering.is_direct() && (setting.direct() || from_cache(&entry.workload, way));
                 let rate = entry.point().rate()?;
                 (whole && fits && !cached).then_some((place, rate))
