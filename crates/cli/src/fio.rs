@@ -221,6 +221,7 @@ fn results(result: &FioResult) -> Results {
         budget_ns: None,
         seed: first.jobs[0].point.workload.seed,
         points: result.groups.iter().flat_map(|group| &group.jobs).map(|job| job.point.clone()).collect(),
+        rates: Vec::new(),
         experiments: Vec::new(),
         answer: None,
         warnings: result.warnings.clone(),

@@ -84,6 +84,7 @@ fn points_on<M: Machine>(machine: &M, spec: &TargetSpec, arguments: &PointArgume
         budget_ns: None,
         seed: arguments.target.seed,
         points,
+        rates: Vec::new(),
         experiments: Vec::new(),
         answer: None,
     };

@@ -20,7 +20,8 @@ fn now_unix_s() -> u64 {
 fn helped(words: &[String], help: &str) -> bool {
     let asks = words.iter().any(|word| word == "--help");
     if asks {
-        print!("{help}");
+        // A reader that has gone away needs no help.
+        let _ = print(help);
     }
     asks
 }
@@ -62,6 +63,7 @@ fn write_json(path: Option<&Path>, machine: &Host, document: Document<'_>, own: 
         budget_ns: None,
         seed: document.seed,
         points: document.points,
+        rates: Vec::new(),
         experiments: Vec::new(),
         answer: None,
         warnings: document.warnings,
@@ -97,6 +99,68 @@ pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
         began,
         seed: options.seed.unwrap_or(1),
     };
-    write_json(options.json.as_deref(), &machine, document, &result)?;
-    io::stdout().flush().map_err(|error| Failure::Run(format!("cannot print: {error}")))
+    write_json(options.json.as_deref(), &machine, document, &result)
+}
+
+/// `halfpower sqlio`.
+pub(crate) fn sqlio(words: &[String]) -> Result<(), Failure> {
+    if helped(words, dialect::sqlio::HELP) {
+        return Ok(());
+    }
+    let options = dialect::sqlio::parse(words)?;
+    check_json(options.json.as_deref())?;
+    let machine = Host::new(crate::interrupt::flag());
+    let began = (now_unix_s(), machine.now());
+    let seed = options.seed.unwrap_or(1);
+    if options.matrix {
+        let result = matrix(&machine, &options)?;
+        let document = Document {
+            tool: "sqlio_matrix",
+            target: result.target.clone(),
+            points: result.points.clone(),
+            warnings: result.warnings.clone(),
+            began,
+            seed,
+        };
+        write_json(options.json.as_deref(), &machine, document, &result)?;
+        print(&dialect::sqlio::matrix::table(&result))?;
+        let measured = result.entries.iter().any(|entry| entry.best().is_some());
+        return if measured { Ok(()) } else { Err(Failure::Run("no point could be measured".into())) };
+    }
+    let result = dialect::sqlio::run(&machine, &options, &mut io::stdout().lock())?;
+    for warning in &result.warnings {
+        eprintln!("halfpower: warning: {warning}");
+    }
+    let document = Document {
+        tool: "sqlio",
+        target: result.target.clone(),
+        points: result.points.clone(),
+        warnings: result.warnings.clone(),
+        began,
+        seed,
+    };
+    write_json(options.json.as_deref(), &machine, document, &result)
+}
+
+/// The published study, with a bar.
+fn matrix<M: Machine>(machine: &M, options: &dialect::sqlio::Options) -> Result<dialect::sqlio::matrix::MatrixResult, Failure> {
+    let mut target = machine.open(&dialect::sqlio::matrix::target(options)?)?;
+    let steps = dialect::sqlio::matrix::workloads(options, &machine.capabilities().engines).len();
+    let bar = crate::progress::bar(2 * steps as u64);
+    let result = dialect::sqlio::matrix::run(machine, &mut target, options, |index, of, made| {
+        bar.set_message(format!("point {} of {of}, run {made}", index + 1));
+        if made <= 2 {
+            bar.inc(1);
+        }
+    });
+    bar.finish_and_clear();
+    let result = result?;
+    // As without the study: a file that was made under a name stays.
+    machine.keep(&mut target);
+    Ok(result)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::Run(format!("cannot print: {error}")))
 }

@@ -44,6 +44,8 @@ pub enum TargetKind {
     TestFile,
     /// A file that was there.
     File,
+    /// A directory (or several) in which files are made and deleted.
+    Directory,
     /// A block device.
     Device,
     /// Several of the above as RAID 0.

@@ -5,6 +5,7 @@
 
 mod checks;
 pub mod histogram;
+mod operation;
 mod point;
 mod repeat;
 mod sample;
@@ -12,6 +13,7 @@ mod slices;
 pub mod stats;
 mod stream;
 
+pub use operation::OperationRate;
 pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, WorkloadRecord};
 pub use repeat::{Repeats, half_width, measure, ramp};
 pub use sample::{Options, Sample, gather, sample, streams};

@@ -228,6 +228,7 @@ pub(crate) fn target_kind(kind: machine::TargetKind) -> &'static str {
     match kind {
         machine::TargetKind::TestFile => "a test file",
         machine::TargetKind::File => "a file",
+        machine::TargetKind::Directory => "a directory",
         machine::TargetKind::Device => "a block device",
         machine::TargetKind::Stripe => "a stripe",
         machine::TargetKind::Simulated => "a simulated volume",

@@ -84,6 +84,8 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Study => "study",
         Kind::Sweep => "sweep",
         Kind::Run => "run",
+        Kind::Postmark => "postmark",
+        Kind::Metadata => "metadata",
     }
 }
 

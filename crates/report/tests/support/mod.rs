@@ -7,7 +7,7 @@ mod answer;
 mod experiments;
 
 use machine::{Buffering, Engine, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
-use measure::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point};
+use measure::{Achieved, CpuPerRequest, LatencySummary, Numbers, OperationRate, Point};
 use std::collections::BTreeMap;
 use study::{Kind, Program, Results, SCHEMA};
 use workload::{Pattern, Workload};
@@ -153,6 +153,7 @@ pub fn study() -> Results {
         budget_ns: Some(180_000_000_000),
         seed: 42,
         points,
+        rates: Vec::new(),
         experiments,
         answer: Some(answer),
         warnings: vec!["the hypervisor took up to 7 % of a processor away: rates of small requests may be low".into()],
@@ -179,6 +180,25 @@ pub fn run() -> Results {
         numbers.warnings.push("another process read 12 MiB/s from vda meanwhile".into());
     }
     Results { kind: Kind::Run, points: vec![one], ..sweep() }
+}
+
+/// A run of a workload of small files.
+pub fn metadata() -> Results {
+    let rate = |operation: &str, per_s: f64, timed: bool| OperationRate {
+        operation: operation.into(),
+        settings: "--files 10000 --directories 100".into(),
+        count: 10_000,
+        per_s,
+        interval_95: timed.then_some([per_s * 0.96, per_s * 1.03]),
+        latency_ns: timed.then(|| point(workload(true, 4096, 1), 7).numbers.expect("a measured point").latency_ns),
+        cpu_ns: timed.then_some(4_210.0),
+    };
+    Results {
+        kind: Kind::Metadata,
+        points: Vec::new(),
+        rates: vec![rate("create", 81_234.5, true), rate("stat", 912_000.0, true), rate("delete", 120_400.0, false)],
+        ..sweep()
+    }
 }
 
 /// Figures that are hard to draw: many curves that end together, long names, no value, one value, only failures, wide intervals, odd axes.
