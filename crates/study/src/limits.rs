@@ -1,7 +1,7 @@
 //! What limits a peak: the figures of the point itself say.
 
 use crate::result::{Advertised, Limit, Peak};
-use machine::{LayerKind, MachineFacts, TargetFacts, units};
+use machine::{Layer, LayerKind, MachineFacts, TargetFacts, units};
 use measure::Point;
 
 /// A rate within this share of an advertised limit is that limit.
@@ -11,30 +11,32 @@ const BUSY_PERCENT: f64 = 90.0;
 /// Doubling the requests outstanding gains less than this where something is saturated.
 const FLAT: f64 = 1.1;
 
-/// The narrowest rate that a layer below advertises for an operation, with the layer's name. The requests per second that a
-/// layer admits count at the request size of the peak.
-pub(crate) fn advertised(facts: &TargetFacts, op: &str, request: Option<u32>) -> Option<Advertised> {
-    let write_limit = |layer: &machine::Layer, name: &str| layer.settings.get(name).and_then(|text| text.parse::<f64>().ok());
-    let mut narrowest: Option<Advertised> = None;
-    let mut consider = |layer: &machine::Layer, rate: Option<f64>| {
-        if let Some(rate) = rate.filter(|rate| *rate > 0.0)
-            && narrowest.as_ref().is_none_or(|one| rate < one.throughput_bytes_per_s)
-        {
-            narrowest = Some(Advertised { layer: layer.name.clone(), throughput_bytes_per_s: rate });
-        }
+/// A number among a layer's settings.
+fn setting(layer: &Layer, name: &str) -> Option<f64> {
+    layer.settings.get(name).and_then(|text| text.parse().ok())
+}
+
+/// The narrowest rate that a layer below advertises for an operation, with the layer's name; of a stripe, that of all members.
+pub(crate) fn advertised(facts: &TargetFacts, op: &str) -> Option<Advertised> {
+    let members = f64::from(facts.members.max(1));
+    let rate = |layer: &Layer| {
+        if layer.kind == LayerKind::Throttle && op == "write" { setting(layer, "write_bytes_per_s") } else { layer.advertised_bytes_per_s }
     };
-    for layer in &facts.layers {
-        let throttle = layer.kind == LayerKind::Throttle;
-        let (rate, iops) = if throttle && op == "write" {
-            (write_limit(layer, "write_bytes_per_s"), write_limit(layer, "write_iops"))
-        } else {
-            (layer.advertised_bytes_per_s, layer.advertised_iops)
-        };
-        let members = f64::from(facts.members.max(1));
-        consider(layer, rate.map(|rate| rate * members));
-        consider(layer, iops.zip(request).map(|(iops, request)| iops * f64::from(request) * members));
-    }
-    narrowest
+    let rates = facts
+        .layers
+        .iter()
+        .filter_map(|layer| Some(Advertised { layer: layer.name.clone(), throughput_bytes_per_s: rate(layer)? * members }));
+    rates.filter(|one| one.throughput_bytes_per_s > 0.0).min_by(|a, b| a.throughput_bytes_per_s.total_cmp(&b.throughput_bytes_per_s))
+}
+
+/// The fewest requests per second that a layer below admits for an operation, with the layer's name.
+fn admitted<'a>(facts: &'a TargetFacts, op: &str) -> Option<(&'a str, f64)> {
+    let members = f64::from(facts.members.max(1));
+    let iops = |layer: &Layer| {
+        if layer.kind == LayerKind::Throttle && op == "write" { setting(layer, "write_iops") } else { layer.advertised_iops }
+    };
+    let limits = facts.layers.iter().filter_map(|layer| Some((layer.name.as_str(), iops(layer)? * members)));
+    limits.filter(|one| one.1 > 0.0).min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// What limits a peak. `more` is the best rate with at least twice as many requests outstanding, where that was measured.
@@ -43,7 +45,7 @@ pub(crate) fn limit(peak: &Peak, point: &Point, more: Option<f64>, facts: &Targe
     let say = |what: &str, sentence: String| Limit { op: op.clone(), what: what.into(), sentence };
     let rate = units::show_rate(peak.throughput_bytes_per_s);
     let Some(numbers) = &point.numbers else { return say("unknown", format!("{op}s: nothing was measured")) };
-    if let Some(limit) = advertised(facts, op, Some(point.workload.request_bytes))
+    if let Some(limit) = advertised(facts, op)
         && (peak.throughput_bytes_per_s / limit.throughput_bytes_per_s - 1.0).abs() <= NEAR
     {
         let what = facts.layers.iter().find(|layer| layer.name == limit.layer).map_or("device", |layer| match layer.kind {
@@ -55,6 +57,16 @@ pub(crate) fn limit(peak: &Peak, point: &Point, more: Option<f64>, facts: &Targe
         return say(what, format!("{op}s are limited by the device: {rate} is what {} admits ({shown})", limit.layer));
     }
     let achieved = &numbers.achieved;
+    let at_device = achieved.device_request_bytes.map_or(numbers.iops, |bytes| peak.throughput_bytes_per_s / bytes);
+    if let Some((layer, iops)) = admitted(facts, op)
+        && (at_device / iops - 1.0).abs() <= NEAR
+    {
+        let each = achieved.device_request_bytes.map_or(String::new(), |bytes| format!(" of {}", units::show_size_rounded(bytes)));
+        return say(
+            "throttle",
+            format!("{op}s are limited by the device: {at_device:.0} requests/s{each} reach it, and {layer} admits {iops:.0}"),
+        );
+    }
     let busy = achieved.busy_processors / f64::from(machine.processors.max(1)) * 100.0;
     let cpu = &numbers.cpu_ns_per_request;
     let per_thread = (cpu.user + cpu.system) * numbers.iops / 1e9 / f64::from(point.workload.threads.max(1)) * 100.0;

@@ -415,7 +415,7 @@ fn answer<M: Machine>(results: &mut Results, bench: &Bench<'_, M>, laid: &[Laid]
                 interval_95: numbers.interval_95,
                 point: place,
                 settings: settings(points[place].workload.options(), bench.entries[place].shape.as_ref()),
-                advertised: limits::advertised(&facts, way.name(), Some(points[place].workload.request_bytes)),
+                advertised: limits::advertised(&facts, way.name()),
             })
         })
         .collect();
