@@ -28,6 +28,9 @@ pub(crate) enum Command {
     /// File size against record size, in the language of IOzone
     #[command(disable_help_flag = true)]
     Iozone(ToolArguments),
+    /// Random and sequential requests as a database makes them, in the language of SQLIO; and the alignment study
+    #[command(disable_help_flag = true)]
+    Sqlio(ToolArguments),
     /// Jobs and job files, in the language of fio
     #[command(disable_help_flag = true)]
     Fio(ToolArguments),

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => points::run(&arguments),
         Command::Sweep(arguments) => points::sweep(&arguments),
         Command::Iozone(arguments) => tools::iozone(&arguments.words),
+        Command::Sqlio(arguments) => tools::sqlio(&arguments.words),
         Command::Fio(arguments) => fio::fio(&arguments.words),
     };
     match result {

@@ -6,5 +6,6 @@ pub mod fio;
 pub mod iozone;
 pub mod metadata;
 pub mod postmark;
+pub mod sqlio;
 mod warnings;
 mod words;

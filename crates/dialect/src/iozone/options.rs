@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::words::{joined, no_nul, number, refuse, shortened};
-use machine::units::{GIB, KIB, show_size};
+use machine::units::{GIB, KIB, MIB, show_size};
 use machine::Result;
 use std::fmt;
 use std::path::PathBuf;

@@ -1,0 +1,253 @@
+//! The published study in one command.
+//!
+//! It measured an 80 GB file with 8 KB requests, 4 outstanding a thread, 1 to 256 threads, reads and writes, random and sequential,
+//! for 300 s a point, twice with the better value kept, on a partition that began at sector 63 (31.5 KB) and on one that began at
+//! 64 KB. Here a partition start is emulated by shifting every request by so much.
+
+use super::report::cut;
+use super::run::{check_destroy, check_writable, spec};
+use super::{Access, Kind, Options, files};
+use machine::units::show_size;
+use machine::{Machine, Result, TargetFacts, TargetSpec};
+use measure::stats::{Ratio, ratio_interval};
+use measure::{Point, Repeats};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use workload::Workload;
+
+/// A point is tight when half its 95 % interval is within this share of the rate.
+const TIGHT: f64 = 0.03;
+/// Runs of a point at least, as published, and at most.
+const LEAST: u32 = 2;
+const MOST: u32 = 4;
+
+/// One point of the study at one partition start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Entry {
+    /// `R` or `W`.
+    pub op: char,
+    /// `ran` or `seq`.
+    pub pattern: String,
+    /// Threads.
+    pub threads: u32,
+    /// Partition start in bytes.
+    pub align_bytes: u64,
+    /// Requests per second of each run; none where the point failed.
+    pub runs_ios_per_s: Vec<f64>,
+}
+
+impl Entry {
+    /// The better run, which the published study kept.
+    pub fn best(&self) -> Option<f64> {
+        self.runs_ios_per_s.iter().copied().reduce(f64::max)
+    }
+}
+
+/// One row of the table of differences.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// `R` or `W`.
+    pub op: char,
+    /// `ran` or `seq`.
+    pub pattern: String,
+    /// Threads.
+    pub threads: u32,
+    /// Partition starts that are compared, in bytes.
+    pub align_bytes: [u64; 2],
+    /// Better run of each, requests per second.
+    pub ios_per_s: [f64; 2],
+    /// The same in MB/s (2^20) as the original prints it.
+    pub mb_per_s: [f64; 2],
+    /// The second over the first, less one, in percent.
+    pub diff_percent: f64,
+    /// The same of the MB/s.
+    pub diff_mb_percent: f64,
+    /// The ratio with its 95 % interval, from runs made in turn; absent where there are too few.
+    pub ratio: Option<Ratio>,
+}
+
+/// What the study gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MatrixResult {
+    /// The command line in its shortest form.
+    pub command: String,
+    /// Bytes of a request.
+    pub request_bytes: u32,
+    /// Every point at every partition start.
+    pub entries: Vec<Entry>,
+    /// Every later partition start against the first.
+    pub differences: Vec<Difference>,
+    /// What the differences say.
+    pub sentences: Vec<String>,
+    /// The same points as everywhere in halfpower.
+    #[serde(skip)]
+    pub points: Vec<Point>,
+    /// Reasons to doubt the figures.
+    pub warnings: Vec<String>,
+    /// The file.
+    #[serde(skip)]
+    pub target: Option<TargetFacts>,
+}
+
+/// What is to be opened.
+///
+/// # Errors
+/// A file that is to be made and has no size, a name for destruction that is not the file.
+pub fn target(options: &Options) -> Result<TargetSpec> {
+    let jobs = files(options, &[])?;
+    check_destroy(options, &jobs)?;
+    spec(options, &jobs[0])
+}
+
+/// The points: what is measured, in the order of the table, the partition starts of one point side by side.
+pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, Workload)> {
+    let aligns = if options.align.is_empty() { vec![0] } else { options.align.clone() };
+    let most = options.most_threads.unwrap_or(super::MAX_THREADS);
+    let mut all = Vec::new();
+    for (kind, op) in [(Kind::Read, 'R'), (Kind::Write, 'W')] {
+        for access in [Access::Random, Access::Sequential] {
+            for threads in (0..9).map(|power| 1u32 << power).filter(|threads| *threads <= most) {
+                for align in &aligns {
+                    let mut workload = options.workload(kind, access, threads, engines);
+                    workload.offset_bytes = *align;
+                    workload.region_bytes = None;
+                    let pattern = access.short().to_string();
+                    all.push((Entry { op, pattern, threads, align_bytes: *align, runs_ios_per_s: Vec::new() }, workload));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Makes the study on an opened target; `told` hears of every run (point, of how many, runs of it so far).
+///
+/// # Errors
+/// A file that may not be written, a point that makes no sense on the target, an interrupt. A point that fails stays empty.
+pub fn run<M: Machine>(machine: &M, target: &mut M::Target, options: &Options, mut told: impl FnMut(usize, usize, usize)) -> Result<MatrixResult> {
+    let facts = machine.target_facts(target);
+    check_writable(&facts, true)?;
+    let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) = workloads(options, &machine.capabilities().engines).into_iter().unzip();
+    for workload in &workloads {
+        let direct = workload.buffering.is_direct() && facts.direct;
+        workload.check(facts.size_bytes, if direct { facts.direct_align_bytes } else { 1 })?;
+    }
+    let most = options.repeats.unwrap_or(MOST);
+    let repeats = Repeats { least: LEAST.min(most), most, tight: TIGHT };
+    let count = workloads.len();
+    let points = measure::measure(machine, target, &workloads, repeats, |index, made| told(index, count, made))?;
+    let request = options.request_bytes();
+    for (entry, point) in entries.iter_mut().zip(&points) {
+        let rates = point.numbers.iter().flat_map(|numbers| &numbers.runs_bytes_per_s);
+        entry.runs_ios_per_s = rates.map(|rate| rate / f64::from(request)).collect();
+    }
+    let differences = differences(&entries, request);
+    let mut warnings = crate::warnings::gathered(points.iter());
+    warnings.extend(points.iter().zip(&entries).filter_map(|(point, entry)| {
+        let why = point.error.as_ref()?;
+        Some(format!("{} {} with {} threads failed: {why}", entry.op, entry.pattern, entry.threads))
+    }));
+    Ok(MatrixResult {
+        command: options.to_string(),
+        request_bytes: request,
+        sentences: sentences(&differences),
+        differences,
+        entries,
+        points,
+        warnings,
+        target: Some(facts),
+    })
+}
+
+/// Every later partition start against the first, in the order of the entries.
+pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
+    let mb = |ios: f64| cut(ios * f64::from(request_bytes) / (1 << 20) as f64);
+    let Some(first) = entries.first().map(|entry| entry.align_bytes) else { return Vec::new() };
+    let compare = |new: &Entry| {
+        let same = |old: &&Entry| old.align_bytes == first && old.op == new.op && old.pattern == new.pattern && old.threads == new.threads;
+        let old = entries.iter().find(same)?;
+        let ios = [old.best()?, new.best()?];
+        let rates = [mb(ios[0]), mb(ios[1])];
+        let runs = old.runs_ios_per_s.len().min(new.runs_ios_per_s.len());
+        Some(Difference {
+            op: new.op,
+            pattern: new.pattern.clone(),
+            threads: new.threads,
+            align_bytes: [first, new.align_bytes],
+            ios_per_s: ios,
+            mb_per_s: rates,
+            diff_percent: (ios[1] / ios[0] - 1.0) * 100.0,
+            diff_mb_percent: if rates[0] > 0.0 { (rates[1] / rates[0] - 1.0) * 100.0 } else { 0.0 },
+            ratio: ratio_interval(&old.runs_ios_per_s[..runs], &new.runs_ios_per_s[..runs]),
+        })
+    };
+    entries.iter().filter(|entry| entry.align_bytes != first).filter_map(compare).collect()
+}
+
+/// What the differences say, a sentence for each pair of partition starts.
+pub fn sentences(differences: &[Difference]) -> Vec<String> {
+    let mut aligns: Vec<[u64; 2]> = differences.iter().map(|difference| difference.align_bytes).collect();
+    aligns.sort_unstable();
+    aligns.dedup();
+    aligns.iter().map(|pair| sentence(*pair, &differences.iter().filter(|difference| difference.align_bytes == *pair).collect::<Vec<_>>())).collect()
+}
+
+fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
+    let mean = |rows: &[f64]| rows.iter().sum::<f64>() / rows.len().max(1) as f64;
+    let of = |pattern: &str| rows.iter().filter(|row| row.pattern == pattern).map(|row| row.diff_percent).collect::<Vec<_>>();
+    let all: Vec<f64> = rows.iter().map(|row| row.diff_percent).collect();
+    let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut text = format!(
+        "A start at {} against {} changes the rate by {:+.1} % on average, from {least:+.1} to {most:+.1} %: random {:+.1} %, sequential {:+.1} %.",
+        show_size(pair[1]),
+        show_size(pair[0]),
+        mean(&all),
+        mean(&of("ran")),
+        mean(&of("seq"))
+    );
+    let judged = rows.iter().filter(|row| row.ratio.is_some()).count();
+    if judged > 0 {
+        let apart = rows.iter().filter(|row| row.ratio.as_ref().is_some_and(Ratio::is_different)).count();
+        // Writing to a string cannot fail.
+        let _ = write!(text, " In {apart} of {judged} points the 95 % interval of the runs leaves no doubt that there is a difference.");
+    }
+    text
+}
+
+/// The tables: of differences in the published columns where there are several partition starts, of rates otherwise.
+pub fn table(result: &MatrixResult) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    if result.differences.is_empty() {
+        let _ = writeln!(text, "oper     thr    IOs/sec    MBs/sec  runs");
+        for entry in &result.entries {
+            let ios = entry.best().map_or("failed".into(), |best| format!("{best:.2}"));
+            let mb = entry.best().map_or("failed".into(), |best| format!("{:.2}", cut(best * f64::from(result.request_bytes) / (1 << 20) as f64)));
+            let _ = writeln!(text, "{} {} {:>6} {ios:>10} {mb:>10} {:>5}", entry.op, entry.pattern, entry.threads, entry.runs_ios_per_s.len());
+        }
+    }
+    let mut pairs: Vec<[u64; 2]> = result.differences.iter().map(|row| row.align_bytes).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    for pair in pairs {
+        let _ = writeln!(text, "orig: start at {}, new: start at {}", show_size(pair[0]), show_size(pair[1]));
+        let _ = writeln!(text, "               IOs/sec                          MBs/sec");
+        let _ = writeln!(text, "oper     thr       orig        new    diff%       orig        new    diff%");
+        for row in result.differences.iter().filter(|row| row.align_bytes == pair) {
+            let _ = writeln!(
+                text,
+                "{} {} {:>6} {:>10.2} {:>10.2} {:>8.2} {:>10.2} {:>10.2} {:>8.2}",
+                row.op, row.pattern, row.threads, row.ios_per_s[0], row.ios_per_s[1], row.diff_percent, row.mb_per_s[0], row.mb_per_s[1], row.diff_mb_percent
+            );
+        }
+    }
+    for sentence in &result.sentences {
+        let _ = writeln!(text, "{sentence}");
+    }
+    for warning in &result.warnings {
+        let _ = writeln!(text, "Warning: {warning}");
+    }
+    text
+}

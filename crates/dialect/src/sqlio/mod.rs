@@ -1,0 +1,18 @@
+//! SQLIO: random and sequential requests as a database makes them (Microsoft, "SQLIO Disk Subsystem Benchmark Tool" 1.5).
+//!
+//! The options, the parameter file and the text report are those of SQLIO 1.5. Beyond it: sub-millisecond latencies, processor cost
+//! and warnings as points in JSON; and the published study of partition alignment in one command ([`matrix`]), with
+//! intervals that tell which differences are real.
+
+mod help;
+pub mod matrix;
+mod options;
+mod plan;
+mod report;
+mod run;
+
+pub use help::HELP;
+pub use options::{Access, Caching, DEFAULT_FILE, FileLine, Kind, MAX_THREADS, Multi, Options, parse, parse_parameters};
+pub use plan::{FileJob, files};
+pub use report::{Figures, LatencyFigures, before, figures, report};
+pub use run::{SqlioResult, run};

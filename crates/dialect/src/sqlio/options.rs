@@ -1,0 +1,424 @@
+//! The command line and the parameter file.
+
+use crate::words::{joined, no_nul, number, refuse, shortened};
+use machine::Result;
+use machine::units::{parse_size, parse_time, show_size};
+use std::fmt;
+use std::path::PathBuf;
+use workload::MAX_DEPTH;
+
+/// The most threads, of one file or of all.
+pub const MAX_THREADS: u32 = 256;
+/// The file where none is named.
+pub const DEFAULT_FILE: &str = "testfile.dat";
+/// The parameter file where `-F` names none.
+pub const DEFAULT_PARAMETERS: &str = "param.txt";
+/// The largest size of a file in MB: an exbibyte less a little.
+const MAX_FILE_MB: u64 = (1 << 40) - 1;
+
+/// Reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// `-kR`
+    #[default]
+    Read,
+    /// `-kW`
+    Write,
+}
+
+/// Where requests go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// `-frandom`
+    Random,
+    /// `-fsequential`
+    Sequential,
+    /// `-f<n>`: rows of n blocks, visited column by column.
+    Stripes(u32),
+}
+
+/// Which caches take part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Caching {
+    /// `-BN`: none; a write counts when it is on stable storage.
+    #[default]
+    None,
+    /// `-BY`: the file cache and the disk's.
+    Both,
+    /// `-BH`: the disk's.
+    Hardware,
+    /// `-BS`: the file cache; a write counts when it is on stable storage.
+    Software,
+}
+
+/// How several blocks go into one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Multi {
+    /// `-mC`: one buffer, copied block by block.
+    Copy(u32),
+    /// `-mS`: scattered and gathered. One buffer holds the blocks side by side here.
+    Scatter(u32),
+}
+
+impl Multi {
+    /// Blocks of a request.
+    pub fn blocks(self) -> u32 {
+        match self {
+            Multi::Copy(blocks) | Multi::Scatter(blocks) => blocks,
+        }
+    }
+}
+
+/// What the command line asks for; what it does not say is `None` and has the original's default.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// `-k`
+    pub kind: Option<Kind>,
+    /// `-t`: threads of each file.
+    pub threads: Option<u32>,
+    /// `-s` in seconds or `--seconds`: length of the run.
+    pub run_ns: Option<u64>,
+    /// `-f`
+    pub access: Option<Access>,
+    /// `-o`: requests outstanding, a thread; 0: not asked for.
+    pub outstanding: Option<u32>,
+    /// `-b` in KB: bytes of a block.
+    pub block_bytes: Option<u32>,
+    /// `-i`: rows of a stripe pattern.
+    pub rows: Option<u32>,
+    /// `-m`
+    pub multi: Option<Multi>,
+    /// `-B`
+    pub caching: Option<Caching>,
+    /// `-S`: first block of the region.
+    pub start_block: Option<u64>,
+    /// `-p`: one processor; true for `-pI`, which only prefers it in the original.
+    pub processor: Option<(bool, u32)>,
+    /// `-a`: a set of processors, one bit each.
+    pub mask: Option<u64>,
+    /// `-L`: latencies are told; `S` or `P` with an optional `i` say by which clock in the original.
+    pub latency: Option<(char, bool)>,
+    /// `-U`: processor use is told; true for each processor.
+    pub cpu: Option<bool>,
+    /// `-64`: buffers in the upper address space, where all are.
+    pub wide: bool,
+    /// `-F`: the parameter file.
+    pub parameters: Option<PathBuf>,
+    /// `-R`: raw devices.
+    pub raw: Vec<PathBuf>,
+    /// `-d`: directories in each of which the file is used.
+    pub drives: Vec<PathBuf>,
+    /// The files.
+    pub files: Vec<PathBuf>,
+    /// `--json`: all of it as JSON in this file.
+    pub json: Option<PathBuf>,
+    /// `--size`: bytes of a file that is to be made.
+    pub size: Option<u64>,
+    /// `--matrix`: the published study.
+    pub matrix: bool,
+    /// `--align`: partition starts of the study, each emulated by a shift of every request.
+    pub align: Vec<u64>,
+    /// `--repeats`: the most runs of a point of the study.
+    pub repeats: Option<u32>,
+    /// `--most-threads`: the study goes up to so many threads.
+    pub most_threads: Option<u32>,
+    /// `--seed`: seeds random orders and the data.
+    pub seed: Option<u64>,
+    /// `--destroy-data`: existing files or devices that may be overwritten.
+    pub destroy: Vec<PathBuf>,
+    /// `--destroy-signature`: even if they bear a file system.
+    pub destroy_signed: bool,
+}
+
+/// One line of a parameter file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileLine {
+    /// The file.
+    pub path: PathBuf,
+    /// Its threads.
+    pub threads: u32,
+    /// The processors that they run on, one bit each; 0: all.
+    pub mask: u64,
+    /// Its size in MB.
+    pub size_mb: Option<u64>,
+}
+
+impl fmt::Display for FileLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {:#x}", self.path.display(), self.threads, self.mask)?;
+        self.size_mb.map_or(Ok(()), |mb| write!(f, " {mb}"))
+    }
+}
+
+/// A mask, decimal or with 0x.
+fn mask(option: &str, text: &str) -> Result<u64> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
+        Some(_) => None,
+        None => number(option, text, 0, u64::MAX).ok(),
+    };
+    parsed.map_or_else(
+        || refuse(format!("{option} {}", shortened(text)), "it is not a mask of processors", "write it as 5 or 0x5"),
+        Ok,
+    )
+}
+
+/// Reads a parameter file: `<file> <threads> [<mask> [<size in MB>]]` on each line; `#` begins a remark.
+///
+/// # Errors
+/// A line that is something else, named by its number; a file without any.
+pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
+    let mut lines = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.first().is_none_or(|word| word.starts_with('#')) {
+            continue;
+        }
+        let place = format!("line {} of the parameter file", index + 1);
+        if line.contains('\0') {
+            return refuse(place, "it contains a NUL", "is it a text?");
+        }
+        if words.len() < 2 || words.len() > 4 {
+            return refuse(place, format!("it has {} words", words.len()), "write <file> <threads> [<mask> [<size in MB>]]");
+        }
+        lines.push(FileLine {
+            path: words[0].into(),
+            threads: number(&format!("{place}, threads"), words[1], 1, u64::from(MAX_THREADS))? as u32,
+            mask: words.get(2).map_or(Ok(0), |word| mask(&format!("{place}, mask"), word))?,
+            size_mb: words.get(3).map(|word| number(&format!("{place}, size"), word, 1, MAX_FILE_MB)).transpose()?,
+        });
+    }
+    if lines.is_empty() {
+        return refuse("the parameter file", "it names no file", "write <file> <threads> [<mask> [<size in MB>]] on a line");
+    }
+    Ok(lines)
+}
+
+/// Reads the words after the program's name.
+///
+/// # Errors
+/// An unknown option, a value that makes no sense; each names the word.
+pub fn parse(arguments: &[String]) -> Result<Options> {
+    no_nul(arguments)?;
+    let mut options = Options::default();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if let Some(long) = word.strip_prefix("--") {
+            options.long(long, &mut words)?;
+        } else if let Some(glued) = word.strip_prefix('-') {
+            options.glued(glued)?;
+        } else if word.is_empty() {
+            return refuse("a file", "its name is empty", "name one");
+        } else {
+            options.files.push(word.into());
+        }
+    }
+    options.check()?;
+    Ok(options)
+}
+
+/// A list with commas.
+fn list(option: &str, text: &str) -> Result<Vec<PathBuf>> {
+    let names: Vec<PathBuf> = text.split(',').map(PathBuf::from).collect();
+    if names.iter().any(|name| name.as_os_str().is_empty()) {
+        return refuse(option, "a name is missing", "write names with commas between them, such as /mnt/a,/mnt/b");
+    }
+    Ok(names)
+}
+
+impl Options {
+    fn long(&mut self, name: &str, words: &mut std::slice::Iter<'_, String>) -> Result<()> {
+        let (name, glued) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+        let option = format!("--{}", shortened(name));
+        match (name, glued) {
+            ("matrix", None) => {
+                self.matrix = true;
+                return Ok(());
+            }
+            ("destroy-signature", None) => {
+                self.destroy_signed = true;
+                return Ok(());
+            }
+            ("json" | "size" | "align" | "seconds" | "repeats" | "most-threads" | "seed" | "destroy-data", _) => {}
+            _ => {
+                let mend = "halfpower's own are --json, --size, --matrix, --align, --seconds, --repeats, --most-threads, --seed, --destroy-data and --destroy-signature";
+                return refuse(option, "there is no such option", mend);
+            }
+        }
+        let Some(value) = glued.or_else(|| words.next().map(String::as_str)).filter(|value| !value.is_empty()) else {
+            return refuse(option, "its value is missing", "give it after the option");
+        };
+        let size = |text: &str| parse_size(text).or_else(|why| refuse(&option, shortened(&why), "give a size"));
+        match name {
+            "json" => self.json = Some(value.into()),
+            "size" => self.size = Some(size(value)?),
+            "align" => self.align = value.split(',').map(size).collect::<Result<_>>()?,
+            "seconds" => self.run_ns = Some(parse_time(value).or_else(|why| refuse(&option, shortened(&why), "give a time"))?),
+            "repeats" => self.repeats = Some(number(&option, value, 1, 1000)? as u32),
+            "most-threads" => self.most_threads = Some(number(&option, value, 1, u64::from(MAX_THREADS))? as u32),
+            "seed" => self.seed = Some(number(&option, value, 0, u64::MAX)?),
+            _ => self.destroy.push(value.into()),
+        }
+        Ok(())
+    }
+
+    /// An option with its value glued to it.
+    fn glued(&mut self, word: &str) -> Result<()> {
+        if word == "64" {
+            self.wide = true;
+            return Ok(());
+        }
+        let mut letters = word.chars();
+        let Some(letter) = letters.next() else { return refuse("-", "an option is missing", "leave it out") };
+        let value = letters.as_str();
+        let option = format!("-{letter}");
+        let unknown = |mend: &str| refuse(format!("-{}", shortened(word)), "there is no such option", mend);
+        match letter {
+            'k' => self.kind = Some(match value {
+                "R" => Kind::Read,
+                "W" => Kind::Write,
+                _ => return unknown("write -kR or -kW"),
+            }),
+            't' => self.threads = Some(number(&option, value, 1, u64::from(MAX_THREADS))? as u32),
+            's' => self.run_ns = Some(number(&option, value, 1, 86_400_000)? * 1_000_000_000),
+            'f' => self.access = Some(match value {
+                "random" => Access::Random,
+                "sequential" => Access::Sequential,
+                stripes => Access::Stripes(number(&option, stripes, 1, 1 << 24)? as u32),
+            }),
+            'o' => self.outstanding = Some(number(&option, value, 0, u64::from(MAX_DEPTH))? as u32),
+            'b' => self.block_bytes = Some(number(&option, value, 1, 1 << 20)? as u32 * 1024),
+            'i' => self.rows = Some(number(&option, value, 1, 1 << 24)? as u32),
+            'm' => self.multi = Some(match value.split_at_checked(1) {
+                Some(("C", blocks)) => Multi::Copy(number(&option, blocks, 1, 1024)? as u32),
+                Some(("S", blocks)) => Multi::Scatter(number(&option, blocks, 1, 1024)? as u32),
+                _ => return unknown("write -mC or -mS with a number of blocks"),
+            }),
+            'B' => self.caching = Some(match value {
+                "N" => Caching::None,
+                "Y" => Caching::Both,
+                "H" => Caching::Hardware,
+                "S" => Caching::Software,
+                _ => return unknown("write -BN, -BY, -BH or -BS"),
+            }),
+            'S' => self.start_block = Some(number(&option, value, 0, 1 << 40)?),
+            'p' => {
+                let (ideal, digits) = value.strip_prefix('I').map_or((false, value), |digits| (true, digits));
+                self.processor = Some((ideal, number(&option, digits, 0, 1023)? as u32));
+            }
+            'a' => self.mask = Some(mask(&option, value)?),
+            'L' => self.latency = Some(match value {
+                "S" => ('S', false),
+                "P" => ('P', false),
+                "Si" => ('S', true),
+                "Pi" => ('P', true),
+                _ => return unknown("write -LS or -LP"),
+            }),
+            'U' => self.cpu = Some(match value {
+                "" => false,
+                "p" => true,
+                _ => return unknown("write -U or -Up"),
+            }),
+            'F' => self.parameters = Some(if value.is_empty() { DEFAULT_PARAMETERS.into() } else { value.into() }),
+            'R' => self.raw = list(&option, value)?,
+            'd' => self.drives = list(&option, value)?,
+            _ => return unknown("see halfpower sqlio --help"),
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.parameters.is_some() && !(self.files.is_empty() && self.raw.is_empty() && self.drives.is_empty()) {
+            return refuse("-F", "the files come from the parameter file", "name no others");
+        }
+        if self.matrix && (self.parameters.is_some() || self.files.len() + self.raw.len() > 1 || self.drives.len() > 1) {
+            return refuse("--matrix", "the study is made on one file", "name one file, directory or device");
+        }
+        if self.matrix && (self.kind.is_some() || self.access.is_some() || self.threads.is_some()) {
+            return refuse("--matrix", "the study itself goes through -k, -f and -t", "leave these out");
+        }
+        if !self.matrix && (!self.align.is_empty() || self.most_threads.is_some()) {
+            return refuse("--align and --most-threads", "they belong to the study", "add --matrix");
+        }
+        if self.run_ns == Some(0) {
+            return refuse("--seconds 0", "nothing would be measured", "give a time above 0");
+        }
+        if self.processor.is_some() && self.mask.is_some() {
+            return refuse("-p and -a", "threads are bound to one processor or to a set", "leave out one of the two");
+        }
+        let request = u64::from(self.block_bytes()) * u64::from(self.multi.map_or(1, Multi::blocks));
+        if request > u64::from(workload::MAX_REQUEST_BYTES) {
+            return refuse(format!("requests of {}", show_size(request)), "a request has at most 1 GiB", "use smaller or fewer blocks");
+        }
+        if self.align.iter().collect::<std::collections::BTreeSet<_>>().len() != self.align.len() {
+            return refuse("--align", "a value is there twice", "name each once");
+        }
+        Ok(())
+    }
+
+    /// Bytes of a block: 2 KB unless said otherwise, in the study 8 KB.
+    pub fn block_bytes(&self) -> u32 {
+        self.block_bytes.unwrap_or(if self.matrix { 8 << 10 } else { 2 << 10 })
+    }
+
+    /// The words that mean the same: parsed again they give the same options.
+    pub fn words(&self) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        let mut put = |option: &str, value: Option<String>| words.extend(value.map(|value| format!("{option}{value}")));
+        let plain = |value: Option<u32>| value.map(|value| value.to_string());
+        let commas = |paths: &[PathBuf]| {
+            let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            (!names.is_empty()).then(|| names.join(","))
+        };
+        let kind = |kind: Kind| if kind == Kind::Read { "R".to_string() } else { "W".into() };
+        put("-k", self.kind.map(kind));
+        put("-t", plain(self.threads));
+        put("-f", self.access.map(|access| match access {
+            Access::Random => "random".into(),
+            Access::Sequential => "sequential".into(),
+            Access::Stripes(n) => n.to_string(),
+        }));
+        put("-o", plain(self.outstanding));
+        put("-b", plain(self.block_bytes.map(|bytes| bytes / 1024)));
+        put("-i", plain(self.rows));
+        put("-m", self.multi.map(|multi| match multi {
+            Multi::Copy(n) => format!("C{n}"),
+            Multi::Scatter(n) => format!("S{n}"),
+        }));
+        put("-B", self.caching.map(|caching| match caching {
+            Caching::None => "N".into(),
+            Caching::Both => "Y".into(),
+            Caching::Hardware => "H".into(),
+            Caching::Software => "S".into(),
+        }));
+        put("-S", self.start_block.map(|block| block.to_string()));
+        put("-p", self.processor.map(|(ideal, cpu)| format!("{}{cpu}", if ideal { "I" } else { "" })));
+        put("-a", self.mask.map(|mask| format!("{mask:#x}")));
+        put("-L", self.latency.map(|(clock, i)| format!("{clock}{}", if i { "i" } else { "" })));
+        put("-U", self.cpu.map(|each| if each { "p".into() } else { String::new() }));
+        put("-F", self.parameters.as_ref().map(|path| path.display().to_string()));
+        put("-R", commas(&self.raw));
+        put("-d", commas(&self.drives));
+        put("-64", self.wide.then(String::new));
+        put("--matrix", self.matrix.then(String::new));
+        put("--destroy-signature", self.destroy_signed.then(String::new));
+        put("--seconds=", self.run_ns.map(|ns| format!("{ns}ns")));
+        put("--size=", self.size.map(|bytes| bytes.to_string()));
+        let aligns: Vec<String> = self.align.iter().map(u64::to_string).collect();
+        put("--align=", (!aligns.is_empty()).then(|| aligns.join(",")));
+        put("--repeats=", plain(self.repeats));
+        put("--most-threads=", plain(self.most_threads));
+        put("--seed=", self.seed.map(|seed| seed.to_string()));
+        put("--json=", self.json.as_ref().map(|path| path.display().to_string()));
+        self.destroy.iter().for_each(|path| put("--destroy-data=", Some(path.display().to_string())));
+        words.extend(self.files.iter().map(|path| path.display().to_string()));
+        words
+    }
+}
+
+impl fmt::Display for Options {
+    /// The words that mean the same, as a shell takes them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&joined(&self.words()))
+    }
+}

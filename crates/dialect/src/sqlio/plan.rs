@@ -1,0 +1,126 @@
+//! From options to workloads.
+
+use super::options::DEFAULT_FILE;
+use super::{Access, Caching, FileLine, Kind, Multi, Options};
+use machine::{Buffering, CacheState, Engine, Error, Result};
+use std::path::PathBuf;
+use workload::{Pattern, Stop, Workload};
+
+/// A file and its threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileJob {
+    /// The file.
+    pub path: PathBuf,
+    /// Its threads.
+    pub threads: u32,
+    /// The processors that they run on, one bit each; 0: all.
+    pub mask: u64,
+    /// Bytes of it that are used, where given.
+    pub size_bytes: Option<u64>,
+}
+
+impl FileJob {
+    /// The processors by number; none: all.
+    pub fn processors(&self) -> Vec<u32> {
+        (0..64).filter(|bit| self.mask >> bit & 1 == 1).collect()
+    }
+}
+
+/// The files with their threads, from the parameter file's lines where there are any.
+///
+/// # Errors
+/// More than 256 threads over all files.
+pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
+    let random = !matches!(options.access(), Access::Stripes(_));
+    let jobs: Vec<FileJob> = if lines.is_empty() {
+        let named = if options.files.is_empty() && options.raw.is_empty() { vec![PathBuf::from(DEFAULT_FILE)] } else { options.files.clone() };
+        let placed = |name: &PathBuf| {
+            let in_each = options.drives.iter().map(|drive| drive.join(name)).collect::<Vec<_>>();
+            if in_each.is_empty() { vec![name.clone()] } else { in_each }
+        };
+        let paths = named.iter().flat_map(placed).chain(options.raw.iter().cloned());
+        let job = |path| FileJob { path, threads: options.threads.unwrap_or(1), mask: options.mask.unwrap_or(0), size_bytes: options.size };
+        paths.map(job).collect()
+    } else {
+        let job = |line: &FileLine| FileJob {
+            path: line.path.clone(),
+            threads: line.threads,
+            mask: line.mask | options.mask.unwrap_or(0),
+            // As in the original: a stripe pattern has its own size.
+            size_bytes: line.size_mb.filter(|_| random).map(|mb| mb << 20).or(options.size),
+        };
+        lines.iter().map(job).collect()
+    };
+    let threads: u32 = jobs.iter().map(|job| job.threads).sum();
+    if threads > super::MAX_THREADS {
+        return Err(Error::refused(format!("{threads} threads over all files"), "there are at most 256", "use fewer threads or files"));
+    }
+    let mut jobs = jobs;
+    if let Some((_, processor)) = options.processor {
+        if processor >= 64 {
+            return Err(Error::refused(format!("-p{processor}"), "processors are numbered from 0 to 63", "choose one of them"));
+        }
+        jobs.iter_mut().for_each(|job| job.mask = 1 << processor);
+    }
+    Ok(jobs)
+}
+
+impl Options {
+    /// Where requests go: over stripes unless said otherwise.
+    pub fn access(&self) -> Access {
+        self.access.unwrap_or(Access::Stripes(64))
+    }
+
+    /// Bytes of a request: a block, or several.
+    pub fn request_bytes(&self) -> u32 {
+        self.block_bytes() * self.multi.map_or(1, Multi::blocks)
+    }
+
+    /// Bytes that a stripe pattern covers.
+    pub fn stripes_bytes(&self) -> Option<u64> {
+        let Access::Stripes(columns) = self.access() else { return None };
+        Some(u64::from(columns) * u64::from(self.rows.unwrap_or(64)) * u64::from(self.request_bytes()))
+    }
+
+    /// First byte of the region.
+    pub fn start_bytes(&self) -> u64 {
+        self.start_block.unwrap_or(0) * u64::from(self.block_bytes())
+    }
+
+    /// How a file is reached. What reads ask of the disk's cache cannot be told apart here, so `-BN` and `-BH` differ in writes alone.
+    pub fn buffering(&self, kind: Kind) -> Buffering {
+        match (self.caching.unwrap_or_default(), kind) {
+            (Caching::None, Kind::Write) => Buffering::DirectDsync,
+            (Caching::None | Caching::Hardware, _) => Buffering::Direct,
+            (Caching::Software, Kind::Write) => Buffering::BufferedDsync,
+            (Caching::Software | Caching::Both, _) => Buffering::Buffered,
+        }
+    }
+
+    /// The workload of one file. `engines` are those that the machine has.
+    ///
+    /// A sequential run with several threads gives each a part of the file of its own.
+    pub fn workload(&self, kind: Kind, access: Access, threads: u32, engines: &[Engine]) -> Workload {
+        let depth = self.outstanding.unwrap_or(if self.matrix { 4 } else { 1 }).max(1);
+        let asynchronous = [Engine::IoUring, Engine::Libaio].into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads);
+        Workload {
+            read_percent: if kind == Kind::Read { 100 } else { 0 },
+            pattern: match access {
+                Access::Random => Pattern::Random,
+                Access::Sequential => Pattern::Seq,
+                Access::Stripes(columns) => Pattern::Columns(columns),
+            },
+            request_bytes: self.request_bytes(),
+            depth,
+            threads,
+            engine: if depth == 1 { Engine::Sync } else { asynchronous },
+            buffering: self.buffering(kind),
+            cache: CacheState::AsIs,
+            region_start_bytes: self.start_bytes(),
+            region_bytes: self.stripes_bytes(),
+            stop: Stop::AfterNs(self.run_ns.unwrap_or(if self.matrix { 300 } else { 30 } * 1_000_000_000)),
+            seed: self.seed.unwrap_or(1),
+            ..Workload::default()
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A run of one or several files side by side.
+
+use super::report::Figures;
+use super::{Access, FileJob, Kind, Multi, Options, files, parse_parameters, report};
+use crate::crew::{self, Job, Part, Run, Shape};
+use machine::units::show_size;
+use machine::{Error, Machine, ProcessorTimes, Result, TargetFacts, TargetKind, TargetSpec};
+use measure::histogram::Histogram;
+use measure::{Point, Sample};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use workload::Workload;
+
+/// What a run gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SqlioResult {
+    /// The command line in its shortest form.
+    pub command: String,
+    /// The report's figures.
+    pub figures: Figures,
+    /// One point a file, with exact latencies and processor cost.
+    pub points: Vec<Point>,
+    /// Reasons to doubt the figures.
+    pub warnings: Vec<String>,
+    /// The first file.
+    #[serde(skip)]
+    pub target: Option<TargetFacts>,
+}
+
+/// The largest parameter file: a name that is a disk's by mistake should not fill the memory.
+const LARGEST_PARAMETERS: u64 = 1 << 20;
+
+fn jobs(options: &Options) -> Result<Vec<FileJob>> {
+    let Some(path) = &options.parameters else { return files(options, &[]) };
+    let failed = |why: String| Error::refused(format!("-F{}", path.display()), why, "name a parameter file");
+    let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+    if size > LARGEST_PARAMETERS {
+        return Err(failed(format!("it has {}", show_size(size))));
+    }
+    let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    files(options, &parse_parameters(&String::from_utf8_lossy(&text))?)
+}
+
+/// How a file is to be opened: made where it is not there, or in a directory.
+///
+/// # Errors
+/// A file that is to be made and has no size.
+pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
+    let stripes = options.stripes_bytes().filter(|_| !options.matrix).map(|bytes| options.start_bytes() + bytes);
+    let size = job.size_bytes.or(stripes);
+    let there = job.path.exists() && !job.path.is_dir();
+    if size.is_none() && !there {
+        let mend = "give it with --size, or in MB in a parameter file";
+        return Err(Error::refused(job.path.display().to_string(), "the file is to be made and has no size", mend));
+    }
+    Ok(TargetSpec {
+        places: vec![job.path.clone()],
+        size,
+        destroy: options.destroy.iter().filter(|named| **named == job.path).cloned().collect(),
+        destroy_signed: options.destroy_signed,
+        seed: options.seed.unwrap_or(1),
+        create: true,
+        ..TargetSpec::default()
+    })
+}
+
+/// Refuses to write what was there before.
+pub(super) fn check_writable(facts: &TargetFacts, writes: bool) -> Result<()> {
+    if writes && !facts.writable {
+        let mend = "name it again with --destroy-data to write it, or name another file or a directory";
+        return Err(Error::refused(facts.name.clone(), "it was there before and is only read", mend));
+    }
+    Ok(())
+}
+
+pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
+    match options.destroy.iter().find(|named| !jobs.iter().any(|job| job.path == **named)) {
+        Some(stray) => {
+            Err(Error::refused(stray.display().to_string(), "it is named for destruction but is no test file", "name the same file before it"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Carries out a run and prints the original's report to `out`. Files that are made stay when the run succeeds, as the original's do.
+///
+/// # Errors
+/// A file that may not be written or is too small, a full file system, a failed request, an interrupt, `out` that cannot be written.
+pub fn run<M>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult>
+where
+    M: Machine + Sync,
+    M::Target: Send,
+{
+    let jobs = jobs(options)?;
+    check_destroy(options, &jobs)?;
+    let kind = options.kind.unwrap_or_default();
+    let engines = machine.capabilities().engines;
+    let mut targets = Vec::new();
+    let mut facts = Vec::new();
+    let specs = jobs.iter().map(|job| spec(options, job)).collect::<Result<Vec<_>>>()?;
+    for spec in &specs {
+        let target = machine.open(spec)?;
+        facts.push(machine.target_facts(&target));
+        targets.push(target);
+    }
+    for facts in &facts {
+        check_writable(facts, kind == Kind::Write)?;
+    }
+    let workloads: Vec<Workload> = jobs.iter().map(|job| options.workload(kind, options.access(), job.threads, &engines)).collect();
+    let sizes: Vec<(u64, bool)> = facts.iter().zip(&jobs).map(|(facts, job)| (facts.size_bytes, job.size_bytes.is_some())).collect();
+    print(out, &report::before(options, &jobs, &sizes))?;
+    let shape = Shape {
+        copy_block: match options.multi {
+            Some(Multi::Copy(_)) => Some(options.block_bytes() as usize),
+            _ => None,
+        },
+        ..Shape::default()
+    };
+    let parts = targets.iter_mut().zip(&workloads).zip(&jobs).map(|((target, workload), job)| Part {
+        target,
+        jobs: vec![Job { workload: workload.clone(), shape: shape.clone() }],
+        processors: job.processors(),
+    });
+    let processors = machine.processors();
+    let rans = crew::run(machine, parts.collect(), Run::default())?;
+    let shares = shares(&processors, &machine.processors());
+    let samples: Vec<Sample> = rans.into_iter().map(|ran| ran.sample).collect();
+    let figures = totals(&samples, options.request_bytes(), &shares);
+    print(out, &report::report(options, &figures))?;
+    for (target, facts) in targets.iter_mut().zip(&facts) {
+        if facts.kind == TargetKind::TestFile {
+            machine.keep(target);
+        }
+    }
+    let points: Vec<Point> =
+        workloads.iter().zip(&facts).zip(&samples).map(|((workload, facts), sample)| Point::from_samples(workload, facts, std::slice::from_ref(sample))).collect();
+    let mut warnings = crate::warnings::gathered(points.iter());
+    warnings.extend(facts.iter().flat_map(|facts| facts.warnings.clone()));
+    if points.len() > 1 {
+        warnings.push("several files at once: the processor's and the devices' counters of each point are those of all".into());
+    }
+    Ok(SqlioResult { command: options.to_string(), figures, points, warnings, target: facts.into_iter().next() })
+}
+
+fn print(out: &mut dyn Write, text: &str) -> Result<()> {
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("cannot print to", "standard output"))
+}
+
+/// User, system and idle shares of each processor between two readings, in percent.
+pub(crate) fn shares(before: &[ProcessorTimes], after: &[ProcessorTimes]) -> Vec<[f64; 3]> {
+    let share = |(before, after): (&ProcessorTimes, &ProcessorTimes)| {
+        let used = [
+            after.user_ns.saturating_sub(before.user_ns) as f64,
+            after.system_ns.saturating_sub(before.system_ns) as f64,
+            after.idle_ns.saturating_sub(before.idle_ns) as f64,
+        ];
+        let all = used.iter().sum::<f64>().max(1.0);
+        used.map(|part| part / all * 100.0)
+    };
+    before.iter().zip(after).map(share).collect()
+}
+
+fn totals(samples: &[Sample], request_bytes: u32, shares: &[[f64; 3]]) -> Figures {
+    let mut latency = Histogram::new();
+    for sample in samples {
+        sample.latency.iter().for_each(|part| latency.merge(part));
+    }
+    let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
+    let elapsed = samples.iter().map(|sample| sample.measured_ns).max().unwrap_or(0);
+    let mean = |part: usize| shares.iter().map(|share| share[part]).sum::<f64>() / shares.len().max(1) as f64;
+    Figures {
+        cpu_percent: [mean(0), mean(1), mean(2)],
+        processors_percent: shares.to_vec(),
+        ..report::figures(requests, requests * u64::from(request_bytes), elapsed, &latency)
+    }
+}
+
+impl Access {
+    /// In the study's table: `ran` or `seq`.
+    pub fn short(self) -> &'static str {
+        match self {
+            Access::Random => "ran",
+            Access::Sequential => "seq",
+            Access::Stripes(_) => "str",
+        }
+    }
+}
