@@ -127,25 +127,17 @@ impl FileCache {
     }
 
     fn make_room(&mut self) {
-        if self.index.len() < self.limit {
-            return;
-        }
-        let mut slot = self.oldest;
-        // Busy units are few: dirty data is limited and so are requests under way.
-        while slot != NONE {
-            if !self.units[slot as usize].busy() {
-                self.unlink(slot);
+        // Busy units cannot go. The cache grows beyond its limit rather than search for long, and shrinks again when they are done.
+        let mut looks = 64;
+        while self.index.len() >= self.limit && looks > 0 {
+            looks -= 1;
+            let slot = self.oldest;
+            self.unlink(slot);
+            if self.units[slot as usize].busy() {
+                self.link(slot);
+            } else {
                 self.index.remove(&self.units[slot as usize].number);
                 self.free.push(slot);
-                return;
-            }
-            let newer = self.units[slot as usize].newer;
-            // A busy unit will be wanted again; it need not be looked at again soon.
-            self.unlink(slot);
-            self.link(slot);
-            slot = if newer == slot { NONE } else { newer };
-            if slot == self.newest {
-                return;
             }
         }
     }
