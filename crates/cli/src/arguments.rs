@@ -34,6 +34,10 @@ pub(crate) enum Command {
     /// Jobs and job files, in the language of fio
     #[command(disable_help_flag = true)]
     Fio(ToolArguments),
+    /// Small files as mail and web servers use them, in the language of PostMark: from FILE, at a prompt or through a pipe
+    Postmark(crate::postmark::Arguments),
+    /// What making, opening, renaming, listing and deleting many files costs
+    Metadata(crate::metadata::Arguments),
 }
 
 /// The words of another tool's command line, which reads them itself.
@@ -199,7 +203,7 @@ fn request(text: &str) -> Result<u32, String> {
 }
 
 /// One of a few words.
-fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
+pub(crate) fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
     words.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<_> = words.iter().map(|(name, _)| *name).collect();
         format!("'{text}' is unknown; it is one of {}", names.join(", "))

@@ -1,10 +1,13 @@
 //! The `halfpower` program: parses, calls, prints.
 
 mod arguments;
+mod directory;
 mod fio;
 mod interrupt;
+mod metadata;
 mod output;
 mod points;
+mod postmark;
 mod progress;
 mod studies;
 mod target;
@@ -23,6 +26,8 @@ pub(crate) enum Failure {
     Run(String),
     /// Ctrl-C: exit code 130, as shells have it.
     Interrupted,
+    /// The command has told all itself: the exit code alone.
+    Told(u8),
 }
 
 impl From<machine::Error> for Failure {
@@ -51,6 +56,8 @@ fn main() -> ExitCode {
         Command::Iozone(arguments) => tools::iozone(&arguments.words),
         Command::Sqlio(arguments) => tools::sqlio(&arguments.words),
         Command::Fio(arguments) => fio::fio(&arguments.words),
+        Command::Postmark(arguments) => postmark::postmark(&arguments),
+        Command::Metadata(arguments) => metadata::metadata(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -62,6 +69,7 @@ fn main() -> ExitCode {
             eprintln!("halfpower: {message}");
             ExitCode::from(1)
         }
+        Err(Failure::Told(code)) => ExitCode::from(code),
         Err(Failure::Interrupted) => {
             eprintln!("halfpower: interrupted; test files were removed");
             ExitCode::from(130)

@@ -27,7 +27,7 @@ fn helped(words: &[String], help: &str) -> bool {
 }
 
 /// The file for JSON must be one that can be made before an hour is spent on what goes into it.
-fn check_json(path: Option<&Path>) -> Result<(), Failure> {
+pub(crate) fn check_json(path: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(()) };
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match (path.is_dir(), parent.is_dir()) {

@@ -1,3 +1,3 @@
 //! Whole files on this computer: the executor of small-file and metadata workloads.
 
-pub use crate::linux::files::{HostFiles, remove_leftovers};
+pub use crate::linux::files::{HostFiles, directory_facts, remove_leftovers};

@@ -4,6 +4,7 @@
 //! phases are done in several rounds on new files, and the spread of the rounds gives the interval.
 
 mod plan;
+mod rates;
 mod report;
 mod run;
 

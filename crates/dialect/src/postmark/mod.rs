@@ -6,6 +6,7 @@
 
 mod command;
 mod config;
+mod rates;
 mod report;
 mod result;
 mod run;

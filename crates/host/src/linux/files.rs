@@ -1,5 +1,6 @@
 //! Whole files through the kernel: made, read, appended to and deleted in directories of our own.
 
+mod directories;
 mod hands;
 mod stdio;
 mod uring;
@@ -8,6 +9,7 @@ use super::clock::Clock;
 use super::counters::{CpuMeter, ProcessIoMeter};
 use super::facts::Roots;
 use super::sys;
+pub use directories::directory_facts;
 use hands::Hands;
 use machine::Nanos;
 use machine::files::{AreaSpec, FileAct, FileArea, FileEngine, FileError, FileSystem, FileUsage};

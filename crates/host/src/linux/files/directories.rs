@@ -1,0 +1,47 @@
+//! What lies under the directories that files are made in.
+
+use crate::linux::facts::{self, Roots};
+use crate::linux::sys;
+use machine::{Result, TargetFacts, TargetKind};
+use std::path::PathBuf;
+
+/// What is known of directories as the place of many files, all of them together. None named: the current directory. The bytes are those free
+/// to this user on the first one's file system.
+///
+/// # Errors
+/// A directory that cannot be looked at.
+pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
+    let here = [PathBuf::from(".")];
+    let directories = if directories.is_empty() { &here[..] } else { directories };
+    let names: Vec<String> = directories.iter().map(|directory| directory.display().to_string()).collect();
+    let mut all = TargetFacts {
+        name: names.join(", "),
+        kind: TargetKind::Directory,
+        size_bytes: sys::free_bytes(&directories[0]).unwrap_or(0),
+        writable: true,
+        direct: false,
+        direct_refused: Some("files are made, read and deleted as a whole, through the file-system cache".into()),
+        direct_align_bytes: 1,
+        physical_block_bytes: 0,
+        block_bytes: 0,
+        members: directories.len() as u32,
+        chunk_bytes: None,
+        in_memory: false,
+        devices: Vec::new(),
+        layers: Vec::new(),
+        warnings: Vec::new(),
+    };
+    for directory in directories {
+        let under = facts::under(&Roots::default(), directory)?;
+        all.physical_block_bytes = all.physical_block_bytes.max(under.physical_block_bytes);
+        all.block_bytes = all.block_bytes.max(under.block_bytes);
+        all.in_memory |= under.in_memory;
+        let devices = under.devices.counted.into_iter().map(|device| device.name).filter(|name| !all.devices.contains(name));
+        all.devices.extend(devices.collect::<Vec<_>>());
+        let layers = under.layers.into_iter().filter(|layer| !all.layers.contains(layer));
+        all.layers.extend(layers.collect::<Vec<_>>());
+        let warnings = under.warnings.into_iter().filter(|warning| !all.warnings.contains(warning));
+        all.warnings.extend(warnings.collect::<Vec<_>>());
+    }
+    Ok(all)
+}
