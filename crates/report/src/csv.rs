@@ -2,18 +2,21 @@
 
 use crate::words::axis_column;
 use machine::Hint;
-use measure::{Numbers, Point};
+use measure::{Numbers, OperationRate, Point};
 use std::collections::BTreeSet;
 use study::{Axis, Experiment, Results, Value};
 use workload::Stop;
 
-/// Name and text of each file: `points.csv` and one of each experiment that measured something, by the name of its id.
+/// Name and text of each file: `points.csv`, `operations.csv` where operations on files were measured, and one of each experiment that measured something, by the name of its id.
 ///
 /// Lines end in CR LF and a text with a comma, a quote or a line break is quoted, as RFC 4180 asks. A failed point has its reason in
 /// the column `error` and no numbers. Several warnings are separated by `; `.
 pub fn csv(results: &Results) -> Vec<(String, String)> {
     let mut files = vec![("points.csv".to_string(), points(&results.points))];
-    let mut taken = BTreeSet::from(["points".to_string()]);
+    let mut taken = BTreeSet::from(["points".to_string(), "operations".to_string()]);
+    if !results.rates.is_empty() {
+        files.push(("operations.csv".to_string(), operations(&results.rates)));
+    }
     for experiment in &results.experiments {
         if !experiment.figures.is_empty() {
             files.push((file_name(&experiment.id, &mut taken), figures(experiment, &results.points)));
@@ -298,6 +301,41 @@ fn evidence(value: &Value, points: &[Point]) -> [String; 4] {
         point.map(warnings).unwrap_or_default(),
         error,
     ]
+}
+
+fn operations(rates: &[OperationRate]) -> String {
+    let mut table = Table::new(&[
+        "operation",
+        "settings",
+        "count",
+        "operations_per_s",
+        "operations_per_s_low_95",
+        "operations_per_s_high_95",
+        "latency_mean_ns",
+        "latency_p50_ns",
+        "latency_p99_ns",
+        "latency_max_ns",
+        "cpu_ns_per_operation",
+    ]);
+    for rate in rates {
+        let [low, high] = ends(rate.interval_95);
+        let latency = rate.latency_ns.as_ref();
+        let whole = |part: Option<u64>| part.map(|ns| ns.to_string()).unwrap_or_default();
+        table.row([
+            rate.operation.clone(),
+            rate.settings.clone(),
+            rate.count.to_string(),
+            number(Some(rate.per_s)),
+            low,
+            high,
+            number(latency.map(|latency| latency.mean)),
+            whole(latency.map(|latency| latency.p50)),
+            whole(latency.map(|latency| latency.p99)),
+            whole(latency.map(|latency| latency.max)),
+            number(rate.cpu_ns),
+        ]);
+    }
+    table.0
 }
 
 fn memory(experiment: &Experiment) -> String {

@@ -2,8 +2,8 @@
 
 use machine::Allocation;
 use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
-use measure::{Numbers, Point};
-use study::{Axis, HalfPower};
+use measure::{LatencySummary, Numbers, OperationRate, Point};
+use study::{Axis, CostModel, HalfPower};
 
 /// A text with everything invisible made visible: control characters would steer a terminal and are forbidden in HTML, and marks of writing
 /// direction can make a name read as another. Line breaks and tabs become spaces.
@@ -208,6 +208,31 @@ pub(crate) fn operation(point: &Point) -> String {
 /// Processor time of the process a request, user and system.
 pub(crate) fn process_cpu_ns(numbers: &Numbers) -> f64 {
     numbers.cpu_ns_per_request.user + numbers.cpu_ns_per_request.system
+}
+
+/// Costs of the whole machine, or of the process where only that is known; and the rest.
+pub(crate) fn costs_by_mode(costs: &[CostModel]) -> (Vec<&CostModel>, Vec<&CostModel>) {
+    costs.iter().partition(|cost| cost.whose == "machine" || !costs.iter().any(|other| other.mode == cost.mode && other.whose == "machine"))
+}
+
+/// Columns of rates of operations on files.
+pub(crate) const OPERATION_COLUMNS: [&str; 9] = ["operation", "settings", "count", "per s", "± %", "mean", "p50", "p99", "CPU us"];
+
+/// A row of them.
+pub(crate) fn operation_row(rate: &OperationRate) -> Vec<String> {
+    let latency = |part: fn(&LatencySummary) -> f64| rate.latency_ns.as_ref().map(|latency| show_time(part(latency))).unwrap_or_default();
+    let spread = plus_minus(rate.per_s, rate.interval_95).map(|text| text.trim_start_matches("± ").trim_end_matches(" %").to_string());
+    vec![
+        rate.operation.clone(),
+        rate.settings.clone(),
+        grouped(rate.count as f64),
+        grouped(rate.per_s),
+        spread.unwrap_or_default(),
+        latency(|latency| latency.mean),
+        latency(|latency| latency.p50 as f64),
+        latency(|latency| latency.p99 as f64),
+        rate.cpu_ns.map(|ns| significant(ns / 1e3, 3)).unwrap_or_default(),
+    ]
 }
 
 /// Name of a kind of layer.

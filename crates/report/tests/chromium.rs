@@ -219,14 +219,15 @@ fn a_study_in_both_widths_and_themes() {
 }
 
 #[test]
-fn a_sweep_and_a_run() {
+fn a_sweep_a_run_and_operations_on_files() {
     let Some(browser) = browser() else { return };
     let seen = look(&browser, &support::sweep(), 1280, false);
     check(&seen, 1280, 2);
     let seen = look(&browser, &support::sweep(), 420, true);
     check(&seen, 420, 2);
-    let seen = look(&browser, &support::run(), 420, false);
-    check(&seen, 420, 0);
+    for results in [support::run(), support::metadata()] {
+        check(&look(&browser, &results, 420, false), 420, 0);
+    }
 }
 
 #[test]

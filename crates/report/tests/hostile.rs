@@ -119,6 +119,8 @@ prop_compose! {
         (answer.service_times[0].mode, answer.service_times[0].fixed_ns, answer.service_times[0].knee_bytes) = (name(), number(), Some(number()));
         let finding = &mut answer.findings[0];
         (finding.title, finding.evidence, finding.setting, finding.check, finding.gain) = (name(), name(), name(), name(), number());
+        results.rates = support::metadata().rates;
+        (results.rates[0].operation, results.rates[0].settings, results.rates[0].per_s) = (name(), name(), number());
         results.points[3].error = Some(name());
         results.points[3].numbers = None;
         let numbers = results.points[5].numbers.as_mut().expect("a measured point");

@@ -41,6 +41,15 @@ fn points_of_a_sweep_and_a_run() {
 }
 
 #[test]
+fn operations_on_files() {
+    insta::assert_snapshot!("metadata-100", points(&support::metadata(), 100, false));
+    let files = report::csv(&support::metadata());
+    let (name, text) = &files[1];
+    assert_eq!(name, "operations.csv");
+    insta::assert_snapshot!("csv-operations.csv", text.replace("\r\n", "\n"));
+}
+
+#[test]
 fn tables_of_a_study() {
     insta::assert_snapshot!("tables-80", tables(&support::study(), 80, false));
 }

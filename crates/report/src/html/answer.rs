@@ -14,6 +14,8 @@ pub(super) struct AnswerView {
     /// Findings beyond the first three.
     more_findings: Vec<FindingView>,
     costs: Vec<Vec<String>>,
+    /// The same of the process alone, where the whole machine's is told first.
+    more_costs: Vec<Vec<String>>,
     service_times: Vec<Vec<String>>,
     left_out: Vec<String>,
 }
@@ -25,6 +27,8 @@ struct Operation {
     peak: Option<PeakView>,
     limits: Vec<String>,
     half_power: Vec<HalfGroup>,
+    /// Those of the peak that a layer advertises.
+    advertised_half_power: Vec<HalfGroup>,
 }
 
 #[derive(Serialize)]
@@ -68,12 +72,14 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
     let answer = results.answer.as_ref()?;
     let mut findings: Vec<FindingView> = answer.findings.iter().map(finding).collect();
     let more_findings = findings.split_off(findings.len().min(3));
+    let (costs, more_costs) = crate::words::costs_by_mode(&answer.costs);
     Some(AnswerView {
         doubts: answer.doubts.clone(),
         operations: operations(results, answer),
         findings,
         more_findings,
-        costs: answer.costs.iter().map(cost).collect(),
+        costs: costs.iter().map(|model| cost(model)).collect(),
+        more_costs: more_costs.iter().map(|model| cost(model)).collect(),
         service_times: answer.service_times.iter().map(service_time).collect(),
         left_out: answer.left_out.clone(),
     })
@@ -94,7 +100,8 @@ fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
             name: op.clone(),
             peak: answer.peaks.iter().find(|peak| peak.op == *op).map(|peak| peak_view(results, peak)),
             limits: answer.limits.iter().filter(|limit| limit.op == *op).map(|limit| limit.sentence.clone()).collect(),
-            half_power: half_groups(answer.half_power.iter().filter(|half| half.op == *op)),
+            half_power: half_groups(answer.half_power.iter().filter(|half| half.op == *op && half.peak_from == "measured")),
+            advertised_half_power: half_groups(answer.half_power.iter().filter(|half| half.op == *op && half.peak_from != "measured")),
         })
         .collect()
 }

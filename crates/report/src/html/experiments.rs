@@ -4,7 +4,7 @@ use super::{anchor, column, sweep};
 use crate::plot::scene::Scene;
 use crate::plot::{self, Room};
 use crate::terminal::{at, xs};
-use crate::words::{axis_value, clean, half_power_interval, half_power_value, median, plural, rate};
+use crate::words::{axis_value, half_power_interval, half_power_value, median, plural, rate};
 use machine::MemoryUse;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -73,8 +73,8 @@ struct FigureView {
     description: String,
     scenes: [Scene; 2],
     half_power: Vec<HalfView>,
-    /// What half the peaks is: said once for all curves.
-    halves: Vec<String>,
+    /// The peak that is halved, if it is the same for all curves.
+    half: Option<String>,
     notes: Vec<String>,
     table: Table,
 }
@@ -87,6 +87,8 @@ struct HalfView {
     dark: String,
     value: String,
     interval: Option<String>,
+    /// The peak that is halved.
+    of: String,
 }
 
 /// The numbers of a figure: rows by x, a column for each curve.
@@ -163,7 +165,10 @@ fn figure_view(anchor: String, figure: &Figure, results: &Results) -> FigureView
         .zip(&scenes[0].curves)
         .filter_map(|(series, curve)| {
             let half = series.half_power.as_ref()?;
+            let peak = plot::peak_on_axis(figure.y, series, &results.points)
+                .map_or_else(|| rate(half.peak_bytes_per_s), |peak| axis_value(figure.y, peak));
             Some(HalfView {
+                of: if half.peak_from == "measured" { peak } else { format!("the {} {peak}", half.peak_from) },
                 name: series.name.clone(),
                 light: curve.light.clone(),
                 dark: curve.dark.clone(),
@@ -172,19 +177,13 @@ fn figure_view(anchor: String, figure: &Figure, results: &Results) -> FigureView
             })
         })
         .collect();
-    let mut halves: Vec<String> = Vec::new();
-    for half in figure.series.iter().filter_map(|series| series.half_power.as_ref()) {
-        let from = if half.peak_from == "measured" { "the best measured".to_string() } else { format!("the {}", clean(&half.peak_from)) };
-        let text = format!("{}, half of {from} {}", rate(half.peak_bytes_per_s / 2.0), rate(half.peak_bytes_per_s));
-        if !halves.contains(&text) {
-            halves.push(text);
-        }
-    }
+    let same = half_power.windows(2).all(|pair| pair[0].of == pair[1].of);
+    let half = half_power.first().filter(|_| same).map(|first| first.of.clone());
     FigureView {
         description: describe(figure),
         title: figure.title.clone(),
         half_power,
-        halves,
+        half,
         notes: notes(&scenes[0]),
         table: table(figure),
         scenes,
@@ -280,7 +279,7 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
         description: format!("Rates of memory. {}.", said.join("; ")),
         scenes,
         half_power: Vec::new(),
-        halves: Vec::new(),
+        half: None,
         notes: vec!["A dot for each repeat, a bar at the median.".into()],
         table: Table {
             size: format!("{}, MiB/s", plural(memory.len(), "way")),

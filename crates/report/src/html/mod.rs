@@ -48,11 +48,25 @@ fn page(results: &Results, rows: usize) -> Result<String, Error> {
         answer => answer::view(results),
         experiments,
         layers => method::layers(results),
+        rate_columns => crate::words::OPERATION_COLUMNS,
+        rates => results.rates.iter().map(crate::words::operation_row).collect::<Vec<_>>(),
+        one_point => one_point(results),
         points => method::points(results, rows),
         points_left_out => results.points.len().saturating_sub(rows),
         method => method::method(results),
     };
     Ok(environment.get_template("report.html")?.render(context)?)
+}
+
+/// A run of one point in full, as the terminal tells it.
+fn one_point(results: &Results) -> Option<Value> {
+    if results.answer.is_some() || results.points.len() != 1 {
+        return None;
+    }
+    let text = crate::terminal::points(results, 100, false);
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    // Its texts are cleaned already, and its line breaks are meant.
+    Some(Value::from_safe_string(escaped))
 }
 
 fn environment() -> Result<Environment<'static>, Error> {

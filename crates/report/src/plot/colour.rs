@@ -26,6 +26,9 @@ const CATEGORIES: [(&str, &str); 6] = [
     ("#474959", "#a5a7ab"),
 ];
 
+/// Colours before they begin again.
+pub(crate) const MOST: usize = CATEGORIES.len();
+
 /// The ramp of curves with an order, from the first to the last.
 const LIGHT_RAMP: [&str; 4] = ["#068466", "#0c54a0", "#471a79", "#2d022b"];
 const DARK_RAMP: [&str; 4] = ["#8a72e7", "#55a5f3", "#4edcbc", "#f8f3a3"];

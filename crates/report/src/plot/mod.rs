@@ -5,7 +5,10 @@
 
 pub(crate) mod colour;
 mod figure;
+mod frame;
+mod halves;
 mod labels;
+mod looks;
 mod memory;
 mod scale;
 pub(crate) mod scene;
@@ -13,6 +16,7 @@ mod text;
 mod ticks;
 
 pub(crate) use figure::lay_out;
+pub(crate) use halves::peak_on_axis;
 pub(crate) use memory::{lay_out as lay_out_memory, name as memory_name};
 
 /// For which room a figure is laid out.

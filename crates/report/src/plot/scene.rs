@@ -79,6 +79,8 @@ pub(crate) struct Curve {
     /// Values that the axis has no place for: at its low end.
     pub below: Vec<Mark>,
     pub half_power: Option<HalfMark>,
+    /// From the axis to the half-power point, where the halves of the peaks are not lines across the figure.
+    pub half_line: Option<Stroke>,
     /// Its name beside its end, or in the key.
     pub label: Option<Text>,
     pub leader: Option<Stroke>,

@@ -1,7 +1,7 @@
 //! The answer of a study on one screen.
 
 use super::{Line, Tone, fit, pad, points, render, wrap_most};
-use crate::words::{clean, duration, family, grouped, half_power_value, plural, plus_minus, rate, share};
+use crate::words::{clean, costs_by_mode, duration, family, grouped, half_power_value, plural, plus_minus, rate, share};
 use machine::units::{MIB, show_time, significant};
 use study::{Answer, CostModel, Finding, HalfPower, Results};
 use unicode_width::UnicodeWidthStr;
@@ -104,7 +104,8 @@ fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> 
     let limits = answer.limits.iter().flat_map(|limit| sentence(Tone::Plain, &limit.sentence, room, detail.limit_lines));
     part("Limit", Tone::Quiet, limits.collect());
     part("Half", Tone::Quiet, half_power(&answer.half_power, detail, room));
-    part("CPU", Tone::Quiet, answer.costs.iter().take(detail.costs).map(cost).collect());
+    let (costs, more_costs) = costs_by_mode(&answer.costs);
+    part("CPU", Tone::Quiet, costs.into_iter().chain(more_costs).take(detail.costs).map(cost).collect());
     let findings = answer.findings.iter().take(3).enumerate().flat_map(|(place, finding)| change(place + 1, finding, detail, room));
     part("Change", Tone::Quiet, findings.collect());
     let left_out = answer.left_out.iter().take(detail.left_out).flat_map(|text| sentence(Tone::Quiet, text, room, 1));
@@ -206,11 +207,16 @@ pub(super) fn gain(finding: &Finding) -> String {
 }
 
 fn change(number: usize, finding: &Finding, detail: Detail, room: usize) -> Vec<Line> {
-    let mut lines = vec![vec![
-        (Tone::Plain, format!("{number}  ")),
-        (Tone::Good, gain(finding)),
-        (Tone::Strong, format!("  {}", clean(&finding.title))),
-    ]];
+    let gained = gain(finding);
+    let mut lines: Vec<Line> = Vec::new();
+    let beside = room.saturating_sub(5 + gained.width());
+    for (place, title) in wrap_most(&finding.title, beside, 2).into_iter().enumerate() {
+        let title = (Tone::Strong, format!("  {title}"));
+        lines.push(match place {
+            0 => vec![(Tone::Plain, format!("{number}  ")), (Tone::Good, gained.clone()), title],
+            _ => vec![(Tone::Plain, " ".repeat(3 + gained.width())), title],
+        });
+    }
     let mut add = |tone, name: &str, text: &str, most| {
         for line in wrap_most(&format!("{name}{text}"), room - 3, most) {
             lines.push(vec![(Tone::Plain, "   ".into()), (tone, line)]);

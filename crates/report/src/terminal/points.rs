@@ -2,9 +2,9 @@
 
 use super::one_point::block;
 use super::{Tone, paint, table, wrap};
-use crate::words::{clean, mib_per_s, mode, operation, percent, plural, process_cpu_ns, short_count};
+use crate::words::{OPERATION_COLUMNS, clean, mib_per_s, mode, operation, operation_row, percent, plural, process_cpu_ns, short_count};
 use machine::units::{show_size, show_time, significant};
-use measure::Point;
+use measure::{OperationRate, Point};
 use study::{Kind, Results};
 
 /// A column: its name, what it shows of a point, whether it says what was asked, and how readily it is given up (0: never).
@@ -67,11 +67,26 @@ fn notes(point: &Point) -> String {
 /// What is the same for all points is said once above the table. Where the columns do not fit, those go first that follow from others.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     let width = width.max(40);
+    let rates = operations(&results.rates, width, colour);
     match (results.points.as_slice(), results.kind) {
-        ([], _) => "no point was measured\n".into(),
-        ([point], Kind::Run | Kind::Sweep) => block(results, point, width, colour),
-        (points, _) => many(points, width, colour),
+        ([], _) if rates.is_empty() => "no point was measured\n".into(),
+        ([], _) => rates,
+        ([point], Kind::Run | Kind::Sweep) => block(results, point, width, colour) + &rates,
+        (points, _) => many(points, width, colour) + &rates,
     }
+}
+
+/// Rates of operations on whole files; columns that say nothing are left out.
+fn operations(rates: &[OperationRate], width: usize, colour: bool) -> String {
+    if rates.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<Vec<String>> = rates.iter().map(|rate| operation_row(rate).iter().map(|cell| clean(cell)).collect()).collect();
+    let shown: Vec<usize> = (0..OPERATION_COLUMNS.len()).filter(|&column| rows.iter().any(|row| !row[column].is_empty())).collect();
+    let header: Vec<String> = shown.iter().map(|&column| OPERATION_COLUMNS[column].to_string()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| shown.iter().map(|&column| row[column].clone()).collect()).collect();
+    let left = shown.iter().filter(|column| **column < 2).count();
+    table(&header, &rows, left, width, colour)
 }
 
 fn many(points: &[Point], width: usize, colour: bool) -> String {
