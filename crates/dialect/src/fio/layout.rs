@@ -2,7 +2,9 @@
 
 use super::arrange::{Arrangement, FilePlan, Found, Origin};
 use super::error::FioError;
+use super::run::Surroundings;
 use machine::fill_random;
+use machine::units::{show_size, show_size_rounded};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -55,17 +57,17 @@ impl Drop for Laid {
 }
 
 impl Laid {
-    /// Makes the files of an arrangement that are not there; `reserve` reserves space for one without writing it. Returns what is to be
-    /// told about it, too.
+    /// Makes the files of an arrangement that are not there. Returns what is to be told about it, too.
     ///
     /// # Errors
     /// A file cannot be made or filled, or the user stopped it: those made so far are removed.
     pub fn out(
         arrangement: &Arrangement,
-        reserve: &dyn Fn(&File, u64) -> io::Result<()>,
+        surroundings: &dyn Surroundings,
         keep: bool,
         interrupt: &AtomicBool,
     ) -> Result<(Laid, Vec<String>), FioError> {
+        check_room(arrangement, surroundings)?;
         let mut laid = Laid { made: Vec::new(), keep: false };
         let mut warnings = Vec::new();
         for (index, plan) in arrangement.files.iter().enumerate().filter(|(_, plan)| plan.origin != Origin::Found) {
@@ -73,14 +75,14 @@ impl Laid {
                 io::ErrorKind::NotFound => FioError::Usage(format!("{}: its directory is not there; make it first", plan.path.display())),
                 io::ErrorKind::PermissionDenied => FioError::Usage(format!("{}: no permission to make it; name a directory that you may write", plan.path.display())),
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    let size = machine::units::show_size(plan.bytes);
+                    let size = show_size(plan.bytes);
                     FioError::File(format!("{}: the file system has no room for its {size}; lower size, or free some", plan.path.display()))
                 }
                 _ => FioError::File(format!("cannot lay out {}: {error}", plan.path.display())),
             };
             let file = OpenOptions::new().write(true).create_new(true).open(&plan.path).map_err(cannot)?;
             laid.made.push(plan.path.clone());
-            if let Some(warning) = fill(&file, plan, index as u64, reserve, interrupt).map_err(cannot)? {
+            if let Some(warning) = fill(&file, plan, index as u64, surroundings, interrupt).map_err(cannot)? {
                 warnings.push(warning);
             }
             if interrupt.load(Ordering::Relaxed) {
@@ -92,19 +94,40 @@ impl Laid {
     }
 }
 
+/// Refuses what the file systems have no room for, before they are filled to the brim.
+fn check_room(arrangement: &Arrangement, surroundings: &dyn Surroundings) -> Result<(), FioError> {
+    let mut rooms: Vec<(&Path, u64)> = Vec::new();
+    for plan in arrangement.files.iter().filter(|plan| plan.origin != Origin::Found) {
+        let directory = plan.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        match rooms.iter_mut().find(|(known, _)| *known == directory) {
+            Some((_, needed)) => *needed = needed.saturating_add(plan.bytes),
+            None => rooms.push((directory, plan.bytes)),
+        }
+    }
+    for (directory, needed) in rooms {
+        // A directory that is not there is told when its file cannot be made.
+        if let Some(free) = surroundings.free_bytes(directory).ok().flatten().filter(|&free| needed > free) {
+            let (needed, free) = (show_size(needed), show_size_rounded(free as f64));
+            let shown = directory.display();
+            return Err(FioError::Usage(format!("size: the files to be laid out in {shown} take {needed}, and {free} are free; lower size or numjobs, or free some")));
+        }
+    }
+    Ok(())
+}
+
 /// Gives a new file its bytes or its space.
 fn fill(
     file: &File,
     plan: &FilePlan,
     seed: u64,
-    reserve: &dyn Fn(&File, u64) -> io::Result<()>,
+    surroundings: &dyn Surroundings,
     interrupt: &AtomicBool,
 ) -> io::Result<Option<String>> {
     let mut warning = None;
     match plan.origin {
         Origin::Found => {}
         Origin::Sparse => file.set_len(plan.bytes)?,
-        Origin::Reserved => match reserve(file, plan.bytes) {
+        Origin::Reserved => match surroundings.reserve(file, plan.bytes) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 file.set_len(plan.bytes)?;
                 warning = Some(format!("{}: its file system reserves no space, so writes allocate it as they go (fio says nothing)", plan.path.display()));

@@ -278,7 +278,7 @@ pub(crate) fn canonical(name: &str) -> &str {
 
 /// A value that must be there.
 fn need(value: Option<&str>) -> Result<&str, Reason> {
-    value.filter(|value| !value.is_empty()).ok_or_else(|| "it has no value".into())
+    value.filter(|value| !value.is_empty()).ok_or_else(|| "it has no value; write one after the =".into())
 }
 
 impl Options {
@@ -456,7 +456,7 @@ impl Options {
                 self.kb_base = match need(value)? {
                     "1024" => 1024,
                     "1000" => 1000,
-                    _ => return Err("it is neither 1000 nor 1024".into()),
+                    _ => return Err("it is neither 1000 nor 1024; write one of these".into()),
                 }
             }
             _ => return Ok(false),
@@ -536,12 +536,12 @@ fn percentiles(text: &str) -> Result<Vec<f64>, Reason> {
     for part in text.split(':') {
         let value: f64 = part.trim().parse().map_err(|_| format!("'{}' is not a number; write 50:99:99.9", cut(part)))?;
         if !(0.0..=100.0).contains(&value) {
-            return Err(format!("{value} is not from 0 to 100"));
+            return Err(format!("{value} is not a percentile; write numbers from 0 to 100"));
         }
         list.push(value);
     }
     if list.len() > MOST_PERCENTILES {
-        return Err(format!("it has {} percentiles; the most is {MOST_PERCENTILES}", list.len()));
+        return Err(format!("it has {} percentiles; leave some out: the most is {MOST_PERCENTILES}", list.len()));
     }
     list.sort_by(f64::total_cmp);
     list.dedup();

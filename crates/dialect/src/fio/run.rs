@@ -9,6 +9,9 @@ use super::translate;
 use machine::{Hint, Machine, Nanos, TargetFacts, TargetSpec, Usage};
 use measure::histogram::Histogram;
 use measure::{Point, Stream, gather, streams};
+use std::fs::File;
+use std::io;
+use std::path::Path;
 use workload::Workload;
 
 /// Multiple of a stripe's chunk; files side by side are no stripe, and this is the least that one can have.
@@ -44,8 +47,18 @@ pub struct DiskUse {
     pub busy_ms: u64,
 }
 
-/// What fio reports beyond a machine's own [`Usage`].
+/// What a machine itself does not tell: what fio reports beyond its [`Usage`], and the space of its file systems.
 pub trait Surroundings {
+    /// Reserves space for a file without writing it, and makes it so long.
+    ///
+    /// # Errors
+    /// The file system cannot (`Unsupported`), or has no such space.
+    fn reserve(&self, file: &File, bytes: u64) -> io::Result<()>;
+    /// Bytes that a directory's file system has left for this user; `None`: it does not say.
+    ///
+    /// # Errors
+    /// There is no such directory.
+    fn free_bytes(&self, directory: &Path) -> io::Result<Option<u64>>;
     /// What the kernel has counted of this process so far.
     fn counts(&self) -> Counts;
     /// What these devices have done so far; those that do not count are left out.

@@ -1,15 +1,21 @@
 //! The report for people.
 
 use super::json::deviation;
-use super::result::{Entry, FioResult};
-use machine::units::{show_rate, show_size, show_time, significant};
+use super::result::{Entry, FioResult, JobResult};
+use machine::units::{show_rate, show_size, show_size_rounded, show_time, significant};
 use std::fmt::Write;
 
 /// The report: for each entry its rates with the interval, latencies, depth and processor time, then the devices and the warnings.
 pub fn text(result: &FioResult) -> String {
     let mut text = String::new();
-    for entry in result.entries() {
-        entry_text(&mut text, &entry);
+    let entries = result.entries();
+    for (index, entry) in entries.iter().enumerate() {
+        entry_text(&mut text, entry);
+        let last = entries.get(index + 1).is_none_or(|next| !std::ptr::eq(next.job, entry.job));
+        if last {
+            let joined = |job: &&JobResult| job.job.options.group_reporting && job.job.group_id == entry.job.job.group_id;
+            entry.group.jobs.iter().filter(|job| std::ptr::eq(*job, entry.job) || joined(job)).for_each(|job| job_text(&mut text, job));
+        }
     }
     // Writing to a String cannot fail.
     for group in &result.groups {
@@ -53,7 +59,7 @@ fn entry_text(text: &mut String, entry: &Entry<'_>) {
             continue;
         }
         let rate = recorded.bytes_per_s(side);
-        let amount = show_size(recorded.bytes(side));
+        let amount = show_size_rounded(recorded.bytes(side) as f64);
         let _ = writeln!(text, "  {name:5}  {} requests/s  {} ({:.1} MB/s)  {amount}", significant(recorded.iops(side), 4), show_rate(rate), rate / 1e6);
         let latency = &recorded.latency[side];
         let _ = writeln!(
@@ -76,17 +82,22 @@ fn entry_text(text: &mut String, entry: &Entry<'_>) {
         let (mean, p99) = (show_time(syncs.mean()), show_time(syncs.percentile(99.0) as f64));
         let _ = writeln!(text, "  sync   {} times, mean {mean}, p99 {p99}, greatest {}", syncs.count(), show_time(syncs.max() as f64));
     }
-    if let Some(numbers) = &entry.job.point.numbers {
-        let interval = numbers.relative_half_width.map_or(String::new(), |half| format!("rate within {} % (95 %), ", significant(half * 100.0, 2)));
-        let cpu = numbers.cpu_ns_per_request;
-        let _ = writeln!(
-            text,
-            "  {interval}depth {} of {}, processor {} a request ({} of it the program's), {} of the machine",
-            significant(numbers.achieved.mean_depth, 3),
-            job.effective_depth() * options.clones,
-            show_time(cpu.user + cpu.system),
-            show_time(cpu.user),
-            show_time(cpu.machine)
-        );
-    }
+}
+
+/// What belongs to a job as a whole, all its clones together.
+fn job_text(text: &mut String, result: &JobResult) {
+    let Some(numbers) = &result.point.numbers else { return };
+    let job = &result.job;
+    let who = if job.options.clones > 1 { format!("all {} of {}: ", job.options.clones, job.name) } else { String::new() };
+    let interval = numbers.relative_half_width.map_or(String::new(), |half| format!("rate within {} % (95 %), ", significant(half * 100.0, 2)));
+    let cpu = numbers.cpu_ns_per_request;
+    let _ = writeln!(
+        text,
+        "  {who}{interval}depth {} of {}, processor {} a request ({} of it the program's), {} of the machine",
+        significant(numbers.achieved.mean_depth, 3),
+        job.effective_depth() * job.options.clones,
+        show_time(cpu.user + cpu.system),
+        show_time(cpu.user),
+        show_time(cpu.machine)
+    );
 }

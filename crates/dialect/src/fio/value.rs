@@ -5,10 +5,13 @@
 /// What a value is not, and how to write it.
 pub(crate) type Reason = String;
 
+/// Beyond 64 bits.
+const TOO_LARGE: &str = "it is too large; write less than 2^64";
+
 /// The digits of a number (decimal, or hexadecimal after `0x`) and what follows them.
 fn digits(text: &str) -> Result<(u64, &str), Reason> {
     if text.starts_with('-') {
-        return Err("it is negative".into());
+        return Err("it is negative; write 0 or more".into());
     }
     let (radix, text) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(rest) => (16, rest),
@@ -16,9 +19,9 @@ fn digits(text: &str) -> Result<(u64, &str), Reason> {
     };
     let end = text.find(|c: char| !c.is_digit(radix)).unwrap_or(text.len());
     if end == 0 {
-        return Err("it does not begin with a number".into());
+        return Err("it does not begin with a number; write digits first".into());
     }
-    let number = u64::from_str_radix(&text[..end], radix).map_err(|_| "it is too large".to_string())?;
+    let number = u64::from_str_radix(&text[..end], radix).map_err(|_| TOO_LARGE.to_string())?;
     Ok((number, &text[end..]))
 }
 
@@ -26,10 +29,10 @@ fn digits(text: &str) -> Result<(u64, &str), Reason> {
 pub(crate) fn number(text: &str, least: u64, most: u64) -> Result<u64, Reason> {
     let (number, rest) = digits(text)?;
     if !rest.is_empty() {
-        return Err("it is not a whole number".into());
+        return Err("it is not a whole number; write digits alone".into());
     }
     if number < least || number > most {
-        return Err(format!("it is not from {least} to {most}"));
+        return Err(format!("it is too small or too large; write a number from {least} to {most}"));
     }
     Ok(number)
 }
@@ -47,7 +50,7 @@ pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
         "p" => 5,
         "ki" | "mi" | "gi" | "ti" | "pi" if kb_base == 1000 => {
             let power = 1 + "kmgtp".find(&unit[..1]).unwrap_or(0) as u32;
-            return number.checked_mul(1024u64.pow(power)).ok_or_else(|| "it is too large".into());
+            return number.checked_mul(1024u64.pow(power)).ok_or_else(|| TOO_LARGE.into());
         }
         "ki" | "mi" | "gi" | "ti" | "pi" => {
             return Err(format!("fio reads {unit} as a decimal unit where kb_base is 1024; write {number}{} for the binary one", &unit[..1]));
@@ -55,7 +58,7 @@ pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
         _ if unit.starts_with('.') => return Err("it has a fraction; write a whole number of a smaller unit".into()),
         _ => return Err("its unit is unknown; write 4096, 4k, 16m or 2g".into()),
     };
-    number.checked_mul(kb_base.pow(power)).ok_or_else(|| "it is too large".into())
+    number.checked_mul(kb_base.pow(power)).ok_or_else(|| TOO_LARGE.into())
 }
 
 /// An amount of a file: bytes or a share of it.
@@ -104,7 +107,7 @@ pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
             "d" => 86_400_000_000_000,
             _ => return Err("its unit is unknown; write 90s, 3m, 250ms or 10us".into()),
         };
-        sum = number.checked_mul(unit).and_then(|part| sum.checked_add(part)).filter(|&ns| ns <= CENTURY_NS).ok_or("it is too long")?;
+        sum = number.checked_mul(unit).and_then(|part| sum.checked_add(part)).filter(|&ns| ns <= CENTURY_NS).ok_or("it is longer than a century; write less")?;
         rest = &after[end..];
         if rest.is_empty() {
             return Ok(sum);
@@ -117,7 +120,7 @@ pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
     match text {
         None | Some("1") => Ok(true),
         Some("0") => Ok(false),
-        Some(_) => Err("it is neither 0 nor 1".into()),
+        Some(_) => Err("it is neither 0 nor 1; write one of these".into()),
     }
 }
 

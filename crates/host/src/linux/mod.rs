@@ -24,6 +24,14 @@ pub fn remove_leftovers(directory: &std::path::Path) -> (u32, u64) {
     place::remove_leftovers(directory)
 }
 
+/// Bytes that a directory's file system has left for this user; `None`: it does not say.
+///
+/// # Errors
+/// There is no such directory.
+pub fn free_bytes(directory: &std::path::Path) -> std::io::Result<Option<u64>> {
+    sys::free_bytes(directory)
+}
+
 /// Reserves space for a file without writing it, and makes it so long.
 ///
 /// # Errors

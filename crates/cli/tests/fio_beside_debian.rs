@@ -1,0 +1,117 @@
+//! Side by side with Debian's fio: the same job file on the same throttled device gives the same rates and latencies.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Requests per second that the device admits.
+const ADMITTED: u64 = 400;
+
+/// What is missing is told, and a failure where everything is required.
+fn missing(what: &str) {
+    assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "{what}");
+    eprintln!("skipped: {what}");
+}
+
+fn run(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// A loop device over a file of its own, and a control group in which it is slow. Dropped, both go.
+struct Slow {
+    device: String,
+    group: PathBuf,
+    directory: tempfile::TempDir,
+}
+
+impl Slow {
+    fn make() -> Result<Slow, String> {
+        let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let file = directory.path().join("disk");
+        fs::write(&file, vec![0x5a; 64 << 20]).map_err(|error| error.to_string())?;
+        let group = PathBuf::from(format!("/sys/fs/cgroup/blkio/halfpower-fio-{}", std::process::id()));
+        fs::create_dir(&group).map_err(|error| format!("no control group can be made under /sys/fs/cgroup/blkio: {error}"))?;
+        let mut slow = Slow { device: String::new(), group, directory };
+        let device = run("losetup", &["--find", "--show", file.to_str().unwrap_or_default()]).ok_or("losetup cannot make a loop device (root?)")?;
+        slow.device.clone_from(&device);
+        let number = fs::read_to_string(format!("/sys/class/block/{}/dev", device.trim_start_matches("/dev/"))).map_err(|error| error.to_string())?;
+        for limit in ["read_iops_device", "write_iops_device"] {
+            fs::write(slow.group.join(format!("blkio.throttle.{limit}")), format!("{} {ADMITTED}", number.trim()))
+                .map_err(|error| format!("the kernel takes no blkio throttle: {error}"))?;
+        }
+        Ok(slow)
+    }
+
+    /// Runs a program under the throttle.
+    fn run(&self, program: &Path, arguments: &[&str]) -> Output {
+        let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.group.display());
+        Command::new("sh").args(["-c", &script, "sh"]).arg(program).args(arguments).output().unwrap()
+    }
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        if !self.device.is_empty() {
+            let _ = run("losetup", &["--detach", &self.device]);
+        }
+        let _ = fs::remove_dir(&self.group);
+    }
+}
+
+fn figure(document: &Value, path: &str) -> f64 {
+    document.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path} is not in {document:#}"))
+}
+
+fn within(what: &str, ours: f64, theirs: f64, share: f64) {
+    assert!((ours / theirs - 1.0).abs() <= share, "{what}: {ours} beside fio's {theirs}, more than {} % apart", share * 100.0);
+}
+
+#[test]
+fn rates_and_latencies_are_those_of_debians_fio() {
+    let fio = Path::new("/usr/bin/fio");
+    if !fio.exists() {
+        return missing("fio is not installed: apt-get install fio");
+    }
+    let slow = match Slow::make() {
+        Ok(slow) => slow,
+        Err(why) => return missing(&format!("no throttled loop device: {why}")),
+    };
+    let jobs = slow.directory.path().join("jobs.fio");
+    let text = format!(
+        "[global]\nfilename={}\nsize=32m\nbs=4k\ndirect=1\ntime_based\nruntime=2\nramp_time=1\n\
+         [random reads]\nrw=randread\nioengine=libaio\niodepth=8\n\
+         [writes]\nstonewall\nrw=write\nioengine=psync\n",
+        slow.device
+    );
+    fs::write(&jobs, text).unwrap();
+    let job_file = jobs.to_str().unwrap();
+    let theirs = slow.run(fio, &["--output-format=json", job_file]);
+    assert!(theirs.status.success(), "{}", String::from_utf8_lossy(&theirs.stderr));
+    let ours = slow.run(
+        Path::new(env!("CARGO_BIN_EXE_halfpower")),
+        &["fio", "--output-format=json", &format!("--destroy-data={}", slow.device), job_file],
+    );
+    assert!(ours.status.success(), "{}", String::from_utf8_lossy(&ours.stderr));
+    let theirs: Value = serde_json::from_slice(&theirs.stdout).unwrap();
+    let ours: Value = serde_json::from_slice(&ours.stdout).unwrap();
+    for (job, side) in [(0, "read"), (1, "write")] {
+        let pair = |field: &str| {
+            let path = format!("/jobs/{job}/{side}/{field}");
+            (figure(&ours, &path), figure(&theirs, &path))
+        };
+        for (field, share) in [("iops", 0.03), ("bw_bytes", 0.03), ("lat_ns/mean", 0.05)] {
+            let (ours, theirs) = pair(field);
+            within(&format!("{side} {field}"), ours, theirs, share);
+        }
+        // The throttle is what was measured, and not the file under the device.
+        let (rate, _) = pair("iops");
+        within("the admitted rate", rate, ADMITTED as f64, 0.05);
+        assert_eq!(ours.pointer(&format!("/jobs/{job}/jobname")), theirs.pointer(&format!("/jobs/{job}/jobname")));
+        assert_eq!(ours.pointer(&format!("/jobs/{job}/groupid")), theirs.pointer(&format!("/jobs/{job}/groupid")));
+    }
+    let names = |document: &Value| -> Vec<String> { document["jobs"][0].as_object().unwrap().keys().cloned().collect() };
+    let absent: Vec<String> = names(&theirs).into_iter().filter(|name| !names(&ours).contains(name)).collect();
+    assert_eq!(absent, Vec::<String>::new(), "fields of fio's that are not in halfpower's report");
+}

@@ -1,0 +1,191 @@
+//! Which files fio's jobs use, and what a run on this computer leaves of them.
+
+use dialect::fio::{
+    Arrangement, Counts, DiskUse, FioError, FioResult, Format, Found, JobFile, Laid, Origin, Plan, Surroundings, World, json, logs, look, run, text,
+};
+use host::Host;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+static CALM: AtomicBool = AtomicBool::new(false);
+
+struct Bare;
+
+impl Surroundings for Bare {
+    fn reserve(&self, file: &fs::File, bytes: u64) -> io::Result<()> {
+        host::reserve(file, bytes)
+    }
+    fn free_bytes(&self, directory: &Path) -> io::Result<Option<u64>> {
+        host::free_bytes(directory)
+    }
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+    fn disks(&self, _names: &[String]) -> Vec<DiskUse> {
+        Vec::new()
+    }
+    fn unix_ms(&self) -> u64 {
+        1_700_000_000_000
+    }
+}
+
+fn plan(text: &str) -> Plan {
+    let world = World { read: &|_| Err(io::ErrorKind::NotFound.into()), variable: &|_| None };
+    Plan::new(&JobFile::parse(text.as_bytes(), Path::new("jobs.fio"), &world).unwrap().sections, &[]).unwrap()
+}
+
+/// A world in which `/old` is a file of 1 MiB, `/dev/d` a device of 1 GiB and `/dir` a directory.
+fn imagined(path: &Path) -> io::Result<Found> {
+    Ok(match path.to_str() {
+        Some("/old") => Found::File(1 << 20),
+        Some("/dev/d") => Found::Device(1 << 30),
+        Some("/dir") => Found::Other("a directory"),
+        _ => Found::Nothing,
+    })
+}
+
+fn arrange(text: &str, destroy: &[&str]) -> Result<Arrangement, FioError> {
+    Arrangement::new(&plan(text), &imagined, &destroy.iter().map(PathBuf::from).collect::<Vec<_>>())
+}
+
+#[test]
+fn clones_have_files_or_parts_of_their_own() {
+    let arranged = arrange("[j]\ndirectory=/dir\nsize=4m\nnumjobs=3\nrw=write\n", &[]).unwrap();
+    let paths: Vec<String> = arranged.files.iter().map(|file| file.path.display().to_string()).collect();
+    assert_eq!(paths, ["/dir/j.0.0", "/dir/j.1.0", "/dir/j.2.0"]);
+    assert!(arranged.files.iter().all(|file| file.bytes == 4 << 20 && file.origin == Origin::Reserved && file.written));
+    assert_eq!(arranged.clones.iter().map(|clone| clone.number).collect::<Vec<_>>(), [1, 2, 3]);
+
+    let shared = arrange("[j]\nfilename=/new\nsize=4m\noffset=1m\noffset_increment=4m\nnumjobs=3\nrw=randrw\n", &[]).unwrap();
+    assert_eq!((shared.files.len(), shared.files[0].bytes, shared.files[0].origin), (1, 13 << 20, Origin::Filled));
+    assert_eq!(shared.clones.iter().map(|clone| clone.region).collect::<Vec<_>>(), [(1 << 20, 4 << 20), (5 << 20, 4 << 20), (9 << 20, 4 << 20)]);
+
+    let device = arrange("[j]\nfilename=/dev/d\nsize=25%\noffset=50%\nrw=randread\nloops=2\n[k]\nfilename=/dev/d\nrw=randread\nruntime=1\ntime_based\n", &[]).unwrap();
+    assert_eq!((device.clones[0].region, device.clones[0].limit_bytes), ((512 << 20, 256 << 20), Some(512 << 20)));
+    assert_eq!((device.clones[1].region, device.clones[1].limit_bytes), ((0, 1 << 30), None));
+    assert_eq!(device.files[0].origin, Origin::Found);
+
+    let part = arrange("[j]\nfilename=/new\nsize=64k\nfilesize=128k\nrw=randread\n", &[]).unwrap();
+    assert_eq!((part.clones[0].region, part.clones[0].limit_bytes), ((0, 128 << 10), Some(64 << 10)));
+}
+
+#[test]
+fn what_is_the_users_is_not_overwritten() {
+    let write = "[j]\nfilename=/old\nrw=randwrite\n";
+    let error = arrange(write, &[]).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("--destroy-data=/old"), "{error}");
+    assert!(arrange(write, &["/old"]).unwrap().files[0].written);
+    assert!(!arrange("[j]\nfilename=/old\n", &[]).unwrap().files[0].written);
+    for (text, destroy, why) in [
+        ("[j]\nfilename=/new\nsize=1m\n", vec!["/old"], "no job writes"),
+        ("[j]\nfilename=/new\n", vec![], "its size is needed"),
+        ("[j]\nfilename=/dir\nsize=1m\n", vec![], "is a directory"),
+        ("[j]\nfilename=/old\nsize=2m\n", vec![], "2 MiB of it are needed"),
+        ("[j]\nfilename=/old\noffset=2m\n", vec![], "ends at 1 MiB"),
+        ("[j]\nfilename=/old\nunlink=1\n", vec![], "removes only what it made"),
+        ("[j]\nfilename=/new\nsize=1p\noffset_increment=9999p\nnumjobs=9\n", vec![], "lower them"),
+    ] {
+        let error = arrange(text, &destroy).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains(why), "{text}: {error}");
+    }
+}
+
+/// Lays out, runs and removes on this computer, in `directory`.
+fn measured(text: &str, directory: &Path, destroy: &[PathBuf]) -> Result<FioResult, FioError> {
+    let plan = plan(&format!("[global]\ndirectory={}\n{text}", directory.display()));
+    let arrangement = Arrangement::new(&plan, &look, destroy)?;
+    let (_laid, _) = Laid::out(&arrangement, &Bare, false, &CALM)?;
+    run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, &mut |_| {})
+}
+
+#[test]
+fn a_run_does_as_much_as_was_asked_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = measured(
+        "[global]\nsize=1m\n[w]\nrw=write\nbs=64k\nnumjobs=2\nfdatasync=4\n[r]\nrw=randread\nbs=4k\n[m]\nstonewall\nrw=randrw\nbs=8k\nloops=2\ngroup_reporting\nnumjobs=2\n\
+         [p]\nstonewall\nioengine=posixaio\niodepth=3\nbs=16k\nfilename=shared\nnumjobs=2\nstartdelay=20ms\n[mapped]\nstonewall\nioengine=mmap\nrw=randwrite\nnumjobs=2\n",
+        directory.path(),
+        &[],
+    )
+    .unwrap();
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "the files that were laid out are gone");
+    let entries = result.entries();
+    let told: Vec<(&str, u32, [u64; 2], u64)> =
+        entries.iter().map(|entry| (entry.job.job.name.as_str(), entry.clones, entry.recorded.requests, entry.recorded.syncs.count())).collect();
+    let (reads, writes) = (told[3].2[0], told[3].2[1]);
+    assert_eq!((reads + writes, told[3].1), (512, 2), "both clones' passes over 128 blocks, twice");
+    assert!(reads > 150 && writes > 150);
+    assert_eq!(told[..3], [("w", 1, [0, 16], 4), ("w", 1, [0, 16], 4), ("r", 1, [256, 0], 0)]);
+    // Three threads share 64 requests: each takes a third, rounded up.
+    assert_eq!(told[4..], [("p", 1, [66, 0], 0), ("p", 1, [66, 0], 0), ("mapped", 1, [0, 256], 0), ("mapped", 1, [0, 256], 0)]);
+    assert!(entries.iter().all(|entry| entry.recorded.latency.iter().map(measure::histogram::Histogram::count).sum::<u64>() == entry.recorded.requests.iter().sum::<u64>()));
+}
+
+#[test]
+fn writes_land_where_the_jobs_say() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("old");
+    let before: Vec<u8> = (0..1u32 << 20).map(|i| (i * 7) as u8).collect();
+    fs::write(&path, &before).unwrap();
+    let text = "[half]\nfilename=old\nrw=randwrite\nbs=4k\noffset=256k\nsize=256k\n[other]\nfilename=new\nsize=64k\nrw=write\n";
+    let error = measured(text, directory.path(), &[]).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("--destroy-data"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    measured(text, directory.path(), &[path.clone()]).unwrap();
+    let after = fs::read(&path).unwrap();
+    assert_eq!(after.len(), before.len());
+    for (block, (now, was)) in after.chunks(4096).zip(before.chunks(4096)).enumerate() {
+        assert_eq!(now != was, (64..128).contains(&block), "block {block}");
+    }
+    assert!(!directory.path().join("new").exists());
+}
+
+#[test]
+fn a_failed_run_removes_what_it_made() {
+    let directory = tempfile::tempdir().unwrap();
+    // A direct request that no file system takes.
+    let error = measured("[a]\nsize=1m\nrw=write\nbs=1000\ndirect=1\n", directory.path(), &[]).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("request size 1000 B"), "{error}");
+    let error = measured("[a]\nsize=9000000g\noverwrite=1\nrw=write\nfallocate=none\n[b]\nsize=9000000g\nrw=write\n", directory.path(), &[]).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("are free"), "{error}");
+    let error = measured("[a]\nsize=1m\nfilename=no/such/place\n", directory.path(), &[]).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("make it first"), "{error}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_report_has_what_readers_take() {
+    let directory = tempfile::tempdir().unwrap();
+    let prefix = directory.path().join("log");
+    let text_of_job = format!("[j]\nsize=512k\nrw=randrw\nbs=4k\nlat_percentiles=1\nwrite_lat_log={0}\nwrite_bw_log={0}\niodepth=4\n", prefix.display());
+    let result = measured(&text_of_job, directory.path(), &[]).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&json(&result, Format::JsonPlus)).unwrap();
+    let job = &document["jobs"][0];
+    for side in ["read", "write"] {
+        let count = job[side]["total_ios"].as_u64().unwrap();
+        assert!(count > 0 && job[side]["io_bytes"].as_u64() == Some(count * 4096));
+        assert_eq!(job[side]["clat_ns"]["percentile"].as_object().unwrap().len(), 17);
+        assert!(job[side]["lat_ns"]["percentile"]["99.990000"].is_u64());
+        let bins: u64 = job[side]["clat_ns"]["bins"].as_object().unwrap().values().filter_map(serde_json::Value::as_u64).sum();
+        assert_eq!(bins, count);
+    }
+    let percent = |name: &str| job[name].as_object().unwrap().values().filter_map(serde_json::Value::as_f64).sum::<f64>();
+    let latencies = percent("latency_ns") + percent("latency_us") + percent("latency_ms");
+    assert!((latencies - 100.0).abs() < 1e-6 && (percent("iodepth_level") - 100.0).abs() < 1e-6, "{latencies}");
+    assert_eq!(job["iodepth_level"]["1"], 100.0, "the calls of psync block, whatever the depth that was asked for");
+    assert_eq!((&job["job options"]["iodepth"], &job["job options"]["numjobs"]), (&"4".into(), &"1".into()));
+    assert_eq!(document["global options"]["directory"], directory.path().display().to_string());
+    let warnings = document["halfpower"]["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|warning| warning.as_str().unwrap().contains("iodepth=4")));
+    assert!(document["halfpower"]["jobs"][0]["point"]["achieved"]["mean_depth"].as_f64().unwrap() <= 1.0);
+    assert!(text(&result).contains("warning: jobs.fio line") && text(&result).contains("randrw 4 KiB, psync x 1"));
+
+    let logs = logs(&result);
+    let names: Vec<String> = logs.iter().map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    assert_eq!(names, ["log_bw.1.log", "log_lat.1.log", "log_clat.1.log"]);
+    let lines: Vec<Vec<u64>> = logs[1].1.lines().map(|line| line.split(", ").map(|part| part.parse().unwrap()).collect()).collect();
+    assert_eq!(lines.len(), 128);
+    assert!(lines.iter().all(|line| line.len() == 5 && line[2] <= 1 && line[3] == 4096) && lines.is_sorted_by_key(|line| line[0]));
+}

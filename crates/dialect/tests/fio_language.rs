@@ -1,0 +1,250 @@
+//! fio's language: what is accepted round-trips, what is not is one clear error, and no text makes it panic.
+
+use dialect::fio::{Amount, Command, Distribution, FioEngine, FioError, JobFile, Plan, SyncMode, World};
+use proptest::prelude::*;
+use std::io;
+use std::path::Path;
+
+fn nothing(_: &Path) -> io::Result<Vec<u8>> {
+    Err(io::ErrorKind::NotFound.into())
+}
+
+fn variable(name: &str) -> Option<String> {
+    match name {
+        "SIZE" => Some("64m".into()),
+        "LIST" => Some("a;b".into()),
+        "NESTED" => Some("${SIZE}".into()),
+        _ => None,
+    }
+}
+
+const WORLD: World<'static> = World { read: &nothing, variable: &variable };
+
+fn parse(text: &str) -> Result<JobFile, FioError> {
+    JobFile::parse(text.as_bytes(), Path::new("jobs.fio"), &WORLD)
+}
+
+fn plan(text: &str) -> Result<Plan, FioError> {
+    Plan::new(&parse(text)?.sections, &[])
+}
+
+/// The error of a job file; it is the caller's, and it names the mend after a semicolon or in brackets.
+fn refused(text: &str) -> String {
+    match plan(text) {
+        Ok(plan) => panic!("accepted: {text:?} as {plan:?}"),
+        Err(error) => {
+            assert!(error.is_usage());
+            error.to_string()
+        }
+    }
+}
+
+#[test]
+fn options_are_understood() {
+    let plan = plan(
+        "; a comment\n[global]\nsize=${SIZE} ; another\nbs=8k\ndirect=1\nioengine=libaio\n\n[first]\nrw=randrw\nrwmixread=70\niodepth=16\nnumjobs=4\n\
+         runtime=1m30s\ntime_based\n[together]\nrw=write\nfilename=/data/x\\:y\noffset=25%\nfdatasync=8\n\
+         [after]\nstonewall\nrw=randread\nrandom_distribution=zipf:1.2\nrate_iops=500\nblocksize=4k,16k\nsync=dsync\npercentile_list=99:50:99.9\n",
+    )
+    .unwrap();
+    assert_eq!(plan.groups.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
+    let [first, together, after] = plan.jobs().collect::<Vec<_>>()[..] else { panic!("three jobs") };
+    let options = &first.options;
+    assert_eq!((options.read_percent(), options.depth, options.clones, options.time_based), (70, 16, 4, true));
+    assert_eq!((options.size, options.runtime_ns, options.engine), (Some(Amount::Bytes(64 << 20)), 90_000_000_000, FioEngine::Libaio));
+    assert_eq!((first.request_bytes(), first.group_id, together.group_id, after.group_id), (8192, 0, 0, 1));
+    assert_eq!((together.options.filename.as_deref(), together.options.offset), (Some("/data/x:y"), Amount::Percent(25)));
+    assert_eq!((together.options.fdatasync, together.options.read_percent()), (8, 0));
+    assert_eq!((after.options.distribution, after.options.sync, after.request_bytes()), (Distribution::Zipf(1.2), SyncMode::Data, 4096));
+    assert_eq!((after.rate_iops(), &after.options.percentiles), (Some(500.0), &vec![50.0, 99.0, 99.9]));
+    assert_eq!(plan.global[0], ("size".to_string(), "64m".to_string()));
+    assert_eq!(first.given.last(), Some(&("time_based".to_string(), "1".to_string())));
+    assert_eq!(plan.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn what_fio_would_do_in_silence_is_a_warning() {
+    let plan = plan("[a]\nsize=1m\niodepth=32\n[b]\nstonewall\nsize=1m\nioengine=libaio\n[c]\nstonewall\nsize=1m\nrandom_distribution=zipf\n").unwrap();
+    let [blocking, buffered, sequential] = &plan.warnings[..] else { panic!("{:?}", plan.warnings) };
+    assert!(blocking.contains("jobs.fio line 1") && blocking.contains("iodepth=32") && blocking.contains("psync"), "{blocking}");
+    assert!(buffered.contains("libaio without direct=1"), "{buffered}");
+    assert!(sequential.contains("random_distribution"), "{sequential}");
+    assert_eq!(plan.groups[0][0].effective_depth(), 1);
+}
+
+#[test]
+fn what_is_not_served_is_one_error_with_its_place_and_the_mend() {
+    let cases = [
+        ("[a]\nsize=1m\nverify=crc32c", "line 3: option verify=crc32c", "measures"),
+        ("[a]\nnrfiles=8", "nrfiles=8", "job of its own"),
+        ("[a]\nrw=trim", "rw=trim", "does not trim"),
+        ("[a]\nrw=randread:8", "rw=randread:8", "leave it out"),
+        ("[a]\nioengine=null", "ioengine=null", "psync"),
+        ("[a]\nioengine=rbd", "ioengine=rbd", "io_uring"),
+        ("[a]\nbssplit=4k/50:8k/50", "bssplit", "use bs"),
+        ("[a]\nbsrange=4k-64k", "bsrange", "one value"),
+        ("[a]\nrandom_distribution=pareto:0.2", "pareto", "zipf"),
+        ("[a]\nrandom_distribution=zoned:50/5:30/15:20/", "zoned", "90/10"),
+        ("[a]\nsteadystate=iops:1%", "steadystate", "runtime"),
+        ("[a]\niodepth_low=4", "iodepth_low", "leave it out"),
+        ("[a]\ncpus_allowed=0", "cpus_allowed", "taskset"),
+        ("[a]\nfilename=/x:/y", "filename", "several"),
+        ("[a]\nrun_time=3", "run_time=3", "did you mean runtime?"),
+        ("[a]\nqwertyuiop=3", "qwertyuiop", "leave it out"),
+        ("[a]\ntime_based", "time_based", "runtime=60"),
+        ("[a]\nrw=randrw\nrate=1m", "rate", "reading and a writing job"),
+        ("[a]\nrw=rw\nbs=4k,8k", "bs", "reading and a writing job"),
+        ("[a]\nioengine=mmap\ndirect=1", "mmap", "direct=0"),
+        ("[a]\nioengine=libaio\niodepth=4\nthinktime=10", "thinktime", "iodepth=1"),
+        ("[a]\nfsync=1\nfdatasync=1", "fdatasync", "leave one out"),
+        ("[a]\nsize=1m\n[b]\nsize=1m\ndirect=1", "line 3: job 'b': direct=1", "stonewall"),
+        ("[a]\nfilename_format=$jobname.$host", "$host", "$filenum"),
+    ];
+    for (text, value, mend) in cases {
+        let error = refused(text);
+        assert!(error.contains(value) && error.contains(mend), "{text:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn hostile_values_are_refused_by_line_and_option() {
+    let long = format!("[a]\nsize=1m\ndescription={}", "x".repeat(20_000));
+    let huge = format!("[a]\nbs={}", "9".repeat(400));
+    let cases = [
+        ("[a]\nbs=-4k", "line 2: option bs=-4k", "negative"),
+        ("[a]\nsize=99999999999999999999", "size=9999", "too large"),
+        ("[a]\nsize=9999999999999g", "size=9999", "too large"),
+        ("[a]\niodepth=0", "iodepth=0", "from 1 to 65536"),
+        ("[a]\niodepth=1000000", "iodepth", "from 1 to 65536"),
+        ("[a]\nnumjobs=99999", "numjobs", "from 1 to 4096"),
+        ("[a]\nrwmixread=101", "rwmixread", "from 0 to 100"),
+        ("[a]\nruntime=99999999999", "runtime", "century"),
+        ("[a]\nbs=2g", "bs", "1 GiB"),
+        ("[a]\nbs=0", "bs", "1 B"),
+        ("[a]\nbs", "option bs", "no value"),
+        ("[a]\nbs 8k", "line 2", "write bs=8k"),
+        ("[a]\n=4k", "line 2", "no option before"),
+        ("[a\nsize=1m", "line 1", "[name]"),
+        ("size=1m", "line 1", "before any [section]"),
+        ("[a]\nsize=1m\0", "line 2", "control character"),
+        ("[a]\nsize=${NOT_SET}", "NOT_SET", "set it"),
+        ("[a]\nsize=${NESTED}", "NESTED", "not fit"),
+        ("[a]\nsize=${SIZE", "line 2", "no '}'"),
+        ("[a]\ninclude other.fio", "line 2", "other.fio"),
+        ("", "no job", "--name"),
+        (long.as_str(), "line 3", "bytes long"),
+        (huge.as_str(), "line 2", "too large"),
+    ];
+    for (text, place, why) in cases {
+        let error = refused(text);
+        assert!(error.contains(place) && error.contains(why), "{:?}: {error}", &text[..text.len().min(80)]);
+        assert!(error.len() < 400, "{error}");
+    }
+    let not_text = JobFile::parse(b"[a]\nsize=\xff\xfe", Path::new("jobs.fio"), &WORLD).unwrap_err().to_string();
+    assert!(not_text.contains("line 2") && not_text.contains("UTF-8"), "{not_text}");
+}
+
+#[test]
+fn includes_are_found_beside_their_file_and_do_not_go_round() {
+    let read = |path: &Path| match path.to_str() {
+        Some("jobs/shared.inc") => Ok(b"[global]\nsize=4m\n".to_vec()),
+        Some("round.fio") => Ok(b"include round.fio\n".to_vec()),
+        _ => Err(io::ErrorKind::NotFound.into()),
+    };
+    let world = World { read: &read, variable: &variable };
+    let file = JobFile::parse(b"include shared.inc\n[a]\nrw=read\n", Path::new("jobs/a.fio"), &world).unwrap();
+    assert_eq!(file.to_string(), "[global]\nsize=4m\n[a]\nrw=read\n");
+    let error = JobFile::parse(b"include round.fio\n", Path::new("round.fio"), &world).unwrap_err().to_string();
+    assert!(error.contains("does one include itself?"), "{error}");
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(String::from).collect()
+}
+
+#[test]
+fn arguments_before_the_first_name_are_global() {
+    let command = Command::parse(&words("--rw=randread --bs 8k --name=a --size=1m --time_based --name b --size 2m --keep --destroy-data=/x --output-format=json+ jobs.fio"));
+    let command = command.unwrap();
+    let names: Vec<&str> = command.sections.iter().map(|section| section.name.as_str()).collect();
+    assert_eq!((names, command.files.len(), command.keep), (vec!["global", "a", "b"], 1, true));
+    let read = |_: &Path| Ok(b"[from a file]\nsize=3m\n".to_vec());
+    let sections = command.all_sections(&World { read: &read, variable: &variable }).unwrap();
+    let plan = Plan::new(&sections, &[]).unwrap_err().to_string();
+    assert!(plan.contains("command line: job 'a': time_based needs a runtime"), "{plan}");
+    let only_b = Plan::new(&sections, &["b".into(), "from a file".into()]).unwrap();
+    let jobs: Vec<(&str, u64, bool)> = only_b.jobs().map(|job| (job.name.as_str(), job.request_bytes(), job.options.random)).collect();
+    assert_eq!(jobs, [("from a file", 8192, true), ("b", 8192, true)]);
+    for (text, why) in [
+        ("--output-format=terse --name=a", "normal, json or json+"),
+        ("--minimal --name=a", "--output-format=json"),
+        ("--client=x", "each machine"),
+        ("--name=a --size", "--size=VALUE"),
+        ("--name", "--name=VALUE"),
+        ("--keep=3", "takes no value"),
+    ] {
+        let error = Command::parse(&words(text)).unwrap_err().to_string();
+        assert!(error.contains("command line") && error.contains(why), "{text}: {error}");
+    }
+}
+
+/// Job files that are likely to be accepted, and some that are not.
+fn job_file() -> impl Strategy<Value = String> {
+    let size = prop_oneof![(1u64..1000).prop_map(|n| format!("{n}m")), (4096u64..1 << 40).prop_map(|n| n.to_string()), Just("50%".to_string())];
+    let setting = prop_oneof![
+        size.prop_map(|size| format!("size={size}")),
+        prop::sample::select(vec!["read", "write", "randread", "randwrite", "rw", "randrw"]).prop_map(|rw| format!("rw = {rw}")),
+        prop::sample::select(vec!["sync", "psync", "libaio", "io_uring", "posixaio", "mmap"]).prop_map(|engine| format!("ioengine={engine}")),
+        (1u32..300).prop_map(|depth| format!("iodepth={depth}  ; outstanding")),
+        (1u32..64).prop_map(|jobs| format!("numjobs={jobs}")),
+        (1u64..100).prop_map(|k| format!("bs={k}k")),
+        (0u64..101).prop_map(|percent| format!("rwmixread={percent}")),
+        (1u64..100_000).prop_map(|ms| format!("runtime={ms}ms")),
+        prop::sample::select(vec!["group_reporting", "stonewall", "norandommap", "direct=0", "offset=4k", "fsync=3", "# nothing", "", "thinktime=5us"])
+            .prop_map(String::from),
+        "[a-zA-Z0-9 ._-]{0,20}".prop_map(|text| format!("description={text}")),
+    ];
+    let section = ("[a-z][a-z0-9 _-]{0,8}", prop::collection::vec(setting, 0..8)).prop_map(|(name, settings)| format!("[{name}]\n{}\n", settings.join("\n")));
+    prop::collection::vec(section, 1..5).prop_map(|sections| sections.concat())
+}
+
+proptest! {
+    #[test]
+    fn accepted_job_files_round_trip(text in job_file()) {
+        let file = parse(&text).unwrap();
+        let again = parse(&file.to_string()).unwrap();
+        prop_assert_eq!(&again, &file);
+        prop_assert_eq!(again.to_string(), file.to_string());
+        match (Plan::new(&file.sections, &[]), Plan::new(&again.sections, &[])) {
+            (Ok(one), Ok(other)) => {
+                let jobs = |plan: &Plan| plan.jobs().map(|job| (job.name.clone(), job.options.clone(), job.given.clone(), job.group_id)).collect::<Vec<_>>();
+                prop_assert_eq!(jobs(&one), jobs(&other));
+            }
+            (Err(one), Err(other)) => prop_assert_eq!(one.is_usage(), other.is_usage()),
+            (one, other) => prop_assert!(false, "{one:?} and {other:?}"),
+        }
+    }
+
+    #[test]
+    fn no_text_makes_a_job_file_panic(text in "\\PC{0,200}", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = plan(&text);
+        let _ = plan(&format!("[a]\n{text}"));
+        if let Ok(file) = JobFile::parse(&bytes, Path::new("x"), &WORLD) {
+            let _ = Plan::new(&file.sections, &[]);
+        }
+    }
+
+    #[test]
+    fn no_value_makes_an_option_panic(
+        name in prop::sample::select(vec![
+            "rw", "bs", "bsrange", "bssplit", "ba", "size", "filesize", "io_size", "loops", "offset", "offset_increment", "numjobs", "iodepth", "ioengine",
+            "runtime", "ramp_time", "startdelay", "rate", "rate_iops", "thinktime", "random_distribution", "randseed", "percentile_list", "kb_base", "filename",
+            "fallocate", "sync", "fsync", "buffer_compress_percentage", "log_avg_msec", "write_bw_log", "filename_format",
+        ]),
+        value in prop_oneof!["\\PC{0,30}", "[-0-9.:,/%kmgxKMGib]{0,24}"],
+    ) {
+        let _ = plan(&format!("[a]\nsize=1m\n{name}={value}\n"));
+        let _ = Command::parse(&[format!("--{name}={value}"), value.clone()]);
+    }
+}
