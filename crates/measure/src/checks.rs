@@ -2,6 +2,7 @@
 
 use crate::point::Numbers;
 use crate::sample::Sample;
+use crate::stats::{self, Verdict};
 use machine::TargetFacts;
 use workload::Workload;
 
@@ -13,6 +14,9 @@ const FOREIGN_SHARE: f64 = 0.1;
 const STEAL_PERCENT: f64 = 3.0;
 /// The project's bound for Little's law, in percent.
 const LITTLE_PERCENT: f64 = 1.0;
+
+/// A drift within a run smaller than this is left to the interval.
+const DRIFT_PERCENT: f64 = 15.0;
 
 /// Everything that makes a result less than trustworthy, one sentence each.
 pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Sample], numbers: &Numbers) -> Vec<String> {
@@ -51,10 +55,26 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
             workload.rate_iops.unwrap_or_default()
         ));
     }
+    warnings.extend(unsteady(samples));
     for warning in samples.iter().flat_map(|sample| &sample.usage.warnings) {
         if !warnings.contains(warning) {
             warnings.push(warning.clone());
         }
     }
     warnings
+}
+
+/// What the longest run's slices say of a rate that did not hold.
+fn unsteady(samples: &[Sample]) -> Option<String> {
+    let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
+    match stats::judge(&longest.slice_rates).verdict {
+        Verdict::Drifting { percent } if percent.abs() >= DRIFT_PERCENT => {
+            Some(format!("the rate drifted by {percent:+.0} % within a run: a longer one would show another"))
+        }
+        Verdict::BurstExhausted { before, after, .. } => {
+            Some(format!("the rate fell to {:.0} % of its start within a run: a burst credit or a cache ran out", after / before * 100.0))
+        }
+        Verdict::WarmingUp { percent } => Some(format!("the rate still rose at the end of a run (by {percent:.0} %): it was too short")),
+        _ => None,
+    }
 }

@@ -9,6 +9,7 @@ mod experiments;
 mod findings;
 mod limits;
 mod models;
+mod phases;
 mod plan;
 mod result;
 mod sentences;

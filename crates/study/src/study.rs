@@ -7,6 +7,7 @@ use crate::experiments::designs;
 use crate::findings::findings;
 use crate::limits;
 use crate::models;
+use crate::phases;
 use crate::plan::{Effort, Plan};
 use crate::result::{Advertised, Answer, Axis, Experiment, Kind, Peak, Program, Results, SCHEMA};
 use crate::sentences;
@@ -106,8 +107,12 @@ pub fn study<M: Machine>(
         answer: None,
         warnings: Vec::new(),
     };
-    if let Some(experiment) = results.experiments.iter_mut().find(|experiment| experiment.id == "memory") {
-        experiment.memory = memory;
+    for experiment in &mut results.experiments {
+        match experiment.id.as_str() {
+            "memory" => experiment.memory = std::mem::take(&mut memory),
+            "buffered" => experiment.figures.extend(phases::figure(&laid, &bench.entries)),
+            _ => {}
+        }
     }
     answer(&mut results, &bench, &laid, &peaks, left_out);
     results.elapsed_ns = bench.passed();

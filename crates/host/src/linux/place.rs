@@ -127,6 +127,19 @@ const GROWN_START: u64 = 256 * units::KIB;
 /// A share of the free space that a test file never exceeds unless its size was given.
 const FREE_SHARE: u64 = 4;
 
+/// The most that a test file takes where no size was given.
+fn own_size(free: Option<u64>, shown: &str) -> Result<u64> {
+    let Some(free) = free else {
+        return Err(Error::refused(shown, "the file system does not tell how much space is free", "give --size"));
+    };
+    let most = (free / FREE_SHARE).min(AUTO_MOST) / units::MIB * units::MIB;
+    if most < units::MIB {
+        let why = format!("only {} are free, and a test file takes at most a quarter of it", units::show_size_rounded(free as f64));
+        return Err(Error::refused(shown, why, "free some space or give --size"));
+    }
+    Ok(most)
+}
+
 impl Place {
     /// Opens what the user named.
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Place> {
@@ -210,17 +223,14 @@ impl Place {
             Some(size) if size < 4096 => {
                 return Err(Error::refused(units::show_size(size), "a test file needs at least 4 KiB", "give a larger --size"));
             }
-            Some(size) if size > free => {
-                let why = format!("a test file of {} does not fit in the {} that are free", units::show_size(size), units::show_size_rounded(free as f64));
+            Some(size) if free.is_some_and(|free| size > free) => {
+                let free = units::show_size_rounded(free.unwrap_or(0) as f64);
+                let why = format!("a test file of {} does not fit in the {free} that are free", units::show_size(size));
                 return Err(Error::refused(shown, why, "free some space or give a smaller --size"));
             }
             Some(size) => size,
-            None => (free / FREE_SHARE).min(AUTO_MOST) / units::MIB * units::MIB,
+            None => own_size(free, &shown)?,
         };
-        if fill.size.is_none() && most < units::MIB {
-            let why = format!("only {} are free, and a test file takes at most a quarter of it", units::show_size_rounded(free as f64));
-            return Err(Error::refused(shown, why, "free some space or give --size"));
-        }
         if grown && fill.size.is_none() {
             return Err(Error::refused(shown, "a file that is to grow was given no size", "give its size"));
         }

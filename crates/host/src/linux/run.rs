@@ -8,8 +8,8 @@ use super::session::striped::{Striped, most_parts};
 use super::session::sync::Blocking;
 use super::session::uring::Ring;
 use super::session::{Halt, Session, serve};
-use super::target::HostTarget;
 use super::snapshot::{Meters, Snapshot};
+use super::target::HostTarget;
 use super::{Host, clock, sys};
 use machine::{Access, Allocation, Asker, Buffering, CacheState, Engine, Error, Hint, Nanos, Result, Usage, fill_random};
 use std::fs::File;
@@ -67,7 +67,9 @@ struct Files {
 
 pub(crate) fn run<A: Asker>(host: &Host, target: &mut HostTarget, access: &Access, askers: &mut [A]) -> Result<Usage> {
     let writes = askers.iter().any(Asker::writes);
-    let may_write = |asker: &A| asker.member().map_or(target.facts().writable, |member| target.places().get(member as usize).is_some_and(|place| place.writable));
+    let may_write = |asker: &A| {
+        asker.member().map_or(target.facts().writable, |member| target.places().get(member as usize).is_some_and(|place| place.writable))
+    };
     if askers.iter().any(|asker| asker.writes() && !may_write(asker)) {
         return Err(Error::refused(
             target.facts().name.clone(),
@@ -223,7 +225,9 @@ fn stream<A: Asker>(
     };
     let unsupported = |engine: Engine| move |error: io::Error| Error::Unsupported(format!("{engine} is not to be had here: {error}"));
     match engine {
-        Engine::Sync | Engine::Threads => go(Ok(Blocking::new(fds[0])), Route { stripe: None, fds: &fds }, asker, &mut arena, clock, halt, gate),
+        Engine::Sync | Engine::Threads => {
+            go(Ok(Blocking::new(fds[0])), Route { stripe: None, fds: &fds }, asker, &mut arena, clock, halt, gate)
+        }
         Engine::IoUring => {
             let session = Ring::new(&fds, entries, &mut arena).map_err(unsupported(engine));
             go(session, Route { stripe, fds: &fds }, asker, &mut arena, clock, halt, gate)
@@ -281,7 +285,7 @@ fn open_files(target: &mut HostTarget, access: &Access, writes: bool) -> Result<
         flags |= if access.metadata_sync { libc::O_SYNC } else { libc::O_DSYNC };
     }
     let members = target.places().len() as u64;
-    let region = if members > 1 { (0, target.places().iter().map(|place| place.size).max().unwrap_or(0)) } else { access.region };
+    let region = if members > 1 { member_region(access.region, members, target.chunk) } else { access.region };
     let in_place = access.allocation == Allocation::Extend && target.grown && target.places().iter().all(Place::is_made);
     if access.allocation == Allocation::Written || !writes || in_place {
         let opened: io::Result<Vec<File>> = target.places().iter().map(|place| place.open_with(writes && place.writable, flags)).collect();
@@ -301,6 +305,12 @@ fn open_files(target: &mut HostTarget, access: &Access, writes: bool) -> Result<
     let opened: io::Result<Vec<File>> = target.scratch.iter().map(|made| open_with(&made.path, true, flags)).collect();
     let files = opened.map_err(|error| cannot_open(target, error))?;
     Ok(Files { files, region, truncate: access.allocation == Allocation::Truncate })
+}
+
+/// The part of each member that holds a region of the stripe, a chunk more than exact at either end.
+fn member_region((start, len): (u64, u64), members: u64, chunk: u64) -> (u64, u64) {
+    let first = (start / members).saturating_sub(chunk);
+    (first, (start + len).div_ceil(members) + chunk - first)
 }
 
 fn cannot_open(target: &HostTarget, error: io::Error) -> Error {
@@ -330,7 +340,8 @@ fn make_scratch(target: &mut HostTarget, allocation: Allocation, len: u64) -> Re
         let file = open_with(&made.path, true, 0).map_err(Error::io("cannot open", &made.path))?;
         match allocation {
             Allocation::Reserved => {
-                sys::reserve(&file, len).map_err(|error| Error::Unsupported(format!("the file system cannot reserve space (fallocate): {error}")))?;
+                sys::reserve(&file, len)
+                    .map_err(|error| Error::Unsupported(format!("the file system cannot reserve space (fallocate): {error}")))?;
             }
             Allocation::Truncate => {
                 let mut buffer = vec![0u8; 1 << 20];

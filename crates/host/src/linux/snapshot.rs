@@ -29,7 +29,9 @@ impl MachineMeters {
     }
 
     fn baseline(&self) -> IdleBaseline {
-        *self.baseline.get_or_init(|| self.cpu.as_ref().and_then(|cpu| cpu.idle_baseline(BASELINE_WATCH).ok()).unwrap_or(IdleBaseline::NONE))
+        *self
+            .baseline
+            .get_or_init(|| self.cpu.as_ref().and_then(|cpu| cpu.idle_baseline(BASELINE_WATCH).ok()).unwrap_or(IdleBaseline::NONE))
     }
 }
 
@@ -60,13 +62,7 @@ impl<'a> Meters<'a> {
         if let Some(counter) = &mut count {
             counter.start();
         }
-        Meters {
-            clock: host.clock,
-            machine: &host.meters,
-            baseline: host.meters.baseline(),
-            device: target.meter(),
-            count,
-        }
+        Meters { clock: host.clock, machine: &host.meters, baseline: host.meters.baseline(), device: target.meter(), count }
     }
 
     /// What the meters show now.
@@ -90,9 +86,12 @@ impl<'a> Meters<'a> {
         usage.device = before.device.zip(after.device).map(|(before, after)| after.since(&before));
         usage.block_bytes = before.io.zip(after.io).map(|(before, after)| after.since(&before));
         usage.cpu.instructions_user = before.instructions.zip(after.instructions).map(|(before, after)| after.saturating_sub(before));
+        usage.warnings.extend(self.baseline.warning());
         let (told, kernel) = ((after.at - before.at) as f64, (after.kernel_at - before.kernel_at) as f64);
         if kernel > 1e7 && (told / kernel - 1.0).abs() > CLOCK_TOLERANCE {
-            usage.warnings.push(format!("the clock jumped: the time-stamp counter and the kernel differ by {:.2} %", (told / kernel - 1.0) * 100.0));
+            usage
+                .warnings
+                .push(format!("the clock jumped: the time-stamp counter and the kernel differ by {:.2} %", (told / kernel - 1.0) * 100.0));
         }
         usage
     }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -16,14 +16,15 @@ pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     check(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) })
 }
 
-/// Bytes that an ordinary user may still write in the file system of `path`.
-pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
+/// Bytes that an ordinary user may still write in the file system of `path`; none where it does not count them.
+pub(crate) fn free_bytes(path: &Path) -> io::Result<Option<u64>> {
     let path = std::ffi::CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: an all-zero statvfs is valid, and the path is a C string.
     unsafe {
         let mut stat: libc::statvfs = std::mem::zeroed();
         check(libc::statvfs(path.as_ptr(), &mut stat))?;
-        Ok(stat.f_bavail * stat.f_frsize)
+        // ramfs, and tmpfs without a limit, say that they have no blocks at all.
+        Ok((stat.f_blocks > 0).then_some(stat.f_bavail * stat.f_frsize))
     }
 }
 
@@ -72,4 +73,13 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
 pub(crate) fn reserve(file: &File, len: u64) -> io::Result<()> {
     // SAFETY: an open descriptor.
     check(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, len as libc::off_t) })
+}
+
+/// A file that lives in memory and goes with its descriptor.
+pub(crate) fn memory_file() -> io::Result<File> {
+    // SAFETY: a C string; the descriptor is owned by nobody else.
+    unsafe {
+        let fd = libc::memfd_create(c"halfpower".as_ptr(), libc::MFD_CLOEXEC);
+        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(File::from_raw_fd(fd)) }
+    }
 }
