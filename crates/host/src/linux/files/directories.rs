@@ -17,7 +17,7 @@ pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
     let mut all = TargetFacts {
         name: names.join(", "),
         kind: TargetKind::Directory,
-        size_bytes: sys::free_bytes(&directories[0]).unwrap_or(0),
+        size_bytes: sys::free_bytes(&directories[0]).ok().flatten().unwrap_or(0),
         writable: true,
         direct: false,
         direct_refused: Some("files are made, read and deleted as a whole, through the file-system cache".into()),
