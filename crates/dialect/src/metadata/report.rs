@@ -6,13 +6,14 @@ use std::fmt::Write;
 /// The figures as a table for a terminal.
 pub fn table(result: &MetadataResult) -> String {
     let plan = &result.plan;
+    let several = |count: u32, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let mut text = format!(
-        "{} files of {} bytes over {} directories by {} threads, {} rounds, engine {}, sync {}\n",
-        plan.files,
-        plan.file_bytes,
-        plan.directories,
-        plan.threads,
-        plan.rounds,
+        "{} of {} over {} by {}, {}, engine {}, sync {}\n",
+        several(plan.files, "file", "files"),
+        several(plan.file_bytes, "byte", "bytes"),
+        several(plan.directories, "directory", "directories"),
+        several(plan.threads, "thread", "threads"),
+        several(plan.rounds, "round", "rounds"),
         plan.engine.name(),
         plan.sync.name()
     );

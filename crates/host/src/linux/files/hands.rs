@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A path below a location, written without allocating: `s4294967295/4294967295` is the longest.
@@ -231,9 +231,9 @@ impl FileWork for Hands {
     fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError> {
         let room = &self.rooms[location as usize];
         let mut name = Name::default();
-        let path = if self.subdirectories { room.path.join(text(name.directory(subdirectory))) } else { room.path.clone() };
-        let listed = open_directory(room.fd(), &path).and_then(|directory| count_entries(&directory, &mut self.into));
-        listed.map_err(|error| FileError::of(FileAct::List, path, error))
+        let below = if self.subdirectories { text(name.directory(subdirectory)) } else { Path::new(".") };
+        let listed = open_directory(room.fd(), below).and_then(|directory| count_entries(&directory, &mut self.into));
+        listed.map_err(|error| FileError::of(FileAct::List, room.path.join(below), error))
     }
 }
 
