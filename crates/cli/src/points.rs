@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::arguments::PointArguments;
-use crate::target::{on_machine, resolve};
+use crate::target::{Where, on_machine, resolve};
 use machine::{Buffering, Engine, Machine, TargetSpec};
 use measure::{Repeats, measure};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -36,7 +36,11 @@ pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
 }
 
 fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
-    let (place, spec) = resolve(&arguments.target)?;
+    let (place, mut spec) = resolve(&arguments.target)?;
+    if let (Where::Twin(_), None, Some(bytes)) = (&place, spec.size, arguments.bytes) {
+        // On a machine that has its files for nothing, the file is what is moved: the 1997 study's 100 MB at the outer edge.
+        spec.size = Some(bytes.saturating_add(arguments.offset.iter().max().copied().unwrap_or(0)));
+    }
     on_machine!(place, |machine| points_on(&machine, &spec, arguments, kind))
 }
 

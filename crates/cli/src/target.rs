@@ -5,11 +5,14 @@ use crate::arguments::TargetArguments;
 use host::Host;
 use machine::TargetSpec;
 use std::path::PathBuf;
+use twin::Twin;
 
 /// The machines that a target can be on.
 pub(crate) enum Where {
     /// This computer.
     Host(Host),
+    /// A simulated computer.
+    Twin(Box<Twin>),
 }
 
 /// Calls a generic function with whichever machine it is.
@@ -17,6 +20,10 @@ macro_rules! on_machine {
     ($place:expr, |$machine:ident| $body:expr) => {
         match $place {
             $crate::target::Where::Host($machine) => $body,
+            $crate::target::Where::Twin(twin) => {
+                let $machine = *twin;
+                $body
+            }
         }
     };
 }
@@ -38,10 +45,17 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         seed: arguments.seed,
         ..TargetSpec::default()
     };
-    match named.iter().find_map(|name| name.strip_prefix("twin:")) {
-        Some(name) => {
-            Err(Failure::Usage(format!("twin:{name}: a simulated machine stands alone as target; give its disks with twin:{name},disks=4")))
+    match named.as_slice() {
+        [name] if name.starts_with("twin:") => {
+            let twin = Twin::from_name(name).map_err(|error| Failure::Usage(error.to_string()))?;
+            Ok((Where::Twin(Box::new(twin)), spec))
         }
-        None => Ok((Where::Host(Host::new(crate::interrupt::flag())), spec)),
+        names => match names.iter().find(|name| name.starts_with("twin:")) {
+            Some(name) => {
+                let why = "a simulated machine stands alone as target; give its disks with twin:NAME,disks=4";
+                Err(Failure::Usage(format!("{name}: {why}")))
+            }
+            None => Ok((Where::Host(Host::new(crate::interrupt::flag())), spec)),
+        },
     }
 }
