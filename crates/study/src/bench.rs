@@ -74,6 +74,8 @@ pub(crate) struct Bench<'a, M: Machine> {
     told: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
     budget: Nanos,
+    /// Two runs of a workload differ. Where they do not, each is run once, and as long as it takes: time costs nothing there.
+    pub(crate) noisy: bool,
     whole: Shape,
     shape: Shape,
     seed: u64,
@@ -103,6 +105,7 @@ impl<'a, M: Machine> Bench<'a, M> {
             told,
             began,
             budget,
+            noisy: machine.capabilities().noisy,
             shape: whole.clone(),
             whole,
             seed,
@@ -116,8 +119,11 @@ impl<'a, M: Machine> Bench<'a, M> {
         self.machine.now().saturating_sub(self.began)
     }
 
-    /// A point in time at this share of the budget.
+    /// A point in time at this share of the budget; where nothing is noisy, time is no object.
     pub(crate) fn at(&self, share: f64) -> Nanos {
+        if !self.noisy {
+            return Nanos::MAX;
+        }
         self.began + (self.budget as f64 * share) as Nanos
     }
 
@@ -130,7 +136,7 @@ impl<'a, M: Machine> Bench<'a, M> {
     /// Puts a cell on the bench; the same workload stands there once. Returns its place, or none where it would take too long.
     pub(crate) fn add(&mut self, cell: &Cell, setting: &Setting) -> Option<usize> {
         let round = setting.speed_of(&cell.workload).round_ns(cell.workload.outstanding(), cell.workload.request_bytes);
-        if round > ROUND_RUNS * setting.run_ns as f64 {
+        if self.noisy && round > ROUND_RUNS * setting.run_ns as f64 {
             self.too_long += 1;
             return None;
         }
@@ -140,7 +146,8 @@ impl<'a, M: Machine> Bench<'a, M> {
         let in_bursts = self.bursty && at_device && f64::from(cell.workload.request_bytes) * 2.0 <= burst;
         if let workload::Stop::AfterNs(ns) = &mut cell.workload.stop {
             // Large rounds need longer runs: two requests tell no rate.
-            let wanted = (round * ROUNDS_A_RUN).min(ROUND_RUNS * setting.run_ns as f64) as Nanos;
+            let longest = if self.noisy { ROUND_RUNS * setting.run_ns as f64 } else { f64::INFINITY };
+            let wanted = (round * ROUNDS_A_RUN).min(longest) as Nanos;
             *ns = if in_bursts { (*ns).max(wanted).next_multiple_of(THROTTLE_SLICE_NS) } else { (*ns).max(wanted) };
         }
         let found = self.entries.iter().position(|entry| entry.workload == cell.workload && entry.shape == cell.shape);
@@ -248,13 +255,14 @@ impl<'a, M: Machine> Bench<'a, M> {
     /// # Errors
     /// The user's interrupt.
     pub(crate) fn rounds(&mut self, places: &[usize], least: usize, until: Nanos) -> Result<Vec<usize>> {
+        let least = if self.noisy { least } else { least.min(1) };
         for round in 1..=least {
             for place in self.shuffled(places) {
                 let entry = &self.entries[place];
                 if entry.failure.is_some() || entry.samples.len() >= round {
                     continue;
                 }
-                if self.machine.now() + self.cost(place) > until {
+                if self.machine.now().saturating_add(self.cost(place)) > until {
                     continue;
                 }
                 self.sample(place)?;
@@ -285,6 +293,9 @@ impl<'a, M: Machine> Bench<'a, M> {
     /// # Errors
     /// The user's interrupt.
     pub(crate) fn tighten(&mut self, places: &[usize], until: Nanos) -> Result<()> {
+        if !self.noisy {
+            return Ok(());
+        }
         let mut open: Vec<usize> = places.to_vec();
         loop {
             open.retain(|&place| {

@@ -1,7 +1,7 @@
 //! What limits a peak: the figures of the point itself say.
 
 use crate::result::{Advertised, Limit, Peak};
-use machine::{Layer, LayerKind, MachineFacts, TargetFacts, units};
+use machine::{Layer, LayerKind, MachineFacts, TargetFacts, TargetKind, units};
 use measure::Point;
 
 /// A rate within this share of an advertised limit is that limit.
@@ -16,9 +16,14 @@ fn setting(layer: &Layer, name: &str) -> Option<f64> {
     layer.settings.get(name).and_then(|text| text.parse().ok())
 }
 
+/// How many times over a target has its layers: those of a real one are told of one member, those of a simulated one of all together.
+fn times(facts: &TargetFacts) -> f64 {
+    if facts.kind == TargetKind::Simulated { 1.0 } else { f64::from(facts.members.max(1)) }
+}
+
 /// The narrowest rate that a layer below advertises for an operation, with the layer's name; of a stripe, that of all members.
 pub(crate) fn advertised(facts: &TargetFacts, op: &str) -> Option<Advertised> {
-    let members = f64::from(facts.members.max(1));
+    let members = times(facts);
     let rate = |layer: &Layer| {
         if layer.kind == LayerKind::Throttle && op == "write" { setting(layer, "write_bytes_per_s") } else { layer.advertised_bytes_per_s }
     };
@@ -31,7 +36,7 @@ pub(crate) fn advertised(facts: &TargetFacts, op: &str) -> Option<Advertised> {
 
 /// The fewest requests per second that a layer below admits for an operation, with the layer's name.
 fn admitted<'a>(facts: &'a TargetFacts, op: &str) -> Option<(&'a str, f64)> {
-    let members = f64::from(facts.members.max(1));
+    let members = times(facts);
     let iops = |layer: &Layer| {
         if layer.kind == LayerKind::Throttle && op == "write" { setting(layer, "write_iops") } else { layer.advertised_iops }
     };

@@ -16,6 +16,12 @@ use measure::Point;
 use std::time::{SystemTime, UNIX_EPOCH};
 use workload::{Pattern, Stop, Workload};
 
+/// Requests that a run holds, about, on a machine whose runs are all alike.
+const QUIET_REQUESTS: f64 = 2000.0;
+
+/// Longest run there, of quick requests.
+const LONGEST_QUIET_NS: f64 = 10e9;
+
 /// Shares of the budget at which each part ends.
 const FILL_SHARE: f64 = 0.10;
 const MAIN_SHARE: f64 = 0.78;
@@ -96,7 +102,7 @@ pub fn study<M: Machine>(
         machine: machine.facts(),
         began_unix_s,
         elapsed_ns: 0,
-        budget_ns: Some(plan.budget_ns),
+        budget_ns: bench.noisy.then_some(plan.budget_ns),
         seed: plan.seed,
         points,
         rates: Vec::new(),
@@ -170,6 +176,11 @@ fn scout<M: Machine>(bench: &mut Bench<'_, M>, plan: &Plan) -> Result<Setting> {
     }
     // Scouting runs were too short to count.
     bench.entries.clear();
+    if !bench.noisy {
+        let slower = setting.ways().iter().map(|way| setting.speed_of(&setting.base(*way)).iops).fold(f64::INFINITY, f64::min);
+        setting.run_ns = (QUIET_REQUESTS / slower * 1e9).clamp(SHORTEST_RUN_NS, LONGEST_QUIET_NS) as Nanos;
+        return Ok(setting);
+    }
     bench.bursty = throttled || bursts >= BURSTY_SAMPLES;
     setting.run_ns =
         if bench.bursty { least_run.max(BURSTS_A_RUN * THROTTLE_SLICE_NS).next_multiple_of(THROTTLE_SLICE_NS) } else { least_run };
@@ -196,16 +207,19 @@ fn lay_out<M: Machine>(bench: &mut Bench<'_, M>, setting: &mut Setting, plan: &P
             })
             .collect()
     };
-    let cells: usize = wanted(setting).iter().map(|design| design.cells.len()).sum();
-    let least_run = setting.run_ns as f64;
-    let left = (bench.at(MAIN_SHARE).saturating_sub(bench.machine.now())) as f64;
-    // Many cells stand in several experiments and are run once.
-    setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * RUNS as f64) - OVERHEAD_NS).clamp(least_run, LONGEST_RUN_NS) as Nanos;
-    let beside = if bench.bursty { THROTTLE_SLICE_NS as f64 } else { OVERHEAD_NS };
-    let runs = left / (setting.run_ns as f64 + beside);
     let mut designs = wanted(setting);
-    let thinned = thin(&mut designs, (runs / LEAST_RUNS) as usize);
-    bench.left_out.extend(thinned);
+    if bench.noisy {
+        let cells: usize = designs.iter().map(|design| design.cells.len()).sum();
+        let least_run = setting.run_ns as f64;
+        let left = (bench.at(MAIN_SHARE).saturating_sub(bench.machine.now())) as f64;
+        // Many cells stand in several experiments and are run once.
+        setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * RUNS as f64) - OVERHEAD_NS).clamp(least_run, LONGEST_RUN_NS) as Nanos;
+        let beside = if bench.bursty { THROTTLE_SLICE_NS as f64 } else { OVERHEAD_NS };
+        let runs = left / (setting.run_ns as f64 + beside);
+        designs = wanted(setting);
+        let thinned = thin(&mut designs, (runs / LEAST_RUNS) as usize);
+        bench.left_out.extend(thinned);
+    }
     let mut laid: Vec<Laid> = designs
         .into_iter()
         .map(|design| {
@@ -252,6 +266,10 @@ fn thin(designs: &mut [Design], most: usize) -> Option<String> {
 
 /// How little a cell tells: rich grids first, then the sizes between those that show a curve's shape.
 fn weight(cell: &Cell) -> u32 {
+    if cell.shape.is_some() {
+        // A stripe is what several targets are named for.
+        return 0;
+    }
     let rank = match cell.rank {
         Rank::Core => 0,
         Rank::Usual => 20,
@@ -265,12 +283,12 @@ fn weight(cell: &Cell) -> u32 {
         _ => 8,
     };
     let group = match cell.group {
-        "unbuffered" | "depth_read" | "depth_write" | "stripe_members" | "stripe_single" => 0,
-        "buffered" | "random" | "stripe_chunk" | "stripe_depth" | "allocation" => 1,
+        "unbuffered" | "depth_read" | "depth_write" => 0,
+        "buffered" | "random" | "allocation" => 1,
         "cost" | "streams" | "device_cache" => 2,
         _ => 3,
     };
-    rank + size + group
+    WEIGHT_CLASS + rank + size + group
 }
 
 /// Every place once, with the least weight of the cells that stand there.
@@ -361,12 +379,17 @@ fn confirm<M: Machine>(bench: &mut Bench<'_, M>, setting: &Setting, laid: &[Laid
                     && entry.workload.limit_bytes.is_none();
                 let cached = !entry.workload.buffering.is_direct() && (setting.direct() || from_cache(&entry.workload, way));
                 let rate = entry.point().rate()?;
-                (whole && fits && !cached).then_some((place, rate))
+                // Where requests are admitted in bursts, only runs of whole bursts tell a rate.
+                let told = !bench.bursty || entry.in_bursts || setting.facts.in_memory;
+                (whole && fits && !cached && told).then_some((place, rate))
             })
             .collect();
         candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let chosen: Vec<usize> =
-            candidates.iter().take(if bench.bursty { 1 } else { 2 }).map(|&(place, _)| confirming(bench, place, setting, plan)).collect();
+        let chosen: Vec<usize> = if bench.noisy {
+            candidates.iter().take(if bench.bursty { 1 } else { 2 }).map(|&(place, _)| confirming(bench, place, setting, plan)).collect()
+        } else {
+            candidates.iter().take(1).map(|&(place, _)| place).collect()
+        };
         confirmed.push((way, chosen));
     }
     let all: Vec<usize> = confirmed.iter().flat_map(|(_, places)| places.iter().copied()).collect();
@@ -440,7 +463,7 @@ fn answer<M: Machine>(results: &mut Results, bench: &Bench<'_, M>, laid: &[Laid]
         experiment.sentence = sentences::sentence(experiment, &costs, &service_times);
     }
     results.answer = Some(Answer {
-        doubts: doubts(results, &peaks),
+        doubts: doubts(results, &peaks, bench.noisy),
         limits,
         half_power,
         costs,
@@ -475,7 +498,7 @@ fn more(peak: &Peak, points: &[Point]) -> Option<f64> {
 }
 
 /// Reasons not to trust the answer, the gravest first: of the target, then of the peaks, then those that many points share.
-fn doubts(results: &Results, peaks: &[Peak]) -> Vec<String> {
+fn doubts(results: &Results, peaks: &[Peak], noisy: bool) -> Vec<String> {
     let mut doubts = results.target.warnings.clone();
     for peak in peaks {
         for warning in results.points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings) {
@@ -489,12 +512,13 @@ fn doubts(results: &Results, peaks: &[Peak]) -> Vec<String> {
     if failed > 0 {
         doubts.push(format!("{failed} of {} points failed; they are shown as failed", results.points.len()));
     }
+    // Where nothing is noisy, an interval is no doubt: it tells how even the one run was.
     let wide = results
         .points
         .iter()
         .filter(|point| point.numbers.as_ref().is_some_and(|numbers| numbers.relative_half_width.is_none_or(|width| width > 0.25)))
         .count();
-    if wide * 3 > results.points.len() {
+    if noisy && wide * 3 > results.points.len() {
         doubts.push(format!(
             "{wide} of {} points are uncertain by more than 25 %: the machine is noisy, or the budget small; give it more time (--budget)",
             results.points.len()
