@@ -31,6 +31,9 @@ pub(crate) enum Command {
     /// Random and sequential requests as a database makes them, in the language of SQLIO; and the alignment study
     #[command(disable_help_flag = true)]
     Sqlio(ToolArguments),
+    /// Loads of many kinds on files and devices, in the language of diskspd
+    #[command(disable_help_flag = true)]
+    Diskspd(ToolArguments),
     /// Jobs and job files, in the language of fio
     #[command(disable_help_flag = true)]
     Fio(ToolArguments),

@@ -55,6 +55,7 @@ fn main() -> ExitCode {
         Command::Sweep(arguments) => points::sweep(&arguments),
         Command::Iozone(arguments) => tools::iozone(&arguments.words),
         Command::Sqlio(arguments) => tools::sqlio(&arguments.words),
+        Command::Diskspd(arguments) => tools::diskspd(&arguments.words),
         Command::Fio(arguments) => fio::fio(&arguments.words),
         Command::Postmark(arguments) => postmark::postmark(&arguments),
         Command::Metadata(arguments) => metadata::metadata(&arguments),

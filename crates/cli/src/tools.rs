@@ -142,6 +142,36 @@ pub(crate) fn sqlio(words: &[String]) -> Result<(), Failure> {
     write_json(options.json.as_deref(), &machine, document, &result)
 }
 
+/// `halfpower diskspd`.
+pub(crate) fn diskspd(words: &[String]) -> Result<(), Failure> {
+    if helped(words, dialect::diskspd::HELP) {
+        return Ok(());
+    }
+    let options = dialect::diskspd::parse(words)?;
+    check_json(options.json.as_deref())?;
+    let machine = Host::new(crate::interrupt::flag());
+    let began = (now_unix_s(), machine.now());
+    let (profile, result) = dialect::diskspd::run(&machine, &options, began.0)?;
+    let document = Document {
+        tool: "diskspd",
+        target: result.target.clone(),
+        points: result.spans.iter().flat_map(|span| &span.points).cloned().collect(),
+        warnings: result.warnings.clone(),
+        began,
+        seed: profile.spans.first().map_or(1, |span| u64::from(span.seed) + 1),
+    };
+    write_json(options.json.as_deref(), &machine, document, &result)?;
+    match profile.format {
+        dialect::diskspd::Format::Text => print(&dialect::diskspd::text(&profile, &result)),
+        dialect::diskspd::Format::Xml => {
+            for warning in &result.warnings {
+                eprintln!("halfpower: warning: {warning}");
+            }
+            print(&dialect::diskspd::xml(&profile, &result))
+        }
+    }
+}
+
 /// The published study, with a bar.
 fn matrix<M: Machine>(machine: &M, options: &dialect::sqlio::Options) -> Result<dialect::sqlio::matrix::MatrixResult, Failure> {
     let mut target = machine.open(&dialect::sqlio::matrix::target(options)?)?;

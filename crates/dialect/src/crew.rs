@@ -7,7 +7,7 @@ use machine::{Asker, Completion, Error, Machine, Nanos, Next, Op, Request, Resul
 use measure::{Sample, Stream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use workload::{Cursor, Filler, Workload, rng};
+use workload::{Cursor, Filler, Workload};
 
 /// Time from the last stream's readiness to the common start, so that no stream is still asleep then.
 const SETTLE_NS: Nanos = 1_000_000;
@@ -17,8 +17,9 @@ const SETTLE_NS: Nanos = 1_000_000;
 pub(crate) struct Shape {
     /// Every offset is moved on by so many bytes within the region, around its end.
     pub(crate) rotate_bytes: u64,
-    /// Every offset is moved by a random multiple of this, less than a request: random places that are no multiples of the request.
-    pub(crate) jitter_bytes: Option<u64>,
+    /// The places of the requests are so many bytes apart, and not as many as a request is long. The job's region has then a request's
+    /// length for each place, wherever that ends.
+    pub(crate) step_bytes: Option<u64>,
     /// Writes carry this pattern, and reads must find it.
     pub(crate) pattern: Option<u64>,
     /// The data of reads is copied once more, in blocks of so many bytes.
@@ -36,6 +37,16 @@ pub(crate) struct Shape {
 pub(crate) struct Job {
     pub(crate) workload: Workload,
     pub(crate) shape: Shape,
+}
+
+impl Job {
+    /// Bytes that a target must seem to have for the workload's region.
+    fn seeming_size(&self, size_bytes: u64) -> u64 {
+        match (self.shape.step_bytes, self.workload.region_bytes) {
+            (Some(_), Some(bytes)) => size_bytes.max(self.workload.region_start_bytes + bytes),
+            _ => size_bytes,
+        }
+    }
 }
 
 /// A file and what is done to it. All jobs of a part reach it the same way: that of the first.
@@ -101,8 +112,6 @@ struct Player {
     region: (u64, u64),
     requests: Box<[(Request, Nanos)]>,
     in_flight: u32,
-    draws: u64,
-    draw_seed: u64,
     scratch: Box<[u8]>,
     notes: Notes,
     measured_from: Nanos,
@@ -113,7 +122,7 @@ struct Player {
 }
 
 impl Player {
-    fn new(stream: Stream, job: &Job, region: (u64, u64), common: &Arc<Common>, number: u64, ramp: Nanos) -> Player {
+    fn new(stream: Stream, job: &Job, region: (u64, u64), common: &Arc<Common>, ramp: Nanos) -> Player {
         let request = job.workload.request_bytes;
         let none = (Request { op: Op::Read, offset: 0, len: 0, slot: 0 }, 0);
         let expected = match job.workload.stop {
@@ -130,8 +139,6 @@ impl Player {
             common: common.clone(),
             region,
             in_flight: 0,
-            draws: 0,
-            draw_seed: rng::derive(job.workload.seed, 90, number),
             scratch: vec![0; if job.shape.copy_block.is_some() { request as usize } else { 0 }].into_boxed_slice(),
             notes: Notes { log: Vec::with_capacity(expected as usize), intervals: vec![[0; 2]; intervals as usize], ..Notes::default() },
             measured_from: 0,
@@ -169,18 +176,15 @@ impl Player {
     }
 
     /// Where a request of the workload goes.
-    fn place(&mut self, offset: u64, len: u32) -> u64 {
-        let mut offset = offset;
-        if self.shape.rotate_bytes > 0 {
-            let whole = self.region.1 / u64::from(len) * u64::from(len);
-            offset = self.region.0 + (offset - self.region.0 + self.shape.rotate_bytes) % whole.max(1);
+    #[inline]
+    fn place(&self, offset: u64, len: u32) -> u64 {
+        if self.shape.rotate_bytes == 0 && self.shape.step_bytes.is_none() {
+            return offset;
         }
-        if let Some(align) = self.shape.jitter_bytes {
-            let steps = u64::from(len) / align;
-            self.draws += 1;
-            offset += rng::below(rng::hash(self.draw_seed, self.draws), steps.max(1)) * align;
-        }
-        offset
+        let len = u64::from(len);
+        let step = self.shape.step_bytes.unwrap_or(len);
+        let (index, places) = ((offset - self.region.0) / len, (self.region.1 / len).max(1));
+        self.region.0 + (index * step + self.shape.rotate_bytes) % (places * step)
     }
 }
 
@@ -349,8 +353,9 @@ fn streams(jobs: &[Job], facts: &TargetFacts, ramp: Nanos) -> Result<Vec<(Stream
         if let (true, Some(why)) = (direct, &facts.direct_refused) {
             return Err(Error::Unsupported(format!("{}: {why}", facts.name)));
         }
-        workload.check(facts.size_bytes, if direct { facts.direct_align_bytes } else { 1 })?;
-        let region = workload.region(facts.size_bytes);
+        let size = job.seeming_size(facts.size_bytes);
+        workload.check(size, if direct { facts.direct_align_bytes } else { 1 })?;
+        let region = workload.region(size);
         if job.shape.interlocked {
             let one = Workload { threads: 1, ..workload.clone() };
             let shared = Arc::new(AtomicU64::new(0));
@@ -358,7 +363,7 @@ fn streams(jobs: &[Job], facts: &TargetFacts, ramp: Nanos) -> Result<Vec<(Stream
                 let filler = Filler::new(workload).fork(all.len() as u64);
                 all.push((Stream::new(&one, region, 0, Cursor::Shared(shared.clone()), filler, ramp)?, number));
             }
-        } else if jobs.len() == 1 {
+        } else if jobs.len() == 1 && job.shape.step_bytes.is_none() {
             all.extend(measure::streams(workload, facts, ramp)?.into_iter().map(|stream| (stream, number)));
         } else {
             for index in 0..workload.threads {
@@ -388,10 +393,9 @@ fn run_part<M: Machine>(
     }
     let mut players: Vec<Player> = streams
         .into_iter()
-        .enumerate()
-        .map(|(number, (stream, job))| {
+        .map(|(stream, job)| {
             let job = &part.jobs[job];
-            Player::new(stream, job, job.workload.region(facts.size_bytes), common, number as u64, ramp)
+            Player::new(stream, job, job.workload.region(job.seeming_size(facts.size_bytes)), common, ramp)
         })
         .collect();
     let usage = machine.run(part.target, &access, &mut players)?;
@@ -406,4 +410,120 @@ fn run_part<M: Machine>(
     let (streams, notes): (Vec<Stream>, Vec<Notes>) = players.into_iter().map(|player| (player.stream, player.notes)).unzip();
     let sample = measure::gather(&streams, usage, first)?;
     Ok(Ran { sample, streams, notes, span })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::Buffering;
+    use workload::Stop;
+
+    const BLOCK: u64 = 4096;
+
+    fn job(shape: Shape, blocks: u64) -> Job {
+        let workload = Workload {
+            request_bytes: BLOCK as u32,
+            buffering: Buffering::Buffered,
+            region_start_bytes: 10 * BLOCK,
+            region_bytes: Some(blocks * BLOCK),
+            stop: Stop::AfterBytes(6 * BLOCK),
+            ..Workload::default()
+        };
+        Job { workload, shape }
+    }
+
+    fn common(expected: usize) -> Arc<Common> {
+        Arc::new(Common {
+            expected,
+            ready: AtomicUsize::new(0),
+            start: AtomicU64::new(0),
+            stonewall: true,
+            first_done: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+        })
+    }
+
+    fn player(job: &Job, common: &Arc<Common>) -> Player {
+        let region = job.workload.region(u64::MAX >> 1);
+        let stream = Stream::new(&job.workload, region, 0, Cursor::Own, Filler::new(&job.workload), 0).unwrap();
+        Player::new(stream, job, region, common, 0)
+    }
+
+    /// Where the next request goes, in blocks; it takes `ns`. `None` when there is none.
+    fn step(player: &mut Player, now: &mut Nanos, ns: Nanos) -> Option<f64> {
+        loop {
+            match player.next(*now) {
+                Next::Issue(request) => {
+                    *now += ns;
+                    player.complete(Completion { slot: request.slot, result: request.len as i32 }, *now);
+                    return Some(request.offset as f64 / BLOCK as f64);
+                }
+                Next::WaitUntil(then) => *now = then,
+                Next::Done => return None,
+                Next::WaitForCompletion => unreachable!("every request has ended"),
+            }
+        }
+    }
+
+    fn offsets(shape: Shape, blocks: u64) -> Vec<f64> {
+        let mut player = player(&job(shape, blocks), &common(1));
+        let mut now = 1000;
+        std::iter::from_fn(|| step(&mut player, &mut now, 10)).collect()
+    }
+
+    #[test]
+    fn places_are_apart_as_far_as_the_tool_asks_and_start_where_it_asks() {
+        assert_eq!(offsets(Shape::default(), 4), [10.0, 11.0, 12.0, 13.0, 10.0, 11.0]);
+        assert_eq!(offsets(Shape { step_bytes: Some(BLOCK / 2), ..Shape::default() }, 5), [10.0, 10.5, 11.0, 11.5, 12.0, 10.0]);
+        assert_eq!(offsets(Shape { step_bytes: Some(3 * BLOCK), ..Shape::default() }, 3), [10.0, 13.0, 16.0, 10.0, 13.0, 16.0]);
+        assert_eq!(offsets(Shape { rotate_bytes: 3 * BLOCK, ..Shape::default() }, 4), [13.0, 10.0, 11.0, 12.0, 13.0, 10.0]);
+    }
+
+    #[test]
+    fn what_the_tool_wants_to_know_of_each_request_is_kept() {
+        let mut player = player(&job(Shape { log: true, ..Shape::default() }, 3), &common(1));
+        let mut now = 1000;
+        while step(&mut player, &mut now, 25).is_some() {}
+        assert_eq!(player.notes.log, [10, 11, 12, 10, 11, 12].map(|block| (block * BLOCK, 25)));
+        assert_eq!((player.notes.began, player.notes.ended), (1000, 1150));
+    }
+
+    #[test]
+    fn with_a_stonewall_the_slower_counts_until_the_faster_is_done_and_goes_on() {
+        let shared = common(2);
+        let (mut fast, mut slow) = (player(&job(Shape::default(), 8), &shared), player(&job(Shape::default(), 8), &shared));
+        let mut now = 1000;
+        // The first waits for the second.
+        assert!(matches!(fast.next(now), Next::WaitUntil(then) if then > now));
+        assert!(matches!(slow.next(now), Next::WaitUntil(then) if then == now + SETTLE_NS));
+        now += SETTLE_NS;
+        let began = now;
+        let (mut a, mut b) = (now, now);
+        for _ in 0..3 {
+            step(&mut fast, &mut a, 10);
+            step(&mut fast, &mut a, 10);
+            step(&mut slow, &mut b, 20);
+        }
+        assert_eq!(step(&mut fast, &mut a, 10), None);
+        let mut rest = 0;
+        while step(&mut slow, &mut b, 20).is_some() {
+            rest += 1;
+        }
+        assert_eq!((fast.notes.counted, slow.notes.counted, rest), (Some((6, began + 60)), Some((3, began + 60)), 3));
+    }
+
+    #[test]
+    fn data_that_is_not_the_pattern_stops_everybody() {
+        let shared = common(1);
+        let mut player = player(&job(Shape { pattern: Some(u64::from_le_bytes([9; 8])), ..Shape::default() }, 8), &shared);
+        let Next::Issue(request) = player.next(1000) else { unreachable!() };
+        let mut data = vec![9; BLOCK as usize];
+        player.check(request.slot, &data);
+        assert_eq!(player.wrong, None);
+        data[100] = 8;
+        player.check(request.slot, &data);
+        assert_eq!(player.wrong, Some(10 * BLOCK + 96));
+        player.complete(Completion { slot: request.slot, result: request.len as i32 }, 1010);
+        assert_eq!(player.next(1010), Next::Done);
+    }
 }

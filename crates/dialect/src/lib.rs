@@ -2,6 +2,7 @@
 
 mod calendar;
 mod crew;
+pub mod diskspd;
 pub mod fio;
 pub mod iozone;
 pub mod metadata;

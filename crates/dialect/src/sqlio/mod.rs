@@ -16,3 +16,4 @@ pub use options::{Access, Caching, DEFAULT_FILE, FileLine, Kind, MAX_THREADS, Mu
 pub use plan::{FileJob, files};
 pub use report::{Figures, LatencyFigures, before, figures, report};
 pub use run::{SqlioResult, run};
+pub(crate) use run::{check_writable, shares};

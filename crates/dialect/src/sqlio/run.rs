@@ -66,7 +66,7 @@ pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
 }
 
 /// Refuses to write what was there before.
-pub(super) fn check_writable(facts: &TargetFacts, writes: bool) -> Result<()> {
+pub(crate) fn check_writable(facts: &TargetFacts, writes: bool) -> Result<()> {
     if writes && !facts.writable {
         let mend = "name it again with --destroy-data to write it, or name another file or a directory";
         return Err(Error::refused(facts.name.clone(), "it was there before and is only read", mend));

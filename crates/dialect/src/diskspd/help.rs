@@ -1,0 +1,33 @@
+//! What `--help` shows.
+
+/// The options that are taken.
+pub const HELP: &str = "\
+diskspd: loads of many kinds on files and devices, in the language and with the results of DISKSPD 2.2
+
+Usage: halfpower diskspd [OPTIONS] TARGET...      values are glued to their options; sizes in bytes or with K, M, G, T, b (blocks)
+
+  -b<SIZE>     block [default: 64K]
+  -c<SIZE>     make the targets, so long (they stay; in a directory they go)
+  -d<S> -W<S> -C<S>  seconds measured, before and after [default: 10, 5, 0]
+  -t<N>        threads of each target [default: 1]; -F<N> for a single one
+  -o<N>        requests that each thread keeps outstanding [default: 2]
+  -r[SIZE]     random places, multiples of SIZE [default: the block]
+  -s[i][SIZE]  sequential, so far from one request to the next; i: the threads share one sequence
+  -T<SIZE>     from one thread's first request to the next thread's
+  -B<SIZE> -f<SIZE>  first byte used, and end
+  -fs -fr      tell the page cache that access is sequential or random
+  -w<PERCENT>  writes [default: 0]
+  -S[bhmuw]    b page cache [default], u none in software, w writes reach stable storage, h u and w, m mapped memory
+  -Z           write zeros; -Zr random data [default]
+  -g<N>        bytes per millisecond of each thread
+  -L           tell latencies; -D[MS] the spread of the rate over intervals [default: 1000]
+  -a<N,N...>   run on these processors; -n accepted
+  -z<N>        seed
+  -R[text|xml] form of the results
+  -X<FILE>     an XML profile instead
+
+halfpower's own:
+  --json FILE           all results as JSON, which report and compare read
+  --destroy-data NAME   this existing file or device, also named as TARGET, may be overwritten
+  --destroy-signature   even if it bears a file system
+";

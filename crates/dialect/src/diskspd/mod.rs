@@ -1,0 +1,22 @@
+//! diskspd: Microsoft's storage load generator (DISKSPD 2.2).
+//!
+//! Options, XML profiles and both forms of results. Beyond it: percentiles are kept without sampling, and every run is a point with
+//! processor cost and warnings. What the original does that a file or device here cannot is refused by name.
+
+mod help;
+mod options;
+mod profile;
+mod report;
+mod result;
+mod run;
+mod xml;
+mod xml_report;
+
+pub use help::HELP;
+pub use options::{Options, parse};
+pub use profile::{Caching, Format, Profile, Source, Target, TimeSpan};
+pub use report::text;
+pub use result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
+pub use run::run;
+pub use xml::{profile_xml, read_profile};
+pub use xml_report::xml;

@@ -1,0 +1,330 @@
+//! The command line.
+
+use super::profile::{Caching, Format, Profile, Source, Target, TimeSpan};
+use crate::words::{joined, no_nul, number, refuse, shortened};
+use machine::units::{GIB, KIB, MIB};
+use machine::{Hint, Result};
+use std::fmt;
+use std::path::PathBuf;
+
+/// What the command line asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options {
+    /// What is run. Of a profile in a file (`-X`) it has the format alone.
+    pub profile: Profile,
+    /// `-X`: the profile is in this file.
+    pub file: Option<PathBuf>,
+    /// `--json`: all of it as JSON in this file.
+    pub json: Option<PathBuf>,
+    /// `--destroy-data`: existing files or devices that may be overwritten.
+    pub destroy: Vec<PathBuf>,
+    /// `--destroy-signature`: even if they bear a file system.
+    pub destroy_signed: bool,
+}
+
+/// A size as it was written: bytes, or blocks where it ends in `b`.
+#[derive(Clone, Copy)]
+enum Size {
+    Bytes(u64),
+    Blocks(u64),
+}
+
+impl Size {
+    fn parse(option: &str, text: &str) -> Result<Size> {
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let wrong = || refuse(format!("{option}{}", shortened(text)), "it is not a size", "write bytes, or a number with K, M, G, T or b (blocks)");
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let Some(number) = digits.parse::<u64>().ok().filter(|_| plain) else { return wrong() };
+        let unit = match &text[digits.len()..] {
+            "" => 1,
+            "K" | "k" => KIB,
+            "M" | "m" => MIB,
+            "G" | "g" => GIB,
+            "T" | "t" => GIB << 10,
+            "b" | "B" if number < 1 << 32 => return Ok(Size::Blocks(number)),
+            _ => return wrong(),
+        };
+        // An exbibyte and more is a slip of the pen.
+        number.checked_mul(unit).filter(|bytes| *bytes < 1 << 60).map_or_else(wrong, |bytes| Ok(Size::Bytes(bytes)))
+    }
+
+    fn bytes(self, block: u32) -> u64 {
+        match self {
+            Size::Bytes(bytes) => bytes,
+            Size::Blocks(blocks) => blocks * u64::from(block),
+        }
+    }
+}
+
+/// Sizes that may be in blocks, until the block is known.
+#[derive(Default)]
+struct Sizes {
+    block: Option<Size>,
+    random: Option<Option<Size>>,
+    stride: Option<Size>,
+    base: Option<Size>,
+    max: Option<Size>,
+    thread_stride: Option<Size>,
+    create: Option<Size>,
+}
+
+/// What is gathered while the words are read.
+struct Reading {
+    options: Options,
+    span: TimeSpan,
+    target: Target,
+    sizes: Sizes,
+    paths: Vec<PathBuf>,
+    /// `-F`: threads over all targets.
+    all_threads: Option<u32>,
+    /// The first option that does not go with `-X`.
+    run_option: Option<String>,
+}
+
+/// Reads the words after the program's name.
+///
+/// # Errors
+/// An unknown or unsupported option, a value that makes no sense; each names the word.
+pub fn parse(arguments: &[String]) -> Result<Options> {
+    no_nul(arguments)?;
+    let mut reading = Reading {
+        options: Options::default(),
+        span: TimeSpan::default(),
+        target: Target::new(PathBuf::new()),
+        sizes: Sizes::default(),
+        paths: Vec::new(),
+        all_threads: None,
+        run_option: None,
+    };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if let Some(long) = word.strip_prefix("--") {
+            reading.options.long(long, &mut words)?;
+        } else if let Some(glued) = word.strip_prefix('-') {
+            reading.glued(glued)?;
+        } else if word.is_empty() {
+            return refuse("a target", "its name is empty", "name one");
+        } else {
+            reading.paths.push(word.into());
+        }
+    }
+    reading.finish()
+}
+
+impl Options {
+    fn long(&mut self, name: &str, words: &mut std::slice::Iter<'_, String>) -> Result<()> {
+        let (name, glued) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+        let option = format!("--{}", shortened(name));
+        match (name, glued) {
+            ("destroy-signature", None) => {
+                self.destroy_signed = true;
+                return Ok(());
+            }
+            ("json" | "destroy-data", _) => {}
+            _ => return refuse(option, "there is no such option", "halfpower's own are --json, --destroy-data and --destroy-signature"),
+        }
+        let Some(value) = glued.or_else(|| words.next().map(String::as_str)).filter(|value| !value.is_empty()) else {
+            return refuse(option, "its value is missing", "give it after the option");
+        };
+        match name {
+            "json" => self.json = Some(value.into()),
+            _ => self.destroy.push(value.into()),
+        }
+        Ok(())
+    }
+}
+
+impl Reading {
+    fn glued(&mut self, word: &str) -> Result<()> {
+        let mut letters = word.chars();
+        let Some(letter) = letters.next() else { return refuse("-", "an option is missing", "leave it out") };
+        let value = letters.as_str();
+        let option = format!("-{letter}");
+        if !matches!(letter, 'X' | 'R') {
+            self.run_option.get_or_insert_with(|| format!("-{}", shortened(word)));
+        }
+        let whole = |least: u64, most: u64| number(&option, value, least, most).map(|value| value as u32);
+        let size = || Size::parse(&option, value).map(Some);
+        let days = 86_400_000;
+        match letter {
+            'b' => self.sizes.block = size()?,
+            'B' => self.sizes.base = size()?,
+            'c' => self.sizes.create = size()?,
+            'C' => self.span.cool_down_s = whole(0, days)?,
+            'd' => self.span.duration_s = whole(1, days)?,
+            'D' => self.span.interval_ms = Some(if value.is_empty() { 1000 } else { whole(1, 86_400_000)? }),
+            'f' => match value {
+                "r" => self.target.hint = Hint::Random,
+                "s" => self.target.hint = Hint::Sequential,
+                _ => self.sizes.max = size()?,
+            },
+            'F' => self.all_threads = Some(whole(1, 1024)?),
+            'g' => self.target.throughput_bytes_per_ms = Some(whole(1, u64::from(u32::MAX))?),
+            'h' if value.is_empty() => (self.target.caching, self.target.write_through) = (Caching::Uncached, true),
+            'L' if value.is_empty() => self.span.latency = true,
+            // Threads are bound to nothing unless -a says so.
+            'n' if value.is_empty() => {}
+            'a' => {
+                let processors = value.split(',').map(|text| number(&option, text, 0, 1023).map(|value| value as u32));
+                self.span.processors = processors.collect::<Result<_>>()?;
+            }
+            'o' => self.target.outstanding = whole(1, u64::from(workload::MAX_DEPTH))?,
+            'r' => self.sizes.random = Some(if value.is_empty() { None } else { size()? }),
+            'R' => self.options.profile.format = match value {
+                "" | "text" => Format::Text,
+                "xml" => Format::Xml,
+                _ => return self.unsupported(word),
+            },
+            's' => {
+                let (interlocked, stride) = value.strip_prefix('i').map_or((false, value), |stride| (true, stride));
+                self.target.interlocked = interlocked;
+                self.sizes.stride = if stride.is_empty() { None } else { Some(Size::parse(&option, stride)?) };
+            }
+            'S' => self.caching(value)?,
+            't' => self.target.threads = whole(1, 1024)?,
+            'T' => self.sizes.thread_stride = size()?,
+            'w' => self.target.write_percent = whole(0, 100)? as u8,
+            'W' => self.span.warm_up_s = whole(0, days)?,
+            'X' if !value.is_empty() => self.options.file = Some(value.into()),
+            'z' if !value.is_empty() => self.span.seed = whole(0, u64::from(u32::MAX))?,
+            'Z' => self.target.source = match value {
+                "" => Source::Zero,
+                "r" => Source::Random,
+                _ => return self.unsupported(word),
+            },
+            _ => return self.unsupported(word),
+        }
+        Ok(())
+    }
+
+    fn unsupported(&self, word: &str) -> Result<()> {
+        refuse(format!("-{}", shortened(word)), "this option is not supported", "leave it out, or see halfpower diskspd --help")
+    }
+
+    /// The letters after `-S`.
+    fn caching(&mut self, letters: &str) -> Result<()> {
+        let mut mode = None;
+        let mut through = false;
+        for letter in letters.chars() {
+            let chosen = match letter {
+                'b' => Caching::Cached,
+                'u' => Caching::Uncached,
+                'm' => Caching::Mapped,
+                'h' => {
+                    through = true;
+                    Caching::Uncached
+                }
+                'w' => {
+                    through = true;
+                    continue;
+                }
+                _ => return self.unsupported(&format!("S{letters}")),
+            };
+            if mode.replace(chosen).is_some_and(|other| other != chosen) {
+                return refuse(format!("-S{}", shortened(letters)), "it names two ways", "use one of b, u, m and h, and w");
+            }
+        }
+        let bare = if letters.is_empty() { Caching::Uncached } else { Caching::Cached };
+        (self.target.caching, self.target.write_through) = (mode.unwrap_or(bare), through);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Options> {
+        if self.options.file.is_some() {
+            if let Some(other) = self.run_option.or_else(|| self.paths.first().map(|path| path.display().to_string())) {
+                return refuse(other, "the profile of -X says it all", "leave it out, or -X");
+            }
+            return Ok(self.options);
+        }
+        if let Some(threads) = self.all_threads {
+            if self.paths.len() > 1 {
+                return refuse(format!("-F{threads}"), "threads that use several targets each are not supported", "use -t, threads of each target");
+            }
+            self.target.threads = threads;
+        }
+        let block = self.sizes.block.map_or(u64::from(self.target.block_bytes), |size| size.bytes(self.target.block_bytes));
+        let Ok(block) = u32::try_from(block) else { return refuse(format!("-b{block}"), "a request has at most 1 GiB", "use a smaller one") };
+        let bytes = |size: Size| size.bytes(block);
+        let target = Target {
+            block_bytes: block,
+            random_bytes: self.sizes.random.map(|align| align.map_or(u64::from(block), bytes)),
+            stride_bytes: self.sizes.stride.map(bytes),
+            base_bytes: self.sizes.base.map_or(0, bytes),
+            max_bytes: self.sizes.max.map(bytes),
+            thread_stride_bytes: self.sizes.thread_stride.map_or(0, bytes),
+            create_bytes: self.sizes.create.map(bytes),
+            ..self.target
+        };
+        self.span.targets = self.paths.into_iter().map(|path| Target { path, ..target.clone() }).collect();
+        self.options.profile.spans = vec![self.span];
+        self.options.profile.check()?;
+        Ok(self.options)
+    }
+}
+
+impl Options {
+    /// The words that mean the same: parsed again they give the same options. A profile that came from a file is named by it.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Some(file) = &self.file {
+            words.push(format!("-X{}", file.display()));
+        }
+        if self.profile.format == Format::Xml {
+            words.push("-Rxml".into());
+        }
+        if let (None, Some(span)) = (&self.file, self.profile.spans.first()) {
+            words.extend(span_words(span));
+        }
+        words.extend(self.json.iter().map(|path| format!("--json={}", path.display())));
+        words.extend(self.destroy.iter().map(|path| format!("--destroy-data={}", path.display())));
+        words.extend(self.destroy_signed.then(|| "--destroy-signature".to_string()));
+        if let (None, Some(span)) = (&self.file, self.profile.spans.first()) {
+            words.extend(span.targets.iter().map(|target| target.path.display().to_string()));
+        }
+        words
+    }
+}
+
+/// The options of a time span whose targets differ in their paths alone.
+fn span_words(span: &TimeSpan) -> Vec<String> {
+    let Some(target) = span.targets.first() else { return Vec::new() };
+    let mut words = vec![
+        format!("-b{}", target.block_bytes),
+        format!("-d{}", span.duration_s),
+        format!("-W{}", span.warm_up_s),
+        format!("-C{}", span.cool_down_s),
+        format!("-o{}", target.outstanding),
+        format!("-t{}", target.threads),
+        format!("-w{}", target.write_percent),
+        format!("-z{}", span.seed),
+    ];
+    let sizes = [("-r", target.random_bytes), ("-f", target.max_bytes), ("-c", target.create_bytes)];
+    words.extend(sizes.iter().filter_map(|(option, bytes)| Some(format!("{option}{}", (*bytes)?))));
+    if target.interlocked || target.stride_bytes.is_some() {
+        let stride = target.stride_bytes.map_or(String::new(), |bytes| bytes.to_string());
+        words.push(format!("-s{}{stride}", if target.interlocked { "i" } else { "" }));
+    }
+    let zero = [("-B", target.base_bytes), ("-T", target.thread_stride_bytes)];
+    words.extend(zero.iter().filter(|(_, bytes)| *bytes > 0).map(|(option, bytes)| format!("{option}{bytes}")));
+    words.extend(span.interval_ms.map(|ms| format!("-D{ms}")));
+    words.extend(target.throughput_bytes_per_ms.map(|bytes| format!("-g{bytes}")));
+    let flags = [(span.latency, "-L"), (target.hint == Hint::Random, "-fr"), (target.hint == Hint::Sequential, "-fs"), (target.source == Source::Zero, "-Z")];
+    words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_string()));
+    let processors: Vec<String> = span.processors.iter().map(u32::to_string).collect();
+    words.extend((!processors.is_empty()).then(|| format!("-a{}", processors.join(","))));
+    words.push(match (target.caching, target.write_through) {
+        (Caching::Cached, false) => "-Sb".into(),
+        (Caching::Cached, true) => "-Sbw".into(),
+        (Caching::Uncached, false) => "-Su".into(),
+        (Caching::Uncached, true) => "-Sh".into(),
+        (Caching::Mapped, _) => "-Sm".into(),
+    });
+    words
+}
+
+impl fmt::Display for Options {
+    /// The words that mean the same, as a shell takes them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&joined(&self.words()))
+    }
+}

@@ -1,0 +1,258 @@
+//! What a run is made of, whether a command line or an XML profile said it.
+
+use crate::words::refuse;
+use machine::units::show_size;
+use machine::{Buffering, Engine, Hint, Result};
+use std::path::PathBuf;
+use workload::{Data, MAX_DEPTH, MAX_REQUEST_BYTES, Pattern, Stop, Workload};
+
+/// Which caches take part (`-S`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Caching {
+    /// The page cache.
+    #[default]
+    Cached,
+    /// None in software.
+    Uncached,
+    /// Mapped memory.
+    Mapped,
+}
+
+/// The data of writes (`-Z`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Source {
+    /// Random bytes, new in each write. The original repeats 0, 1, ... 255, which compresses to nothing.
+    #[default]
+    Random,
+    /// Zeros.
+    Zero,
+}
+
+/// How the format of results is chosen (`-R`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Xml,
+}
+
+/// A file or device and what is done to it. Sizes are in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The file, the device, or a directory to make a file in.
+    pub path: PathBuf,
+    /// `-b`: a request.
+    pub block_bytes: u32,
+    /// `-r`: random places, multiples of this.
+    pub random_bytes: Option<u64>,
+    /// `-s`: from one sequential request to the next; `None`: a block.
+    pub stride_bytes: Option<u64>,
+    /// `-si`: the threads share one sequence.
+    pub interlocked: bool,
+    /// `-B`: first byte used.
+    pub base_bytes: u64,
+    /// `-f`: bytes used, from the file's beginning.
+    pub max_bytes: Option<u64>,
+    /// `-fs`, `-fr`: what the page cache is told.
+    pub hint: Hint,
+    /// `-o`: requests that each thread keeps outstanding.
+    pub outstanding: u32,
+    /// `-t`: threads.
+    pub threads: u32,
+    /// `-T`: from one thread's first request to the next thread's.
+    pub thread_stride_bytes: u64,
+    /// `-w`: percent of the requests that write.
+    pub write_percent: u8,
+    /// `-S`
+    pub caching: Caching,
+    /// `-Sw`, `-Sh`: a write counts when it is on stable storage.
+    pub write_through: bool,
+    /// `-c`: the file is made, this long.
+    pub create_bytes: Option<u64>,
+    /// `-Z`
+    pub source: Source,
+    /// `-g`: bytes per millisecond of each thread.
+    pub throughput_bytes_per_ms: Option<u32>,
+}
+
+impl Target {
+    /// The original's defaults.
+    pub fn new(path: PathBuf) -> Target {
+        Target {
+            path,
+            block_bytes: 64 << 10,
+            random_bytes: None,
+            stride_bytes: None,
+            interlocked: false,
+            base_bytes: 0,
+            max_bytes: None,
+            hint: Hint::None,
+            outstanding: 2,
+            threads: 1,
+            thread_stride_bytes: 0,
+            write_percent: 0,
+            caching: Caching::Cached,
+            write_through: false,
+            create_bytes: None,
+            source: Source::Random,
+            throughput_bytes_per_ms: None,
+        }
+    }
+
+    /// Bytes from one place to the next.
+    pub fn step_bytes(&self) -> u64 {
+        self.random_bytes.or(self.stride_bytes).unwrap_or(u64::from(self.block_bytes))
+    }
+
+    /// What makes no sense whatever the file.
+    ///
+    /// # Errors
+    /// The first such setting.
+    pub fn check(&self) -> Result<()> {
+        let block = u64::from(self.block_bytes);
+        if self.block_bytes == 0 || self.block_bytes > MAX_REQUEST_BYTES {
+            return refuse(format!("-b: a block of {}", show_size(block)), "a request has from 1 B to 1 GiB", "choose a size between them");
+        }
+        if self.step_bytes() == 0 {
+            return refuse("-r and -s", "places cannot be 0 bytes apart", "give a larger value, or none");
+        }
+        if self.random_bytes.is_some() && (self.stride_bytes.is_some() || self.interlocked) {
+            return refuse("-r and -s", "requests are random or sequential", "leave out one of the two");
+        }
+        if self.random_bytes.is_some() && self.thread_stride_bytes > 0 {
+            return refuse("-r and -T", "random threads have no place to start from", "leave out one of the two");
+        }
+        if !self.thread_stride_bytes.is_multiple_of(self.step_bytes()) {
+            let why = format!("it is not a multiple of the {} between two requests", show_size(self.step_bytes()));
+            return refuse(format!("-T {}", show_size(self.thread_stride_bytes)), why, "use a multiple");
+        }
+        if self.interlocked && self.thread_stride_bytes > 0 {
+            return refuse("-si and -T", "threads that share one sequence have no starting points of their own", "leave out one of the two");
+        }
+        if self.outstanding == 0 || self.outstanding > MAX_DEPTH || self.threads == 0 || self.threads > 1024 || self.write_percent > 100 {
+            return refuse("-o, -t or -w", "there are 1 to 65536 requests outstanding, 1 to 1024 threads, 0 to 100 % writes", "choose values between them");
+        }
+        if self.caching == Caching::Mapped && self.write_through {
+            return refuse("-Smw", "writes to mapped memory cannot be made to wait for stable storage", "use -Sm or -Sw");
+        }
+        if self.max_bytes.is_some_and(|max| max < self.base_bytes.saturating_add(block)) {
+            return refuse("-B and -f", "no request fits between them", "begin earlier or end later");
+        }
+        if self.create_bytes == Some(0) || self.throughput_bytes_per_ms == Some(0) {
+            return refuse("-c and -g", "0 is nothing", "give a larger value, or none");
+        }
+        Ok(())
+    }
+
+    /// The workload of so many of the target's threads on a file of `size_bytes`, whose region has a block for each place.
+    ///
+    /// # Errors
+    /// A file that is too small.
+    pub fn workload(&self, span: &TimeSpan, threads: u32, size_bytes: u64, engines: &[Engine]) -> Result<Workload> {
+        let end = self.max_bytes.unwrap_or(u64::MAX).min(size_bytes);
+        let block = u64::from(self.block_bytes);
+        let Some(room) = end.checked_sub(self.base_bytes).and_then(|bytes| bytes.checked_sub(block)) else {
+            let why = format!("no block of {} fits between {} and {}", show_size(block), show_size(self.base_bytes), show_size(end));
+            return refuse(self.path.display().to_string(), why, "use smaller blocks or a larger file");
+        };
+        let places = room / self.step_bytes() + 1;
+        let asynchronous = [Engine::IoUring, Engine::Libaio].into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads);
+        let mapped = self.caching == Caching::Mapped;
+        let depth = if mapped { 1 } else { self.outstanding };
+        Ok(Workload {
+            read_percent: 100 - self.write_percent,
+            pattern: if self.random_bytes.is_some() { Pattern::Random } else { Pattern::Seq },
+            request_bytes: self.block_bytes,
+            depth,
+            threads,
+            engine: match (mapped, depth) {
+                (true, _) => Engine::Mmap,
+                (false, 1) => Engine::Sync,
+                _ => asynchronous,
+            },
+            buffering: match (self.caching, self.write_through) {
+                (Caching::Cached | Caching::Mapped, false) => Buffering::Buffered,
+                (Caching::Cached | Caching::Mapped, true) => Buffering::BufferedDsync,
+                (Caching::Uncached, false) => Buffering::Direct,
+                (Caching::Uncached, true) => Buffering::DirectDsync,
+            },
+            hint: self.hint,
+            region_start_bytes: self.base_bytes,
+            region_bytes: Some(places.saturating_mul(block)),
+            stop: Stop::AfterNs(u64::from(span.duration_s) * 1_000_000_000),
+            rate_iops: self.throughput_bytes_per_ms.map(|bytes| f64::from(bytes) * 1e3 / f64::from(self.block_bytes) * f64::from(threads)),
+            data: Data { compressible_percent: if self.source == Source::Zero { 100 } else { 0 }, ..Data::default() },
+            seed: u64::from(span.seed) + 1,
+            ..Workload::default()
+        })
+    }
+}
+
+/// One run of all its targets at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeSpan {
+    /// `-d`: seconds that are measured.
+    pub duration_s: u32,
+    /// `-W`: seconds before.
+    pub warm_up_s: u32,
+    /// `-C`: seconds after.
+    pub cool_down_s: u32,
+    /// `-z`: seeds random places and data.
+    pub seed: u32,
+    /// `-L`: latencies are told.
+    pub latency: bool,
+    /// `-D`: the spread of the rate over intervals of so many milliseconds is told.
+    pub interval_ms: Option<u32>,
+    /// `-a`: processors that the threads run on; none: all.
+    pub processors: Vec<u32>,
+    /// The files.
+    pub targets: Vec<Target>,
+}
+
+impl Default for TimeSpan {
+    /// The original's defaults, without a target.
+    fn default() -> Self {
+        TimeSpan { duration_s: 10, warm_up_s: 5, cool_down_s: 0, seed: 0, latency: false, interval_ms: None, processors: Vec::new(), targets: Vec::new() }
+    }
+}
+
+/// Everything that is run, one time span after another.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Profile {
+    /// The runs.
+    pub spans: Vec<TimeSpan>,
+    /// How results are told.
+    pub format: Format,
+}
+
+impl Profile {
+    /// What makes no sense whatever the files.
+    ///
+    /// # Errors
+    /// The first such setting.
+    pub fn check(&self) -> Result<()> {
+        if self.spans.is_empty() {
+            return refuse("the profile", "it has no time span", "give one");
+        }
+        for span in &self.spans {
+            if span.duration_s == 0 || span.duration_s > 86_400_000 || span.warm_up_s > 86_400_000 || span.cool_down_s > 86_400_000 {
+                return refuse("-d, -W or -C", "a run lasts from 1 s to 1000 days", "choose a time between them");
+            }
+            if span.interval_ms == Some(0) {
+                return refuse("-D0", "an interval lasts a millisecond at least", "give a larger value, or none");
+            }
+            if span.targets.is_empty() {
+                return refuse("the targets", "none is named", "name a file, a device or a directory");
+            }
+            for (index, target) in span.targets.iter().enumerate() {
+                target.check()?;
+                if target.path.as_os_str().is_empty() || span.targets[..index].iter().any(|other| other.path == target.path) {
+                    return refuse(format!("'{}'", target.path.display()), "each target has a name of its own", "name each once");
+                }
+            }
+        }
+        Ok(())
+    }
+}

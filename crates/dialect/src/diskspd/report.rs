@@ -1,0 +1,226 @@
+//! The text results.
+
+use super::profile::{Caching, Profile, Target, TimeSpan};
+use super::result::{DiskspdResult, Half, SpanResult};
+use crate::calendar;
+use std::fmt::Write;
+
+/// A size in whole units, as the original shows it: `64KiB`, `10MiB`.
+fn size(bytes: u64) -> String {
+    let units = [("TiB", 1u64 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let unit = units.iter().find(|(_, unit)| bytes >= *unit);
+    unit.map_or(format!("{bytes}B"), |(name, unit)| format!("{}{name}", bytes / unit))
+}
+
+/// The size of a setting: in the largest unit of which it is a whole number.
+fn exact(bytes: u64) -> String {
+    let units = [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let unit = units.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit));
+    unit.map_or(bytes.to_string(), |(name, unit)| format!("{}{name}", bytes / unit))
+}
+
+/// All of the text.
+pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
+    let mut text = format!("\nCommand Line: diskspd {}\n\nInput parameters:\n\n", result.command);
+    for (index, span) in profile.spans.iter().enumerate() {
+        text += &parameters(index + 1, span);
+    }
+    // Writing to a string cannot fail.
+    let system = &result.system;
+    let _ = write!(
+        text,
+        "System information:\n\n\tcomputer name: {}\n\tstart time: {}\n\n\tcpu count:\t\t{}\n\n",
+        system.computer,
+        calendar::year_first(system.began_unix_s),
+        system.processors
+    );
+    for (index, (span, figures)) in profile.spans.iter().zip(&result.spans).enumerate() {
+        let _ = writeln!(text, "Results for timespan {}:\n{}\n", index + 1, "*".repeat(79));
+        text += &results(span, figures);
+    }
+    for warning in &result.warnings {
+        let _ = writeln!(text, "halfpower: {warning}");
+    }
+    text
+}
+
+fn parameters(number: usize, span: &TimeSpan) -> String {
+    let mut lines = vec![format!("\ttimespan: {number:>3}"), "\t-------------".into()];
+    let mut say = |line: String| lines.push(format!("\t{line}"));
+    say(format!("duration: {}s", span.duration_s));
+    say(format!("warm up time: {}s", span.warm_up_s));
+    say(format!("cool down time: {}s", span.cool_down_s));
+    if !span.processors.is_empty() {
+        say(format!("affinity: {}", span.processors.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")));
+    }
+    if span.latency {
+        say("measuring latency".into());
+    }
+    if let Some(ms) = span.interval_ms {
+        say(format!("gathering IOPS at intervals of {ms}ms"));
+    }
+    say(format!("random seed: {}", span.seed));
+    for target in &span.targets {
+        say(format!("path: '{}'", target.path.display()));
+        target_lines(target).into_iter().for_each(|line| say(format!("\t{line}")));
+    }
+    lines.join("\n") + "\n\n"
+}
+
+fn target_lines(target: &Target) -> Vec<String> {
+    let mut lines = vec!["think time: 0ms".to_string(), "burst size: 0".into()];
+    lines.push(
+        match target.caching {
+            Caching::Cached => "using software cache",
+            Caching::Uncached => "software cache disabled",
+            Caching::Mapped => "memory mapped I/O enabled",
+        }
+        .into(),
+    );
+    let through = if target.write_through { "hardware write cache disabled, writethrough on" } else { "using hardware write cache, writethrough off" };
+    lines.push(through.into());
+    lines.push(match target.write_percent {
+        0 => "performing read test".into(),
+        100 => "performing write test".into(),
+        percent => format!("performing mix test (read/write ratio: {}/{percent})", 100 - percent),
+    });
+    if target.source == super::Source::Zero {
+        lines.push("zeroing write buffers".into());
+    }
+    lines.push(format!("block size: {}", exact(u64::from(target.block_bytes))));
+    lines.push(match target.random_bytes {
+        Some(align) => format!("using random I/O (alignment: {})", exact(align)),
+        None => format!("using {}sequential I/O (stride: {})", if target.interlocked { "interlocked " } else { "" }, exact(target.step_bytes())),
+    });
+    lines.push(format!("number of outstanding I/O operations per thread: {}", target.outstanding));
+    if target.base_bytes > 0 {
+        lines.push(format!("base file offset: {}", exact(target.base_bytes)));
+    }
+    if let Some(max) = target.max_bytes {
+        lines.push(format!("max file size: {}", exact(max)));
+    }
+    if target.thread_stride_bytes > 0 {
+        lines.push(format!("thread stride size: {}", exact(target.thread_stride_bytes)));
+    }
+    if let Some(rate) = target.throughput_bytes_per_ms {
+        lines.push(format!("throughput rate-limited to {rate} B/ms"));
+    }
+    lines.push(format!("threads per file: {}", target.threads));
+    lines.push("IO priority: normal".into());
+    lines
+}
+
+fn results(span: &TimeSpan, figures: &SpanResult) -> String {
+    let mut text = format!("actual test time:\t{:.2}s\nthread count:\t\t{}\n\n", seconds(figures), figures.threads.len());
+    text += &processors(figures);
+    for (title, of) in [
+        ("Total IO", (|reads, writes| Half::plus(reads, writes)) as fn(&Half, &Half) -> Half),
+        ("Read IO", |reads, _| reads.clone()),
+        ("Write IO", |_, writes| writes.clone()),
+    ] {
+        text += &section(title, span, figures, of);
+    }
+    if span.latency {
+        text += &percentiles(figures);
+    }
+    text
+}
+
+fn seconds(figures: &SpanResult) -> f64 {
+    figures.elapsed_ns.max(1) as f64 / 1e9
+}
+
+fn processors(figures: &SpanResult) -> String {
+    let line = "-".repeat(40);
+    let shares = |[user, kernel, idle]: [f64; 3]| format!("{:6.2}%| {user:6.2}%| {kernel:6.2}%| {idle:6.2}%", user + kernel);
+    let mut text = format!("CPU |  Usage |  User  | Kernel |  Idle\n{line}\n");
+    // Writing to a string cannot fail.
+    for (number, one) in figures.processors_percent.iter().enumerate() {
+        let _ = writeln!(text, "{number:>4}| {}", shares(*one));
+    }
+    let count = figures.processors_percent.len().max(1) as f64;
+    let mean = [0, 1, 2].map(|part| figures.processors_percent.iter().map(|one| one[part]).sum::<f64>() / count);
+    text + &format!("{line}\navg.| {}\n\n", shares(mean))
+}
+
+fn section(title: &str, span: &TimeSpan, figures: &SpanResult, of: fn(&Half, &Half) -> Half) -> String {
+    let mut header = String::from("thread |       bytes     |     I/Os     |    MiB/s   |  I/O per s |");
+    header += if span.latency { "  AvgLat  |" } else { "" };
+    header += if span.interval_ms.is_some() { " IopsStdDev |" } else { "" };
+    header += if span.latency { " LatStdDev |" } else { "" };
+    header += "  file";
+    let line = "-".repeat(header.len() + 5);
+    let mut text = format!("{title}\n{header}\n{line}\n");
+    let mut sum = Half::default();
+    // Writing to a string cannot fail.
+    for thread in &figures.threads {
+        let half = of(&thread.reads, &thread.writes);
+        let _ = writeln!(text, "{:>6} | {} | {} ({})", thread.id, columns(span, figures, &half), thread.path, size(thread.file_bytes));
+        sum = sum.plus(&half);
+    }
+    let _ = writeln!(text, "{line}\ntotal:   {}\n", columns(span, figures, &sum));
+    text
+}
+
+fn columns(span: &TimeSpan, figures: &SpanResult, half: &Half) -> String {
+    let seconds = seconds(figures);
+    let mut text = format!(
+        "{:>15} | {:>12} | {:>10.2} | {:>10.2}",
+        half.bytes,
+        half.requests,
+        half.bytes as f64 / seconds / (1 << 20) as f64,
+        half.requests as f64 / seconds
+    );
+    // Writing to a string cannot fail.
+    if span.latency {
+        let _ = write!(text, " | {:>8.3}", half.latency.mean() / 1e6);
+    }
+    if let Some(ms) = span.interval_ms {
+        let _ = write!(text, " | {:>10.2}", half.rate_deviation(ms));
+    }
+    if span.latency {
+        let _ = write!(text, " |  {:>8.3}", half.latency_deviation_ns() / 1e6);
+    }
+    text
+}
+
+/// The percentiles that are told, with their names.
+pub(super) const PERCENTILES: [(&str, f64); 13] = [
+    ("25th", 25.0),
+    ("50th", 50.0),
+    ("75th", 75.0),
+    ("90th", 90.0),
+    ("95th", 95.0),
+    ("99th", 99.0),
+    ("3-nines", 99.9),
+    ("4-nines", 99.99),
+    ("5-nines", 99.999),
+    ("6-nines", 99.9999),
+    ("7-nines", 99.99999),
+    ("8-nines", 99.999999),
+    ("9-nines", 99.9999999),
+];
+
+/// Reads, writes and both of all threads.
+pub(super) fn sums(figures: &SpanResult) -> [Half; 3] {
+    let reads = figures.threads.iter().fold(Half::default(), |sum, thread| sum.plus(&thread.reads));
+    let writes = figures.threads.iter().fold(Half::default(), |sum, thread| sum.plus(&thread.writes));
+    let both = reads.plus(&writes);
+    [reads, writes, both]
+}
+
+fn percentiles(figures: &SpanResult) -> String {
+    let sums = sums(figures);
+    let mut text = format!("Total latency distribution:\n  %-ile |  Read (ms) | Write (ms) | Total (ms)\n{}\n", "-".repeat(46));
+    let mut row = |name: &str, of: &dyn Fn(&Half) -> u64| {
+        let shown = |half: &Half| if half.latency.is_empty() { "N/A".to_string() } else { format!("{:.3}", of(half) as f64 / 1e6) };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name:>7} | {:>10} | {:>10} | {:>10}", shown(&sums[0]), shown(&sums[1]), shown(&sums[2]));
+    };
+    row("min", &|half| half.latency.min());
+    for (name, percent) in PERCENTILES {
+        row(name, &move |half| half.latency.percentile(percent));
+    }
+    row("max", &|half| half.latency.max());
+    text + "\n"
+}

@@ -1,0 +1,214 @@
+//! Runs: the targets of a time span side by side, one span after another.
+
+use super::profile::{Profile, Target, TimeSpan};
+use super::result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
+use super::{Options, read_profile};
+use crate::crew::{self, Job, Part, Ran, Run, Shape};
+use crate::sqlio;
+use machine::units::show_size;
+use machine::{Engine, Error, Machine, Result, TargetFacts, TargetKind, TargetSpec};
+use measure::Point;
+use measure::histogram::Histogram;
+use std::path::PathBuf;
+use workload::{Stop, Workload};
+
+/// The largest profile: a name that is a disk's by mistake should not fill the memory.
+const LARGEST_PROFILE: u64 = 4 << 20;
+
+/// The options with the profile that they name.
+fn profile(options: &Options) -> Result<Profile> {
+    let Some(path) = &options.file else { return Ok(options.profile.clone()) };
+    let failed = |why: String| Error::refused(format!("-X{}", path.display()), why, "name an XML profile");
+    let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+    if size > LARGEST_PROFILE {
+        return Err(failed(format!("it has {}", show_size(size))));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let mut profile = read_profile(&text)?;
+    if options.profile.format != super::Format::Text {
+        profile.format = options.profile.format;
+    }
+    Ok(profile)
+}
+
+/// Carries out all time spans; returns the profile that was run with what it gave.
+///
+/// Files that `-c` made under a name stay when all succeeded; they go when anything fails.
+///
+/// # Errors
+/// A profile that cannot be read, a file that is not there, may not be written or is too small, a full file system, a failed
+/// request, an interrupt.
+pub fn run<M>(machine: &M, options: &Options, began_unix_s: u64) -> Result<(Profile, DiskspdResult)>
+where
+    M: Machine + Sync,
+    M::Target: Send,
+{
+    let profile = profile(options)?;
+    let mut files = open_all(machine, options, &profile)?;
+    let facts = machine.facts();
+    let mut result = DiskspdResult {
+        command: options.to_string(),
+        system: System { computer: facts.name, processors: facts.processors, began_unix_s },
+        spans: Vec::new(),
+        warnings: Vec::new(),
+        target: files.first().map(|file| file.facts.clone()),
+    };
+    for span in &profile.spans {
+        result.spans.push(run_span(machine, span, &mut files)?);
+    }
+    for file in files.iter_mut().filter(|file| file.facts.kind == TargetKind::TestFile) {
+        machine.keep(&mut file.target);
+    }
+    result.warnings = crate::warnings::gathered(result.spans.iter().flat_map(|span| &span.points));
+    result.warnings.extend(files.iter().flat_map(|file| file.facts.warnings.clone()));
+    if profile.spans.iter().any(|span| span.targets.len() > 1) {
+        result.warnings.push("several targets at once: the processor's and the devices' counters of each point are those of all".into());
+    }
+    Ok((profile, result))
+}
+
+struct File<T> {
+    path: PathBuf,
+    target: T,
+    facts: TargetFacts,
+}
+
+/// Opens every file that any time span uses, once, as large as any of them makes it.
+fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Result<Vec<File<M::Target>>> {
+    let all = || profile.spans.iter().flat_map(|span| &span.targets);
+    if let Some(stray) = options.destroy.iter().find(|named| !all().any(|target| target.path == **named)) {
+        return Err(Error::refused(stray.display().to_string(), "it is named for destruction but is no target", "name the same file as target"));
+    }
+    let mut files: Vec<File<M::Target>> = Vec::new();
+    for target in all() {
+        if files.iter().any(|file| file.path == target.path) {
+            continue;
+        }
+        let same = || all().filter(|other| other.path == target.path);
+        let create = same().filter_map(|other| other.create_bytes).max();
+        let there = target.path.exists() && !target.path.is_dir();
+        if create.is_none() && !there {
+            return Err(Error::refused(target.path.display().to_string(), "there is no such file", "make it with -c<size>, or name one that exists"));
+        }
+        let spec = TargetSpec {
+            places: vec![target.path.clone()],
+            size: create,
+            destroy: options.destroy.iter().filter(|named| **named == target.path).cloned().collect(),
+            destroy_signed: options.destroy_signed,
+            seed: 1,
+            create: create.is_some(),
+            ..TargetSpec::default()
+        };
+        let opened = machine.open(&spec)?;
+        let facts = machine.target_facts(&opened);
+        sqlio::check_writable(&facts, same().any(|other| other.write_percent > 0))?;
+        files.push(File { path: target.path.clone(), target: opened, facts });
+    }
+    // What does not fit a file is told before the first run.
+    let engines = machine.capabilities().engines;
+    for span in &profile.spans {
+        for target in &span.targets {
+            if let Some(file) = files.iter().find(|file| file.path == target.path) {
+                jobs(span, target, file.facts.size_bytes, &engines)?;
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// The jobs of a target: its threads together, or, where each goes through the file from a start of its own, one by one.
+fn jobs(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -> Result<Vec<Job>> {
+    let block = u64::from(target.block_bytes);
+    let shape = Shape {
+        step_bytes: (target.step_bytes() != block).then(|| target.step_bytes()),
+        interval_ns: span.interval_ms.map(|ms| u64::from(ms) * 1_000_000),
+        interlocked: target.interlocked,
+        ..Shape::default()
+    };
+    if target.random_bytes.is_some() || target.interlocked {
+        return Ok(vec![Job { workload: target.workload(span, target.threads, size_bytes, engines)?, shape }]);
+    }
+    let job = |thread: u32| {
+        let rotate_bytes = u64::from(thread) * target.thread_stride_bytes;
+        Ok(Job { workload: target.workload(span, 1, size_bytes, engines)?, shape: Shape { rotate_bytes, ..shape.clone() } })
+    };
+    (0..target.threads).map(job).collect()
+}
+
+fn run_span<M>(machine: &M, span: &TimeSpan, files: &mut [File<M::Target>]) -> Result<SpanResult>
+where
+    M: Machine + Sync,
+    M::Target: Send,
+{
+    let engines = machine.capabilities().engines;
+    let processors = machine.processors();
+    let rans = go(machine, span, files, &engines, 0)?;
+    let shares = sqlio::shares(&processors, &machine.processors());
+    if span.cool_down_s > 0 {
+        // The load goes on for so long; what it does is not counted.
+        go(machine, span, files, &engines, u64::from(span.cool_down_s) * 1_000_000_000)?;
+    }
+    let mut threads = Vec::new();
+    let mut points = Vec::new();
+    for (target, ran) in span.targets.iter().zip(&rans) {
+        let Some(file) = files.iter().find(|file| file.path == target.path) else { continue };
+        threads.extend(thread_results(target, &file.facts, ran, span, threads.len() as u32));
+        let whole = whole_workload(span, target, file.facts.size_bytes, &engines)?;
+        points.push(Point::from_samples(&whole, &file.facts, std::slice::from_ref(&ran.sample)));
+    }
+    let elapsed_ns = rans.iter().map(|ran| ran.sample.measured_ns).max().unwrap_or(0);
+    Ok(SpanResult { elapsed_ns, threads, processors_percent: shares, points })
+}
+
+/// The workload of all of a target's threads, for the record: the region is the file's.
+fn whole_workload(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -> Result<Workload> {
+    let mut workload = target.workload(span, target.threads, size_bytes, engines)?;
+    workload.region_bytes = Some(target.max_bytes.unwrap_or(u64::MAX).min(size_bytes) - target.base_bytes);
+    Ok(workload)
+}
+
+/// One run of a span's targets; with `other_ns`, for so long and without a ramp.
+fn go<M>(machine: &M, span: &TimeSpan, files: &mut [File<M::Target>], engines: &[Engine], other_ns: u64) -> Result<Vec<Ran>>
+where
+    M: Machine + Sync,
+    M::Target: Send,
+{
+    let mut parts = Vec::new();
+    let mut places = Vec::new();
+    for file in files.iter_mut() {
+        let Some(place) = span.targets.iter().position(|target| target.path == file.path) else { continue };
+        let mut jobs = jobs(span, &span.targets[place], file.facts.size_bytes, engines)?;
+        if other_ns > 0 {
+            jobs.iter_mut().for_each(|job| job.workload.stop = Stop::AfterNs(other_ns));
+        }
+        parts.push(Part { target: &mut file.target, jobs, processors: span.processors.clone() });
+        places.push(place);
+    }
+    let ramp_ns = if other_ns > 0 { 0 } else { u64::from(span.warm_up_s) * 1_000_000_000 };
+    let mut rans: Vec<(usize, Ran)> = places.into_iter().zip(crew::run(machine, parts, Run { ramp_ns, stonewall: false })?).collect();
+    // In the order of the span's targets.
+    rans.sort_by_key(|(place, _)| *place);
+    Ok(rans.into_iter().map(|(_, ran)| ran).collect())
+}
+
+/// What each thread did. The threads of an engine without depth (`-o` with neither io_uring nor libaio) are told apart.
+fn thread_results(target: &Target, facts: &TargetFacts, ran: &Ran, span: &TimeSpan, first: u32) -> Vec<ThreadResult> {
+    let whole = span.interval_ms.map_or(0, |ms| (ran.sample.measured_ns / (u64::from(ms) * 1_000_000)) as usize);
+    let block = u64::from(target.block_bytes);
+    let each = ran.streams.iter().zip(&ran.notes).enumerate();
+    each.map(|(index, (stream, notes))| {
+        let half = |op: usize| {
+            let latency: Histogram = stream.latency()[op].clone();
+            let intervals = notes.intervals.iter().take(whole).map(|counts| counts[op]).collect();
+            Half { requests: latency.count(), bytes: latency.count() * block, latency, intervals }
+        };
+        ThreadResult {
+            id: first + index as u32,
+            path: target.path.display().to_string(),
+            file_bytes: facts.size_bytes,
+            reads: half(0),
+            writes: half(1),
+        }
+    })
+    .collect()
+}

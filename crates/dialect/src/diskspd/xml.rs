@@ -1,0 +1,309 @@
+//! XML profiles: the time spans, targets and settings of a run, as `-X` takes them.
+
+use super::profile::{Caching, Format, Profile, Source, Target, TimeSpan};
+use crate::words::{refuse, shortened};
+use machine::{Hint, Result};
+use quick_xml::Reader;
+use quick_xml::escape::escape;
+use quick_xml::events::Event;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// Elements in elements: the schema has seven levels.
+const DEEPEST: usize = 16;
+
+/// An element with its text and what it holds.
+#[derive(Debug, Default)]
+struct Element {
+    name: String,
+    text: String,
+    children: Vec<Element>,
+}
+
+/// The elements of a text.
+fn tree(text: &str) -> Result<Element> {
+    let wrong = |why: String| refuse("the profile", format!("it is not XML: {}", shortened(&why)), "see the schema of diskspd's profiles");
+    let mut reader = Reader::from_str(text);
+    let mut open: Vec<Element> = vec![Element::default()];
+    loop {
+        let event = match reader.read_event() {
+            Ok(event) => event,
+            Err(error) => return wrong(format!("at byte {}: {error}", reader.error_position())),
+        };
+        let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match event {
+            Event::Start(start) if open.len() <= DEEPEST => open.push(Element { name: name(start.local_name().as_ref()), ..Element::default() }),
+            Event::Start(_) => return wrong("elements lie in one another too deep".into()),
+            Event::Empty(empty) => {
+                let element = Element { name: name(empty.local_name().as_ref()), ..Element::default() };
+                open.last_mut().map(|parent| parent.children.push(element)).unwrap_or_default();
+            }
+            Event::End(_) => {
+                // The reader has seen to it that each end has its beginning.
+                if let (Some(done), Some(parent)) = (open.pop(), open.last_mut()) {
+                    parent.children.push(done);
+                }
+            }
+            Event::Text(part) => {
+                let part = match part.decode() {
+                    Ok(part) => part.into_owned(),
+                    Err(error) => return wrong(error.to_string()),
+                };
+                open.last_mut().map(|element| element.text += &part).unwrap_or_default();
+            }
+            Event::GeneralRef(entity) => {
+                let code = match entity.resolve_char_ref() {
+                    Ok(Some(code)) => Some(code.to_string()),
+                    Ok(None) => entity.decode().ok().and_then(|name| quick_xml::escape::resolve_predefined_entity(&name)).map(String::from),
+                    Err(error) => return wrong(error.to_string()),
+                };
+                let Some(code) = code else { return wrong(format!("an entity &{}; that is unknown", name(&entity))) };
+                open.last_mut().map(|element| element.text += &code).unwrap_or_default();
+            }
+            Event::CData(part) => open.last_mut().map(|element| element.text += &name(&part)).unwrap_or_default(),
+            Event::Eof => break,
+            Event::Decl(_) | Event::Comment(_) | Event::PI(_) => {}
+            Event::DocType(_) => return wrong("it has a document type".into()),
+        }
+    }
+    match open.pop() {
+        Some(root) if open.is_empty() => Ok(root),
+        _ => wrong("it ends in the middle of an element".into()),
+    }
+}
+
+impl Element {
+    fn value(&self) -> &str {
+        self.text.trim()
+    }
+
+    fn number(&self, most: u64) -> Result<u64> {
+        let plain = !self.value().is_empty() && self.value().bytes().all(|byte| byte.is_ascii_digit());
+        match self.value().parse::<u64>() {
+            Ok(value) if plain && value <= most => Ok(value),
+            _ => refuse(format!("<{}>{}", shortened(&self.name), shortened(self.value())), format!("it is not a number up to {most}"), "correct the profile"),
+        }
+    }
+
+    fn small(&self) -> Result<u32> {
+        self.number(u64::from(u32::MAX)).map(|value| value as u32)
+    }
+
+    fn flag(&self) -> Result<bool> {
+        match self.value() {
+            "true" | "1" => Ok(true),
+            "false" | "0" => Ok(false),
+            other => refuse(format!("<{}>{}", shortened(&self.name), shortened(other)), "it is neither true nor false", "correct the profile"),
+        }
+    }
+
+    fn unsupported<T>(&self) -> Result<T> {
+        let value = if self.value().is_empty() { String::new() } else { format!(" with the value {}", shortened(self.value())) };
+        refuse(format!("<{}>{value}", shortened(&self.name)), "this element of the profile is not supported", "leave it out")
+    }
+
+    /// An element that changes nothing with this value, and is not supported with another.
+    fn only(&self, neutral: &[&str]) -> Result<()> {
+        if neutral.contains(&self.value()) { Ok(()) } else { self.unsupported() }
+    }
+}
+
+/// Reads a profile.
+///
+/// # Errors
+/// What is no XML, an unknown or unsupported element, a value that makes no sense; each is named.
+pub fn read_profile(text: &str) -> Result<Profile> {
+    if text.contains('\0') {
+        return refuse("the profile", "it contains a NUL", "is it a text?");
+    }
+    let document = tree(text)?;
+    let [root] = document.children.as_slice() else { return refuse("the profile", "it is not one element", "write <Profile> around it") };
+    if root.name != "Profile" {
+        return refuse(format!("<{}>", shortened(&root.name)), "it is no profile", "write <Profile> around it");
+    }
+    let mut profile = Profile::default();
+    for element in &root.children {
+        match element.name.as_str() {
+            "TimeSpans" => {
+                for span in &element.children {
+                    profile.spans.push(if span.name == "TimeSpan" { time_span(span)? } else { span.unsupported()? });
+                }
+            }
+            "ResultFormat" => match element.value() {
+                "text" => profile.format = Format::Text,
+                "xml" => profile.format = Format::Xml,
+                _ => element.unsupported()?,
+            },
+            "Progress" => element.only(&["0"])?,
+            "Verbose" => element.only(&["false", "0"])?,
+            _ => element.unsupported()?,
+        }
+    }
+    profile.check()?;
+    Ok(profile)
+}
+
+fn time_span(span: &Element) -> Result<TimeSpan> {
+    let mut read = TimeSpan::default();
+    let mut interval = 1000;
+    let mut spread = false;
+    let mut threads = 0;
+    for element in &span.children {
+        match element.name.as_str() {
+            "Duration" => read.duration_s = element.small()?,
+            "Warmup" => read.warm_up_s = element.small()?,
+            "Cooldown" => read.cool_down_s = element.small()?,
+            "RandSeed" => read.seed = element.small()?,
+            "MeasureLatency" => read.latency = element.flag()?,
+            "CalculateIopsStdDev" => spread = element.flag()?,
+            "IoBucketDuration" => interval = element.small()?,
+            "ThreadCount" => threads = element.small()?,
+            // Threads are bound to nothing unless processors are named.
+            "DisableAffinity" => {
+                element.flag()?;
+            }
+            "CompletionRoutines" | "GroupAffinity" => element.only(&["false", "0"])?,
+            "RequestCount" => element.only(&["0"])?,
+            "Affinity" => {
+                for assignment in &element.children {
+                    read.processors.push(if assignment.name == "AffinityAssignment" { assignment.number(1023)? as u32 } else { assignment.unsupported()? });
+                }
+            }
+            "Targets" => {
+                for one in &element.children {
+                    read.targets.push(if one.name == "Target" { target(one)? } else { one.unsupported()? });
+                }
+            }
+            _ => element.unsupported()?,
+        }
+    }
+    read.interval_ms = spread.then_some(interval);
+    match (threads, read.targets.as_mut_slice()) {
+        (0, _) => {}
+        (threads, [one]) => one.threads = threads,
+        (threads, _) => return refuse(format!("<ThreadCount>{threads}"), "threads that use several targets each are not supported", "use <ThreadsPerFile>"),
+    }
+    Ok(read)
+}
+
+fn target(element: &Element) -> Result<Target> {
+    let mut read = Target::new(PathBuf::new());
+    let size = |element: &Element| element.number(1 << 60);
+    let positive = |element: &Element| size(element).map(|bytes| Some(bytes).filter(|bytes| *bytes > 0));
+    for child in &element.children {
+        match child.name.as_str() {
+            "Path" => read.path = child.value().into(),
+            "BlockSize" => read.block_bytes = child.small()?,
+            "StrideSize" => read.stride_bytes = positive(child)?,
+            "InterlockedSequential" => read.interlocked = child.flag()?,
+            "BaseFileOffset" => read.base_bytes = size(child)?,
+            "SequentialScan" if child.flag()? => read.hint = Hint::Sequential,
+            "RandomAccess" if child.flag()? => read.hint = Hint::Random,
+            "SequentialScan" | "RandomAccess" => {}
+            "RequestCount" => read.outstanding = child.small()?,
+            "Random" => read.random_bytes = positive(child)?,
+            "DisableAllCache" if child.flag()? => (read.caching, read.write_through) = (Caching::Uncached, true),
+            "DisableOSCache" if child.flag()? => read.caching = Caching::Uncached,
+            "WriteThrough" if child.flag()? => read.write_through = true,
+            "MemoryMappedIo" if child.flag()? => read.caching = Caching::Mapped,
+            "DisableAllCache" | "DisableOSCache" | "WriteThrough" | "MemoryMappedIo" => {}
+            "TemporaryFile" | "UseLargePages" | "DisableLocalCache" | "ParallelAsyncIO" => child.only(&["false", "0"])?,
+            "BurstSize" | "ThinkTime" => child.only(&["0"])?,
+            "IOPriority" => child.only(&["0", "3"])?,
+            "WriteBufferContent" => read.source = source(child)?,
+            "Throughput" => read.throughput_bytes_per_ms = Some(child.small()?).filter(|rate| *rate > 0),
+            "ThreadsPerFile" => read.threads = child.small()?,
+            "FileSize" => read.create_bytes = positive(child)?,
+            "MaxFileSize" => read.max_bytes = positive(child)?,
+            "WriteRatio" => read.write_percent = child.number(100)? as u8,
+            "ThreadStride" => read.thread_stride_bytes = size(child)?,
+            _ => child.unsupported()?,
+        }
+    }
+    if read.random_bytes.is_some() {
+        // The original writes both; the random one counts.
+        read.stride_bytes = None;
+    }
+    Ok(read)
+}
+
+fn source(content: &Element) -> Result<Source> {
+    let mut read = Source::Random;
+    for child in &content.children {
+        match (child.name.as_str(), child.value()) {
+            ("Pattern", "sequential" | "random") => {}
+            ("Pattern", "zero") => read = Source::Zero,
+            ("RandomDataSource", _) if child.children.iter().all(|child| child.name == "SizeInBytes") => {}
+            _ => child.unsupported()?,
+        }
+    }
+    Ok(read)
+}
+
+/// A profile as XML, every line indented by `indent` blanks.
+pub fn profile_xml(profile: &Profile, indent: usize) -> String {
+    let mut text = String::new();
+    let mut line = |depth: usize, content: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}{content}", " ".repeat(indent + 2 * depth));
+    };
+    line(0, "<Profile>".into());
+    line(1, "<Progress>0</Progress>".into());
+    line(1, format!("<ResultFormat>{}</ResultFormat>", if profile.format == Format::Xml { "xml" } else { "text" }));
+    line(1, "<Verbose>false</Verbose>".into());
+    line(1, "<TimeSpans>".into());
+    for span in &profile.spans {
+        line(2, "<TimeSpan>".into());
+        let flags = [("MeasureLatency", span.latency), ("CalculateIopsStdDev", span.interval_ms.is_some())];
+        let numbers = [("Duration", span.duration_s), ("Warmup", span.warm_up_s), ("Cooldown", span.cool_down_s), ("RandSeed", span.seed)];
+        numbers.iter().for_each(|(name, value)| line(3, format!("<{name}>{value}</{name}>")));
+        flags.iter().for_each(|(name, value)| line(3, format!("<{name}>{value}</{name}>")));
+        if let Some(ms) = span.interval_ms {
+            line(3, format!("<IoBucketDuration>{ms}</IoBucketDuration>"));
+        }
+        if !span.processors.is_empty() {
+            line(3, "<Affinity>".into());
+            span.processors.iter().for_each(|processor| line(4, format!("<AffinityAssignment>{processor}</AffinityAssignment>")));
+            line(3, "</Affinity>".into());
+        }
+        line(3, "<Targets>".into());
+        for target in &span.targets {
+            line(4, "<Target>".into());
+            target_elements(target).iter().for_each(|(name, value)| line(5, format!("<{name}>{value}</{name}>")));
+            line(4, "</Target>".into());
+        }
+        line(3, "</Targets>".into());
+        line(2, "</TimeSpan>".into());
+    }
+    line(1, "</TimeSpans>".into());
+    line(0, "</Profile>".into());
+    text
+}
+
+fn target_elements(target: &Target) -> Vec<(&'static str, String)> {
+    let mut elements = vec![
+        ("Path", escape(target.path.display().to_string()).into_owned()),
+        ("BlockSize", target.block_bytes.to_string()),
+        ("BaseFileOffset", target.base_bytes.to_string()),
+        ("SequentialScan", (target.hint == Hint::Sequential).to_string()),
+        ("RandomAccess", (target.hint == Hint::Random).to_string()),
+        ("WriteRatio", target.write_percent.to_string()),
+        ("RequestCount", target.outstanding.to_string()),
+        ("ThreadsPerFile", target.threads.to_string()),
+        ("ThreadStride", target.thread_stride_bytes.to_string()),
+        ("InterlockedSequential", target.interlocked.to_string()),
+        ("DisableOSCache", (target.caching == Caching::Uncached).to_string()),
+        ("MemoryMappedIo", (target.caching == Caching::Mapped).to_string()),
+        ("WriteThrough", target.write_through.to_string()),
+        ("WriteBufferContent", format!("<Pattern>{}</Pattern>", if target.source == Source::Zero { "zero" } else { "random" })),
+    ];
+    let sizes = [
+        ("Random", target.random_bytes),
+        ("StrideSize", target.stride_bytes),
+        ("FileSize", target.create_bytes),
+        ("MaxFileSize", target.max_bytes),
+        ("Throughput", target.throughput_bytes_per_ms.map(u64::from)),
+    ];
+    elements.extend(sizes.iter().filter_map(|(name, bytes)| Some((*name, (*bytes)?.to_string()))));
+    elements
+}
