@@ -7,6 +7,7 @@ use std::fs::File;
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Each thread's buffer: several times any processor cache of its share.
 const BYTES: usize = 64 << 20;
@@ -21,21 +22,25 @@ const KINDS: [(&str, Work); 5] =
 /// Bytes of one request to the file in memory.
 const REQUEST: usize = 1 << 20;
 
-/// Rates of each kind, several repeats in about `for_ns` altogether.
-pub(crate) fn measure(clock: Clock, for_ns: Nanos) -> Vec<MemoryUse> {
+/// Rates of each kind, several repeats in about `for_ns` altogether; after an interrupt, of those that were done.
+pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Vec<MemoryUse> {
     let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let counts = if all > 1 { vec![1, all] } else { vec![1] };
     let each_ns = for_ns / (KINDS.len() * counts.len()) as u64;
     let mut results = Vec::new();
     for threads in counts {
         for (kind, work) in KINDS {
-            results.push(MemoryUse { kind: kind.into(), threads, rates_bytes_per_s: rates(clock, threads, each_ns, work) });
+            let rates_bytes_per_s = rates(clock, threads, each_ns, work, interrupt);
+            if interrupt.load(Ordering::Relaxed) {
+                return results;
+            }
+            results.push(MemoryUse { kind: kind.into(), threads, rates_bytes_per_s });
         }
     }
     results
 }
 
-fn rates(clock: Clock, threads: u32, for_ns: Nanos, work: Work) -> Vec<f64> {
+fn rates(clock: Clock, threads: u32, for_ns: Nanos, work: Work, interrupt: &AtomicBool) -> Vec<f64> {
     let barrier = Barrier::new(threads as usize);
     let passes: Vec<Vec<Nanos>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
@@ -53,7 +58,7 @@ fn rates(clock: Clock, threads: u32, for_ns: Nanos, work: Work) -> Vec<f64> {
                     let start = clock.now();
                     let mut times = Vec::new();
                     // At least three passes: one number has no interval.
-                    while times.len() < 3 || (clock.now() - start < for_ns && times.len() < 200) {
+                    while !interrupt.load(Ordering::Relaxed) && (times.len() < 3 || (clock.now() - start < for_ns && times.len() < 200)) {
                         let began = clock.now();
                         work(black_box(&mut a), black_box(&mut b), &file);
                         times.push(clock.now() - began);

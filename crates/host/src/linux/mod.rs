@@ -115,6 +115,6 @@ impl machine::Machine for Host {
     }
 
     fn memory(&self, for_ns: Nanos) -> Vec<MemoryUse> {
-        memory::measure(self.clock, for_ns)
+        memory::measure(self.clock, for_ns, self.interrupt)
     }
 }

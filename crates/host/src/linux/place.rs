@@ -198,6 +198,10 @@ impl Place {
     /// A given size limits the part of a file or device that is used.
     fn limit(&mut self, fill: Fill<'_>) -> Result<()> {
         match fill.size {
+            Some(size) if size < 4096 => {
+                let what = format!("{}: --size {}", self.path.display(), units::show_size(size));
+                Err(Error::refused(what, "too little to measure anything", "give at least 4 KiB"))
+            }
             Some(size) if size > self.size => Err(Error::refused(
                 self.path.display().to_string(),
                 format!("--size {} is more than its {}", units::show_size(size), units::show_size(self.size)),
@@ -219,6 +223,8 @@ impl Place {
             io::ErrorKind::NotFound => Error::refused(&shown, "there is no such directory to make a file in", "make it first"),
             _ => Error::io("cannot tell the free space of", directory)(error),
         })?;
+        // That no file can be made here at all is said before that it would be too large.
+        let made = name.map_or_else(|| MadeFile::create(directory), |name| MadeFile::named(name.into()))?;
         let most = match fill.size {
             Some(size) if size < 4096 => {
                 return Err(Error::refused(units::show_size(size), "a test file needs at least 4 KiB", "give a larger --size"));
@@ -234,7 +240,6 @@ impl Place {
         if grown && fill.size.is_none() {
             return Err(Error::refused(shown, "a file that is to grow was given no size", "give its size"));
         }
-        let made = name.map_or_else(|| MadeFile::create(directory), |name| MadeFile::named(name.into()))?;
         let mut place = Place { path: made.path.clone(), kind: TargetKind::TestFile, size: 0, writable: true, made: Some(made) };
         place.size = place.write_all(fill, if grown { most.min(GROWN_START) } else { most })?;
         if grown {
