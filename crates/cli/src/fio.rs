@@ -105,7 +105,11 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
     }
     if command.help || (command.files.is_empty() && command.sections.is_empty()) {
         println!("{HELP}");
-        return if command.help { Ok(()) } else { Err(Failure::Usage("no job is defined; name a job file, or write --name=JOB --size=1g".into())) };
+        return if command.help {
+            Ok(())
+        } else {
+            Err(Failure::Usage("no job is defined; name a job file, or write --name=JOB --size=1g".into()))
+        };
     }
     let world = World { read: &|path| fs::read(path), variable: &|name| std::env::var(name).ok() };
     let plan = Plan::new(&command.all_sections(&world)?, &command.only)?;
@@ -159,13 +163,7 @@ fn check_outputs(command: &Command, plan: &Plan, arrangement: &Arrangement) -> R
 }
 
 /// Lays out the files, runs the jobs, removes the files.
-fn measured(
-    command: &Command,
-    host: &Host,
-    interrupt: &AtomicBool,
-    plan: &Plan,
-    arrangement: &Arrangement,
-) -> Result<FioResult, FioError> {
+fn measured(command: &Command, host: &Host, interrupt: &AtomicBool, plan: &Plan, arrangement: &Arrangement) -> Result<FioResult, FioError> {
     let bar = crate::progress::bar(plan.groups.len() as u64 + 1);
     bar.set_message("laying out files");
     let (laid, warnings) = Laid::out(arrangement, &ThisComputer, command.keep, interrupt)?;
@@ -198,11 +196,14 @@ fn report(command: &Command, result: &FioResult) -> Result<(), Failure> {
         Format::Normal => text(result),
         format => json(result, format),
     };
-    let write = |path: &Path, text: &str| fs::write(path, text).map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())));
+    let write =
+        |path: &Path, text: &str| fs::write(path, text).map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())));
     tell(command, &result.warnings);
     match &command.output {
         Some(path) => write(path, &report)?,
-        None => std::io::stdout().write_all(report.as_bytes()).map_err(|error| Failure::Run(format!("cannot write the report: {error}")))?,
+        None => {
+            std::io::stdout().write_all(report.as_bytes()).map_err(|error| Failure::Run(format!("cannot write the report: {error}")))?
+        }
     }
     for (path, text) in logs(result) {
         write(&path, &text)?;

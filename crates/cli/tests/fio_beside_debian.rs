@@ -34,9 +34,11 @@ impl Slow {
         let group = PathBuf::from(format!("/sys/fs/cgroup/blkio/halfpower-fio-{}", std::process::id()));
         fs::create_dir(&group).map_err(|error| format!("no control group can be made under /sys/fs/cgroup/blkio: {error}"))?;
         let mut slow = Slow { device: String::new(), group, directory };
-        let device = run("losetup", &["--find", "--show", file.to_str().unwrap_or_default()]).ok_or("losetup cannot make a loop device (root?)")?;
+        let device =
+            run("losetup", &["--find", "--show", file.to_str().unwrap_or_default()]).ok_or("losetup cannot make a loop device (root?)")?;
         slow.device.clone_from(&device);
-        let number = fs::read_to_string(format!("/sys/class/block/{}/dev", device.trim_start_matches("/dev/"))).map_err(|error| error.to_string())?;
+        let number = fs::read_to_string(format!("/sys/class/block/{}/dev", device.trim_start_matches("/dev/")))
+            .map_err(|error| error.to_string())?;
         for limit in ["read_iops_device", "write_iops_device"] {
             fs::write(slow.group.join(format!("blkio.throttle.{limit}")), format!("{} {ADMITTED}", number.trim()))
                 .map_err(|error| format!("the kernel takes no blkio throttle: {error}"))?;
@@ -80,7 +82,7 @@ fn rates_and_latencies_are_those_of_debians_fio() {
     };
     let jobs = slow.directory.path().join("jobs.fio");
     let text = format!(
-        "[global]\nfilename={}\nsize=32m\nbs=4k\ndirect=1\ntime_based\nruntime=2\nramp_time=1\n\
+        "[global]\nfilename={}\nsize=32m\nbs=4k\ndirect=1\ntime_based\nruntime=4\n\
          [random reads]\nrw=randread\nioengine=libaio\niodepth=8\n\
          [writes]\nstonewall\nrw=write\nioengine=psync\n",
         slow.device

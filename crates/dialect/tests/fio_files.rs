@@ -1,7 +1,8 @@
 //! Which files fio's jobs use, and what a run on this computer leaves of them.
 
 use dialect::fio::{
-    Arrangement, Counts, DiskUse, FioError, FioResult, Format, Found, JobFile, Laid, Origin, Plan, Surroundings, World, json, logs, look, run, text,
+    Arrangement, Counts, DiskUse, FioError, FioResult, Format, Found, JobFile, Laid, Origin, Plan, Surroundings, World, json, logs, look,
+    run, text,
 };
 use host::Host;
 use std::fs;
@@ -60,9 +61,16 @@ fn clones_have_files_or_parts_of_their_own() {
 
     let shared = arrange("[j]\nfilename=/new\nsize=4m\noffset=1m\noffset_increment=4m\nnumjobs=3\nrw=randrw\n", &[]).unwrap();
     assert_eq!((shared.files.len(), shared.files[0].bytes, shared.files[0].origin), (1, 13 << 20, Origin::Filled));
-    assert_eq!(shared.clones.iter().map(|clone| clone.region).collect::<Vec<_>>(), [(1 << 20, 4 << 20), (5 << 20, 4 << 20), (9 << 20, 4 << 20)]);
+    assert_eq!(
+        shared.clones.iter().map(|clone| clone.region).collect::<Vec<_>>(),
+        [(1 << 20, 4 << 20), (5 << 20, 4 << 20), (9 << 20, 4 << 20)]
+    );
 
-    let device = arrange("[j]\nfilename=/dev/d\nsize=25%\noffset=50%\nrw=randread\nloops=2\n[k]\nfilename=/dev/d\nrw=randread\nruntime=1\ntime_based\n", &[]).unwrap();
+    let device = arrange(
+        "[j]\nfilename=/dev/d\nsize=25%\noffset=50%\nrw=randread\nloops=2\n[k]\nfilename=/dev/d\nrw=randread\nruntime=1\ntime_based\n",
+        &[],
+    )
+    .unwrap();
     assert_eq!((device.clones[0].region, device.clones[0].limit_bytes), ((512 << 20, 256 << 20), Some(512 << 20)));
     assert_eq!((device.clones[1].region, device.clones[1].limit_bytes), ((0, 1 << 30), None));
     assert_eq!(device.files[0].origin, Origin::Found);
@@ -112,15 +120,18 @@ fn a_run_does_as_much_as_was_asked_and_leaves_nothing() {
     .unwrap();
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "the files that were laid out are gone");
     let entries = result.entries();
-    let told: Vec<(&str, u32, [u64; 2], u64)> =
-        entries.iter().map(|entry| (entry.job.job.name.as_str(), entry.clones, entry.recorded.requests, entry.recorded.syncs.count())).collect();
+    let told: Vec<(&str, u32, [u64; 2], u64)> = entries
+        .iter()
+        .map(|entry| (entry.job.job.name.as_str(), entry.clones, entry.recorded.requests, entry.recorded.syncs.count()))
+        .collect();
     let (reads, writes) = (told[3].2[0], told[3].2[1]);
     assert_eq!((reads + writes, told[3].1), (512, 2), "both clones' passes over 128 blocks, twice");
     assert!(reads > 150 && writes > 150);
     assert_eq!(told[..3], [("w", 1, [0, 16], 4), ("w", 1, [0, 16], 4), ("r", 1, [256, 0], 0)]);
     // Three threads share 64 requests: each takes a third, rounded up.
     assert_eq!(told[4..], [("p", 1, [66, 0], 0), ("p", 1, [66, 0], 0), ("mapped", 1, [0, 256], 0), ("mapped", 1, [0, 256], 0)]);
-    assert!(entries.iter().all(|entry| entry.recorded.latency.iter().map(measure::histogram::Histogram::count).sum::<u64>() == entry.recorded.requests.iter().sum::<u64>()));
+    assert!(entries.iter().all(|entry| entry.recorded.latency.iter().map(measure::histogram::Histogram::count).sum::<u64>()
+        == entry.recorded.requests.iter().sum::<u64>()));
 }
 
 #[test]
@@ -148,7 +159,9 @@ fn a_failed_run_removes_what_it_made() {
     // A direct request that no file system takes.
     let error = measured("[a]\nsize=1m\nrw=write\nbs=1000\ndirect=1\n", directory.path(), &[]).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("request size 1000 B"), "{error}");
-    let error = measured("[a]\nsize=9000000g\noverwrite=1\nrw=write\nfallocate=none\n[b]\nsize=9000000g\nrw=write\n", directory.path(), &[]).unwrap_err();
+    let error =
+        measured("[a]\nsize=9000000g\noverwrite=1\nrw=write\nfallocate=none\n[b]\nsize=9000000g\nrw=write\n", directory.path(), &[])
+            .unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("are free"), "{error}");
     let error = measured("[a]\nsize=1m\nfilename=no/such/place\n", directory.path(), &[]).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("make it first"), "{error}");
@@ -159,7 +172,8 @@ fn a_failed_run_removes_what_it_made() {
 fn the_report_has_what_readers_take() {
     let directory = tempfile::tempdir().unwrap();
     let prefix = directory.path().join("log");
-    let text_of_job = format!("[j]\nsize=512k\nrw=randrw\nbs=4k\nlat_percentiles=1\nwrite_lat_log={0}\nwrite_bw_log={0}\niodepth=4\n", prefix.display());
+    let text_of_job =
+        format!("[j]\nsize=512k\nrw=randrw\nbs=4k\nlat_percentiles=1\nwrite_lat_log={0}\nwrite_bw_log={0}\niodepth=4\n", prefix.display());
     let result = measured(&text_of_job, directory.path(), &[]).unwrap();
     let document: serde_json::Value = serde_json::from_str(&json(&result, Format::JsonPlus)).unwrap();
     let job = &document["jobs"][0];

@@ -64,7 +64,9 @@ fn options_are_understood() {
 
 #[test]
 fn what_fio_would_do_in_silence_is_a_warning() {
-    let plan = plan("[a]\nsize=1m\niodepth=32\n[b]\nstonewall\nsize=1m\nioengine=libaio\n[c]\nstonewall\nsize=1m\nrandom_distribution=zipf\n").unwrap();
+    let plan =
+        plan("[a]\nsize=1m\niodepth=32\n[b]\nstonewall\nsize=1m\nioengine=libaio\n[c]\nstonewall\nsize=1m\nrandom_distribution=zipf\n")
+            .unwrap();
     let [blocking, buffered, sequential] = &plan.warnings[..] else { panic!("{:?}", plan.warnings) };
     assert!(blocking.contains("jobs.fio line 1") && blocking.contains("iodepth=32") && blocking.contains("psync"), "{blocking}");
     assert!(buffered.contains("libaio without direct=1"), "{buffered}");
@@ -165,7 +167,9 @@ fn words(text: &str) -> Vec<String> {
 
 #[test]
 fn arguments_before_the_first_name_are_global() {
-    let command = Command::parse(&words("--rw=randread --bs 8k --name=a --size=1m --time_based --name b --size 2m --keep --destroy-data=/x --output-format=json+ jobs.fio"));
+    let command = Command::parse(&words(
+        "--rw=randread --bs 8k --name=a --size=1m --time_based --name b --size 2m --keep --destroy-data=/x --output-format=json+ jobs.fio",
+    ));
     let command = command.unwrap();
     let names: Vec<&str> = command.sections.iter().map(|section| section.name.as_str()).collect();
     assert_eq!((names, command.files.len(), command.keep), (vec!["global", "a", "b"], 1, true));
@@ -191,21 +195,34 @@ fn arguments_before_the_first_name_are_global() {
 
 /// Job files that are likely to be accepted, and some that are not.
 fn job_file() -> impl Strategy<Value = String> {
-    let size = prop_oneof![(1u64..1000).prop_map(|n| format!("{n}m")), (4096u64..1 << 40).prop_map(|n| n.to_string()), Just("50%".to_string())];
+    let size =
+        prop_oneof![(1u64..1000).prop_map(|n| format!("{n}m")), (4096u64..1 << 40).prop_map(|n| n.to_string()), Just("50%".to_string())];
     let setting = prop_oneof![
         size.prop_map(|size| format!("size={size}")),
         prop::sample::select(vec!["read", "write", "randread", "randwrite", "rw", "randrw"]).prop_map(|rw| format!("rw = {rw}")),
-        prop::sample::select(vec!["sync", "psync", "libaio", "io_uring", "posixaio", "mmap"]).prop_map(|engine| format!("ioengine={engine}")),
+        prop::sample::select(vec!["sync", "psync", "libaio", "io_uring", "posixaio", "mmap"])
+            .prop_map(|engine| format!("ioengine={engine}")),
         (1u32..300).prop_map(|depth| format!("iodepth={depth}  ; outstanding")),
         (1u32..64).prop_map(|jobs| format!("numjobs={jobs}")),
         (1u64..100).prop_map(|k| format!("bs={k}k")),
         (0u64..101).prop_map(|percent| format!("rwmixread={percent}")),
         (1u64..100_000).prop_map(|ms| format!("runtime={ms}ms")),
-        prop::sample::select(vec!["group_reporting", "stonewall", "norandommap", "direct=0", "offset=4k", "fsync=3", "# nothing", "", "thinktime=5us"])
-            .prop_map(String::from),
+        prop::sample::select(vec![
+            "group_reporting",
+            "stonewall",
+            "norandommap",
+            "direct=0",
+            "offset=4k",
+            "fsync=3",
+            "# nothing",
+            "",
+            "thinktime=5us"
+        ])
+        .prop_map(String::from),
         "[a-zA-Z0-9 ._-]{0,20}".prop_map(|text| format!("description={text}")),
     ];
-    let section = ("[a-z][a-z0-9 _-]{0,8}", prop::collection::vec(setting, 0..8)).prop_map(|(name, settings)| format!("[{name}]\n{}\n", settings.join("\n")));
+    let section = ("[a-z][a-z0-9 _-]{0,8}", prop::collection::vec(setting, 0..8))
+        .prop_map(|(name, settings)| format!("[{name}]\n{}\n", settings.join("\n")));
     prop::collection::vec(section, 1..5).prop_map(|sections| sections.concat())
 }
 

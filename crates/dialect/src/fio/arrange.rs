@@ -102,7 +102,11 @@ fn region(job: &Job, clone: u32, path: &Path, found: Found) -> Result<((u64, u64
     let start = options.offset.of(whole).checked_add(step).ok_or_else(overflow)?;
     let rest = |whole: u64| {
         whole.checked_sub(start).filter(|&rest| rest > 0).ok_or_else(|| {
-            job.wrong(format!("offset: clone {clone} begins at {}, and {shown} ends at {}; lower offset or offset_increment", show_size(start), show_size(whole)))
+            job.wrong(format!(
+                "offset: clone {clone} begins at {}, and {shown} ends at {}; lower offset or offset_increment",
+                show_size(start),
+                show_size(whole)
+            ))
         })
     };
     let len = match (options.file_bytes, options.size) {

@@ -101,7 +101,8 @@ impl Command {
             if argument.contains('\0') {
                 return Err(FioError::Usage(format!("command line: '{}' holds a NUL character", cut(argument))));
             }
-            let Some(option) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')).filter(|option| !option.is_empty()) else {
+            let Some(option) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')).filter(|option| !option.is_empty())
+            else {
                 command.files.push(PathBuf::from(argument));
                 continue;
             };
@@ -113,7 +114,9 @@ impl Command {
                 continue;
             }
             let value = if value.is_none() && !SWITCHES.contains(&name) {
-                let next = rest.next().ok_or_else(|| FioError::Usage(format!("command line: --{} has no value; write --{0}=VALUE", cut(name))))?;
+                let next = rest
+                    .next()
+                    .ok_or_else(|| FioError::Usage(format!("command line: --{} has no value; write --{0}=VALUE", cut(name))))?;
                 Some(next.clone())
             } else {
                 value

@@ -152,7 +152,9 @@ impl JobFile {
     /// Takes in another file: as it is named, or beside the one that names it.
     fn include(&mut self, name: &str, from: &Path, at: &At, world: &World<'_>, depth: usize) -> Result<(), FioError> {
         if depth == MOST_INCLUDES {
-            return Err(FioError::Usage(format!("{at}: include '{name}': {MOST_INCLUDES} files include one another; does one include itself?")));
+            return Err(FioError::Usage(format!(
+                "{at}: include '{name}': {MOST_INCLUDES} files include one another; does one include itself?"
+            )));
         }
         let named = PathBuf::from(name);
         let beside = from.parent().map(|directory| directory.join(&named)).filter(|beside| *beside != named);
@@ -201,7 +203,9 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
         let value = (world.variable)(name)
             .ok_or_else(|| format!("the environment variable {name} is not set (fio would put in nothing); set it before halfpower"))?;
         if value.contains("${") || value.chars().any(char::is_control) || out.len() + value.len() > MOST_LINE_BYTES {
-            return Err(format!("the value of the environment variable {name} is not fit for a job file: too long, or with control characters or '${{'"));
+            return Err(format!(
+                "the value of the environment variable {name} is not fit for a job file: too long, or with control characters or '${{'"
+            ));
         }
         out.push_str(&value);
         rest = &rest[end + 1..];

@@ -249,7 +249,10 @@ fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobReport {
         read: direction(0),
         write: direction(1),
         trim: direction(2),
-        sync: SyncReport { total_ios: recorded.syncs.count(), lat_ns: latency_of(&recorded.syncs, (!recorded.syncs.is_empty()).then_some(options), plus) },
+        sync: SyncReport {
+            total_ios: recorded.syncs.count(),
+            lat_ns: latency_of(&recorded.syncs, (!recorded.syncs.is_empty()).then_some(options), plus),
+        },
         job_runtime: recorded.runtime_ns / 1_000_000 * u64::from(entry.clones),
         usr_cpu: cpu(used.user_ns),
         sys_cpu: cpu(used.system_ns),
@@ -301,7 +304,12 @@ fn direction(entry: &Entry<'_>, result: &FioResult, side: usize, plus: bool) -> 
     let rates = if used { recorded.window_iops(side) } else { Vec::new() };
     let spread = Spread::of(&rates);
     let kib = recorded.request_bytes as f64 / 1024.0;
-    let together: f64 = result.entries().iter().filter(|other| other.job.job.group_id == entry.job.job.group_id).map(|other| other.recorded.bytes_per_s(side)).sum();
+    let together: f64 = result
+        .entries()
+        .iter()
+        .filter(|other| other.job.job.group_id == entry.job.job.group_id)
+        .map(|other| other.recorded.bytes_per_s(side))
+        .sum();
     let rate = recorded.bytes_per_s(side);
     let latency = &recorded.latency[side];
     Direction {
@@ -374,8 +382,11 @@ fn latency_of(histogram: &Histogram, options: Option<&Options>, plus: bool) -> L
         mean: histogram.mean(),
         stddev: deviation(histogram),
         count: histogram.count(),
-        percentile: options.map(|options| Ordered(options.percentiles.iter().map(|&p| (format!("{p:.6}"), histogram.percentile(p))).collect())),
-        bins: options.filter(|_| plus).map(|_| Ordered(histogram.iter().map(|bucket| (bucket.middle().to_string(), bucket.count)).collect())),
+        percentile: options
+            .map(|options| Ordered(options.percentiles.iter().map(|&p| (format!("{p:.6}"), histogram.percentile(p))).collect())),
+        bins: options
+            .filter(|_| plus)
+            .map(|_| Ordered(histogram.iter().map(|bucket| (bucket.middle().to_string(), bucket.count)).collect())),
     }
 }
 

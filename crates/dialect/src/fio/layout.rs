@@ -73,7 +73,9 @@ impl Laid {
         for (index, plan) in arrangement.files.iter().enumerate().filter(|(_, plan)| plan.origin != Origin::Found) {
             let cannot = |error: io::Error| match error.kind() {
                 io::ErrorKind::NotFound => FioError::Usage(format!("{}: its directory is not there; make it first", plan.path.display())),
-                io::ErrorKind::PermissionDenied => FioError::Usage(format!("{}: no permission to make it; name a directory that you may write", plan.path.display())),
+                io::ErrorKind::PermissionDenied => {
+                    FioError::Usage(format!("{}: no permission to make it; name a directory that you may write", plan.path.display()))
+                }
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                     let size = show_size(plan.bytes);
                     FioError::File(format!("{}: the file system has no room for its {size}; lower size, or free some", plan.path.display()))
@@ -109,20 +111,16 @@ fn check_room(arrangement: &Arrangement, surroundings: &dyn Surroundings) -> Res
         if let Some(free) = surroundings.free_bytes(directory).ok().flatten().filter(|&free| needed > free) {
             let (needed, free) = (show_size(needed), show_size_rounded(free as f64));
             let shown = directory.display();
-            return Err(FioError::Usage(format!("size: the files to be laid out in {shown} take {needed}, and {free} are free; lower size or numjobs, or free some")));
+            return Err(FioError::Usage(format!(
+                "size: the files to be laid out in {shown} take {needed}, and {free} are free; lower size or numjobs, or free some"
+            )));
         }
     }
     Ok(())
 }
 
 /// Gives a new file its bytes or its space.
-fn fill(
-    file: &File,
-    plan: &FilePlan,
-    seed: u64,
-    surroundings: &dyn Surroundings,
-    interrupt: &AtomicBool,
-) -> io::Result<Option<String>> {
+fn fill(file: &File, plan: &FilePlan, seed: u64, surroundings: &dyn Surroundings, interrupt: &AtomicBool) -> io::Result<Option<String>> {
     let mut warning = None;
     match plan.origin {
         Origin::Found => {}
@@ -130,7 +128,10 @@ fn fill(
         Origin::Reserved => match surroundings.reserve(file, plan.bytes) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 file.set_len(plan.bytes)?;
-                warning = Some(format!("{}: its file system reserves no space, so writes allocate it as they go (fio says nothing)", plan.path.display()));
+                warning = Some(format!(
+                    "{}: its file system reserves no space, so writes allocate it as they go (fio says nothing)",
+                    plan.path.display()
+                ));
             }
             result => result?,
         },

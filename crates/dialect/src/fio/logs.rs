@@ -1,7 +1,7 @@
 //! fio's logs: a line for each window, or for each request.
 
-use super::result::{CloneResult, FioResult, JobResult};
 use super::recorder::{Line, Sum};
+use super::result::{CloneResult, FioResult, JobResult};
 use machine::Op;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -64,9 +64,11 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
     // Writing to a String cannot fail.
     if let Some((width, windows)) = &clone.log {
         for (index, sums) in windows.iter().enumerate() {
-            let at_ms = (index as u64 + 1) * width / 1_000_000;
+            let begins = index as u64 * width;
+            let width = clone.recorded.runtime_ns.saturating_sub(begins).clamp(1, *width);
+            let at_ms = (begins + width) / 1_000_000;
             for (side, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
-                let _ = writeln!(text, "{at_ms}, {}, {side}, 0, 0", kind.of_window(*sum, *width, bytes));
+                let _ = writeln!(text, "{at_ms}, {}, {side}, 0, 0", kind.of_window(*sum, width, bytes));
             }
         }
     }

@@ -163,16 +163,20 @@ fn check_requests(job: &Job) -> Result<(), FioError> {
     let [read, write] = options.request_bytes;
     if options.reads && options.writes && read != write {
         let (read, write) = (show_size(read), show_size(write));
-        return Err(job.wrong(format!("bs: reads of {read} and writes of {write} in one job are not served; make a reading and a writing job")));
+        return Err(
+            job.wrong(format!("bs: reads of {read} and writes of {write} in one job are not served; make a reading and a writing job"))
+        );
     }
     let bytes = job.request_bytes();
     if bytes == 0 || bytes > u64::from(workload::MAX_REQUEST_BYTES) {
         return Err(job.wrong(format!("bs: a request of {} is not from 1 B to 1 GiB", show_size(bytes))));
     }
     match options.align_bytes {
-        Some(align) if align != bytes && options.random => {
-            Err(job.wrong(format!("blockalign: requests of {} aligned to {} are not served; give it the value of bs, or leave it out", show_size(bytes), show_size(align))))
-        }
+        Some(align) if align != bytes && options.random => Err(job.wrong(format!(
+            "blockalign: requests of {} aligned to {} are not served; give it the value of bs, or leave it out",
+            show_size(bytes),
+            show_size(align)
+        ))),
         _ => Ok(()),
     }
 }
@@ -228,7 +232,8 @@ fn check_time(job: &Job) -> Result<(), FioError> {
         return Err(job.wrong("more than 10^9 requests per second are asked for; lower rate or rate_iops"));
     }
     if options.think_ns > 0 && job.effective_depth() > 1 {
-        return Err(job.wrong(format!("thinktime with iodepth={}: the pause would be each request's own; use iodepth=1 and numjobs", options.depth)));
+        return Err(job
+            .wrong(format!("thinktime with iodepth={}: the pause would be each request's own; use iodepth=1 and numjobs", options.depth)));
     }
     Ok(())
 }

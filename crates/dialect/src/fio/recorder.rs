@@ -52,9 +52,16 @@ impl Windows {
         sum.latency_ns = sum.latency_ns.saturating_add(latency);
     }
 
-    /// The windows that are over, and the open one where there is no other.
-    pub fn all(&self) -> Vec<[Sum; 2]> {
+    /// The windows that are over, or the open one where there is no other.
+    pub fn whole(&self) -> Vec<[Sum; 2]> {
         if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
+    }
+
+    /// All windows, the last of them shorter than the others.
+    pub fn with_open(&self) -> Vec<[Sum; 2]> {
+        let mut all = self.closed.clone();
+        all.push(self.open);
+        all
     }
 }
 

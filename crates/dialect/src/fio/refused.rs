@@ -108,13 +108,68 @@ const OTHERS: [&str; 20] = [
 
 /// The options that [`super::options::Options`] understands.
 const SERVED: [&str; 62] = [
-    "name", "description", "rw", "readwrite", "rwmixread", "rwmixwrite", "bs", "blocksize", "bsrange", "bssplit", "ba", "blockalign", "iodepth",
-    "numjobs", "random_distribution", "norandommap", "randseed", "randrepeat", "allrandrepeat", "directory", "filename", "filename_format", "unlink",
-    "size", "io_size", "filesize", "loops", "offset", "offset_increment", "fallocate", "overwrite", "ioengine", "direct", "buffered", "sync",
-    "fsync", "fdatasync", "end_fsync", "fsync_on_close", "invalidate", "fadvise_hint", "runtime", "time_based", "ramp_time", "startdelay",
-    "thinktime", "rate", "rate_iops", "stonewall", "new_group", "buffer_compress_percentage", "zero_buffers", "dedupe_percentage",
-    "group_reporting", "percentile_list", "clat_percentiles", "lat_percentiles", "write_bw_log", "write_iops_log", "write_lat_log",
-    "log_avg_msec", "kb_base",
+    "name",
+    "description",
+    "rw",
+    "readwrite",
+    "rwmixread",
+    "rwmixwrite",
+    "bs",
+    "blocksize",
+    "bsrange",
+    "bssplit",
+    "ba",
+    "blockalign",
+    "iodepth",
+    "numjobs",
+    "random_distribution",
+    "norandommap",
+    "randseed",
+    "randrepeat",
+    "allrandrepeat",
+    "directory",
+    "filename",
+    "filename_format",
+    "unlink",
+    "size",
+    "io_size",
+    "filesize",
+    "loops",
+    "offset",
+    "offset_increment",
+    "fallocate",
+    "overwrite",
+    "ioengine",
+    "direct",
+    "buffered",
+    "sync",
+    "fsync",
+    "fdatasync",
+    "end_fsync",
+    "fsync_on_close",
+    "invalidate",
+    "fadvise_hint",
+    "runtime",
+    "time_based",
+    "ramp_time",
+    "startdelay",
+    "thinktime",
+    "rate",
+    "rate_iops",
+    "stonewall",
+    "new_group",
+    "buffer_compress_percentage",
+    "zero_buffers",
+    "dedupe_percentage",
+    "group_reporting",
+    "percentile_list",
+    "clat_percentiles",
+    "lat_percentiles",
+    "write_bw_log",
+    "write_iops_log",
+    "write_lat_log",
+    "log_avg_msec",
+    "kb_base",
 ];
 
 /// Whether an option has a value with which it changes nothing here.
@@ -185,16 +240,24 @@ mod tests {
     fn what_is_called_served_is_served() {
         for name in SERVED {
             if let Err(reason) = Options::default().set(name, Some("no such value")) {
-                assert!(!reason.contains("does not serve it") && !reason.contains("no such option") && !reason.contains("does not know"), "{name}: {reason}");
+                assert!(
+                    !reason.contains("does not serve it") && !reason.contains("no such option") && !reason.contains("does not know"),
+                    "{name}: {reason}"
+                );
             }
         }
     }
 
     #[test]
     fn a_slip_of_the_pen_is_told_from_what_is_not_served() {
-        for (name, reason) in
-            [("run_time", "runtime"), ("io_depth", "iodepth"), ("group-reporting", "group_reporting"), ("verify_pattern", "measures"), ("cpus_allowed", "taskset"), ("xyzzy", "know")]
-        {
+        for (name, reason) in [
+            ("run_time", "runtime"),
+            ("io_depth", "iodepth"),
+            ("group-reporting", "group_reporting"),
+            ("verify_pattern", "measures"),
+            ("cpus_allowed", "taskset"),
+            ("xyzzy", "know"),
+        ] {
             let told = unknown(name);
             assert!(told.contains(reason), "{name}: {told}");
         }

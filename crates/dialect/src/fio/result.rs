@@ -42,7 +42,9 @@ impl Recorded {
         for (sum, part) in self.requests.iter_mut().zip(&other.requests) {
             *sum += part;
         }
-        for (sums, parts) in [(&mut self.depths, &other.depths), (&mut self.submitted, &other.submitted), (&mut self.completed, &other.completed)] {
+        for (sums, parts) in
+            [(&mut self.depths, &other.depths), (&mut self.submitted, &other.submitted), (&mut self.completed, &other.completed)]
+        {
             sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
         }
         self.request_bytes = self.request_bytes.max(other.request_bytes);
@@ -86,7 +88,7 @@ pub struct CloneResult {
     pub number: u32,
     /// What was recorded.
     pub recorded: Recorded,
-    /// The averaged log, if wanted: its window's width and the windows.
+    /// The averaged log, if wanted: its window's width and the windows, of which the last ends with the run.
     pub log: Option<(Nanos, Vec<[Sum; 2]>)>,
     /// The log without averages, if wanted.
     pub lines: Option<Vec<Line>>,

@@ -200,7 +200,8 @@ impl Group<'_> {
                 warnings.push(warning.clone());
             }
         }
-        let disks = after.1.iter().filter_map(|disk| before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was))).collect();
+        let disks =
+            after.1.iter().filter_map(|disk| before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was))).collect();
         Ok(GroupResult { jobs, usage, counts: after.0.since(before.0), disks, facts })
     }
 
@@ -210,7 +211,8 @@ impl Group<'_> {
         if self.jobs.iter().all(|job| translate::hint(job) == first) {
             return first;
         }
-        warnings.push(format!("{}: random and sequential jobs run together, so the page cache is told neither (fadvise_hint)", self.shown()));
+        warnings
+            .push(format!("{}: random and sequential jobs run together, so the page cache is told neither (fadvise_hint)", self.shown()));
         Hint::None
     }
 
@@ -260,6 +262,9 @@ impl Group<'_> {
             let workload = translate::job_workload(job, first, self.arrangement, seed(job, self.chance));
             let own: u64 = streams.iter().map(Stream::completed_with_ramp).sum();
             let usage = if self.jobs.len() == 1 { usage.clone() } else { share(usage, own as f64 / total.max(1) as f64) };
+            if clones.iter().all(|clone| clone.recorded.requests == [0, 0]) {
+                return Err(nothing_measured(job));
+            }
             let point = point(job, &workload, &streams, usage.clone(), facts)?;
             let began_unix_ms = unix_ms + began.saturating_sub(usage.began) / 1_000_000;
             jobs.push(JobResult { job: job.clone(), clones, point, began_unix_ms });
@@ -286,13 +291,19 @@ fn share(usage: &Usage, part: f64) -> Usage {
     Usage { cpu, device: None, block_bytes: None, ..usage.clone() }
 }
 
+/// A job of which no request ended in the part that is measured.
+fn nothing_measured(job: &Job) -> FioError {
+    let why = if job.options.ramp_ns > 0 {
+        "all of it was done within its ramp_time, so nothing was measured; give it time_based with a runtime, or a shorter ramp_time"
+    } else {
+        "no request completed in the time of the run; give it more runtime, or a smaller bs"
+    };
+    FioError::Machine { job: job.shown(), source: machine::Error::Unsupported(why.into()) }
+}
+
 /// A job's result as halfpower has it.
 fn point(job: &Job, workload: &Workload, streams: &[Stream], usage: Usage, facts: &TargetFacts) -> Result<Point, FioError> {
     let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
-    if streams.iter().all(|stream| stream.completed() == 0) {
-        let why = "no request completed in the time of the run; give it more runtime, or a smaller bs";
-        return Err(failed(machine::Error::Unsupported(why.into())));
-    }
     let sample = gather(streams, usage, workload).map_err(failed)?;
     Ok(Point::from_samples(workload, facts, &[sample]))
 }
@@ -306,13 +317,13 @@ fn clone_result(number: u32, job: &Job, stream: &Stream, record: Record) -> Clon
         request_bytes: job.request_bytes(),
         runtime_ns: record.span.1.saturating_sub(record.span.0),
         spread_ns: SPREAD_NS,
-        spread: record.spread.all(),
+        spread: record.spread.whole(),
         syncs: record.syncs,
         depths: record.depths,
         submitted: record.submitted,
         completed: record.completed,
     };
-    CloneResult { number, recorded, log: record.log.map(|log| (log.width_ns, log.all())), lines: record.lines }
+    CloneResult { number, recorded, log: record.log.map(|log| (log.width_ns, log.with_open())), lines: record.lines }
 }
 
 /// Joins the streams of a clone that has several.

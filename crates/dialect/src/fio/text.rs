@@ -60,7 +60,13 @@ fn entry_text(text: &mut String, entry: &Entry<'_>) {
         }
         let rate = recorded.bytes_per_s(side);
         let amount = show_size_rounded(recorded.bytes(side) as f64);
-        let _ = writeln!(text, "  {name:5}  {} requests/s  {} ({:.1} MB/s)  {amount}", significant(recorded.iops(side), 4), show_rate(rate), rate / 1e6);
+        let _ = writeln!(
+            text,
+            "  {name:5}  {} requests/s  {} ({:.1} MB/s)  {amount}",
+            significant(recorded.iops(side), 4),
+            show_rate(rate),
+            rate / 1e6
+        );
         let latency = &recorded.latency[side];
         let _ = writeln!(
             text,
@@ -89,7 +95,8 @@ fn job_text(text: &mut String, result: &JobResult) {
     let Some(numbers) = &result.point.numbers else { return };
     let job = &result.job;
     let who = if job.options.clones > 1 { format!("all {} of {}: ", job.options.clones, job.name) } else { String::new() };
-    let interval = numbers.relative_half_width.map_or(String::new(), |half| format!("rate within {} % (95 %), ", significant(half * 100.0, 2)));
+    let interval =
+        numbers.relative_half_width.map_or(String::new(), |half| format!("rate within {} % (95 %), ", significant(half * 100.0, 2)));
     let cpu = numbers.cpu_ns_per_request;
     let _ = writeln!(
         text,

@@ -53,7 +53,10 @@ pub(crate) fn size(text: &str, kb_base: u64) -> Result<u64, Reason> {
             return number.checked_mul(1024u64.pow(power)).ok_or_else(|| TOO_LARGE.into());
         }
         "ki" | "mi" | "gi" | "ti" | "pi" => {
-            return Err(format!("fio reads {unit} as a decimal unit where kb_base is 1024; write {number}{} for the binary one", &unit[..1]));
+            return Err(format!(
+                "fio reads {unit} as a decimal unit where kb_base is 1024; write {number}{} for the binary one",
+                &unit[..1]
+            ));
         }
         _ if unit.starts_with('.') => return Err("it has a fraction; write a whole number of a smaller unit".into()),
         _ => return Err("its unit is unknown; write 4096, 4k, 16m or 2g".into()),
@@ -107,7 +110,11 @@ pub(crate) fn time_ns(text: &str, unit_ns: u64) -> Result<u64, Reason> {
             "d" => 86_400_000_000_000,
             _ => return Err("its unit is unknown; write 90s, 3m, 250ms or 10us".into()),
         };
-        sum = number.checked_mul(unit).and_then(|part| sum.checked_add(part)).filter(|&ns| ns <= CENTURY_NS).ok_or("it is longer than a century; write less")?;
+        sum = number
+            .checked_mul(unit)
+            .and_then(|part| sum.checked_add(part))
+            .filter(|&ns| ns <= CENTURY_NS)
+            .ok_or("it is longer than a century; write less")?;
         rest = &after[end..];
         if rest.is_empty() {
             return Ok(sum);
@@ -155,11 +162,30 @@ mod tests {
 
     #[test]
     fn sizes_have_fios_units() {
-        for (text, bytes) in [("4096", 4096), ("4k", 4096), ("4K", 4096), ("4kb", 4096), ("16m", 16 << 20), ("2G", 2 << 30), ("0x1000", 4096), ("4096b", 4096)] {
+        for (text, bytes) in [
+            ("4096", 4096),
+            ("4k", 4096),
+            ("4K", 4096),
+            ("4kb", 4096),
+            ("16m", 16 << 20),
+            ("2G", 2 << 30),
+            ("0x1000", 4096),
+            ("4096b", 4096),
+        ] {
             assert_eq!(size(text, 1024), Ok(bytes), "{text}");
         }
-        assert_eq!((size("4k", 1000), size("4ki", 1000), size("4KiB", 1000), size("3gi", 1000)), (Ok(4000), Ok(4096), Ok(4096), Ok(3 << 30)));
-        for (text, reason) in [("-4k", "negative"), ("8kib", "decimal unit"), ("1.5m", "fraction"), ("4x", "unknown"), ("", "number"), ("99999999999g", "large")] {
+        assert_eq!(
+            (size("4k", 1000), size("4ki", 1000), size("4KiB", 1000), size("3gi", 1000)),
+            (Ok(4000), Ok(4096), Ok(4096), Ok(3 << 30))
+        );
+        for (text, reason) in [
+            ("-4k", "negative"),
+            ("8kib", "decimal unit"),
+            ("1.5m", "fraction"),
+            ("4x", "unknown"),
+            ("", "number"),
+            ("99999999999g", "large"),
+        ] {
             let error = size(text, 1024).unwrap_err();
             assert!(error.contains(reason), "{text}: {error}");
         }
@@ -168,7 +194,9 @@ mod tests {
     #[test]
     fn times_add_up() {
         let second = 1_000_000_000;
-        for (text, ns) in [("30", 30 * second), ("500ms", second / 2), ("1m5s", 65 * second), ("2h", 7200 * second), ("1d", 86_400 * second)] {
+        for (text, ns) in
+            [("30", 30 * second), ("500ms", second / 2), ("1m5s", 65 * second), ("2h", 7200 * second), ("1d", 86_400 * second)]
+        {
             assert_eq!(time_ns(text, second), Ok(ns), "{text}");
         }
         assert_eq!(time_ns("40", 1000), Ok(40_000));
