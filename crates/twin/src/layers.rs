@@ -15,17 +15,21 @@ fn set(layer: &mut Layer, key: &str, value: impl ToString) {
     layer.settings.insert(key.to_owned(), value.to_string());
 }
 
+/// So many of a kind.
+fn several(count: u32, name: &str) -> String {
+    if count == 1 { name.to_owned() } else { format!("{count} x {name}") }
+}
+
 /// From the file system down to the drives.
 pub(crate) fn layers(setup: &Setup, world: &World) -> Vec<Layer> {
     let (d, layout) = (&setup.description, world.layout());
-    let copy = d.memory.rates.iter().find(|rate| rate.kind == "copy").map(|rate| rate.bytes_per_s);
-    let mut file_system = layer(LayerKind::FileSystem, &d.file_system.name, copy);
+    let mut file_system = layer(LayerKind::FileSystem, &d.file_system.name, None);
     set(&mut file_system, "block_bytes", d.file_system.block_bytes);
     set(&mut file_system, "cache_bytes", d.file_system.cache_bytes);
     set(&mut file_system, "read_ahead_bytes", u64::from(d.file_system.read_ahead_units) * d.file_system.unit_bytes);
     let mut layers = vec![file_system];
     if let Some((bytes, _)) = setup.ram_cache {
-        let mut cache = layer(LayerKind::Volume, "RAM cache", copy);
+        let mut cache = layer(LayerKind::Volume, "RAM cache", None);
         set(&mut cache, "bytes", bytes);
         layers.push(cache);
     }
@@ -47,18 +51,18 @@ pub(crate) fn layers(setup: &Setup, world: &World) -> Vec<Layer> {
     match setup.drive() {
         Drive::Disk(disk) => {
             let rate = d.buses[&disk.bus].advertised_bytes_per_s * f64::from(setup.buses.min(layout.members));
-            layers.push(layer(LayerKind::Link, format!("{} x {}", setup.buses.min(layout.members), disk.bus), Some(rate)));
+            layers.push(layer(LayerKind::Link, several(setup.buses.min(layout.members), &disk.bus), Some(rate)));
             let media = world.members.first().and_then(|member| match &member.device {
                 Device::Disk(disk) => Some(disk.outer_bytes_per_s()),
                 _ => None,
             });
-            let mut drive = layer(LayerKind::Disk, format!("{} x {}", layout.members, setup.drive), media.map(|rate| rate * members));
+            let mut drive = layer(LayerKind::Disk, several(layout.members, &setup.drive), media.map(|rate| rate * members));
             set(&mut drive, "write_cache", if setup.wce { "on" } else { "off" });
             layers.push(drive);
         }
         Drive::Flash(flash) => {
             let rate = flash.advertised_bytes_per_s * members;
-            layers.push(layer(LayerKind::Disk, format!("{} x {}", layout.members, setup.drive), Some(rate)));
+            layers.push(layer(LayerKind::Disk, several(layout.members, &setup.drive), Some(rate)));
         }
         Drive::Cloud(volume) => {
             let mut disk = layer(LayerKind::Disk, setup.drive.clone(), Some(volume.bytes_per_s * members));
