@@ -1,0 +1,152 @@
+//! Loop devices, mounts and throttles that go when they are dropped.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where the control groups of version 1 for block devices are mounted on every distribution that has them.
+const BLKIO: &str = "/sys/fs/cgroup/blkio";
+
+/// Runs a tool; an error is its own words.
+pub fn tool(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    Err(format!("{program} {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are UTF-8")
+}
+
+/// A directory in memory where there is one, so that the disk of the machine is not what is measured.
+pub fn memory_directory() -> tempfile::TempDir {
+    let shared = Path::new("/dev/shm");
+    let builder = || {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("halfpower-test-");
+        builder
+    };
+    if shared.is_dir() { builder().tempdir_in(shared).unwrap() } else { builder().tempdir().unwrap() }
+}
+
+/// A loop device over a file of its own.
+pub struct Loop {
+    pub device: String,
+    pub file: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl Loop {
+    /// A device of `size` bytes of zeros.
+    pub fn make(size: u64) -> Result<Loop, String> {
+        let directory = memory_directory();
+        let file = directory.path().join("disk");
+        File::create(&file).and_then(|made| made.set_len(size)).map_err(|error| error.to_string())?;
+        let device = tool("losetup", &["--find", "--show", text(&file)])?;
+        Ok(Loop { device, file, _directory: directory })
+    }
+
+    /// Its number, `7:0`.
+    fn number(&self) -> Result<String, String> {
+        let name = self.device.trim_start_matches("/dev/");
+        let file = format!("/sys/class/block/{name}/dev");
+        fs::read_to_string(&file).map(|number| number.trim().to_owned()).map_err(|error| format!("{file}: {error}"))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = tool("losetup", &["--detach", &self.device]);
+    }
+}
+
+/// Something mounted on a directory of its own.
+pub struct Mount {
+    pub at: PathBuf,
+    // Unmounted first, then detached.
+    device: Option<Loop>,
+    _directory: tempfile::TempDir,
+}
+
+impl Mount {
+    /// Mounts with the arguments that stand before the mount point.
+    pub fn with(arguments: &[&str]) -> Result<Mount, String> {
+        let directory = tempfile::Builder::new().prefix("halfpower-test-").tempdir().map_err(|error| error.to_string())?;
+        let at = directory.path().join("mount");
+        fs::create_dir(&at).map_err(|error| error.to_string())?;
+        let words: Vec<&str> = arguments.iter().copied().chain([text(&at)]).collect();
+        tool("mount", &words)?;
+        Ok(Mount { at, device: None, _directory: directory })
+    }
+
+    /// An empty tmpfs.
+    pub fn tmpfs(size: &str) -> Result<Mount, String> {
+        Mount::with(&["-t", "tmpfs", "-o", &format!("size={size}"), "halfpower-test"])
+    }
+
+    /// A file system made on a loop device.
+    pub fn on_loop(kind: &str, size: u64) -> Result<Mount, String> {
+        let device = Loop::make(size)?;
+        let quiet = if kind == "ext4" { "-q" } else { "-f" };
+        tool(&format!("mkfs.{kind}"), &[quiet, &device.device])?;
+        let mut mount = Mount::with(&["-t", kind, &device.device])?;
+        mount.device = Some(device);
+        Ok(mount)
+    }
+
+    /// The device under it.
+    pub fn device(&self) -> &Loop {
+        self.device.as_ref().expect("only of a mount on a loop device")
+    }
+
+    /// Where it is, as a word of a command line.
+    pub fn name(&self) -> &str {
+        text(&self.at)
+    }
+
+    /// From now on read-only.
+    pub fn make_read_only(&self) -> Result<(), String> {
+        tool("mount", &["-o", "remount,ro", self.name()]).map(|_| ())
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if tool("umount", &[self.name()]).is_err() {
+            // Something still looks at it: out of the tree at least, and gone with the last who does.
+            let _ = tool("umount", &["--lazy", self.name()]);
+        }
+    }
+}
+
+/// Limits on a device for all processes of the root group.
+pub struct Throttle {
+    number: String,
+    files: Vec<PathBuf>,
+}
+
+impl Throttle {
+    /// Sets limits by name: `read_bps`, `write_bps`, `read_iops`, `write_iops`.
+    pub fn set(device: &Loop, limits: &[(&str, u64)]) -> Result<Throttle, String> {
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let group = own.lines().find_map(|line| line.split_once(":blkio:").map(|(_, group)| group));
+        let group = group.ok_or("the kernel has no blkio control groups (version 1)")?;
+        let mut throttle = Throttle { number: device.number()?, files: Vec::new() };
+        for (name, limit) in limits {
+            let file = PathBuf::from(format!("{BLKIO}{}/blkio.throttle.{name}_device", group.trim_end_matches('/')));
+            fs::write(&file, format!("{} {limit}", throttle.number)).map_err(|error| format!("{}: {error}", file.display()))?;
+            throttle.files.push(file);
+        }
+        Ok(throttle)
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        for file in &self.files {
+            let _ = fs::write(file, format!("{} 0", self.number));
+        }
+    }
+}

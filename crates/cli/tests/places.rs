@@ -1,0 +1,390 @@
+//! Bad input and bad luck: what is refused, with which words; what fails and what goes on; what is left behind, which is nothing.
+
+mod common;
+
+use common::places::{Loop, Mount, Throttle, tool};
+use common::{Ended, HALFPOWER, command, ended, finish, halfpower, has_numbers, points, test_files, wait_until};
+use std::fs;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn values_that_make_no_sense() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().display();
+    for (command, options, words) in [
+        ("run", "--size 0", ["0 B", "4 KiB"].as_slice()),
+        ("run", "--size nonsense", &["nonsense", "--size", "64KiB"]),
+        ("run", "--size 4x", &["4x", "unit"]),
+        ("run", "--request 0", &["request size 0 B", "from 1 B to 1 GiB"]),
+        ("run", "--request 2g", &["request size 2 GiB", "1 GiB"]),
+        ("run", "--request 9g", &["9g", "at most 1 GiB"]),
+        ("run", "--depth 0", &["depth 0", "from 1 to 65536"]),
+        ("run", "--depth -1", &["-1"]),
+        ("run", "--depth 8 --engine sync", &["depth 8", "sync", "io_uring"]),
+        ("run", "--threads 0", &["0 threads", "from 1 to 4096"]),
+        ("run", "--threads 9999", &["9999 threads"]),
+        ("run", "--engine warp", &["warp", "io_uring"]),
+        ("run", "--pattern zigzag", &["zigzag", "random"]),
+        ("run", "--pattern stride:1000", &["stride", "multiple"]),
+        ("run", "--op erase", &["erase", "write"]),
+        ("run", "--allocate lots", &["lots", "reserved"]),
+        ("run", "--size 8m --offset 100", &["offset 100 B", "direct I/O", "multiple"]),
+        ("run", "--size 8m --request 1000", &["request size 1000 B", "direct I/O", "buffered"]),
+        ("run", "--size 64k --request 128k", &["64 KiB", "128 KiB", "smaller requests"]),
+        ("run", "--seconds 0", &["0 s"]),
+        ("run", "--bytes 0", &["0 B"]),
+        ("run", "--bytes 1m --seconds 1", &["--bytes", "--seconds"]),
+        ("run", "--rate 0", &["rate 0"]),
+        ("run", "--op mix --read-percent 100", &["100", "--read-percent"]),
+        ("run", "--op write --compressible 101", &["101 % compressible"]),
+        ("run", "--chunk 1000", &["1000 B", "512"]),
+        ("run", "--engine mmap", &["mmap", "buffered"]),
+        ("run", "--op read --allocate extend", &["extend", "write only"]),
+        ("study", "--budget 1s", &["--budget 1", "5s"]),
+        ("study", "--budget soon", &["soon", "--budget"]),
+        ("study", "--only everything", &["everything", "unbuffered"]),
+        ("study", "--quick --full", &["--quick", "--full"]),
+        ("study", "--output /dev/null/out", &["--output /dev/null/out"]),
+    ] {
+        halfpower(&format!("{command} {at} {options}")).refused(words);
+    }
+    assert!(test_files(directory.path()).is_empty());
+}
+
+#[test]
+fn places_that_are_not_there_or_nothing_to_measure() {
+    let directory = tempfile::tempdir().unwrap();
+    let inside = |name: &str| directory.path().join(name).display().to_string();
+    fs::write(inside("empty"), "").unwrap();
+    fs::write(inside("notes.json"), "{\"a\": 1}").unwrap();
+    fs::write(inside("later.json"), "{\"schema\": \"halfpower.results/99\"}").unwrap();
+    fs::write(inside("data"), vec![1; 1 << 20]).unwrap();
+    for (words, named) in [
+        (format!("run {}", inside("absent")), ["absent", "no such file", "name one that exists"]),
+        (format!("study {}/more", inside("data")), ["data/more", "no such file", "name one that exists"]),
+        (format!("run {}", inside("empty")), ["empty", "0 bytes", "at least 4 KiB"]),
+        ("run /dev/null".into(), ["/dev/null", "neither", "block device"]),
+        (format!("run {} --size 2m", inside("data")), ["data", "--size 2 MiB", "smaller"]),
+        (format!("run {} --size 0", inside("data")), ["data", "--size 0 B", "at least 4 KiB"]),
+        (format!("run {} --op write", inside("data")), ["data", "only read", "--destroy-data"]),
+        (format!("run {} --destroy-data {}", inside("data"), inside("empty")), ["empty", "not the target", "--destroy-data"]),
+        ("run twin:nothing".into(), ["nothing", "gateway-1997", ".toml"]),
+        (format!("report {}", inside("absent.json")), ["absent.json", "cannot read", "No such file"]),
+        (format!("report {}", inside("notes.json")), ["notes.json", "no schema", "results.json"]),
+        (format!("report {}", inside("later.json")), ["later.json", "halfpower.results/99", "halfpower.results/1"]),
+    ] {
+        halfpower(&words).refused(&named);
+    }
+    assert_eq!(fs::read(inside("data")).unwrap(), vec![1; 1 << 20], "it was only read");
+}
+
+/// The program as a user who owns nothing, from a place that everyone may read.
+fn as_nobody(words: &str) -> Result<Ended, String> {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = directory.path().join("halfpower");
+    fs::copy(HALFPOWER, &program).unwrap();
+    let reach = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let mut probe: Vec<&str> = reach.into();
+    probe.push("true");
+    tool("setpriv", &probe).map_err(|why| format!("no other user to be: {why}"))?;
+    let arguments = reach.into_iter().chain([program.to_str().unwrap()]).chain(words.split(' '));
+    Ok(finish(command("setpriv", arguments)))
+}
+
+#[test]
+fn without_permission() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let file = directory.path().join("secret");
+    fs::write(&file, vec![1; 8192]).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let hidden = directory.path().join("hidden");
+    fs::create_dir(&hidden).unwrap();
+    fs::set_permissions(&hidden, fs::Permissions::from_mode(0o700)).unwrap();
+    let (at, file, inside) = (directory.path().display(), file.display(), hidden.join("file"));
+    or_skip!(as_nobody(&format!("run {at}"))).refused(&[&at.to_string(), "no permission to make a test file", "name a directory"]);
+    or_skip!(as_nobody(&format!("run {file}"))).refused(&[&file.to_string(), "no permission to read it", "run as a user who may"]);
+    or_skip!(as_nobody(&format!("run {}", inside.display()))).refused(&["hidden/file", "no permission to look", "run as a user who may"]);
+    fs::set_permissions(directory.path().join("secret"), fs::Permissions::from_mode(0o644)).unwrap();
+    let write = format!("run {file} --op write --destroy-data {file}");
+    or_skip!(as_nobody(&write)).refused(&[&file.to_string(), "no permission to write it", "run as a user who may"]);
+}
+
+#[test]
+fn read_only_and_full_places() {
+    let _one = common::alone();
+    let mount = or_skip!(Mount::tmpfs("16m"));
+    let at = mount.name();
+    halfpower(&format!("run {at} --size 64m")).refused(&[at, "64 MiB does not fit", "--size"]);
+    halfpower(&format!("study {at} --size 64m")).refused(&[at, "64 MiB does not fit", "--size"]);
+    fs::write(mount.at.join("data"), vec![1; 15 << 20]).unwrap();
+    halfpower(&format!("run {at}")).refused(&[at, "a quarter", "--size"]);
+    or_skip!(mount.make_read_only());
+    halfpower(&format!("run {at}")).refused(&[at, "read-only", "name an existing file to read"]);
+    let data = mount.at.join("data").display().to_string();
+    halfpower(&format!("run {data} --op write --destroy-data {data}")).refused(&["data", "read-only", "leave out --destroy-data"]);
+    assert!(has_numbers(&points(&halfpower(&format!("run {data} --buffered --bytes 1m --json")).good_json())[0]));
+}
+
+#[test]
+fn a_file_system_that_does_not_count_its_space_is_used_as_told() {
+    let _one = common::alone();
+    let mount = or_skip!(Mount::with(&["-t", "ramfs", "halfpower-test"]));
+    halfpower(&format!("run {}", mount.name())).refused(&[mount.name(), "how much space is free", "--size"]);
+    // It takes no direct I/O: that point fails with the reason, the others have numbers.
+    let words = format!("sweep {} --size 8m --direct --buffered --bytes 1m --repeats 1 --json", mount.name());
+    let document = halfpower(&words).good_json();
+    let [direct, buffered] = points(&document) else { panic!("two points: {document:#}") };
+    assert!(has_numbers(buffered) && !has_numbers(direct), "{document:#}");
+    assert!(direct["error"].as_str().unwrap().contains("no direct I/O"), "{direct:#}");
+    study_skips_direct(&mount.at, "--size 64m", "in memory");
+    let only = halfpower(&format!("run {} --size 8m --direct", mount.name()));
+    assert_eq!(only.code, Some(1), "nothing could be measured: {only:?}");
+}
+
+#[test]
+fn an_overlay_is_studied_with_what_it_takes() {
+    let _one = common::alone();
+    let layers = or_skip!(Mount::tmpfs("512m"));
+    for name in ["lower", "upper", "work"] {
+        fs::create_dir(layers.at.join(name)).unwrap();
+    }
+    let of = |name: &str| layers.at.join(name).display().to_string();
+    let options = format!("lowerdir={},upperdir={},workdir={}", of("lower"), of("upper"), of("work"));
+    let mount = or_skip!(Mount::with(&["-t", "overlay", "-o", &options, "halfpower-test"]));
+    let probe = mount.at.join("probe");
+    fs::write(&probe, vec![1; 4096]).unwrap();
+    // Whether an overlay takes direct I/O depends on what is below and on the kernel.
+    let takes = tool("dd", &[&format!("if={}", probe.display()), "of=/dev/null", "iflag=direct", "bs=4096"]).is_ok();
+    if takes {
+        assert_eq!(study(&mount.at, "--size 64m")["target"]["direct"], true);
+    } else {
+        study_skips_direct(&mount.at, "--size 64m", "direct");
+    }
+    fs::remove_file(&probe).unwrap();
+    assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0);
+}
+
+/// A short study of a directory, as a document.
+fn study(target: &Path, options: &str) -> serde_json::Value {
+    let out = tempfile::tempdir().unwrap();
+    let words = format!("study {} --budget 8s --quick --json {options} --output {}", target.display(), out.path().display());
+    halfpower(&words).good_json()
+}
+
+/// A study leaves the direct experiments out, with the reason, and has numbers for others.
+fn study_skips_direct(target: &Path, options: &str, why: &str) {
+    let document = study(target, options);
+    let experiments = document["experiments"].as_array().unwrap();
+    let named = |id: &str| experiments.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("no experiment {id}: {document:#}"));
+    let skipped = named("unbuffered");
+    assert!(skipped["skipped"].as_str().unwrap().contains(why), "{skipped:#}");
+    assert!(named("buffered").get("skipped").is_none());
+    assert!(points(&document).iter().filter(|point| has_numbers(point)).count() > 10);
+    assert!(points(&document).iter().all(|point| !point["workload"]["buffering"].as_str().unwrap().contains("direct")));
+    assert!(!document["answer"]["peaks"].as_array().unwrap().is_empty());
+}
+
+fn hash_of(device: &str) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    fs::read(device).unwrap().hash(&mut hasher);
+    hasher.finish()
+}
+
+#[test]
+fn a_device_that_is_not_named_for_destruction_is_only_read() {
+    let _one = common::alone();
+    let device = or_skip!(Loop::make(16 * MIB));
+    fs::OpenOptions::new().write(true).open(&device.device).unwrap().write_all_at(&vec![0x37; 1 << 20], MIB).unwrap();
+    let name = &device.device;
+    let before = hash_of(name);
+    halfpower(&format!("run {name} --op write")).refused(&[name, "only read", "--destroy-data"]);
+    halfpower(&format!("sweep {name} --op read,mix")).refused(&[name, "only read", "--destroy-data"]);
+    assert!(has_numbers(&points(&halfpower(&format!("run {name} --bytes 1m --json")).good_json())[0]));
+    let out = tempfile::tempdir().unwrap();
+    let document = halfpower(&format!("study {name} --budget 6s --quick --json --output {}", out.path().display())).good_json();
+    assert!(points(&document).iter().all(|point| point["workload"]["op"] == "read"), "{document:#}");
+    assert_eq!(hash_of(name), before, "not a byte of it has changed");
+    let written = halfpower(&format!("run {name} --op write --bytes 1m --destroy-data {name} --json")).good_json();
+    assert!(has_numbers(&points(&written)[0]));
+    assert_ne!(hash_of(name), before, "now it was named");
+}
+
+#[test]
+fn a_device_in_use_or_with_a_signature_is_refused() {
+    let _one = common::alone();
+    let mount = or_skip!(Mount::on_loop("ext4", 32 * MIB));
+    let device = mount.device();
+    let (name, file) = (device.device.clone(), device.file.display().to_string());
+    for confirmed in ["", "--destroy-signature"] {
+        let words = format!("--op write --destroy-data {name} {confirmed}");
+        halfpower(&format!("run {name} {words}")).refused(&[&name, "is mounted on", mount.name(), "name one that nothing uses"]);
+        halfpower(&format!("study {name} --destroy-data {name} {confirmed}")).refused(&[&name, "is mounted on"]);
+        halfpower(&format!("run {file} --op write --destroy-data {file} {confirmed}")).refused(&[&file, "what the loop device"]);
+    }
+    or_skip!(tool("umount", &[mount.name()]));
+    let before = hash_of(&file);
+    let words = format!("run {name} --op write --bytes 1m --destroy-data {name}");
+    halfpower(&words).refused(&[&name, "ext", "--destroy-signature", "wipefs"]);
+    assert_eq!(hash_of(&file), before, "not a byte of it has changed");
+    let written = halfpower(&format!("{words} --destroy-signature --json")).good_json();
+    assert!(has_numbers(&points(&written)[0]));
+}
+
+#[test]
+fn space_that_ends_in_the_middle_fails_one_point() {
+    let _one = common::alone();
+    let tmpfs = or_skip!(Mount::tmpfs("24m"));
+    let ext4 = or_skip!(Mount::on_loop("ext4", 64 * MIB));
+    for (mount, size, buffering) in [(&tmpfs, "14m", "--buffered"), (&ext4, "36m", "--direct")] {
+        let words = format!("sweep {} --size {size} {buffering} --op write --request 1m", mount.name());
+        let document =
+            halfpower(&format!("{words} --allocate written,extend --bytes {size} --repeats 1 --most-repeats 2 --json")).good_json();
+        let [written, extended] = points(&document) else { panic!("two points: {document:#}") };
+        assert!(has_numbers(written) && !has_numbers(extended), "{document:#}");
+        let error = extended["error"].as_str().unwrap();
+        assert!(error.contains("No space left") && error.contains("write of"), "{error}");
+        assert!(test_files(&mount.at).is_empty(), "nothing is left behind");
+    }
+}
+
+#[test]
+fn blocks_that_cannot_be_read_fail_one_point() {
+    let _one = common::alone();
+    let device = or_skip!(Loop::make(16 * MIB));
+    fs::OpenOptions::new().write(true).open(&device.file).unwrap().set_len(8 * MIB).unwrap();
+    let words = format!("sweep {} --pattern seq,backward --request 64k --depth 1,8 --bytes 1m --repeats 1 --json", device.device);
+    let document = halfpower(&words).good_json();
+    let [first, deep, last, deep_last] = points(&document) else { panic!("four points: {document:#}") };
+    assert!(has_numbers(first) && has_numbers(deep), "the first half is there: {document:#}");
+    for failed in [last, deep_last] {
+        assert!(!has_numbers(failed), "the second is not: {failed:#}");
+        let error = failed["error"].as_str().unwrap();
+        assert!(error.contains("a read of 65536 bytes at offset") && error.contains("Input/output error"), "{error}");
+    }
+}
+
+/// A run that goes on for a minute, its file filled or being filled.
+struct Running {
+    child: Option<Child>,
+}
+
+impl Running {
+    fn start(directory: &Path, words: &str) -> Running {
+        let words = format!("run {} --seconds 60 --json {words}", directory.display());
+        let child = command(HALFPOWER, words.split_whitespace()).spawn().unwrap();
+        Running { child: Some(child) }
+    }
+
+    fn signal(&self, signal: i32) {
+        let id = self.child.as_ref().unwrap().id() as i32;
+        // SAFETY: a signal to a child that was not waited for.
+        assert_eq!(unsafe { libc::kill(id, signal) }, 0);
+    }
+
+    /// Sends a signal that ends the program in order.
+    fn stop(mut self, signal: i32) {
+        let sent = Instant::now();
+        self.signal(signal);
+        let ended = ended(self.child.take().unwrap());
+        let took = sent.elapsed();
+        assert_eq!(ended.code, Some(130), "{ended:?}");
+        assert!(took < Duration::from_secs(2), "it took {took:?} to end");
+        assert!(ended.stdout.is_empty() && ended.stderr.contains("interrupted"), "{ended:?}");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The one test file in a directory, once it has so many bytes.
+fn file_of(directory: &Path, bytes: u64) -> PathBuf {
+    let mut found = None;
+    wait_until("a test file", || {
+        let files = test_files(directory);
+        found = files.first().map(|name| directory.join(name));
+        found.as_ref().and_then(|file| fs::metadata(file).ok()).is_some_and(|file| file.len() >= bytes)
+    });
+    found.unwrap()
+}
+
+/// Bytes that a process has read from files and devices so far.
+fn bytes_read(id: u32) -> u64 {
+    let io = fs::read_to_string(format!("/proc/{id}/io")).unwrap_or_default();
+    io.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn an_interrupt_ends_a_run_and_leaves_nothing() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let filling = Running::start(directory.path(), "--size 4g");
+        file_of(directory.path(), MIB);
+        filling.stop(signal);
+        assert!(test_files(directory.path()).is_empty(), "nothing is left of a fill");
+    }
+    for options in ["", "--depth 32", "--engine threads --depth 8 --pattern random", "--threads 4 --op write --allocate extend"] {
+        let running = Running::start(directory.path(), &format!("--size 8m {options}"));
+        file_of(directory.path(), 8 * MIB);
+        std::thread::sleep(Duration::from_millis(300));
+        running.stop(libc::SIGINT);
+        assert!(test_files(directory.path()).is_empty(), "nothing is left of a run with '{options}'");
+    }
+    // Requests that wait long must not make the user wait as long.
+    let slow = or_skip!(Loop::make(64 * MIB));
+    let _throttle = or_skip!(Throttle::set(&slow, &[("read_bps", 4_000_000)]));
+    let running = Running::start(Path::new(&slow.device), "--request 1m --depth 2");
+    let id = running.child.as_ref().unwrap().id();
+    wait_until("the first reads", || bytes_read(id) > MIB);
+    running.stop(libc::SIGINT);
+}
+
+#[test]
+fn a_killed_runs_file_goes_with_the_next_and_a_living_ones_stays() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    let mut killed = Running::start(directory.path(), "--size 8m");
+    let left = file_of(directory.path(), 8 * MIB);
+    killed.signal(libc::SIGKILL);
+    assert_eq!(ended(killed.child.take().unwrap()).code, None);
+    assert!(left.exists(), "a killed program removes nothing");
+
+    let living = Running::start(directory.path(), "--size 8m");
+    wait_until("the next run to remove it", || !left.exists());
+    let own = file_of(directory.path(), 8 * MIB);
+    let inode = fs::metadata(&own).unwrap().ino();
+    let beside = halfpower(&format!("run {} --size 4m --bytes 1m --json", directory.path().display())).good_json();
+    assert!(has_numbers(&points(&beside)[0]));
+    assert_eq!(fs::metadata(&own).unwrap().ino(), inode, "a second program leaves the file of the first alone");
+    assert_eq!(test_files(directory.path()).len(), 1, "and removes its own");
+    living.stop(libc::SIGINT);
+    assert!(test_files(directory.path()).is_empty());
+}
+
+#[test]
+fn an_interrupted_study_leaves_nothing() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("out");
+    let words = format!("study {} --size 16m --output {}", directory.path().display(), out.display());
+    let running = Running { child: Some(command(HALFPOWER, words.split(' ')).spawn().unwrap()) };
+    file_of(directory.path(), 16 * MIB);
+    std::thread::sleep(Duration::from_secs(1));
+    running.stop(libc::SIGINT);
+    assert!(test_files(directory.path()).is_empty());
+    assert!(!out.join("results.json").exists(), "half a study is none");
+}

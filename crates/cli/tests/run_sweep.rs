@@ -1,0 +1,142 @@
+//! `halfpower run` and `halfpower sweep`: what is asked is what is done.
+
+mod common;
+
+use common::{HALFPOWER, command, finish, halfpower, has_numbers, number, points, test_files};
+use std::collections::HashMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use workload::{Cursor, Pattern, Sequence, Workload};
+
+#[test]
+fn bytes_asked_are_bytes_moved() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().display();
+    for (options, requests) in [
+        ("--request 64k --bytes 4m", 64),
+        ("--request 4k --bytes 1m --op write --depth 8", 256),
+        ("--request 4k --bytes 1m --pattern random --threads 2", 256),
+        ("--request 16k --bytes 1m --op mix --pattern zipf:1.1 --buffered", 64),
+    ] {
+        let document = halfpower(&format!("run {at} --size 8m {options} --repeats 2 --most-repeats 2 --json")).good_json();
+        assert_eq!(number(&document, "/points/0/repeats"), 2.0);
+        assert_eq!(number(&document, "/points/0/achieved/requests"), f64::from(2 * requests), "{options}");
+        assert_eq!(number(&document, "/points/0/latency_ns/count"), f64::from(2 * requests), "{options}");
+    }
+    assert!(test_files(directory.path()).is_empty());
+}
+
+#[test]
+fn a_sweep_is_every_combination_in_order() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    let words = "--op read,write --request 4k,64k --depth 1,4 --threads 1,2 --bytes 512k --size 8m --repeats 1 --most-repeats 1 --json";
+    let document = halfpower(&format!("sweep {} {words}", directory.path().display())).good_json();
+    let of = |point: &serde_json::Value| {
+        let workload = &point["workload"];
+        (workload["op"].to_string(), workload["threads"].as_u64(), workload["depth"].as_u64(), workload["request_bytes"].as_u64())
+    };
+    let grid: Vec<_> = points(&document).iter().map(of).collect();
+    let mut expected = Vec::new();
+    for op in ["\"read\"", "\"write\""] {
+        for threads in [1, 2] {
+            for depth in [1, 4] {
+                for request in [4096, 65536] {
+                    expected.push((op.to_string(), Some(threads), Some(depth), Some(request)));
+                }
+            }
+        }
+    }
+    assert_eq!(grid, expected);
+    assert!(points(&document).iter().all(has_numbers), "{document:#}");
+}
+
+#[test]
+fn every_engine_and_every_state_of_space_works_on_a_directory() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().display();
+    let engines = "--op read,write --engine sync,threads,io_uring,libaio,mmap --buffered";
+    let states = "--op write --allocate written,reserved,extend,truncate --buffered --fsync";
+    for (options, count) in [(engines, 10), (states, 4)] {
+        let document = halfpower(&format!("sweep {at} --size 4m {options} --bytes 1m --repeats 1 --most-repeats 1 --json")).good_json();
+        assert_eq!(points(&document).len(), count);
+        for point in points(&document) {
+            assert!(has_numbers(point), "{point:#}");
+            assert_eq!(number(point, "/achieved/bytes"), f64::from(1 << 20), "{point:#}");
+        }
+    }
+    assert!(test_files(directory.path()).is_empty());
+}
+
+#[test]
+fn a_clock_that_issues_and_pauses_that_are_asked_for_hold_a_run_back() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().display();
+    let rated =
+        halfpower(&format!("run {at} --size 4m --request 4k --bytes 200k --rate 200 --repeats 1 --most-repeats 1 --json")).good_json();
+    // 50 requests have 49 intervals of 5 ms between them, however fast the target is.
+    assert!(number(&rated, "/points/0/iops") <= 50.0 / 0.245 * 1.01, "{rated:#}");
+    let thinking =
+        halfpower(&format!("run {at} --size 4m --request 4k --bytes 80k --think 5ms --repeats 1 --most-repeats 1 --json")).good_json();
+    assert!(number(&thinking, "/points/0/iops") <= 20.0 / 0.095 * 1.01, "{thinking:#}");
+}
+
+#[test]
+fn the_first_run_reads_the_documents_numbers_for_people() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    let ended = halfpower(&format!("run {} --size 4m --bytes 1m", directory.path().display()));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("MiB/s") && !ended.stdout.contains('\u{1b}'), "{}", ended.stdout);
+    let listed = halfpower(&format!("run {} --size 4m --request 4k,8k", directory.path().display()));
+    listed.refused(&["--request", "2", "halfpower sweep"]);
+}
+
+/// The same seed is the same sequence on every machine, for each pattern; another seed is another where anything is random.
+#[test]
+fn a_seed_is_a_sequence() {
+    let region = (0, 64 << 20);
+    let fingerprint = |pattern: Pattern, seed: u64, stream: u32| {
+        let workload = Workload { pattern, seed, read_percent: 60, request_bytes: 4096, threads: 3, ..Workload::default() };
+        Sequence::new(&workload, region, stream, Cursor::Own).unwrap().fingerprint(5000)
+    };
+    let hot = Pattern::HotCold { hot_percent: 10, access_percent: 90 };
+    for pattern in [Pattern::Seq, Pattern::Random, Pattern::Backward, Pattern::Stride(8192), Pattern::Zipf(1.1), hot] {
+        for stream in 0..3 {
+            assert_eq!(fingerprint(pattern, 7, stream), fingerprint(pattern, 7, stream), "{pattern:?}");
+            assert_ne!(fingerprint(pattern, 7, stream), fingerprint(pattern, 8, stream), "{pattern:?}");
+        }
+        assert_ne!(fingerprint(pattern, 7, 0), fingerprint(pattern, 7, 1), "{pattern:?}");
+    }
+}
+
+/// What half a file of random writes leaves tells which blocks were written, with what, and what was written last.
+#[test]
+fn the_program_does_the_same_with_the_same_seed() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    let mut left: HashMap<u64, Vec<u64>> = HashMap::new();
+    for seed in [5, 5, 6] {
+        let file = directory.path().join("data");
+        fs::write(&file, vec![1; 2 << 20]).unwrap();
+        let name = file.to_str().unwrap();
+        let words = format!(
+            "run {name} --destroy-data {name} --op write --pattern random --request 4k --bytes 1m --repeats 1 --most-repeats 1 --json --seed {seed}"
+        );
+        let document = finish(command(HALFPOWER, words.split(' '))).good_json();
+        assert_eq!(document["seed"], seed);
+        left.entry(seed).or_default().push(hash(&file));
+    }
+    assert_eq!(left[&5][0], left[&5][1]);
+    assert_ne!(left[&5][0], left[&6][0]);
+}
+
+fn hash(file: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    fs::read(file).unwrap().hash(&mut hasher);
+    hasher.finish()
+}
