@@ -28,6 +28,12 @@ const MAIN_SHARE: f64 = 0.78;
 const REFINE_SHARE: f64 = 0.86;
 const CONFIRM_SHARE: f64 = 0.96;
 
+/// What no answer can do without may take so much of the budget.
+const OVERRUN_SHARE: f64 = 2.0;
+
+/// Points that no budget is too short for.
+const LEAST_POINTS: usize = 16;
+
 /// Bounds of a run's length.
 const SHORTEST_RUN_NS: f64 = 30e6;
 
@@ -217,7 +223,7 @@ fn lay_out<M: Machine>(bench: &mut Bench<'_, M>, setting: &mut Setting, plan: &P
         let beside = if bench.bursty { THROTTLE_SLICE_NS as f64 } else { OVERHEAD_NS };
         let runs = left / (setting.run_ns as f64 + beside);
         designs = wanted(setting);
-        let thinned = thin(&mut designs, (runs / LEAST_RUNS) as usize);
+        let thinned = thin(&mut designs, ((runs / LEAST_RUNS) as usize).max(LEAST_POINTS));
         bench.left_out.extend(thinned);
     }
     let mut laid: Vec<Laid> = designs
@@ -230,9 +236,13 @@ fn lay_out<M: Machine>(bench: &mut Bench<'_, M>, setting: &mut Setting, plan: &P
     let weighed = weighed(&laid);
     // Each once, what tells most first, in case the time is short; then interleaved.
     let classes: std::collections::BTreeSet<u32> = weighed.values().map(|weight| weight / WEIGHT_CLASS).collect();
+    let mut first = true;
     for class in classes {
         let places: Vec<usize> = weighed.iter().filter(|(_, weight)| **weight / WEIGHT_CLASS == class).map(|(place, _)| *place).collect();
-        bench.rounds(&places, 1, bench.at(MAIN_SHARE))?;
+        // Without the first of them there is no answer, so they may overrun a budget that is too short.
+        let until = if first { bench.at(OVERRUN_SHARE) } else { bench.at(MAIN_SHARE) };
+        bench.rounds(&places, 1, until)?;
+        first = false;
     }
     count_instructions(bench, &laid)?;
     let all: Vec<usize> = weighed.into_keys().collect();
