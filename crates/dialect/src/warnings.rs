@@ -12,6 +12,7 @@ pub(crate) fn gathered<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<Strin
             None => kinds.push((kind, warning.clone(), 1)),
         }
     }
-    let told = |(_, warning, count)| if count > 1 { format!("{warning} (the first of {count} points of which this is so)") } else { warning };
+    let told =
+        |(_, warning, count)| if count > 1 { format!("{warning} (the first of {count} points of which this is so)") } else { warning };
     kinds.into_iter().map(told).collect()
 }

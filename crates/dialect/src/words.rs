@@ -25,11 +25,9 @@ pub(crate) fn number(option: &str, text: &str, least: u64, most: u64) -> Result<
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {
         Ok(value) if plain && (least..=most).contains(&value) => Ok(value),
-        _ => refuse(
-            format!("{option} {}", shortened(text)),
-            format!("it is not a number from {least} to {most}"),
-            "choose one between them",
-        ),
+        _ => {
+            refuse(format!("{option} {}", shortened(text)), format!("it is not a number from {least} to {most}"), "choose one between them")
+        }
     }
 }
 

@@ -67,7 +67,10 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
 fn the_automatic_mode_goes_through_the_published_sizes() {
     let cells = options("-a").cells();
     let sizes = |file: u64| cells.iter().filter(|cell| cell.file_bytes == file).map(|cell| cell.record_bytes).collect::<Vec<_>>();
-    assert_eq!((cells[0], *cells.last().unwrap()), (Cell { file_bytes: 64 << 10, record_bytes: 4 << 10 }, Cell { file_bytes: 512 << 20, record_bytes: 16 << 20 }));
+    assert_eq!(
+        (cells[0], *cells.last().unwrap()),
+        (Cell { file_bytes: 64 << 10, record_bytes: 4 << 10 }, Cell { file_bytes: 512 << 20, record_bytes: 16 << 20 })
+    );
     assert_eq!(sizes(64 << 10), [4, 8, 16, 32, 64].map(|kb| kb << 10));
     // From 4 KB to 16 MB up to files of 16 MB, from 64 KB beyond them unless -z.
     assert_eq!((sizes(16 << 20).len(), sizes(32 << 20).len()), (13, 9));
@@ -94,7 +97,10 @@ fn each_pass_is_the_workload_that_its_name_says() {
     assert_eq!(of(Test::Fread).request_bytes, 4096);
     let other = options("-I -o -k 4 -e -J 2");
     let write = other.workload(cell, Test::Rewrite, false);
-    assert_eq!((write.buffering, write.engine, write.depth, write.sync_at_end, write.think_ns), (Buffering::DirectDsync, Engine::IoUring, 4, true, 2_000_000));
+    assert_eq!(
+        (write.buffering, write.engine, write.depth, write.sync_at_end, write.think_ns),
+        (Buffering::DirectDsync, Engine::IoUring, 4, true, 2_000_000)
+    );
     assert!(!other.workload(cell, Test::Read, false).sync_at_end);
     assert_eq!(other.workload(cell, Test::Fread, false).buffering, Buffering::Buffered);
     for test in plain.passes() {
@@ -106,9 +112,53 @@ fn each_pass_is_the_workload_that_its_name_says() {
 /// Words that look like the language's.
 fn word() -> impl Strategy<Value = String> {
     let option = prop::sample::select(vec![
-        "-a", "-A", "-z", "-s", "-n", "-g", "-r", "-y", "-q", "-i", "-f", "-F", "-I", "-o", "-e", "-c", "-t", "-l", "-u", "-T", "-H", "-k", "-B",
-        "-O", "-N", "-R", "-b", "-w", "-x", "-V", "-p", "-S", "-L", "-j", "-J", "-P", "-Q", "-+u", "-+D", "-Rac", "-s64m", "-i0", "--json",
-        "--repeats", "--seed=3", "--destroy-data", "--destroy-signature",
+        "-a",
+        "-A",
+        "-z",
+        "-s",
+        "-n",
+        "-g",
+        "-r",
+        "-y",
+        "-q",
+        "-i",
+        "-f",
+        "-F",
+        "-I",
+        "-o",
+        "-e",
+        "-c",
+        "-t",
+        "-l",
+        "-u",
+        "-T",
+        "-H",
+        "-k",
+        "-B",
+        "-O",
+        "-N",
+        "-R",
+        "-b",
+        "-w",
+        "-x",
+        "-V",
+        "-p",
+        "-S",
+        "-L",
+        "-j",
+        "-J",
+        "-P",
+        "-Q",
+        "-+u",
+        "-+D",
+        "-Rac",
+        "-s64m",
+        "-i0",
+        "--json",
+        "--repeats",
+        "--seed=3",
+        "--destroy-data",
+        "--destroy-signature",
     ]);
     prop_oneof![
         3 => option.prop_map(String::from),

@@ -1,8 +1,8 @@
 //! IOzone's texts from fixed figures, and what follows from published ones.
 
 use dialect::iozone::{
-    Cell, Child, IozoneResult, Measured, Options, Surface, Test, Throughput, banner, cliffs, excel, extra, header, parse, row, spreadsheet, surfaces,
-    throughput_block, throughput_intro,
+    Cell, Child, IozoneResult, Measured, Options, Surface, Test, Throughput, banner, cliffs, excel, extra, header, parse, row, spreadsheet,
+    surfaces, throughput_block, throughput_intro,
 };
 use measure::Point;
 
@@ -31,7 +31,15 @@ fn result(options: &Options) -> IozoneResult {
     let cells: Vec<Measured> =
         options.cells().into_iter().flat_map(|cell| options.passes().into_iter().map(move |test| measured(options, cell, test))).collect();
     let surfaces = surfaces(&cells);
-    IozoneResult { command: options.to_string(), cells, throughput: Vec::new(), surfaces, cliffs: Vec::new(), warnings: vec!["so it is".into()], target: None }
+    IozoneResult {
+        command: options.to_string(),
+        cells,
+        throughput: Vec::new(),
+        surfaces,
+        cliffs: Vec::new(),
+        warnings: vec!["so it is".into()],
+        target: None,
+    }
 }
 
 fn page(line: &str) -> String {
@@ -59,7 +67,10 @@ fn the_throughput_mode_in_the_originals_words() {
     let options = options("-t 2 -s 1m -r 64k -i 0 -i 1 -+u -R");
     let one = |test, slower: u64| Throughput {
         test,
-        children: vec![Child { bytes: 1 << 20, elapsed_ns: 500_000_000, operations: 16 }, Child { bytes: 1 << 19, elapsed_ns: slower, operations: 8 }],
+        children: vec![
+            Child { bytes: 1 << 20, elapsed_ns: 500_000_000, operations: 16 },
+            Child { bytes: 1 << 19, elapsed_ns: slower, operations: 8 },
+        ],
         elapsed_ns: 600_000_000,
         runs_bytes_per_s: vec![3e6, 3.3e6],
         cpu_ns: 300_000_000,
@@ -68,7 +79,15 @@ fn the_throughput_mode_in_the_originals_words() {
     let throughput = vec![one(Test::Write, 500_000_000), one(Test::Reread, 250_000_000)];
     let mut text = throughput_intro(&options, options.cells()[0], 2);
     throughput.iter().for_each(|one| text += &throughput_block(&options, one));
-    let result = IozoneResult { command: String::new(), cells: Vec::new(), throughput, surfaces: Vec::new(), cliffs: Vec::new(), warnings: Vec::new(), target: None };
+    let result = IozoneResult {
+        command: String::new(),
+        cells: Vec::new(),
+        throughput,
+        surfaces: Vec::new(),
+        cliffs: Vec::new(),
+        warnings: Vec::new(),
+        target: None,
+    };
     text += &excel(&options, &result);
     text += &extra(&result);
     insta::assert_snapshot!(text);

@@ -50,7 +50,10 @@ fn processes_side_by_side_and_files_kept() {
     let names = ["a", "b", "c"].map(|name| here.path().join(name).display().to_string()).join(" ");
     let (result, text) = ran(&format!("-t 3 -s 1m -r 64k -i 0 -i 1 -i 8 -x -w --repeats 1 -F {names}"));
     let result = result.unwrap();
-    assert_eq!(result.throughput.iter().map(|one| one.test).collect::<Vec<_>>(), [Test::Write, Test::Rewrite, Test::Read, Test::Reread, Test::Mixed]);
+    assert_eq!(
+        result.throughput.iter().map(|one| one.test).collect::<Vec<_>>(),
+        [Test::Write, Test::Rewrite, Test::Read, Test::Reread, Test::Mixed]
+    );
     for one in &result.throughput {
         assert_eq!(one.children.iter().map(|child| (child.bytes, child.operations)).collect::<Vec<_>>(), [(1 << 20, 16); 3]);
         assert_eq!(one.points.len(), 3);
@@ -110,7 +113,19 @@ fn a_disk_that_fills_up_in_mid_run() {
 fn an_interrupt_leaves_nothing() {
     static STOP: AtomicBool = AtomicBool::new(false);
     let here = tempfile::tempdir().unwrap();
-    let options = parse(&["-t".into(), "2".into(), "-s".into(), "1m".into(), "-r".into(), "4k".into(), "-J".into(), "100".into(), "-f".into(), here.path().display().to_string()]).unwrap();
+    let options = parse(&[
+        "-t".into(),
+        "2".into(),
+        "-s".into(),
+        "1m".into(),
+        "-r".into(),
+        "4k".into(),
+        "-J".into(),
+        "100".into(),
+        "-f".into(),
+        here.path().display().to_string(),
+    ])
+    .unwrap();
     let result = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(std::time::Duration::from_millis(700));

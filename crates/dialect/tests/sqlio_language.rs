@@ -17,7 +17,8 @@ fn options(line: &str) -> Options {
 
 #[test]
 fn every_option_is_taken() {
-    let all = options("-kW -t4 -s10 -frandom -o8 -b64 -i16 -mS4 -BH -S128 -a0x5 -LPi -Up -64 -d/mnt/a,/mnt/b x.dat --json r.json --size 1g");
+    let all =
+        options("-kW -t4 -s10 -frandom -o8 -b64 -i16 -mS4 -BH -S128 -a0x5 -LPi -Up -64 -d/mnt/a,/mnt/b x.dat --json r.json --size 1g");
     assert_eq!((all.kind, all.threads, all.run_ns, all.access), (Some(Kind::Write), Some(4), Some(10_000_000_000), Some(Access::Random)));
     assert_eq!((all.outstanding, all.block_bytes, all.rows, all.multi), (Some(8), Some(65_536), Some(16), Some(Multi::Scatter(4))));
     assert_eq!((all.caching, all.start_block, all.mask, all.latency), (Some(Caching::Hardware), Some(128), Some(5), Some(('P', true))));
@@ -99,10 +100,16 @@ fn the_defaults_are_the_originals() {
     assert_eq!(files(&plain, &[]).unwrap()[0].path.to_str(), Some("testfile.dat"));
     let buffering = |letter: &str, kind| options(&format!("-B{letter}")).buffering(kind);
     assert_eq!((buffering("N", Kind::Read), buffering("N", Kind::Write)), (Buffering::Direct, Buffering::DirectDsync));
-    assert_eq!((buffering("H", Kind::Write), buffering("S", Kind::Write), buffering("Y", Kind::Write)), (Buffering::Direct, Buffering::BufferedDsync, Buffering::Buffered));
+    assert_eq!(
+        (buffering("H", Kind::Write), buffering("S", Kind::Write), buffering("Y", Kind::Write)),
+        (Buffering::Direct, Buffering::BufferedDsync, Buffering::Buffered)
+    );
     let deep = options("-o8 -mC4 -b8 -S3 -fsequential");
     let workload = deep.workload(Kind::Write, deep.access(), 2, &ENGINES);
-    assert_eq!((workload.depth, workload.engine, workload.request_bytes, workload.region_start_bytes), (8, Engine::IoUring, 32 << 10, 24 << 10));
+    assert_eq!(
+        (workload.depth, workload.engine, workload.request_bytes, workload.region_start_bytes),
+        (8, Engine::IoUring, 32 << 10, 24 << 10)
+    );
 }
 
 #[test]
@@ -112,7 +119,10 @@ fn the_study_has_the_published_points() {
     assert_eq!(points.len(), 2 * 36);
     let (entry, workload) = &points[1];
     assert_eq!((entry.op, entry.pattern.as_str(), entry.threads, entry.align_bytes), ('R', "ran", 1, 64 << 10));
-    assert_eq!((workload.request_bytes, workload.depth, workload.offset_bytes, workload.stop), (8192, 4, 65_536, Stop::AfterNs(300_000_000_000)));
+    assert_eq!(
+        (workload.request_bytes, workload.depth, workload.offset_bytes, workload.stop),
+        (8192, 4, 65_536, Stop::AfterNs(300_000_000_000))
+    );
     let last = points.last().unwrap();
     assert_eq!((last.0.op, last.0.pattern.as_str(), last.0.threads), ('W', "seq", 256));
     let short = options("--matrix --seconds 20ms --most-threads 8 -o1 -b4");
@@ -123,9 +133,46 @@ fn the_study_has_the_published_points() {
 /// Words that look like the language's.
 fn word() -> impl Strategy<Value = String> {
     let option = prop::sample::select(vec![
-        "-kR", "-kW", "-t", "-s", "-f", "-frandom", "-fsequential", "-o", "-b", "-i", "-mC", "-mS", "-BN", "-BY", "-BH", "-BS", "-S", "-p", "-pI", "-a",
-        "-a0x", "-LS", "-LPi", "-U", "-Up", "-F", "-R/dev/", "-d/mnt/", "-64", "--matrix", "--json=", "--size=", "--seconds=", "--align=",
-        "--repeats=", "--most-threads=", "--seed=", "--destroy-data=", "--destroy-signature", "file",
+        "-kR",
+        "-kW",
+        "-t",
+        "-s",
+        "-f",
+        "-frandom",
+        "-fsequential",
+        "-o",
+        "-b",
+        "-i",
+        "-mC",
+        "-mS",
+        "-BN",
+        "-BY",
+        "-BH",
+        "-BS",
+        "-S",
+        "-p",
+        "-pI",
+        "-a",
+        "-a0x",
+        "-LS",
+        "-LPi",
+        "-U",
+        "-Up",
+        "-F",
+        "-R/dev/",
+        "-d/mnt/",
+        "-64",
+        "--matrix",
+        "--json=",
+        "--size=",
+        "--seconds=",
+        "--align=",
+        "--repeats=",
+        "--most-threads=",
+        "--seed=",
+        "--destroy-data=",
+        "--destroy-signature",
+        "file",
     ]);
     let value = prop_oneof![
         4 => (0u32..300).prop_map(|n| n.to_string()),

@@ -129,10 +129,18 @@ impl Target {
             return refuse(format!("-T {}", show_size(self.thread_stride_bytes)), why, "use a multiple");
         }
         if self.interlocked && self.thread_stride_bytes > 0 {
-            return refuse("-si and -T", "threads that share one sequence have no starting points of their own", "leave out one of the two");
+            return refuse(
+                "-si and -T",
+                "threads that share one sequence have no starting points of their own",
+                "leave out one of the two",
+            );
         }
         if self.outstanding == 0 || self.outstanding > MAX_DEPTH || self.threads == 0 || self.threads > 1024 || self.write_percent > 100 {
-            return refuse("-o, -t or -w", "there are 1 to 65536 requests outstanding, 1 to 1024 threads, 0 to 100 % writes", "choose values between them");
+            return refuse(
+                "-o, -t or -w",
+                "there are 1 to 65536 requests outstanding, 1 to 1024 threads, 0 to 100 % writes",
+                "choose values between them",
+            );
         }
         if self.caching == Caching::Mapped && self.write_through {
             return refuse("-Smw", "writes to mapped memory cannot be made to wait for stable storage", "use -Sm or -Sw");
@@ -214,7 +222,16 @@ pub struct TimeSpan {
 impl Default for TimeSpan {
     /// The original's defaults, without a target.
     fn default() -> Self {
-        TimeSpan { duration_s: 10, warm_up_s: 5, cool_down_s: 0, seed: 0, latency: false, interval_ms: None, processors: Vec::new(), targets: Vec::new() }
+        TimeSpan {
+            duration_s: 10,
+            warm_up_s: 5,
+            cool_down_s: 0,
+            seed: 0,
+            latency: false,
+            interval_ms: None,
+            processors: Vec::new(),
+            targets: Vec::new(),
+        }
     }
 }
 

@@ -77,7 +77,11 @@ fn target_lines(target: &Target) -> Vec<String> {
         }
         .into(),
     );
-    let through = if target.write_through { "hardware write cache disabled, writethrough on" } else { "using hardware write cache, writethrough off" };
+    let through = if target.write_through {
+        "hardware write cache disabled, writethrough on"
+    } else {
+        "using hardware write cache, writethrough off"
+    };
     lines.push(through.into());
     lines.push(match target.write_percent {
         0 => "performing read test".into(),
@@ -90,7 +94,9 @@ fn target_lines(target: &Target) -> Vec<String> {
     lines.push(format!("block size: {}", exact(u64::from(target.block_bytes))));
     lines.push(match target.random_bytes {
         Some(align) => format!("using random I/O (alignment: {})", exact(align)),
-        None => format!("using {}sequential I/O (stride: {})", if target.interlocked { "interlocked " } else { "" }, exact(target.step_bytes())),
+        None => {
+            format!("using {}sequential I/O (stride: {})", if target.interlocked { "interlocked " } else { "" }, exact(target.step_bytes()))
+        }
     });
     lines.push(format!("number of outstanding I/O operations per thread: {}", target.outstanding));
     if target.base_bytes > 0 {

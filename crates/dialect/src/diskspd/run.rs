@@ -77,7 +77,11 @@ struct File<T> {
 fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Result<Vec<File<M::Target>>> {
     let all = || profile.spans.iter().flat_map(|span| &span.targets);
     if let Some(stray) = options.destroy.iter().find(|named| !all().any(|target| target.path == **named)) {
-        return Err(Error::refused(stray.display().to_string(), "it is named for destruction but is no target", "name the same file as target"));
+        return Err(Error::refused(
+            stray.display().to_string(),
+            "it is named for destruction but is no target",
+            "name the same file as target",
+        ));
     }
     let mut files: Vec<File<M::Target>> = Vec::new();
     for target in all() {
@@ -88,7 +92,11 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
         let create = same().filter_map(|other| other.create_bytes).max();
         let there = target.path.exists() && !target.path.is_dir();
         if create.is_none() && !there {
-            return Err(Error::refused(target.path.display().to_string(), "there is no such file", "make it with -c<size>, or name one that exists"));
+            return Err(Error::refused(
+                target.path.display().to_string(),
+                "there is no such file",
+                "make it with -c<size>, or name one that exists",
+            ));
         }
         let spec = TargetSpec {
             places: vec![target.path.clone()],

@@ -32,7 +32,9 @@ fn tree(text: &str) -> Result<Element> {
         };
         let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match event {
-            Event::Start(start) if open.len() <= DEEPEST => open.push(Element { name: name(start.local_name().as_ref()), ..Element::default() }),
+            Event::Start(start) if open.len() <= DEEPEST => {
+                open.push(Element { name: name(start.local_name().as_ref()), ..Element::default() })
+            }
             Event::Start(_) => return wrong("elements lie in one another too deep".into()),
             Event::Empty(empty) => {
                 let element = Element { name: name(empty.local_name().as_ref()), ..Element::default() };
@@ -81,7 +83,11 @@ impl Element {
         let plain = !self.value().is_empty() && self.value().bytes().all(|byte| byte.is_ascii_digit());
         match self.value().parse::<u64>() {
             Ok(value) if plain && value <= most => Ok(value),
-            _ => refuse(format!("<{}>{}", shortened(&self.name), shortened(self.value())), format!("it is not a number up to {most}"), "correct the profile"),
+            _ => refuse(
+                format!("<{}>{}", shortened(&self.name), shortened(self.value())),
+                format!("it is not a number up to {most}"),
+                "correct the profile",
+            ),
         }
     }
 
@@ -93,7 +99,9 @@ impl Element {
         match self.value() {
             "true" | "1" => Ok(true),
             "false" | "0" => Ok(false),
-            other => refuse(format!("<{}>{}", shortened(&self.name), shortened(other)), "it is neither true nor false", "correct the profile"),
+            other => {
+                refuse(format!("<{}>{}", shortened(&self.name), shortened(other)), "it is neither true nor false", "correct the profile")
+            }
         }
     }
 
@@ -166,7 +174,11 @@ fn time_span(span: &Element) -> Result<TimeSpan> {
             "RequestCount" => element.only(&["0"])?,
             "Affinity" => {
                 for assignment in &element.children {
-                    read.processors.push(if assignment.name == "AffinityAssignment" { assignment.number(1023)? as u32 } else { assignment.unsupported()? });
+                    read.processors.push(if assignment.name == "AffinityAssignment" {
+                        assignment.number(1023)? as u32
+                    } else {
+                        assignment.unsupported()?
+                    });
                 }
             }
             "Targets" => {
@@ -181,7 +193,13 @@ fn time_span(span: &Element) -> Result<TimeSpan> {
     match (threads, read.targets.as_mut_slice()) {
         (0, _) => {}
         (threads, [one]) => one.threads = threads,
-        (threads, _) => return refuse(format!("<ThreadCount>{threads}"), "threads that use several targets each are not supported", "use <ThreadsPerFile>"),
+        (threads, _) => {
+            return refuse(
+                format!("<ThreadCount>{threads}"),
+                "threads that use several targets each are not supported",
+                "use <ThreadsPerFile>",
+            );
+        }
     }
     Ok(read)
 }

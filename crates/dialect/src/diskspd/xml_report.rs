@@ -82,7 +82,9 @@ fn time_span(lines: &mut Lines, span: &TimeSpan, figures: &SpanResult) {
             });
         }
         let count = figures.processors_percent.len().max(1) as f64;
-        lines.within("Average", |lines| shares(lines, [0, 1, 2].map(|part| figures.processors_percent.iter().map(|one| one[part]).sum::<f64>() / count)));
+        lines.within("Average", |lines| {
+            shares(lines, [0, 1, 2].map(|part| figures.processors_percent.iter().map(|one| one[part]).sum::<f64>() / count))
+        });
     });
     let sums = sums(figures);
     if span.latency {
@@ -129,7 +131,11 @@ fn rates(lines: &mut Lines, sums: &[Half; 3], interval_ms: u32, figures: &SpanRe
     for (index, total) in sums[2].intervals.iter().enumerate() {
         let of = |half: &Half| half.intervals.get(index).copied().unwrap_or(0);
         let end = (index as u64 + 1) * u64::from(interval_ms);
-        lines.line(&format!("<Bucket SampleMillisecond=\"{end}\" Read=\"{}\" Write=\"{}\" Total=\"{total}\"/>", of(&sums[0]), of(&sums[1])));
+        lines.line(&format!(
+            "<Bucket SampleMillisecond=\"{end}\" Read=\"{}\" Write=\"{}\" Total=\"{total}\"/>",
+            of(&sums[0]),
+            of(&sums[1])
+        ));
     }
 }
 

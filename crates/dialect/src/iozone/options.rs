@@ -1,8 +1,8 @@
 //! The command line.
 
 use crate::words::{joined, no_nul, number, refuse, shortened};
-use machine::units::{GIB, KIB, MIB, show_size};
 use machine::Result;
+use machine::units::{GIB, KIB, MIB, show_size};
 use std::fmt;
 use std::path::PathBuf;
 use workload::{MAX_DEPTH, MAX_REQUEST_BYTES};
@@ -180,7 +180,11 @@ impl Options {
             return Ok(());
         }
         if !["json", "repeats", "seed", "destroy-data"].contains(&name) {
-            return refuse(option, "there is no such option", "halfpower's own are --json, --repeats, --seed, --destroy-data and --destroy-signature");
+            return refuse(
+                option,
+                "there is no such option",
+                "halfpower's own are --json, --repeats, --seed, --destroy-data and --destroy-signature",
+            );
         }
         let value = match glued {
             Some(value) => value,
@@ -305,7 +309,11 @@ impl Options {
             && record > file
             && self.files.len() == 1
         {
-            return refuse(format!("-r {}", show_size(*record)), format!("it is larger than the file of {}", show_size(*file)), "use a smaller record or a larger file");
+            return refuse(
+                format!("-r {}", show_size(*record)),
+                format!("it is larger than the file of {}", show_size(*file)),
+                "use a smaller record or a larger file",
+            );
         }
         if let Some(pattern) = self.verify
             && self.mmap
@@ -350,7 +358,13 @@ impl Options {
         words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_string()));
         let mut put = |option: &str, value: String| words.extend([option.to_string(), value]);
         let kilobytes = |bytes: u64| format!("{}k", bytes / KIB);
-        let sizes = [("-n", self.file_range.0), ("-g", self.file_range.1), ("-y", self.record_range.0), ("-q", self.record_range.1), ("-S", self.cache_bytes)];
+        let sizes = [
+            ("-n", self.file_range.0),
+            ("-g", self.file_range.1),
+            ("-y", self.record_range.0),
+            ("-q", self.record_range.1),
+            ("-S", self.cache_bytes),
+        ];
         sizes.iter().filter_map(|(option, bytes)| Some((option, (*bytes)?))).for_each(|(option, bytes)| put(option, kilobytes(bytes)));
         self.files.iter().for_each(|bytes| put("-s", kilobytes(*bytes)));
         self.records.iter().for_each(|bytes| put("-r", kilobytes(*bytes)));
@@ -372,7 +386,10 @@ impl Options {
         ];
         numbers.iter().filter_map(|(option, value)| Some((option, (*value)?))).for_each(|(option, value)| put(option, value.to_string()));
         let paths = [("-f", &self.file), ("-b", &self.excel_file), ("--json", &self.json)];
-        paths.iter().filter_map(|(option, path)| Some((option, path.as_ref()?))).for_each(|(option, path)| put(option, path.display().to_string()));
+        paths
+            .iter()
+            .filter_map(|(option, path)| Some((option, path.as_ref()?)))
+            .for_each(|(option, path)| put(option, path.display().to_string()));
         self.destroy.iter().for_each(|path| put("--destroy-data", path.display().to_string()));
         if !self.process_files.is_empty() {
             words.push("-F".into());

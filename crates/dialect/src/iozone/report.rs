@@ -8,8 +8,7 @@ use std::fmt::Write;
 const REVISION: &str = "3.487";
 
 const HEADER_1: &str = "                                                              random    random     bkwd    record    stride";
-const HEADER_2: &str =
-    "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread";
+const HEADER_2: &str = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread";
 
 /// Columns of tests 9 to 12.
 const POSITIONED: [&str; 8] = ["pwrite", "repwrite", "pread", "repread", "pwritev", "repwritev", "preadv", "repreadv"];
@@ -143,7 +142,9 @@ pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<(String, V
     if options.cpu {
         for test in options.passes() {
             let title = test.report_title().trim_end_matches(" report");
-            tables.push(of(format!("{title} CPU utilization report (Zero values should be ignored)"), test, &|measured| measured.cpu_percent));
+            tables.push(of(format!("{title} CPU utilization report (Zero values should be ignored)"), test, &|measured| {
+                measured.cpu_percent
+            }));
         }
     }
     tables
@@ -171,7 +172,10 @@ pub fn excel(options: &Options, result: &IozoneResult) -> String {
 fn excel_throughput(options: &Options, result: &IozoneResult) -> String {
     let doer = if options.threads { "threads" } else { "processes" };
     let record = options.cells().first().map_or(0, |cell| kib(cell.record_bytes));
-    let mut text = format!("\n\"Throughput report Y-axis is type of test X-axis is number of {doer}\"\n\"Record size = {record} kBytes \"\n\"Output is in {}\"\n\n", unit(options));
+    let mut text = format!(
+        "\n\"Throughput report Y-axis is type of test X-axis is number of {doer}\"\n\"Record size = {record} kBytes \"\n\"Output is in {}\"\n\n",
+        unit(options)
+    );
     for test in options.passes() {
         let values: Vec<String> =
             result.throughput.iter().filter(|one| one.test == test).map(|one| format!("{:10.2} ", children_see(options, one))).collect();
@@ -226,11 +230,17 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     let doer = if options.threads { "thread" } else { "process" };
     let each: Vec<f64> = one.children.iter().map(|child| rate(options, child.bytes, child.operations, child.elapsed_ns)).collect();
     let sum: f64 = each.iter().sum();
-    let (bytes, operations) = one.children.iter().fold((0, 0), |(bytes, operations), child| (bytes + child.bytes, operations + child.operations));
+    let (bytes, operations) =
+        one.children.iter().fold((0, 0), |(bytes, operations), child| (bytes + child.bytes, operations + child.operations));
     let parent = rate(options, bytes, operations, one.elapsed_ns);
     let least = each.iter().copied().fold(f64::INFINITY, f64::min);
     let most = each.iter().copied().fold(0.0, f64::max);
-    let xfer = one.children.iter().map(|child| if options.operations || options.microseconds { child.operations } else { kib(child.bytes) }).min().unwrap_or(0);
+    let xfer = one
+        .children
+        .iter()
+        .map(|child| if options.operations || options.microseconds { child.operations } else { kib(child.bytes) })
+        .min()
+        .unwrap_or(0);
     let xfer_unit = if options.operations || options.microseconds { "ops" } else { "kB" };
     let mut text = format!("\n\tChildren see throughput for {number} {} {tabs}= {sum:10.2} {unit}\n", one.test.doers());
     // Writing to a string cannot fail.
@@ -241,7 +251,11 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     let _ = writeln!(text, "\tMin xfer \t\t\t\t\t= {:10.2} {xfer_unit}", xfer as f64);
     if options.cpu {
         let (wall, cpu) = (one.elapsed_ns as f64 / 1e9, one.cpu_ns as f64 / 1e9);
-        let _ = writeln!(text, "\tCPU Utilization: Wall time {wall:8.3}    CPU time {cpu:8.3}    CPU utilization {:6.2} %\n", cpu / wall.max(1e-9) * 100.0);
+        let _ = writeln!(
+            text,
+            "\tCPU Utilization: Wall time {wall:8.3}    CPU time {cpu:8.3}    CPU utilization {:6.2} %\n",
+            cpu / wall.max(1e-9) * 100.0
+        );
     }
     text
 }
@@ -311,7 +325,13 @@ pub fn extra(result: &IozoneResult) -> String {
     }
     for one in result.throughput.iter().filter(|one| one.runs_bytes_per_s.len() > 1) {
         let runs = one.runs_bytes_per_s.len();
-        let _ = writeln!(text, "\tSpread of {} {}: {:.1} % of the median of {runs} runs", one.children.len(), one.test.doers(), spread(&one.runs_bytes_per_s));
+        let _ = writeln!(
+            text,
+            "\tSpread of {} {}: {:.1} % of the median of {runs} runs",
+            one.children.len(),
+            one.test.doers(),
+            spread(&one.runs_bytes_per_s)
+        );
     }
     for cliff in &result.cliffs {
         let _ = writeln!(text, "\tCliff: {}", cliff.sentence);

@@ -76,7 +76,9 @@ fn print(out: &mut dyn Write, text: &str) -> Result<()> {
 
 fn create_new(path: &Path) -> Result<std::fs::File> {
     OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => Error::refused(path.display().to_string(), "the file is there already", "name another, or move it away"),
+        std::io::ErrorKind::AlreadyExists => {
+            Error::refused(path.display().to_string(), "the file is there already", "name another, or move it away")
+        }
         _ => Error::io("cannot make", path)(error),
     })
 }
@@ -92,7 +94,11 @@ fn check(options: &Options) -> Result<()> {
     }
     let files: Vec<PathBuf> = files(options);
     if let Some(stray) = options.destroy.iter().find(|named| !files.contains(named)) {
-        return Err(Error::refused(stray.display().to_string(), "it is named for destruction but is no test file", "name the same file with -f or -F"));
+        return Err(Error::refused(
+            stray.display().to_string(),
+            "it is named for destruction but is no test file",
+            "name the same file with -f or -F",
+        ));
     }
     if options.verify.is_some() && !options.passes().first().is_some_and(|test| test.creates()) {
         return Err(Error::refused("-V", "the file must be written before it can be checked", "add -i 0"));
@@ -338,7 +344,8 @@ where
     let rates = runs.iter().map(|run| run.0).collect();
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (_, children, elapsed_ns, cpu_ns) = runs.swap_remove(runs.len() / 2);
-    let points = files.iter().zip(&jobs).zip(&samples).map(|((file, job), samples)| Point::from_samples(&job.workload, &file.facts, samples));
+    let points =
+        files.iter().zip(&jobs).zip(&samples).map(|((file, job), samples)| Point::from_samples(&job.workload, &file.facts, samples));
     Ok(Throughput { test, children, elapsed_ns, runs_bytes_per_s: rates, cpu_ns, points: points.collect() })
 }
 

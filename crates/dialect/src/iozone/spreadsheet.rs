@@ -76,7 +76,8 @@ mod tests {
         let mut sheet = Vec::new();
         number(&mut sheet, 1, 2, 1.0);
         label(&mut sheet, 0x0102, 0, "ab");
-        let expected: Vec<u8> = [&[3, 0, 15, 0, 1, 0, 2, 0, 0, 0, 0][..], &1.0f64.to_le_bytes(), &[4, 0, 10, 0, 2, 1, 0, 0, 0, 0, 0, 2, b'a', b'b']].concat();
+        let expected: Vec<u8> =
+            [&[3, 0, 15, 0, 1, 0, 2, 0, 0, 0, 0][..], &1.0f64.to_le_bytes(), &[4, 0, 10, 0, 2, 1, 0, 0, 0, 0, 0, 2, b'a', b'b']].concat();
         assert_eq!(sheet, expected);
     }
 }

@@ -125,7 +125,12 @@ pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, 
 ///
 /// # Errors
 /// A file that may not be written, a point that makes no sense on the target, an interrupt. A point that fails stays empty.
-pub fn run<M: Machine>(machine: &M, target: &mut M::Target, options: &Options, mut told: impl FnMut(usize, usize, usize)) -> Result<MatrixResult> {
+pub fn run<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    options: &Options,
+    mut told: impl FnMut(usize, usize, usize),
+) -> Result<MatrixResult> {
     let facts = machine.target_facts(target);
     check_writable(&facts, true)?;
     let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) = workloads(options, &machine.capabilities().engines).into_iter().unzip();
@@ -190,7 +195,10 @@ pub fn sentences(differences: &[Difference]) -> Vec<String> {
     let mut aligns: Vec<[u64; 2]> = differences.iter().map(|difference| difference.align_bytes).collect();
     aligns.sort_unstable();
     aligns.dedup();
-    aligns.iter().map(|pair| sentence(*pair, &differences.iter().filter(|difference| difference.align_bytes == *pair).collect::<Vec<_>>())).collect()
+    aligns
+        .iter()
+        .map(|pair| sentence(*pair, &differences.iter().filter(|difference| difference.align_bytes == *pair).collect::<Vec<_>>()))
+        .collect()
 }
 
 fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
@@ -224,8 +232,11 @@ pub fn table(result: &MatrixResult) -> String {
         let _ = writeln!(text, "oper     thr    IOs/sec    MBs/sec  runs");
         for entry in &result.entries {
             let ios = entry.best().map_or("failed".into(), |best| format!("{best:.2}"));
-            let mb = entry.best().map_or("failed".into(), |best| format!("{:.2}", cut(best * f64::from(result.request_bytes) / (1 << 20) as f64)));
-            let _ = writeln!(text, "{} {} {:>6} {ios:>10} {mb:>10} {:>5}", entry.op, entry.pattern, entry.threads, entry.runs_ios_per_s.len());
+            let mb = entry
+                .best()
+                .map_or("failed".into(), |best| format!("{:.2}", cut(best * f64::from(result.request_bytes) / (1 << 20) as f64)));
+            let _ =
+                writeln!(text, "{} {} {:>6} {ios:>10} {mb:>10} {:>5}", entry.op, entry.pattern, entry.threads, entry.runs_ios_per_s.len());
         }
     }
     let mut pairs: Vec<[u64; 2]> = result.differences.iter().map(|row| row.align_bytes).collect();
@@ -239,7 +250,15 @@ pub fn table(result: &MatrixResult) -> String {
             let _ = writeln!(
                 text,
                 "{} {} {:>6} {:>10.2} {:>10.2} {:>8.2} {:>10.2} {:>10.2} {:>8.2}",
-                row.op, row.pattern, row.threads, row.ios_per_s[0], row.ios_per_s[1], row.diff_percent, row.mb_per_s[0], row.mb_per_s[1], row.diff_mb_percent
+                row.op,
+                row.pattern,
+                row.threads,
+                row.ios_per_s[0],
+                row.ios_per_s[1],
+                row.diff_percent,
+                row.mb_per_s[0],
+                row.mb_per_s[1],
+                row.diff_mb_percent
             );
         }
     }

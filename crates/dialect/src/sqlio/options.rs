@@ -157,10 +157,7 @@ fn mask(option: &str, text: &str) -> Result<u64> {
         Some(_) => None,
         None => number(option, text, 0, u64::MAX).ok(),
     };
-    parsed.map_or_else(
-        || refuse(format!("{option} {}", shortened(text)), "it is not a mask of processors", "write it as 5 or 0x5"),
-        Ok,
-    )
+    parsed.map_or_else(|| refuse(format!("{option} {}", shortened(text)), "it is not a mask of processors", "write it as 5 or 0x5"), Ok)
 }
 
 /// Reads a parameter file: `<file> <threads> [<mask> [<size in MB>]]` on each line; `#` begins a remark.
@@ -274,51 +271,63 @@ impl Options {
         let option = format!("-{letter}");
         let unknown = |mend: &str| refuse(format!("-{}", shortened(word)), "there is no such option", mend);
         match letter {
-            'k' => self.kind = Some(match value {
-                "R" => Kind::Read,
-                "W" => Kind::Write,
-                _ => return unknown("write -kR or -kW"),
-            }),
+            'k' => {
+                self.kind = Some(match value {
+                    "R" => Kind::Read,
+                    "W" => Kind::Write,
+                    _ => return unknown("write -kR or -kW"),
+                })
+            }
             't' => self.threads = Some(number(&option, value, 1, u64::from(MAX_THREADS))? as u32),
             's' => self.run_ns = Some(number(&option, value, 1, 86_400_000)? * 1_000_000_000),
-            'f' => self.access = Some(match value {
-                "random" => Access::Random,
-                "sequential" => Access::Sequential,
-                stripes => Access::Stripes(number(&option, stripes, 1, 1 << 24)? as u32),
-            }),
+            'f' => {
+                self.access = Some(match value {
+                    "random" => Access::Random,
+                    "sequential" => Access::Sequential,
+                    stripes => Access::Stripes(number(&option, stripes, 1, 1 << 24)? as u32),
+                })
+            }
             'o' => self.outstanding = Some(number(&option, value, 0, u64::from(MAX_DEPTH))? as u32),
             'b' => self.block_bytes = Some(number(&option, value, 1, 1 << 20)? as u32 * 1024),
             'i' => self.rows = Some(number(&option, value, 1, 1 << 24)? as u32),
-            'm' => self.multi = Some(match value.split_at_checked(1) {
-                Some(("C", blocks)) => Multi::Copy(number(&option, blocks, 1, 1024)? as u32),
-                Some(("S", blocks)) => Multi::Scatter(number(&option, blocks, 1, 1024)? as u32),
-                _ => return unknown("write -mC or -mS with a number of blocks"),
-            }),
-            'B' => self.caching = Some(match value {
-                "N" => Caching::None,
-                "Y" => Caching::Both,
-                "H" => Caching::Hardware,
-                "S" => Caching::Software,
-                _ => return unknown("write -BN, -BY, -BH or -BS"),
-            }),
+            'm' => {
+                self.multi = Some(match value.split_at_checked(1) {
+                    Some(("C", blocks)) => Multi::Copy(number(&option, blocks, 1, 1024)? as u32),
+                    Some(("S", blocks)) => Multi::Scatter(number(&option, blocks, 1, 1024)? as u32),
+                    _ => return unknown("write -mC or -mS with a number of blocks"),
+                })
+            }
+            'B' => {
+                self.caching = Some(match value {
+                    "N" => Caching::None,
+                    "Y" => Caching::Both,
+                    "H" => Caching::Hardware,
+                    "S" => Caching::Software,
+                    _ => return unknown("write -BN, -BY, -BH or -BS"),
+                })
+            }
             'S' => self.start_block = Some(number(&option, value, 0, 1 << 40)?),
             'p' => {
                 let (ideal, digits) = value.strip_prefix('I').map_or((false, value), |digits| (true, digits));
                 self.processor = Some((ideal, number(&option, digits, 0, 1023)? as u32));
             }
             'a' => self.mask = Some(mask(&option, value)?),
-            'L' => self.latency = Some(match value {
-                "S" => ('S', false),
-                "P" => ('P', false),
-                "Si" => ('S', true),
-                "Pi" => ('P', true),
-                _ => return unknown("write -LS or -LP"),
-            }),
-            'U' => self.cpu = Some(match value {
-                "" => false,
-                "p" => true,
-                _ => return unknown("write -U or -Up"),
-            }),
+            'L' => {
+                self.latency = Some(match value {
+                    "S" => ('S', false),
+                    "P" => ('P', false),
+                    "Si" => ('S', true),
+                    "Pi" => ('P', true),
+                    _ => return unknown("write -LS or -LP"),
+                })
+            }
+            'U' => {
+                self.cpu = Some(match value {
+                    "" => false,
+                    "p" => true,
+                    _ => return unknown("write -U or -Up"),
+                })
+            }
             'F' => self.parameters = Some(if value.is_empty() { DEFAULT_PARAMETERS.into() } else { value.into() }),
             'R' => self.raw = list(&option, value)?,
             'd' => self.drives = list(&option, value)?,
@@ -373,24 +382,33 @@ impl Options {
         let kind = |kind: Kind| if kind == Kind::Read { "R".to_string() } else { "W".into() };
         put("-k", self.kind.map(kind));
         put("-t", plain(self.threads));
-        put("-f", self.access.map(|access| match access {
-            Access::Random => "random".into(),
-            Access::Sequential => "sequential".into(),
-            Access::Stripes(n) => n.to_string(),
-        }));
+        put(
+            "-f",
+            self.access.map(|access| match access {
+                Access::Random => "random".into(),
+                Access::Sequential => "sequential".into(),
+                Access::Stripes(n) => n.to_string(),
+            }),
+        );
         put("-o", plain(self.outstanding));
         put("-b", plain(self.block_bytes.map(|bytes| bytes / 1024)));
         put("-i", plain(self.rows));
-        put("-m", self.multi.map(|multi| match multi {
-            Multi::Copy(n) => format!("C{n}"),
-            Multi::Scatter(n) => format!("S{n}"),
-        }));
-        put("-B", self.caching.map(|caching| match caching {
-            Caching::None => "N".into(),
-            Caching::Both => "Y".into(),
-            Caching::Hardware => "H".into(),
-            Caching::Software => "S".into(),
-        }));
+        put(
+            "-m",
+            self.multi.map(|multi| match multi {
+                Multi::Copy(n) => format!("C{n}"),
+                Multi::Scatter(n) => format!("S{n}"),
+            }),
+        );
+        put(
+            "-B",
+            self.caching.map(|caching| match caching {
+                Caching::None => "N".into(),
+                Caching::Both => "Y".into(),
+                Caching::Hardware => "H".into(),
+                Caching::Software => "S".into(),
+            }),
+        );
         put("-S", self.start_block.map(|block| block.to_string()));
         put("-p", self.processor.map(|(ideal, cpu)| format!("{}{cpu}", if ideal { "I" } else { "" })));
         put("-a", self.mask.map(|mask| format!("{mask:#x}")));

@@ -33,7 +33,8 @@ impl FileJob {
 pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
     let random = !matches!(options.access(), Access::Stripes(_));
     let jobs: Vec<FileJob> = if lines.is_empty() {
-        let named = if options.files.is_empty() && options.raw.is_empty() { vec![PathBuf::from(DEFAULT_FILE)] } else { options.files.clone() };
+        let named =
+            if options.files.is_empty() && options.raw.is_empty() { vec![PathBuf::from(DEFAULT_FILE)] } else { options.files.clone() };
         let placed = |name: &PathBuf| {
             let in_each = options.drives.iter().map(|drive| drive.join(name)).collect::<Vec<_>>();
             if in_each.is_empty() { vec![name.clone()] } else { in_each }

@@ -91,7 +91,14 @@ pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> Str
         let mut first = 0;
         for job in jobs {
             let which = if job.threads == 1 { format!("{first}") } else { format!("{first}-{}", first + job.threads - 1) };
-            let _ = writeln!(text, "\tfile {} with {} ({which}) using mask {:#x} ({})", job.path.display(), plural(job.threads, "thread"), job.mask, job.mask);
+            let _ = writeln!(
+                text,
+                "\tfile {} with {} ({which}) using mask {:#x} ({})",
+                job.path.display(),
+                plural(job.threads, "thread"),
+                job.mask,
+                job.mask
+            );
             first += job.threads;
         }
     }
@@ -139,7 +146,11 @@ pub fn report(options: &Options, figures: &Figures) -> String {
     let _ = writeln!(text, "MBs/sec:{:9.2}", cut(figures.mib_per_s));
     if options.latency.is_some() {
         let latency = &figures.latency;
-        let _ = writeln!(text, "latency metrics:\nMin_Latency(ms): {}\nAvg_Latency(ms): {}\nMax_Latency(ms): {}", latency.min_ms, latency.avg_ms, latency.max_ms);
+        let _ = writeln!(
+            text,
+            "latency metrics:\nMin_Latency(ms): {}\nAvg_Latency(ms): {}\nMax_Latency(ms): {}",
+            latency.min_ms, latency.avg_ms, latency.max_ms
+        );
         text += "histogram:\nms:";
         for bucket in 0..BUCKETS {
             let mark = if bucket == BUCKETS - 1 { "+" } else { "" };
@@ -153,7 +164,11 @@ pub fn report(options: &Options, figures: &Figures) -> String {
         let line = |[user, system, idle]: [f64; 3]| format!("user {user:6.2} % kernel {system:6.2} % idle {idle:6.2} %");
         let _ = writeln!(text, "CPU metrics:\nall processors: {}", line(figures.cpu_percent));
         if each {
-            figures.processors_percent.iter().enumerate().for_each(|(cpu, shares)| writeln!(text, "processor {cpu:>3}:  {}", line(*shares)).unwrap_or_default());
+            figures
+                .processors_percent
+                .iter()
+                .enumerate()
+                .for_each(|(cpu, shares)| writeln!(text, "processor {cpu:>3}:  {}", line(*shares)).unwrap_or_default());
         }
     }
     text

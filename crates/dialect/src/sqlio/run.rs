@@ -76,9 +76,11 @@ pub(crate) fn check_writable(facts: &TargetFacts, writes: bool) -> Result<()> {
 
 pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
     match options.destroy.iter().find(|named| !jobs.iter().any(|job| job.path == **named)) {
-        Some(stray) => {
-            Err(Error::refused(stray.display().to_string(), "it is named for destruction but is no test file", "name the same file before it"))
-        }
+        Some(stray) => Err(Error::refused(
+            stray.display().to_string(),
+            "it is named for destruction but is no test file",
+            "name the same file before it",
+        )),
         None => Ok(()),
     }
 }
@@ -133,8 +135,12 @@ where
             machine.keep(target);
         }
     }
-    let points: Vec<Point> =
-        workloads.iter().zip(&facts).zip(&samples).map(|((workload, facts), sample)| Point::from_samples(workload, facts, std::slice::from_ref(sample))).collect();
+    let points: Vec<Point> = workloads
+        .iter()
+        .zip(&facts)
+        .zip(&samples)
+        .map(|((workload, facts), sample)| Point::from_samples(workload, facts, std::slice::from_ref(sample)))
+        .collect();
     let mut warnings = crate::warnings::gathered(points.iter());
     warnings.extend(facts.iter().flat_map(|facts| facts.warnings.clone()));
     if points.len() > 1 {

@@ -1,0 +1,96 @@
+//! Whole runs on this computer, short and in small files: what is done, what is left, what goes wrong.
+
+mod mounted;
+
+use dialect::diskspd::{DiskspdResult, Profile, parse, run};
+use host::Host;
+use machine::Error;
+use mounted::Mounted;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+fn ran(line: &str) -> Result<(Profile, DiskspdResult), Error> {
+    let options = parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>()).unwrap();
+    run(&Host::new(&NEVER), &options, 0)
+}
+
+fn entries(directory: &Path) -> usize {
+    std::fs::read_dir(directory).unwrap().count()
+}
+
+#[test]
+fn a_mix_on_a_file_that_is_made_and_then_read() {
+    let here = tempfile::tempdir().unwrap();
+    let file = here.path().join("t.dat");
+    let (_, result) = ran(&format!("-c2M -d1 -W0 -b8K -r4K -w40 -t2 -o4 -L -D200 {}", file.display())).unwrap();
+    let span = &result.spans[0];
+    assert_eq!(span.threads.iter().map(|thread| thread.id).collect::<Vec<_>>(), [0, 1]);
+    for thread in &span.threads {
+        let (reads, writes) = (&thread.reads, &thread.writes);
+        assert!(reads.requests > 0 && writes.requests > 0);
+        assert_eq!((reads.bytes, reads.latency.count()), (reads.requests * 8192, reads.requests));
+        assert!(reads.intervals.len() >= 4 && reads.intervals.iter().sum::<u64>() <= reads.requests);
+    }
+    let sum: u64 = span.threads.iter().map(|thread| thread.reads.requests + thread.writes.requests).sum();
+    assert_eq!(span.points[0].numbers.as_ref().unwrap().achieved.requests, sum);
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 2 << 20);
+    let before = std::fs::read(&file).unwrap();
+    let error = ran(&format!("-d1 -w1 {}", file.display())).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("--destroy-data"), "{error}");
+    let (_, read) = ran(&format!("-d1 -W0 -b16K -s32K -t2 -T64K -Sm {}", file.display())).unwrap();
+    assert_eq!(read.spans[0].threads.len(), 2);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_profile_of_two_spans_over_two_files_in_the_spans_order() {
+    let here = tempfile::tempdir().unwrap();
+    let path = |name: &str| here.path().join(name).display().to_string();
+    let target = |name: &str, threads: u32| {
+        let path = path(name);
+        format!(
+            "<Target><Path>{path}</Path><FileSize>1048576</FileSize><BlockSize>4096</BlockSize><ThreadsPerFile>{threads}</ThreadsPerFile></Target>"
+        )
+    };
+    let span = |targets: String| format!("<TimeSpan><Duration>1</Duration><Warmup>0</Warmup><Targets>{targets}</Targets></TimeSpan>");
+    let spans = span(target("a", 1) + &target("b", 2)) + &span(target("b", 1) + &target("a", 1));
+    let profile = here.path().join("p.xml");
+    std::fs::write(&profile, format!("<Profile><TimeSpans>{spans}</TimeSpans></Profile>")).unwrap();
+    let (read, result) = ran(&format!("-X{}", profile.display())).unwrap();
+    assert_eq!((read.spans.len(), result.spans.len()), (2, 2));
+    let paths = |index: usize| result.spans[index].threads.iter().map(|thread| thread.path.clone()).collect::<Vec<_>>();
+    assert_eq!(paths(0), [path("a"), path("b"), path("b")]);
+    assert_eq!(paths(1), [path("b"), path("a")]);
+    assert_eq!(entries(here.path()), 3, "files made under a name stay");
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_made() {
+    let here = tempfile::tempdir().unwrap();
+    let there = here.path().display();
+    for (line, said) in [
+        (format!("-d1 {there}/none"), "make it with -c<size>"),
+        (format!("-d1 -c1M {there}/no/where"), "make it first"),
+        (format!("-d1 -c1M -b4M {there}/small"), "no block of 4 MiB fits"),
+        (format!("-X{there}/none.xml"), "none.xml"),
+        (format!("-d1 -c1M {there} --destroy-data /dev/null"), "/dev/null"),
+        (format!("-d1 -W0 -c1M -a1000 {there}"), "processors 1000"),
+    ] {
+        let error = ran(&line).map(|_| ()).expect_err(&line);
+        assert!(error.is_usage() && error.to_string().contains(said), "{line}: {error}");
+        assert_eq!(entries(here.path()), 0, "{line}");
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_leaves_no_file() {
+    let Some(small) = Mounted::tmpfs("1536k") else { return };
+    let there = small.path().display();
+    assert!(ran(&format!("-d1 -c4M {there}/a")).is_err());
+    assert_eq!(entries(small.path()), 0);
+    // Each file alone would fit.
+    assert!(ran(&format!("-d1 -c1M {there}/a {there}/b")).is_err());
+    assert_eq!(entries(small.path()), 0);
+}
