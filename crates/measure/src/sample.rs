@@ -89,12 +89,12 @@ pub fn sample<M: Machine>(machine: &M, target: &mut M::Target, workload: &Worklo
     access.count_instructions = options.count_instructions;
     let usage = machine.run(target, &access, &mut streams)?;
     let mut sample = gather(&streams, usage, workload)?;
-    if options.until_deadline || options.ramp_ns > 0 {
-        if let Some(rate) = rate_until_deadline(&streams) {
-            // The mean time is that of the same window, by Little's law: what is cut off at its ends is not.
-            sample.mean_service_ns = sample.mean_depth / rate * 1e9;
-            sample.rate = rate;
-        }
+    if (options.until_deadline || options.ramp_ns > 0)
+        && let Some(rate) = rate_until_deadline(&streams)
+    {
+        // The mean time is that of the same window, by Little's law: what is cut off at its ends is not.
+        sample.mean_service_ns = sample.mean_depth / rate * 1e9;
+        sample.rate = rate;
     }
     Ok(sample)
 }

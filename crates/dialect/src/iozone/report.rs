@@ -119,8 +119,11 @@ pub fn row(options: &Options, cell: Cell, measured: &[Measured]) -> String {
     text + "\n"
 }
 
-/// Rows of a spreadsheet: title, record sizes, and a file size with its figures a row.
-pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<(String, Vec<u64>, Vec<(u64, Vec<Option<f64>>)>)> {
+/// A table of a spreadsheet: title, record sizes, and a file size with its figures a row.
+pub(super) type Table = (String, Vec<u64>, Vec<(u64, Vec<Option<f64>>)>);
+
+/// The tables of a spreadsheet.
+pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<Table> {
     let of = |title: String, test: Test, value: &dyn Fn(&Measured) -> f64| {
         let mut records: Vec<u64> = result.cells.iter().map(|measured| measured.cell.record_bytes).collect();
         records.sort_unstable();

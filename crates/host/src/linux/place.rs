@@ -365,7 +365,7 @@ pub(crate) fn descriptors(files: &[File]) -> Vec<RawFd> {
 mod tests {
     use super::*;
 
-    const CALM: AtomicBool = AtomicBool::new(false);
+    static CALM: AtomicBool = AtomicBool::new(false);
 
     fn fill(interrupt: &AtomicBool, size: Option<u64>) -> Fill<'_> {
         Fill { size, within_ns: 50_000_000, seed: 7, interrupt }
@@ -374,8 +374,7 @@ mod tests {
     #[test]
     fn a_test_file_is_full_of_data_and_goes_with_its_place() {
         let directory = tempfile::tempdir().unwrap();
-        let calm = CALM;
-        let place = Place::open(directory.path(), &TargetSpec::default(), fill(&calm, Some(3 * units::MIB + 5000))).unwrap();
+        let place = Place::open(directory.path(), &TargetSpec::default(), fill(&CALM, Some(3 * units::MIB + 5000))).unwrap();
         let data = fs::read(&place.path).unwrap();
         assert_eq!(data.len() as u64, 3 * units::MIB + 5000);
         assert!(data.chunks(4096).all(|block| block.iter().any(|&byte| byte != 0)));
@@ -403,12 +402,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("data");
         fs::write(&file, vec![7; 8192]).unwrap();
-        let calm = CALM;
-        let place = Place::open(&file, &TargetSpec::default(), fill(&calm, None)).unwrap();
+        let place = Place::open(&file, &TargetSpec::default(), fill(&CALM, None)).unwrap();
         assert!(!place.writable);
         drop(place);
         assert_eq!(fs::read(&file).unwrap(), vec![7; 8192]);
-        let place = Place::open(&file, &TargetSpec { destroy: vec![file.clone()], ..TargetSpec::default() }, fill(&calm, None)).unwrap();
+        let place = Place::open(&file, &TargetSpec { destroy: vec![file.clone()], ..TargetSpec::default() }, fill(&CALM, None)).unwrap();
         assert!(place.writable);
         drop(place);
         assert!(file.exists(), "the user's file stays, with other data in it");
@@ -419,33 +417,31 @@ mod tests {
     fn a_file_of_the_users_name_goes_unless_it_is_kept() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("testfile.dat");
-        let calm = CALM;
         let size = Some(units::MIB);
-        let absent = Place::open(&file, &TargetSpec::default(), fill(&calm, size)).unwrap_err();
+        let absent = Place::open(&file, &TargetSpec::default(), fill(&CALM, size)).unwrap_err();
         assert!(absent.is_usage(), "{absent}");
         let spec = TargetSpec { create: true, ..TargetSpec::default() };
-        let place = Place::open(&file, &spec, fill(&calm, size)).unwrap();
+        let place = Place::open(&file, &spec, fill(&CALM, size)).unwrap();
         assert!(place.writable && place.size == units::MIB && file.exists());
         drop(place);
         assert!(!file.exists());
-        let mut place = Place::open(&file, &TargetSpec { grown: true, ..spec.clone() }, fill(&calm, size)).unwrap();
+        let mut place = Place::open(&file, &TargetSpec { grown: true, ..spec.clone() }, fill(&CALM, size)).unwrap();
         assert!(place.size == units::MIB && fs::metadata(&file).unwrap().len() == GROWN_START);
         place.keep();
         drop(place);
         assert!(file.exists());
-        let there = Place::open(&file, &spec, fill(&calm, None)).unwrap();
+        let there = Place::open(&file, &spec, fill(&CALM, None)).unwrap();
         assert!(!there.writable, "what was there before is only read");
-        let nowhere = Place::open(&directory.path().join("no/such"), &spec, fill(&calm, size)).unwrap_err();
+        let nowhere = Place::open(&directory.path().join("no/such"), &spec, fill(&CALM, size)).unwrap_err();
         assert!(nowhere.is_usage() && nowhere.to_string().contains("make it first"), "{nowhere}");
     }
 
     #[test]
     fn refusals_name_the_place_and_the_mend() {
-        let calm = CALM;
-        let error = Place::open(Path::new("/no/such"), &TargetSpec::default(), fill(&calm, None)).unwrap_err();
+        let error = Place::open(Path::new("/no/such"), &TargetSpec::default(), fill(&CALM, None)).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("/no/such"), "{error}");
         let directory = tempfile::tempdir().unwrap();
-        let error = Place::open(directory.path(), &TargetSpec::default(), fill(&calm, Some(1 << 60))).unwrap_err();
+        let error = Place::open(directory.path(), &TargetSpec::default(), fill(&CALM, Some(1 << 60))).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("--size"), "{error}");
     }
 }
