@@ -192,7 +192,13 @@ impl Talk<'_> {
             }
             rates.extend(of_run);
         }
-        let work = Work { kind: Kind::Postmark, directories: &directories, rates, warnings, seed: runs.last().map_or(0, |run| run.plan.seed.into()) };
+        let work = Work {
+            kind: Kind::Postmark,
+            directories: &directories,
+            rates,
+            warnings,
+            seed: runs.last().map_or(0, |run| run.plan.seed.into()),
+        };
         let value = document(&self.host, self.began, work, "postmark", &Runs { runs })?;
         write(path, &value)?;
         self.written = runs.len();

@@ -144,7 +144,7 @@ fn writes_land_where_the_jobs_say() {
     let error = measured(text, directory.path(), &[]).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("--destroy-data"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
-    measured(text, directory.path(), &[path.clone()]).unwrap();
+    measured(text, directory.path(), std::slice::from_ref(&path)).unwrap();
     let after = fs::read(&path).unwrap();
     assert_eq!(after.len(), before.len());
     for (block, (now, was)) in after.chunks(4096).zip(before.chunks(4096)).enumerate() {

@@ -14,12 +14,15 @@ pub(crate) const SLICE_NS: Nanos = 5_000_000;
 /// One outstanding request, or the slot of one.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// When it was issued; of a free slot: not to be used before.
-    issued: Nanos,
     /// From when its latency counts: the intended time in an open loop, the issue otherwise.
     since: Nanos,
     op: Op,
+    /// Of a free slot: the one to be used after it.
+    next: u32,
 }
+
+/// The end of the list of free slots.
+const NO_SLOT: u32 = u32::MAX;
 
 /// When requests are issued by the clock.
 #[derive(Debug, Clone, Copy)]
@@ -36,10 +39,13 @@ pub struct Stream {
     sequence: Sequence,
     filler: Filler,
     slots: Box<[Slot]>,
-    /// Free slots in the order in which they became free.
-    free: Box<[u32]>,
-    free_head: u32,
+    /// The free slot to be used next: the one that became free last, and where slots rest the one that became free first.
+    free: u32,
+    /// The end of the list of free slots, where slots rest.
+    free_last: u32,
     in_flight: u32,
+    /// Where requests pause between completion and issue: until when each slot rests.
+    rests: Box<[Nanos]>,
     request: u32,
     writes: bool,
     think: Nanos,
@@ -49,21 +55,24 @@ pub struct Stream {
     /// Requests still to be issued; counts down.
     budget: u64,
     deadline: Nanos,
+    /// Until then a free slot is reason enough to issue: the deadline, or 0 where more must be looked at.
+    plain_until: Nanos,
     began: Nanos,
     /// When what is measured begins: the end of the ramp.
     measured_from: Nanos,
     last_event: Nanos,
     slice_end: Nanos,
+    /// The next time at which something is to be noted: the end of a slice, or the first nanosecond past the deadline.
+    next_mark: Nanos,
     measuring: bool,
-    completed: u64,
     /// Completed in the ramp.
     before: u64,
-    /// Completed in the measured part until the deadline.
-    in_time: u64,
+    /// Completed in the measured part until the deadline, once that passed.
+    in_time: Option<u64>,
     /// Integral of the requests in flight over time.
     depth_area: u128,
-    /// Sum of the times from issue to completion.
-    service: u64,
+    /// Part of the latencies that is no service: from the intended time to the issue, and what lies in the ramp.
+    not_served: u64,
     latency: [Histogram; 2],
     slices: Slices,
 }
@@ -104,10 +113,11 @@ impl Stream {
         });
         Ok(Stream {
             filler,
-            slots: vec![Slot { issued: 0, since: 0, op: Op::Read }; depth as usize].into_boxed_slice(),
-            free: (0..depth).collect(),
-            free_head: 0,
+            slots: (1..=depth).map(|next| Slot { since: 0, op: Op::Read, next: if next == depth { NO_SLOT } else { next } }).collect(),
+            free: 0,
+            free_last: depth - 1,
             in_flight: 0,
+            rests: vec![0; if workload.think_ns > 0 { depth as usize } else { 0 }].into_boxed_slice(),
             request: workload.request_bytes,
             writes: workload.writes(),
             think: workload.think_ns,
@@ -116,16 +126,17 @@ impl Stream {
             ramp,
             budget,
             deadline: 0,
+            plain_until: 0,
             began: 0,
             measured_from: 0,
             last_event: 0,
             slice_end: 0,
+            next_mark: 0,
             measuring: false,
-            completed: 0,
             before: 0,
-            in_time: 0,
+            in_time: None,
             depth_area: 0,
-            service: 0,
+            not_served: 0,
             latency: [Histogram::new(), Histogram::new()],
             slices: Slices::new(0, SLICE_NS),
             sequence,
@@ -137,49 +148,116 @@ impl Stream {
     fn measure_from(&mut self, from: Nanos, now: Nanos) {
         self.measuring = true;
         self.measured_from = from;
-        self.before = self.completed;
-        self.completed = 0;
-        self.in_time = 0;
+        self.before = self.completed();
+        self.in_time = None;
         self.depth_area = u128::from(now - from) * u128::from(self.in_flight);
-        self.service = 0;
         self.latency.iter_mut().for_each(Histogram::clear);
         self.slices = Slices::new(from, SLICE_NS);
         self.slices.close(now, 0);
         self.slice_end = self.slices.end();
         // A request that began in the ramp counts from here in the depth, so in the service time too.
-        for slot in &mut self.slots {
-            slot.issued = slot.issued.max(from);
-        }
+        let before = |slot: &Slot| from.saturating_sub(slot.since);
+        let all: u64 = self.slots.iter().map(before).sum();
+        let free = std::iter::successors(self.slots.get(self.free as usize), |slot| self.slots.get(slot.next as usize));
+        self.not_served = all - free.map(before).sum::<u64>();
     }
 
+    /// Notes what is to be noted by now: ends of slices, the deadline.
     #[cold]
-    fn at_slice_end(&mut self, now: Nanos) {
-        if self.measuring {
-            self.slices.close(now, self.completed);
-            self.slice_end = self.slices.end();
-        } else {
-            self.measure_from(self.slice_end, now);
+    #[inline(never)]
+    fn at_mark(&mut self, now: Nanos) {
+        if now >= self.slice_end {
+            if self.measuring {
+                self.slices.close(now, self.completed());
+                self.slice_end = self.slices.end();
+            } else {
+                self.measure_from(self.slice_end, now);
+            }
         }
+        if self.in_time.is_none() && now > self.deadline {
+            self.in_time = Some(self.completed());
+        }
+        self.next_mark = if self.in_time.is_some() { self.slice_end } else { self.slice_end.min(self.deadline.saturating_add(1)) };
     }
 
     /// Accounts for the time since the last event.
     #[inline(always)]
     fn pass_to(&mut self, now: Nanos) {
-        self.depth_area += u128::from(now - self.last_event) * u128::from(self.in_flight);
-        self.last_event = now;
-        if now >= self.slice_end {
-            self.at_slice_end(now);
+        // All events of one turn have one time.
+        if now != self.last_event {
+            self.depth_area += u128::from(now - self.last_event) * u128::from(self.in_flight);
+            self.last_event = now;
+            if now >= self.next_mark {
+                self.at_mark(now);
+            }
         }
+    }
+
+    /// Issues the next request of the sequence in a free slot.
+    #[inline(always)]
+    fn issue(&mut self, index: u32, now: Nanos, since: Nanos) -> Next {
+        self.pass_to(now);
+        self.in_flight += 1;
+        self.budget -= 1;
+        if self.budget == 0 {
+            self.plain_until = 0;
+        }
+        let (op, offset, len) = self.sequence.next();
+        let slot = &mut self.slots[index as usize];
+        slot.since = since;
+        slot.op = op;
+        self.free = slot.next;
+        Next::Issue(Request { op, offset, len, slot: index })
+    }
+
+    /// Puts a free slot at the end of the list, to rest.
+    #[inline(never)]
+    fn rest(&mut self, index: u32, now: Nanos) {
+        self.rests[index as usize] = now + self.think;
+        self.slots[index as usize].next = NO_SLOT;
+        if self.free == NO_SLOT {
+            self.free = index;
+        } else {
+            self.slots[self.free_last as usize].next = index;
+        }
+        self.free_last = index;
+    }
+
+    /// [`Asker::next`] where a slot is free and that alone does not decide.
+    #[inline(never)]
+    fn next_of_any(&mut self, now: Nanos) -> Next {
+        if now >= self.deadline || self.budget == 0 {
+            return if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion };
+        }
+        if self.think > 0 {
+            let rested = self.rests[self.free as usize];
+            if rested > now {
+                return Next::WaitUntil(rested.min(self.deadline));
+            }
+        }
+        let mut since = now;
+        if let Some(pace) = &mut self.pace {
+            let intended = self.began + (pace.next >> 16);
+            if intended > now {
+                return Next::WaitUntil(intended.min(self.deadline));
+            }
+            pace.next += pace.interval;
+            since = intended;
+        }
+        let next = self.issue(self.free, now, since);
+        // After `issue`: the ramp may end with it, and what lay before is not this request's.
+        self.not_served += now - since;
+        next
     }
 
     /// Requests completed in the measured part.
     pub fn completed(&self) -> u64 {
-        self.completed
+        self.latency[0].count() + self.latency[1].count()
     }
 
     /// Requests completed in all.
     pub fn completed_with_ramp(&self) -> u64 {
-        self.before + self.completed
+        self.before + self.completed()
     }
 
     /// Length of the measured part.
@@ -190,7 +268,8 @@ impl Stream {
 
     /// Requests of the measured part that completed until the deadline, and the time until then; none where the stream ended before.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
-        (self.measuring && self.last_event >= self.deadline && self.in_time > 0).then(|| (self.in_time, self.deadline - self.measured_from))
+        let in_time = self.in_time.unwrap_or_else(|| self.completed());
+        (self.measuring && self.last_event >= self.deadline && in_time > 0).then(|| (in_time, self.deadline - self.measured_from))
     }
 
     /// Mean requests in flight over the measured part.
@@ -200,7 +279,8 @@ impl Stream {
 
     /// Mean time from issue to completion. With [`Stream::mean_depth`] and the rate it must obey Little's law.
     pub fn mean_service_ns(&self) -> f64 {
-        self.service as f64 / self.completed.max(1) as f64
+        let latencies = self.latency[0].sum().saturating_add(self.latency[1].sum());
+        latencies.saturating_sub(self.not_served) as f64 / self.completed().max(1) as f64
     }
 
     /// Latencies of reads and of writes.
@@ -236,57 +316,37 @@ impl Asker for Stream {
         self.deadline = now.saturating_add(self.ramp).saturating_add(self.run_ns);
         self.last_event = now;
         self.slice_end = now + self.ramp;
+        self.plain_until = if self.pace.is_some() || self.think > 0 || self.budget == 0 { 0 } else { self.deadline };
         if self.ramp == 0 {
             self.measure_from(now, now);
         }
+        self.next_mark = self.slice_end.min(self.deadline.saturating_add(1));
     }
 
     #[inline(always)]
     fn next(&mut self, now: Nanos) -> Next {
-        let depth = self.slots.len() as u32;
-        if now >= self.deadline || self.budget == 0 {
-            return if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion };
-        }
-        if self.in_flight == depth {
+        let index = self.free;
+        if index == NO_SLOT {
             return Next::WaitForCompletion;
         }
-        let index = self.free[self.free_head as usize];
-        let mut since = now;
-        if let Some(pace) = &mut self.pace {
-            let intended = self.began + (pace.next >> 16);
-            if intended > now {
-                return Next::WaitUntil(intended.min(self.deadline));
-            }
-            pace.next += pace.interval;
-            since = intended;
+        if now >= self.plain_until {
+            return self.next_of_any(now);
         }
-        let slot = &mut self.slots[index as usize];
-        if self.think > 0 && slot.issued > now {
-            return Next::WaitUntil(slot.issued.min(self.deadline));
-        }
-        let (op, offset, len) = self.sequence.next();
-        *slot = Slot { issued: now, since, op };
-        self.free_head = if self.free_head + 1 == depth { 0 } else { self.free_head + 1 };
-        self.pass_to(now);
-        self.in_flight += 1;
-        self.budget -= 1;
-        Next::Issue(Request { op, offset, len, slot: index })
+        self.issue(index, now, now)
     }
 
     #[inline(always)]
     fn complete(&mut self, completion: Completion, now: Nanos) {
         self.pass_to(now);
-        let depth = self.slots.len() as u32;
         let slot = &mut self.slots[completion.slot as usize];
         self.latency[slot.op as usize].record(now - slot.since);
-        self.service += now - slot.issued;
-        // Until then the slot rests.
-        slot.issued = now + self.think;
-        let tail = self.free_head + depth - self.in_flight;
-        self.free[(if tail >= depth { tail - depth } else { tail }) as usize] = completion.slot;
+        slot.next = self.free;
         self.in_flight -= 1;
-        self.completed += 1;
-        self.in_time += u64::from(now <= self.deadline);
+        if self.think == 0 {
+            self.free = completion.slot;
+        } else {
+            self.rest(completion.slot, now);
+        }
     }
 
     #[inline(always)]

@@ -221,7 +221,7 @@ impl Sequence {
     }
 
     /// The next request: what, at which byte offset, how many bytes. There is always one: after the last block it begins anew.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::should_implement_trait)] // An endless sequence has no `None` to say.
     pub fn next(&mut self) -> (Op, u64, u32) {
         // The commonest patterns stay in the caller's loop.

@@ -32,7 +32,8 @@ enum Size {
 impl Size {
     fn parse(option: &str, text: &str) -> Result<Size> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let wrong = || refuse(format!("{option}{}", shortened(text)), "it is not a size", "write bytes, or a number with K, M, G, T or b (blocks)");
+        let wrong =
+            || refuse(format!("{option}{}", shortened(text)), "it is not a size", "write bytes, or a number with K, M, G, T or b (blocks)");
         let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         let Some(number) = digits.parse::<u64>().ok().filter(|_| plain) else { return wrong() };
         let unit = match &text[digits.len()..] {
@@ -62,6 +63,8 @@ struct Sizes {
     block: Option<Size>,
     random: Option<Option<Size>>,
     stride: Option<Size>,
+    /// `-s`, with or without a stride.
+    sequential: bool,
     base: Option<Size>,
     max: Option<Size>,
     thread_stride: Option<Size>,
@@ -170,14 +173,17 @@ impl Reading {
             }
             'o' => self.target.outstanding = whole(1, u64::from(workload::MAX_DEPTH))?,
             'r' => self.sizes.random = Some(if value.is_empty() { None } else { size()? }),
-            'R' => self.options.profile.format = match value {
-                "" | "text" => Format::Text,
-                "xml" => Format::Xml,
-                _ => return self.unsupported(word),
-            },
+            'R' => {
+                self.options.profile.format = match value {
+                    "" | "text" => Format::Text,
+                    "xml" => Format::Xml,
+                    _ => return self.unsupported(word),
+                }
+            }
             's' => {
                 let (interlocked, stride) = value.strip_prefix('i').map_or((false, value), |stride| (true, stride));
                 self.target.interlocked = interlocked;
+                self.sizes.sequential = true;
                 self.sizes.stride = if stride.is_empty() { None } else { Some(Size::parse(&option, stride)?) };
             }
             'S' => self.caching(value)?,
@@ -187,11 +193,13 @@ impl Reading {
             'W' => self.span.warm_up_s = whole(0, days)?,
             'X' if !value.is_empty() => self.options.file = Some(value.into()),
             'z' if !value.is_empty() => self.span.seed = whole(0, u64::from(u32::MAX))?,
-            'Z' => self.target.source = match value {
-                "" => Source::Zero,
-                "r" => Source::Random,
-                _ => return self.unsupported(word),
-            },
+            'Z' => {
+                self.target.source = match value {
+                    "" => Source::Zero,
+                    "r" => Source::Random,
+                    _ => return self.unsupported(word),
+                }
+            }
             _ => return self.unsupported(word),
         }
         Ok(())
@@ -238,12 +246,21 @@ impl Reading {
         }
         if let Some(threads) = self.all_threads {
             if self.paths.len() > 1 {
-                return refuse(format!("-F{threads}"), "threads that use several targets each are not supported", "use -t, threads of each target");
+                return refuse(
+                    format!("-F{threads}"),
+                    "threads that use several targets each are not supported",
+                    "use -t, threads of each target",
+                );
             }
             self.target.threads = threads;
         }
+        if self.sizes.sequential && self.sizes.random.is_some() {
+            return refuse("-r and -s", "requests are random or sequential", "leave out one of the two");
+        }
         let block = self.sizes.block.map_or(u64::from(self.target.block_bytes), |size| size.bytes(self.target.block_bytes));
-        let Ok(block) = u32::try_from(block) else { return refuse(format!("-b{block}"), "a request has at most 1 GiB", "use a smaller one") };
+        let Ok(block) = u32::try_from(block) else {
+            return refuse(format!("-b{block}"), "a request has at most 1 GiB", "use a smaller one");
+        };
         let bytes = |size: Size| size.bytes(block);
         let target = Target {
             block_bytes: block,
@@ -308,7 +325,12 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
     words.extend(zero.iter().filter(|(_, bytes)| *bytes > 0).map(|(option, bytes)| format!("{option}{bytes}")));
     words.extend(span.interval_ms.map(|ms| format!("-D{ms}")));
     words.extend(target.throughput_bytes_per_ms.map(|bytes| format!("-g{bytes}")));
-    let flags = [(span.latency, "-L"), (target.hint == Hint::Random, "-fr"), (target.hint == Hint::Sequential, "-fs"), (target.source == Source::Zero, "-Z")];
+    let flags = [
+        (span.latency, "-L"),
+        (target.hint == Hint::Random, "-fr"),
+        (target.hint == Hint::Sequential, "-fs"),
+        (target.source == Source::Zero, "-Z"),
+    ];
     words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_string()));
     let processors: Vec<String> = span.processors.iter().map(u32::to_string).collect();
     words.extend((!processors.is_empty()).then(|| format!("-a{}", processors.join(","))));

@@ -114,9 +114,8 @@ impl Command {
                 continue;
             }
             let value = if value.is_none() && !SWITCHES.contains(&name) {
-                let next = rest
-                    .next()
-                    .ok_or_else(|| FioError::Usage(format!("command line: --{} has no value; write --{0}=VALUE", cut(name))))?;
+                let next =
+                    rest.next().ok_or_else(|| FioError::Usage(format!("command line: --{} has no value; write --{0}=VALUE", cut(name))))?;
                 Some(next.clone())
             } else {
                 value

@@ -255,8 +255,18 @@ impl Default for Options {
 }
 
 /// Options that are on without a value, and so take none from the next argument.
-pub(crate) const SWITCHES: [&str; 10] =
-    ["time_based", "group_reporting", "stonewall", "wait_for_previous", "thread", "norandommap", "new_group", "exitall", "readonly", "bs_unaligned"];
+pub(crate) const SWITCHES: [&str; 10] = [
+    "time_based",
+    "group_reporting",
+    "stonewall",
+    "wait_for_previous",
+    "thread",
+    "norandommap",
+    "new_group",
+    "exitall",
+    "readonly",
+    "bs_unaligned",
+];
 
 /// One name for an option with several.
 pub(crate) fn canonical(name: &str) -> &str {
@@ -481,7 +491,11 @@ fn one_path(text: &str) -> Result<String, Reason> {
     while let Some(c) = characters.next() {
         match c {
             '\\' if characters.peek() == Some(&':') => path.extend(characters.next()),
-            ':' => return Err("it names several; a job of halfpower's has one: give each a job of its own (a colon in a name is written \\:)".into()),
+            ':' => {
+                return Err(
+                    "it names several; a job of halfpower's has one: give each a job of its own (a colon in a name is written \\:)".into()
+                );
+            }
             c => path.push(c),
         }
     }
@@ -489,7 +503,11 @@ fn one_path(text: &str) -> Result<String, Reason> {
 }
 
 fn not_nothing(amount: Amount) -> Result<Amount, Reason> {
-    if matches!(amount, Amount::Bytes(0) | Amount::Percent(0)) { Err("nothing would be left to do; give more than 0".into()) } else { Ok(amount) }
+    if matches!(amount, Amount::Bytes(0) | Amount::Percent(0)) {
+        Err("nothing would be left to do; give more than 0".into())
+    } else {
+        Ok(amount)
+    }
 }
 
 /// A division of request sizes of which one size has everything.
@@ -506,8 +524,16 @@ fn distribution(text: &str) -> Result<Distribution, Reason> {
     match name {
         "random" => Ok(Distribution::Uniform),
         "zipf" => {
-            let theta: f64 = if values.is_empty() { 1.1 } else { values.parse().map_err(|_| "its exponent is not one number; write zipf:1.2".to_string())? };
-            if theta > 0.0 && theta.is_finite() { Ok(Distribution::Zipf(theta)) } else { Err("its exponent is not above 0; write zipf:1.2".into()) }
+            let theta: f64 = if values.is_empty() {
+                1.1
+            } else {
+                values.parse().map_err(|_| "its exponent is not one number; write zipf:1.2".to_string())?
+            };
+            if theta > 0.0 && theta.is_finite() {
+                Ok(Distribution::Zipf(theta))
+            } else {
+                Err("its exponent is not above 0; write zipf:1.2".into())
+            }
         }
         "zoned" => zones(values),
         "pareto" | "normal" | "gauss" | "zoned_abs" => Err("it is not served; use random, zipf:1.2 or zoned:90/10:10/90".into()),

@@ -149,6 +149,9 @@ pub fn parse(line: &str, at_prompt: bool) -> Result<Command, Complaint> {
     if line.starts_with('!') {
         return Err(Complaint::Shell);
     }
+    if line.contains('\0') {
+        return Err(Complaint::Argument { what: "a line cannot have a NUL in it".into(), given: line.into() });
+    }
     let aliases = [("?", "help"), ("exit", "quit")];
     let alias = aliases.iter().find(|(alias, _)| at_prompt && line.starts_with(alias));
     let (typed, name) = alias.copied().unwrap_or(("", ""));
@@ -203,6 +206,9 @@ fn size(argument: &str) -> Result<Command, String> {
     Ok(Command::SetSize(low, within(high, low, MOST).unwrap_or(low)))
 }
 
+/// No system call takes a longer name (`PATH_MAX` without its NUL).
+const LONGEST_PATH: usize = 4095;
+
 fn location(argument: &str) -> Result<Command, String> {
     let argument = argument.trim_start();
     let (sign, rest) = match argument.chars().next() {
@@ -211,8 +217,8 @@ fn location(argument: &str) -> Result<Command, String> {
     };
     let mut words = rest.split_whitespace();
     let path = words.next().ok_or("no directory name specified: write one after the command")?;
-    if path.contains('\0') {
-        return Err("a directory's name cannot have a NUL in it".into());
+    if path.len() > LONGEST_PATH {
+        return Err(format!("a directory's name has at most {LONGEST_PATH} bytes"));
     }
     let path = PathBuf::from(path);
     let weight = match words.next() {

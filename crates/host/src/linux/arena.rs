@@ -28,7 +28,9 @@ impl Arena {
         let stride = room.max(request);
         let len = stride.checked_mul(slots as usize).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         // SAFETY: an anonymous private mapping of our own.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+        };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

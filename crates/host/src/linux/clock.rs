@@ -84,7 +84,10 @@ fn ticks() -> u64 {
 #[cfg(target_arch = "x86_64")]
 fn counter_is_invariant() -> bool {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let flagged = flags.lines().find(|line| line.starts_with("flags")).is_some_and(|line| line.contains(" constant_tsc") && line.contains(" nonstop_tsc"));
+    let flagged = flags
+        .lines()
+        .find(|line| line.starts_with("flags"))
+        .is_some_and(|line| line.contains(" constant_tsc") && line.contains(" nonstop_tsc"));
     let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource").unwrap_or_default();
     flagged && matches!(source.trim(), "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page")
 }

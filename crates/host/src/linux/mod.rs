@@ -14,7 +14,9 @@ mod snapshot;
 mod sys;
 mod target;
 
-use machine::{Access, Asker, Capabilities, Engine, MachineFacts, MemoryUse, Nanos, ProcessorTimes, Result, TargetFacts, TargetSpec, Usage};
+use machine::{
+    Access, Asker, Capabilities, Engine, MachineFacts, MemoryUse, Nanos, ProcessorTimes, Result, TargetFacts, TargetSpec, Usage,
+};
 use std::sync::atomic::AtomicBool;
 
 pub use target::HostTarget;
@@ -72,7 +74,11 @@ impl machine::Machine for Host {
             engines.push(Engine::Libaio);
         }
         engines.push(Engine::Mmap);
-        Capabilities { engines, noisy: true, counts_instructions: counters::PerfCounter::try_open(counters::PerfKind::UserInstructions).is_ok() }
+        Capabilities {
+            engines,
+            noisy: true,
+            counts_instructions: counters::PerfCounter::try_open(counters::PerfKind::UserInstructions).is_ok(),
+        }
     }
 
     fn now(&self) -> Nanos {
@@ -110,7 +116,11 @@ impl machine::Machine for Host {
     fn bind(&self, processors: &[u32]) -> Result<()> {
         sys::bind(processors).map_err(|error| {
             let named: Vec<String> = processors.iter().map(u32::to_string).collect();
-            machine::Error::refused(format!("processors {}", named.join(", ")), error.to_string(), "name processors that are online, numbered from 0")
+            machine::Error::refused(
+                format!("processors {}", named.join(", ")),
+                error.to_string(),
+                "name processors that are online, numbered from 0",
+            )
         })
     }
 

@@ -50,7 +50,13 @@ impl MadeFile {
 
     /// Makes an empty file of this name, which must be free.
     fn named(path: PathBuf) -> Result<MadeFile> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path).map_err(|error| explain_create(error, &path))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| explain_create(error, &path))?;
         let made = MadeFile { path: path.clone(), _lock: file, kept: false };
         sys::try_lock(&made._lock).map_err(Error::io("cannot lock", path))?;
         Ok(made)
@@ -96,13 +102,19 @@ fn is_our_name(name: &str) -> bool {
 fn explain_create(error: io::Error, path: &Path) -> Error {
     let directory = path.parent().unwrap_or(path);
     match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => {
-            Error::refused(directory.display().to_string(), "no permission to make a test file here", "name a directory that you may write, or an existing file to read")
+        Some(libc::EACCES | libc::EPERM) => Error::refused(
+            directory.display().to_string(),
+            "no permission to make a test file here",
+            "name a directory that you may write, or an existing file to read",
+        ),
+        Some(libc::EROFS) => Error::refused(
+            directory.display().to_string(),
+            "the file system is read-only, so no test file can be made here",
+            "name an existing file to read, or another directory",
+        ),
+        Some(libc::ENOSPC) => {
+            Error::refused(directory.display().to_string(), "no space is left for a test file", "free some, or name another directory")
         }
-        Some(libc::EROFS) => {
-            Error::refused(directory.display().to_string(), "the file system is read-only, so no test file can be made here", "name an existing file to read, or another directory")
-        }
-        Some(libc::ENOSPC) => Error::refused(directory.display().to_string(), "no space is left for a test file", "free some, or name another directory"),
         _ => Error::io("cannot make a test file", path)(error),
     }
 }
@@ -150,7 +162,9 @@ impl Place {
             return Place::make(parent, Some(path), spec.grown, fill);
         }
         let metadata = metadata.map_err(|error| match error.raw_os_error() {
-            Some(libc::ENOENT | libc::ENOTDIR) => Error::refused(&shown, "there is no such file, directory or device", "name one that exists"),
+            Some(libc::ENOENT | libc::ENOTDIR) => {
+                Error::refused(&shown, "there is no such file, directory or device", "name one that exists")
+            }
             Some(libc::EACCES) => Error::refused(&shown, "no permission to look at it", "run as a user who may"),
             _ => Error::io("cannot look at", path)(error),
         })?;
@@ -168,7 +182,11 @@ impl Place {
         may_destroy(path, destroyable, spec)?;
         open_for(path, destroyable)?;
         if metadata.len() < 4096 {
-            return Err(Error::refused(shown, format!("the file has only {} bytes", metadata.len()), "name a file of at least 4 KiB, or a directory"));
+            return Err(Error::refused(
+                shown,
+                format!("the file has only {} bytes", metadata.len()),
+                "name a file of at least 4 KiB, or a directory",
+            ));
         }
         let mut place = Place { path: path.into(), kind: TargetKind::File, size: metadata.len(), writable: destroyable, made: None };
         place.limit(fill)?;
@@ -316,10 +334,12 @@ impl Place {
 
 /// Opens a file with `O_DIRECT`, `O_DSYNC` and the like.
 pub(crate) fn open_with(path: &Path, writes: bool, flags: i32) -> io::Result<File> {
-    OpenOptions::new().read(true).write(writes).custom_flags(flags | libc::O_NOATIME).open(path).or_else(|error| match error.raw_os_error() {
-        // Only the owner may leave the access time alone.
-        Some(libc::EPERM) => OpenOptions::new().read(true).write(writes).custom_flags(flags).open(path),
-        _ => Err(error),
+    OpenOptions::new().read(true).write(writes).custom_flags(flags | libc::O_NOATIME).open(path).or_else(|error| {
+        match error.raw_os_error() {
+            // Only the owner may leave the access time alone.
+            Some(libc::EPERM) => OpenOptions::new().read(true).write(writes).custom_flags(flags).open(path),
+            _ => Err(error),
+        }
     })
 }
 

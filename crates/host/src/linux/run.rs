@@ -7,7 +7,7 @@ use super::session::mapped::Mapped;
 use super::session::striped::{Striped, most_parts};
 use super::session::sync::Blocking;
 use super::session::uring::Ring;
-use super::session::{Halt, Session, serve};
+use super::session::{BlockingSession, Halt, Session, serve, serve_blocking};
 use super::snapshot::{Meters, Snapshot};
 use super::target::HostTarget;
 use super::{Host, clock, sys};
@@ -225,9 +225,7 @@ fn stream<A: Asker>(
     };
     let unsupported = |engine: Engine| move |error: io::Error| Error::Unsupported(format!("{engine} is not to be had here: {error}"));
     match engine {
-        Engine::Sync | Engine::Threads => {
-            go(Ok(Blocking::new(fds[0])), Route { stripe: None, fds: &fds }, asker, &mut arena, clock, halt, gate)
-        }
+        Engine::Sync | Engine::Threads => go_blocking(Ok(Blocking::new(fds[0])), &fds, asker, &mut arena, clock, halt, gate),
         Engine::IoUring => {
             let session = Ring::new(&fds, entries, &mut arena).map_err(unsupported(engine));
             go(session, Route { stripe, fds: &fds }, asker, &mut arena, clock, halt, gate)
@@ -239,7 +237,7 @@ fn stream<A: Asker>(
         Engine::Mmap => {
             let end = files.region.0 + files.region.1;
             let session = Mapped::new(fds[0], end, asker.writes(), access.hint).map_err(unsupported(engine));
-            go(session, Route { stripe: None, fds: &fds }, asker, &mut arena, clock, halt, gate)
+            go_blocking(session, &fds, asker, &mut arena, clock, halt, gate)
         }
     }
 }
@@ -270,6 +268,20 @@ fn go<S: Session, A: Asker>(
             serve(&mut session, route.fds, asker, arena, clock, halt)
         }
     }
+}
+
+/// The same with blocking calls.
+fn go_blocking<S: BlockingSession, A: Asker>(
+    session: Result<S>,
+    fds: &[RawFd],
+    asker: &mut A,
+    arena: &mut Arena,
+    clock: clock::Clock,
+    halt: Halt<'_>,
+    gate: &Gate,
+) -> Result<Nanos> {
+    gate.pass();
+    serve_blocking(&mut session?, fds, asker, arena, clock, halt)
 }
 
 /// Opens the target's files, or scratch files in the state of allocation that the run asks for.

@@ -63,7 +63,16 @@ impl HostTarget {
         let named: Vec<_> = spec.places.iter().map(|path| path.display().to_string()).collect();
         let facts = describe(named.join(", "), &places, chunk)?;
         let meter = DeviceMeter::open(&facts::Roots::default(), &facts.devices).ok();
-        Ok(HostTarget { order: (0..places.len() as u32).collect(), places, idle: Vec::new(), chunk, grown: spec.grown, scratch: Vec::new(), facts, meter })
+        Ok(HostTarget {
+            order: (0..places.len() as u32).collect(),
+            places,
+            idle: Vec::new(),
+            chunk,
+            grown: spec.grown,
+            scratch: Vec::new(),
+            facts,
+            meter,
+        })
     }
 
     pub(crate) fn facts(&self) -> &TargetFacts {
@@ -96,9 +105,14 @@ impl HostTarget {
         let count = self.order.len();
         let unique: std::collections::BTreeSet<u32> = members.iter().copied().collect();
         if members.is_empty() || unique.len() != members.len() || members.iter().any(|&member| member as usize >= count) {
-            return Err(Error::refused(format!("members {members:?}"), format!("the target has {count}, each used once"), "name some of these"));
+            return Err(Error::refused(
+                format!("members {members:?}"),
+                format!("the target has {count}, each used once"),
+                "name some of these",
+            ));
         }
-        let mut by_number: Vec<(u32, Place)> = std::mem::take(&mut self.order).into_iter().zip(self.places.drain(..).chain(self.idle.drain(..))).collect();
+        let mut by_number: Vec<(u32, Place)> =
+            std::mem::take(&mut self.order).into_iter().zip(self.places.drain(..).chain(self.idle.drain(..))).collect();
         let rank = |number: u32| members.iter().position(|&member| member == number).unwrap_or(usize::MAX);
         by_number.sort_by_key(|(number, _)| (rank(*number), *number));
         self.order = by_number.iter().map(|(number, _)| *number).collect();

@@ -127,7 +127,9 @@ impl Session for NativeAio {
             }
         };
         // SAFETY: `events` has room for as many as are asked for.
-        let got = unsafe { libc::syscall(libc::SYS_io_getevents, self.context, least, self.events.len() as libc::c_long, self.events.as_mut_ptr(), timeout) };
+        let got = unsafe {
+            libc::syscall(libc::SYS_io_getevents, self.context, least, self.events.len() as libc::c_long, self.events.as_mut_ptr(), timeout)
+        };
         if got >= 0 {
             self.ready = got as usize;
             return Ok(());

@@ -1,7 +1,7 @@
 //! Copies from and to a memory-mapped file.
 
-use super::{Session, Wait, pass};
-use machine::{Completion, Hint, Op, Request};
+use super::BlockingSession;
+use machine::{Hint, Op, Request};
 use std::io;
 use std::os::fd::RawFd;
 
@@ -9,7 +9,6 @@ use std::os::fd::RawFd;
 pub(crate) struct Mapped {
     base: *mut u8,
     len: usize,
-    done: Option<Completion>,
 }
 
 impl Mapped {
@@ -29,43 +28,25 @@ impl Mapped {
         };
         // SAFETY: advice on our own mapping; its failure changes nothing but speed.
         unsafe { libc::madvise(base, len, advice) };
-        Ok(Mapped { base: base.cast(), len, done: None })
+        Ok(Mapped { base: base.cast(), len })
     }
 }
 
-impl Session for Mapped {
+impl BlockingSession for Mapped {
     #[inline(always)]
-    fn issue(&mut self, _file: u32, request: &Request, at: *mut u8) {
+    fn perform(&mut self, request: &Request, at: *mut u8) -> i32 {
         let (offset, len) = (request.offset as usize, request.len as usize);
-        let result = if offset.checked_add(len).is_none_or(|end| end > self.len) {
-            -libc::EINVAL
-        } else {
-            // SAFETY: the range was just checked to lie in the mapping; `at` is `len` bytes of the arena.
-            unsafe {
-                match request.op {
-                    Op::Read => std::ptr::copy_nonoverlapping(self.base.add(offset), at, len),
-                    Op::Write => std::ptr::copy_nonoverlapping(at, self.base.add(offset), len),
-                }
+        if offset.checked_add(len).is_none_or(|end| end > self.len) {
+            return -libc::EINVAL;
+        }
+        // SAFETY: the range was just checked to lie in the mapping; `at` is `len` bytes of the arena.
+        unsafe {
+            match request.op {
+                Op::Read => std::ptr::copy_nonoverlapping(self.base.add(offset), at, len),
+                Op::Write => std::ptr::copy_nonoverlapping(at, self.base.add(offset), len),
             }
-            request.len as i32
-        };
-        self.done = Some(Completion { slot: request.slot, result });
-    }
-
-    #[inline(always)]
-    fn submit(&mut self, wait: Wait) -> io::Result<()> {
-        match wait {
-            Wait::For(ns) if self.done.is_none() => pass(ns),
-            _ => {}
         }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn reap(&mut self, mut take: impl FnMut(Completion)) {
-        if let Some(completion) = self.done.take() {
-            take(completion);
-        }
+        request.len as i32
     }
 }
 

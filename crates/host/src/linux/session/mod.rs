@@ -34,6 +34,12 @@ pub(crate) trait Session {
     fn reap(&mut self, take: impl FnMut(Completion));
 }
 
+/// One thread's way to one open file where each request is done when the call returns.
+pub(crate) trait BlockingSession {
+    /// Does a request; `at` is its data, `request.len` bytes long. The result is as a completion's.
+    fn perform(&mut self, request: &Request, at: *mut u8) -> i32;
+}
+
 /// Why a run is to end early: the user's interrupt, or another stream's failure.
 #[derive(Clone, Copy)]
 pub(crate) struct Halt<'a> {
@@ -45,6 +51,23 @@ impl Halt<'_> {
     #[inline(always)]
     fn asked(&self) -> bool {
         self.failed.load(Ordering::Relaxed) || self.interrupt.load(Ordering::Relaxed)
+    }
+}
+
+/// How often a run looks whether it is to end early, unless its requests take longer.
+const HALT_NS: Nanos = 1_000_000;
+
+/// What is kept of a request until it completes.
+#[derive(Clone, Copy)]
+struct Outstanding {
+    offset: u64,
+    len: u32,
+    op: Op,
+}
+
+impl Outstanding {
+    fn request(self, slot: u32) -> Request {
+        Request { op: self.op, offset: self.offset, len: self.len, slot }
     }
 }
 
@@ -60,16 +83,22 @@ pub(crate) fn serve<S: Session, A: Asker>(
     clock: Clock,
     halt: Halt<'_>,
 ) -> Result<Nanos> {
-    let none = Request { op: Op::Read, offset: 0, len: 0, slot: 0 };
+    let none = Outstanding { op: Op::Read, offset: 0, len: 0 };
     let mut outstanding = vec![none; asker.depth() as usize].into_boxed_slice();
     let mut in_flight = 0u32;
     let mut failure: Option<Error> = None;
     let checks = asker.checks();
     let mut now = clock.now();
     let mut last = now;
+    let mut look_at = now;
+    let mut ends = false;
     asker.begin(now);
     loop {
-        let wait = if failure.is_some() || halt.asked() {
+        if now >= look_at {
+            ends |= halt.asked();
+            look_at = now + HALT_NS;
+        }
+        let wait = if ends {
             if in_flight == 0 {
                 break;
             }
@@ -78,16 +107,8 @@ pub(crate) fn serve<S: Session, A: Asker>(
             loop {
                 match asker.next(now) {
                     Next::Issue(request) => {
-                        let at = match request.op {
-                            Op::Read => arena.read_place(request.slot),
-                            Op::Write => {
-                                let at = arena.write_place(request.slot);
-                                // SAFETY: the arena gives every slot room for the asker's largest request.
-                                asker.fill(&request, unsafe { std::slice::from_raw_parts_mut(at, request.len as usize) });
-                                at
-                            }
-                        };
-                        outstanding[request.slot as usize] = request;
+                        let at = ready(asker, arena, &request);
+                        outstanding[request.slot as usize] = Outstanding { op: request.op, offset: request.offset, len: request.len };
                         in_flight += 1;
                         session.issue(0, &request, at);
                     }
@@ -102,17 +123,21 @@ pub(crate) fn serve<S: Session, A: Asker>(
                 }
             }
         };
-        session.submit(wait).map_err(Error::io("cannot submit to", "the kernel's queue"))?;
+        if let Err(error) = session.submit(wait) {
+            return Err(Error::io("cannot submit to", "the kernel's queue")(error));
+        }
         now = clock.now();
         session.reap(|completion| {
             in_flight -= 1;
             last = now;
             let request = outstanding[completion.slot as usize];
             if completion.result != request.len as i32 {
-                failure.get_or_insert_with(|| failed(&request, completion.result));
+                fail(&mut failure, &request.request(completion.slot), completion.result);
+                ends = true;
             } else if checks && request.op == Op::Read {
                 // SAFETY: the read filled the slot's buffer, and nothing else writes it before the slot is used again.
-                asker.check(request.slot, unsafe { std::slice::from_raw_parts(arena.read_place(request.slot), request.len as usize) });
+                asker
+                    .check(completion.slot, unsafe { std::slice::from_raw_parts(arena.read_place(completion.slot), request.len as usize) });
             }
             asker.complete(completion, now);
         });
@@ -127,6 +152,75 @@ pub(crate) fn serve<S: Session, A: Asker>(
         }
     }
     Err(failure.unwrap_or(Error::Interrupted))
+}
+
+/// Serves an asker through blocking calls, one at a time; the last completion's time is returned.
+///
+/// [`serve`] for one request, without what many outstanding need.
+pub(crate) fn serve_blocking<S: BlockingSession, A: Asker>(
+    session: &mut S,
+    fds: &[RawFd],
+    asker: &mut A,
+    arena: &mut Arena,
+    clock: Clock,
+    halt: Halt<'_>,
+) -> Result<Nanos> {
+    let checks = asker.checks();
+    let mut now = clock.now();
+    let mut last = now;
+    let mut look_at = now;
+    asker.begin(now);
+    loop {
+        if now >= look_at {
+            if halt.asked() {
+                return Err(Error::Interrupted);
+            }
+            look_at = now + HALT_NS;
+        }
+        match asker.next(now) {
+            Next::Issue(request) => {
+                let at = ready(asker, arena, &request);
+                let result = session.perform(&request, at);
+                now = clock.now();
+                last = now;
+                if result != request.len as i32 {
+                    return Err(failed(&request, result));
+                }
+                if checks && request.op == Op::Read {
+                    // SAFETY: the read filled the slot's buffer.
+                    asker.check(request.slot, unsafe { std::slice::from_raw_parts(at, request.len as usize) });
+                }
+                asker.complete(Completion { slot: request.slot, result }, now);
+            }
+            Next::WaitUntil(then) => {
+                pass(then.saturating_sub(now).min(HALT_NS));
+                now = clock.now();
+            }
+            Next::WaitForCompletion => now = clock.now(),
+            Next::Done => return Ok(last),
+        }
+        if let Some(what) = asker.sync_due() {
+            let began = clock.now();
+            synchronise(fds, what).map_err(Error::io("cannot bring to stable storage", "the target"))?;
+            now = clock.now();
+            last = now;
+            asker.synced(began, now);
+        }
+    }
+}
+
+/// The place of a request's data, filled where it writes.
+#[inline(always)]
+fn ready<A: Asker>(asker: &mut A, arena: &mut Arena, request: &Request) -> *mut u8 {
+    match request.op {
+        Op::Read => arena.read_place(request.slot),
+        Op::Write => {
+            let at = arena.write_place(request.slot);
+            // SAFETY: the arena gives every slot room for the asker's largest request.
+            asker.fill(request, unsafe { std::slice::from_raw_parts_mut(at, request.len as usize) });
+            at
+        }
+    }
 }
 
 /// Brings files to stable storage, in the calling thread.
@@ -147,8 +241,14 @@ fn synchronise(fds: &[RawFd], what: Stability) -> io::Result<()> {
     Ok(())
 }
 
-/// A request that did not do all that it was asked.
+/// Notes the first failure.
 #[cold]
+#[inline(never)]
+fn fail(failure: &mut Option<Error>, request: &Request, result: i32) {
+    failure.get_or_insert_with(|| failed(request, result));
+}
+
+/// A request that did not do all that it was asked.
 fn failed(request: &Request, result: i32) -> Error {
     let source = if result < 0 {
         io::Error::from_raw_os_error(-result)
@@ -156,11 +256,6 @@ fn failed(request: &Request, result: i32) -> Error {
         io::Error::new(io::ErrorKind::UnexpectedEof, format!("only {result} bytes were done: the target ends there or is full"))
     };
     Error::Request { op: request.op, offset: request.offset, len: request.len, source }
-}
-
-/// The result of a system call as a completion has it.
-pub(crate) fn result_of(returned: isize) -> i32 {
-    if returned < 0 { -io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) } else { returned as i32 }
 }
 
 /// Lets time pass without spinning where it is long enough; the last 60 us are spun, because a sleep ends late.

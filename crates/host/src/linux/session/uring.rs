@@ -79,8 +79,7 @@ impl Session for Ring {
         };
         match result {
             Ok(_) => Ok(()),
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN)) => Ok(()),
-            Err(error) => Err(error),
+            Err(error) => tolerated(error),
         }
     }
 
@@ -89,5 +88,14 @@ impl Session for Ring {
         for entry in self.ring.completion() {
             take(Completion { slot: entry.user_data() as u32, result: entry.result() });
         }
+    }
+}
+
+/// What the kernel says of a wait that ended without a completion, or with its queue full, is no failure: the next turn tries again.
+#[cold]
+fn tolerated(error: io::Error) -> io::Result<()> {
+    match error.raw_os_error() {
+        Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN) => Ok(()),
+        _ => Err(error),
     }
 }

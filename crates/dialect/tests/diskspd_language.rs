@@ -1,0 +1,283 @@
+//! diskspd's command line and profiles: what is taken, what is refused, what is planned, and that no text does harm.
+
+use dialect::diskspd::{Caching, Format, Options, Profile, Source, Target, TimeSpan, parse, profile_xml, read_profile};
+use machine::{Buffering, Engine, Hint};
+use proptest::prelude::*;
+use workload::{Pattern, Stop};
+
+const ENGINES: [Engine; 2] = [Engine::Sync, Engine::IoUring];
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(String::from).collect()
+}
+
+fn options(line: &str) -> Options {
+    parse(&words(line)).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+fn target(line: &str) -> Target {
+    options(line).profile.spans[0].targets[0].clone()
+}
+
+#[test]
+fn every_option_is_taken() {
+    let all = options("-b8K -c1G -d3 -W1 -C2 -t4 -o16 -r4K -B1M -f512M -fr -w30 -Sh -Z -g100 -L -D500 -a0,1 -z7 -Rxml a b --json=r.json");
+    let span = &all.profile.spans[0];
+    assert_eq!((span.duration_s, span.warm_up_s, span.cool_down_s, span.seed), (3, 1, 2, 7));
+    assert_eq!((span.latency, span.interval_ms, span.processors.as_slice(), span.targets.len()), (true, Some(500), &[0, 1][..], 2));
+    assert_eq!(all.profile.format, Format::Xml);
+    let one = &span.targets[1];
+    assert_eq!(
+        (one.block_bytes, one.create_bytes, one.random_bytes, one.base_bytes, one.max_bytes),
+        (8192, Some(1 << 30), Some(4096), 1 << 20, Some(512 << 20))
+    );
+    assert_eq!((one.threads, one.outstanding, one.write_percent, one.hint, one.source), (4, 16, 30, Hint::Random, Source::Zero));
+    assert_eq!((one.caching, one.write_through, one.throughput_bytes_per_ms), (Caching::Uncached, true, Some(100)));
+    let plain = options("x");
+    assert_eq!(plain.profile.spans[0], TimeSpan { targets: vec![Target::new("x".into())], ..TimeSpan::default() });
+    // Blocks count in blocks, wherever -b stands.
+    assert_eq!((target("-B2b -b4K x").base_bytes, target("-b4K -T3b -s x").thread_stride_bytes), (8192, 12_288));
+    assert_eq!((target("-si128K x").interlocked, target("-s x").stride_bytes, target("-r x").random_bytes), (true, None, Some(65_536)));
+    for (letters, caching, through) in [
+        ("-S", Caching::Uncached, false),
+        ("-Su", Caching::Uncached, false),
+        ("-Sb", Caching::Cached, false),
+        ("-Sw", Caching::Cached, true),
+        ("-Suw", Caching::Uncached, true),
+        ("-Sm", Caching::Mapped, false),
+        ("-h", Caching::Uncached, true),
+    ] {
+        let one = target(&format!("{letters} x"));
+        assert_eq!((one.caching, one.write_through), (caching, through), "{letters}");
+    }
+}
+
+#[test]
+fn nonsense_and_what_is_not_supported_is_refused_by_name() {
+    for (line, said) in [
+        ("", "none is named"),
+        ("-b0 x", "-b"),
+        ("-b-1 x", "-b-1"),
+        ("-b4X x", "-b4X"),
+        ("-b2G x", "1 GiB"),
+        ("-c99999999999999999999 x", "-c9999"),
+        ("-c1048576T x", "-c1048576T"),
+        ("-d0 x", "-d 0"),
+        ("-w101 x", "-w 101"),
+        ("-t0 x", "-t 0"),
+        ("-o x", "-o "),
+        ("-r -s x", "-r and -s"),
+        ("-r -T1M x", "-r and -T"),
+        ("-r0 x", "-r and -s"),
+        ("-s96K -T1M x", "-T 1 MiB"),
+        ("-Sbu x", "-Sbu"),
+        ("-Smw x", "-Smw"),
+        ("-Sr x", "-Sr"),
+        ("-p x", "-p"),
+        ("-x x", "-x"),
+        ("-rs50 x", "-rs50"),
+        ("-i10 x", "-i10"),
+        ("-Zsome x", "-Zsome"),
+        ("-ft x", "-ft"),
+        ("-F2 x y", "-F2"),
+        ("x x", "'x'"),
+        ("-B1M -f1M x", "-B and -f"),
+        ("-Xp.xml -t2", "-t2"),
+        ("-Xp.xml x", "x"),
+        ("--nope x", "--nope"),
+        ("-", "-: an option is missing"),
+    ] {
+        let error = parse(&words(line)).map_or_else(|error| error.to_string(), |options| panic!("{line} was taken as {options}"));
+        assert!(error.contains(said), "{line}: {error}");
+    }
+    assert!(parse(&["a\0b".into()]).unwrap_err().to_string().contains("NUL"));
+}
+
+#[test]
+fn the_workload_is_what_the_target_says() {
+    let span = TimeSpan { duration_s: 2, ..TimeSpan::default() };
+    let of = |line: &str| target(line).workload(&span, 1, 1 << 20, &ENGINES).unwrap();
+    let plain = of("x");
+    assert_eq!((plain.pattern, plain.request_bytes, plain.depth, plain.engine), (Pattern::Seq, 65_536, 2, Engine::IoUring));
+    assert_eq!((plain.buffering, plain.stop, plain.region_bytes), (Buffering::Buffered, Stop::AfterNs(2_000_000_000), Some(1 << 20)));
+    assert_eq!(of("-o1 -Sh x").engine, Engine::Sync);
+    assert_eq!((of("-Sm x").engine, of("-Sm x").depth), (Engine::Mmap, 1));
+    // 64 KiB at each multiple of 4 KiB of a MiB: 241 places.
+    let random = of("-r4K x");
+    assert_eq!((random.pattern, random.region_bytes), (Pattern::Random, Some(241 * 65_536)));
+    assert_eq!(of("-s256K x").region_bytes, Some(4 * 65_536));
+    assert_eq!((of("-Z -w100 x").data.compressible_percent, of("-w100 x").read_percent), (100, 0));
+    assert_eq!(of("-g1024 -b8K x").rate_iops, Some(125.0));
+    let error = target("-B2M x").workload(&span, 1, 1 << 20, &ENGINES).unwrap_err();
+    assert!(error.to_string().contains("no block of 64 KiB fits"), "{error}");
+}
+
+#[test]
+fn a_profile_of_the_original() {
+    let text = r#"<?xml version="1.0" encoding="UTF-8"?>
+      <!-- two spans -->
+      <Profile xmlns="http://microsoft.com/diskspd/DiskSpdConfig.xsd">
+        <Progress>0</Progress><ResultFormat>xml</ResultFormat><Verbose>false</Verbose>
+        <TimeSpans>
+          <TimeSpan>
+            <CompletionRoutines>false</CompletionRoutines><MeasureLatency>true</MeasureLatency><CalculateIopsStdDev>true</CalculateIopsStdDev>
+            <DisableAffinity>false</DisableAffinity><Duration>10</Duration><Warmup>5</Warmup><Cooldown>0</Cooldown><ThreadCount>0</ThreadCount>
+            <IoBucketDuration>500</IoBucketDuration><RandSeed>3</RandSeed>
+            <Targets><Target>
+              <Path>/data/a &amp; b.dat</Path><BlockSize>8192</BlockSize><BaseFileOffset>0</BaseFileOffset><SequentialScan>false</SequentialScan>
+              <RandomAccess>false</RandomAccess><TemporaryFile>false</TemporaryFile><UseLargePages>false</UseLargePages>
+              <DisableOSCache>true</DisableOSCache><WriteThrough>true</WriteThrough>
+              <WriteBufferContent><Pattern>sequential</Pattern></WriteBufferContent><ParallelAsyncIO>false</ParallelAsyncIO>
+              <FileSize>1073741824</FileSize><Random>8192</Random><ThreadStride>0</ThreadStride><MaxFileSize>0</MaxFileSize>
+              <RequestCount>8</RequestCount><WriteRatio>25</WriteRatio><Throughput>0</Throughput><ThreadsPerFile>4</ThreadsPerFile><IOPriority>3</IOPriority>
+            </Target></Targets>
+          </TimeSpan>
+          <TimeSpan><Targets><Target><Path>b</Path></Target></Targets></TimeSpan>
+        </TimeSpans>
+      </Profile>"#;
+    let profile = read_profile(text).unwrap();
+    assert_eq!((profile.format, profile.spans.len()), (Format::Xml, 2));
+    let span = &profile.spans[0];
+    assert_eq!((span.duration_s, span.interval_ms, span.latency, span.seed), (10, Some(500), true, 3));
+    let one = &span.targets[0];
+    assert_eq!(one.path.to_str(), Some("/data/a & b.dat"));
+    assert_eq!(
+        (one.random_bytes, one.caching, one.write_through, one.threads, one.write_percent),
+        (Some(8192), Caching::Uncached, true, 4, 25)
+    );
+    assert_eq!(profile.spans[1], TimeSpan { targets: vec![Target::new("b".into())], ..TimeSpan::default() });
+}
+
+#[test]
+fn profiles_that_are_none() {
+    let within = |inner: &str| {
+        format!("<Profile><TimeSpans><TimeSpan><Targets><Target><Path>a</Path>{inner}</Target></Targets></TimeSpan></TimeSpans></Profile>")
+    };
+    assert!(read_profile(&within("")).is_ok());
+    for (text, said) in [
+        (String::new(), "not one element"),
+        ("no xml".into(), "not one element"),
+        ("<Profile>".into(), "ends in the middle"),
+        ("<Profile></Other>".into(), "not XML"),
+        ("<Other/>".into(), "<Other>"),
+        ("<Profile/>".into(), "no time span"),
+        ("<!DOCTYPE x [<!ENTITY a 'b'>]><Profile/>".into(), "document type"),
+        (within("<Path>&a;</Path>"), "&a;"),
+        (within("<ThinkTime>5</ThinkTime>"), "<ThinkTime> with the value 5"),
+        (within("<Unheard>5</Unheard>"), "<Unheard>"),
+        (within("<BlockSize>-4</BlockSize>"), "<BlockSize>-4"),
+        (within("<BlockSize>99999999999</BlockSize>"), "<BlockSize>9999"),
+        (within("<WriteThrough>maybe</WriteThrough>"), "<WriteThrough>maybe"),
+        (within("<Path></Path>\0"), "NUL"),
+        ("<a>".repeat(100_000), "too deep"),
+    ] {
+        let error = read_profile(&text).map_or_else(|error| error.to_string(), |profile| panic!("{text} was taken as {profile:?}"));
+        assert!(error.contains(said) && error.len() < 400, "{text}: {error}");
+    }
+}
+
+/// Words that look like the language's.
+fn word() -> impl Strategy<Value = String> {
+    let option = prop::sample::select(vec![
+        "-b",
+        "-c",
+        "-d",
+        "-W",
+        "-C",
+        "-t",
+        "-o",
+        "-r",
+        "-s",
+        "-si",
+        "-T",
+        "-B",
+        "-f",
+        "-fr",
+        "-fs",
+        "-w",
+        "-S",
+        "-Sb",
+        "-Su",
+        "-Sh",
+        "-Sw",
+        "-Sm",
+        "-Z",
+        "-Zr",
+        "-g",
+        "-L",
+        "-D",
+        "-a",
+        "-n",
+        "-z",
+        "-Rxml",
+        "-Rtext",
+        "-X",
+        "-F",
+        "-h",
+        "-p",
+        "--json=",
+        "--destroy-data=",
+        "--destroy-signature",
+        "t",
+    ]);
+    let value = prop_oneof![
+        4 => (0u32..200).prop_map(|n| n.to_string()),
+        2 => Just(String::new()),
+        1 => any::<i64>().prop_map(|n| n.to_string()),
+        2 => "[0-9]{1,2}[KMGTb]",
+        1 => "\\PC{0,4}",
+    ];
+    (option, value).prop_map(|(option, value)| format!("{option}{value}"))
+}
+
+fn some_target() -> impl Strategy<Value = Target> {
+    let sizes = (1u32..1 << 30, 0u64..1 << 40, prop::option::of(1u64..1 << 40), prop::option::of(1u64..1 << 40));
+    let counts = (1u32..300, 1u32..1024, 0u8..=100, prop::option::of(1u32..1000));
+    ("[a-z&<>'\" ]{0,6}[a-z]", sizes, counts, 0u8..12).prop_map(
+        |(path, (block, base, places, create), (outstanding, threads, write, rate), kind)| Target {
+            block_bytes: block,
+            base_bytes: base,
+            random_bytes: places.filter(|_| kind % 2 == 0),
+            stride_bytes: places.filter(|_| kind % 2 == 1),
+            interlocked: kind == 5,
+            create_bytes: create,
+            outstanding,
+            threads,
+            write_percent: write,
+            throughput_bytes_per_ms: rate,
+            caching: [Caching::Cached, Caching::Uncached, Caching::Mapped][usize::from(kind % 3)],
+            write_through: kind % 3 != 2 && kind > 6,
+            hint: [Hint::None, Hint::Random, Hint::Sequential][usize::from(kind / 4)],
+            source: if kind > 8 { Source::Zero } else { Source::Random },
+            // Blanks around a name are not kept by XML's readers of text.
+            ..Target::new(path.trim_start().into())
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn every_accepted_command_line_round_trips(words in prop::collection::vec(word(), 0..8)) {
+        if let Ok(options) = parse(&words) {
+            prop_assert_eq!(parse(&options.words()).ok(), Some(options.clone()), "{:?} came back as {}", words, options);
+            if options.file.is_none() {
+                prop_assert_eq!(read_profile(&profile_xml(&options.profile, 0)).ok(), Some(options.profile));
+            }
+        }
+    }
+
+    #[test]
+    fn every_profile_round_trips(targets in prop::collection::vec(some_target(), 1..3), latency: bool, interval in prop::option::of(1u32..5000), processors in prop::collection::vec(0u32..64, 0..3)) {
+        let profile = Profile { spans: vec![TimeSpan { targets, latency, interval_ms: interval, processors, ..TimeSpan::default() }], format: Format::Text };
+        if profile.check().is_ok() {
+            prop_assert_eq!(read_profile(&profile_xml(&profile, 4)).ok(), Some(profile));
+        }
+    }
+
+    #[test]
+    fn no_text_panics(words in prop::collection::vec(any::<String>(), 0..5), text in any::<String>(), xml in "(<[a-zA-Z]{0,8}/?>|</[a-zA-Z]{0,8}>|&[a-z#0-9]{0,4};?|[a-z0-9 ]{0,4}|<!\\[CDATA\\[|\\]\\]>|<!--|-->){0,12}") {
+        let _ = (parse(&words), read_profile(&text), read_profile(&xml));
+    }
+}
