@@ -493,7 +493,7 @@ fn one_path(text: &str) -> Result<String, Reason> {
             '\\' if characters.peek() == Some(&':') => path.extend(characters.next()),
             ':' => {
                 return Err(
-                    "it names several; a job of halfpower's has one: give each a job of its own (a colon in a name is written \\:)".into()
+                    "it names several; a job of halfpower's has one: give each a job of its own (a colon in a name is written \\:)".into(),
                 );
             }
             c => path.push(c),
