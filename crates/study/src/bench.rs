@@ -135,13 +135,16 @@ impl<'a, M: Machine> Bench<'a, M> {
 
     /// Puts a cell on the bench; the same workload stands there once. Returns its place, or none where it would take too long.
     pub(crate) fn add(&mut self, cell: &Cell, setting: &Setting) -> Option<usize> {
-        let round = setting.speed_of(&cell.workload).round_ns(cell.workload.outstanding(), cell.workload.request_bytes);
+        // Fewer members of a stripe are slower.
+        let share = cell.shape.as_ref().map_or(1.0, |shape| shape.members.len() as f64 / f64::from(setting.members.max(1)));
+        let speed = setting.speed_of(&cell.workload);
+        let round = speed.round_ns(cell.workload.outstanding(), cell.workload.request_bytes) / share;
         if self.noisy && round > ROUND_RUNS * setting.run_ns as f64 {
             self.too_long += 1;
             return None;
         }
         let mut cell = cell.clone();
-        let burst = setting.speed_of(&cell.workload).bytes_per_s * THROTTLE_SLICE_NS as f64 / 1e9;
+        let burst = speed.bytes_per_s * share * THROTTLE_SLICE_NS as f64 / 1e9;
         let at_device = cell.workload.buffering.is_direct() && cell.workload.limit_bytes.is_none() && cell.workload.think_ns == 0;
         let in_bursts = self.bursty && at_device && f64::from(cell.workload.request_bytes) * 2.0 <= burst;
         if let workload::Stop::AfterNs(ns) = &mut cell.workload.stop {

@@ -548,7 +548,8 @@ fn zones(values: &str) -> Result<Distribution, Reason> {
         .split(':')
         .map(|zone| {
             let (access, share) = zone.split_once('/').ok_or_else(wrong)?;
-            Ok([number(access, 0, 100)?, number(share, 1, 99)?])
+            let explained = |why: Reason| format!("{why}; {}", wrong());
+            Ok([number(access, 0, 100).map_err(explained)?, number(share, 1, 99).map_err(explained)?])
         })
         .collect::<Result<_, Reason>>()?;
     match zones.as_slice() {
