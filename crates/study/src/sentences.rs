@@ -17,7 +17,8 @@ pub(crate) fn sentence(experiment: &Experiment, costs: &[CostModel], services: &
         "allocation" => allocation(experiment),
         "streams" => streams(experiment),
         "stripe" => stripe(experiment),
-        _ => experiment.figures.iter().flat_map(curves).collect(),
+        // A course over time is to be looked at.
+        _ => experiment.figures.iter().filter(|figure| figure.x != Axis::TimeNs).flat_map(curves).collect(),
     };
     if said.is_empty() { "Too little could be measured to say anything.".into() } else { said.join(" ") }
 }

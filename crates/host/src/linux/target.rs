@@ -60,7 +60,9 @@ impl HostTarget {
             };
             places.push(Place::open(path, spec, fill)?);
         }
-        let named: Vec<_> = spec.places.iter().map(|path| path.display().to_string()).collect();
+        // `.` says nothing to whom the report is sent.
+        let named: Vec<_> =
+            spec.places.iter().map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string()).collect();
         let facts = describe(named.join(", "), &places, chunk)?;
         let meter = DeviceMeter::open(&facts::Roots::default(), &facts.devices).ok();
         Ok(HostTarget {
