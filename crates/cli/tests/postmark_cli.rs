@@ -388,7 +388,8 @@ fn a_session_at_a_terminal() {
         return missing("script is not installed: apt-get install bsdutils");
     }
     let here = tempfile::tempdir().unwrap();
-    let command = format!("{HALFPOWER} postmark");
+    // Without `exec` a shell like dash stands between, which takes the interrupt for its own and ends with 130.
+    let command = format!("exec {HALFPOWER} postmark");
     let mut child = Command::new("timeout")
         .args(["--foreground", "300", "script", "-qec", &command, "/dev/null"])
         .current_dir(here.path())
