@@ -12,6 +12,7 @@ mod progress;
 mod studies;
 mod target;
 mod tools;
+mod verify;
 
 use arguments::{Cli, Command};
 use clap::Parser;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => studies::report(&arguments),
         Command::Run(arguments) => points::run(&arguments),
         Command::Sweep(arguments) => points::sweep(&arguments),
+        Command::Verify(arguments) => verify::verify(&arguments),
         Command::Iozone(arguments) => tools::iozone(&arguments.words),
         Command::Sqlio(arguments) => tools::sqlio(&arguments.words),
         Command::Diskspd(arguments) => tools::diskspd(&arguments.words),

@@ -2,7 +2,7 @@
 
 use crate::design::{Cell, Setting, Shape};
 use machine::{Error, Machine, Nanos, Result, TargetFacts};
-use measure::{Options, Point, Sample, half_width, ramp, sample};
+use measure::{Ceiling, Ceilings, Options, Point, Sample, half_width, ramp, sample};
 use workload::{Workload, rng};
 
 /// More than this many runs' length for one round of requests is left out.
@@ -34,6 +34,7 @@ pub(crate) struct Entry {
     /// Its requests are admitted in bursts of several: its runs begin and end between two of them.
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
+    ceiling: Option<Ceiling>,
 }
 
 impl Entry {
@@ -42,7 +43,7 @@ impl Entry {
         match &self.failure {
             Some(why) => Point::failed(self.workload.clone(), why),
             None => {
-                let mut point = Point::from_samples(&self.workload, &self.facts, &self.samples);
+                let mut point = Point::from_samples(&self.workload, &self.facts, &self.samples).beside(self.ceiling);
                 if let Some(numbers) = &mut point.numbers {
                     numbers.achieved.instructions_per_request = self.instructions_per_request;
                 }
@@ -83,6 +84,7 @@ pub(crate) struct Bench<'a, M: Machine> {
     overhead: f64,
     /// Requests are admitted in bursts.
     pub(crate) bursty: bool,
+    ceilings: Ceilings,
 }
 
 impl<'a, M: Machine> Bench<'a, M> {
@@ -111,6 +113,7 @@ impl<'a, M: Machine> Bench<'a, M> {
             seed,
             overhead: 5e6,
             bursty: false,
+            ceilings: Ceilings::default(),
         }
     }
 
@@ -182,6 +185,7 @@ impl<'a, M: Machine> Bench<'a, M> {
             ramp_ns: 0,
             in_bursts: false,
             instructions_per_request: None,
+            ceiling: None,
         });
         self.entries.len() - 1
     }
@@ -214,6 +218,9 @@ impl<'a, M: Machine> Bench<'a, M> {
                 let beyond = (took - one.usage.elapsed_ns as f64).max(0.0);
                 self.overhead = 0.9 * self.overhead + 0.1 * beyond;
                 entry.samples.push(one);
+                if entry.samples.len() == 1 {
+                    entry.ceiling = self.ceilings.of(self.machine, self.target, &entry.workload);
+                }
                 Ok(())
             }
             Err(Error::Interrupted) => Err(Error::Interrupted),
