@@ -127,7 +127,7 @@ pub(crate) struct PointArguments {
     /// Percent of the requests of a mix that read
     #[arg(long, value_name = "PERCENT", default_value_t = 70, value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) read_percent: u8,
-    /// seq, random, backward, stride:SIZE, zipf:THETA or hotcold:HOT%:ACCESS%
+    /// seq, random, backward, stride:SIZE, zipf:THETA, pareto:H, normal:DEVIATION%[:CENTER%] or hotcold:HOT%:ACCESS%
     #[arg(long, value_delimiter = ',', value_parser = pattern, default_value = "seq")]
     pub(crate) pattern: Vec<Pattern>,
     /// Request size
@@ -243,6 +243,7 @@ fn pattern(text: &str) -> Result<Pattern, String> {
     let name = parts.next().unwrap_or_default();
     let values: Vec<&str> = parts.collect();
     let percent = |text: &str| text.trim_end_matches('%').parse::<u8>().map_err(|_| format!("'{text}' is not a whole percentage"));
+    let real = |text: &str| text.trim_end_matches('%').parse::<f64>().map_err(|_| format!("'{text}' is not a percentage; write normal:20"));
     match (name, values.as_slice()) {
         ("seq", []) => Ok(Pattern::Seq),
         ("random", []) => Ok(Pattern::Random),
@@ -250,7 +251,11 @@ fn pattern(text: &str) -> Result<Pattern, String> {
         ("stride", [bytes]) => parse_size(bytes).map(Pattern::Stride),
         ("zipf", []) => Ok(Pattern::Zipf(1.1)),
         ("zipf", [theta]) => theta.parse().map(Pattern::Zipf).map_err(|_| format!("'{theta}' is not a number; write zipf:1.1")),
+        ("pareto", []) => Ok(Pattern::Pareto(0.2)),
+        ("pareto", [h]) => h.parse().map(Pattern::Pareto).map_err(|_| format!("'{h}' is not a number; write pareto:0.2")),
+        ("normal", [deviation]) => Ok(Pattern::Normal { deviation_percent: real(deviation)?, center_percent: 50.0 }),
+        ("normal", [deviation, center]) => Ok(Pattern::Normal { deviation_percent: real(deviation)?, center_percent: real(center)? }),
         ("hotcold", [hot, access]) => Ok(Pattern::HotCold { hot_percent: percent(hot)?, access_percent: percent(access)? }),
-        _ => Err(format!("'{text}' is unknown; it is one of seq, random, backward, stride:1M, zipf:1.1, hotcold:10:90")),
+        _ => Err(format!("'{text}' is unknown; it is one of seq, random, backward, stride:1M, zipf:1.1, pareto:0.2, normal:20, hotcold:10:90")),
     }
 }

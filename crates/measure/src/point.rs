@@ -239,9 +239,18 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// Mean bytes of a request as made.
+fn mean_request(workload: &Workload, samples: &[Sample]) -> f64 {
+    let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
+    if workload.sizes.is_none() || requests == 0 {
+        return f64::from(workload.request_bytes);
+    }
+    samples.iter().map(|sample| sample.bytes).sum::<u64>() as f64 / requests as f64
+}
+
 impl Numbers {
     fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Numbers {
-        let request = f64::from(workload.request_bytes);
+        let request = mean_request(workload, samples);
         let rates: Vec<f64> = samples.iter().map(Sample::iops).collect();
         let iops = median(&rates);
         let interval = rate_estimate(samples);
@@ -291,11 +300,10 @@ impl CpuPerRequest {
 
 impl Achieved {
     fn from_samples(workload: &Workload, samples: &[Sample]) -> Achieved {
-        let request = f64::from(workload.request_bytes);
         let runs = samples.len() as f64;
         let sum = |part: &dyn Fn(&Sample) -> f64| -> f64 { samples.iter().map(part).sum() };
         let elapsed = sum(&|sample| sample.usage.elapsed_ns as f64).max(1.0);
-        let asked = sum(&|sample| sample.requests_with_ramp as f64) * request;
+        let asked = sum(&|sample| sample.bytes_with_ramp as f64);
         let total = |part: fn(&machine::DeviceUse) -> u64| -> Option<f64> {
             samples.iter().map(|sample| sample.usage.device.as_ref().map(|device| part(device) as f64)).sum()
         };
@@ -306,7 +314,7 @@ impl Achieved {
         Achieved {
             measured_ns: samples.iter().map(|sample| sample.measured_ns).sum(),
             requests: samples.iter().map(|sample| sample.requests).sum(),
-            bytes: samples.iter().map(|sample| sample.requests).sum::<u64>() * u64::from(workload.request_bytes),
+            bytes: samples.iter().map(|sample| sample.bytes).sum(),
             mean_depth: sum(&|sample| sample.mean_depth) / runs,
             mean_service_ns: sum(&|sample| sample.mean_service_ns) / runs,
             little_error_percent: samples.iter().map(Sample::little_error).fold(0.0, f64::max) * 100.0,

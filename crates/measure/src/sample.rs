@@ -32,6 +32,8 @@ pub struct Sample {
     pub measured_ns: Nanos,
     /// Requests completed in it.
     pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
     /// Requests per second over all streams, the whole measured part.
     pub rate: f64,
     /// Latencies of reads and of writes.
@@ -52,6 +54,8 @@ pub struct Sample {
     pub usage: Usage,
     /// Requests of the whole run, ramp included: what [`Sample::usage`] belongs to.
     pub requests_with_ramp: u64,
+    /// Their bytes.
+    pub bytes_with_ramp: u64,
 }
 
 impl Sample {
@@ -127,10 +131,10 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
     let mut streams = Vec::with_capacity((workload.threads * together) as usize);
     for index in 0..workload.threads {
         let shared = Arc::new(AtomicU64::new(0));
-        for _ in 0..together {
+        for hand in 0..together {
             let cursor = if together > 1 { Cursor::Shared(shared.clone()) } else { Cursor::Own };
             let filler = filler.fork(streams.len() as u64);
-            streams.push(Stream::new(workload, region, index, cursor, filler, ramp)?);
+            streams.push(Stream::new(workload, region, (index, hand), cursor, filler, ramp)?);
         }
     }
     Ok(streams)
@@ -178,6 +182,7 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
     Ok(Sample {
         measured_ns,
         requests,
+        bytes: streams.iter().map(|stream| stream.completed_bytes()).sum(),
         rate: requests as f64 * 1e9 / measured_ns.max(1) as f64,
         latency,
         slice_ns,
@@ -187,6 +192,7 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
         mean_depth,
         mean_service_ns: service / requests as f64,
         requests_with_ramp: streams.iter().map(|stream| stream.completed_with_ramp()).sum(),
+        bytes_with_ramp: streams.iter().map(|stream| stream.completed_bytes_with_ramp()).sum(),
         usage,
     })
 }
