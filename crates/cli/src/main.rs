@@ -12,6 +12,7 @@ mod progress;
 mod studies;
 mod target;
 mod tools;
+mod twin;
 
 use arguments::{Cli, Command};
 use clap::Parser;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Fio(arguments) => fio::fio(&arguments.words),
         Command::Postmark(arguments) => postmark::postmark(&arguments),
         Command::Metadata(arguments) => metadata::metadata(&arguments),
+        Command::Twin(arguments) => twin::twin(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
