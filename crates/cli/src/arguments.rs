@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Postmark(crate::postmark::Arguments),
     /// What making, opening, renaming, listing and deleting many files costs
     Metadata(crate::metadata::Arguments),
+    /// Simulated machines: what there is, how well they match, what a change would do
+    Twin(crate::twin::Arguments),
 }
 
 /// The words of another tool's command line, which reads them itself.
@@ -238,7 +240,7 @@ fn cache(text: &str) -> Result<CacheState, String> {
     word(text, &[("as-is", CacheState::AsIs), ("cold", CacheState::Cold), ("warm", CacheState::Warm)])
 }
 
-fn pattern(text: &str) -> Result<Pattern, String> {
+pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default();
     let values: Vec<&str> = parts.collect();

@@ -12,6 +12,7 @@ mod progress;
 mod studies;
 mod target;
 mod tools;
+mod twin;
 mod verify;
 
 use arguments::{Cli, Command};
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Command::Fio(arguments) => fio::fio(&arguments.words),
         Command::Postmark(arguments) => postmark::postmark(&arguments),
         Command::Metadata(arguments) => metadata::metadata(&arguments),
+        Command::Twin(arguments) => twin::twin(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
