@@ -4,7 +4,7 @@ use crate::point::Numbers;
 use crate::sample::Sample;
 use crate::stats::{self, Verdict};
 use machine::TargetFacts;
-use workload::Workload;
+use workload::{Pattern, Workload};
 
 /// Direct I/O of which more than this share never reached a device was served by a cache.
 const CACHED_PERCENT: f64 = 5.0;
@@ -15,8 +15,13 @@ const STEAL_PERCENT: f64 = 3.0;
 /// The project's bound for Little's law, in percent.
 const LITTLE_PERCENT: f64 = 1.0;
 
-/// A drift within a run smaller than this is left to the interval.
-const DRIFT_PERCENT: f64 = 15.0;
+/// A change within a run smaller than this is left to the interval.
+const CHANGE_PERCENT: f64 = 15.0;
+
+/// A run that goes in order over more than this share of a rotating disk meets tracks of different length.
+const ACROSS_SHARE: f64 = 0.05;
+/// The innermost track of a disk holds at least about so much of the outermost.
+const INNERMOST_SHARE: f64 = 0.45;
 
 /// Everything that makes a result less than trustworthy, one sentence each.
 pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Sample], numbers: &Numbers) -> Vec<String> {
@@ -55,7 +60,7 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
             workload.rate_iops.unwrap_or_default()
         ));
     }
-    warnings.extend(unsteady(samples));
+    warnings.extend(unsteady(workload, facts, samples));
     for warning in samples.iter().flat_map(|sample| &sample.usage.warnings) {
         if !warnings.contains(warning) {
             warnings.push(warning.clone());
@@ -65,16 +70,53 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
 }
 
 /// What the longest run's slices say of a rate that did not hold.
-fn unsteady(samples: &[Sample]) -> Option<String> {
+fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<String> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
-    match stats::judge(&longest.slice_rates).verdict {
-        Verdict::Drifting { percent } if percent.abs() >= DRIFT_PERCENT => {
-            Some(format!("the rate drifted by {percent:+.0} % within a run: a longer one would show another"))
+    let verdict = stats::judge(&longest.slice_rates).verdict;
+    // The rate at the end as a share of that at the beginning.
+    let (change, said) = match verdict {
+        Verdict::Drifting { percent } => {
+            (1.0 + percent / 100.0, format!("the rate drifted by {percent:+.0} % within a run: a longer one would show another"))
         }
         Verdict::BurstExhausted { before, after, .. } => {
-            Some(format!("the rate fell to {:.0} % of its start within a run: a burst credit or a cache ran out", after / before * 100.0))
+            let left = after / before * 100.0;
+            (after / before, format!("the rate fell to {left:.0} % of its start within a run: a burst credit or a cache ran out"))
         }
-        Verdict::WarmingUp { percent } => Some(format!("the rate still rose at the end of a run (by {percent:.0} %): it was too short")),
-        _ => None,
+        Verdict::WarmingUp { percent } => {
+            (1.0 + percent / 100.0, format!("the rate still rose at the end of a run (by {percent:.0} %): it was too short"))
+        }
+        _ => return None,
+    };
+    if (change - 1.0).abs() * 100.0 < CHANGE_PERCENT {
+        return None;
     }
+    let across = across_disk(workload, facts, longest);
+    let slowest = slowest_share(&longest.slice_rates);
+    if across > ACROSS_SHARE && slowest >= INNERMOST_SHARE {
+        return Some(format!(
+            "the slowest part of a run had {:.0} % of the rate of the fastest, as it went over {:.0} % of a rotating disk: \
+             the tracks outside hold more than those inside",
+            slowest * 100.0,
+            across * 100.0
+        ));
+    }
+    Some(said)
+}
+
+/// The rate of the slowest eighth of a run as a share of that of the fastest.
+fn slowest_share(rates: &[f64]) -> f64 {
+    let parts = rates.chunks(rates.len().div_ceil(8).max(1)).map(|part| part.iter().sum::<f64>() / part.len() as f64);
+    let (least, most) = parts.fold((f64::INFINITY, 0.0f64), |(least, most), rate| (least.min(rate), most.max(rate)));
+    if most > 0.0 { least / most } else { 1.0 }
+}
+
+/// The share of a rotating disk over which a run went from one end to the other, at most 1; 0 for others.
+fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
+    let rotating = facts.layers.iter().any(|layer| layer.settings.get("rotational").is_some_and(|value| value == "1"));
+    if !rotating || !matches!(workload.pattern, Pattern::Seq | Pattern::Backward) || facts.size_bytes == 0 {
+        return 0.0;
+    }
+    let bytes = sample.requests_with_ramp as f64 * f64::from(workload.request_bytes);
+    let region = workload.region(facts.size_bytes).1 as f64;
+    bytes.min(region) / facts.size_bytes as f64
 }

@@ -149,6 +149,10 @@ pub fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<S
     }
     let service: f64 = streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
     let (mut slice_ns, mut slice_rates) = summed_rates(streams.iter().map(Stream::slices));
+    if let workload::Stop::AfterNs(run) = workload.stop {
+        // After the deadline nothing new is asked: what is still under way has the target more and more to itself.
+        slice_rates.truncate((run / slice_ns.max(1)).max(1) as usize);
+    }
     let empty_share = slice_rates.iter().filter(|&&rate| rate == 0.0).count() as f64 / slice_rates.len().max(1) as f64;
     // Slices in which nothing completed tell of the request's length, not of the rate.
     while slice_rates.iter().filter(|&&rate| rate == 0.0).count() * 10 > slice_rates.len() && slice_rates.len() > 1 {
