@@ -2,7 +2,7 @@
 
 use crate::design::{Cell, Setting, Shape};
 use machine::{Error, Machine, Nanos, Result, TargetFacts};
-use measure::{Options, Point, Sample, half_width, ramp, sample};
+use measure::{Ceiling, Ceilings, Options, Point, Sample, half_width, ramp, sample};
 use std::cell::OnceCell;
 use workload::{Workload, rng};
 
@@ -38,6 +38,7 @@ pub(crate) struct Entry {
     /// Its requests are admitted in bursts of several: its runs begin and end between two of them.
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
+    ceiling: Option<Ceiling>,
     /// What the samples say together, once somebody asked: the statistics cost more than some runs.
     point: OnceCell<Point>,
     /// Half the 95 % interval as a share of the rate, likewise.
@@ -50,7 +51,7 @@ impl Entry {
         self.point.get_or_init(|| match &self.failure {
             Some(why) => Point::failed(self.workload.clone(), why),
             None => {
-                let mut point = Point::from_samples(&self.workload, &self.facts, &self.samples);
+                let mut point = Point::from_samples(&self.workload, &self.facts, &self.samples).beside(self.ceiling);
                 if let Some(numbers) = &mut point.numbers {
                     numbers.achieved.instructions_per_request = self.instructions_per_request;
                 }
@@ -100,6 +101,7 @@ pub(crate) struct Bench<'a, M: Machine> {
     overhead: f64,
     /// Requests are admitted in bursts.
     pub(crate) bursty: bool,
+    ceilings: Ceilings,
 }
 
 impl<'a, M: Machine> Bench<'a, M> {
@@ -128,6 +130,7 @@ impl<'a, M: Machine> Bench<'a, M> {
             seed,
             overhead: 5e6,
             bursty: false,
+            ceilings: Ceilings::default(),
         }
     }
 
@@ -204,6 +207,7 @@ impl<'a, M: Machine> Bench<'a, M> {
             ramp_ns: 0,
             in_bursts: false,
             instructions_per_request: None,
+            ceiling: None,
             point: OnceCell::new(),
             half_width: OnceCell::new(),
         });
@@ -239,6 +243,9 @@ impl<'a, M: Machine> Bench<'a, M> {
                 let beyond = (took - one.usage.elapsed_ns as f64).max(0.0);
                 self.overhead = 0.9 * self.overhead + 0.1 * beyond;
                 entry.samples.push(one);
+                if entry.samples.len() == 1 {
+                    entry.ceiling = self.ceilings.of(self.machine, self.target, &entry.workload);
+                }
                 Ok(())
             }
             Err(Error::Interrupted) => Err(Error::Interrupted),

@@ -72,11 +72,10 @@ impl Behind {
         requests * 1e9 * bytes
     }
 
-    fn peak(&self) -> f64 {
-        [1.0, 3.0, 8.0, 32.0, 128.0]
-            .iter()
-            .flat_map(|&depth| (9..=24).map(move |power| self.throughput(f64::from(1 << power), depth)))
-            .fold(0.0, f64::max)
+    /// The best of the reads that a study made.
+    fn peak(&self, results: &Results) -> f64 {
+        let reads = results.points.iter().filter(|point| point.workload.op == "read" && point.workload.buffering.is_direct());
+        reads.map(|point| self.throughput(f64::from(point.workload.request_bytes), f64::from(point.workload.outstanding()))).fold(0.0, f64::max)
     }
 }
 
@@ -101,7 +100,7 @@ fn half<'a>(results: &'a Results, of: &str, at: &str) -> Option<&'a HalfPower> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 30, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Fixed time and rate of a single request, and the peak.
     #[test]
@@ -114,7 +113,7 @@ proptest! {
             near("rate", model.rate_bytes_per_s.unwrap(), 1e9 / machine.ns_per_byte(), 0.01)?;
         }
         let peak = answer.peaks.iter().find(|peak| peak.op == "read").unwrap();
-        near("peak", peak.throughput_bytes_per_s, machine.peak(), 0.05)?;
+        near("peak", peak.throughput_bytes_per_s, machine.peak(&results), 0.05)?;
     }
 
     /// The request size and the depth at half power.
@@ -195,7 +194,7 @@ proptest! {
     fn the_processor(machine in behind(), slow in 2.0f64..8.0) {
         let machine = Behind { cores: 1, workers: 8, request_ns_per_byte: slow * 1e9 / machine.rate, ..machine };
         let results = study(&machine.twin(), Effort::Quick, &["depth"]);
-        limited(&results, "read", "processor", machine.peak(), 0.03)?;
+        limited(&results, "read", "processor", machine.peak(&results), 0.03)?;
     }
 
     /// A bus slower than the disks on it; and disks slower than their buses.
@@ -244,7 +243,8 @@ fn limited(results: &Results, op: &str, what: &str, rate: f64, tolerance: f64) -
     near("peak", answer.peaks.iter().find(|peak| peak.op == op).unwrap().throughput_bytes_per_s, rate, tolerance)
 }
 
-/// Without a write cache each write waits for the platter to come round: fixed time is a revolution, the rate that of the tracks.
+/// Without a write cache each write waits for the platter to come round: its fixed time is a revolution, but for those that
+/// catch the gap between two tracks.
 #[test]
 fn writes_without_a_write_cache_cost_a_revolution() {
     for rpm in [3600.0, 5400.0, 7200.0, 10_000.0] {
@@ -259,7 +259,7 @@ fn writes_without_a_write_cache_cost_a_revolution() {
         let models = &results.answer.as_ref().unwrap().service_times;
         let model = models.iter().find(|model| model.mode == "direct write").unwrap();
         let revolution = 60e9 / rpm;
-        assert!((model.fixed_ns / revolution - 1.0).abs() < 0.03, "{rpm} rpm: {} of {revolution}", model.fixed_ns);
+        assert!((model.fixed_ns / revolution - 1.0).abs() < 0.05, "{rpm} rpm: {} of {revolution}", model.fixed_ns);
         assert!(!twin.capabilities().noisy);
     }
 }

@@ -6,6 +6,8 @@ mod error;
 mod permutation;
 pub mod rng;
 mod sequence;
+mod sizes;
+mod skew;
 pub mod smallfile;
 mod spec;
 #[cfg(test)]
@@ -19,5 +21,5 @@ pub use data::{BLOCK_BYTES, Filler};
 pub use error::Error;
 pub use permutation::Permutation;
 pub use sequence::{Cursor, Sequence};
-pub use spec::{Data, Pattern, Stop, Workload};
+pub use spec::{Data, Pattern, SizeMix, SizeShare, Sizes, Stop, Workload};
 pub use zipf::Zipf;

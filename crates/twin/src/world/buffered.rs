@@ -200,11 +200,10 @@ impl World {
 
     pub(super) fn written_through(&mut self, number: u32) {
         let bytes = u64::from(self.requests[number].len);
-        if self.fs.write_through_logs {
-            let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1 + self.costs.transfer(4096).0);
-            self.transfer(at, Owner::Log(number), Op::Write, self.log_offset, 4096, true);
+        let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
+        if self.fs.write_through_logs || self.syncs_metadata() {
+            self.log(at, Owner::Log(number));
         } else {
-            let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
             self.kernel.at(at, Event::Deliver(number));
         }
     }

@@ -84,6 +84,8 @@ pub(crate) enum Owner {
     Through(u32),
     /// The log of a written-through request.
     Log(u32),
+    /// The log of a file that an asker brings to stable storage.
+    SyncLog(u32),
     /// The RAM cache's own, for nobody.
     Behind,
 }
@@ -260,12 +262,7 @@ impl World {
         self.pci.rest();
         self.buses.iter_mut().for_each(Bus::rest);
         for member in &mut self.members {
-            match &mut member.device {
-                Device::Disk(disk) => disk.rest(),
-                Device::Flash(flash) => flash.rest(idle),
-                Device::Cloud(cloud) => cloud.rest(idle),
-                Device::Virtio(virtio) => virtio.rest(),
-            }
+            member.device.rest(idle);
             member.waiting.clear();
             (member.inside, member.flying, member.busy_since, member.busy) = (0, 0, 0, 0);
         }
@@ -348,7 +345,11 @@ impl World {
                 }
                 let (_, after) = self.costs.transfer(bytes);
                 let at = self.cpu.work(self.now(), after);
-                self.kernel.at(at, Event::Deliver(number));
+                if request.op == Op::Write && self.syncs_metadata() {
+                    self.log(at, Owner::Log(number));
+                } else {
+                    self.kernel.at(at, Event::Deliver(number));
+                }
             }
             Owner::Unit { unit, pages, ahead } => self.unit_read(unit, pages, ahead, bytes),
             Owner::WriteBack { unit } => self.written_back(unit, bytes),
@@ -357,8 +358,25 @@ impl World {
                 let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
                 self.kernel.at(at, Event::Deliver(number));
             }
+            Owner::SyncLog(asker) => {
+                let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
+                let done = self.flush_devices().max(at);
+                self.kernel.at(done, Event::Synced(asker));
+            }
             Owner::Behind => self.ram_cache_cleaned(bytes),
         }
+    }
+
+    /// Each write brings the file's metadata to stable storage too.
+    fn syncs_metadata(&self) -> bool {
+        self.access.as_ref().is_some_and(|access| access.buffering.is_dsync() && access.metadata_sync)
+    }
+
+    /// Writes a block of the file system's log.
+    pub fn log(&mut self, at: Nanos, owner: Owner) {
+        let bytes = u64::from(self.fs.block_bytes);
+        let at = self.cpu.work(at, self.costs.transfer(bytes).0);
+        self.transfer(at, owner, Op::Write, self.log_offset, bytes, true);
     }
 
     /// The record of a request that is done, given back.
