@@ -47,12 +47,12 @@ impl World {
         let unit = self.fs.unit_bytes;
         match op {
             Op::Read => {
-                let large = if all >= unit { self.costs.large_read_ps } else { 0 };
-                bytes * (self.costs.read_ps + large) / 1000
+                let large = if all >= unit { self.costs.large_read_fs } else { 0 };
+                bytes * (self.costs.read_fs + large) / super::FS
             }
             Op::Write => {
                 let beyond = (before + bytes).saturating_sub(unit.max(before));
-                (bytes * self.costs.write_ps + beyond * self.costs.large_write_ps) / 1000
+                (bytes * self.costs.write_fs + beyond * self.costs.large_write_fs) / super::FS
             }
         }
     }

@@ -143,38 +143,41 @@ pub(crate) struct Member {
     pub busy: Nanos,
 }
 
-/// Processor costs in nanoseconds, and per byte in picoseconds.
+/// Femtoseconds of a nanosecond.
+const FS: u64 = 1_000_000;
+
+/// Processor costs in nanoseconds, and per byte in femtoseconds.
 pub(crate) struct Costs {
     request: Nanos,
-    request_ps: u64,
+    request_fs: u64,
     paging: Nanos,
     before_percent: u64,
     read: Nanos,
-    read_ps: u64,
-    large_read_ps: u64,
+    read_fs: u64,
+    large_read_fs: u64,
     write: Nanos,
-    write_ps: u64,
-    large_write_ps: u64,
-    writeback_ps: u64,
-    parity_ps: u64,
+    write_fs: u64,
+    large_write_fs: u64,
+    writeback_fs: u64,
+    parity_fs: u64,
 }
 
 impl From<&Processor> for Costs {
     fn from(p: &Processor) -> Self {
-        let ps = |ns: f64| (ns * 1e3).round() as u64;
+        let fs = |ns: f64| (ns * 1e6).round() as u64;
         Costs {
             request: us(p.request_us),
-            request_ps: ps(p.request_ns_per_byte),
+            request_fs: fs(p.request_ns_per_byte),
             paging: us(p.paging_us),
             before_percent: p.before_percent.round() as u64,
             read: us(p.buffered_read_us),
-            read_ps: ps(p.buffered_read_ns_per_byte),
-            large_read_ps: ps(p.large_read_ns_per_byte),
+            read_fs: fs(p.buffered_read_ns_per_byte),
+            large_read_fs: fs(p.large_read_ns_per_byte),
             write: us(p.buffered_write_us),
-            write_ps: ps(p.buffered_write_ns_per_byte),
-            large_write_ps: ps(p.large_write_ns_per_byte),
-            writeback_ps: ps(p.writeback_ns_per_byte),
-            parity_ps: ps(p.parity_ns_per_byte),
+            write_fs: fs(p.buffered_write_ns_per_byte),
+            large_write_fs: fs(p.large_write_ns_per_byte),
+            writeback_fs: fs(p.writeback_ns_per_byte),
+            parity_fs: fs(p.parity_ns_per_byte),
         }
     }
 }
@@ -191,7 +194,7 @@ impl Costs {
     }
 
     fn divided(&self, fixed: Nanos, bytes: u64) -> (Nanos, Nanos) {
-        let all = fixed + bytes * self.request_ps / 1000;
+        let all = fixed + bytes * self.request_fs / FS;
         let before = all * self.before_percent / 100;
         (before, all - before)
     }
