@@ -2,7 +2,7 @@
 
 use crate::point::Numbers;
 use crate::sample::Sample;
-use crate::stats::{self, Verdict};
+use crate::stats::Verdict;
 use machine::{Engine, TargetFacts};
 use workload::{Pattern, Workload};
 
@@ -87,15 +87,15 @@ pub(crate) fn near_ceiling(workload: &Workload, percent: f64, ceiling_iops: f64)
 /// What the longest run's slices say of a rate that did not hold.
 fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<String> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
-    let verdict = stats::judge(&longest.slice_rates).verdict;
     // The rate at the end as a share of that at the beginning.
-    let (change, said) = match verdict {
+    let (change, said) = match longest.verdict {
         Verdict::Drifting { percent } => {
             (1.0 + percent / 100.0, format!("the rate drifted by {percent:+.0} % within a run: a longer one would show another"))
         }
         Verdict::BurstExhausted { before, after, .. } => {
             let left = after / before * 100.0;
-            (after / before, format!("the rate fell to {left:.0} % of its start within a run: a burst credit or a cache ran out"))
+            let told = if longest.warm_up_ns > 0 { "; the rate told is that of what followed" } else { "" };
+            (after / before, format!("the rate fell to {left:.0} % of its start within a run: a burst credit or a cache ran out{told}"))
         }
         Verdict::WarmingUp { percent } => {
             (1.0 + percent / 100.0, format!("the rate still rose at the end of a run (by {percent:.0} %): it was too short"))
