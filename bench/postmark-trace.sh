@@ -11,7 +11,7 @@
 #   MEMORY        of the run and its page cache, by a control group    [256M]
 #   FS            ext4, xfs, ... made by mkfs.FS                       [ext4]
 #   DIRECTORY     for the loop device's file                           [/dev/shm]
-#   MACHINE, SIZES, PACE  for `halfpower twin cache`                   [server-2003, 32m,...,1g, 1]
+#   MACHINE, SIZES, DEPTH  for `halfpower twin cache`                  [server-2003, 32m,...,1g, 1]
 set -euo pipefail
 halfpower=$(realpath "${HALFPOWER:-target/release/halfpower}")
 transactions=${TRANSACTIONS:-20000}
@@ -87,4 +87,4 @@ awk 'BEGIN { print "time_ns,op,offset,bytes" }
 lost=$(cat "$traced"/per_cpu/cpu*/stats | awk '/overrun/ { n += $2 } END { print n + 0 }')
 [ "$lost" = 0 ] || die "$lost requests were lost from the kernel's trace buffer: enlarge buffer_size_kb"
 
-"$halfpower" twin cache "$trace" --machine "${MACHINE:-server-2003}" --sizes "${SIZES:-32m,64m,128m,256m,512m,1g}" --pace "${PACE:-1}"
+"$halfpower" twin cache "$trace" --machine "${MACHINE:-server-2003}" --sizes "${SIZES:-32m,64m,128m,256m,512m,1g}" --depth "${DEPTH:-1}"
