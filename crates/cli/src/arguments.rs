@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Run(PointArguments),
     /// A grid of workloads, one table: the options take lists, and every combination is measured
     Sweep(PointArguments),
+    /// Read back what `run --verify --verify-log LOG` wrote, even if it was killed, and check it
+    Verify(crate::verify::Arguments),
     /// Make the report again from results.json
     Report(ReportArguments),
     /// File size against record size, in the language of IOzone
@@ -127,7 +129,7 @@ pub(crate) struct PointArguments {
     /// Percent of the requests of a mix that read
     #[arg(long, value_name = "PERCENT", default_value_t = 70, value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) read_percent: u8,
-    /// seq, random, backward, stride:SIZE, zipf:THETA or hotcold:HOT%:ACCESS%
+    /// seq, random, backward, stride:SIZE, zipf:THETA, pareto:H, normal:DEVIATION%[:CENTER%] or hotcold:HOT%:ACCESS%
     #[arg(long, value_delimiter = ',', value_parser = pattern, default_value = "seq")]
     pub(crate) pattern: Vec<Pattern>,
     /// Request size
@@ -139,7 +141,7 @@ pub(crate) struct PointArguments {
     /// Streams, each on a thread of its own
     #[arg(long, value_delimiter = ',', default_value = "1")]
     pub(crate) threads: Vec<u32>,
-    /// sync, threads, io_uring, libaio or mmap [default: sync at depth 1, io_uring beyond]
+    /// sync, threads, io_uring, libaio, mmap, or null (no I/O: the generator alone) [default: sync at depth 1, io_uring beyond]
     #[arg(long, value_delimiter = ',', value_parser = engine)]
     pub(crate) engine: Vec<Engine>,
     /// Past the page cache (O_DIRECT) [default]
@@ -184,6 +186,12 @@ pub(crate) struct PointArguments {
     /// Percent of the written blocks that repeat an earlier one
     #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     pub(crate) duplicate: u8,
+    /// Write blocks that describe themselves, check what is read, and read back everything at the end (run only)
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Note every write in this new file before it is made, so that `halfpower verify` can check a run that was killed
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    pub(crate) verify_log: Option<PathBuf>,
     /// Fewest runs of a point
     #[arg(long, default_value_t = 3)]
     pub(crate) repeats: u32,
@@ -237,6 +245,7 @@ pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
     let name = parts.next().unwrap_or_default();
     let values: Vec<&str> = parts.collect();
     let percent = |text: &str| text.trim_end_matches('%').parse::<u8>().map_err(|_| format!("'{text}' is not a whole percentage"));
+    let real = |text: &str| text.trim_end_matches('%').parse::<f64>().map_err(|_| format!("'{text}' is not a percentage; write normal:20"));
     match (name, values.as_slice()) {
         ("seq", []) => Ok(Pattern::Seq),
         ("random", []) => Ok(Pattern::Random),
@@ -244,7 +253,11 @@ pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
         ("stride", [bytes]) => parse_size(bytes).map(Pattern::Stride),
         ("zipf", []) => Ok(Pattern::Zipf(1.1)),
         ("zipf", [theta]) => theta.parse().map(Pattern::Zipf).map_err(|_| format!("'{theta}' is not a number; write zipf:1.1")),
+        ("pareto", []) => Ok(Pattern::Pareto(0.2)),
+        ("pareto", [h]) => h.parse().map(Pattern::Pareto).map_err(|_| format!("'{h}' is not a number; write pareto:0.2")),
+        ("normal", [deviation]) => Ok(Pattern::Normal { deviation_percent: real(deviation)?, center_percent: 50.0 }),
+        ("normal", [deviation, center]) => Ok(Pattern::Normal { deviation_percent: real(deviation)?, center_percent: real(center)? }),
         ("hotcold", [hot, access]) => Ok(Pattern::HotCold { hot_percent: percent(hot)?, access_percent: percent(access)? }),
-        _ => Err(format!("'{text}' is unknown; it is one of seq, random, backward, stride:1M, zipf:1.1, hotcold:10:90")),
+        _ => Err(format!("'{text}' is unknown; it is one of seq, random, backward, stride:1M, zipf:1.1, pareto:0.2, normal:20, hotcold:10:90")),
     }
 }

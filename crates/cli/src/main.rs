@@ -13,6 +13,7 @@ mod studies;
 mod target;
 mod tools;
 mod twin;
+mod verify;
 
 use arguments::{Cli, Command};
 use clap::Parser;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => studies::report(&arguments),
         Command::Run(arguments) => points::run(&arguments),
         Command::Sweep(arguments) => points::sweep(&arguments),
+        Command::Verify(arguments) => verify::verify(&arguments),
         Command::Iozone(arguments) => tools::iozone(&arguments.words),
         Command::Sqlio(arguments) => tools::sqlio(&arguments.words),
         Command::Diskspd(arguments) => tools::diskspd(&arguments.words),

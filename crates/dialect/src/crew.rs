@@ -361,14 +361,14 @@ fn streams(jobs: &[Job], facts: &TargetFacts, ramp: Nanos) -> Result<Vec<(Stream
             let shared = Arc::new(AtomicU64::new(0));
             for _ in 0..workload.threads {
                 let filler = Filler::new(workload).fork(all.len() as u64);
-                all.push((Stream::new(&one, region, 0, Cursor::Shared(shared.clone()), filler, ramp)?, number));
+                all.push((Stream::new(&one, region, (0, 0), Cursor::Shared(shared.clone()), filler, ramp)?, number));
             }
         } else if jobs.len() == 1 && job.shape.step_bytes.is_none() {
             all.extend(measure::streams(workload, facts, ramp)?.into_iter().map(|stream| (stream, number)));
         } else {
             for index in 0..workload.threads {
                 let filler = Filler::new(workload).fork(all.len() as u64);
-                all.push((Stream::new(workload, region, index, Cursor::Own, filler, ramp)?, number));
+                all.push((Stream::new(workload, region, (index, 0), Cursor::Own, filler, ramp)?, number));
             }
         }
     }
@@ -445,7 +445,7 @@ mod tests {
 
     fn player(job: &Job, common: &Arc<Common>) -> Player {
         let region = job.workload.region(u64::MAX >> 1);
-        let stream = Stream::new(&job.workload, region, 0, Cursor::Own, Filler::new(&job.workload), 0).unwrap();
+        let stream = Stream::new(&job.workload, region, (0, 0), Cursor::Own, Filler::new(&job.workload), 0).unwrap();
         Player::new(stream, job, region, common, 0)
     }
 

@@ -24,6 +24,12 @@ struct Slot {
 /// The end of the list of free slots.
 const NO_SLOT: u32 = u32::MAX;
 
+/// What number `k` of `parts` has of `whole`; the parts differ by one at most.
+fn part_of(whole: u64, k: u64, parts: u64) -> u64 {
+    let at = |k: u64| (u128::from(whole) * u128::from(k) / u128::from(parts.max(1))) as u64;
+    at(k + 1) - at(k)
+}
+
 /// When requests are issued by the clock.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
@@ -52,7 +58,7 @@ pub struct Stream {
     pace: Option<Pace>,
     run_ns: Nanos,
     ramp: Nanos,
-    /// Requests still to be issued; counts down.
+    /// Bytes still to be asked for; counts down.
     budget: u64,
     deadline: Nanos,
     /// Until then a free slot is reason enough to issue: the deadline, or 0 where more must be looked at.
@@ -69,6 +75,9 @@ pub struct Stream {
     before: u64,
     /// Completed in the measured part until the deadline, once that passed.
     in_time: Option<u64>,
+    /// Bytes of the completed requests, and those of the ramp.
+    bytes: u64,
+    bytes_before: u64,
     /// Integral of the requests in flight over time.
     depth_area: u128,
     /// Part of the latencies that is no service: from the intended time to the issue, and what lies in the ramp.
@@ -78,14 +87,17 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Stream `index` of a workload in a region of the target (first byte, length).
+    /// Stream `index` of a workload in a region of the target (first byte, length); of askers that share one cursor, the one numbered
+    /// `hand`.
+    ///
+    /// Where the workload's bytes are limited, the askers share them out: their requests are together as many as the limit takes.
     ///
     /// # Errors
     /// A workload that does not fit the region.
     pub fn new(
         workload: &Workload,
         region: (u64, u64),
-        index: u32,
+        (index, hand): (u32, u32),
         cursor: Cursor,
         filler: Filler,
         ramp: Nanos,
@@ -94,7 +106,10 @@ impl Stream {
         let depth = if workload.engine.is_async() { workload.depth } else { 1 };
         let streams = u64::from(workload.threads);
         let askers = if workload.engine.is_async() { streams } else { u64::from(workload.outstanding()) };
-        let share = |bytes: u64| bytes.div_ceil(u64::from(workload.request_bytes)).div_ceil(askers).max(1);
+        let together = askers / streams.max(1);
+        let asker = u64::from(index) * together + u64::from(hand);
+        let unit = u64::from(workload.least_request_bytes());
+        let share = |bytes: u64| part_of(bytes.div_ceil(unit), asker, askers).saturating_mul(unit);
         let (run_ns, mut budget) = match workload.stop {
             Stop::AfterNs(ns) => (ns, u64::MAX),
             Stop::AfterBytes(bytes) => (Nanos::MAX / 4, share(bytes)),
@@ -104,7 +119,8 @@ impl Stream {
         let cold = workload.cache == CacheState::Cold && !workload.buffering.is_direct();
         if grows || cold {
             // A second pass would find its space written, or its data in the cache, by the first.
-            budget = budget.min((sequence.len_blocks() / (askers / streams).max(1)).max(1));
+            let pass = sequence.span().1.div_ceil(unit);
+            budget = budget.min(part_of(pass, u64::from(hand), together).saturating_mul(unit));
         }
         let pace = workload.rate_iops.map(|rate| {
             let interval = (askers as f64 / rate * 1e9 * 65536.0) as u64;
@@ -135,6 +151,8 @@ impl Stream {
             measuring: false,
             before: 0,
             in_time: None,
+            bytes: 0,
+            bytes_before: 0,
             depth_area: 0,
             not_served: 0,
             latency: [Histogram::new(), Histogram::new()],
@@ -149,6 +167,7 @@ impl Stream {
         self.measuring = true;
         self.measured_from = from;
         self.before = self.completed();
+        self.bytes_before = self.bytes;
         self.in_time = None;
         self.depth_area = u128::from(now - from) * u128::from(self.in_flight);
         self.latency.iter_mut().for_each(Histogram::clear);
@@ -198,11 +217,12 @@ impl Stream {
     fn issue(&mut self, index: u32, now: Nanos, since: Nanos) -> Next {
         self.pass_to(now);
         self.in_flight += 1;
-        self.budget -= 1;
-        if self.budget == 0 {
+        let (op, offset, mut len) = self.sequence.next();
+        if u64::from(len) >= self.budget {
+            len = self.budget as u32;
             self.plain_until = 0;
         }
-        let (op, offset, len) = self.sequence.next();
+        self.budget -= u64::from(len);
         let slot = &mut self.slots[index as usize];
         slot.since = since;
         slot.op = op;
@@ -258,6 +278,16 @@ impl Stream {
     /// Requests completed in all.
     pub fn completed_with_ramp(&self) -> u64 {
         self.before + self.completed()
+    }
+
+    /// Bytes of the requests completed in the measured part.
+    pub fn completed_bytes(&self) -> u64 {
+        self.bytes - self.bytes_before
+    }
+
+    /// Bytes of the requests completed in all.
+    pub fn completed_bytes_with_ramp(&self) -> u64 {
+        self.bytes
     }
 
     /// Length of the measured part.
@@ -340,6 +370,7 @@ impl Asker for Stream {
         self.pass_to(now);
         let slot = &mut self.slots[completion.slot as usize];
         self.latency[slot.op as usize].record(now - slot.since);
+        self.bytes += u64::from(completion.result.unsigned_abs());
         slot.next = self.free;
         self.in_flight -= 1;
         if self.think == 0 {

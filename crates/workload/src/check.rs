@@ -1,7 +1,7 @@
 //! Which workloads make no sense.
 
 use crate::verify::UNIT_BYTES;
-use crate::{Error, Pattern, Stop, Workload};
+use crate::{Error, Pattern, SizeMix, Stop, Workload};
 use machine::units::show_size;
 use machine::{Allocation, Engine};
 
@@ -66,8 +66,25 @@ impl Workload {
             Pattern::HotCold { access_percent, .. } if access_percent > 100 => {
                 refuse(format!("{access_percent} % of the requests hot"), "a share is at most 100 %", "use 0 to 100")
             }
-            Pattern::Stride(_) | Pattern::Columns(_) | Pattern::Zipf(_) | Pattern::HotCold { .. } => Ok(()),
-        }
+            Pattern::Pareto(h) if !(h > 0.0 && h < 1.0) => {
+                refuse(format!("pareto share {h}"), "it lies between 0 and 1", "use 0.2 for 80 % of the requests to 20 % of the blocks")
+            }
+            Pattern::Normal { deviation_percent, .. } if !(deviation_percent > 0.0 && deviation_percent <= 100.0) => refuse(
+                format!("a normal distribution with a deviation of {deviation_percent} %"),
+                "it is a share of the region above 0 %",
+                "use a percentage up to 100, such as 20",
+            ),
+            Pattern::Normal { center_percent, .. } if !(0.0..=100.0).contains(&center_percent) => {
+                refuse(format!("a normal distribution around {center_percent} %"), "the center lies in the region", "use 0 to 100 %")
+            }
+            Pattern::Stride(_)
+            | Pattern::Columns(_)
+            | Pattern::Zipf(_)
+            | Pattern::HotCold { .. }
+            | Pattern::Pareto(_)
+            | Pattern::Normal { .. } => Ok(()),
+        }?;
+        self.check_sizes()
     }
 
     fn check_concurrency(&self) -> Result<(), Error> {
@@ -128,6 +145,23 @@ impl Workload {
                 );
             }
         }
+        if data.verify && !self.writes() {
+            return refuse(
+                "reads alone with verification".into(),
+                "only what the run itself wrote is known",
+                "write too: use write or a mix",
+            );
+        }
+        if data.verify && self.allocation != Allocation::Written {
+            return refuse(
+                format!("the allocation {} with verification", self.allocation.name()),
+                "what it writes is gone when the run ends",
+                "use the allocation written",
+            );
+        }
+        if data.verify && self.engine == Engine::Null {
+            return refuse("the engine null with verification".into(), "it moves no data", "use another engine");
+        }
         if data.verify && !self.request_bytes.is_multiple_of(UNIT_BYTES) {
             return refuse(
                 format!("request size {} with verification", show_size(u64::from(self.request_bytes))),
@@ -154,8 +188,15 @@ impl Workload {
                 "write only, or use the allocation written",
             );
         }
-        let values =
-            [("request size", u64::from(self.request_bytes)), ("offset", self.offset_bytes), ("region start", self.region_start_bytes)];
+        let mut values =
+            vec![("request size", u64::from(self.request_bytes)), ("offset", self.offset_bytes), ("region start", self.region_start_bytes)];
+        values.extend(self.align_bytes.map(|bytes| ("alignment", u64::from(bytes))));
+        for mix in self.sizes.iter().flat_map(|sizes| [&sizes.read, &sizes.write]) {
+            match mix {
+                SizeMix::Range { least_bytes, .. } => values.push(("request size", u64::from(*least_bytes))),
+                SizeMix::Shares(shares) => values.extend(shares.iter().map(|share| ("request size", u64::from(share.bytes)))),
+            }
+        }
         for (name, bytes) in values {
             if self.buffering.is_direct() && align_bytes > 0 && !bytes.is_multiple_of(u64::from(align_bytes)) {
                 return refuse(
@@ -247,6 +288,10 @@ mod tests {
             ("exponent 0", Box::new(|w| w.pattern = Pattern::Zipf(0.0))),
             ("exponent NaN", Box::new(|w| w.pattern = Pattern::Zipf(f64::NAN))),
             ("exponent inf", Box::new(|w| w.pattern = Pattern::Zipf(f64::INFINITY))),
+            ("pareto share 1", Box::new(|w| w.pattern = Pattern::Pareto(1.0))),
+            ("pareto share NaN", Box::new(|w| w.pattern = Pattern::Pareto(f64::NAN))),
+            ("deviation of 0 %", Box::new(|w| w.pattern = Pattern::Normal { deviation_percent: 0.0, center_percent: 50.0 })),
+            ("around 101 %", Box::new(|w| w.pattern = Pattern::Normal { deviation_percent: 5.0, center_percent: 101.0 })),
             ("0 % hot", Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 0, access_percent: 9 })),
             ("100 % hot", Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 100, access_percent: 9 })),
             ("200 % of the requests", Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 10, access_percent: 200 })),

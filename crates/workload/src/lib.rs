@@ -7,6 +7,8 @@ mod permutation;
 pub mod rng;
 mod sequence;
 pub mod smallfile;
+mod sizes;
+mod skew;
 mod spec;
 #[cfg(test)]
 mod testing;
@@ -19,5 +21,5 @@ pub use data::{BLOCK_BYTES, Filler};
 pub use error::Error;
 pub use permutation::Permutation;
 pub use sequence::{Cursor, Sequence};
-pub use spec::{Data, Pattern, Stop, Workload};
+pub use spec::{Data, Pattern, SizeMix, SizeShare, Sizes, Stop, Workload};
 pub use zipf::Zipf;

@@ -2,6 +2,8 @@
 
 use crate::permutation::{Mixer, Permutation};
 use crate::rng::{below, derive, hash};
+use crate::sizes::Varied;
+use crate::skew::{Normal, SelfSimilar};
 use crate::zipf::Zipf;
 use crate::{Error, Pattern, Workload};
 use machine::Op;
@@ -17,6 +19,8 @@ mod purpose {
     pub const SCATTER: u64 = 2;
     /// Read or write.
     pub const MIX: u64 = 3;
+    /// The sizes of requests that differ in them.
+    pub const SIZE: u64 = 5;
 }
 
 /// Where a sequence stands.
@@ -47,6 +51,8 @@ pub struct Sequence {
     base: u64,
     request: u32,
     choice: Choice,
+    /// Sizes and places where they are not all alike.
+    varied: Option<Box<Varied>>,
     shared: Option<Arc<AtomicU64>>,
     /// Index of the first request of the current pass.
     pass_start: u64,
@@ -69,6 +75,8 @@ enum Order {
     Columns(Columns),
     Zipf(Box<(Zipf, Permutation)>),
     HotCold { hot: u64, access: u64 },
+    Pareto(Box<(SelfSimilar, Permutation)>),
+    Normal(Normal),
 }
 
 /// How an index becomes a read or a write.
@@ -189,14 +197,22 @@ impl Sequence {
             return Err(workload.region_too_small(region.1));
         }
         let seed = derive(workload.seed, purpose::ORDER, u64::from(stream));
+        // Where sizes differ, the last stream has what is left at the end.
+        let rest = if stream + 1 == workload.threads { region.1 - workload.offset_bytes - all * request } else { 0 };
+        let varied = Varied::new(workload, blocks * request + rest, derive(workload.seed, purpose::SIZE, u64::from(stream)));
+        if let Some(varied) = varied.as_ref().filter(|_| !divided) {
+            // Starting places, from each of which the greatest request ends within the region.
+            blocks = (region.1 - workload.offset_bytes - request) / varied.unit + 1;
+        }
         let mut order = Order::new(workload, blocks, seed)?;
         if let Order::Columns(table) = &mut order {
             let columns;
             (table.first, columns) = part(table.row, stream, workload.threads);
             blocks = columns * table.rows;
         }
-        let endless = matches!(order, Order::Zipf(_) | Order::HotCold { .. });
-        let short = matches!((&order, &cursor), (Order::Forward | Order::Random(Permutation::Mixer(_)), Cursor::Own));
+        let endless = matches!(order, Order::Zipf(_) | Order::HotCold { .. } | Order::Pareto(_) | Order::Normal(_));
+        let short =
+            varied.is_none() && matches!((&order, &cursor), (Order::Forward | Order::Random(Permutation::Mixer(_)), Cursor::Own));
         let mut sequence = Sequence {
             place: 0,
             short_to: if short { blocks } else { 0 },
@@ -205,6 +221,7 @@ impl Sequence {
             base: region.0 + workload.offset_bytes + first * request,
             request: workload.request_bytes,
             choice: Choice::new(workload, stream),
+            varied: varied.map(Box::new),
             shared: match cursor {
                 Cursor::Own => None,
                 Cursor::Shared(counter) => Some(counter),
@@ -248,6 +265,11 @@ impl Sequence {
             self.place = place + 1;
         }
         let index = self.pass_start + place;
+        let op = self.choice.at(index);
+        if let (Some(varied), Order::Forward) = (&mut self.varied, &self.order) {
+            let (place, size) = varied.follow(index, op);
+            return (op, self.base + place, size);
+        }
         let block = match &self.order {
             Order::Forward => place,
             Order::Random(permutation) => permutation.at(place),
@@ -256,8 +278,13 @@ impl Sequence {
             Order::Columns(columns) => columns.at(place),
             Order::Zipf(law) => law.1.at(law.0.draw(self.seed, index) - 1),
             Order::HotCold { hot, access } => hot_cold(self.seed, index, *hot, *access, self.blocks),
+            Order::Pareto(law) => law.1.at(law.0.draw(self.seed, index)),
+            Order::Normal(law) => law.draw(self.seed, index),
         };
-        (self.choice.at(index), self.base + block * u64::from(self.request), self.request)
+        match &self.varied {
+            None => (op, self.base + block * u64::from(self.request), self.request),
+            Some(varied) => (op, self.base + block * varied.unit, varied.size(index, op)),
+        }
     }
 
     /// Begins the pass that the place falls into, counted from the current pass's start; returns the place in the new pass.
@@ -283,21 +310,28 @@ impl Sequence {
         }
     }
 
-    /// Blocks of the request size that this stream visits: the length of a pass.
+    /// Blocks that this stream visits: the length of a pass. They are as long as a request, or, where these differ, as far apart as their
+    /// starting places.
     pub fn len_blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Byte offset of the first block, and bytes to the end of the last; for [`Pattern::Columns`] of the whole table.
+    /// Byte offset of the first block, and bytes to the end of the last (of the greatest size where they differ); for [`Pattern::Columns`] of the whole table.
     pub fn span(&self) -> (u64, u64) {
         let blocks = if let Order::Columns(table) = &self.order { table.rows * table.row } else { self.blocks };
-        (self.base, blocks * u64::from(self.request))
+        let bytes = match (&self.varied, &self.order) {
+            (Some(varied), Order::Forward) => varied.len(),
+            (Some(varied), _) => (blocks - 1) * varied.unit + u64::from(self.request),
+            (None, _) => blocks * u64::from(self.request),
+        };
+        (self.base, bytes)
     }
 
     /// A hash of the first `n` requests, wherever the sequence stands: equal fingerprints are equal sequences.
     pub fn fingerprint(&self, n: u64) -> u64 {
         let mut fresh = Sequence { place: 0, short_to: 0, shared: None, pass_start: 0, pass: 0, ..self.clone() };
         fresh.key();
+        fresh.varied.iter_mut().for_each(|varied| varied.rewind());
         (0..n).fold(u64::from(self.request), |sum, _| {
             let (op, offset, len) = fresh.next();
             hash(sum ^ offset, u64::from(len) << 1 | u64::from(op == Op::Write))
@@ -345,6 +379,11 @@ impl Order {
                 let hot = (u128::from(blocks) * u128::from(hot_percent) + 50) / 100;
                 Order::HotCold { hot: (hot as u64).clamp(1, (blocks - 1).max(1)), access: share(access_percent) }
             }
+            Pattern::Pareto(h) => {
+                let scatter = Permutation::new(blocks, derive(workload.seed, purpose::SCATTER, 0));
+                Order::Pareto(Box::new((SelfSimilar::new(blocks, h), scatter)))
+            }
+            Pattern::Normal { deviation_percent, center_percent } => Order::Normal(Normal::new(blocks, center_percent, deviation_percent)),
         })
     }
 }

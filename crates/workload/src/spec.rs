@@ -27,6 +27,16 @@ pub enum Pattern {
         /// Percent of the requests that go there.
         access_percent: u8,
     },
+    /// Self-similar: a share of `1 - h` of the requests goes to the most popular share `h` of the blocks, and so on within it; the
+    /// popular ones scattered over the region. 0.2 is the rule of 80 to 20.
+    Pareto(f64),
+    /// Normally distributed over the region, drawn anew where it would leave it.
+    Normal {
+        /// Standard deviation in percent of the region.
+        deviation_percent: f64,
+        /// Where in the region the mean lies, in percent of it.
+        center_percent: f64,
+    },
 }
 
 /// When a run ends.
@@ -37,6 +47,68 @@ pub enum Stop {
     AfterNs(Nanos),
     /// After this many bytes, over all streams together.
     AfterBytes(u64),
+}
+
+/// A request size with its share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SizeShare {
+    /// Bytes of a request.
+    pub bytes: u32,
+    /// Percent of the requests.
+    pub percent: u8,
+}
+
+/// How the sizes of requests of one operation are distributed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SizeMix {
+    /// Every multiple of the least up to the greatest as often as any other.
+    Range {
+        /// Least size, of which all are multiples.
+        least_bytes: u32,
+        /// Greatest size.
+        most_bytes: u32,
+    },
+    /// Each size with its share; all shares together are 100 %.
+    Shares(Vec<SizeShare>),
+}
+
+impl SizeMix {
+    /// One size for all.
+    pub fn one(bytes: u32) -> SizeMix {
+        SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }])
+    }
+
+    /// Least and greatest size in bytes; none where there are no sizes.
+    pub fn bounds(&self) -> Option<(u32, u32)> {
+        match self {
+            SizeMix::Range { least_bytes, most_bytes } => Some((*least_bytes, *most_bytes)),
+            SizeMix::Shares(shares) => {
+                let sizes = || shares.iter().filter(|share| share.percent > 0).map(|share| share.bytes);
+                sizes().min().zip(sizes().max())
+            }
+        }
+    }
+
+    /// Mean size in bytes.
+    pub fn mean(&self) -> f64 {
+        match self {
+            SizeMix::Range { least_bytes, most_bytes } => {
+                let least = (*least_bytes).max(1);
+                f64::from(least) * (1.0 + f64::from(most_bytes / least)) / 2.0
+            }
+            SizeMix::Shares(shares) => shares.iter().map(|share| f64::from(share.bytes) * f64::from(share.percent) / 100.0).sum(),
+        }
+    }
+}
+
+/// Request sizes that are not all alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sizes {
+    /// Of reads.
+    pub read: SizeMix,
+    /// Of writes.
+    pub write: SizeMix,
 }
 
 /// The data that writes carry.
@@ -57,8 +129,15 @@ pub struct Workload {
     pub read_percent: u8,
     /// The order in which the region is visited.
     pub pattern: Pattern,
-    /// Request size.
+    /// Request size; the greatest where they differ.
     pub request_bytes: u32,
+    /// Where request sizes differ: how. Sequential requests follow one another without gaps, and the last before the region's end is
+    /// as short as it must be; the others begin at multiples of the least size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
+    /// Requests in an order that is not sequential begin at multiples of this, and not of their size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub align_bytes: Option<u32>,
     /// Requests that each stream keeps outstanding.
     pub depth: u32,
     /// Streams, each on a thread of its own.
@@ -103,6 +182,8 @@ impl Default for Workload {
             read_percent: 100,
             pattern: Pattern::Seq,
             request_bytes: 64 << 10,
+            sizes: None,
+            align_bytes: None,
             depth: 1,
             threads: 1,
             engine: Engine::Sync,
@@ -132,6 +213,13 @@ impl Workload {
             0 => "write",
             _ => "mix",
         }
+    }
+
+    /// Mean size of a request in bytes, as asked.
+    pub fn mean_request_bytes(&self) -> f64 {
+        let Some(sizes) = &self.sizes else { return f64::from(self.request_bytes) };
+        let reads = f64::from(self.read_percent) / 100.0;
+        sizes.read.mean() * reads + sizes.write.mean() * (1.0 - reads)
     }
 
     /// Whether any request writes.

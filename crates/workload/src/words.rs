@@ -25,6 +25,9 @@ impl Pattern {
             Pattern::Columns(columns) => format!("columns:{columns}"),
             Pattern::Zipf(theta) => format!("zipf:{theta}"),
             Pattern::HotCold { hot_percent, access_percent } => format!("hotcold:{hot_percent}:{access_percent}"),
+            Pattern::Pareto(h) => format!("pareto:{h}"),
+            Pattern::Normal { deviation_percent, center_percent } if *center_percent == 50.0 => format!("normal:{deviation_percent}"),
+            Pattern::Normal { deviation_percent, center_percent } => format!("normal:{deviation_percent}:{center_percent}"),
         }
     }
 }

@@ -74,11 +74,12 @@ proptest! {
 
     #[test]
     fn no_request_leaves_the_region(
-        start in 0u64..1 << 40, len in 1u64..1 << 24, shift in 0u64..10_000, request in 1u32..100_000, stream in 0u32..3, kind in 0usize..7, reads in 0u8..=100,
+        start in 0u64..1 << 40, len in 1u64..1 << 24, shift in 0u64..10_000, request in 1u32..100_000, stream in 0u32..3, kind in 0usize..9, reads in 0u8..=100,
     ) {
         let pattern = [
             Pattern::Seq, Pattern::Random, Pattern::Backward, Pattern::Stride(2 * u64::from(request)), Pattern::Zipf(1.0),
-            Pattern::HotCold { hot_percent: 20, access_percent: 80 }, Pattern::Columns(5),
+            Pattern::HotCold { hot_percent: 20, access_percent: 80 }, Pattern::Columns(5), Pattern::Pareto(0.2),
+            Pattern::Normal { deviation_percent: 30.0, center_percent: 10.0 },
         ][kind];
         let workload = Workload { pattern, request_bytes: request, offset_bytes: shift, threads: 3, read_percent: reads, ..Workload::default() };
         if let Ok(mut sequence) = Sequence::new(&workload, (start, len), stream, Cursor::Own) {

@@ -1,0 +1,61 @@
+//! Streams whose bytes are limited: together they ask for as many as the limit takes, however many they are.
+
+use machine::{Asker, Completion, Engine, Next};
+use measure::Stream;
+use proptest::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use workload::{Cursor, Filler, Pattern, SizeMix, Sizes, Stop, Workload};
+
+const REGION: u64 = 1 << 30;
+
+/// Requests and bytes that a workload's streams ask for until they are done, and the bytes that they say to have completed.
+fn asked(workload: &Workload) -> (u64, u64, u64) {
+    let together = if workload.engine == Engine::Threads { workload.depth } else { 1 };
+    let (mut requests, mut bytes, mut completed) = (0, 0, 0);
+    for index in 0..workload.threads {
+        let counter = Arc::new(AtomicU64::new(0));
+        for hand in 0..together {
+            let cursor = if together > 1 { Cursor::Shared(counter.clone()) } else { Cursor::Own };
+            let mut stream = Stream::new(workload, (0, REGION), (index, hand), cursor, Filler::new(workload), 0).unwrap();
+            stream.begin(0);
+            let mut now = 0;
+            while let Next::Issue(request) = stream.next(now) {
+                now += 10;
+                (requests, bytes) = (requests + 1, bytes + u64::from(request.len));
+                stream.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+            }
+            assert_eq!(stream.next(now), Next::Done);
+            completed += stream.completed_bytes();
+        }
+    }
+    (requests, bytes, completed)
+}
+
+proptest! {
+    #[test]
+    fn the_sum_over_streams_is_what_was_asked(
+        threads in 1u32..20, depth in 1u32..20, kilobytes in 1u64..2000, engine in prop::sample::select(vec![Engine::IoUring, Engine::Threads]), random: bool,
+    ) {
+        let pattern = if random { Pattern::Random } else { Pattern::Seq };
+        let bytes = kilobytes * 1024;
+        let workload = Workload { threads, depth, engine, pattern, request_bytes: 4096, stop: Stop::AfterBytes(bytes.max(4096)), ..Workload::default() };
+        let requests = bytes.max(4096).div_ceil(4096);
+        prop_assert_eq!(asked(&workload), (requests, requests * 4096, requests * 4096));
+        // A limit beside a time is shared out in the same way.
+        let timed = Workload { stop: Stop::AfterNs(1 << 60), limit_bytes: Some(bytes), ..workload };
+        prop_assert_eq!(asked(&timed).0, bytes.div_ceil(4096));
+    }
+
+    #[test]
+    fn sizes_that_differ_come_to_the_same_bytes(threads in 1u32..9, units in 10u64..3000, random: bool, seed: u64) {
+        let pattern = if random { Pattern::Random } else { Pattern::Seq };
+        let mix = SizeMix::Range { least_bytes: 512, most_bytes: 8192 };
+        let sizes = Some(Sizes { read: mix.clone(), write: mix });
+        let stop = Stop::AfterBytes((units * 512).max(8192));
+        let workload = Workload { threads, pattern, sizes, request_bytes: 8192, seed, stop, ..Workload::default() };
+        let (requests, bytes, completed) = asked(&workload);
+        prop_assert_eq!((bytes, completed), ((units * 512).max(8192), (units * 512).max(8192)));
+        prop_assert!(requests >= bytes / 8192);
+    }
+}

@@ -1,0 +1,318 @@
+//! Requests whose sizes or starting places are not all alike.
+
+use crate::rng::{below, hash};
+use crate::{Error, Pattern, SizeMix, Workload};
+use machine::Op;
+use machine::units::show_size;
+
+/// Draws the sizes of one operation.
+#[derive(Debug, Clone)]
+enum Draw {
+    /// `least` times 1 to `count`.
+    Range { least: u32, count: u64 },
+    /// Sizes with the upper end of their share of 64 random bits.
+    Shares(Vec<(u64, u32)>),
+}
+
+impl Draw {
+    fn new(mix: &SizeMix) -> Draw {
+        match mix {
+            SizeMix::Range { least_bytes, most_bytes } => {
+                Draw::Range { least: *least_bytes, count: u64::from(most_bytes / (*least_bytes).max(1)).max(1) }
+            }
+            SizeMix::Shares(shares) => {
+                let mut sum = 0u128;
+                let mut ends = Vec::new();
+                for share in shares.iter().filter(|share| share.percent > 0) {
+                    sum += u128::from(share.percent);
+                    ends.push(((((sum << 64) / 100) - 1).min(u128::from(u64::MAX)) as u64, share.bytes));
+                }
+                Draw::Shares(ends)
+            }
+        }
+    }
+
+    #[inline]
+    fn at(&self, random: u64) -> u32 {
+        match self {
+            Draw::Range { least, count } => *least * (below(random, *count) as u32 + 1),
+            Draw::Shares(ends) => ends.iter().find(|(end, _)| random <= *end).or(ends.last()).map_or(1, |(_, bytes)| *bytes),
+        }
+    }
+}
+
+/// The sizes of a stream's requests, and where a sequential one stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Varied {
+    read: Draw,
+    write: Draw,
+    seed: u64,
+    /// Requests in another than sequential order begin at multiples of this; sequential ones are cut to multiples of it.
+    pub(crate) unit: u64,
+    /// Bytes that a sequential stream visits.
+    len: u64,
+    /// Where the next sequential request begins.
+    position: u64,
+}
+
+impl Varied {
+    /// Of a workload whose requests differ; `len` are the bytes that a stream visits. `None`: all are alike.
+    pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
+        let alike = SizeMix::one(workload.request_bytes);
+        let (read, write) = match &workload.sizes {
+            Some(sizes) => (&sizes.read, &sizes.write),
+            None if workload.align_bytes.is_some() && workload.pattern != Pattern::Seq => (&alike, &alike),
+            None => return None,
+        };
+        let unit = u64::from(workload.unit_bytes());
+        Some(Varied { read: Draw::new(read), write: Draw::new(write), seed, unit, len: len / unit * unit, position: 0 })
+    }
+
+    /// The size of request number `index`.
+    #[inline]
+    pub(crate) fn size(&self, index: u64, op: Op) -> u32 {
+        let random = hash(self.seed, index);
+        if op == Op::Read { self.read.at(random) } else { self.write.at(random) }
+    }
+
+    /// The next sequential request: its place and its size, which ends with the region.
+    #[inline]
+    pub(crate) fn follow(&mut self, index: u64, op: Op) -> (u64, u32) {
+        if self.len - self.position < self.unit {
+            self.position = 0;
+        }
+        let size = u64::from(self.size(index, op)).min(self.len - self.position);
+        let place = self.position;
+        self.position += size;
+        (place, size as u32)
+    }
+
+    /// Bytes that a sequential stream visits.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Back to the first request.
+    pub(crate) fn rewind(&mut self) {
+        self.position = 0;
+    }
+}
+
+impl Workload {
+    /// Bytes of which the starting places are multiples, and to which the last sequential request is cut: the request size, the least of
+    /// several or the alignment.
+    pub(crate) fn unit_bytes(&self) -> u32 {
+        let least = |mix: &SizeMix| mix.bounds().map(|(least, _)| least);
+        let mixes = self.sizes.iter().flat_map(|sizes| [(&sizes.read, self.read_percent > 0), (&sizes.write, self.read_percent < 100)]);
+        let of_sizes = mixes.filter(|(_, used)| *used).filter_map(|(mix, _)| least(mix)).min();
+        let align = self.align_bytes.filter(|_| self.pattern != Pattern::Seq);
+        align.or(of_sizes).unwrap_or(self.request_bytes).max(1)
+    }
+
+    /// Bytes of the shortest request.
+    pub fn least_request_bytes(&self) -> u32 {
+        if self.sizes.is_some() { Workload { align_bytes: None, ..self.clone() }.unit_bytes() } else { self.request_bytes.max(1) }
+    }
+
+    /// Whether the places of the requests lie on another grid than that of the request size.
+    pub(crate) fn varies(&self) -> bool {
+        self.sizes.is_some() || (self.align_bytes.is_some() && self.pattern != Pattern::Seq)
+    }
+
+    /// Refuses sizes that make no sense, alone or with the other settings.
+    pub(crate) fn check_sizes(&self) -> Result<(), Error> {
+        if self.align_bytes == Some(0) {
+            return Err(Error::refused("an alignment of 0 B", "every place is a multiple of something", "use 512 or more"));
+        }
+        let Some(sizes) = &self.sizes else { return self.check_grid() };
+        let mut greatest = 0;
+        for (mix, used) in [(&sizes.read, self.read_percent > 0), (&sizes.write, self.read_percent < 100)] {
+            let what = || "the request sizes".to_string();
+            let Some((least, most)) = mix.bounds() else {
+                return Err(Error::refused(what(), "there are none", "give each size a share, 100 % in all"));
+            };
+            if least == 0 || most < least {
+                let why = format!("they go from {} to {}", show_size(u64::from(least)), show_size(u64::from(most)));
+                return Err(Error::refused(what(), why, "begin with 1 B or more and end above"));
+            }
+            if let SizeMix::Shares(shares) = mix {
+                let sum: u32 = shares.iter().map(|share| u32::from(share.percent)).sum();
+                if sum != 100 {
+                    return Err(Error::refused(what(), format!("their shares are {sum} % in all"), "let them be 100 %"));
+                }
+            }
+            greatest = if used { most.max(greatest) } else { greatest };
+        }
+        if greatest != self.request_bytes {
+            let what = format!("request size {}", show_size(u64::from(self.request_bytes)));
+            let why = format!("the greatest of the sizes is {}", show_size(u64::from(greatest)));
+            return Err(Error::refused(what, why, "let the request size be the greatest"));
+        }
+        if self.data.verify {
+            let why = "blocks that describe themselves have one size";
+            return Err(Error::refused("sizes that differ with verification", why, "leave out one of the two"));
+        }
+        self.check_grid()
+    }
+
+    /// Orders that visit a grid of equal blocks have one size; threads with one cursor cannot know where the one before ended.
+    fn check_grid(&self) -> Result<(), Error> {
+        if !self.varies() {
+            return Ok(());
+        }
+        if matches!(self.pattern, Pattern::Backward | Pattern::Stride(_) | Pattern::Columns(_)) {
+            let what = format!("sizes or places that differ with the pattern {}", self.pattern.option());
+            return Err(Error::refused(what, "it visits blocks of one size", "use seq or a random pattern"));
+        }
+        if self.pattern == Pattern::Seq && self.engine == machine::Engine::Threads && self.depth > 1 {
+            let what = "sizes that differ in sequential order with the engine threads".to_string();
+            return Err(Error::refused(what, "its threads share one sequence of places", "use depth 1, io_uring or libaio"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::chi_square_is_plausible;
+    use crate::{Cursor, Sequence, SizeShare, Sizes};
+    use proptest::prelude::*;
+
+    const KIB: u32 = 1024;
+
+    fn shares(sizes: &[(u32, u8)]) -> SizeMix {
+        SizeMix::Shares(sizes.iter().map(|&(bytes, percent)| SizeShare { bytes, percent }).collect())
+    }
+
+    fn workload(pattern: Pattern, read: SizeMix, write: SizeMix, read_percent: u8) -> Workload {
+        let most = |mix: &SizeMix| mix.bounds().unwrap().1;
+        let request_bytes = if read_percent == 100 {
+            most(&read)
+        } else if read_percent == 0 {
+            most(&write)
+        } else {
+            most(&read).max(most(&write))
+        };
+        Workload { pattern, request_bytes, read_percent, sizes: Some(Sizes { read, write }), ..Workload::default() }
+    }
+
+    fn sequence(workload: &Workload, bytes: u64) -> Sequence {
+        workload.check_pattern().unwrap();
+        Sequence::new(workload, (0, bytes), 0, Cursor::Own).unwrap()
+    }
+
+    #[test]
+    fn sizes_come_in_their_shares() {
+        let mix = shares(&[(4 * KIB, 70), (64 * KIB, 20), (16 * KIB, 0), (8 * KIB, 10)]);
+        for pattern in [Pattern::Seq, Pattern::Random, Pattern::Zipf(1.0)] {
+            let mut sequence = sequence(&workload(pattern, mix.clone(), mix.clone(), 100), 1 << 40);
+            let draws = 100_000;
+            let mut counts = [0u64; 4];
+            for _ in 0..draws {
+                let size = sequence.next().2;
+                counts[[4 * KIB, 64 * KIB, 16 * KIB, 8 * KIB].iter().position(|&known| known == size).unwrap()] += 1;
+            }
+            assert_eq!(counts[2], 0);
+            let expected = [0.7, 0.2, 0.1].map(|share| share * f64::from(draws));
+            chi_square_is_plausible(&[counts[0], counts[1], counts[3]], &expected);
+        }
+    }
+
+    #[test]
+    fn a_range_is_even_over_its_multiples() {
+        let range = SizeMix::Range { least_bytes: 4 * KIB, most_bytes: 43 * KIB };
+        assert_eq!(range.mean(), 5.5 * 4096.0);
+        let mut workload = workload(Pattern::Random, range.clone(), range, 0);
+        workload.request_bytes = 43 * KIB;
+        let mut sequence = sequence(&workload, 1 << 30);
+        let mut counts = [0u64; 10];
+        for _ in 0..50_000 {
+            let (_, offset, size) = sequence.next();
+            assert!(size.is_multiple_of(4 * KIB) && offset.is_multiple_of(4096));
+            counts[(size / (4 * KIB)) as usize - 1] += 1;
+        }
+        chi_square_is_plausible(&counts, &[5000.0; 10]);
+    }
+
+    #[test]
+    fn reads_and_writes_have_sizes_of_their_own() {
+        let mut sequence = sequence(&workload(Pattern::Seq, SizeMix::one(4 * KIB), SizeMix::one(32 * KIB), 60), 1 << 20);
+        for _ in 0..1000 {
+            let (op, _, size) = sequence.next();
+            assert!(size == if op == Op::Read { 4 * KIB } else { 32 * KIB } || op == Op::Write);
+        }
+    }
+
+    #[test]
+    fn starting_places_lie_on_their_grid() {
+        for (align, request) in [(512u32, 4 * KIB), (64 * KIB, 4 * KIB)] {
+            let workload = Workload { pattern: Pattern::Random, request_bytes: request, align_bytes: Some(align), ..Workload::default() };
+            let mut sequence = sequence(&workload, 1 << 20);
+            let places = sequence.len_blocks();
+            assert_eq!(places, (u64::from((1 << 20) - request) / u64::from(align)) + 1);
+            let mut seen: Vec<u64> = (0..places).map(|_| sequence.next()).inspect(|next| assert_eq!(next.2, request)).map(|next| next.1).collect();
+            seen.sort_unstable();
+            assert!(seen.iter().enumerate().all(|(index, &offset)| offset == index as u64 * u64::from(align)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sequential_requests_leave_no_gap_and_end_with_the_region(units in 40u64..400, least in 1u32..5, times in 2u32..9, seed: u64) {
+            let unit = least * 512;
+            let range = SizeMix::Range { least_bytes: unit, most_bytes: unit * times };
+            let workload = Workload { seed, ..workload(Pattern::Seq, range.clone(), range, 100) };
+            let bytes = units * u64::from(unit);
+            let mut sequence = sequence(&workload, bytes + 100);
+            for _ in 0..3 {
+                let mut at = 0;
+                while at < bytes {
+                    let (_, offset, size) = sequence.next();
+                    prop_assert_eq!(offset, at);
+                    prop_assert!(size.is_multiple_of(unit) && size > 0 && size <= unit * times);
+                    at += u64::from(size);
+                }
+                prop_assert_eq!(at, bytes);
+            }
+        }
+
+        #[test]
+        fn no_request_of_any_size_leaves_the_region(
+            start in 0u64..1 << 40, len in 1u64..1 << 24, shift in 0u64..10_000, small in 1u32..5000, large in 5000u32..100_000, kind in 0usize..6,
+        ) {
+            let pattern = [
+                Pattern::Seq, Pattern::Random, Pattern::Zipf(1.0), Pattern::HotCold { hot_percent: 20, access_percent: 80 }, Pattern::Pareto(0.2),
+                Pattern::Normal { deviation_percent: 20.0, center_percent: 90.0 },
+            ][kind];
+            let mix = shares(&[(small, 50), (large, 50)]);
+            let workload = Workload { offset_bytes: shift, threads: 2, ..workload(pattern, mix.clone(), mix, 50) };
+            if let Ok(mut sequence) = Sequence::new(&workload, (start, len), 1, Cursor::Own) {
+                for _ in 0..200 {
+                    let (_, offset, bytes) = sequence.next();
+                    prop_assert!(bytes > 0 && offset >= start + shift && offset + u64::from(bytes) <= start + len);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_its_reason() {
+        let refused = |change: &dyn Fn(&mut Workload)| {
+            let mix = shares(&[(4096, 50), (8192, 50)]);
+            let mut workload = workload(Pattern::Seq, mix.clone(), mix, 100);
+            change(&mut workload);
+            workload.check(1 << 30, 512).err().map_or(String::new(), |error| error.to_string())
+        };
+        assert_eq!(refused(&|_| ()), "");
+        assert!(refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[(4096, 50)])).contains("50 % in all"));
+        assert!(refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[])).contains("none"));
+        assert!(refused(&|w| w.request_bytes = 4096).contains("greatest of the sizes is 8 KiB"));
+        assert!(refused(&|w| w.pattern = Pattern::Backward).contains("blocks of one size"));
+        assert!(refused(&|w| (w.engine, w.depth) = (machine::Engine::Threads, 2)).contains("share one sequence"));
+        assert!(refused(&|w| w.data.verify = true).contains("verification"));
+        assert!(refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[(1000, 50), (8192, 50)])).contains("1000 B with direct I/O"));
+        assert!(refused(&|w| (w.pattern, w.align_bytes) = (Pattern::Random, Some(100))).contains("100 B with direct I/O"));
+        assert!(refused(&|w| w.align_bytes = Some(0)).contains("alignment of 0 B"));
+    }
+}
