@@ -27,8 +27,14 @@ pub struct RamCache {
     /// Picoseconds to move a byte.
     copy_ps: u64,
     limit: u64,
-    /// Dirty bytes below which data rests unless the volume is idle.
+    /// Dirty bytes below which data rests unless the cache is left alone.
     rest: u64,
+    /// When it was last asked for something.
+    asked_at: Nanos,
+    /// Whether an event will come to see if it is left alone.
+    watched: bool,
+    /// It is.
+    idle: bool,
     cleaning: u32,
     /// Everything is to be written.
     pub flushing: bool,
@@ -41,8 +47,10 @@ pub struct RamCache {
 
 const BLOCK: u64 = 65536;
 const PAGE: u64 = 4096;
-/// Lazy writes at a time where they are needed.
-const CLEANERS: u32 = 8;
+/// Lazy writes at a time where they are needed: a sweep needs no more, and a read waits for no more.
+const CLEANERS: u32 = 2;
+/// A cache that nobody asked for so long is idle: 50 ms.
+const LEFT_ALONE: Nanos = 50_000_000;
 /// The longest lazy write.
 const LONGEST: u64 = 256 << 10;
 
@@ -57,7 +65,10 @@ impl RamCache {
             copy_ps: (1e12 / bytes_per_s).round() as u64,
             // Room must stay for reads.
             limit: bytes / 10 * 9,
-            rest: bytes / 2,
+            rest: bytes / 4 * 3,
+            asked_at: 0,
+            watched: false,
+            idle: false,
             cleaning: 0,
             flushing: false,
             waiting: Vec::new(),
@@ -71,6 +82,7 @@ impl RamCache {
         self.blocks.settle();
         self.dirty.clear();
         (self.hand, self.cleaning) = (0, 0);
+        (self.asked_at, self.watched, self.idle) = (0, false, false);
         self.flushing = false;
         self.waiting.clear();
         (self.asked, self.found) = (0, 0);
@@ -111,12 +123,8 @@ impl RamCache {
     }
 
     /// Lazy writes that may be under way.
-    fn cleaners(&self, idle: bool) -> u32 {
-        if self.flushing || !self.waiting.is_empty() || self.blocks.dirty_bytes > self.rest {
-            CLEANERS
-        } else {
-            u32::from(idle)
-        }
+    fn cleaners(&self) -> u32 {
+        if self.flushing || self.idle || !self.waiting.is_empty() || self.blocks.dirty_bytes > self.rest { CLEANERS } else { 0 }
     }
 
     /// The next pages to be written, side by side: first byte and bytes. They are clean from now on.
@@ -161,6 +169,10 @@ impl World {
         if combined || second || owner == Owner::Behind {
             return false;
         }
+        (cache.asked_at, cache.idle) = (self.kernel.now(), false);
+        if !std::mem::replace(&mut cache.watched, true) {
+            self.kernel.at(cache.asked_at + LEFT_ALONE, Event::RamCacheIdle);
+        }
         match op {
             Op::Read => {
                 cache.asked += bytes;
@@ -194,12 +206,23 @@ impl World {
         true
     }
 
+    /// Looks whether the cache has been left alone: then it writes what has rested.
+    pub(crate) fn ram_cache_idle(&mut self) {
+        let Some(cache) = self.ram_cache.as_mut() else { return };
+        let due = cache.asked_at + LEFT_ALONE;
+        if due > self.kernel.now() {
+            self.kernel.at(due, Event::RamCacheIdle);
+        } else {
+            (cache.watched, cache.idle) = (false, true);
+            self.ram_cache_clean();
+        }
+    }
+
     /// Writes dirty blocks in the background.
     pub(crate) fn ram_cache_clean(&mut self) {
         loop {
-            let idle = self.members.iter().all(|member| member.flying == 0);
             let Some(cache) = self.ram_cache.as_mut() else { return };
-            if cache.cleaning >= cache.cleaners(idle) {
+            if cache.cleaning >= cache.cleaners() {
                 return;
             }
             let Some((offset, bytes)) = cache.next_run() else { return };

@@ -169,7 +169,9 @@ fn base(caching: &Caching) -> String {
     let without = &caching.without_cache;
     match caching.depth {
         Some(1) => format!("Without a cache on {}, one request after the other: {}", caching.machine, show_time(without.elapsed_ns as f64)),
-        Some(depth) => format!("Without a cache on {}, {depth} requests outstanding: {}", caching.machine, show_time(without.elapsed_ns as f64)),
+        Some(depth) => {
+            format!("Without a cache on {}, {depth} requests outstanding: {}", caching.machine, show_time(without.elapsed_ns as f64))
+        }
         None => format!("Without a cache on {}, at the trace's times: {} of waiting", caching.machine, show_time(without.waited_ns as f64)),
     }
 }
@@ -234,13 +236,8 @@ fn page(caching: &Caching) -> Page {
     misses.extend(caching.misses.sampled.iter().map(|sampled| curve(&format!("{} of the blocks", percent(sampled.share)), &sampled.curve)));
     let gain = |name: &str, of: fn(&CacheGain) -> f64| series(name, caching.gains.iter().map(|one| (one.cache_bytes, of(one))).collect());
     let gains = vec![gain("write-back", |one| one.write_back), gain("write-through", |one| one.write_through)];
-    let figure = |id: &str, title: &str, y: Axis, series: Vec<Series>| Figure {
-        id: id.into(),
-        title: title.into(),
-        x: Axis::CacheBytes,
-        y,
-        series,
-    };
+    let figure =
+        |id: &str, title: &str, y: Axis, series: Vec<Series>| Figure { id: id.into(), title: title.into(), x: Axis::CacheBytes, y, series };
     Page {
         kind: "cache".into(),
         title: format!("A cache in memory for {}", caching.source),

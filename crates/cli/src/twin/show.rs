@@ -147,9 +147,8 @@ fn describe_in_words(shown: &Shown) -> String {
     };
     let layers: Vec<_> = shown.layers.iter().map(layer).collect();
     text += &table(&["layer", "advertised", "settings"], &layers, 3);
-    let number = |number: &Sourced| {
-        vec![number.path.clone(), value(number.value), number.source.clone().unwrap_or_else(|| "not named".into())]
-    };
+    let number =
+        |number: &Sourced| vec![number.path.clone(), value(number.value), number.source.clone().unwrap_or_else(|| "not named".into())];
     let numbers: Vec<_> = shown.numbers.iter().map(number).collect();
     text += &format!("\n{}", table(&["number", "value", "from"], &numbers, 3));
     text + &format!("\n{} numbers, {} of them fitted\n", shown.numbers.len(), shown.fitted)

@@ -69,8 +69,7 @@ fn of_drive(drive: &mut Drive) -> Numbers<'_> {
         Drive::Cloud(d) => {
             // Where there is no burst, the quota and its burst are one number.
             let (iops_burst, bytes_burst) = (d.burst_iops != d.iops, d.burst_bytes_per_s != d.bytes_per_s);
-            let mut numbers: Numbers<'_> =
-                vec![("read_us", &mut d.read_us, vec![]), ("write_us", &mut d.write_us, vec![])];
+            let mut numbers: Numbers<'_> = vec![("read_us", &mut d.read_us, vec![]), ("write_us", &mut d.write_us, vec![])];
             numbers.push(("stream_bytes_per_s", &mut d.stream_bytes_per_s, vec![]));
             if iops_burst {
                 numbers.push(("iops", &mut d.iops, vec![]));

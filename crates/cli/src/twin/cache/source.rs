@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::pattern;
 use clap::Args;
 use machine::units::{GIB, parse_size, show_size};
-use machine::{Machine, Op};
+use machine::{Engine, Machine, Op};
 use std::io::Read;
 use twin::trace::{Pace, Record, parse};
 use twin::{Setup, Twin};
@@ -68,15 +68,7 @@ impl Source {
             None => {
                 let workload = self.workload(0);
                 let op = if workload.op_name() == "mix" { format!("{} % reads", workload.read_percent) } else { workload.op_name().into() };
-                let pattern = match workload.pattern {
-                    Pattern::Zipf(theta) => format!("zipf:{theta}"),
-                    Pattern::Stride(bytes) => format!("stride:{}", show_size(bytes)),
-                    Pattern::HotCold { hot_percent, access_percent } => format!("hotcold:{hot_percent}:{access_percent}"),
-                    Pattern::Random => "random".into(),
-                    Pattern::Backward => "backward".into(),
-                    Pattern::Columns(_) => "columns".into(),
-                    Pattern::Seq => "seq".into(),
-                };
+                let pattern = workload.pattern.option();
                 format!("{op} {pattern} {} of {}", show_size(self.request), show_size(self.size))
             }
         }
@@ -91,7 +83,8 @@ impl Source {
             return if self.op.is_some() || self.pattern.is_some() {
                 self.drawn(setup)
             } else {
-                let why = "name a block trace (lines of time_ns,op,offset,bytes), or give a workload: --op mix --pattern zipf:1.1 --request 4k";
+                let why =
+                    "name a block trace (lines of time_ns,op,offset,bytes), or give a workload: --op mix --pattern zipf:1.1 --request 4k";
                 Err(Failure::Usage(format!("nothing to try a cache with: {why}")))
             };
         };
@@ -102,7 +95,9 @@ impl Source {
             return parse(&text).map_err(|error| Failure::Usage(format!("standard input: {error}")));
         }
         let text = std::fs::read_to_string(source).map_err(|error| {
-            Failure::Usage(format!("{source}: {error}; name a block trace (lines of time_ns,op,offset,bytes), or give a workload with --pattern"))
+            Failure::Usage(format!(
+                "{source}: {error}; name a block trace (lines of time_ns,op,offset,bytes), or give a workload with --pattern"
+            ))
         })?;
         parse(&text).map_err(|error| Failure::Usage(format!("{source}: {error}")))
     }
@@ -118,6 +113,8 @@ impl Source {
             request_bytes,
             depth: self.depth,
             threads: self.threads,
+            // Any that keeps several outstanding: none is used.
+            engine: Engine::IoUring,
             offset_bytes: self.offset,
             seed: self.seed,
             ..Workload::default()
@@ -129,8 +126,9 @@ impl Source {
         let twin = Twin::new(setup.clone());
         let size = self.size.min(twin.target_facts(&twin.volume(None)).size_bytes);
         let request = u32::try_from(self.request).ok().filter(|bytes| (512..=GIB as u32).contains(bytes) && bytes % 512 == 0);
-        let request = request
-            .ok_or_else(|| Failure::Usage(format!("--request {}: no size of a request; give a multiple of 512 bytes up to 1g", self.request)))?;
+        let request = request.ok_or_else(|| {
+            Failure::Usage(format!("--request {}: no size of a request; give a multiple of 512 bytes up to 1g", self.request))
+        })?;
         let workload = self.workload(request);
         workload.check(size, 512)?;
         let requests = self.bytes.unwrap_or(size.saturating_mul(4)) / u64::from(request);
