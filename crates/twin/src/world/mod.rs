@@ -55,6 +55,8 @@ pub(crate) enum Event {
     WriterBack,
     /// The lazy writer's period.
     LazyScan,
+    /// Whether the RAM cache has been left alone.
+    RamCacheIdle,
 }
 
 /// A request of an asker.
@@ -302,6 +304,7 @@ impl World {
             Event::Firmware(member) => self.chore_done(member),
             Event::WriterBack => self.writer_back(),
             Event::LazyScan => self.lazy_scan(),
+            Event::RamCacheIdle => self.ram_cache_idle(),
         }
     }
 
