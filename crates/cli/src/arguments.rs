@@ -248,6 +248,8 @@ fn pattern(text: &str) -> Result<Pattern, String> {
         ("normal", [deviation]) => Ok(Pattern::Normal { deviation_percent: real(deviation)?, center_percent: 50.0 }),
         ("normal", [deviation, center]) => Ok(Pattern::Normal { deviation_percent: real(deviation)?, center_percent: real(center)? }),
         ("hotcold", [hot, access]) => Ok(Pattern::HotCold { hot_percent: percent(hot)?, access_percent: percent(access)? }),
-        _ => Err(format!("'{text}' is unknown; it is one of seq, random, backward, stride:1M, zipf:1.1, pareto:0.2, normal:20, hotcold:10:90")),
+        _ => Err(format!(
+            "'{text}' is unknown; it is one of seq, random, backward, stride:1M, zipf:1.1, pareto:0.2, normal:20, hotcold:10:90"
+        )),
     }
 }

@@ -34,11 +34,15 @@ Program options
 
 Job options, as in fio
   jobs      name description numjobs stonewall new_group group_reporting include ${VARIABLE} kb_base
-  files     filename directory filename_format size filesize io_size loops offset offset_increment fallocate overwrite unlink
-  requests  rw rwmixread rwmixwrite bs random_distribution (random, zipf:, zoned:) norandommap randseed randrepeat
-  access    ioengine (sync psync vsync pvsync pvsync2 libaio io_uring posixaio mmap) iodepth direct buffered sync fsync fdatasync
-            end_fsync fsync_on_close invalidate fadvise_hint
-  time      runtime time_based ramp_time startdelay rate rate_iops thinktime
+  files     filename directory (several with colons) filename_format nrfiles file_service_type size filesize io_size loops offset
+            offset_increment fallocate overwrite unlink
+  requests  rw rwmixread rwmixwrite bs bsrange bssplit blockalign random_distribution (random, zipf:, pareto:, normal:, zoned:)
+            norandommap randseed randrepeat
+  access    ioengine (sync psync vsync pvsync pvsync2 libaio io_uring posixaio mmap) iodepth iodepth_batch
+            iodepth_batch_complete_min iodepth_batch_complete_max direct buffered sync fsync fdatasync end_fsync fsync_on_close
+            invalidate fadvise_hint
+  time      runtime time_based ramp_time startdelay rate rate_iops thinktime steadystate steadystate_duration
+            steadystate_ramp_time
   data      refill_buffers buffer_compress_percentage dedupe_percentage zero_buffers
   report    percentile_list clat_percentiles lat_percentiles write_bw_log write_iops_log write_lat_log log_avg_msec
 

@@ -6,9 +6,9 @@ mod error;
 mod permutation;
 pub mod rng;
 mod sequence;
-pub mod smallfile;
 mod sizes;
 mod skew;
+pub mod smallfile;
 mod spec;
 #[cfg(test)]
 mod testing;

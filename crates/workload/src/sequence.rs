@@ -211,8 +211,7 @@ impl Sequence {
             blocks = columns * table.rows;
         }
         let endless = matches!(order, Order::Zipf(_) | Order::HotCold { .. } | Order::Pareto(_) | Order::Normal(_));
-        let short =
-            varied.is_none() && matches!((&order, &cursor), (Order::Forward | Order::Random(Permutation::Mixer(_)), Cursor::Own));
+        let short = varied.is_none() && matches!((&order, &cursor), (Order::Forward | Order::Random(Permutation::Mixer(_)), Cursor::Own));
         let mut sequence = Sequence {
             place: 0,
             short_to: if short { blocks } else { 0 },

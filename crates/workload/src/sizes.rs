@@ -251,7 +251,8 @@ mod tests {
             let mut sequence = sequence(&workload, 1 << 20);
             let places = sequence.len_blocks();
             assert_eq!(places, (u64::from((1 << 20) - request) / u64::from(align)) + 1);
-            let mut seen: Vec<u64> = (0..places).map(|_| sequence.next()).inspect(|next| assert_eq!(next.2, request)).map(|next| next.1).collect();
+            let mut seen: Vec<u64> =
+                (0..places).map(|_| sequence.next()).inspect(|next| assert_eq!(next.2, request)).map(|next| next.1).collect();
             seen.sort_unstable();
             assert!(seen.iter().enumerate().all(|(index, &offset)| offset == index as u64 * u64::from(align)));
         }

@@ -4,6 +4,7 @@ use super::command::Format;
 use super::options::Options;
 use super::result::{Entry, FioResult, Recorded};
 use super::run::{DiskUse, both};
+use super::steady::{Steady, SteadyReport};
 use machine::{DeviceUse, Layer, MachineFacts};
 use measure::Point;
 use measure::histogram::Histogram;
@@ -79,6 +80,8 @@ struct JobReport {
     latency_target: u32,
     latency_percentile: f64,
     latency_window: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steadystate: Option<SteadyReport>,
 }
 
 #[derive(Serialize)]
@@ -269,13 +272,14 @@ fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobReport {
         latency_target: 0,
         latency_percentile: 100.0,
         latency_window: 0,
+        steadystate: entry.job.steady.as_ref().map(Steady::report),
     }
 }
 
 /// The job's options as written, and with them those that readers look for, whether written or not.
 fn effective(given: &[(String, String)], global: &[(String, String)], options: &Options) -> Ordered<String> {
     let mut all = given.to_vec();
-    let [read, write] = options.request_bytes;
+    let [read, write] = [0, 1].map(|side| options.blocks[side].bounds().map_or(0, |(_, most)| most));
     let size = if read == write { read.to_string() } else { format!("{read},{write}") };
     let wanted = [
         ("rw", options.mode.to_string()),
@@ -303,7 +307,7 @@ fn direction(entry: &Entry<'_>, result: &FioResult, side: usize, plus: bool) -> 
     let (recorded, side) = if used { (&entry.recorded, side) } else { (&empty, 0) };
     let rates = if used { recorded.window_iops(side) } else { Vec::new() };
     let spread = Spread::of(&rates);
-    let kib = recorded.request_bytes as f64 / 1024.0;
+    let bandwidth = Spread::of(&if used { recorded.window_bytes(side) } else { Vec::new() });
     let together: f64 = result
         .entries()
         .iter()
@@ -313,8 +317,8 @@ fn direction(entry: &Entry<'_>, result: &FioResult, side: usize, plus: bool) -> 
     let rate = recorded.bytes_per_s(side);
     let latency = &recorded.latency[side];
     Direction {
-        io_bytes: recorded.bytes(side),
-        io_kbytes: recorded.bytes(side) / 1024,
+        io_bytes: recorded.bytes[side],
+        io_kbytes: recorded.bytes[side] / 1024,
         bw_bytes: rate as u64,
         bw: (rate / 1024.0) as u64,
         iops: recorded.iops(side),
@@ -325,11 +329,11 @@ fn direction(entry: &Entry<'_>, result: &FioResult, side: usize, plus: bool) -> 
         slat_ns: latency_of(&Histogram::new(), None, false),
         clat_ns: latency_of(latency, (used && options.clat_percentiles).then_some(options), plus),
         lat_ns: latency_of(latency, (used && options.lat_percentiles).then_some(options), plus),
-        bw_min: (spread.min * kib) as u64,
-        bw_max: (spread.max * kib) as u64,
+        bw_min: (bandwidth.min / 1024.0) as u64,
+        bw_max: (bandwidth.max / 1024.0) as u64,
         bw_agg: if used && together > 0.0 { (rate / together * 100.0).min(100.0) } else { 0.0 },
-        bw_mean: spread.mean * kib,
-        bw_dev: spread.deviation * kib,
+        bw_mean: bandwidth.mean / 1024.0,
+        bw_dev: bandwidth.deviation / 1024.0,
         bw_samples: spread.count,
         iops_min: spread.min as u64,
         iops_max: spread.max as u64,

@@ -5,6 +5,7 @@
 //! runs the plan on a [`machine::Machine`], and [`json()`], [`text()`] and [`logs()`] tell the result.
 
 mod arrange;
+mod choices;
 mod command;
 mod error;
 mod jobfile;
@@ -17,6 +18,8 @@ mod recorder;
 mod refused;
 mod result;
 mod run;
+mod settings;
+mod steady;
 mod text;
 mod translate;
 mod value;
@@ -33,5 +36,6 @@ pub use plan::{Job, Plan};
 pub use recorder::{Batches, Line, Sum};
 pub use result::{CloneResult, Entry, FioResult, GroupResult, JobResult, Recorded};
 pub use run::{Counts, DiskUse, Surroundings, check_machine, run};
+pub use steady::{Criterion, Steady};
 pub use text::text;
 pub use value::Amount;
