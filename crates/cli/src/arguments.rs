@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Run(PointArguments),
     /// A grid of workloads, one table: the options take lists, and every combination is measured
     Sweep(PointArguments),
+    /// Read back what `run --verify --verify-log LOG` wrote, even if it was killed, and check it
+    Verify(crate::verify::Arguments),
     /// Make the report again from results.json
     Report(ReportArguments),
     /// File size against record size, in the language of IOzone
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Postmark(crate::postmark::Arguments),
     /// What making, opening, renaming, listing and deleting many files costs
     Metadata(crate::metadata::Arguments),
+    /// Simulated machines: what there is, how well they match, what a change would do
+    Twin(crate::twin::Arguments),
 }
 
 /// The words of another tool's command line, which reads them itself.
@@ -137,7 +141,7 @@ pub(crate) struct PointArguments {
     /// Streams, each on a thread of its own
     #[arg(long, value_delimiter = ',', default_value = "1")]
     pub(crate) threads: Vec<u32>,
-    /// sync, threads, io_uring, libaio or mmap [default: sync at depth 1, io_uring beyond]
+    /// sync, threads, io_uring, libaio, mmap, or null (no I/O: the generator alone) [default: sync at depth 1, io_uring beyond]
     #[arg(long, value_delimiter = ',', value_parser = engine)]
     pub(crate) engine: Vec<Engine>,
     /// Past the page cache (O_DIRECT) [default]
@@ -182,6 +186,12 @@ pub(crate) struct PointArguments {
     /// Percent of the written blocks that repeat an earlier one
     #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     pub(crate) duplicate: u8,
+    /// Write blocks that describe themselves, check what is read, and read back everything at the end (run only)
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Note every write in this new file before it is made, so that `halfpower verify` can check a run that was killed
+    #[arg(long, value_name = "FILE", requires = "verify")]
+    pub(crate) verify_log: Option<PathBuf>,
     /// Fewest runs of a point
     #[arg(long, default_value_t = 3)]
     pub(crate) repeats: u32,
@@ -230,7 +240,7 @@ fn cache(text: &str) -> Result<CacheState, String> {
     word(text, &[("as-is", CacheState::AsIs), ("cold", CacheState::Cold), ("warm", CacheState::Warm)])
 }
 
-fn pattern(text: &str) -> Result<Pattern, String> {
+pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
     let mut parts = text.split(':');
     let name = parts.next().unwrap_or_default();
     let values: Vec<&str> = parts.collect();

@@ -12,6 +12,8 @@ mod progress;
 mod studies;
 mod target;
 mod tools;
+mod twin;
+mod verify;
 
 use arguments::{Cli, Command};
 use clap::Parser;
@@ -53,12 +55,14 @@ fn main() -> ExitCode {
         Command::Report(arguments) => studies::report(&arguments),
         Command::Run(arguments) => points::run(&arguments),
         Command::Sweep(arguments) => points::sweep(&arguments),
+        Command::Verify(arguments) => verify::verify(&arguments),
         Command::Iozone(arguments) => tools::iozone(&arguments.words),
         Command::Sqlio(arguments) => tools::sqlio(&arguments.words),
         Command::Diskspd(arguments) => tools::diskspd(&arguments.words),
         Command::Fio(arguments) => fio::fio(&arguments.words),
         Command::Postmark(arguments) => postmark::postmark(&arguments),
         Command::Metadata(arguments) => metadata::metadata(&arguments),
+        Command::Twin(arguments) => twin::twin(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use study::Results;
 
 /// Columns of the terminal; where there is none, what fits most.
-fn width() -> usize {
+pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(100, |(columns, _)| usize::from(columns.0).clamp(60, 160))
 }
 
 /// Colour only on a terminal, and not where NO_COLOR forbids it.
-fn colour() -> bool {
+pub(crate) fn colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 

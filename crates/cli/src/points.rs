@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::PointArguments;
 use crate::target::{Where, on_machine, resolve};
 use machine::{Buffering, Engine, Machine, TargetSpec};
-use measure::{Repeats, measure};
+use measure::{Point, Repeats, measure};
 use std::time::{SystemTime, UNIX_EPOCH};
 use study::{Kind, Program, Results, SCHEMA};
 use workload::{Data, Stop, Workload};
@@ -32,6 +32,10 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
 
 /// A grid of workloads.
 pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
+    if arguments.verify {
+        let why = "the workloads of a sweep overwrite one another's data";
+        return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));
+    }
     points(arguments, Kind::Sweep)
 }
 
@@ -67,14 +71,11 @@ fn points_on<M: Machine>(machine: &M, spec: &TargetSpec, arguments: &PointArgume
         most: arguments.most_repeats.max(arguments.repeats).max(1),
         tight: arguments.tight / 100.0,
     };
-    let bar = crate::progress::bar(workloads.len() as u64 * u64::from(repeats.least));
-    let points = measure(machine, &mut target, &workloads, repeats, |index, made| {
-        bar.set_message(workloads[index].short());
-        if made <= repeats.least as usize {
-            bar.inc(1);
-        }
-    })?;
-    bar.finish_and_clear();
+    let points = match workloads.as_slice() {
+        [workload] if arguments.verify => vec![crate::verify::measured(machine, &mut target, workload, repeats, arguments)?],
+        workloads => measured(machine, &mut target, workloads, repeats)?,
+    };
+    let found = points.iter().find_map(|point| point.verification.clone());
     let failed = points.iter().all(|point| point.numbers.is_none());
     let results = Results {
         schema: SCHEMA.into(),
@@ -94,7 +95,23 @@ fn points_on<M: Machine>(machine: &M, spec: &TargetSpec, arguments: &PointArgume
     };
     drop(target);
     crate::output::show_points(&results, arguments.json);
-    if failed { Err(Failure::Run("no point could be measured".into())) } else { Ok(()) }
+    if failed {
+        return Err(Failure::Run("no point could be measured".into()));
+    }
+    found.map_or(Ok(()), |found| crate::verify::judge(&found))
+}
+
+/// Measures workloads, with a bar that shows how far it is.
+fn measured<M: Machine>(machine: &M, target: &mut M::Target, workloads: &[Workload], repeats: Repeats) -> Result<Vec<Point>, Failure> {
+    let bar = crate::progress::bar(workloads.len() as u64 * u64::from(repeats.least));
+    let points = measure(machine, target, workloads, repeats, |index, made| {
+        bar.set_message(workloads[index].short());
+        if made <= repeats.least as usize {
+            bar.inc(1);
+        }
+    })?;
+    bar.finish_and_clear();
+    Ok(points)
 }
 
 /// This program, for the record.
@@ -157,7 +174,7 @@ fn base(arguments: &PointArguments) -> Workload {
         rate_iops: arguments.rate,
         think_ns: arguments.think,
         sync_at_end: arguments.fsync,
-        data: Data { compressible_percent: arguments.compressible, duplicate_percent: arguments.duplicate, verify: false },
+        data: Data { compressible_percent: arguments.compressible, duplicate_percent: arguments.duplicate, verify: arguments.verify },
         seed: arguments.target.seed,
         ..Workload::default()
     }

@@ -18,11 +18,13 @@ pub enum Engine {
     Libaio,
     /// Copies from and to a memory-mapped file.
     Mmap,
+    /// No I/O: each request is done when it is issued. What is measured is the generator alone.
+    Null,
 }
 
 impl Engine {
     /// Every engine, in the order of the command line's help.
-    pub const ALL: [Engine; 5] = [Engine::Sync, Engine::Threads, Engine::IoUring, Engine::Libaio, Engine::Mmap];
+    pub const ALL: [Engine; 6] = [Engine::Sync, Engine::Threads, Engine::IoUring, Engine::Libaio, Engine::Mmap, Engine::Null];
 
     /// The name on the command line and in JSON.
     pub fn name(self) -> &'static str {
@@ -32,12 +34,13 @@ impl Engine {
             Engine::IoUring => "io_uring",
             Engine::Libaio => "libaio",
             Engine::Mmap => "mmap",
+            Engine::Null => "null",
         }
     }
 
     /// Whether one thread can keep more than one request outstanding.
     pub fn is_async(self) -> bool {
-        matches!(self, Engine::IoUring | Engine::Libaio)
+        matches!(self, Engine::IoUring | Engine::Libaio | Engine::Null)
     }
 }
 
@@ -45,6 +48,15 @@ impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
+}
+
+/// What stands in for the target where the driver alone is to be measured: its ceiling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StandIn {
+    /// Nothing: each request is done when it is issued. The limit of the generator.
+    Null,
+    /// io_uring's no-op: each request goes to the kernel and back, and no further. The limit of the generator and its mechanism.
+    NoOp,
 }
 
 /// Whether the file-system cache takes part, and when a write counts as done.

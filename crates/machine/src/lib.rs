@@ -14,7 +14,7 @@ pub mod files;
 pub mod units;
 mod usage;
 
-pub use access::{Access, Allocation, Buffering, CacheState, Engine, Hint};
+pub use access::{Access, Allocation, Buffering, CacheState, Engine, Hint, StandIn};
 pub use asker::{Asker, Completion, Nanos, Next, Op, Request, Stability};
 pub use data::fill_random;
 pub use error::{Error, Result};
@@ -87,6 +87,15 @@ pub trait Machine {
     /// A refused access mode (for example direct I/O where the file system has none) or a failed
     /// request; the error names which. The target stays usable.
     fn run<A: Asker>(&self, target: &mut Self::Target, access: &Access, askers: &mut [A]) -> Result<Usage>;
+
+    /// Runs the askers with a stand-in for the target: what they measure then is the driver's own limit. Nothing is read or written.
+    /// `false`: this machine has no such limit (its driver is not what takes the time), or its engine no such stand-in; nothing ran.
+    ///
+    /// # Errors
+    /// As [`Machine::run`].
+    fn rehearse<A: Asker>(&self, _target: &Self::Target, _access: &Access, _stand_in: StandIn, _askers: &mut [A]) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Changes what a target of several places is: these of them (by number, in order), striped in chunks of `chunk` bytes; one
     /// alone is no stripe. Their files and devices stay as they are.

@@ -3,7 +3,7 @@
 use crate::point::Numbers;
 use crate::sample::Sample;
 use crate::stats::{self, Verdict};
-use machine::TargetFacts;
+use machine::{Engine, TargetFacts};
 use workload::Workload;
 
 /// Direct I/O of which more than this share never reached a device was served by a cache.
@@ -15,6 +15,9 @@ const STEAL_PERCENT: f64 = 3.0;
 /// The project's bound for Little's law, in percent.
 const LITTLE_PERCENT: f64 = 1.0;
 
+/// Nearer to the driver's own ceiling than this, in percent, and it takes a noticeable part of each request's time.
+const CEILING_PERCENT: f64 = 50.0;
+
 /// A drift within a run smaller than this is left to the interval.
 const DRIFT_PERCENT: f64 = 15.0;
 
@@ -22,7 +25,9 @@ const DRIFT_PERCENT: f64 = 15.0;
 pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Sample], numbers: &Numbers) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     let achieved = &numbers.achieved;
-    if facts.in_memory {
+    if workload.engine == Engine::Null {
+        warnings.push("the engine null does no I/O: this is the generator's own rate".into());
+    } else if facts.in_memory {
         warnings.push("the file system keeps its files in memory: no device was reached".into());
     } else if workload.buffering.is_direct()
         && let Some(cached) = achieved.from_cache_percent
@@ -55,6 +60,9 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
             workload.rate_iops.unwrap_or_default()
         ));
     }
+    if workload.data.verify {
+        warnings.push("each block was made and checked, which takes the processor's time: this is no measurement of the target".into());
+    }
     warnings.extend(unsteady(samples));
     for warning in samples.iter().flat_map(|sample| &sample.usage.warnings) {
         if !warnings.contains(warning) {
@@ -62,6 +70,13 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
         }
     }
     warnings
+}
+
+/// A generator that may itself have been the limit.
+pub(crate) fn near_ceiling(workload: &Workload, percent: f64, ceiling_iops: f64) -> Option<String> {
+    (percent > CEILING_PERCENT && workload.engine != Engine::Null).then(|| {
+        format!("the run reached {percent:.0} % of the {ceiling_iops:.0} requests per second that the driver can issue here at most: it may be the limit itself")
+    })
 }
 
 /// What the longest run's slices say of a rate that did not hold.

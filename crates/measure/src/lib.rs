@@ -3,6 +3,7 @@
 //! A [`Sample`] is one run of one workload; a [`Point`] is what several samples of the same workload say together,
 //! with its interval, what was achieved, and the reasons to doubt it.
 
+mod ceiling;
 mod checks;
 pub mod histogram;
 mod operation;
@@ -12,9 +13,12 @@ mod sample;
 mod slices;
 pub mod stats;
 mod stream;
+mod verified;
 
+pub use ceiling::{Ceiling, Ceilings};
 pub use operation::OperationRate;
 pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, WorkloadRecord};
 pub use repeat::{Repeats, half_width, measure, ramp};
 pub use sample::{Options, Sample, gather, sample, streams};
 pub use stream::Stream;
+pub use verified::{Ledger, Verification, measure_verified, read_back};

@@ -1,9 +1,11 @@
 //! What several runs of one workload say together.
 
+use crate::ceiling::Ceiling;
 use crate::checks;
 use crate::histogram::Histogram;
 use crate::sample::Sample;
 use crate::stats::{self, Estimate};
+use crate::verified::Verification;
 use machine::TargetFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +22,9 @@ pub struct Point {
     /// Why there are no numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What was found by looking at the data, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
 }
 
 /// A workload with its operation by name.
@@ -92,6 +97,10 @@ pub struct LatencySummary {
     pub p999: u64,
     /// 99.99th percentile.
     pub p9999: u64,
+    /// 99.999th percentile.
+    pub p99999: u64,
+    /// 99.9999th percentile.
+    pub p999999: u64,
     /// Greatest, exact.
     pub max: u64,
     /// Requests.
@@ -108,6 +117,8 @@ impl From<&Histogram> for LatencySummary {
             p99: h.percentile(99.0),
             p999: h.percentile(99.9),
             p9999: h.percentile(99.99),
+            p99999: h.percentile(99.999),
+            p999999: h.percentile(99.9999),
             max: h.max(),
             count: h.count(),
         }
@@ -166,12 +177,18 @@ pub struct Achieved {
     pub warm_up_ns: f64,
     /// User-space instructions a request, counted in a run of its own.
     pub instructions_per_request: Option<f64>,
+    /// Requests per second of the same loop with nothing behind it: the generator's own limit here.
+    pub driver_ceiling_iops: Option<f64>,
+    /// The same with a no-op in the kernel for each request: the limit of the generator and io_uring.
+    pub no_op_ceiling_iops: Option<f64>,
+    /// How near the run came to the lower of the two, in percent.
+    pub of_ceiling_percent: Option<f64>,
 }
 
 impl Point {
     /// A point that could not be measured.
     pub fn failed(workload: Workload, error: impl ToString) -> Point {
-        Point { workload: workload.into(), numbers: None, error: Some(error.to_string()) }
+        Point { workload: workload.into(), numbers: None, error: Some(error.to_string()), verification: None }
     }
 
     /// What the samples of one workload say together. No samples make a failed point.
@@ -179,7 +196,20 @@ impl Point {
         if samples.is_empty() {
             return Point::failed(workload.clone(), "it was not run");
         }
-        Point { workload: workload.clone().into(), numbers: Some(Numbers::from_samples(workload, facts, samples)), error: None }
+        let numbers = Some(Numbers::from_samples(workload, facts, samples));
+        Point { workload: workload.clone().into(), numbers, error: None, verification: None }
+    }
+
+    /// Sets the driver's own ceiling beside the figures, and says so where it was near.
+    pub fn beside(mut self, ceiling: Option<Ceiling>) -> Point {
+        if let (Some(numbers), Some(ceiling)) = (&mut self.numbers, ceiling) {
+            let percent = numbers.iops / ceiling.lowest_iops() * 100.0;
+            numbers.achieved.driver_ceiling_iops = Some(ceiling.generator_iops);
+            numbers.achieved.no_op_ceiling_iops = ceiling.no_op_iops;
+            numbers.achieved.of_ceiling_percent = Some(percent);
+            numbers.warnings.extend(checks::near_ceiling(&self.workload, percent, ceiling.lowest_iops()));
+        }
+        self
     }
 
     /// Median rate in bytes per second, if measured.
@@ -303,6 +333,9 @@ impl Achieved {
             synced_bytes_per_s: synced.map(|ns| asked * 1e9 / (elapsed + ns)),
             warm_up_ns: sum(&|sample| sample.warm_up_ns as f64) / runs,
             instructions_per_request: None,
+            driver_ceiling_iops: None,
+            no_op_ceiling_iops: None,
+            of_ceiling_percent: None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Repeats until the interval is tight.
 
+use crate::ceiling::Ceilings;
 use crate::point::{Point, rate_estimate};
 use crate::sample::{Options, Sample, sample};
 use machine::{Error, Machine, Result};
@@ -64,11 +65,12 @@ pub fn measure<M: Machine>(
             break;
         }
     }
+    let mut ceilings = Ceilings::default();
     let points = workloads.iter().zip(&samples).zip(failures);
     Ok(points
         .map(|((workload, samples), failure)| match failure {
             Some(error) => Point::failed(workload.clone(), error),
-            None => Point::from_samples(workload, &facts, samples),
+            None => Point::from_samples(workload, &facts, samples).beside(ceilings.of(machine, target, workload)),
         })
         .collect())
 }

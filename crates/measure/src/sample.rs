@@ -4,7 +4,8 @@ use crate::histogram::Histogram;
 use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
-use machine::{Engine, Error, Machine, Nanos, Result, TargetFacts, Usage};
+use machine::{Asker, Engine, Error, Machine, Nanos, Result, TargetFacts, Usage};
+use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use workload::{Cursor, Filler, Workload};
@@ -86,9 +87,20 @@ impl Sample {
 /// # Errors
 /// A workload that makes no sense on this target, an access mode that the target refuses, or a failed request.
 pub fn sample<M: Machine>(machine: &M, target: &mut M::Target, workload: &Workload, options: Options) -> Result<Sample> {
+    sample_as(machine, target, workload, options, |stream| stream)
+}
+
+/// The same with streams that do more than stream.
+pub(crate) fn sample_as<M: Machine, A: Asker + Borrow<Stream>>(
+    machine: &M,
+    target: &mut M::Target,
+    workload: &Workload,
+    options: Options,
+    asker: impl Fn(Stream) -> A,
+) -> Result<Sample> {
     let facts = machine.target_facts(target);
     workload.check(facts.size_bytes, alignment(workload, &facts))?;
-    let mut streams = streams(workload, &facts, options.ramp_ns)?;
+    let mut streams: Vec<A> = streams(workload, &facts, options.ramp_ns)?.into_iter().map(asker).collect();
     let mut access = workload.access(facts.size_bytes);
     access.count_instructions = options.count_instructions;
     let usage = machine.run(target, &access, &mut streams)?;
@@ -129,8 +141,8 @@ pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<
 }
 
 /// Requests per second until the deadline; none where a stream ended before it.
-fn rate_until_deadline(streams: &[Stream]) -> Option<f64> {
-    let windows: Option<Vec<(u64, Nanos)>> = streams.iter().map(Stream::until_deadline).collect();
+fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
+    let windows: Option<Vec<(u64, Nanos)>> = streams.iter().map(|stream| stream.borrow().until_deadline()).collect();
     let windows = windows?;
     let longest = windows.iter().map(|window| window.1).max()?;
     Some(windows.iter().map(|window| window.0).sum::<u64>() as f64 * 1e9 / longest.max(1) as f64)
@@ -140,19 +152,20 @@ fn rate_until_deadline(streams: &[Stream]) -> Option<f64> {
 ///
 /// # Errors
 /// Not one request completed.
-pub fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<Sample> {
-    let requests: u64 = streams.iter().map(Stream::completed).sum();
+pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workload) -> Result<Sample> {
+    let streams: Vec<&Stream> = streams.iter().map(Borrow::borrow).collect();
+    let requests: u64 = streams.iter().map(|stream| stream.completed()).sum();
     if requests == 0 {
         return Err(Error::Unsupported("no request completed in the time of the run: give it more --seconds or smaller requests".into()));
     }
     let mut latency = [Histogram::new(), Histogram::new()];
-    for stream in streams {
+    for stream in &streams {
         for (sum, part) in latency.iter_mut().zip(stream.latency()) {
             sum.merge(part);
         }
     }
     let service: f64 = streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
-    let (mut slice_ns, mut slice_rates) = summed_rates(streams.iter().map(Stream::slices));
+    let (mut slice_ns, mut slice_rates) = summed_rates(streams.iter().map(|stream| stream.slices()));
     let empty_share = slice_rates.iter().filter(|&&rate| rate == 0.0).count() as f64 / slice_rates.len().max(1) as f64;
     // Slices in which nothing completed tell of the request's length, not of the rate.
     while slice_rates.iter().filter(|&&rate| rate == 0.0).count() * 10 > slice_rates.len() && slice_rates.len() > 1 {
@@ -162,14 +175,14 @@ pub fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<S
     let timed = matches!(workload.stop, workload::Stop::AfterNs(_)) && workload.cache != machine::CacheState::Cold;
     let warm_up = if timed { stats::warm_up(&slice_rates).min(slice_rates.len() / 2) } else { 0 };
     slice_rates.drain(..warm_up);
-    let measured_ns = streams.iter().map(Stream::measured_ns).max().unwrap_or(0);
+    let measured_ns = streams.iter().map(|stream| stream.measured_ns()).max().unwrap_or(0);
     // Streams that ended before the longest one count for the time they were there.
     let mean_depth =
         streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>() / measured_ns.max(1) as f64;
     Ok(Sample {
         measured_ns,
         requests,
-        bytes: streams.iter().map(Stream::completed_bytes).sum(),
+        bytes: streams.iter().map(|stream| stream.completed_bytes()).sum(),
         rate: requests as f64 * 1e9 / measured_ns.max(1) as f64,
         latency,
         slice_ns,
@@ -178,8 +191,8 @@ pub fn gather(streams: &[Stream], usage: Usage, workload: &Workload) -> Result<S
         warm_up_ns: warm_up as u64 * slice_ns,
         mean_depth,
         mean_service_ns: service / requests as f64,
-        requests_with_ramp: streams.iter().map(Stream::completed_with_ramp).sum(),
-        bytes_with_ramp: streams.iter().map(Stream::completed_bytes_with_ramp).sum(),
+        requests_with_ramp: streams.iter().map(|stream| stream.completed_with_ramp()).sum(),
+        bytes_with_ramp: streams.iter().map(|stream| stream.completed_bytes_with_ramp()).sum(),
         usage,
     })
 }

@@ -147,7 +147,7 @@ fn asked(point: &Point) -> Vec<String> {
 }
 
 /// The columns of a point that say what was measured.
-const MEASURED: [&str; 33] = [
+const MEASURED: [&str; 38] = [
     "throughput_bytes_per_s",
     "throughput_bytes_per_s_low_95",
     "throughput_bytes_per_s_high_95",
@@ -160,6 +160,8 @@ const MEASURED: [&str; 33] = [
     "latency_p99_ns",
     "latency_p999_ns",
     "latency_p9999_ns",
+    "latency_p99999_ns",
+    "latency_p999999_ns",
     "latency_max_ns",
     "cpu_user_ns_per_request",
     "cpu_system_ns_per_request",
@@ -181,6 +183,9 @@ const MEASURED: [&str; 33] = [
     "synced_bytes_per_s",
     "warm_up_ns",
     "instructions_per_request",
+    "driver_ceiling_iops",
+    "no_op_ceiling_iops",
+    "of_ceiling_percent",
 ];
 
 fn measured(numbers: &Numbers) -> Vec<String> {
@@ -202,6 +207,8 @@ fn measured(numbers: &Numbers) -> Vec<String> {
         latency.p99.to_string(),
         latency.p999.to_string(),
         latency.p9999.to_string(),
+        latency.p99999.to_string(),
+        latency.p999999.to_string(),
         latency.max.to_string(),
         some(cpu.user),
         some(cpu.system),
@@ -223,6 +230,9 @@ fn measured(numbers: &Numbers) -> Vec<String> {
         number(achieved.synced_bytes_per_s),
         some(achieved.warm_up_ns),
         number(achieved.instructions_per_request),
+        number(achieved.driver_ceiling_iops),
+        number(achieved.no_op_ceiling_iops),
+        number(achieved.of_ceiling_percent),
     ]
 }
 

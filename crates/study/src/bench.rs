@@ -2,7 +2,8 @@
 
 use crate::design::{Cell, Setting, Shape};
 use machine::{Error, Machine, Nanos, Result, TargetFacts};
-use measure::{Options, Point, Sample, half_width, ramp, sample};
+use measure::{Ceiling, Ceilings, Options, Point, Sample, half_width, ramp, sample};
+use std::cell::OnceCell;
 use workload::{Workload, rng};
 
 /// More than this many runs' length for one round of requests is left out.
@@ -13,6 +14,9 @@ const ROUNDS_A_RUN: f64 = 6.0;
 
 /// Linux admits throttled requests in bursts this far apart; a run of whole ones holds as many as it should.
 pub(crate) const THROTTLE_SLICE_NS: Nanos = 100_000_000;
+
+/// Longest run of quick requests where runs are repeated.
+pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
 /// Half the 95 % interval that is tight enough.
 pub(crate) const TIGHT: f64 = 0.03;
@@ -34,21 +38,35 @@ pub(crate) struct Entry {
     /// Its requests are admitted in bursts of several: its runs begin and end between two of them.
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
+    ceiling: Option<Ceiling>,
+    /// What the samples say together, once somebody asked: the statistics cost more than some runs.
+    point: OnceCell<Point>,
+    /// Half the 95 % interval as a share of the rate, likewise.
+    half_width: OnceCell<f64>,
 }
 
 impl Entry {
     /// The point so far.
-    pub(crate) fn point(&self) -> Point {
-        match &self.failure {
+    pub(crate) fn point(&self) -> &Point {
+        self.point.get_or_init(|| match &self.failure {
             Some(why) => Point::failed(self.workload.clone(), why),
             None => {
-                let mut point = Point::from_samples(&self.workload, &self.facts, &self.samples);
+                let mut point = Point::from_samples(&self.workload, &self.facts, &self.samples).beside(self.ceiling);
                 if let Some(numbers) = &mut point.numbers {
                     numbers.achieved.instructions_per_request = self.instructions_per_request;
                 }
                 point
             }
-        }
+        })
+    }
+
+    fn half_width(&self) -> f64 {
+        *self.half_width.get_or_init(|| half_width(&self.samples))
+    }
+
+    /// There is something new to be said.
+    fn changed(&mut self) {
+        (self.point, self.half_width) = (OnceCell::new(), OnceCell::new());
     }
 }
 
@@ -83,6 +101,7 @@ pub(crate) struct Bench<'a, M: Machine> {
     overhead: f64,
     /// Requests are admitted in bursts.
     pub(crate) bursty: bool,
+    ceilings: Ceilings,
 }
 
 impl<'a, M: Machine> Bench<'a, M> {
@@ -111,7 +130,13 @@ impl<'a, M: Machine> Bench<'a, M> {
             seed,
             overhead: 5e6,
             bursty: false,
+            ceilings: Ceilings::default(),
         }
+    }
+
+    /// What every entry says so far.
+    pub(crate) fn points(&self) -> Vec<Point> {
+        self.entries.iter().map(|entry| entry.point().clone()).collect()
     }
 
     /// Time since the study began.
@@ -182,6 +207,9 @@ impl<'a, M: Machine> Bench<'a, M> {
             ramp_ns: 0,
             in_bursts: false,
             instructions_per_request: None,
+            ceiling: None,
+            point: OnceCell::new(),
+            half_width: OnceCell::new(),
         });
         self.entries.len() - 1
     }
@@ -209,11 +237,15 @@ impl<'a, M: Machine> Bench<'a, M> {
         let took = self.machine.now().saturating_sub(began) as f64;
         let entry = &mut self.entries[place];
         entry.facts = self.machine.target_facts(self.target);
+        entry.changed();
         match made {
             Ok(one) => {
                 let beyond = (took - one.usage.elapsed_ns as f64).max(0.0);
                 self.overhead = 0.9 * self.overhead + 0.1 * beyond;
                 entry.samples.push(one);
+                if entry.samples.len() == 1 {
+                    entry.ceiling = self.ceilings.of(self.machine, self.target, &entry.workload);
+                }
                 Ok(())
             }
             Err(Error::Interrupted) => Err(Error::Interrupted),
@@ -234,7 +266,9 @@ impl<'a, M: Machine> Bench<'a, M> {
         match sample(self.machine, self.target, &workload, Options { count_instructions: true, ..Options::default() }) {
             Ok(one) => {
                 let counted = one.usage.cpu.instructions_user;
-                self.entries[place].instructions_per_request = counted.map(|count| count as f64 / one.requests_with_ramp.max(1) as f64);
+                let entry = &mut self.entries[place];
+                entry.instructions_per_request = counted.map(|count| count as f64 / one.requests_with_ramp.max(1) as f64);
+                entry.changed();
                 Ok(())
             }
             Err(Error::Interrupted) => Err(Error::Interrupted),
@@ -306,7 +340,7 @@ impl<'a, M: Machine> Bench<'a, M> {
                 entry.failure.is_none()
                     && !entry.samples.is_empty()
                     && entry.samples.len() < MOST_SAMPLES
-                    && half_width(&entry.samples) > TIGHT
+                    && entry.half_width() > TIGHT
                     && self.machine.now() + self.cost(place) <= until
             });
             let widest = open.iter().copied().max_by(|&a, &b| self.urgency(a).total_cmp(&self.urgency(b)));
@@ -320,7 +354,7 @@ impl<'a, M: Machine> Bench<'a, M> {
     /// How much another sample of an entry would help: its width, less for what was tried often.
     fn urgency(&self, place: usize) -> f64 {
         let entry = &self.entries[place];
-        half_width(&entry.samples).min(2.0) * entry.weight / entry.samples.len() as f64
+        entry.half_width().min(2.0) * entry.weight / entry.samples.len() as f64
     }
 
     /// About how long another sample of an entry takes.

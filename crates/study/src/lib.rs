@@ -2,16 +2,20 @@
 //!
 //! [`study()`] asks a machine everything that fits the target and the time, and leaves [`Results`].
 
+mod answer;
 mod bench;
+mod confirm;
 mod design;
 mod draw;
 mod experiments;
 mod findings;
+mod grids;
 mod limits;
 mod models;
 mod phases;
 mod plan;
 mod result;
+mod scout;
 mod sentences;
 mod study;
 

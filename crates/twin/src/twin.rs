@@ -141,6 +141,10 @@ impl Twin {
         if access.engine == Engine::Mmap {
             return Err(machine::Error::Unsupported(format!("{}: mapped files are not simulated", self.setup.name)));
         }
+        if access.engine == Engine::Null {
+            let why = "the engine null measures a driver, and a simulated machine has none";
+            return Err(machine::Error::Unsupported(format!("{}: {why}", self.setup.name)));
+        }
         if access.count_instructions {
             return Err(machine::Error::Unsupported(format!("{}: a simulated processor has no instruction counter", self.setup.name)));
         }

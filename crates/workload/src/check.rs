@@ -145,6 +145,23 @@ impl Workload {
                 );
             }
         }
+        if data.verify && !self.writes() {
+            return refuse(
+                "reads alone with verification".into(),
+                "only what the run itself wrote is known",
+                "write too: use write or a mix",
+            );
+        }
+        if data.verify && self.allocation != Allocation::Written {
+            return refuse(
+                format!("the allocation {} with verification", self.allocation.name()),
+                "what it writes is gone when the run ends",
+                "use the allocation written",
+            );
+        }
+        if data.verify && self.engine == Engine::Null {
+            return refuse("the engine null with verification".into(), "it moves no data", "use another engine");
+        }
         if data.verify && !self.request_bytes.is_multiple_of(UNIT_BYTES) {
             return refuse(
                 format!("request size {} with verification", show_size(u64::from(self.request_bytes))),

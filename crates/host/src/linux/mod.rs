@@ -13,9 +13,10 @@ mod session;
 mod snapshot;
 mod sys;
 mod target;
+mod together;
 
 use machine::{
-    Access, Asker, Capabilities, Engine, MachineFacts, MemoryUse, Nanos, ProcessorTimes, Result, TargetFacts, TargetSpec, Usage,
+    Access, Asker, Capabilities, Engine, MachineFacts, MemoryUse, Nanos, ProcessorTimes, Result, StandIn, TargetFacts, TargetSpec, Usage,
 };
 use std::sync::atomic::AtomicBool;
 
@@ -67,10 +68,10 @@ impl machine::Machine for Host {
 
     fn capabilities(&self) -> Capabilities {
         let mut engines = vec![Engine::Sync, Engine::Threads];
-        if session::uring::Ring::available().is_ok() {
+        if session::uring::available() {
             engines.push(Engine::IoUring);
         }
-        if session::aio::NativeAio::new(Vec::new(), 1).is_ok() {
+        if session::aio::available() {
             engines.push(Engine::Libaio);
         }
         engines.push(Engine::Mmap);
@@ -99,6 +100,10 @@ impl machine::Machine for Host {
 
     fn run<A: Asker>(&self, target: &mut HostTarget, access: &Access, askers: &mut [A]) -> Result<Usage> {
         run::run(self, target, access, askers)
+    }
+
+    fn rehearse<A: Asker>(&self, target: &HostTarget, access: &Access, stand_in: StandIn, askers: &mut [A]) -> Result<bool> {
+        run::rehearse(self, target, access, stand_in, askers)
     }
 
     fn restripe(&self, target: &mut HostTarget, members: &[u32], chunk: u64) -> Result<()> {

@@ -4,57 +4,20 @@ use super::arena::Arena;
 use super::place::{MadeFile, Place, descriptors, open_with};
 use super::session::aio::NativeAio;
 use super::session::mapped::Mapped;
+use super::session::null::{Instant, Null};
 use super::session::striped::{Striped, most_parts};
 use super::session::sync::Blocking;
-use super::session::uring::Ring;
+use super::session::uring::{NoOps, Ring};
 use super::session::{BlockingSession, Halt, Session, serve, serve_blocking};
 use super::snapshot::{Meters, Snapshot};
 use super::target::HostTarget;
+use super::together::{Gate, all_at_once};
 use super::{Host, clock, sys};
-use machine::{Access, Allocation, Asker, Buffering, CacheState, Engine, Error, Hint, Nanos, Result, Usage, fill_random};
+use machine::{Access, Allocation, Asker, Buffering, CacheState, Engine, Error, Hint, Nanos, Result, StandIn, Usage, fill_random};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
-
-/// A stream's thread keeps everything large in its arena.
-const STACK_BYTES: usize = 256 << 10;
-
-/// Where the streams wait for one another, so that they start together and the counters are taken just before.
-#[derive(Default)]
-struct Gate {
-    /// How many wait, and whether the gate is open.
-    state: Mutex<(usize, bool)>,
-    changed: Condvar,
-}
-
-impl Gate {
-    /// A stream is ready and waits until the gate opens.
-    fn pass(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.0 += 1;
-        self.changed.notify_all();
-        while !state.1 {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Waits until so many streams are ready.
-    fn wait_for(&self, streams: usize) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while state.0 < streams {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Lets the streams go.
-    fn open(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
-        self.changed.notify_all();
-    }
-}
 
 /// The open files of a run.
 struct Files {
@@ -117,7 +80,7 @@ struct Outcome {
     sync_ns: Option<Nanos>,
 }
 
-/// Starts every stream on a thread of its own, all at once, and waits for the last.
+/// Runs the streams over the open files, the counters taken around them.
 fn streams<A: Asker>(
     host: &Host,
     files: &Files,
@@ -126,82 +89,67 @@ fn streams<A: Asker>(
     askers: &mut [A],
     meters: &mut Meters<'_>,
 ) -> Result<Outcome> {
-    let failed = AtomicBool::new(false);
-    let halt = Halt { interrupt: host.interrupt, failed: &failed };
-    let gate = Gate::default();
-    std::thread::scope(|scope| {
-        let mut workers = Vec::with_capacity(askers.len());
-        let mut errors = Vec::new();
-        for asker in askers.iter_mut() {
-            let (gate, failed) = (&gate, &failed);
-            let work = move || {
-                let result = stream(files, stripe, access, asker, host.clock, halt, gate);
-                if result.is_err() {
-                    failed.store(true, Ordering::Relaxed);
-                }
-                result
-            };
-            match std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work) {
-                Ok(worker) => workers.push(worker),
-                Err(error) => {
-                    failed.store(true, Ordering::Relaxed);
-                    errors.push(Error::Unsupported(format!("the system refuses more than {} threads: {error}", workers.len())));
-                    break;
-                }
+    let paths = Paths { fds: descriptors(&files.files), end: files.region.0 + files.region.1, stripe };
+    let mut before = None;
+    let (began, last) = all_at_once(
+        host,
+        askers,
+        |asker, halt, gate| stream(&paths, access, None, asker, host.clock, halt, gate),
+        || {
+            before = Some(meters.take());
+            let began = host.clock.now();
+            if !files.truncate {
+                return Ok(began);
             }
-        }
-        gate.wait_for(workers.len());
-        let before = meters.take();
-        let mut began = host.clock.now();
-        if files.truncate {
             for file in &files.files {
-                if let Err(error) = file.set_len(0) {
-                    failed.store(true, Ordering::Relaxed);
-                    errors.push(Error::io("cannot truncate", "the test file")(error));
-                }
+                file.set_len(0).map_err(Error::io("cannot truncate", "the test file"))?;
             }
-        } else {
-            began = host.clock.now();
+            Ok(began)
+        },
+    )?;
+    let mut sync_ns = None;
+    if access.sync_at_end {
+        for file in &files.files {
+            file.sync_data().map_err(Error::io("cannot bring to stable storage", "the test file"))?;
         }
-        gate.open();
-        let mut last = began;
-        for worker in workers {
-            match worker.join() {
-                Ok(Ok(end)) => last = last.max(end),
-                Ok(Err(error)) => errors.push(error),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        // A stream that ended because another failed says only that it was interrupted.
-        errors.sort_by_key(|error| matches!(error, Error::Interrupted));
-        if let Some(error) = errors.into_iter().next() {
-            return Err(error);
-        }
-        let mut sync_ns = None;
-        if access.sync_at_end {
-            for file in &files.files {
-                file.sync_data().map_err(Error::io("cannot bring to stable storage", "the test file"))?;
-            }
-            sync_ns = Some(host.clock.now().saturating_sub(last));
-        }
-        Ok(Outcome { before, after: meters.take(), began, last, sync_ns })
-    })
+        sync_ns = Some(host.clock.now().saturating_sub(last));
+    }
+    let after = meters.take();
+    Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, began, last, sync_ns })
+}
+
+/// Runs the streams with a stand-in for the target; `false` where the engine has none such.
+pub(crate) fn rehearse<A: Asker>(host: &Host, target: &HostTarget, access: &Access, stand_in: StandIn, askers: &mut [A]) -> Result<bool> {
+    if stand_in == StandIn::NoOp && access.engine != Engine::IoUring {
+        return Ok(false);
+    }
+    let stripe = target.striped().then_some((target.places().len() as u32, target.chunk));
+    let paths = Paths { fds: Vec::new(), end: 0, stripe };
+    let work = |asker: &mut A, halt: Halt<'_>, gate: &Gate| stream(&paths, access, Some(stand_in), asker, host.clock, halt, gate);
+    all_at_once(host, askers, work, || Ok(host.clock.now())).map(|_| true)
+}
+
+/// Where the streams of a run go: the open files, the end of what they use, and, where they are the members of a stripe, their number
+/// and its chunk.
+struct Paths {
+    fds: Vec<RawFd>,
+    end: u64,
+    stripe: Option<(u32, u64)>,
 }
 
 /// One stream: makes its session, passes the gate, runs.
 fn stream<A: Asker>(
-    files: &Files,
-    stripe: Option<(u32, u64)>,
+    paths: &Paths,
     access: &Access,
+    stand_in: Option<StandIn>,
     asker: &mut A,
     clock: clock::Clock,
     halt: Halt<'_>,
     gate: &Gate,
 ) -> Result<Nanos> {
-    let mut fds = descriptors(&files.files);
-    let mut stripe = stripe;
+    let (mut fds, mut stripe) = (paths.fds.as_slice(), paths.stripe);
     if let Some(member) = asker.member() {
-        fds = vec![fds[member as usize]];
+        fds = fds.get(member as usize..=member as usize).unwrap_or_default();
         stripe = None;
     }
     let depth = asker.depth();
@@ -223,65 +171,54 @@ fn stream<A: Asker>(
         (Engine::Sync | Engine::Threads, Some(_)) => Engine::IoUring,
         (engine, _) => engine,
     };
-    let unsupported = |engine: Engine| move |error: io::Error| Error::Unsupported(format!("{engine} is not to be had here: {error}"));
-    match engine {
-        Engine::Sync | Engine::Threads => go_blocking(Ok(Blocking::new(fds[0])), &fds, asker, &mut arena, clock, halt, gate),
-        Engine::IoUring => {
-            let session = Ring::new(&fds, entries, &mut arena).map_err(unsupported(engine));
-            go(session, Route { stripe, fds: &fds }, asker, &mut arena, clock, halt, gate)
+    let unsupported = |error: io::Error| Error::Unsupported(format!("{engine} is not to be had here: {error}"));
+    let mut ways = Ways { stripe, fds, asker, arena: &mut arena, clock, halt, gate };
+    match (engine, stand_in) {
+        (Engine::Sync | Engine::Threads | Engine::Mmap, Some(_)) => ways.blocking(Ok(Instant)),
+        (Engine::IoUring, Some(StandIn::NoOp)) => ways.queued(NoOps::new(entries).map_err(unsupported)),
+        (Engine::Null, _) | (_, Some(_)) => ways.queued(Ok(Null::new(entries))),
+        (Engine::Sync | Engine::Threads, None) => ways.blocking(Ok(Blocking::new(fds[0]))),
+        (Engine::IoUring, None) => {
+            let session = Ring::new(fds, entries, ways.arena).map_err(unsupported);
+            ways.queued(session)
         }
-        Engine::Libaio => {
-            let session = NativeAio::new(fds.clone(), entries.min(65_536)).map_err(unsupported(engine));
-            go(session, Route { stripe, fds: &fds }, asker, &mut arena, clock, halt, gate)
-        }
-        Engine::Mmap => {
-            let end = files.region.0 + files.region.1;
-            let session = Mapped::new(fds[0], end, asker.writes(), access.hint).map_err(unsupported(engine));
-            go_blocking(session, &fds, asker, &mut arena, clock, halt, gate)
+        (Engine::Libaio, None) => ways.queued(NativeAio::new(fds.to_vec(), entries.min(65_536)).map_err(unsupported)),
+        (Engine::Mmap, None) => {
+            let session = Mapped::new(fds[0], paths.end, ways.asker.writes(), access.hint).map_err(unsupported);
+            ways.blocking(session)
         }
     }
 }
 
-/// The files of one stream: one, or the members of a stripe (their number and its chunk).
-#[derive(Clone, Copy)]
-struct Route<'a> {
+/// What it takes to serve an asker through a session of either kind. Both ways pass the gate whether or not there is a session,
+/// because the other streams wait there.
+struct Ways<'a, A: Asker> {
     stripe: Option<(u32, u64)>,
     fds: &'a [RawFd],
+    asker: &'a mut A,
+    arena: &'a mut Arena,
+    clock: clock::Clock,
+    halt: Halt<'a>,
+    gate: &'a Gate,
 }
 
-/// Passes the gate, whether or not there is a session (the others wait there), and serves the asker.
-fn go<S: Session, A: Asker>(
-    session: Result<S>,
-    route: Route<'_>,
-    asker: &mut A,
-    arena: &mut Arena,
-    clock: clock::Clock,
-    halt: Halt<'_>,
-    gate: &Gate,
-) -> Result<Nanos> {
-    gate.pass();
-    let mut session = session?;
-    match route.stripe {
-        None => serve(&mut session, route.fds, asker, arena, clock, halt),
-        Some((members, chunk)) => {
-            let mut session = Striped::new(session, members, chunk, asker.depth());
-            serve(&mut session, route.fds, asker, arena, clock, halt)
+impl<A: Asker> Ways<'_, A> {
+    fn queued<S: Session>(&mut self, session: Result<S>) -> Result<Nanos> {
+        self.gate.pass();
+        let mut session = session?;
+        match self.stripe {
+            None => serve(&mut session, self.fds, self.asker, self.arena, self.clock, self.halt),
+            Some((members, chunk)) => {
+                let mut session = Striped::new(session, members, chunk, self.asker.depth());
+                serve(&mut session, self.fds, self.asker, self.arena, self.clock, self.halt)
+            }
         }
     }
-}
 
-/// The same with blocking calls.
-fn go_blocking<S: BlockingSession, A: Asker>(
-    session: Result<S>,
-    fds: &[RawFd],
-    asker: &mut A,
-    arena: &mut Arena,
-    clock: clock::Clock,
-    halt: Halt<'_>,
-    gate: &Gate,
-) -> Result<Nanos> {
-    gate.pass();
-    serve_blocking(&mut session?, fds, asker, arena, clock, halt)
+    fn blocking<S: BlockingSession>(&mut self, session: Result<S>) -> Result<Nanos> {
+        self.gate.pass();
+        serve_blocking(&mut session?, self.fds, self.asker, self.arena, self.clock, self.halt)
+    }
 }
 
 /// Opens the target's files, or scratch files in the state of allocation that the run asks for.

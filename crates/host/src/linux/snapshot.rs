@@ -12,7 +12,7 @@ use std::time::Duration;
 /// More disagreement than this between the time-stamp counter and the kernel's clock is told.
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// How long the idle machine is watched, once, before the first run.
+/// How long the idle machine is watched, once, after the first run: before it, it would keep the user waiting.
 const BASELINE_WATCH: Duration = Duration::from_millis(300);
 
 /// The meters that belong to the machine and not to a run. One that cannot be read is absent, and so are its figures.
@@ -39,7 +39,6 @@ impl MachineMeters {
 pub(crate) struct Meters<'a> {
     clock: Clock,
     machine: &'a MachineMeters,
-    baseline: IdleBaseline,
     device: Option<&'a DeviceMeter>,
     count: Option<PerfCounter>,
 }
@@ -62,7 +61,7 @@ impl<'a> Meters<'a> {
         if let Some(counter) = &mut count {
             counter.start();
         }
-        Meters { clock: host.clock, machine: &host.meters, baseline: host.meters.baseline(), device: target.meter(), count }
+        Meters { clock: host.clock, machine: &host.meters, device: target.meter(), count }
     }
 
     /// What the meters show now.
@@ -80,13 +79,14 @@ impl<'a> Meters<'a> {
     /// What was used between two moments; the times of the run are the caller's to add.
     pub(crate) fn between(&self, before: &Snapshot, after: &Snapshot) -> Usage {
         let mut usage = Usage::default();
+        let baseline = self.machine.baseline();
         if let (Some(meter), Some(before), Some(after)) = (&self.machine.cpu, &before.cpu, &after.cpu) {
-            usage.cpu = meter.used(before, after, self.baseline);
+            usage.cpu = meter.used(before, after, baseline);
         }
         usage.device = before.device.zip(after.device).map(|(before, after)| after.since(&before));
         usage.block_bytes = before.io.zip(after.io).map(|(before, after)| after.since(&before));
         usage.cpu.instructions_user = before.instructions.zip(after.instructions).map(|(before, after)| after.saturating_sub(before));
-        usage.warnings.extend(self.baseline.warning());
+        usage.warnings.extend(baseline.warning());
         let (told, kernel) = ((after.at - before.at) as f64, (after.kernel_at - before.kernel_at) as f64);
         if kernel > 1e7 && (told / kernel - 1.0).abs() > CLOCK_TOLERANCE {
             usage

@@ -6,6 +6,7 @@ use crate::plot::{self, Room};
 use crate::terminal::{at, xs};
 use crate::words::{axis_value, half_power_interval, half_power_value, median, plural, rate};
 use machine::MemoryUse;
+use measure::Point;
 use serde::Serialize;
 use std::borrow::Cow;
 use study::{Experiment, Figure, Results};
@@ -55,7 +56,7 @@ pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
 
 /// An experiment on the page.
 #[derive(Serialize)]
-pub(super) struct ExperimentView {
+pub(crate) struct ExperimentView {
     anchor: String,
     title: String,
     question: String,
@@ -149,23 +150,37 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
+/// A part of a page that is no study's: heading, question and sentence, and figures whose anchors count from `first`.
+pub(crate) fn section_view(number: usize, first: usize, [title, question, sentence]: [&str; 3], figures: &[Figure]) -> ExperimentView {
+    let view = |(index, figure): (usize, &Figure)| figure_view(anchor(first + index, &figure.id), figure, &[]);
+    ExperimentView {
+        anchor: format!("e{}", anchor(number, title)),
+        title: title.into(),
+        question: question.into(),
+        sentence: sentence.into(),
+        skipped: None,
+        left_out: Vec::new(),
+        figures: figures.iter().enumerate().map(view).collect(),
+    }
+}
+
 fn view(place: usize, drawn: &Drawn<'_>, results: &Results) -> FigureView {
     let anchor = anchor(place, drawn.id());
     match drawn {
         Drawn::Memory(_, memory) => memory_view(anchor, memory),
-        Drawn::Figure(_, figure) => figure_view(anchor, figure, results),
+        Drawn::Figure(_, figure) => figure_view(anchor, figure, &results.points),
     }
 }
 
-fn figure_view(anchor: String, figure: &Figure, results: &Results) -> FigureView {
-    let scenes = [Room::Wide, Room::Narrow].map(|room| plot::lay_out(figure, &results.points, room));
+fn figure_view(anchor: String, figure: &Figure, points: &[Point]) -> FigureView {
+    let scenes = [Room::Wide, Room::Narrow].map(|room| plot::lay_out(figure, points, room));
     let half_power: Vec<HalfView> = figure
         .series
         .iter()
         .zip(&scenes[0].curves)
         .filter_map(|(series, curve)| {
             let half = series.half_power.as_ref()?;
-            let peak = plot::peak_on_axis(figure.y, series, &results.points)
+            let peak = plot::peak_on_axis(figure.y, series, points)
                 .map_or_else(|| rate(half.peak_bytes_per_s), |peak| axis_value(figure.y, peak));
             Some(HalfView {
                 of: if half.peak_from == "measured" { peak } else { format!("the {} {peak}", half.peak_from) },

@@ -6,6 +6,9 @@ mod method;
 mod sweep;
 mod values;
 
+pub(crate) use experiments::{ExperimentView, section_view};
+pub(crate) use values::figures_json;
+
 use crate::words::{axis_title, clean, date, duration, plural, target_kind};
 use crate::{Error, plot};
 use minijinja::value::{Value, ValueKind};
@@ -69,7 +72,7 @@ fn one_point(results: &Results) -> Option<Value> {
     Some(Value::from_safe_string(escaped))
 }
 
-fn environment() -> Result<Environment<'static>, Error> {
+pub(crate) fn environment() -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_trim_blocks(true);
@@ -87,7 +90,7 @@ fn environment() -> Result<Environment<'static>, Error> {
 }
 
 /// The style sheet with the pages' colours, against which the curves' colours are chosen.
-fn css() -> String {
+pub(crate) fn css() -> String {
     include_str!("../../templates/style.css")
         .replace("$light-page", plot::colour::LIGHT_PAGE)
         .replace("$dark-page", plot::colour::DARK_PAGE)

@@ -6,6 +6,7 @@ use crate::plot;
 use crate::words::{axis_place, axis_value, clean, mib_per_s, plus_minus, range, short_count};
 use machine::MemoryUse;
 use machine::units::show_time;
+use measure::Point;
 use serde::Serialize;
 use study::{Axis, Figure, Results, Value};
 
@@ -41,11 +42,18 @@ pub(super) fn json(results: &Results) -> Result<String, Error> {
     let mut all = std::collections::BTreeMap::new();
     for (place, shown) in experiments::drawn(results).iter().enumerate() {
         let values = match shown {
-            experiments::Drawn::Figure(_, figure) => figure_values(figure, results),
+            experiments::Drawn::Figure(_, figure) => figure_values(figure, &results.points),
             experiments::Drawn::Memory(_, memory) => memory_values(memory),
         };
         all.insert(anchor(place, shown.id()), values);
     }
+    Ok(in_script(&serde_json::to_string(&all)?))
+}
+
+/// The values of figures that are no study's, by the anchors of their places.
+pub(crate) fn figures_json(figures: &[(usize, &Figure)]) -> Result<String, Error> {
+    let all: std::collections::BTreeMap<String, FigureValues> =
+        figures.iter().map(|(place, figure)| (anchor(*place, &figure.id), figure_values(figure, &[]))).collect();
     Ok(in_script(&serde_json::to_string(&all)?))
 }
 
@@ -58,16 +66,16 @@ fn in_script(json: &str) -> String {
         .replace('\u{2029}', "\\u2029")
 }
 
-fn figure_values(figure: &Figure, results: &Results) -> FigureValues {
+fn figure_values(figure: &Figure, points: &[Point]) -> FigureValues {
     let curve = |series: &study::Series| CurveValues {
         name: clean(&series.name),
-        values: series.values.iter().map(|value| shown(figure, value, results)).collect(),
+        values: series.values.iter().map(|value| shown(figure, value, points)).collect(),
     };
     FigureValues { curves: figure.series.iter().map(curve).collect() }
 }
 
-fn shown(figure: &Figure, value: &Value, results: &Results) -> Shown {
-    let point = value.point.and_then(|index| results.points.get(index));
+fn shown(figure: &Figure, value: &Value, points: &[Point]) -> Shown {
+    let point = value.point.and_then(|index| points.get(index));
     let mut lines = Vec::new();
     if let (Some(y), Some([low, high])) = (value.y, value.interval_95) {
         let spread = plus_minus(y, value.interval_95).unwrap_or_default();

@@ -140,8 +140,8 @@ pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// A table without borders: a rule under the header, two spaces between columns.
-pub(crate) fn table(header: &[String], rows: &[Vec<String>], left: usize, width: usize, colour: bool) -> String {
+/// A table without borders: a rule under the header, two spaces between columns; the first `left` columns are texts, the others numbers.
+pub fn table(header: &[String], rows: &[Vec<String>], left: usize, width: usize, colour: bool) -> String {
     use comfy_table::{CellAlignment, ContentArrangement, Table};
     let mut table = Table::new();
     table.load_preset("     ──            ").set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);

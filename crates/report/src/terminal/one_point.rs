@@ -9,6 +9,9 @@ use study::Results;
 /// Columns of the names of the parts.
 const GUTTER: usize = 9;
 
+/// Faults that are shown of a run that verified.
+const FAULTS: usize = 10;
+
 struct Block {
     lines: Vec<Line>,
     room: usize,
@@ -33,6 +36,16 @@ pub(super) fn block(results: &Results, point: &Point, width: usize, colour: bool
         None => {
             let error = point.error.as_deref().unwrap_or("it was not run");
             block.say("failed", Tone::Failed, error);
+        }
+    }
+    if let Some(found) = &point.verification {
+        let checked = size(found.checked_bytes as f64);
+        match found.fault_count() {
+            0 => block.say("verified", Tone::Good, &format!("{checked} read and compared: every block is what was written")),
+            count => {
+                block.say("faults", Tone::Failed, &format!("{count} in {checked} that were read and compared"));
+                found.first_faults.iter().take(FAULTS).for_each(|fault| block.say("", Tone::Failed, fault));
+            }
         }
     }
     render(&block.lines, width, colour)
@@ -71,6 +84,15 @@ fn say_numbers(block: &mut Block, point: &Point, numbers: &Numbers) {
     if let Some(instructions) = numbers.achieved.instructions_per_request {
         block.say("", Tone::Plain, &format!("{} user-space instructions a request, counted in a run of its own", grouped(instructions)));
     }
+    if let (Some(ceiling), Some(percent_of)) = (numbers.achieved.driver_ceiling_iops, numbers.achieved.of_ceiling_percent) {
+        let no_ops = match numbers.achieved.no_op_ceiling_iops {
+            Some(no_ops) => format!(", {} with no-ops in the kernel", short_count(no_ops)),
+            None => String::new(),
+        };
+        let text =
+            format!("at {} % of its own ceiling: {} requests/s with nothing behind it{no_ops}", percent(percent_of), short_count(ceiling));
+        block.say("driver", Tone::Plain, &text);
+    }
     for warning in &numbers.warnings {
         block.say("doubt", Tone::Doubt, warning);
     }
@@ -93,7 +115,7 @@ fn say_rate(block: &mut Block, numbers: &Numbers) {
 fn percentiles(latency: &LatencySummary) -> String {
     let show = |ns: u64| show_time(ns as f64);
     format!(
-        "mean {}, least {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, greatest {}",
+        "mean {}, least {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, p99.999 {}, p99.9999 {}, greatest {}",
         show_time(latency.mean),
         show(latency.min),
         show(latency.p50),
@@ -101,6 +123,8 @@ fn percentiles(latency: &LatencySummary) -> String {
         show(latency.p99),
         show(latency.p999),
         show(latency.p9999),
+        show(latency.p99999),
+        show(latency.p999999),
         show(latency.max)
     )
 }

@@ -35,7 +35,7 @@ pub fn modelled(workload: &Workload) -> f64 {
         _ => fixed_s,
     };
     let engine = match workload.engine {
-        Engine::Sync | Engine::IoUring => 1.0,
+        Engine::Sync | Engine::IoUring | Engine::Null => 1.0,
         Engine::Libaio => 0.97,
         Engine::Threads => 0.88,
         Engine::Mmap => 0.55,
@@ -71,6 +71,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
     Point {
         workload: workload.clone().into(),
         error: None,
+        verification: None,
         numbers: Some(Numbers {
             throughput_bytes_per_s: rate,
             iops,
@@ -86,6 +87,8 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 p99: ns(2.6),
                 p999: ns(7.9),
                 p9999: ns(19.0),
+                p99999: ns(31.0),
+                p999999: ns(44.0),
                 max: ns(44.0),
                 count: (iops * 2.0) as u64,
             },
@@ -116,6 +119,9 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 synced_bytes_per_s: (workload.writes() && buffered).then_some(rate * 0.71),
                 warm_up_ns: 40e6,
                 instructions_per_request: None,
+                driver_ceiling_iops: Some(4.1e6),
+                no_op_ceiling_iops: (workload.engine == Engine::IoUring).then_some(2.6e6),
+                of_ceiling_percent: Some(iops / 2.6e4),
             },
             warnings,
         }),

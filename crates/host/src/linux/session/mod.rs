@@ -2,6 +2,7 @@
 
 pub(crate) mod aio;
 pub(crate) mod mapped;
+pub(crate) mod null;
 pub(crate) mod striped;
 pub(crate) mod sync;
 pub(crate) mod uring;

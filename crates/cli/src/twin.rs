@@ -1,0 +1,109 @@
+//! `halfpower twin`: the simulated machines, what they are held to, and what they say.
+
+mod cache;
+mod fit;
+mod show;
+mod validate;
+mod whatif;
+
+use crate::Failure;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Name and version of the documents that these commands print as JSON.
+const SCHEMA: &str = "halfpower.twin/1";
+
+/// What the command line says.
+#[derive(Args, Clone)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Clone)]
+enum Command {
+    /// The machines, and the settings that may follow their names
+    List(show::ListArguments),
+    /// One machine: its parts, and every number with its source
+    Show(show::ShowArguments),
+    /// Every published point of the 1997 study beside the simulation
+    Validate(validate::Arguments),
+    /// A machine as it is beside the same machine with something changed
+    Whatif(whatif::Arguments),
+    /// Calibrate a machine to the results of a real one; a random third of the points is held out and judges the fit
+    Fit(fit::Arguments),
+    /// What a cache in memory would do for a block trace or a workload, by its size
+    Cache(cache::Arguments),
+}
+
+/// Does what is asked.
+pub(crate) fn twin(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::List(arguments) => show::list(arguments),
+        Command::Show(arguments) => show::show(arguments),
+        Command::Validate(arguments) => validate::validate(arguments),
+        Command::Whatif(arguments) => whatif::whatif(arguments),
+        Command::Fit(arguments) => fit::fit(arguments),
+        Command::Cache(arguments) => cache::cache(arguments),
+    }
+}
+
+impl From<twin::Error> for Failure {
+    fn from(error: twin::Error) -> Self {
+        match error {
+            twin::Error::Run(why) => Failure::Run(why),
+            told => Failure::Usage(told.to_string()),
+        }
+    }
+}
+
+/// A document with its schema and its kind.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    schema: &'static str,
+    kind: &'static str,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+/// A document as JSON.
+fn json<T: Serialize>(kind: &'static str, content: &T) -> Result<String, Failure> {
+    serde_json::to_string_pretty(&Document { schema: SCHEMA, kind, content })
+        .map_err(|error| Failure::Run(format!("cannot write the results as JSON: {error}")))
+}
+
+/// A table for people.
+fn table(head: &[&str], rows: &[Vec<String>], left: usize) {
+    let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
+    print!("{}", report::terminal::table(&head, rows, left, crate::output::width(), crate::output::colour()));
+}
+
+/// Writes report.html and the document into a directory, and says where the report is.
+fn write(directory: &Path, page: &report::validation::Page, document: &str, quiet: bool) -> Result<(), Failure> {
+    crate::output::make_directory(directory)?;
+    let html = report::validation::page(page).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
+    for (name, text) in [("report.html", html.as_str()), ("results.json", document)] {
+        write_file(&directory.join(name), text)?;
+    }
+    if !quiet {
+        println!("\nReport: {}", directory.join("report.html").display());
+    }
+    Ok(())
+}
+
+/// Writes a file.
+fn write_file(path: &PathBuf, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))
+}
+
+/// A share in percent, with a digit behind the point where it is small.
+fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    if value.abs() < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
+}
+
+/// This program.
+fn program() -> String {
+    format!("halfpower {}", env!("CARGO_PKG_VERSION"))
+}

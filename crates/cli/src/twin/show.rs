@@ -1,0 +1,190 @@
+//! `halfpower twin list` and `halfpower twin show`.
+
+use super::{json, table};
+use crate::Failure;
+use clap::Args;
+use machine::units::{show_rate, show_size_rounded, significant};
+use machine::{Layer, Machine};
+use serde::Serialize;
+use twin::description::Drive;
+use twin::preset::{self, Sourced};
+use twin::settings::SETTINGS;
+use twin::{Setup, Twin};
+
+/// What the command line says.
+#[derive(Args, Clone)]
+pub(super) struct ListArguments {
+    /// Print as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the command line says.
+#[derive(Args, Clone)]
+pub(super) struct ShowArguments {
+    /// A machine of `halfpower twin list`, or a machine file (.toml), with settings behind it: gateway-1997,disks=4
+    #[arg(value_name = "NAME")]
+    machine: String,
+    /// Print the machine file, to be changed and given as NAME.toml
+    #[arg(long, conflicts_with = "json")]
+    toml: bool,
+    /// Print as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// A machine in a line.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    about: String,
+    drives: Vec<String>,
+}
+
+/// Words that may follow a machine's name.
+#[derive(Serialize)]
+struct Setting {
+    form: &'static str,
+    meaning: &'static str,
+}
+
+#[derive(Serialize)]
+struct List {
+    machines: Vec<Listed>,
+    settings: Vec<Setting>,
+}
+
+/// Every machine that comes with the program.
+pub(super) fn list(arguments: &ListArguments) -> Result<(), Failure> {
+    let mut machines = Vec::new();
+    for name in preset::names() {
+        let description = preset::load(name)?;
+        machines.push(Listed { name: name.into(), about: description.about, drives: description.drives.into_keys().collect() });
+    }
+    let settings = SETTINGS.iter().map(|&(form, meaning)| Setting { form, meaning }).collect();
+    let list = List { machines, settings };
+    if arguments.json {
+        println!("{}", json("list", &list)?);
+        return Ok(());
+    }
+    let rows: Vec<_> = list.machines.iter().map(|one| vec![one.name.clone(), one.drives.join(", "), one.about.clone()]).collect();
+    table(&["machine", "drives", "what it is"], &rows, 3);
+    println!("\nSettings behind the name: twin:gateway-1997,disks=4,buses=2");
+    let rows: Vec<_> = list.settings.iter().map(|one| vec![one.form.into(), one.meaning.into()]).collect();
+    table(&["setting", "what it is"], &rows, 2);
+    println!("\nA machine file of your own is named by its path: halfpower twin show nvme --toml > mine.toml; halfpower study twin:mine.toml");
+    Ok(())
+}
+
+/// A machine with its numbers.
+#[derive(Serialize)]
+struct Shown {
+    name: String,
+    about: String,
+    system: String,
+    processor: String,
+    size_bytes: u64,
+    drive: String,
+    drives: Vec<String>,
+    disks: u32,
+    buses: u32,
+    write_cache: bool,
+    stripe_bytes: u64,
+    layers: Vec<Layer>,
+    fitted: usize,
+    numbers: Vec<Sourced>,
+}
+
+/// One machine.
+pub(super) fn show(arguments: &ShowArguments) -> Result<(), Failure> {
+    let setup = Setup::parse(&arguments.machine)?;
+    let name = arguments.machine.strip_prefix("twin:").unwrap_or(&arguments.machine);
+    let name = name.split_once(',').map_or(name, |(name, _)| name).trim();
+    let text = match preset::text(name) {
+        Some(text) => text.to_owned(),
+        None => std::fs::read_to_string(name).map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?,
+    };
+    if arguments.toml {
+        print!("{text}");
+        return Ok(());
+    }
+    let numbers = preset::numbers(name, &text)?;
+    let shown = describe(setup, numbers);
+    if arguments.json {
+        println!("{}", json("show", &shown)?);
+    } else {
+        print(&shown);
+    }
+    Ok(())
+}
+
+fn is_fitted(number: &Sourced) -> bool {
+    number.source.as_deref().is_some_and(|source| source.starts_with("fitted"))
+}
+
+fn describe(setup: Setup, numbers: Vec<Sourced>) -> Shown {
+    let twin = Twin::new(setup);
+    let setup = twin.setup();
+    let facts = twin.target_facts(&twin.volume(None));
+    Shown {
+        name: setup.name.clone(),
+        about: setup.description.about.clone(),
+        system: setup.description.system.clone(),
+        processor: setup.description.processor.name.clone(),
+        size_bytes: facts.size_bytes,
+        drive: setup.drive.clone(),
+        drives: setup.description.drives.keys().cloned().collect(),
+        disks: setup.disks,
+        buses: setup.buses,
+        write_cache: setup.wce,
+        stripe_bytes: setup.stripe,
+        layers: facts.layers,
+        fitted: numbers.iter().filter(|number| is_fitted(number)).count(),
+        numbers,
+    }
+}
+
+fn print(shown: &Shown) {
+    println!("{}: {}", shown.name, shown.about);
+    println!("{}, {}; {} on {}", shown.system, shown.processor, show_size_rounded(shown.size_bytes as f64), several(shown));
+    println!("drives to choose from: {}\n", shown.drives.join(", "));
+    let layers: Vec<Vec<String>> = shown
+        .layers
+        .iter()
+        .map(|layer| {
+            let settings: Vec<String> = layer.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            vec![layer.name.clone(), layer.advertised_bytes_per_s.map(show_rate).unwrap_or_default(), settings.join(", ")]
+        })
+        .collect();
+    table(&["layer", "advertised", "settings"], &layers, 3);
+    println!();
+    let rows: Vec<Vec<String>> = shown
+        .numbers
+        .iter()
+        .map(|number| {
+            vec![number.path.clone(), value(number.value), number.source.clone().unwrap_or_else(|| "not named".into())]
+        })
+        .collect();
+    table(&["number", "value", "from"], &rows, 3);
+    println!("\n{} numbers, {} of them fitted", shown.numbers.len(), shown.fitted);
+}
+
+fn several(shown: &Shown) -> String {
+    let cache = if shown.write_cache { "on" } else { "off" };
+    format!("{} x {} on {} bus{}, write cache {cache}", shown.disks, shown.drive, shown.buses, if shown.buses == 1 { "" } else { "es" })
+}
+
+/// A number as it stands in a machine file, about.
+fn value(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { significant(value, 5) }
+}
+
+/// What kind of drive a machine has, for those who ask which of its numbers can be fitted.
+pub(super) fn kind(drive: &Drive) -> &'static str {
+    match drive {
+        Drive::Disk(_) => "rotating disk",
+        Drive::Flash(_) => "solid-state drive",
+        Drive::Cloud(_) => "cloud volume",
+        Drive::Virtio(_) => "virtio disk",
+    }
+}

@@ -1,0 +1,212 @@
+//! `halfpower twin validate`: the published points of the 1997 study beside the simulation.
+
+use super::{json, percent, program, table, write};
+use crate::Failure;
+use clap::Args;
+use machine::units::{MIB, show_size, significant};
+use report::validation::{Page, Section, Table};
+use std::path::PathBuf;
+use study::{Axis, Series, Value};
+use twin::validate::{Figure, Point, Validation};
+
+/// Most labels in one drawing, each a measured curve and a simulated one.
+const MOST_LABELS: usize = 4;
+
+/// What the command line says.
+#[derive(Args, Clone)]
+pub(super) struct Arguments {
+    /// Directory for report.html and results.json
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Sets every published point beside the simulation; fails where the model misses what it is held to.
+pub(super) fn validate(arguments: &Arguments) -> Result<(), Failure> {
+    let validation = twin::validate::validate()?;
+    let document = json("validate", &validation)?;
+    if arguments.json {
+        println!("{document}");
+    } else {
+        print(&validation);
+    }
+    if let Some(directory) = &arguments.output {
+        write(directory, &page(&validation), &document, arguments.json)?;
+    }
+    let missed: Vec<&str> = validation.bars.iter().filter(|bar| !bar.holds).map(|bar| bar.name.as_str()).collect();
+    if missed.is_empty() { Ok(()) } else { Err(Failure::Run(format!("the model misses what it is held to: {}", missed.join("; ")))) }
+}
+
+fn print(validation: &Validation) {
+    for figure in &validation.figures {
+        println!("{} ({})", title(figure), figure.unit);
+        let (head, rows) = points(figure);
+        table(&head, &rows, 1);
+        println!();
+    }
+    let (head, rows) = figures(validation);
+    table(&head, &rows, 1);
+    println!();
+    let (head, rows) = bars(validation);
+    table(&head, &rows, 1);
+    println!("\n{}: {}", validation.machine, sentence(validation));
+}
+
+fn sentence(validation: &Validation) -> String {
+    let points: usize = validation.figures.iter().map(|figure| figure.points.len()).sum();
+    let held = validation.bars.iter().filter(|bar| bar.holds).count();
+    let mean = validation.bars.first().map_or(f64::NAN, |bar| bar.value);
+    format!(
+        "{points} published values simulated with {} fitted numbers; throughput within {} on average, {held} of {} bars held",
+        validation.fitted.len(),
+        percent(mean),
+        validation.bars.len()
+    )
+}
+
+/// A figure by its published name.
+fn title(figure: &Figure) -> String {
+    let (number, what) = figure.name.split_once('_').unwrap_or((&figure.name, ""));
+    let number = match (number.strip_prefix("fig"), number.strip_prefix("table")) {
+        (Some(number), _) => format!("Figure {number}"),
+        (_, Some(number)) => format!("Table {number}"),
+        _ => number.to_owned(),
+    };
+    if what.is_empty() { number } else { format!("{number}, {}", what.replace('_', " ").replace("wce", "WCE").replace("cpu", "CPU")) }
+}
+
+/// The curve of a point: its series with what else varies in its figure.
+fn label(figure: &Figure, point: &Point) -> String {
+    let varies = |of: fn(&Point) -> u64| figure.points.iter().any(|other| of(other) != of(&figure.points[0]));
+    let mut label = point.series.replace(", ", " ");
+    if figure.points.iter().any(|other| other.drive != point.drive) {
+        label = format!("{label} {}", point.drive);
+    }
+    if varies(|point| u64::from(point.disks)) && !label.contains("disk") {
+        label = format!("{label} {} disk{}", point.disks, if point.disks == 1 { "" } else { "s" });
+    }
+    if varies(|point| u64::from(point.depth)) && !label.contains("deep") {
+        label = format!("{label} {} deep", point.depth);
+    }
+    label
+}
+
+fn points(figure: &Figure) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let place = |point: &Point| match point.radial {
+        Some(radial) => format!("{:.0} % of the radius", radial * 100.0),
+        None if point.request_bytes == 0 => String::new(),
+        None => show_size(u64::from(point.request_bytes)),
+    };
+    let row = |point: &Point| {
+        let error = format!("{:+.1} %", point.relative_error() * 100.0);
+        vec![label(figure, point), place(point), significant(point.measured, 3), significant(point.simulated, 3), error]
+    };
+    let at = if figure.points.iter().any(|point| point.radial.is_some()) { "at" } else { "request" };
+    (vec!["curve", at, "measured", "simulated", "error"], figure.points.iter().map(row).collect())
+}
+
+fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let row = |figure: &Figure| {
+        let far = figure.points.iter().filter(|point| point.relative_error().abs() > 0.2).count();
+        let (mean, worst) = (percent(figure.mean_error), percent(figure.worst_error));
+        vec![title(figure), figure.points.len().to_string(), mean, worst, far.to_string()]
+    };
+    (vec!["figure", "points", "mean error", "worst error", "beyond 20 %"], validation.figures.iter().map(row).collect())
+}
+
+fn bars(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let show = |name: &str, value: f64| if name.contains("in points") { format!("{value:.1}") } else { percent(value) };
+    let row = |bar: &twin::validate::Bar| {
+        let held = if bar.holds { "held" } else { "missed" };
+        vec![bar.name.clone(), show(&bar.name, bar.limit), show(&bar.name, bar.value), held.into()]
+    };
+    (vec!["held to", "at most", "is", ""], validation.bars.iter().map(row).collect())
+}
+
+fn as_table(title: &str, (head, rows): (Vec<&'static str>, Vec<Vec<String>>)) -> Table {
+    Table { title: title.into(), head: head.into_iter().map(String::from).collect(), rows }
+}
+
+fn page(validation: &Validation) -> Page {
+    let fitted = validation.fitted.iter().map(|(path, value)| vec![path.clone(), significant(*value, 4)]).collect();
+    let mut sections = vec![Section {
+        title: "How far off".into(),
+        question: "How far is each figure of the study from the simulation?".into(),
+        sentence: sentence(validation),
+        figures: Vec::new(),
+        tables: vec![
+            as_table("What the model is held to", bars(validation)),
+            as_table("Figure by figure", figures(validation)),
+            as_table("Numbers that were fitted", (vec!["number", "value"], fitted)),
+        ],
+    }];
+    sections.extend(validation.figures.iter().map(|figure| Section {
+        title: title(figure),
+        question: String::new(),
+        sentence: format!("mean error {}, worst {}", percent(figure.mean_error), percent(figure.worst_error)),
+        figures: drawings(figure),
+        tables: vec![as_table("", points(figure))],
+    }));
+    Page {
+        kind: "validate".into(),
+        title: format!("twin:{}", validation.machine),
+        about: "as measured in E. Riedel, C. van Ingen, J. Gray, A Performance Study of Sequential I/O on Windows NT 4, 1998, beside the \
+                same experiments in simulation; MB are 2^20 bytes"
+            .into(),
+        program: program(),
+        sections,
+    }
+}
+
+/// The axes of a figure and the factors from its units; none for what is a table on paper, too.
+fn axes(figure: &Figure) -> Option<(Axis, Axis, f64)> {
+    let x = if figure.points.iter().any(|point| point.radial.is_some()) { Axis::Position } else { Axis::RequestBytes };
+    match figure.unit.as_str() {
+        "MB/s" if figure.name != "table2" => Some((x, Axis::BytesPerS, MIB as f64)),
+        "CPU ms/MB" => Some((x, Axis::CpuNsPerMib, 1e6)),
+        "ms" => Some((x, Axis::ServiceNs, 1e6)),
+        _ => None,
+    }
+}
+
+fn drawings(figure: &Figure) -> Vec<study::Figure> {
+    let Some((x, y, factor)) = axes(figure) else { return Vec::new() };
+    let mut labels: Vec<String> = Vec::new();
+    for point in &figure.points {
+        let label = label(figure, point);
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    let curve = |name: &str, whose: &str, of: fn(&Point) -> f64| {
+        let on = figure.points.iter().filter(|point| label(figure, point) == name);
+        let mut values: Vec<Value> = on
+            .map(|point| {
+                let x = point.radial.unwrap_or(f64::from(point.request_bytes));
+                Value { x, y: Some(of(point) * factor), interval_95: None, point: None }
+            })
+            .collect();
+        values.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series { name: format!("{name}, {whose}"), values, half_power: None }
+    };
+    let chunks: Vec<&[String]> = labels.chunks(MOST_LABELS).collect();
+    let parts = chunks.len();
+    chunks
+        .into_iter()
+        .enumerate()
+        .map(|(part, labels)| study::Figure {
+            id: format!("{}-{}", figure.name, part + 1),
+            title: if parts > 1 { format!("{}, part {}", title(figure), part + 1) } else { title(figure) },
+            x,
+            y,
+            series: labels
+                .iter()
+                .flat_map(|label| {
+                    [curve(label, "measured", |point| point.measured), curve(label, "simulated", |point| point.simulated)]
+                })
+                .collect(),
+        })
+        .collect()
+}

@@ -1,0 +1,236 @@
+//! `halfpower twin whatif`: a machine as it is beside the same machine with something changed.
+
+use super::{json, program, table, write};
+use crate::Failure;
+use clap::Args;
+use machine::units::{GIB, KIB, MIB, parse_size, show_rate, show_size, show_time, significant};
+use machine::{Allocation, Buffering, Machine};
+use report::validation::{Page, Section, Table};
+use std::path::PathBuf;
+use study::{Axis, Figure, Series, Value};
+use twin::program::{Order, Program};
+use twin::whatif::{Comparison, Prediction, WhatIf, what_if};
+use twin::{Setup, Twin};
+
+/// Requests of a run at least, for each that is outstanding.
+const ROUNDS: u64 = 20;
+
+/// What the command line says. Without workloads of the user's: sequential reads and writes by size, one and 8 deep, and random ones.
+#[derive(Args, Clone)]
+pub(super) struct Arguments {
+    /// A machine of `halfpower twin list`, or a machine file (.toml), with settings behind it: gateway-1997,disks=4
+    machine: String,
+    /// What changes: a setting of `halfpower twin list`, request=SIZE or depth=N; may be given several times
+    #[arg(long, value_name = "SETTING=VALUE", required = true)]
+    set: Vec<String>,
+    /// read, write or mix [default: read,write]
+    #[arg(long, value_delimiter = ',', value_parser = ["read", "write", "mix"])]
+    op: Vec<String>,
+    /// Percent of the requests of a mix that read
+    #[arg(long, value_name = "PERCENT", default_value_t = 70, value_parser = clap::value_parser!(u8).range(1..=99))]
+    read_percent: u8,
+    /// seq or random [default: both, random with 4 KiB]
+    #[arg(long, value_delimiter = ',', value_parser = ["seq", "random"])]
+    pattern: Vec<String>,
+    /// Request sizes [default: 4k,16k,64k,256k,1m]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
+    request: Vec<u64>,
+    /// Requests outstanding [default: 1,8]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
+    depth: Vec<u32>,
+    /// Through the file-system cache
+    #[arg(long)]
+    buffered: bool,
+    /// Writes extend the file
+    #[arg(long)]
+    extend: bool,
+    /// Bytes of each run, and of the file where they are read or written in order
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "100m")]
+    bytes: u64,
+    /// Directory for report.html and results.json
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Print as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// A workload to be predicted, and where it is drawn.
+struct Asked {
+    /// Operation and pattern.
+    figure: String,
+    name: String,
+    program: Program,
+}
+
+/// Predicts workloads before and after a change.
+pub(super) fn whatif(arguments: &Arguments) -> Result<(), Failure> {
+    let base = Setup::parse(&arguments.machine)?;
+    let asked = workloads(arguments, &base)?;
+    let named: Vec<(String, Program)> = asked.iter().map(|one| (one.name.clone(), one.program.clone())).collect();
+    let result = what_if(&base, &arguments.set.join(","), &named)?;
+    let document = json("whatif", &result)?;
+    if arguments.json {
+        println!("{document}");
+    } else {
+        println!("{} with {}", result.machine, result.changes);
+        let (head, rows) = rows(&result);
+        table(&head, &rows, 1);
+        println!("\n{}", sentence(&result));
+    }
+    if let Some(directory) = &arguments.output {
+        write(directory, &page(&result, &asked), &document, arguments.json)?;
+    }
+    Ok(())
+}
+
+fn or_default<T: Clone>(given: &[T], default: &[T]) -> Vec<T> {
+    if given.is_empty() { default.to_vec() } else { given.to_vec() }
+}
+
+fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Asked>, Failure> {
+    let twin = Twin::new(base.clone());
+    let size = twin.target_facts(&twin.volume(None)).size_bytes;
+    let patterns = or_default(&arguments.pattern, &["seq".to_owned(), "random".to_owned()]);
+    let mut asked = Vec::new();
+    for op in or_default(&arguments.op, &["read".to_owned(), "write".to_owned()]) {
+        for pattern in &patterns {
+            let random = pattern == "random";
+            let usual: &[u64] = if random { &[4] } else { &[4, 16, 64, 256, 1024] };
+            let usual: Vec<u64> = usual.iter().map(|kib| kib * KIB).collect();
+            for depth in or_default(&arguments.depth, &[1, 8]) {
+                for request in or_default(&arguments.request, &usual) {
+                    let program = program_of(arguments, &op, random, request, depth, size)?;
+                    let name = format!("{op}, {pattern}, {}, depth {depth}", show_size(request));
+                    asked.push(Asked { figure: format!("{op}, {pattern}"), name, program });
+                }
+            }
+        }
+    }
+    Ok(asked)
+}
+
+fn program_of(arguments: &Arguments, op: &str, random: bool, request: u64, depth: u32, size: u64) -> Result<Program, Failure> {
+    let wrong = |why: &str| Failure::Usage(format!("--request {request}: {why}; give a multiple of 512 bytes up to 1g"));
+    let region = if random { size.min(4 * GIB) } else { size.min(arguments.bytes.max(request)) };
+    if request == 0 || !request.is_multiple_of(512) {
+        return Err(wrong("no size of a request"));
+    }
+    if request > region || request > GIB {
+        return Err(wrong("larger than what is read and written"));
+    }
+    let request_bytes = u32::try_from(request).map_err(|_| wrong("too large"))?;
+    Ok(Program {
+        read_percent: match op {
+            "read" => 100,
+            "write" => 0,
+            _ => arguments.read_percent,
+        },
+        order: if random { Order::Random } else { Order::Sequential },
+        request_bytes,
+        depth,
+        region,
+        bytes: if random { arguments.bytes.min(request * 5000) } else { arguments.bytes }.max(request * u64::from(depth) * ROUNDS),
+        buffering: if arguments.buffered { Buffering::Buffered } else { Buffering::Direct },
+        allocation: if arguments.extend && op != "read" { Allocation::Extend } else { Allocation::Written },
+        sync_at_end: arguments.buffered && op != "read",
+        ..Program::study(machine::Op::Read, request_bytes, depth)
+    })
+}
+
+fn cells(before: &Prediction, after: &Prediction) -> Vec<String> {
+    let rate = |one: &Prediction| significant(one.throughput_bytes_per_s / MIB as f64, 3);
+    let latency = |one: &Prediction| show_time(one.latency_ns as f64);
+    let cpu = |one: &Prediction| significant(one.cpu_ms_per_mib, 3);
+    let limit = |one: &Prediction| format!("{} {:.0} %", one.bottleneck, one.busiest_share * 100.0);
+    [rate, latency, cpu, limit].iter().flat_map(|show: &fn(&Prediction) -> String| [show(before), show(after)]).collect()
+}
+
+fn rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let head = vec!["workload", "MiB/s", "then", "gain", "latency", "then", "CPU ms/MiB", "then", "limit", "then"];
+    let row = |one: &Comparison| {
+        let mut row = vec![one.workload.clone()];
+        row.extend(cells(&one.before, &one.after));
+        row.insert(3, format!("x{}", significant(one.gain, 3)));
+        row
+    };
+    (head, result.comparisons.iter().map(row).collect())
+}
+
+fn sentence(result: &WhatIf) -> String {
+    let by_gain = |a: &&Comparison, b: &&Comparison| a.gain.total_cmp(&b.gain);
+    let (Some(best), Some(worst)) = (result.comparisons.iter().max_by(by_gain), result.comparisons.iter().min_by(by_gain)) else {
+        return String::new();
+    };
+    let told = |one: &Comparison| {
+        let rates = [&one.before, &one.after].map(|side| show_rate(side.throughput_bytes_per_s));
+        format!("{}: x{}, {} become {}", one.workload, significant(one.gain, 3), rates[0], rates[1])
+    };
+    let moved = |one: &Comparison| match (&one.before.bottleneck, &one.after.bottleneck) {
+        (before, after) if before == after => format!("still limited by {after}"),
+        (before, after) => format!("the limit moves from {before} to {after}"),
+    };
+    let mut said = format!("{} gains most for {}; {}.", result.changes, told(best), moved(best));
+    if result.comparisons.len() > 1 {
+        said.push_str(&format!(" Least for {}.", told(worst)));
+    }
+    said
+}
+
+fn page(result: &WhatIf, asked: &[Asked]) -> Page {
+    let (head, rows) = rows(result);
+    let head = head.into_iter().map(String::from).collect();
+    Page {
+        kind: "whatif".into(),
+        title: format!("twin:{} with {}", result.machine, result.changes),
+        about: "simulated, as it is and changed".into(),
+        program: program(),
+        sections: vec![Section {
+            title: "What would change".into(),
+            question: format!("What does {} do to each workload?", result.changes),
+            sentence: sentence(result),
+            figures: figures(result, asked),
+            tables: vec![Table { title: "Every workload".into(), head, rows }],
+        }],
+    }
+}
+
+/// A figure for each operation and pattern that has several request sizes or depths.
+fn figures(result: &WhatIf, asked: &[Asked]) -> Vec<Figure> {
+    let mut names: Vec<&str> = Vec::new();
+    for one in asked {
+        if !names.contains(&one.figure.as_str()) {
+            names.push(&one.figure);
+        }
+    }
+    let drawn = names.into_iter().enumerate().map(|(place, name)| {
+        let of: Vec<(&Asked, &Comparison)> =
+            asked.iter().zip(&result.comparisons).filter(|(asked, _)| asked.figure == name).collect();
+        let by_size = of.iter().any(|(asked, _)| asked.program.request_bytes != of[0].0.program.request_bytes);
+        let x = if by_size { Axis::RequestBytes } else { Axis::Depth };
+        let title = name.replace(", seq", ", in order").replace(", random", ", scattered");
+        Figure { id: format!("whatif-{place}"), title, x, y: Axis::BytesPerS, series: curves(&of, by_size) }
+    });
+    drawn.collect()
+}
+
+fn curves(of: &[(&Asked, &Comparison)], by_size: bool) -> Vec<Series> {
+    let mut series: Vec<Series> = Vec::new();
+    for (asked, comparison) in of {
+        let program = &asked.program;
+        let x = if by_size { f64::from(program.request_bytes) } else { f64::from(program.depth) };
+        let held = if by_size { format!("depth {}", program.depth) } else { show_size(u64::from(program.request_bytes)) };
+        for (side, prediction) in [("as it is", &comparison.before), ("changed", &comparison.after)] {
+            let value = Value { x, y: Some(prediction.throughput_bytes_per_s), interval_95: None, point: None };
+            let name = format!("{held}, {side}");
+            match series.iter_mut().find(|one| one.name == name) {
+                Some(one) => one.values.push(value),
+                None => series.push(Series { name, values: vec![value], half_power: None }),
+            }
+        }
+    }
+    for one in &mut series {
+        one.values.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
+    series
+}

@@ -1,0 +1,147 @@
+//! `run --verify` and `halfpower verify`: is what was written what is read?
+
+use crate::Failure;
+use crate::arguments::{PointArguments, TargetArguments};
+use crate::target::{Where, resolve};
+use clap::Args;
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, TargetSpec};
+use measure::{Ledger, Point, Repeats, Verification, measure_verified, read_back};
+use serde::Serialize;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+use workload::Workload;
+use workload::verify::Verifier;
+
+/// Requests outstanding while data are read back.
+const DEPTH: u32 = 8;
+
+/// Faults that are shown on a terminal.
+const SHOWN: usize = 10;
+
+/// What a killed run wrote is read back and checked against its log.
+#[derive(Args, Clone)]
+pub(crate) struct Arguments {
+    /// The log that `run --verify --verify-log LOG` wrote
+    log: PathBuf,
+    #[command(flatten)]
+    target: TargetArguments,
+    /// Print what was found as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `halfpower verify --json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    log: String,
+    /// Whole records of the log.
+    log_records: u64,
+    target: &'a str,
+    #[serde(flatten)]
+    found: &'a Verification,
+}
+
+/// Measures one workload whose data are verified.
+///
+/// # Errors
+/// A log that is there already or cannot be made; see [`measure_verified`].
+pub(crate) fn measured<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    workload: &Workload,
+    repeats: Repeats,
+    arguments: &PointArguments,
+) -> Result<Point, Failure> {
+    let log = arguments.verify_log.as_deref().map(new_log).transpose()?;
+    let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
+    Ok(measure_verified(machine, target, workload, repeats, run, log)?)
+}
+
+/// A log of an earlier run is the only proof of what that run wrote: it is never overwritten.
+fn new_log(path: &Path) -> Result<File, Failure> {
+    File::options().write(true).create_new(true).open(path).map_err(|error| {
+        Failure::Usage(format!(
+            "--verify-log {}: cannot make this file: {error}; name a new file in a directory that is there",
+            path.display()
+        ))
+    })
+}
+
+/// Ends with an error where faults were found.
+pub(crate) fn judge(found: &Verification) -> Result<(), Failure> {
+    match found.fault_count() {
+        0 => Ok(()),
+        count => {
+            let kinds: Vec<String> = found.faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+            let ends = if count == 1 { "" } else { "s" };
+            Err(Failure::Run(format!("the data are not what was written: {count} fault{ends} ({})", kinds.join(", "))))
+        }
+    }
+}
+
+/// Checks what an earlier run wrote.
+pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
+    let bad_log = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", arguments.log.display()));
+    let file = File::open(&arguments.log).map_err(|error| bad_log(&error))?;
+    let (verifier, resumed) = Verifier::resume(BufReader::new(file)).map_err(|error| bad_log(&error))?;
+    let (place, spec) = resolve(&arguments.target)?;
+    let Where::Host(machine) = place else {
+        return Err(Failure::Usage("a simulated machine keeps no data: name the file or device that the run wrote".into()));
+    };
+    let (first, len, block) = verifier.area();
+    let mut target = machine.open(&TargetSpec { as_is: true, ..spec })?;
+    let facts = machine.target_facts(&target);
+    if first + len > facts.size_bytes {
+        return Err(Failure::Usage(format!(
+            "{}: it is {} bytes long, and the run of {} wrote up to byte {}: name the target that it wrote",
+            facts.name,
+            facts.size_bytes,
+            arguments.log.display(),
+            first + len
+        )));
+    }
+    let aligned = |bytes: u64| bytes.is_multiple_of(u64::from(facts.direct_align_bytes.max(1)));
+    let direct = facts.direct && aligned(first) && aligned(u64::from(block));
+    let engines = machine.capabilities().engines;
+    let access = Access {
+        engine: if engines.contains(&Engine::IoUring) { Engine::IoUring } else { Engine::Sync },
+        buffering: if direct { Buffering::Direct } else { Buffering::Buffered },
+        metadata_sync: false,
+        hint: Hint::None,
+        allocation: Allocation::Written,
+        cache: CacheState::Cold,
+        sync_at_end: false,
+        region: (first, len),
+        count_instructions: false,
+    };
+    let ledger = Ledger::new(verifier, None).map_err(|error| bad_log(&error))?;
+    read_back(&machine, &mut target, &access, DEPTH, &ledger)?;
+    let found = ledger.found();
+    if arguments.json {
+        let document = Document {
+            schema: "halfpower.verification/1",
+            log: arguments.log.display().to_string(),
+            log_records: resumed.records,
+            target: &facts.name,
+            found: &found,
+        };
+        let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::Run(error.to_string()))?;
+        println!("{text}");
+    } else {
+        println!(
+            "{}: {} checked against {} records of {}",
+            facts.name,
+            machine::units::show_size(found.checked_bytes),
+            resumed.records,
+            arguments.log.display()
+        );
+        found.first_faults.iter().take(SHOWN).for_each(|fault| println!("{fault}"));
+        if found.fault_count() == 0 {
+            println!("every block is what was written");
+        }
+    }
+    judge(&found)
+}

@@ -1,0 +1,86 @@
+//! The driver's own ceiling: the loop of a workload with nothing behind it.
+
+use crate::sample::streams;
+use machine::{Allocation, Buffering, CacheState, Engine, Hint, Machine, Nanos, StandIn};
+use workload::{Stop, Workload};
+
+/// How long the loop runs against each stand-in: some ten thousand requests.
+const REHEARSAL_NS: Nanos = 5_000_000;
+
+/// Requests per second that the driver reaches where nothing else takes time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ceiling {
+    /// Every request is done when it is issued: the limit of the generator.
+    pub generator_iops: f64,
+    /// Every request is a no-op in the kernel: the limit of the generator and the io_uring mechanism; absent for other engines.
+    pub no_op_iops: Option<f64>,
+}
+
+impl Ceiling {
+    /// The lower of the two.
+    pub fn lowest_iops(&self) -> f64 {
+        self.no_op_iops.unwrap_or(self.generator_iops).min(self.generator_iops)
+    }
+}
+
+/// Ceilings of workloads, each measured once.
+#[derive(Debug, Default)]
+pub struct Ceilings {
+    known: Vec<(Workload, Option<Ceiling>)>,
+}
+
+impl Ceilings {
+    /// The ceiling of a workload's loop on this machine, in the target's shape. Workloads that differ only in what the loop does not
+    /// see share one. None: this machine's driver has no limit of its own, or the data are verified and need to be there.
+    pub fn of<M: Machine>(&mut self, machine: &M, target: &M::Target, workload: &Workload) -> Option<Ceiling> {
+        if workload.data.verify {
+            return None;
+        }
+        let alike = as_the_loop_sees(workload);
+        if let Some((_, ceiling)) = self.known.iter().find(|(known, _)| *known == alike) {
+            return *ceiling;
+        }
+        let ceiling = rehearse(machine, target, &alike, StandIn::Null)
+            .map(|generator_iops| Ceiling { generator_iops, no_op_iops: rehearse(machine, target, &alike, StandIn::NoOp) });
+        self.known.push((alike, ceiling));
+        ceiling
+    }
+}
+
+/// The workload without all that its loop does not see.
+fn as_the_loop_sees(workload: &Workload) -> Workload {
+    let mut alike = Workload {
+        stop: Stop::AfterNs(REHEARSAL_NS),
+        limit_bytes: None,
+        rate_iops: None,
+        think_ns: 0,
+        sync_at_end: false,
+        buffering: Buffering::Direct,
+        hint: Hint::None,
+        allocation: Allocation::Written,
+        cache: CacheState::AsIs,
+        offset_bytes: 0,
+        region_start_bytes: 0,
+        region_bytes: None,
+        seed: 1,
+        ..workload.clone()
+    };
+    if !alike.writes() {
+        // The data of reads are not looked at.
+        alike.request_bytes = alike.request_bytes.min(4096);
+    }
+    if alike.engine == Engine::Threads && alike.depth == 1 {
+        alike.engine = Engine::Sync;
+    }
+    alike
+}
+
+/// Requests per second against a stand-in.
+fn rehearse<M: Machine>(machine: &M, target: &M::Target, workload: &Workload, stand_in: StandIn) -> Option<f64> {
+    let facts = machine.target_facts(target);
+    let mut streams = streams(workload, &facts, 0).ok()?;
+    let ran = machine.rehearse(target, &workload.access(facts.size_bytes), stand_in, &mut streams).ok()?;
+    let requests: u64 = streams.iter().map(crate::Stream::completed).sum();
+    let longest = streams.iter().map(crate::Stream::measured_ns).max()?;
+    (ran && requests > 0).then(|| requests as f64 * 1e9 / longest.max(1) as f64)
+}

@@ -1,0 +1,288 @@
+//! Runs that verify: streams whose writes describe themselves and whose reads are checked, and reading back all that was written.
+
+use crate::point::Point;
+use crate::repeat::{Repeats, ramp};
+use crate::sample::{Options, Sample, sample_as};
+use crate::stream::Stream;
+use machine::{Access, Asker, CacheState, Completion, Engine, Error, Hint, Machine, Nanos, Next, Op, Request, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::borrow::Borrow;
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use workload::Workload;
+use workload::verify::{Expected, Fault, Log, Verifier};
+
+/// Faults that are kept in words; the rest are counted.
+const MOST_TOLD: usize = 100;
+
+/// What was found by looking at data.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verification {
+    /// Bytes that were read and compared with what this run wrote there.
+    pub checked_bytes: u64,
+    /// Faults by kind: `flipped`, `torn`, `misdirected`, `lost`, `stale` and `foreign`, how many of each.
+    pub faults: std::collections::BTreeMap<String, u64>,
+    /// The first of them in words.
+    pub first_faults: Vec<String>,
+}
+
+impl Verification {
+    /// Faults of every kind.
+    pub fn fault_count(&self) -> u64 {
+        self.faults.values().sum()
+    }
+
+    fn add(&mut self, checked: u64, faults: &[Fault]) {
+        self.checked_bytes += checked;
+        for fault in faults {
+            *self.faults.entry(fault.kind.name().into()).or_default() += 1;
+            if self.first_faults.len() < MOST_TOLD {
+                self.first_faults.push(fault.to_string());
+            }
+        }
+    }
+}
+
+/// What all streams of a verifying run share.
+#[derive(Debug)]
+pub struct Ledger {
+    verifier: Verifier,
+    log: Option<Mutex<Log<File>>>,
+    found: Mutex<Verification>,
+    /// The log could not be written: it must not be trusted.
+    log_error: Mutex<Option<io::Error>>,
+}
+
+impl Ledger {
+    /// A ledger around a verifier, with a log of every write where `log` is given.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub fn new(verifier: Verifier, log: Option<File>) -> io::Result<Ledger> {
+        let log = log.map(|file| Log::create(file, &verifier).map(Mutex::new)).transpose()?;
+        Ok(Ledger { verifier, log, found: Mutex::default(), log_error: Mutex::default() })
+    }
+
+    /// What was found so far.
+    pub fn found(&self) -> Verification {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The first error of writing the log, once.
+    pub fn log_error(&self) -> Option<io::Error> {
+        self.log_error.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn log(&self, note: impl FnOnce(&mut Log<File>) -> io::Result<()>) {
+        let Some(log) = &self.log else { return };
+        if let Err(error) = note(&mut log.lock().unwrap_or_else(PoisonError::into_inner)) {
+            self.log_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
+    }
+
+    fn check(&self, offset: u64, data: &[u8], issued: Expected) {
+        let mut faults = Vec::new();
+        let checked = self.verifier.check(offset, data, issued, &mut faults);
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).add(checked, &faults);
+    }
+}
+
+/// What a verifying stream remembers of a request.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    op: Op,
+    offset: u64,
+    len: u32,
+    /// Of a write: what it carries.
+    generation: u32,
+    /// Of a read: what it may find.
+    expected: Option<Expected>,
+}
+
+/// A stream that verifies.
+#[derive(Debug)]
+pub(crate) struct Verifying {
+    stream: Stream,
+    ledger: Arc<Ledger>,
+    asked: Box<[Asked]>,
+}
+
+impl Verifying {
+    pub(crate) fn new(stream: Stream, ledger: Arc<Ledger>) -> Verifying {
+        let none = Asked { op: Op::Read, offset: 0, len: 0, generation: 0, expected: None };
+        Verifying { asked: vec![none; stream.depth() as usize].into_boxed_slice(), stream, ledger }
+    }
+}
+
+impl Borrow<Stream> for Verifying {
+    fn borrow(&self) -> &Stream {
+        &self.stream
+    }
+}
+
+impl Asker for Verifying {
+    fn depth(&self) -> u32 {
+        self.stream.depth()
+    }
+
+    fn max_request(&self) -> u32 {
+        self.stream.max_request()
+    }
+
+    fn writes(&self) -> bool {
+        self.stream.writes()
+    }
+
+    fn begin(&mut self, now: Nanos) {
+        self.stream.begin(now);
+    }
+
+    fn next(&mut self, now: Nanos) -> Next {
+        let next = self.stream.next(now);
+        if let Next::Issue(Request { op, offset, len, slot }) = next {
+            let expected = (op == Op::Read).then(|| self.ledger.verifier.expected(offset));
+            self.asked[slot as usize] = Asked { op, offset, len, generation: 0, expected };
+        }
+        next
+    }
+
+    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
+        let generation = self.ledger.verifier.fill(request.offset, buffer);
+        self.asked[request.slot as usize].generation = generation;
+        self.ledger.log(|log| log.begun(request.offset, generation));
+    }
+
+    fn checks(&self) -> bool {
+        true
+    }
+
+    fn check(&mut self, slot: u32, data: &[u8]) {
+        let asked = self.asked[slot as usize];
+        if let Some(expected) = asked.expected {
+            self.ledger.check(asked.offset, data, expected);
+        }
+    }
+
+    fn complete(&mut self, completion: Completion, now: Nanos) {
+        let asked = self.asked[completion.slot as usize];
+        if asked.op == Op::Write {
+            let ok = completion.result == asked.len as i32;
+            self.ledger.verifier.wrote(asked.offset, ok);
+            self.ledger.log(|log| log.ended(asked.offset, asked.generation, ok));
+        }
+        self.stream.complete(completion, now);
+    }
+}
+
+/// Reads every block that was written, in the order of their places, several at a time.
+struct ReadBack<'a> {
+    ledger: &'a Ledger,
+    block: u32,
+    next: Option<u64>,
+    asked: Box<[(u64, Option<Expected>)]>,
+    free: Vec<u32>,
+}
+
+impl Asker for ReadBack<'_> {
+    fn depth(&self) -> u32 {
+        self.asked.len() as u32
+    }
+
+    fn max_request(&self) -> u32 {
+        self.block
+    }
+
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn begin(&mut self, _now: Nanos) {}
+
+    fn next(&mut self, _now: Nanos) -> Next {
+        let Some(offset) = self.next else {
+            return if self.free.len() == self.asked.len() { Next::Done } else { Next::WaitForCompletion };
+        };
+        let Some(slot) = self.free.pop() else { return Next::WaitForCompletion };
+        let verifier = &self.ledger.verifier;
+        self.next = verifier.next_written(offset + u64::from(self.block));
+        self.asked[slot as usize] = (offset, Some(verifier.expected(offset)));
+        Next::Issue(Request { op: Op::Read, offset, len: self.block, slot })
+    }
+
+    fn complete(&mut self, completion: Completion, _now: Nanos) {
+        self.free.push(completion.slot);
+    }
+
+    fn fill(&mut self, _request: &Request, _buffer: &mut [u8]) {}
+
+    fn checks(&self) -> bool {
+        true
+    }
+
+    fn check(&mut self, slot: u32, data: &[u8]) {
+        if let (offset, Some(expected)) = self.asked[slot as usize] {
+            self.ledger.check(offset, data, expected);
+        }
+    }
+}
+
+/// Reads back everything that the ledger's verifier knows to be written, past the page cache or with the cache dropped, and checks it.
+///
+/// # Errors
+/// A target that cannot be read, or a failed read.
+pub fn read_back<M: Machine>(machine: &M, target: &mut M::Target, access: &Access, depth: u32, ledger: &Ledger) -> Result<()> {
+    let (start, _, block) = ledger.verifier.area();
+    let engine = if access.engine.is_async() && access.engine != Engine::Null { access.engine } else { Engine::Sync };
+    let depth = if engine.is_async() { depth.max(1) } else { 1 };
+    let access =
+        Access { engine, cache: CacheState::Cold, hint: Hint::None, sync_at_end: false, count_instructions: false, ..access.clone() };
+    let mut reader = ReadBack {
+        ledger,
+        block,
+        next: ledger.verifier.next_written(start),
+        asked: vec![(0, None); depth as usize].into_boxed_slice(),
+        free: (0..depth).rev().collect(),
+    };
+    machine.run(target, &access, std::slice::from_mut(&mut reader)).map(|_| ())
+}
+
+/// Measures a workload whose data are verified: repeats as [`crate::measure`] makes them, then everything that was written is read back.
+/// What was found is [`Point::verification`], whether or not the runs themselves went well. `run` tells this run from others of the
+/// same workload, and every write goes into `log`, where one is given, before it is issued.
+///
+/// # Errors
+/// The user's interrupt; a workload that cannot be verified; a log that cannot be written; a target that cannot be read back.
+pub fn measure_verified<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    workload: &Workload,
+    repeats: Repeats,
+    run: u64,
+    log: Option<File>,
+) -> Result<Point> {
+    let facts = machine.target_facts(target);
+    let verifier = Verifier::new(workload, workload.region(facts.size_bytes), run)?;
+    let log_failed = Error::io("cannot write", "the log of the writes");
+    let ledger = Arc::new(Ledger::new(verifier, log).map_err(Error::io("cannot write", "the log of the writes"))?);
+    let mut samples: Vec<Sample> = Vec::new();
+    let mut failure = None;
+    while failure.is_none() && !repeats.enough(&samples) {
+        let options = Options { ramp_ns: ramp(workload, &samples), ..Options::default() };
+        match sample_as(machine, target, workload, options, |stream| Verifying::new(stream, ledger.clone())) {
+            Ok(one) => samples.push(one),
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            Err(error) => failure = Some(error),
+        }
+    }
+    if let Some(error) = ledger.log_error() {
+        return Err(log_failed(error));
+    }
+    read_back(machine, target, &workload.access(facts.size_bytes), workload.depth, &ledger)?;
+    let point = match failure {
+        Some(error) => Point::failed(workload.clone(), error),
+        None => Point::from_samples(workload, &facts, &samples),
+    };
+    Ok(Point { verification: Some(ledger.found()), ..point })
+}

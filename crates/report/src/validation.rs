@@ -1,0 +1,115 @@
+//! A page of what a simulated machine says beside something else: a published study, a real machine, itself with a setting changed.
+
+use crate::Error;
+use crate::html;
+use minijinja::context;
+use minijinja::value::Value;
+use serde::Serialize;
+use study::Figure;
+
+/// A page of simulations beside what they are held against.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// What it is, in a few words: `validate`, `whatif`.
+    pub kind: String,
+    /// Its heading.
+    pub title: String,
+    /// What was set beside what, in a line.
+    pub about: String,
+    /// The program and its version.
+    pub program: String,
+    /// Its parts.
+    pub sections: Vec<Section>,
+}
+
+/// A part of the page: what it says, drawn and as tables.
+#[derive(Debug, Clone, Default)]
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// What it asks.
+    pub question: String,
+    /// What its numbers say.
+    pub sentence: String,
+    /// Drawings; their values stand beneath as tables.
+    pub figures: Vec<Figure>,
+    /// What has no axes.
+    pub tables: Vec<Table>,
+}
+
+/// A table; its first column names the rows.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Table {
+    /// What it shows.
+    pub title: String,
+    /// A name a column.
+    pub head: Vec<String>,
+    /// A text a column.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A part as the template takes it.
+#[derive(Serialize)]
+struct SectionView {
+    view: html::ExperimentView,
+    tables: Vec<Table>,
+}
+
+/// The page as one HTML file that needs nothing else.
+///
+/// # Errors
+/// A fault of this crate: a template that does not fit.
+pub fn page(page: &Page) -> Result<String, Error> {
+    let mut environment = html::environment()?;
+    environment.add_template("validation.html", include_str!("../templates/validation.html"))?;
+    let mut place = 0;
+    let mut figures = Vec::new();
+    let mut sections = Vec::with_capacity(page.sections.len());
+    for (number, section) in page.sections.iter().enumerate() {
+        let view = html::section_view(number, place, [&section.title, &section.question, &section.sentence], &section.figures);
+        figures.extend(section.figures.iter().enumerate().map(|(index, figure)| (place + index, figure)));
+        place += section.figures.len();
+        sections.push(SectionView { view, tables: section.tables.clone() });
+    }
+    let context = context! {
+        css => Value::from_safe_string(html::css()),
+        script => Value::from_safe_string(include_str!("../templates/hover.js").into()),
+        values => Value::from_safe_string(html::figures_json(&figures)?),
+        kind => page.kind,
+        title => page.title,
+        about => page.about,
+        program => page.program,
+        sections,
+    };
+    Ok(environment.get_template("validation.html")?.render(context)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::{Axis, Series, Value as Point};
+
+    fn figure(id: &str) -> Figure {
+        let series = |name: &str, by: f64| Series {
+            name: name.into(),
+            values: [4096.0, 65536.0].map(|x| Point { x, y: Some(x * by), interval_95: None, point: None }).to_vec(),
+            half_power: None,
+        };
+        let series = vec![series("read, measured", 100.0), series("read, simulated", 110.0)];
+        Figure { id: id.into(), title: "Reading <fast>".into(), x: Axis::RequestBytes, y: Axis::BytesPerS, series }
+    }
+
+    #[test]
+    fn every_figure_has_its_drawing_and_its_values() {
+        let table = Table { title: "Bars".into(), head: vec!["what".into(), "is".into()], rows: vec![vec!["mean & more".into(), "5 %".into()]] };
+        let section = |title: &str, figures| Section { title: title.into(), figures, tables: vec![table.clone()], ..Section::default() };
+        let sections = vec![section("One", vec![figure("a"), figure("b")]), section("Two", vec![figure("a")])];
+        let html = page(&Page { kind: "validate".into(), title: "twin".into(), sections, ..Page::default() }).expect("a page");
+        for anchor in ["f0-a", "f1-b", "f2-a"] {
+            assert!(html.contains(&format!("<figure id=\"{anchor}\"")), "{anchor}");
+            assert!(html.contains(&format!("\"{anchor}\":{{\"curves\"")), "{anchor} has values to point at");
+        }
+        assert_eq!(html.matches("<svg").count(), 6, "each for a wide room and a narrow one");
+        assert!(html.contains("Reading &lt;fast&gt;") && html.contains("mean &amp; more") && !html.contains("<fast>"));
+    }
+}
