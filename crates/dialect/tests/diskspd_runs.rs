@@ -2,7 +2,7 @@
 
 mod mounted;
 
-use dialect::diskspd::{DiskspdResult, Profile, parse, run};
+use dialect::diskspd::{DiskspdResult, Profile, parse, profile, run};
 use host::Host;
 use machine::Error;
 use mounted::Mounted;
@@ -13,7 +13,9 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn ran(line: &str) -> Result<(Profile, DiskspdResult), Error> {
     let options = parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>()).unwrap();
-    run(&Host::new(&NEVER), &options, 0)
+    let profile = profile(&options)?;
+    let result = run(&Host::new(&NEVER), &options, &profile, 0)?;
+    Ok((profile, result))
 }
 
 fn entries(directory: &Path) -> usize {

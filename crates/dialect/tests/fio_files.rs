@@ -198,6 +198,49 @@ fn files_take_turns_request_by_request() {
 }
 
 #[test]
+fn what_was_written_is_read_back_and_a_change_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kept");
+    for (method, more) in [
+        ("crc32c", "ioengine=io_uring\niodepth=8\n"),
+        ("xxhash", "rw=randrw\n"),
+        ("pattern", "verify_pattern=0xdeadbeef\nioengine=posixaio\niodepth=3\n"),
+    ] {
+        fs::write(&path, vec![0u8; 1 << 20]).unwrap();
+        let job = format!("[w]\nfilename=kept\nrw=randwrite\nbs=8k\nverify={method}\n{more}");
+        let result = measured(&job, directory.path(), std::slice::from_ref(&path)).unwrap();
+        let entry = &result.entries()[0].recorded;
+        let verified = result.groups[0].jobs[0].verified_bytes;
+        assert_eq!(verified, Some(entry.bytes[1]), "{method}: every write was read back, and nothing else");
+        assert!(entry.requests[1] > 0 && text(&result).contains("all of it as written"));
+    }
+    let written = "[w]\nfilename=kept\nrw=write\nbs=16k\nverify=xxhash\ndo_verify=0\n";
+    let result = measured(written, directory.path(), std::slice::from_ref(&path)).unwrap();
+    assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(0), "do_verify=0 leaves the reading to another job");
+    let read = "[r]\nfilename=kept\nrw=randread\nbs=16k\nverify=xxhash\n";
+    assert_eq!(measured(read, directory.path(), &[]).unwrap().groups[0].jobs[0].verified_bytes, Some(1 << 20));
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[300_000] ^= 4;
+    fs::write(&path, &bytes).unwrap();
+    let error = measured(read, directory.path(), &[]).unwrap_err();
+    assert!(
+        !error.is_usage() && error.to_string().contains("verify: the block of 16 KiB at byte 294912 does not match its checksum"),
+        "{error}"
+    );
+    fs::write(&path, vec![1u8; 1 << 20]).unwrap();
+    let error = measured(read, directory.path(), &[]).unwrap_err();
+    assert!(error.to_string().contains("64 blocks are not what was written"), "{error}");
+}
+
+#[test]
+fn the_null_engine_moves_nothing_and_counts_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = measured("[n]\nsize=64m\nrw=randrw\nbs=4k\nioengine=null\niodepth=16\n", directory.path(), &[]).unwrap();
+    assert_eq!(result.entries()[0].recorded.requests.iter().sum::<u64>(), 16_384);
+    assert!(result.groups[0].jobs[0].point.numbers.as_ref().unwrap().achieved.requests == 16_384);
+}
+
+#[test]
 fn batches_are_submitted_and_replaced_together() {
     let directory = tempfile::tempdir().unwrap();
     let text =

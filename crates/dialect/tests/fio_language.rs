@@ -109,10 +109,14 @@ fn what_fio_would_do_in_silence_is_a_warning() {
 #[test]
 fn what_is_not_served_is_one_error_with_its_place_and_the_mend() {
     let cases = [
-        ("[a]\nsize=1m\nverify=crc32c", "line 3: option verify=crc32c", "measures"),
+        ("[a]\nsize=1m\nverify=md5", "line 3: option verify=md5", "crc32c"),
+        ("[a]\nverify=pattern", "verify=pattern", "verify_pattern=0x"),
+        ("[a]\nverify=crc32c\nbsrange=4k-8k", "overlap", "one bs"),
+        ("[a]\nverify=crc32c\nbs=32", "32 B", "64 B or more"),
+        ("[a]\nverify=crc32c\nioengine=null", "ioengine=null", "another engine"),
+        ("[a]\nverify_async=4", "verify_async", "leave it out"),
         ("[a]\nrw=trim", "rw=trim", "does not trim"),
         ("[a]\nrw=randread:8", "rw=randread:8", "leave it out"),
-        ("[a]\nioengine=null", "ioengine=null", "psync"),
         ("[a]\nioengine=rbd", "ioengine=rbd", "io_uring"),
         ("[a]\nrandom_distribution=zoned:50/5:30/15:20/", "zoned", "90/10"),
         ("[a]\nrandom_distribution=zipf:1.2:0.3", "zipf", "second number"),
@@ -300,7 +304,7 @@ proptest! {
         name in prop::sample::select(vec![
             "rw", "bs", "bsrange", "bssplit", "ba", "size", "filesize", "io_size", "loops", "offset", "offset_increment", "numjobs", "iodepth", "ioengine",
             "runtime", "ramp_time", "startdelay", "rate", "rate_iops", "thinktime", "random_distribution", "randseed", "percentile_list", "kb_base", "filename",
-            "steadystate", "ss_dur", "nrfiles", "iodepth_batch", "directory", "fallocate", "sync", "fsync", "buffer_compress_percentage", "log_avg_msec", "write_bw_log", "filename_format",
+            "steadystate", "ss_dur", "verify", "verify_pattern", "nrfiles", "iodepth_batch", "directory", "fallocate", "sync", "fsync", "buffer_compress_percentage", "log_avg_msec", "write_bw_log", "filename_format",
         ]),
         value in prop_oneof!["\\PC{0,30}", "[-0-9.:,/%kmgxKMGib]{0,24}"],
     ) {

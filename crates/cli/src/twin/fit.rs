@@ -118,8 +118,7 @@ fn print(fit: &Fit, results: &Results, base: &str) {
     let rows: Vec<_> = fit.points.iter().map(row).collect();
     table(&["op", "pattern", "request", "depth", "measured MiB/s", "fitted", "error", ""], &rows, 2);
     println!();
-    let rows: Vec<_> =
-        fit.fitted.iter().map(|one| vec![one.path.clone(), significant(one.before, 4), significant(one.after, 4)]).collect();
+    let rows: Vec<_> = fit.fitted.iter().map(|one| vec![one.path.clone(), significant(one.before, 4), significant(one.after, 4)]).collect();
     table(&["number", &format!("of {base}"), "fitted"], &rows, 1);
     let held = fit.points.iter().filter(|point| point.held_out).count();
     println!(

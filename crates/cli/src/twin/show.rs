@@ -72,7 +72,9 @@ pub(super) fn list(arguments: &ListArguments) -> Result<(), Failure> {
     println!("\nSettings behind the name: twin:gateway-1997,disks=4,buses=2");
     let rows: Vec<_> = list.settings.iter().map(|one| vec![one.form.into(), one.meaning.into()]).collect();
     table(&["setting", "what it is"], &rows, 2);
-    println!("\nA machine file of your own is named by its path: halfpower twin show nvme --toml > mine.toml; halfpower study twin:mine.toml");
+    println!(
+        "\nA machine file of your own is named by its path: halfpower twin show nvme --toml > mine.toml; halfpower study twin:mine.toml"
+    );
     Ok(())
 }
 
@@ -161,9 +163,7 @@ fn print(shown: &Shown) {
     let rows: Vec<Vec<String>> = shown
         .numbers
         .iter()
-        .map(|number| {
-            vec![number.path.clone(), value(number.value), number.source.clone().unwrap_or_else(|| "not named".into())]
-        })
+        .map(|number| vec![number.path.clone(), value(number.value), number.source.clone().unwrap_or_else(|| "not named".into())])
         .collect();
     table(&["number", "value", "from"], &rows, 3);
     println!("\n{} numbers, {} of them fitted", shown.numbers.len(), shown.fitted);

@@ -203,9 +203,7 @@ fn drawings(figure: &Figure) -> Vec<study::Figure> {
             y,
             series: labels
                 .iter()
-                .flat_map(|label| {
-                    [curve(label, "measured", |point| point.measured), curve(label, "simulated", |point| point.simulated)]
-                })
+                .flat_map(|label| [curve(label, "measured", |point| point.measured), curve(label, "simulated", |point| point.simulated)])
                 .collect(),
         })
         .collect()

@@ -204,8 +204,7 @@ fn figures(result: &WhatIf, asked: &[Asked]) -> Vec<Figure> {
         }
     }
     let drawn = names.into_iter().enumerate().map(|(place, name)| {
-        let of: Vec<(&Asked, &Comparison)> =
-            asked.iter().zip(&result.comparisons).filter(|(asked, _)| asked.figure == name).collect();
+        let of: Vec<(&Asked, &Comparison)> = asked.iter().zip(&result.comparisons).filter(|(asked, _)| asked.figure == name).collect();
         let by_size = of.iter().any(|(asked, _)| asked.program.request_bytes != of[0].0.program.request_bytes);
         let x = if by_size { Axis::RequestBytes } else { Axis::Depth };
         let title = name.replace(", seq", ", in order").replace(", random", ", scattered");

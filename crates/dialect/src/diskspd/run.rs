@@ -5,6 +5,7 @@ use super::result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
 use super::{Options, read_profile};
 use crate::crew::{self, Job, Part, Ran, Run, Shape};
 use crate::sqlio;
+use crate::words::is_twin;
 use machine::units::show_size;
 use machine::{Engine, Error, Machine, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::Point;
@@ -15,8 +16,11 @@ use workload::{Stop, Workload};
 /// The largest profile: a name that is a disk's by mistake should not fill the memory.
 const LARGEST_PROFILE: u64 = 4 << 20;
 
-/// The options with the profile that they name.
-fn profile(options: &Options) -> Result<Profile> {
+/// The profile that the options are or name.
+///
+/// # Errors
+/// A file that cannot be read or is no profile.
+pub fn profile(options: &Options) -> Result<Profile> {
     let Some(path) = &options.file else { return Ok(options.profile.clone()) };
     let failed = |why: String| Error::refused(format!("-X{}", path.display()), why, "name an XML profile");
     let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
@@ -31,20 +35,19 @@ fn profile(options: &Options) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Carries out all time spans; returns the profile that was run with what it gave.
+/// Carries out all time spans of a profile, which [`profile()`] makes of the options.
 ///
 /// Files that `-c` made under a name stay when all succeeded; they go when anything fails.
 ///
 /// # Errors
 /// A profile that cannot be read, a file that is not there, may not be written or is too small, a full file system, a failed
 /// request, an interrupt.
-pub fn run<M>(machine: &M, options: &Options, began_unix_s: u64) -> Result<(Profile, DiskspdResult)>
+pub fn run<M>(machine: &M, options: &Options, profile: &Profile, began_unix_s: u64) -> Result<DiskspdResult>
 where
     M: Machine + Sync,
     M::Target: Send,
 {
-    let profile = profile(options)?;
-    let mut files = open_all(machine, options, &profile)?;
+    let mut files = open_all(machine, options, profile)?;
     let facts = machine.facts();
     let mut result = DiskspdResult {
         command: options.to_string(),
@@ -64,7 +67,7 @@ where
     if profile.spans.iter().any(|span| span.targets.len() > 1) {
         result.warnings.push("several targets at once: the processor's and the devices' counters of each point are those of all".into());
     }
-    Ok((profile, result))
+    Ok(result)
 }
 
 struct File<T> {
@@ -90,7 +93,7 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
         }
         let same = || all().filter(|other| other.path == target.path);
         let create = same().filter_map(|other| other.create_bytes).max();
-        let there = target.path.exists() && !target.path.is_dir();
+        let there = is_twin(&target.path) || (target.path.exists() && !target.path.is_dir());
         if create.is_none() && !there {
             return Err(Error::refused(
                 target.path.display().to_string(),

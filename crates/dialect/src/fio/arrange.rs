@@ -229,6 +229,8 @@ impl Arrangement {
         let fills = options.reads || options.overwrite || options.engine == super::options::FioEngine::Mmap;
         let origin = match (found, fills, options.fallocate) {
             (Found::File(_) | Found::Device(_), _, _) => Origin::Found,
+            // Nothing is read or written.
+            _ if options.engine == super::options::FioEngine::Null => Origin::Sparse,
             (_, true, _) => Origin::Filled,
             (_, false, Fallocate::Reserve) => Origin::Reserved,
             (_, false, Fallocate::None) => Origin::Sparse,

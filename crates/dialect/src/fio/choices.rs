@@ -118,6 +118,32 @@ fn two_zones(zones: &[&str]) -> Result<Distribution, Reason> {
     }
 }
 
+/// The most bytes of a pattern, as in fio.
+const MOST_PATTERN: usize = 512;
+
+/// Bytes that are repeated: `0xdeadbeef`, `"text"` or a number below 256.
+pub(crate) fn pattern(text: &str) -> Result<Vec<u8>, Reason> {
+    let wrong = || "write it as 0xdeadbeef, \"text\" or a number below 256".to_string();
+    let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let bytes = if let Some(text) = quoted {
+        text.as_bytes().to_vec()
+    } else if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(wrong());
+        }
+        // An odd digit stands alone in the first byte.
+        let even = if digits.len().is_multiple_of(2) { digits.to_string() } else { format!("0{digits}") };
+        (0..even.len()).step_by(2).filter_map(|at| u8::from_str_radix(&even[at..at + 2], 16).ok()).collect()
+    } else {
+        vec![text.parse::<u8>().map_err(|_| wrong())?]
+    };
+    match bytes.len() {
+        0 => Err(wrong()),
+        len if len > MOST_PATTERN => Err(format!("it has {len} bytes; the most is {MOST_PATTERN}")),
+        _ => Ok(bytes),
+    }
+}
+
 /// `percentile_list`.
 pub(crate) fn percentiles(text: &str) -> Result<Vec<f64>, Reason> {
     let mut list = Vec::new();
@@ -164,6 +190,16 @@ mod tests {
         assert_eq!(range("4k-10k", 1024), Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 8192 }));
         assert_eq!(range("4k-5k", 1024), Ok(SizeMix::one(4096)));
         assert!(range("8k-4k", 1024).unwrap_err().contains("above"));
+    }
+
+    #[test]
+    fn patterns_are_bytes() {
+        assert_eq!(pattern("0xdeadbeef"), Ok(vec![0xde, 0xad, 0xbe, 0xef]));
+        assert_eq!((pattern("0xabc"), pattern("\"ab\""), pattern("90")), (Ok(vec![0x0a, 0xbc]), Ok(vec![b'a', b'b']), Ok(vec![90])));
+        for text in ["0x", "\"\"", "256", "xyz", "0xg", "0x\u{e9}\u{e9}"] {
+            assert!(pattern(text).unwrap_err().contains("write it as"), "{text}");
+        }
+        assert!(pattern(&format!("0x{}", "ab".repeat(600))).unwrap_err().contains("the most is 512"));
     }
 
     #[test]

@@ -165,6 +165,8 @@ struct OurJob<'a> {
     jobname: &'a str,
     groupid: u32,
     numjobs: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified_bytes: Option<u64>,
     point: &'a Point,
 }
 
@@ -213,7 +215,13 @@ fn ours(result: &FioResult) -> Ours<'_> {
         notes: NOTES,
         machine: &result.machine,
         jobs: (result.groups.iter().flat_map(|group| &group.jobs))
-            .map(|job| OurJob { jobname: &job.job.name, groupid: job.job.group_id, numjobs: job.job.options.clones, point: &job.point })
+            .map(|job| OurJob {
+                jobname: &job.job.name,
+                groupid: job.job.group_id,
+                numjobs: job.job.options.clones,
+                verified_bytes: job.verified_bytes,
+                point: &job.point,
+            })
             .collect(),
         groups: (result.groups.iter())
             .map(|group| OurGroup {

@@ -23,6 +23,8 @@ mod steady;
 mod text;
 mod translate;
 mod value;
+mod verify;
+mod xxh64;
 
 pub use arrange::{Arrangement, ClonePlan, FilePlan, Found, Origin};
 pub use command::{Command, Format};
@@ -39,3 +41,4 @@ pub use run::{Counts, DiskUse, Surroundings, check_machine, run};
 pub use steady::{Criterion, Steady};
 pub use text::text;
 pub use value::Amount;
+pub use verify::Method;

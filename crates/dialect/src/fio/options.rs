@@ -2,6 +2,7 @@
 
 use super::steady::Criterion;
 use super::value::Amount;
+use super::verify::Method;
 use workload::SizeMix;
 
 /// fio's own list.
@@ -21,6 +22,8 @@ pub enum FioEngine {
     PosixAio,
     /// Copies from and to a mapping.
     Mmap,
+    /// No I/O: each request is done when it is issued.
+    Null,
 }
 
 /// When a write counts as done.
@@ -199,6 +202,12 @@ pub struct Options {
     pub compressible_percent: u8,
     /// `dedupe_percentage`.
     pub duplicate_percent: u8,
+    /// `verify`: blocks describe themselves, and are checked.
+    pub verify: Option<Method>,
+    /// `verify_pattern`.
+    pub pattern: Vec<u8>,
+    /// `do_verify`: what was written is read back at the end.
+    pub do_verify: bool,
     /// `percentile_list`.
     pub percentiles: Vec<f64>,
     /// `clat_percentiles`.
@@ -268,6 +277,9 @@ impl Default for Options {
             hint: true,
             compressible_percent: 0,
             duplicate_percent: 0,
+            verify: None,
+            pattern: Vec::new(),
+            do_verify: true,
             percentiles: PERCENTILES.to_vec(),
             clat_percentiles: true,
             lat_percentiles: false,
@@ -313,6 +325,14 @@ pub(crate) fn canonical(name: &str) -> &str {
 }
 
 impl Options {
+    /// How blocks are verified, the pattern filled in.
+    pub(crate) fn method(&self) -> Option<Method> {
+        match &self.verify {
+            Some(Method::Pattern(_)) => Some(Method::Pattern(self.pattern.clone())),
+            other => other.clone(),
+        }
+    }
+
     /// Percent of the requests that read.
     pub fn read_percent(&self) -> u8 {
         match (self.reads, self.writes) {

@@ -3,6 +3,7 @@
 use super::error::FioError;
 use super::jobfile::{At, Section, Setting, cut};
 use super::options::{Distribution, FioEngine, Options, SyncMode};
+use super::verify::Method;
 use machine::units::show_size;
 use workload::{SizeMix, Sizes};
 
@@ -216,7 +217,30 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
             job.shown()
         ));
     }
+    check_verify(job)?;
     check_files(job, warnings)
+}
+
+/// Blocks that are verified have one size and a place of their own.
+fn check_verify(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let Some(method) = &options.verify else { return Ok(()) };
+    if matches!(method, Method::Pattern(_)) && options.pattern.is_empty() {
+        return Err(job.wrong("verify=pattern without verify_pattern; write verify_pattern=0xdeadbeef"));
+    }
+    if job.sizes().is_some() || options.align_bytes.is_some_and(|align| options.random && align < job.request_bytes()) {
+        return Err(job.wrong("verify with requests that overlap (bsrange, bssplit, blockalign); give all one bs and leave out blockalign"));
+    }
+    if job.request_bytes() < super::verify::LEAST_BYTES {
+        let least = super::verify::LEAST_BYTES;
+        return Err(
+            job.wrong(format!("verify: a block of {} has no room for its header; use {least} B or more", show_size(job.request_bytes())))
+        );
+    }
+    if options.engine == FioEngine::Null {
+        return Err(job.wrong("verify with ioengine=null: there is no data to verify; use another engine"));
+    }
+    Ok(())
 }
 
 /// Several files of a job take turns request by request, so they divide evenly.

@@ -2,6 +2,8 @@
 
 use super::plan::Job;
 use super::steady::{STEP_NS, Watch};
+use super::verify::Book;
+use crate::asking::of_the_stream;
 use machine::{Asker, Completion, Nanos, Next, Op, Request, Stability};
 use measure::Stream;
 use measure::histogram::Histogram;
@@ -151,6 +153,10 @@ pub(crate) struct Recorder {
     unsynced: u64,
     batches: Option<Batching>,
     watched: Option<Watched>,
+    /// Writes describe themselves; where nothing writes, reads are looked at.
+    book: Option<Arc<Book>>,
+    /// Where each outstanding request goes, where somebody wants to know.
+    offsets: Box<[u64]>,
 }
 
 /// Requests submitted and replaced in groups.
@@ -265,6 +271,8 @@ impl Recorder {
             unsynced: 0,
             batches: Batching::of(job, depth as u32),
             watched: None,
+            book: None,
+            offsets: Box::default(),
             stream,
         }
     }
@@ -273,6 +281,22 @@ impl Recorder {
     pub(crate) fn watched_by(&mut self, watch: Arc<Watch>, after: Nanos) {
         // The end of the first second, from the beginning of what is measured.
         self.watched = Some(Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false });
+    }
+
+    /// Stamps writes and, where there are none, looks at reads.
+    pub(crate) fn verified_in(&mut self, book: Arc<Book>) {
+        self.offsets = vec![0; self.issued.len()].into_boxed_slice();
+        self.book = Some(book);
+    }
+
+    /// Requests done, ramp included.
+    pub(crate) fn completed_with_ramp(&self) -> u64 {
+        self.stream.completed_with_ramp()
+    }
+
+    /// The place of the target that it uses; `None`: all of it.
+    pub(crate) fn place(&self) -> Option<u32> {
+        self.member
     }
 
     /// What the watch has to say to the next request; `None`: go on.
@@ -321,17 +345,7 @@ fn delay_of([least, most]: [Nanos; 2], chance: u64) -> Nanos {
 }
 
 impl Asker for Recorder {
-    fn depth(&self) -> u32 {
-        self.stream.depth()
-    }
-
-    fn max_request(&self) -> u32 {
-        self.stream.max_request()
-    }
-
-    fn writes(&self) -> bool {
-        self.stream.writes()
-    }
+    of_the_stream!();
 
     fn member(&self) -> Option<u32> {
         self.member
@@ -395,6 +409,9 @@ impl Asker for Recorder {
         }
         if let Next::Issue(request) = next {
             self.issued[request.slot as usize] = (now, request.op, request.len);
+            if let Some(offset) = self.offsets.get_mut(request.slot as usize) {
+                *offset = request.offset;
+            }
             self.in_flight += 1;
             self.issued_in_row += 1;
             self.record.depths[(self.in_flight.ilog2() as usize).min(6)] += 1;
@@ -446,5 +463,18 @@ impl Asker for Recorder {
     #[inline(always)]
     fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
         self.stream.fill(request, buffer);
+        if let Some(book) = &self.book {
+            book.method.stamp(request.offset, buffer);
+        }
+    }
+
+    fn checks(&self) -> bool {
+        self.book.is_some() && !self.stream.writes()
+    }
+
+    fn check(&mut self, slot: u32, data: &[u8]) {
+        if let Some(book) = &self.book {
+            book.look(self.offsets[slot as usize], data);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::value::Reason;
 
 /// Options of fio's that are taken with these values alone, because they are what halfpower does in any case. No values: any.
-const ACCEPTED: [(&str, &[&str]); 40] = [
+const ACCEPTED: [(&str, &[&str]); 38] = [
     ("thread", &["", "0", "1"]),
     ("openfiles", &[]),
     ("thinktime_blocks", &["1"]),
@@ -38,8 +38,6 @@ const ACCEPTED: [(&str, &[&str]); 40] = [
     ("random_generator", &[]),
     ("percentage_random", &["100"]),
     ("zonemode", &["none"]),
-    ("verify", &["0", "none"]),
-    ("do_verify", &["0"]),
     ("fixedbufs", &["1"]),
     ("registerfiles", &["1"]),
     ("hipri", &["0"]),
@@ -47,9 +45,8 @@ const ACCEPTED: [(&str, &[&str]); 40] = [
 ];
 
 /// Options that halfpower does not serve, with the mend; the part of a name before `*` stands for all that begin so.
-const REFUSED: [(&str, &str); 25] = [
-    ("verify*", "leave it out: this command measures and does not verify"),
-    ("do_verify", "leave it out: this command measures and does not verify"),
+const REFUSED: [(&str, &str); 24] = [
+    ("verify*", "leave it out: whole requests are verified, each with its own header, after all were written"),
     ("trim*", "halfpower does not trim: leave it out"),
     ("cpus_allowed*", "start halfpower under taskset -c LIST"),
     ("cpumask", "start halfpower under taskset MASK"),
@@ -100,7 +97,7 @@ const OTHERS: [&str; 20] = [
 ];
 
 /// The options that [`super::options::Options`] understands.
-const SERVED: [&str; 70] = [
+const SERVED: [&str; 73] = [
     "name",
     "description",
     "rw",
@@ -162,6 +159,9 @@ const SERVED: [&str; 70] = [
     "buffer_compress_percentage",
     "zero_buffers",
     "dedupe_percentage",
+    "verify",
+    "verify_pattern",
+    "do_verify",
     "group_reporting",
     "percentile_list",
     "clat_percentiles",
@@ -255,7 +255,7 @@ mod tests {
             ("run_time", "runtime"),
             ("io_depth", "iodepth"),
             ("group-reporting", "group_reporting"),
-            ("verify_pattern", "measures"),
+            ("verify_async", "whole requests"),
             ("cpus_allowed", "taskset"),
             ("xyzzy", "know"),
         ] {

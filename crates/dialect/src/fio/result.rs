@@ -113,6 +113,8 @@ pub struct JobResult {
     pub began_unix_ms: u64,
     /// How steady its rate was, where that was watched.
     pub steady: Option<Steady>,
+    /// Bytes that were read and found to be what was written, where that was asked.
+    pub verified_bytes: Option<u64>,
 }
 
 /// Jobs that ran together.

@@ -1,9 +1,10 @@
 //! The options of one job, understood one by one.
 
-use super::choices::{distribution, percentiles, range, split};
+use super::choices::{distribution, pattern, percentiles, range, split};
 use super::options::{Fallocate, FioEngine, Options, SyncMode, canonical};
 use super::refused::{accepts_anyway, unknown};
 use super::value::{Amount, Reason, amount, by_direction, ends, number, size, switch, time_ns};
+use super::verify::Method;
 use workload::SizeMix;
 
 /// Nanoseconds.
@@ -153,8 +154,8 @@ impl Options {
             "io_uring" => FioEngine::IoUring,
             "posixaio" => FioEngine::PosixAio,
             "mmap" => FioEngine::Mmap,
-            "null" => return Err("an engine that moves no data is not served; use psync on a file in memory (/dev/shm)".into()),
-            _ => return Err("halfpower serves sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio and mmap".into()),
+            "null" => FioEngine::Null,
+            _ => return Err("halfpower serves sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap and null".into()),
         };
         self.engine_name = text.into();
         Ok(())
@@ -188,6 +189,17 @@ impl Options {
         match name {
             "buffer_compress_percentage" => self.compressible_percent = percent()?,
             "zero_buffers" => self.compressible_percent = if switch(value)? { 100 } else { 0 },
+            "verify" => {
+                self.verify = match need(value)? {
+                    "0" | "none" => None,
+                    "crc32c" | "crc32c-intel" => Some(Method::Crc32c),
+                    "xxhash" => Some(Method::Xxhash),
+                    "pattern" => Some(Method::Pattern(Vec::new())),
+                    _ => return Err("halfpower serves crc32c, xxhash and pattern; write one of these".into()),
+                }
+            }
+            "verify_pattern" => self.pattern = pattern(need(value)?)?,
+            "do_verify" => self.do_verify = switch(value)?,
             "dedupe_percentage" => self.duplicate_percent = percent()?,
             _ => return Ok(false),
         }
@@ -223,6 +235,10 @@ impl Options {
 
 /// Paths with colons between them; a backslash before a colon makes it part of a name.
 fn paths(text: &str) -> Result<Vec<String>, Reason> {
+    if text.starts_with("twin:") {
+        // The colon belongs to the name of a simulated machine, which stands alone.
+        return Ok(vec![text.into()]);
+    }
     let mut paths = vec![String::new()];
     let mut characters = text.chars().peekable();
     while let Some(c) = characters.next() {

@@ -95,6 +95,9 @@ fn job_text(text: &mut String, result: &JobResult) {
     let Some(numbers) = &result.point.numbers else { return };
     let job = &result.job;
     let who = if job.options.clones > 1 { format!("all {} of {}: ", job.options.clones, job.name) } else { String::new() };
+    if let Some(bytes) = result.verified_bytes {
+        let _ = writeln!(text, "  verified: {}, all of it as written", show_size_rounded(bytes as f64));
+    }
     if let Some(steady) = &result.steady {
         let (unit, mark) = if steady.criterion.bandwidth { ("bandwidth", " B/s") } else { ("rate", " requests/s") };
         let what = if steady.criterion.slope { "slope" } else { "greatest deviation" };

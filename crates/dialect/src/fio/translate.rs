@@ -17,6 +17,7 @@ pub(crate) fn engine(job: &Job) -> Engine {
         FioEngine::IoUring => Engine::IoUring,
         FioEngine::PosixAio => Engine::Threads,
         FioEngine::Mmap => Engine::Mmap,
+        FioEngine::Null => Engine::Null,
     }
 }
 

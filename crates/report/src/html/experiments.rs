@@ -180,8 +180,8 @@ fn figure_view(anchor: String, figure: &Figure, points: &[Point]) -> FigureView 
         .zip(&scenes[0].curves)
         .filter_map(|(series, curve)| {
             let half = series.half_power.as_ref()?;
-            let peak = plot::peak_on_axis(figure.y, series, points)
-                .map_or_else(|| rate(half.peak_bytes_per_s), |peak| axis_value(figure.y, peak));
+            let peak =
+                plot::peak_on_axis(figure.y, series, points).map_or_else(|| rate(half.peak_bytes_per_s), |peak| axis_value(figure.y, peak));
             Some(HalfView {
                 of: if half.peak_from == "measured" { peak } else { format!("the {} {peak}", half.peak_from) },
                 name: series.name.clone(),
