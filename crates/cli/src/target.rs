@@ -60,11 +60,19 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
     }
 }
 
+/// No system call takes a longer name (`PATH_MAX` without its NUL).
+const LONGEST_PATH: usize = 4095;
+
 /// The machine that another tool's file names mean: this computer, or the one simulated machine that they name.
 ///
 /// # Errors
-/// A twin beside other targets, an unknown twin.
+/// A twin beside other targets, an unknown twin, a name that is too long.
 pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
+    if let Some(long) = names.iter().find(|name| name.as_os_str().len() > LONGEST_PATH) {
+        let start: String = long.to_string_lossy().chars().take(60).collect();
+        let why = format!("a name has at most {LONGEST_PATH} bytes, and this one has {}; name another", long.as_os_str().len());
+        return Err(Failure::Usage(format!("{start}...: {why}")));
+    }
     let twin = |name: &&&Path| name.to_string_lossy().starts_with("twin:");
     let Some(name) = names.iter().find(twin) else { return Ok(Where::Host(Host::new(crate::interrupt::flag()))) };
     let name = name.to_string_lossy();

@@ -164,7 +164,7 @@ fn every_dialects_document_obeys_the_schema_and_makes_a_report() {
             .unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     for (name, line, shows) in [
-        ("iozone", "iozone -a -n 64k -g 128k -q 16k -i 0 -i 1 --repeats 2 --json iozone.json", "64 KiB"),
+        ("iozone", "iozone -a -n 64k -g 128k -q 16k -i 0 -i 1 --repeats 2 --json iozone.json", "4 KiB"),
         ("sqlio", "sqlio -kR -frandom -t2 -b8 -BY --seconds 50ms --size 4m . --json sqlio.json", "8 KiB"),
         ("diskspd", "diskspd -c1M -d1 -W0 -b4K -r -o2 . --json diskspd.json", "4 KiB"),
         ("fio", "fio --name=a --size=1m --rw=randrw --bssplit=4k/50:64k/50 --verify=crc32c --bs=4k --json=fio.json", "4 KiB"),

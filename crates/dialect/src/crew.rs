@@ -27,6 +27,8 @@ pub(crate) struct Shape {
     pub(crate) step_bytes: Option<u64>,
     /// Writes carry this pattern, and reads must find it.
     pub(crate) pattern: Option<u64>,
+    /// Writes carry these bytes, each going on where the one before ended.
+    pub(crate) source: Option<Arc<[u8]>>,
     /// The data of reads is copied once more, in blocks of so many bytes.
     pub(crate) copy_block: Option<usize>,
     /// Offset and latency of every request are kept.

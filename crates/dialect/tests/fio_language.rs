@@ -273,6 +273,45 @@ fn job_file() -> impl Strategy<Value = String> {
     prop::collection::vec(section, 1..5).prop_map(|sections| sections.concat())
 }
 
+/// Arguments that look like the language's.
+fn argument() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "--name=a",
+            "--name",
+            "--name=global",
+            "--rw=randrw",
+            "--bs=4k",
+            "--bs",
+            "8k",
+            "--time_based",
+            "-rw=read",
+            "--keep",
+            "--json=x.json",
+            "--output=o",
+            "--output-format=json+",
+            "--output-format=normal",
+            "--destroy-data=/x",
+            "--section=a",
+            "--section",
+            "jobs.fio",
+            "-",
+            "--readonly",
+            "--parse-only",
+            "--warnings-fatal",
+            "--eta=never",
+            "--description=a=b c",
+            "--verify_pattern=\"=\"",
+            "--stonewall=0",
+            "--size=",
+        ])
+        .prop_map(String::from),
+        "--[a-z_]{1,8}=[ -~]{0,12}",
+        "[ -~]{0,8}",
+        "\\PC{0,6}",
+    ]
+}
+
 proptest! {
     #[test]
     fn accepted_job_files_round_trip(text in job_file()) {
@@ -287,6 +326,14 @@ proptest! {
             }
             (Err(one), Err(other)) => prop_assert_eq!(one.is_usage(), other.is_usage()),
             (one, other) => prop_assert!(false, "{one:?} and {other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_accepted_command_line_round_trips(words in prop::collection::vec(argument(), 0..10)) {
+        if let Ok(command) = Command::parse(&words) {
+            let again = Command::parse(&command.words());
+            prop_assert_eq!(again.as_ref().ok(), Some(&command), "{:?} came back as {:?}: {:?}", words, command.words(), again);
         }
     }
 

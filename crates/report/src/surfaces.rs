@@ -96,7 +96,7 @@ fn view(place: usize, surface: &Surface) -> View {
     let rooms = [plot::Room::Wide, plot::Room::Narrow];
     let most = cells(surface).map(|cell| cell.2).fold(0.0, f64::max);
     let at = |(row, column, value): (usize, usize, f64)| {
-        format!("{} with {} of files of {}", rate(value), show_size(surface.columns[column]), show_size(surface.rows[row]))
+        format!("{} in records of {} of a file of {}", rate(value), show_size(surface.columns[column]), show_size(surface.rows[row]))
     };
     let best = cells(surface).max_by(|a, b| a.2.total_cmp(&b.2)).map(at);
     let worst = cells(surface).min_by(|a, b| a.2.total_cmp(&b.2)).map(at);

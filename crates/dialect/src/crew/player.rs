@@ -30,6 +30,8 @@ pub(super) struct Player {
     requests: Box<[(Request, Nanos)]>,
     in_flight: u32,
     scratch: Box<[u8]>,
+    /// Where the next write begins in the data of [`Shape::source`].
+    source_at: usize,
     pub(super) notes: Notes,
     measured_from: Nanos,
     ramp: Nanos,
@@ -57,6 +59,7 @@ impl Player {
             region,
             in_flight: 0,
             scratch: vec![0; if job.shape.copy_block.is_some() { request as usize } else { 0 }].into_boxed_slice(),
+            source_at: 0,
             notes: Notes { log: Vec::with_capacity(expected as usize), intervals: vec![[0; 2]; intervals as usize], ..Notes::default() },
             measured_from: 0,
             ramp,
@@ -167,7 +170,11 @@ impl Asker for Player {
     }
 
     fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
-        if self.shape.pattern.is_none() {
+        if let Some(source) = &self.shape.source {
+            let from = source[self.source_at..].iter().chain(source.iter().cycle());
+            buffer.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            self.source_at = (self.source_at + buffer.len()) % source.len();
+        } else if self.shape.pattern.is_none() {
             self.stream.fill(request, buffer);
         }
     }

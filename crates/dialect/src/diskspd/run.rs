@@ -10,7 +10,9 @@ use machine::units::show_size;
 use machine::{Engine, Error, Machine, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::Point;
 use measure::histogram::Histogram;
+use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 use workload::{Stop, Workload};
 
 /// The largest profile: a name that is a disk's by mistake should not fill the memory.
@@ -127,6 +129,26 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
     Ok(files)
 }
 
+/// The largest data that writes go through.
+const LARGEST_SOURCE: u64 = 1 << 30;
+
+/// The data of a file that writes go through: as much as was asked, from its beginning, again and again where it is shorter.
+fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
+    let bytes = target.source_bytes.unwrap_or(0);
+    if bytes > LARGEST_SOURCE || target.source_bytes == Some(0) {
+        return Err(Error::refused(format!("-Z{bytes}"), "the data of writes has from 1 B to 1 GiB", "give a size between them"));
+    }
+    let Some(path) = &target.source_file else { return Ok(None) };
+    let failed = |why: String| Error::refused(format!("-Z{bytes},{}", path.display()), why, "name a file with data");
+    let mut data = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+    file.take(bytes).read_to_end(&mut data).map_err(|error| failed(error.to_string()))?;
+    if data.is_empty() {
+        return Err(failed("it is empty".into()));
+    }
+    Ok(Some(data.into_iter().cycle().take(bytes as usize).collect()))
+}
+
 /// The jobs of a target: its threads together, or, where each goes through the file from a start of its own, one by one.
 fn jobs(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -> Result<Vec<Job>> {
     let block = u64::from(target.block_bytes);
@@ -134,6 +156,7 @@ fn jobs(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -
         step_bytes: (target.step_bytes() != block).then(|| target.step_bytes()),
         interval_ns: span.interval_ms.map(|ms| u64::from(ms) * 1_000_000),
         interlocked: target.interlocked,
+        source: source(target)?,
         ..Shape::default()
     };
     if target.random_bytes.is_some() || target.interlocked {

@@ -153,7 +153,7 @@ struct Ours<'a> {
     version: &'static str,
     elapsed_ns: u64,
     warnings: &'a [String],
-    notes: [&'static str; 3],
+    notes: [&'static str; 4],
     machine: &'a MachineFacts,
     jobs: Vec<OurJob<'a>>,
     groups: Vec<OurGroup<'a>>,
@@ -184,9 +184,10 @@ struct OurGroup<'a> {
     layers: &'a [Layer],
 }
 
-const NOTES: [&str; 3] = [
+const NOTES: [&str; 4] = [
     "slat_ns is empty: the time of submission is part of clat_ns and lat_ns",
     "clat_ns and lat_ns count from the issue of a request; with a rate, point.latency_ns counts from the time at which it was due",
+    "what verify reads back after the writing is not among the job's reads: it is verified_bytes",
     "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process' own, shared out by requests",
 ];
 
