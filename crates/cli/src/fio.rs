@@ -1,18 +1,17 @@
 //! `halfpower fio`: fio's jobs on this computer.
 
 use crate::Failure;
+use crate::target::{machine_of, on_machine};
 use dialect::fio::{
     Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Laid, Plan, Surroundings, World, check_machine,
     json, logs, look, run, text,
 };
-use host::Host;
 use host::counters::{DeviceMeter, ProcessCounts};
 use host::facts::Roots;
-use machine::TargetFacts;
+use machine::{Machine, TargetFacts};
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 use study::{Kind, Results, SCHEMA};
 
@@ -34,15 +33,20 @@ Program options
 
 Job options, as in fio
   jobs      name description numjobs stonewall new_group group_reporting include ${VARIABLE} kb_base
-  files     filename directory filename_format size filesize io_size loops offset offset_increment fallocate overwrite unlink
-  requests  rw rwmixread rwmixwrite bs random_distribution (random, zipf:, zoned:) norandommap randseed randrepeat
-  access    ioengine (sync psync vsync pvsync pvsync2 libaio io_uring posixaio mmap) iodepth direct buffered sync fsync fdatasync
-            end_fsync fsync_on_close invalidate fadvise_hint
-  time      runtime time_based ramp_time startdelay rate rate_iops thinktime
-  data      refill_buffers buffer_compress_percentage dedupe_percentage zero_buffers
+  files     filename directory (several with colons) filename_format nrfiles file_service_type size filesize io_size loops offset
+            offset_increment fallocate overwrite unlink
+  requests  rw rwmixread rwmixwrite bs bsrange bssplit blockalign random_distribution (random, zipf:, pareto:, normal:, zoned:)
+            norandommap randseed randrepeat
+  access    ioengine (sync psync vsync pvsync pvsync2 libaio io_uring posixaio mmap null) iodepth iodepth_batch
+            iodepth_batch_complete_min iodepth_batch_complete_max direct buffered sync fsync fdatasync end_fsync fsync_on_close
+            invalidate fadvise_hint
+  time      runtime time_based ramp_time startdelay rate rate_iops thinktime steadystate steadystate_duration
+            steadystate_ramp_time
+  data      refill_buffers buffer_compress_percentage dedupe_percentage zero_buffers verify (crc32c, xxhash, pattern)
+            verify_pattern do_verify
   report    percentile_list clat_percentiles lat_percentiles write_bw_log write_iops_log write_lat_log log_avg_msec
 
-Any other option is an error that names it, before anything is written. Files that are laid out are removed at the end.";
+filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out are removed at the end.";
 
 impl From<FioError> for Failure {
     fn from(error: FioError) -> Self {
@@ -114,17 +118,46 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
     let world = World { read: &|path| fs::read(path), variable: &|name| std::env::var(name).ok() };
     let plan = Plan::new(&command.all_sections(&world)?, &command.only)?;
     check_command(&command, &plan)?;
-    let interrupt = crate::interrupt::flag();
-    let host = Host::new(interrupt);
-    check_machine(&host, &plan)?;
     let arrangement = Arrangement::new(&plan, &look, &command.destroy)?;
     check_outputs(&command, &plan, &arrangement)?;
+    let names: Vec<&Path> = arrangement.files.iter().map(|file| file.path.as_path()).collect();
+    on_machine!(machine_of(&names)?, |machine| fio_on(&machine, &command, &plan, &arrangement))
+}
+
+fn fio_on<M: Machine>(machine: &M, command: &Command, plan: &Plan, arrangement: &Arrangement) -> Result<(), Failure> {
+    check_machine(machine, plan)?;
     if command.parse_only {
-        tell(&command, &plan.warnings);
+        tell(command, &plan.warnings);
         return Ok(());
     }
-    let result = measured(&command, &host, interrupt, &plan, &arrangement)?;
-    report(&command, &result)
+    let surroundings: &dyn Surroundings = if machine.facts().simulated { &Nowhere } else { &ThisComputer };
+    let result = measured(command, machine, surroundings, plan, arrangement)?;
+    report(command, &result)
+}
+
+/// A simulated machine, around which there is nothing that this computer counts.
+struct Nowhere;
+
+impl Surroundings for Nowhere {
+    fn reserve(&self, _file: &fs::File, _bytes: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn free_bytes(&self, _directory: &Path) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
+
+    fn counts(&self) -> Counts {
+        Counts::default()
+    }
+
+    fn disks(&self, _names: &[String]) -> Vec<DiskUse> {
+        Vec::new()
+    }
+
+    fn unix_ms(&self) -> u64 {
+        ThisComputer.unix_ms()
+    }
 }
 
 /// What the program's options forbid.
@@ -163,13 +196,19 @@ fn check_outputs(command: &Command, plan: &Plan, arrangement: &Arrangement) -> R
 }
 
 /// Lays out the files, runs the jobs, removes the files.
-fn measured(command: &Command, host: &Host, interrupt: &AtomicBool, plan: &Plan, arrangement: &Arrangement) -> Result<FioResult, FioError> {
+fn measured<M: Machine>(
+    command: &Command,
+    machine: &M,
+    surroundings: &dyn Surroundings,
+    plan: &Plan,
+    arrangement: &Arrangement,
+) -> Result<FioResult, FioError> {
     let bar = crate::progress::bar(plan.groups.len() as u64 + 1);
     bar.set_message("laying out files");
-    let (laid, warnings) = Laid::out(arrangement, &ThisComputer, command.keep, interrupt)?;
+    let (laid, warnings) = Laid::out(arrangement, surroundings, command.keep, crate::interrupt::flag())?;
     let mut plan = plan.clone();
     plan.warnings.extend(warnings);
-    let result = run(host, &ThisComputer, &plan, arrangement, command.destroy_signed, &mut |jobs| {
+    let result = run(machine, surroundings, &plan, arrangement, command.destroy_signed, &mut |jobs| {
         bar.inc(1);
         let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
         bar.set_message(names.join(", "));

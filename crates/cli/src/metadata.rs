@@ -89,6 +89,7 @@ pub(crate) fn metadata(arguments: &Arguments) -> Result<(), Failure> {
         seed: arguments.seed,
     };
     plan.check().map_err(MetadataError::from)?;
+    crate::target::no_twin(&plan.location)?;
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
     let began = Began::now(host.now());

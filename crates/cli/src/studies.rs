@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{ReportArguments, StudyArguments};
 use crate::target::{on_machine, resolve};
 use machine::{Machine, TargetSpec, units};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use study::{Effort, Plan, Results};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -51,7 +51,23 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
     let beside = arguments.results.parent().unwrap_or(Path::new("."));
     let directory = arguments.output.as_deref().unwrap_or(beside);
     crate::output::make_directory(directory)?;
-    let written = crate::output::write_report(&results, directory)?;
+    let mut written = crate::output::write_report(&results, directory)?;
+    written.extend(surfaces(arguments, &results, directory)?);
     crate::output::show_study(&results, &written, false);
     Ok(())
+}
+
+/// The page of surfaces of a document that `halfpower iozone` wrote: it holds the rates over file and record sizes beside the points.
+fn surfaces(arguments: &ReportArguments, results: &Results, directory: &Path) -> Result<Option<PathBuf>, Failure> {
+    let text = std::fs::read_to_string(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let Some(own) = document.get("iozone").and_then(|own| serde_json::from_value(own.clone()).ok()) else { return Ok(None) };
+    let own: dialect::iozone::IozoneResult = own;
+    if own.surfaces.is_empty() {
+        return Ok(None);
+    }
+    let path = directory.join("surfaces.html");
+    std::fs::write(&path, crate::tools::surface_page(results, &own)?)
+        .map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))?;
+    Ok(Some(path))
 }

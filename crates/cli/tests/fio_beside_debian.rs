@@ -117,3 +117,76 @@ fn rates_and_latencies_are_those_of_debians_fio() {
     let absent: Vec<String> = names(&theirs).into_iter().filter(|name| !names(&ours).contains(name)).collect();
     assert_eq!(absent, Vec::<String>::new(), "fields of fio's that are not in halfpower's report");
 }
+
+/// Jobs whose requests and bytes follow from the options alone.
+const COUNTED: &str = "\
+[global]\nsize=4m\n\
+[files]\nnrfiles=4\nrw=read\nbs=16k\n\
+[turns]\nstonewall\nfilename=t1:t2\nrw=randread\nbs=16k\nsize=2m\n\
+[split]\nstonewall\nrw=write\nbssplit=4k/50:64k/30:16k/\n\
+[range]\nstonewall\nrw=write\nbsrange=4k-32k\n\
+[two sizes]\nstonewall\nrw=read\nbs=8k,64k\n\
+[verify]\nstonewall\nrw=randwrite\nbs=8k\nverify=crc32c\n\
+[pareto]\nstonewall\nrw=randread\nrandom_distribution=pareto:0.2\n\
+[normal]\nstonewall\nrw=randread\nrandom_distribution=normal:10\n\
+[nothing]\nstonewall\nioengine=null\nrw=randread\niodepth=8\n\
+[places]\nstonewall\nrw=randread\nbs=4k\nba=512\n\
+[loops]\nstonewall\nrw=read\nbs=4k\nloops=3\nsize=1m\n\
+[batches]\nstonewall\nrw=randread\nbs=4k\ndirect=1\nioengine=libaio\niodepth=16\niodepth_batch_submit=8\niodepth_batch_complete_min=8\niodepth_batch_complete_max=16\n\
+[rates]\nstonewall\nrw=randrw\nbs=4k\nrate_iops=300,100\nrwmixread=75\nruntime=2\ntime_based\n\
+[steady]\nstonewall\nrw=randread\nbs=4k\nrate_iops=500\nruntime=20\ntime_based\nsteadystate=iops:10%\nsteadystate_duration=3\n";
+
+#[test]
+fn counts_are_those_of_debians_fio() {
+    let fio = Path::new("/usr/bin/fio");
+    if !fio.exists() {
+        return missing("fio is not installed: apt-get install fio");
+    }
+    let run = |program: &Path, first: &[&str]| -> Value {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("jobs.fio"), COUNTED).unwrap();
+        let mut command = Command::new(program);
+        let output = command.args(first).args(["--output-format=json", "jobs.fio"]).current_dir(directory.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let theirs = run(fio, &[]);
+    let ours = run(Path::new(env!("CARGO_BIN_EXE_halfpower")), &["fio"]);
+    let names: Vec<&str> = theirs["jobs"].as_array().unwrap().iter().map(|job| job["jobname"].as_str().unwrap()).collect();
+    for (place, name) in names.iter().enumerate() {
+        let pair = |field: &str| {
+            let path = format!("/jobs/{place}/{field}");
+            (figure(&ours, &path), figure(&theirs, &path))
+        };
+        match *name {
+            "rates" => {
+                for (field, wanted) in [("read/iops", 300.0), ("write/iops", 100.0)] {
+                    let (ours, theirs) = pair(field);
+                    within(&format!("{name}: {field}"), ours, theirs, 0.05);
+                    within(&format!("{name}: {field}"), ours, wanted, 0.05);
+                }
+            }
+            "steady" => {
+                assert_eq!(pair("steadystate/attained"), (1.0, 1.0));
+                assert_eq!(pair("steadystate/duration"), (3.0, 3.0));
+                let (ours, theirs) = pair("steadystate/data/iops_mean");
+                within("steady", ours, theirs, 0.05);
+            }
+            // fio counts what verify reads back among the reads.
+            "verify" => assert_eq!((pair("write/total_ios"), pair("write/io_bytes")), ((512.0, 512.0), (4_194_304.0, 4_194_304.0))),
+            // Sizes are drawn by generators of their own.
+            "split" | "range" => assert_eq!(pair("write/io_bytes"), (4_194_304.0, 4_194_304.0), "{name}"),
+            _ => {
+                for field in ["read/total_ios", "read/io_bytes", "write/total_ios", "write/io_bytes"] {
+                    let (ours, theirs) = pair(field);
+                    assert_eq!(ours, theirs, "{name}: {field}");
+                }
+            }
+        }
+        if *name == "batches" {
+            // fio counts its attempts to submit nothing, too.
+            let (ours, theirs) = pair("iodepth_submit/8");
+            assert!(ours == 100.0 && theirs > 50.0, "eight at a time: {ours} and {theirs} %");
+        }
+    }
+}

@@ -150,7 +150,7 @@ fn the_documents_hold_every_complete_run() {
         second.display()
     );
     let output = halfpower(&["postmark", "--json", "r.json"], here.path(), session.as_bytes());
-    assert_eq!(output.status.code(), Some(1), "the last run failed");
+    assert_eq!(output.status.code(), Some(2), "the last run was refused: there is no such place");
     assert_eq!(names(here.path()), ["r.json", "second"]);
     let text = fs::read_to_string(here.path().join("r.json")).unwrap();
     let results: study::Results = serde_json::from_str(&text).unwrap();
@@ -195,12 +195,12 @@ fn what_is_refused_and_what_fails_is_in_the_exit_code() {
         ("set number -1\nrun\n", 2, "invalid number of files"),
         ("set size 99999999999999999999\n", 2, "write one or two numbers from 1 to 2147483647"),
         ("set threads 1000000\n", 2, "invalid number of threads"),
-        ("set location nowhere\nrun\n", 1, "the location 'nowhere' does not exist: make the directory first"),
-        ("set location plain\nrun\n", 1, "the location 'plain' is not a directory"),
+        ("set location nowhere\nrun\n", 2, "the location 'nowhere' does not exist: make the directory first"),
+        ("set location plain\nrun\n", 2, "the location 'plain' is not a directory"),
         ("set number 1\nset transactions 1000\nset bias create 0\nrun\n", 1, ""),
         ("load nowhere\n", 2, "cannot read configuration file 'nowhere'"),
         ("!ls\n", 2, "'!' starts no shell here"),
-        ("sho\nset location plain\nrun\n", 1, "is not a directory"),
+        ("sho\nset location plain\nrun\n", 2, "is not a directory"),
     ] {
         let output = halfpower(&["postmark"], here.path(), input.as_bytes());
         assert_eq!(output.status.code(), Some(code), "{input:?}: {}", err(&output));

@@ -105,13 +105,33 @@ fn a_seed_is_a_sequence() {
         Sequence::new(&workload, region, stream, Cursor::Own).unwrap().fingerprint(5000)
     };
     let hot = Pattern::HotCold { hot_percent: 10, access_percent: 90 };
-    for pattern in [Pattern::Seq, Pattern::Random, Pattern::Backward, Pattern::Stride(8192), Pattern::Zipf(1.1), hot] {
+    let bell = Pattern::Normal { deviation_percent: 20.0, center_percent: 25.0 };
+    for pattern in
+        [Pattern::Seq, Pattern::Random, Pattern::Backward, Pattern::Stride(8192), Pattern::Zipf(1.1), Pattern::Pareto(0.2), bell, hot]
+    {
         for stream in 0..3 {
             assert_eq!(fingerprint(pattern, 7, stream), fingerprint(pattern, 7, stream), "{pattern:?}");
             assert_ne!(fingerprint(pattern, 7, stream), fingerprint(pattern, 8, stream), "{pattern:?}");
         }
         assert_ne!(fingerprint(pattern, 7, 0), fingerprint(pattern, 7, 1), "{pattern:?}");
     }
+}
+
+/// The patterns that draw their places, by their names on the command line.
+#[test]
+fn skewed_patterns_are_named_and_measured() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().display();
+    let words = format!(
+        "sweep {at} --size 4m --pattern zipf:1.2,pareto:0.2,normal:20,normal:10:25 --request 4k --bytes 1m --buffered --repeats 1 --json"
+    );
+    let document = halfpower(&words).good_json();
+    let patterns: Vec<String> = common::points(&document).iter().map(|point| point["workload"]["pattern"].to_string()).collect();
+    assert_eq!(patterns.len(), 4);
+    assert!(patterns[1].contains("pareto") && patterns[3].contains("\"center_percent\":25.0"), "{patterns:?}");
+    halfpower(&format!("run {at} --pattern pareto:2")).refused(&["pareto share 2", "between 0 and 1"]);
+    halfpower(&format!("run {at} --pattern normal:x")).refused(&["normal:20"]);
 }
 
 /// What half a file of random writes leaves tells which blocks were written, with what, and what was written last.

@@ -104,3 +104,91 @@ fn usage_is_2_and_a_failed_run_is_1() {
         assert!(done.status.success() && String::from_utf8(done.stdout).unwrap().contains("--destroy-data"));
     }
 }
+
+#[test]
+fn a_simulated_machine_serves_files_and_nothing_else() {
+    let here = tempfile::tempdir().unwrap();
+    let done = halfpower(here.path(), "iozone -f twin:gateway-1997 -s 1m -r 64k -i 0 -i 1 -I --repeats 1 --json one.json --html one.html");
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success() && text.contains("iozone test complete."), "{text}{}", String::from_utf8_lossy(&done.stderr));
+    let value = document(&here.path().join("one.json"), "iozone", 4);
+    assert_eq!((&value["target"]["kind"], &value["machine"]["simulated"]), (&"simulated".into(), &true.into()));
+    assert_eq!(entries(here.path()), ["one.html", "one.json"]);
+    for (tool, line) in [
+        ("sqlio", "sqlio -kR -frandom -b8 -o1 --seconds 2 --size 64m twin:gateway-1997 --json one.json"),
+        ("diskspd", "diskspd -b64K -d2 -W0 -c64M -t1 -o1 -Sh twin:gateway-1997 --json one.json"),
+    ] {
+        let done = halfpower(here.path(), line);
+        assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(document(&here.path().join("one.json"), tool, 1)["target"]["kind"], "simulated");
+    }
+    let done = halfpower(
+        here.path(),
+        "fio --name=a --filename=twin:gateway-1997 --size=16m --rw=read --bs=64k --direct=1 --numjobs=2 --output-format=json --json=one.json",
+    );
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let value: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!((&value["jobs"][1]["read"]["total_ios"], value["disk_util"].as_array().map(Vec::len)), (&256.into(), Some(0)));
+    // Virtual time gives the same figures each time.
+    let again = halfpower(
+        here.path(),
+        "fio --name=a --filename=twin:gateway-1997 --size=16m --rw=read --bs=64k --direct=1 --numjobs=2 --output-format=json",
+    );
+    let again: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(again["jobs"][0]["read"]["bw_bytes"], value["jobs"][0]["read"]["bw_bytes"]);
+    for (line, why) in [
+        ("iozone -f twin:gateway-1997 -t 2 -s 1m", "one file at a time"),
+        ("iozone -f twin:gateway-1997 -s 1m -V 7 -i 0 -i 1", "no data that could be verified"),
+        ("iozone -f twin:nowhere -s 1m", "nowhere"),
+        ("sqlio -kR -frandom --seconds 1 --size 8m twin:gateway-1997 other.dat", "stands alone"),
+        ("sqlio -kR -frandom -a1 --seconds 1 --size 8m twin:gateway-1997", "bound to processors"),
+        ("fio --name=a --filename=twin:gateway-1997 --size=1m --rw=write --verify=crc32c", "holds no data"),
+        ("metadata twin:gateway-1997", "name a directory"),
+    ] {
+        let done = halfpower(here.path(), line);
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{line}: {said}");
+        assert!(said.contains(why), "{line}: {said}");
+    }
+    let session = here.path().join("session.pmrc");
+    std::fs::write(&session, "set location twin:gateway-1997\nset number 10\n").unwrap();
+    let done = halfpower(here.path(), "postmark session.pmrc");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    assert!(said.contains("twin:gateway-1997") && said.contains("a directory of this computer") && !done.status.success(), "{said}");
+}
+
+#[test]
+fn every_dialects_document_obeys_the_schema_and_makes_a_report() {
+    let schema: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/results-1.json")).unwrap())
+            .unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    for (name, line, shows) in [
+        ("iozone", "iozone -a -n 64k -g 128k -q 16k -i 0 -i 1 --repeats 2 --json iozone.json", "4 KiB"),
+        ("sqlio", "sqlio -kR -frandom -t2 -b8 -BY --seconds 50ms --size 4m . --json sqlio.json", "8 KiB"),
+        ("diskspd", "diskspd -c1M -d1 -W0 -b4K -r -o2 . --json diskspd.json", "4 KiB"),
+        ("fio", "fio --name=a --size=1m --rw=randrw --bssplit=4k/50:64k/50 --verify=crc32c --bs=4k --json=fio.json", "4 KiB"),
+        ("sizes", "fio --name=a --size=1m --rw=randread --bssplit=4k/50:64k/50 --json=sizes.json", "64 KiB"),
+        ("postmark", "postmark session.pmrc --json postmark.json", "create"),
+        ("metadata", "metadata . --files 50 --json", "create"),
+    ] {
+        let here = tempfile::tempdir().unwrap();
+        std::fs::write(here.path().join("session.pmrc"), "set number 20\nset transactions 20\nrun\n").unwrap();
+        let done = halfpower(here.path(), line);
+        assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+        let file = here.path().join(format!("{name}.json"));
+        if name == "metadata" {
+            std::fs::write(&file, &done.stdout).unwrap();
+        }
+        let value: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let wrong: Vec<String> = schema.iter_errors(&value).map(|error| format!("{error} at {}", error.instance_path())).collect();
+        assert!(wrong.is_empty(), "{name}: {wrong:#?}");
+        let made = halfpower(here.path(), &format!("report {name}.json --output out"));
+        let shown = String::from_utf8_lossy(&made.stdout).into_owned();
+        assert!(made.status.success(), "{name}: {}", String::from_utf8_lossy(&made.stderr));
+        assert!(shown.contains(shows), "{name}: {shown}");
+        let page = std::fs::read_to_string(here.path().join("out/report.html")).unwrap();
+        assert!(page.contains("</html>") && page.contains(shows), "{name}");
+        assert_eq!(here.path().join("out/surfaces.html").exists(), name == "iozone");
+    }
+}

@@ -3,11 +3,16 @@
 //! [`measure::sample`] runs one workload on one target. The tools whose languages are spoken here also run a file a process, a
 //! file's threads from different starting points, or readers beside writers, and report each by itself.
 
-use machine::{Asker, Completion, Error, Machine, Nanos, Next, Op, Request, Result, TargetFacts};
+use machine::{Error, Machine, Nanos, Op, Result, TargetFacts, TargetKind};
 use measure::{Sample, Stream};
+use player::{Common, Player};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use workload::{Cursor, Filler, Workload};
+
+mod player;
+#[cfg(test)]
+mod tests;
 
 /// Time from the last stream's readiness to the common start, so that no stream is still asleep then.
 const SETTLE_NS: Nanos = 1_000_000;
@@ -22,6 +27,8 @@ pub(crate) struct Shape {
     pub(crate) step_bytes: Option<u64>,
     /// Writes carry this pattern, and reads must find it.
     pub(crate) pattern: Option<u64>,
+    /// Writes carry these bytes, each going on where the one before ended.
+    pub(crate) source: Option<Arc<[u8]>>,
     /// The data of reads is copied once more, in blocks of so many bytes.
     pub(crate) copy_block: Option<usize>,
     /// Offset and latency of every request are kept.
@@ -90,203 +97,6 @@ pub(crate) struct Notes {
     pub(crate) counted: Option<(u64, Nanos)>,
 }
 
-/// What all streams of a run share.
-struct Common {
-    expected: usize,
-    ready: AtomicUsize,
-    /// When all begin; 0: not yet known.
-    start: AtomicU64,
-    stonewall: bool,
-    /// Somebody is done: the others' counts end here.
-    first_done: AtomicBool,
-    /// Somebody has failed: nothing more is issued.
-    stop: AtomicBool,
-}
-
-/// A stream with the tool's shape around it.
-struct Player {
-    stream: Stream,
-    shape: Shape,
-    common: Arc<Common>,
-    /// First byte and length of the region that offsets stay in.
-    region: (u64, u64),
-    requests: Box<[(Request, Nanos)]>,
-    in_flight: u32,
-    scratch: Box<[u8]>,
-    notes: Notes,
-    measured_from: Nanos,
-    ramp: Nanos,
-    started: bool,
-    announced: bool,
-    wrong: Option<u64>,
-}
-
-impl Player {
-    fn new(stream: Stream, job: &Job, region: (u64, u64), common: &Arc<Common>, ramp: Nanos) -> Player {
-        let request = job.workload.request_bytes;
-        let none = (Request { op: Op::Read, offset: 0, len: 0, slot: 0 }, 0);
-        let expected = match job.workload.stop {
-            workload::Stop::AfterBytes(bytes) if job.shape.log => bytes / u64::from(request) + 1,
-            _ => 0,
-        };
-        let intervals = match (job.shape.interval_ns, job.workload.stop) {
-            (Some(width), workload::Stop::AfterNs(run)) => run / width.max(1) + 2,
-            _ => 0,
-        };
-        Player {
-            requests: vec![none; stream.depth() as usize].into_boxed_slice(),
-            shape: job.shape.clone(),
-            common: common.clone(),
-            region,
-            in_flight: 0,
-            scratch: vec![0; if job.shape.copy_block.is_some() { request as usize } else { 0 }].into_boxed_slice(),
-            notes: Notes { log: Vec::with_capacity(expected as usize), intervals: vec![[0; 2]; intervals as usize], ..Notes::default() },
-            measured_from: 0,
-            ramp,
-            started: false,
-            announced: false,
-            wrong: None,
-            stream,
-        }
-    }
-
-    /// Waits for the common start; `None` once it has come.
-    fn before_start(&mut self, now: Nanos) -> Option<Next> {
-        let common = &self.common;
-        if !self.announced {
-            self.announced = true;
-            if common.ready.fetch_add(1, Ordering::AcqRel) + 1 == common.expected {
-                common.start.store((now + if common.expected > 1 { SETTLE_NS } else { 0 }).max(1), Ordering::Release);
-            }
-        }
-        match common.start.load(Ordering::Acquire) {
-            // A run that fails elsewhere before the start never begins.
-            0 if common.stop.load(Ordering::Relaxed) => Some(Next::Done),
-            0 => Some(Next::WaitUntil(now + SETTLE_NS / 4)),
-            start if start > now => Some(Next::WaitUntil(start)),
-            _ => {
-                self.started = true;
-                self.stream.begin(now);
-                self.notes.began = now;
-                self.notes.ended = now;
-                self.measured_from = now + self.ramp;
-                None
-            }
-        }
-    }
-
-    /// Where a request of the workload goes.
-    #[inline]
-    fn place(&self, offset: u64, len: u32) -> u64 {
-        if self.shape.rotate_bytes == 0 && self.shape.step_bytes.is_none() {
-            return offset;
-        }
-        let len = u64::from(len);
-        let step = self.shape.step_bytes.unwrap_or(len);
-        let (index, places) = ((offset - self.region.0) / len, (self.region.1 / len).max(1));
-        self.region.0 + (index * step + self.shape.rotate_bytes) % (places * step)
-    }
-}
-
-impl Asker for Player {
-    fn depth(&self) -> u32 {
-        self.stream.depth()
-    }
-
-    fn max_request(&self) -> u32 {
-        self.stream.max_request()
-    }
-
-    fn writes(&self) -> bool {
-        self.stream.writes()
-    }
-
-    fn fill_buffers(&mut self, buffers: &mut [u8]) {
-        match self.shape.pattern {
-            Some(pattern) => buffers.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&pattern.to_le_bytes())),
-            None => self.stream.fill_buffers(buffers),
-        }
-    }
-
-    fn begin(&mut self, _now: Nanos) {}
-
-    #[inline]
-    fn next(&mut self, now: Nanos) -> Next {
-        if !self.started
-            && let Some(wait) = self.before_start(now)
-        {
-            return wait;
-        }
-        if self.common.stop.load(Ordering::Relaxed) {
-            return if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion };
-        }
-        if self.common.stonewall && self.notes.counted.is_none() && self.common.first_done.load(Ordering::Relaxed) {
-            self.notes.counted = Some((self.stream.completed(), now));
-        }
-        let next = self.stream.next(now);
-        match next {
-            Next::Issue(mut request) => {
-                request.offset = self.place(request.offset, request.len);
-                self.requests[request.slot as usize] = (request, now);
-                self.in_flight += 1;
-                Next::Issue(request)
-            }
-            Next::Done => {
-                if self.common.stonewall && self.notes.counted.is_none() {
-                    self.notes.counted = Some((self.stream.completed(), self.notes.ended));
-                    self.common.first_done.store(true, Ordering::Relaxed);
-                }
-                Next::Done
-            }
-            wait => wait,
-        }
-    }
-
-    #[inline]
-    fn complete(&mut self, completion: Completion, now: Nanos) {
-        self.in_flight -= 1;
-        self.notes.ended = now;
-        let (request, issued) = self.requests[completion.slot as usize];
-        if self.shape.log {
-            self.notes.log.push((request.offset, now - issued));
-        }
-        if let Some(width) = self.shape.interval_ns
-            && now >= self.measured_from
-            && let Some(count) = self.notes.intervals.get_mut(((now - self.measured_from) / width) as usize)
-        {
-            count[request.op as usize] += 1;
-        }
-        self.stream.complete(completion, now);
-    }
-
-    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
-        if self.shape.pattern.is_none() {
-            self.stream.fill(request, buffer);
-        }
-    }
-
-    fn checks(&self) -> bool {
-        self.shape.pattern.is_some() || self.shape.copy_block.is_some()
-    }
-
-    fn check(&mut self, slot: u32, data: &[u8]) {
-        if let Some(pattern) = self.shape.pattern {
-            let wanted = pattern.to_le_bytes();
-            if let Some(at) = data.chunks_exact(8).position(|word| word != wanted) {
-                let offset = self.requests[slot as usize].0.offset + at as u64 * 8;
-                self.wrong.get_or_insert(offset);
-                self.common.stop.store(true, Ordering::Relaxed);
-            }
-        }
-        if let Some(block) = self.shape.copy_block {
-            for (to, from) in self.scratch.chunks_mut(block).zip(data.chunks(block)) {
-                to[..from.len()].copy_from_slice(from);
-            }
-            std::hint::black_box(&self.scratch);
-        }
-    }
-}
-
 /// Runs all parts at once.
 ///
 /// # Errors
@@ -298,6 +108,7 @@ where
     M::Target: Send,
 {
     let facts: Vec<TargetFacts> = parts.iter().map(|part| machine.target_facts(part.target)).collect();
+    check_simulated(&parts, &facts)?;
     let mut crews = Vec::new();
     for (part, facts) in parts.iter().zip(&facts) {
         crews.push(streams(&part.jobs, facts, how.ramp_ns)?);
@@ -328,6 +139,22 @@ where
         hands.into_iter().map(|hand| hand.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     });
     first_failure(results)
+}
+
+/// A simulated machine serves one target at a time, has processors that nobody can be bound to, and moves no data.
+fn check_simulated<T>(parts: &[Part<'_, T>], facts: &[TargetFacts]) -> Result<()> {
+    let Some(twin) = facts.iter().find(|facts| facts.kind == TargetKind::Simulated) else { return Ok(()) };
+    let refused = |why: &str, mend: &str| Err(Error::refused(twin.name.clone(), why, mend));
+    if parts.len() > 1 {
+        return refused("a simulated machine serves one file at a time", "name it alone, and no other file");
+    }
+    if parts.iter().any(|part| !part.processors.is_empty()) {
+        return refused("threads cannot be bound to processors of a simulated machine", "leave out the processors");
+    }
+    if parts.iter().flat_map(|part| &part.jobs).any(|job| job.shape.pattern.is_some()) {
+        return refused("a simulated machine holds no data that could be verified", "leave out the verification");
+    }
+    Ok(())
 }
 
 /// All results, or the first error; one that only says that another stopped the run stands back.
@@ -410,120 +237,4 @@ fn run_part<M: Machine>(
     let (streams, notes): (Vec<Stream>, Vec<Notes>) = players.into_iter().map(|player| (player.stream, player.notes)).unzip();
     let sample = measure::gather(&streams, usage, first)?;
     Ok(Ran { sample, streams, notes, span })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use machine::Buffering;
-    use workload::Stop;
-
-    const BLOCK: u64 = 4096;
-
-    fn job(shape: Shape, blocks: u64) -> Job {
-        let workload = Workload {
-            request_bytes: BLOCK as u32,
-            buffering: Buffering::Buffered,
-            region_start_bytes: 10 * BLOCK,
-            region_bytes: Some(blocks * BLOCK),
-            stop: Stop::AfterBytes(6 * BLOCK),
-            ..Workload::default()
-        };
-        Job { workload, shape }
-    }
-
-    fn common(expected: usize) -> Arc<Common> {
-        Arc::new(Common {
-            expected,
-            ready: AtomicUsize::new(0),
-            start: AtomicU64::new(0),
-            stonewall: true,
-            first_done: AtomicBool::new(false),
-            stop: AtomicBool::new(false),
-        })
-    }
-
-    fn player(job: &Job, common: &Arc<Common>) -> Player {
-        let region = job.workload.region(u64::MAX >> 1);
-        let stream = Stream::new(&job.workload, region, (0, 0), Cursor::Own, Filler::new(&job.workload), 0).unwrap();
-        Player::new(stream, job, region, common, 0)
-    }
-
-    /// Where the next request goes, in blocks; it takes `ns`. `None` when there is none.
-    fn step(player: &mut Player, now: &mut Nanos, ns: Nanos) -> Option<f64> {
-        loop {
-            match player.next(*now) {
-                Next::Issue(request) => {
-                    *now += ns;
-                    player.complete(Completion { slot: request.slot, result: request.len as i32 }, *now);
-                    return Some(request.offset as f64 / BLOCK as f64);
-                }
-                Next::WaitUntil(then) => *now = then,
-                Next::Done => return None,
-                Next::WaitForCompletion => unreachable!("every request has ended"),
-            }
-        }
-    }
-
-    fn offsets(shape: Shape, blocks: u64) -> Vec<f64> {
-        let mut player = player(&job(shape, blocks), &common(1));
-        let mut now = 1000;
-        std::iter::from_fn(|| step(&mut player, &mut now, 10)).collect()
-    }
-
-    #[test]
-    fn places_are_apart_as_far_as_the_tool_asks_and_start_where_it_asks() {
-        assert_eq!(offsets(Shape::default(), 4), [10.0, 11.0, 12.0, 13.0, 10.0, 11.0]);
-        assert_eq!(offsets(Shape { step_bytes: Some(BLOCK / 2), ..Shape::default() }, 5), [10.0, 10.5, 11.0, 11.5, 12.0, 10.0]);
-        assert_eq!(offsets(Shape { step_bytes: Some(3 * BLOCK), ..Shape::default() }, 3), [10.0, 13.0, 16.0, 10.0, 13.0, 16.0]);
-        assert_eq!(offsets(Shape { rotate_bytes: 3 * BLOCK, ..Shape::default() }, 4), [13.0, 10.0, 11.0, 12.0, 13.0, 10.0]);
-    }
-
-    #[test]
-    fn what_the_tool_wants_to_know_of_each_request_is_kept() {
-        let mut player = player(&job(Shape { log: true, ..Shape::default() }, 3), &common(1));
-        let mut now = 1000;
-        while step(&mut player, &mut now, 25).is_some() {}
-        assert_eq!(player.notes.log, [10, 11, 12, 10, 11, 12].map(|block| (block * BLOCK, 25)));
-        assert_eq!((player.notes.began, player.notes.ended), (1000, 1150));
-    }
-
-    #[test]
-    fn with_a_stonewall_the_slower_counts_until_the_faster_is_done_and_goes_on() {
-        let shared = common(2);
-        let (mut fast, mut slow) = (player(&job(Shape::default(), 8), &shared), player(&job(Shape::default(), 8), &shared));
-        let mut now = 1000;
-        // The first waits for the second.
-        assert!(matches!(fast.next(now), Next::WaitUntil(then) if then > now));
-        assert!(matches!(slow.next(now), Next::WaitUntil(then) if then == now + SETTLE_NS));
-        now += SETTLE_NS;
-        let began = now;
-        let (mut a, mut b) = (now, now);
-        for _ in 0..3 {
-            step(&mut fast, &mut a, 10);
-            step(&mut fast, &mut a, 10);
-            step(&mut slow, &mut b, 20);
-        }
-        assert_eq!(step(&mut fast, &mut a, 10), None);
-        let mut rest = 0;
-        while step(&mut slow, &mut b, 20).is_some() {
-            rest += 1;
-        }
-        assert_eq!((fast.notes.counted, slow.notes.counted, rest), (Some((6, began + 60)), Some((3, began + 60)), 3));
-    }
-
-    #[test]
-    fn data_that_is_not_the_pattern_stops_everybody() {
-        let shared = common(1);
-        let mut player = player(&job(Shape { pattern: Some(u64::from_le_bytes([9; 8])), ..Shape::default() }, 8), &shared);
-        let Next::Issue(request) = player.next(1000) else { unreachable!() };
-        let mut data = vec![9; BLOCK as usize];
-        player.check(request.slot, &data);
-        assert_eq!(player.wrong, None);
-        data[100] = 8;
-        player.check(request.slot, &data);
-        assert_eq!(player.wrong, Some(10 * BLOCK + 96));
-        player.complete(Completion { slot: request.slot, result: request.len as i32 }, 1010);
-        assert_eq!(player.next(1010), Next::Done);
-    }
 }

@@ -1,5 +1,6 @@
 //! Other tools' languages in and out: PostMark, IOzone, SQLIO, diskspd, fio.
 
+mod asking;
 mod calendar;
 mod crew;
 pub mod diskspd;

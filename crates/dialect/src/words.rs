@@ -12,6 +12,11 @@ pub(crate) fn shortened(text: &str) -> String {
     if text.chars().count() > 60 { text.chars().take(60).collect::<String>() + "..." } else { text.into() }
 }
 
+/// Whether a name is that of a simulated machine, and no file.
+pub(crate) fn is_twin(path: &std::path::Path) -> bool {
+    path.to_string_lossy().starts_with("twin:")
+}
+
 /// No system call takes a name with a NUL.
 pub(crate) fn no_nul(words: &[String]) -> Result<()> {
     match words.iter().find(|word| word.contains('\0')) {

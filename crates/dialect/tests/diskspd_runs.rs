@@ -2,7 +2,7 @@
 
 mod mounted;
 
-use dialect::diskspd::{DiskspdResult, Profile, parse, run};
+use dialect::diskspd::{DiskspdResult, Profile, parse, profile, run};
 use host::Host;
 use machine::Error;
 use mounted::Mounted;
@@ -13,7 +13,9 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 
 fn ran(line: &str) -> Result<(Profile, DiskspdResult), Error> {
     let options = parse(&line.split_whitespace().map(String::from).collect::<Vec<_>>()).unwrap();
-    run(&Host::new(&NEVER), &options, 0)
+    let profile = profile(&options)?;
+    let result = run(&Host::new(&NEVER), &options, &profile, 0)?;
+    Ok((profile, result))
 }
 
 fn entries(directory: &Path) -> usize {
@@ -93,4 +95,22 @@ fn a_disk_that_is_full_leaves_no_file() {
     // Each file alone would fit.
     assert!(ran(&format!("-d1 -c1M {there}/a {there}/b")).is_err());
     assert_eq!(entries(small.path()), 0);
+}
+
+#[test]
+fn writes_carry_the_data_of_a_file() {
+    let here = tempfile::tempdir().unwrap();
+    let (data, file) = (here.path().join("data"), here.path().join("t.dat"));
+    std::fs::write(&data, b"abcde").unwrap();
+    // Seven bytes of it, again and again.
+    let (profile, _) = ran(&format!("-c64K -d1 -W0 -b4K -w100 -o1 -t1 -Sb -Z7,{} {}", data.display(), file.display())).unwrap();
+    assert_eq!(profile.spans[0].targets[0].source_bytes, Some(7));
+    let written = std::fs::read(&file).unwrap();
+    let wanted: Vec<u8> = b"abcdeab".iter().copied().cycle().take(2 * 7 + 4096).collect();
+    for block in written.chunks(4096) {
+        assert!(wanted.windows(4096).take(7).any(|part| part == block), "{:?}", &block[..20]);
+    }
+    let error = ran(&format!("-c64K -d1 -W0 -w100 -Z1M,{}/none {}", here.path().display(), here.path().display())).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("name a file with data"), "{error}");
+    assert_eq!(entries(here.path()), 2);
 }

@@ -75,6 +75,26 @@ fn clones_have_files_or_parts_of_their_own() {
     assert_eq!((device.clones[1].region, device.clones[1].limit_bytes), ((0, 1 << 30), None));
     assert_eq!(device.files[0].origin, Origin::Found);
 
+    // Files that take turns are one region, in which each has its part.
+    let several = arrange("[j]\nfilename=/new:/other\nsize=9m\noffset=1m\nbs=64k\nrw=randread\nioengine=io_uring\n", &[]).unwrap();
+    let bytes = (9 << 20) / 2;
+    assert_eq!(several.files.iter().map(|file| file.bytes).collect::<Vec<_>>(), [(1 << 20) + bytes; 2]);
+    assert_eq!((&several.clones[0].files, several.clones[0].region), (&vec![0, 1], (2 << 20, 2 * bytes)));
+    assert_eq!(several.clones[0].limit_bytes, Some(9 << 20));
+    let made = arrange("[j]\ndirectory=/dir\nnrfiles=3\nsize=3m\nrw=write\nioengine=io_uring\n", &[]).unwrap();
+    assert_eq!(
+        made.files.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(),
+        ["/dir/j.0.0", "/dir/j.0.1", "/dir/j.0.2"]
+    );
+    let turns = arrange("[j]\ndirectory=/dir:/new\nnumjobs=3\nsize=1m\nrw=write\n", &[]).unwrap();
+    assert_eq!(
+        turns.files.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(),
+        ["/dir/j.0.0", "/new/j.1.0", "/dir/j.2.0"]
+    );
+    let drawn = arrange("[j]\nfilesize=64k-1m\nbs=4k\nnumjobs=20\nrw=write\n", &[]).unwrap();
+    let sizes: std::collections::BTreeSet<u64> = drawn.files.iter().map(|file| file.bytes).collect();
+    assert!(sizes.len() > 10 && sizes.iter().all(|bytes| (65_536..=1 << 20).contains(bytes) && bytes % 4096 == 0), "{sizes:?}");
+
     let part = arrange("[j]\nfilename=/new\nsize=64k\nfilesize=128k\nrw=randread\n", &[]).unwrap();
     assert_eq!((part.clones[0].region, part.clones[0].limit_bytes), ((0, 128 << 10), Some(64 << 10)));
 }
@@ -128,10 +148,123 @@ fn a_run_does_as_much_as_was_asked_and_leaves_nothing() {
     assert_eq!((reads + writes, told[3].1), (512, 2), "both clones' passes over 128 blocks, twice");
     assert!(reads > 150 && writes > 150);
     assert_eq!(told[..3], [("w", 1, [0, 16], 4), ("w", 1, [0, 16], 4), ("r", 1, [256, 0], 0)]);
-    // Three threads share 64 requests: each takes a third, rounded up.
-    assert_eq!(told[4..], [("p", 1, [66, 0], 0), ("p", 1, [66, 0], 0), ("mapped", 1, [0, 256], 0), ("mapped", 1, [0, 256], 0)]);
+    // Three threads share 64 requests.
+    assert_eq!(told[4..], [("p", 1, [64, 0], 0), ("p", 1, [64, 0], 0), ("mapped", 1, [0, 256], 0), ("mapped", 1, [0, 256], 0)]);
     assert!(entries.iter().all(|entry| entry.recorded.latency.iter().map(measure::histogram::Histogram::count).sum::<u64>()
         == entry.recorded.requests.iter().sum::<u64>()));
+}
+
+#[test]
+fn sizes_that_differ_come_to_the_bytes_that_were_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = measured(
+        "[split]\nsize=4m\nrw=write\nbssplit=4k/50:64k/30:16k/\n[range]\nstonewall\nsize=4m\nrw=randread\nbsrange=4k-32k\n\
+         [mix]\nstonewall\nsize=4m\nrw=rw\nbs=4k,16k\n[places]\nstonewall\nsize=1m\nrw=randread\nbs=4k\nba=512\n\
+         [skewed]\nstonewall\nsize=1m\nrw=randread\nrandom_distribution=pareto:0.1\n[bell]\nstonewall\nsize=1m\nrw=randwrite\nrandom_distribution=normal:10\n",
+        directory.path(),
+        &[],
+    )
+    .unwrap();
+    let entries = result.entries();
+    let moved: Vec<u64> = entries.iter().map(|entry| entry.recorded.bytes.iter().sum()).collect();
+    assert_eq!(moved, [4 << 20, 4 << 20, 4 << 20, 1 << 20, 1 << 20, 1 << 20]);
+    // Seeds are fixed, so are the counts; by their means they are near 4 MiB / 25.6 KiB and 4 MiB / 18 KiB.
+    let requests: Vec<u64> = entries.iter().map(|entry| entry.recorded.requests.iter().sum()).collect();
+    assert!((130..200).contains(&requests[0]) && (190..270).contains(&requests[1]), "{requests:?}");
+    let mix = &entries[2].recorded;
+    assert!(mix.bytes[0] == mix.requests[0] * 4096 && mix.bytes[1].div_ceil(16_384) == mix.requests[1], "{mix:?}");
+    assert_eq!(requests[3..], [256, 256, 256]);
+    let point = &result.groups[0].jobs[0].point;
+    let numbers = point.numbers.as_ref().unwrap();
+    assert_eq!(numbers.achieved.bytes, 4 << 20);
+    let mean = numbers.throughput_bytes_per_s / numbers.iops;
+    assert!((mean - (4 << 20) as f64 / requests[0] as f64).abs() < 1e-6, "{mean}");
+}
+
+#[test]
+fn files_take_turns_request_by_request() {
+    let directory = tempfile::tempdir().unwrap();
+    let paths = ["a", "b"].map(|name| directory.path().join(name));
+    let before = vec![0u8; 1 << 20];
+    paths.iter().for_each(|path| fs::write(path, &before).unwrap());
+    // Half of what fits: the first half of each file, if they take turns.
+    let text = "[j]\nfilename=a:b\nrw=write\nbs=16k\nio_size=1m\nioengine=io_uring\niodepth=4\n";
+    let result = measured(text, directory.path(), &paths).unwrap();
+    assert_eq!(result.entries()[0].recorded.requests, [0, 64]);
+    for path in &paths {
+        let written: Vec<bool> = fs::read(path).unwrap().chunks(16 << 10).map(|block| block.iter().any(|&byte| byte != 0)).collect();
+        assert!(written[..32].iter().all(|&block| block) && written[32..].iter().all(|&block| !block), "{written:?}");
+    }
+}
+
+#[test]
+fn what_was_written_is_read_back_and_a_change_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kept");
+    for (method, more) in [
+        ("crc32c", "ioengine=io_uring\niodepth=8\n"),
+        ("xxhash", "rw=randrw\n"),
+        ("pattern", "verify_pattern=0xdeadbeef\nioengine=posixaio\niodepth=3\n"),
+    ] {
+        fs::write(&path, vec![0u8; 1 << 20]).unwrap();
+        let job = format!("[w]\nfilename=kept\nrw=randwrite\nbs=8k\nverify={method}\n{more}");
+        let result = measured(&job, directory.path(), std::slice::from_ref(&path)).unwrap();
+        let entry = &result.entries()[0].recorded;
+        let verified = result.groups[0].jobs[0].verified_bytes;
+        assert_eq!(verified, Some(entry.bytes[1]), "{method}: every write was read back, and nothing else");
+        assert!(entry.requests[1] > 0 && text(&result).contains("all of it as written"));
+    }
+    let written = "[w]\nfilename=kept\nrw=write\nbs=16k\nverify=xxhash\ndo_verify=0\n";
+    let result = measured(written, directory.path(), std::slice::from_ref(&path)).unwrap();
+    assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(0), "do_verify=0 leaves the reading to another job");
+    let read = "[r]\nfilename=kept\nrw=randread\nbs=16k\nverify=xxhash\n";
+    assert_eq!(measured(read, directory.path(), &[]).unwrap().groups[0].jobs[0].verified_bytes, Some(1 << 20));
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[300_000] ^= 4;
+    fs::write(&path, &bytes).unwrap();
+    let error = measured(read, directory.path(), &[]).unwrap_err();
+    assert!(
+        !error.is_usage() && error.to_string().contains("verify: the block of 16 KiB at byte 294912 does not match its checksum"),
+        "{error}"
+    );
+    fs::write(&path, vec![1u8; 1 << 20]).unwrap();
+    let error = measured(read, directory.path(), &[]).unwrap_err();
+    assert!(error.to_string().contains("64 blocks are not what was written"), "{error}");
+}
+
+#[test]
+fn the_null_engine_moves_nothing_and_counts_all() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = measured("[n]\nsize=64m\nrw=randrw\nbs=4k\nioengine=null\niodepth=16\n", directory.path(), &[]).unwrap();
+    assert_eq!(result.entries()[0].recorded.requests.iter().sum::<u64>(), 16_384);
+    assert!(result.groups[0].jobs[0].point.numbers.as_ref().unwrap().achieved.requests == 16_384);
+}
+
+#[test]
+fn batches_are_submitted_and_replaced_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let text =
+        "[j]\nsize=2m\nrw=randread\nbs=4k\nioengine=io_uring\niodepth=16\niodepth_batch=8\niodepth_batch_complete_min=8\ninvalidate=0\n";
+    let result = measured(text, directory.path(), &[]).unwrap();
+    let recorded = &result.entries()[0].recorded;
+    assert_eq!(recorded.requests, [512, 0]);
+    // 512 requests, eight by eight.
+    assert_eq!(recorded.submitted, [0, 0, 64, 0, 0, 0, 0], "{recorded:?}");
+}
+
+#[test]
+fn a_steady_job_ends_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let job = "[j]\nsize=1m\nrw=randread\nbs=4k\ninvalidate=0\nrate_iops=200\nruntime=30\ntime_based\nnumjobs=2\ngroup_reporting\nsteadystate=iops:20%\nss_dur=2\n";
+    let result = measured(job, directory.path(), &[]).unwrap();
+    let steady = result.groups[0].jobs[0].steady.as_ref().unwrap();
+    assert!(steady.attained && steady.iops.len() == 2 && steady.iops.iter().all(|&rate| (300..500).contains(&rate)), "{steady:?}");
+    assert!(result.elapsed_ns < 20_000_000_000);
+    let document: serde_json::Value = serde_json::from_str(&json(&result, Format::Json)).unwrap();
+    let told = &document["jobs"][0]["steadystate"];
+    assert_eq!((&told["ss"], &told["attained"], &told["duration"]), (&"iops:20.000000%".into(), &1.into(), &2.into()));
+    assert_eq!(told["data"]["bw"].as_array().unwrap().len(), 2);
+    assert!(text(&result).contains("steady: yes"), "{}", text(&result));
 }
 
 #[test]

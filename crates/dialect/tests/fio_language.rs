@@ -4,6 +4,7 @@ use dialect::fio::{Amount, Command, Distribution, FioEngine, FioError, JobFile, 
 use proptest::prelude::*;
 use std::io;
 use std::path::Path;
+use workload::SizeMix;
 
 fn nothing(_: &Path) -> io::Result<Vec<u8>> {
     Err(io::ErrorKind::NotFound.into())
@@ -53,13 +54,44 @@ fn options_are_understood() {
     assert_eq!((options.read_percent(), options.depth, options.clones, options.time_based), (70, 16, 4, true));
     assert_eq!((options.size, options.runtime_ns, options.engine), (Some(Amount::Bytes(64 << 20)), 90_000_000_000, FioEngine::Libaio));
     assert_eq!((first.request_bytes(), first.group_id, together.group_id, after.group_id), (8192, 0, 0, 1));
-    assert_eq!((together.options.filename.as_deref(), together.options.offset), (Some("/data/x:y"), Amount::Percent(25)));
+    assert_eq!((together.options.filenames.clone(), together.options.offset), (vec!["/data/x:y".to_string()], Amount::Percent(25)));
     assert_eq!((together.options.fdatasync, together.options.read_percent()), (8, 0));
     assert_eq!((after.options.distribution, after.options.sync, after.request_bytes()), (Distribution::Zipf(1.2), SyncMode::Data, 4096));
     assert_eq!((after.rate_iops(), &after.options.percentiles), (Some(500.0), &vec![50.0, 99.0, 99.9]));
     assert_eq!(plan.global[0], ("size".to_string(), "64m".to_string()));
     assert_eq!(first.given.last(), Some(&("time_based".to_string(), "1".to_string())));
     assert_eq!(plan.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn sizes_distributions_and_rates_of_several_kinds() {
+    let plan = plan(
+        "[split]\nsize=1m\nbssplit=4k/60:64k/40,8k/100\nrw=randrw\nrate_iops=300,100\nrwmixread=75\nrandom_distribution=normal:10:0.25\nstartdelay=1-3\n\
+         [range]\nstonewall\nsize=1m\nbsrange=4k-16k,8k\nrw=write\nfilesize=1m-2m\n[one]\nstonewall\nbsrange=8k-8k\nrandom_distribution=pareto\nrw=randread\n\
+         iodepth=16\nioengine=io_uring\niodepth_batch=8\niodepth_batch_complete=4\nsteadystate=bw_slope:0.5%\nss_dur=10\nss_ramp=2s\nsize=1m\n\
+         [files]\nstonewall\nfilename=/a:/b\\:c:/d\nsize=3m\nioengine=libaio\ndirect=1\n[made]\nstonewall\nnrfiles=4\nsize=4m\nioengine=io_uring\n",
+    )
+    .unwrap();
+    let [split, range, one, files, made] = plan.jobs().collect::<Vec<_>>()[..] else { panic!("five jobs") };
+    let sizes = split.sizes().unwrap();
+    assert_eq!(
+        (split.request_bytes(), sizes.read.bounds(), sizes.read.mean()),
+        (65_536, Some((4096, 65_536)), 0.6 * 4096.0 + 0.4 * 65_536.0)
+    );
+    assert_eq!((sizes.write, split.rate_iops(), split.read_percent()), (SizeMix::one(8192), Some(400.0), 75));
+    assert_eq!(
+        (split.options.distribution, split.options.start_delay_ns),
+        (Distribution::Normal { deviation: 10.0, center: 25.0 }, [1_000_000_000, 3_000_000_000])
+    );
+    // Writes alone have one size here.
+    assert_eq!((range.request_bytes(), range.sizes(), range.options.file_bytes), (8192, None, Some([1 << 20, 2 << 20])));
+    assert_eq!((one.request_bytes(), one.sizes(), one.options.distribution), (8192, None, Distribution::Pareto(0.2)));
+    assert_eq!((one.options.batch, one.options.batch_complete), (Some(8), 4));
+    let steady = one.options.steady;
+    assert_eq!((steady.shown().as_str(), steady.duration_ns, steady.ramp_ns), ("bw_slope:0.500000%", 10_000_000_000, 2_000_000_000));
+    assert_eq!((files.options.filenames.as_slice(), files.file_count()), (["/a", "/b:c", "/d"].map(String::from).as_slice(), 3));
+    assert_eq!(made.file_count(), 4);
+    assert!(plan.warnings.iter().any(|warning| warning.contains("several sizes in random order")), "{:?}", plan.warnings);
 }
 
 #[test]
@@ -77,25 +109,36 @@ fn what_fio_would_do_in_silence_is_a_warning() {
 #[test]
 fn what_is_not_served_is_one_error_with_its_place_and_the_mend() {
     let cases = [
-        ("[a]\nsize=1m\nverify=crc32c", "line 3: option verify=crc32c", "measures"),
-        ("[a]\nnrfiles=8", "nrfiles=8", "job of its own"),
+        ("[a]\nsize=1m\nverify=md5", "line 3: option verify=md5", "crc32c"),
+        ("[a]\nverify=pattern", "verify=pattern", "verify_pattern=0x"),
+        ("[a]\nverify=crc32c\nbsrange=4k-8k", "overlap", "one bs"),
+        ("[a]\nverify=crc32c\nbs=32", "32 B", "64 B or more"),
+        ("[a]\nverify=crc32c\nioengine=null", "ioengine=null", "another engine"),
+        ("[a]\nverify_async=4", "verify_async", "leave it out"),
         ("[a]\nrw=trim", "rw=trim", "does not trim"),
         ("[a]\nrw=randread:8", "rw=randread:8", "leave it out"),
-        ("[a]\nioengine=null", "ioengine=null", "psync"),
         ("[a]\nioengine=rbd", "ioengine=rbd", "io_uring"),
-        ("[a]\nbssplit=4k/50:8k/50", "bssplit", "use bs"),
-        ("[a]\nbsrange=4k-64k", "bsrange", "one value"),
-        ("[a]\nrandom_distribution=pareto:0.2", "pareto", "zipf"),
         ("[a]\nrandom_distribution=zoned:50/5:30/15:20/", "zoned", "90/10"),
-        ("[a]\nsteadystate=iops:1%", "steadystate", "runtime"),
+        ("[a]\nrandom_distribution=zipf:1.2:0.3", "zipf", "second number"),
+        ("[a]\nbssplit=4k/50:8k/40", "90 % in all", "100 %"),
+        ("[a]\nbsrange=8k-4k", "bsrange", "smaller one first"),
+        ("[a]\nsteadystate=iops:1%", "steadystate", "steadystate_duration=10"),
+        ("[a]\nsteadystate_duration=1", "steadystate_duration", "2 or more"),
+        ("[a]\nnrfiles=2\nnumjobs=2", "nrfiles=2 with numjobs=2", "filename=a:b"),
+        ("[a]\nfilename=/x:/y\nbs=1000", "1000 B", "multiple of 512"),
+        ("[a]\nfilename=/x:/y\nbs=4k,8k\nrw=rw", "one size", "job of its own"),
+        ("[a]\nfilename=/x:/y\nioengine=mmap", "2 files", "job of its own"),
+        ("[a]\nfilename=/x:/y\n[b]\nfilename=/x", "'b' runs at the same time", "stonewall"),
+        ("[a]\nfilename=/x::/y", "filename", "leave out the colon"),
+        ("[a]\nfilename=/x:/y\nfile_service_type=random", "rw=read", "roundrobin"),
+        ("[a]\nrw=randrw\nrate_iops=100,200", "33.333 %", "whole percents"),
+        ("[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch=8", "iodepth_batch=8", "at most as many"),
+        ("[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch_complete_max=2", "complete_max=2", "4 or more"),
         ("[a]\niodepth_low=4", "iodepth_low", "leave it out"),
         ("[a]\ncpus_allowed=0", "cpus_allowed", "taskset"),
-        ("[a]\nfilename=/x:/y", "filename", "several"),
         ("[a]\nrun_time=3", "run_time=3", "did you mean runtime?"),
         ("[a]\nqwertyuiop=3", "qwertyuiop", "leave it out"),
         ("[a]\ntime_based", "time_based", "runtime=60"),
-        ("[a]\nrw=randrw\nrate=1m", "rate", "reading and a writing job"),
-        ("[a]\nrw=rw\nbs=4k,8k", "bs", "reading and a writing job"),
         ("[a]\nioengine=mmap\ndirect=1", "mmap", "direct=0"),
         ("[a]\nioengine=libaio\niodepth=4\nthinktime=10", "thinktime", "iodepth=1"),
         ("[a]\nfsync=1\nfdatasync=1", "fdatasync", "leave one out"),
@@ -205,6 +248,10 @@ fn job_file() -> impl Strategy<Value = String> {
         (1u32..300).prop_map(|depth| format!("iodepth={depth}  ; outstanding")),
         (1u32..64).prop_map(|jobs| format!("numjobs={jobs}")),
         (1u64..100).prop_map(|k| format!("bs={k}k")),
+        (1u64..50, 1u64..9).prop_map(|(k, times)| format!("bsrange={k}k-{}k", k * times)),
+        (1u64..99).prop_map(|percent| format!("bssplit=4k/{percent}:64k/,8k")),
+        (1u64..99).prop_map(|n| format!("random_distribution=pareto:0.{n:02}")),
+        (2u64..99).prop_map(|n| format!("steadystate=iops:{n}%\nsteadystate_duration={n}")),
         (0u64..101).prop_map(|percent| format!("rwmixread={percent}")),
         (1u64..100_000).prop_map(|ms| format!("runtime={ms}ms")),
         prop::sample::select(vec![
@@ -226,6 +273,45 @@ fn job_file() -> impl Strategy<Value = String> {
     prop::collection::vec(section, 1..5).prop_map(|sections| sections.concat())
 }
 
+/// Arguments that look like the language's.
+fn argument() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "--name=a",
+            "--name",
+            "--name=global",
+            "--rw=randrw",
+            "--bs=4k",
+            "--bs",
+            "8k",
+            "--time_based",
+            "-rw=read",
+            "--keep",
+            "--json=x.json",
+            "--output=o",
+            "--output-format=json+",
+            "--output-format=normal",
+            "--destroy-data=/x",
+            "--section=a",
+            "--section",
+            "jobs.fio",
+            "-",
+            "--readonly",
+            "--parse-only",
+            "--warnings-fatal",
+            "--eta=never",
+            "--description=a=b c",
+            "--verify_pattern=\"=\"",
+            "--stonewall=0",
+            "--size=",
+        ])
+        .prop_map(String::from),
+        "--[a-z_]{1,8}=[ -~]{0,12}",
+        "[ -~]{0,8}",
+        "\\PC{0,6}",
+    ]
+}
+
 proptest! {
     #[test]
     fn accepted_job_files_round_trip(text in job_file()) {
@@ -244,6 +330,14 @@ proptest! {
     }
 
     #[test]
+    fn every_accepted_command_line_round_trips(words in prop::collection::vec(argument(), 0..10)) {
+        if let Ok(command) = Command::parse(&words) {
+            let again = Command::parse(&command.words());
+            prop_assert_eq!(again.as_ref().ok(), Some(&command), "{:?} came back as {:?}: {:?}", words, command.words(), again);
+        }
+    }
+
+    #[test]
     fn no_text_makes_a_job_file_panic(text in "\\PC{0,200}", bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = plan(&text);
         let _ = plan(&format!("[a]\n{text}"));
@@ -257,7 +351,7 @@ proptest! {
         name in prop::sample::select(vec![
             "rw", "bs", "bsrange", "bssplit", "ba", "size", "filesize", "io_size", "loops", "offset", "offset_increment", "numjobs", "iodepth", "ioengine",
             "runtime", "ramp_time", "startdelay", "rate", "rate_iops", "thinktime", "random_distribution", "randseed", "percentile_list", "kb_base", "filename",
-            "fallocate", "sync", "fsync", "buffer_compress_percentage", "log_avg_msec", "write_bw_log", "filename_format",
+            "steadystate", "ss_dur", "verify", "verify_pattern", "nrfiles", "iodepth_batch", "directory", "fallocate", "sync", "fsync", "buffer_compress_percentage", "log_avg_msec", "write_bw_log", "filename_format",
         ]),
         value in prop_oneof!["\\PC{0,30}", "[-0-9.:,/%kmgxKMGib]{0,24}"],
     ) {

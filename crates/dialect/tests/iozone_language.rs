@@ -155,6 +155,7 @@ fn word() -> impl Strategy<Value = String> {
         "-s64m",
         "-i0",
         "--json",
+        "--html",
         "--repeats",
         "--seed=3",
         "--destroy-data",

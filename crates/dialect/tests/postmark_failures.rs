@@ -41,7 +41,7 @@ fn locations_that_cannot_be() {
         ];
         let (err, code, _) = said(&lines, &never);
         assert!(err.starts_with("Error: the location '") && err.contains(name) && err.contains(words), "{err}");
-        assert_eq!((code, entries(here.path())), (1, 1));
+        assert_eq!((code, entries(here.path())), (2, 1), "a misuse, and nothing was made");
     }
 }
 

@@ -6,6 +6,7 @@
 mod csv;
 mod html;
 mod plot;
+pub mod surfaces;
 pub mod terminal;
 pub mod validation;
 mod words;

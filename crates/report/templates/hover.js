@@ -16,14 +16,15 @@
   };
 
   // The value, the other curves at the same x, and what else is known of it.
-  const fill = (figure, mark, marks) => {
+  const fill = (figure, mark, marks, plane) => {
     const curves = values[figure].curves;
     const value = curves[mark.curve].values[mark.value];
     tip.textContent = "";
     line(tip, "h4", value.x);
     const rows = tip.appendChild(document.createElement("div"));
     rows.className = "rows";
-    const here = marks.filter((other) => curves[other.curve].values[other.value].x === value.x && Math.abs(other.x - mark.x) < 40);
+    // On a surface the neighbours at one x are not those at one value.
+    const here = plane ? [mark] : marks.filter((other) => curves[other.curve].values[other.value].x === value.x && Math.abs(other.x - mark.x) < 40);
     const seen = new Set();
     here.sort((a, b) => a.y - b.y);
     for (const other of here) {
@@ -52,6 +53,7 @@
   for (const plot of document.querySelectorAll("figure .plot")) {
     for (const svg of plot.querySelectorAll("svg")) {
       const figure = svg.dataset.figure;
+      const plane = "plane" in svg.dataset;
       const marks = Array.from(svg.querySelectorAll("[data-at]"), (node) => {
         const at = node.dataset.at.split(" ").map(Number);
         return { x: at[0], y: at[1], curve: at[2], value: at[3], style: node.parentNode.style.cssText };
@@ -73,7 +75,7 @@
         const frame = svg.getBoundingClientRect();
         if (index !== chosen || !tip.hasAttribute("data-on")) {
           chosen = index;
-          fill(figure, mark, marks);
+          fill(figure, mark, marks, plane);
           cross.style.cssText = mark.style;
           across.setAttribute("d", `M${mark.x} 0V${box.height}M0 ${mark.y}H${box.width}`);
           ring.setAttribute("cx", mark.x);
@@ -98,8 +100,8 @@
         let best = 0;
         let least = Infinity;
         marks.forEach((mark, index) => {
-          // The x decides first: a reader follows a vertical line.
-          const distance = Math.abs(mark.x - x) * 3 + Math.abs(mark.y - y);
+          // The x decides first: a reader follows a vertical line. On a surface the nearest is meant.
+          const distance = Math.abs(mark.x - x) * (plane ? 1 : 3) + Math.abs(mark.y - y);
           if (distance < least) {
             least = distance;
             best = index;
@@ -122,7 +124,8 @@
         let least = Infinity;
         marks.forEach((mark, index) => {
           const along = step[0] ? (mark.x - now.x) * step[0] : (mark.y - now.y) * step[1];
-          const same = step[0] ? mark.curve === now.curve : Math.abs(mark.x - now.x) < 20 && mark.curve !== now.curve;
+          const beside = plane ? mark.value === now.value : Math.abs(mark.x - now.x) < 20;
+          const same = step[0] ? mark.curve === now.curve : beside && mark.curve !== now.curve;
           if (same && along > 0 && along < least) {
             least = along;
             next = index;

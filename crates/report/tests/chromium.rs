@@ -142,8 +142,12 @@ const NARROWEST_WINDOW: u32 = 500;
 
 /// What the browser sees of a document's page at a width, in a theme.
 fn look(browser: &Path, results: &Results, width: u32, dark: bool) -> Value {
+    look_at(browser, &report::html(results).expect("a page"), width, dark)
+}
+
+/// What the browser sees of a page at a width, in a theme.
+fn look_at(browser: &Path, page: &str, width: u32, dark: bool) -> Value {
     let directory = tempfile::tempdir().expect("a directory");
-    let page = report::html(results).expect("a page");
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
     let page = page.replacen("<meta charset", &format!("{COLLECT}<meta charset"), 1).replacen("</body>", &format!("{LOOK}</body>"), 1);
     let file = directory.path().join("report.html");
@@ -237,6 +241,29 @@ fn crowded_and_empty_figures() {
     for width in [1280, 420] {
         check(&look(&browser, &results, width, false), width, figures_of(&results));
     }
+}
+
+#[test]
+fn surfaces_in_both_widths_and_themes() {
+    let Some(browser) = browser() else { return };
+    let page = report::surfaces::surfaces(&support::sweep(), &support::surfaces()).expect("a page");
+    for (width, dark) in [(1280, false), (420, true)] {
+        let seen = look_at(&browser, &page, width, dark);
+        check(&seen, width, 3);
+        let hover = text(&seen["figures"][0]["hover"]);
+        assert!(
+            hover.contains("record ") && hover.contains("file ") && hover.contains("/s") && hover.contains("repeats within"),
+            "{hover}"
+        );
+        let themes: Vec<&str> = seen["theme"].as_array().expect("themes").iter().map(text).collect();
+        assert_ne!(themes[1], themes[2], "the themes differ");
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let (file, pdf) = (directory.path().join("surfaces.html"), directory.path().join("surfaces.pdf"));
+    fs::write(&file, page).expect("the page is written");
+    browse(&browser, &file, directory.path(), &[&format!("--print-to-pdf={}", pdf.display())]);
+    let bytes = fs::read(&pdf).expect("a PDF");
+    assert!(bytes.starts_with(b"%PDF-") && bytes.len() > 20_000, "{} bytes", bytes.len());
 }
 
 #[test]

@@ -96,7 +96,11 @@ impl Workload {
             "{mode} {}, {}, {}{outstanding}, {}",
             self.op_name(),
             self.pattern.option(),
-            show_size(u64::from(self.request_bytes)),
+            if self.sizes.is_some() {
+                format!("up to {}", show_size(u64::from(self.request_bytes)))
+            } else {
+                show_size(u64::from(self.request_bytes))
+            },
             self.engine
         )
     }

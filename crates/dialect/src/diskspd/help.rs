@@ -18,7 +18,7 @@ Usage: halfpower diskspd [OPTIONS] TARGET...      values are glued to their opti
   -fs -fr      tell the page cache that access is sequential or random
   -w<PERCENT>  writes [default: 0]
   -S[bhmuw]    b page cache [default], u none in software, w writes reach stable storage, h u and w, m mapped memory
-  -Z           write zeros; -Zr random data [default]
+  -Z           write zeros; -Zr random data [default]; -Z<SIZE>[,FILE] SIZE bytes of random data, or of FILE, again and again
   -g<N>        bytes per millisecond of each thread
   -L           tell latencies; -D[MS] the spread of the rate over intervals [default: 1000]
   -a<N,N...>   run on these processors; -n accepted

@@ -17,6 +17,6 @@ pub use options::{Options, parse};
 pub use profile::{Caching, Format, Profile, Source, Target, TimeSpan};
 pub use report::text;
 pub use result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
-pub use run::run;
+pub use run::{profile, run};
 pub use xml::{profile_xml, read_profile};
 pub use xml_report::xml;

@@ -69,6 +69,7 @@ struct Sizes {
     max: Option<Size>,
     thread_stride: Option<Size>,
     create: Option<Size>,
+    source: Option<Size>,
 }
 
 /// What is gathered while the words are read.
@@ -194,10 +195,21 @@ impl Reading {
             'X' if !value.is_empty() => self.options.file = Some(value.into()),
             'z' if !value.is_empty() => self.span.seed = whole(0, u64::from(u32::MAX))?,
             'Z' => {
-                self.target.source = match value {
-                    "" => Source::Zero,
-                    "r" => Source::Random,
-                    _ => return self.unsupported(word),
+                (self.target.source, self.sizes.source) = match value {
+                    "" => (Source::Zero, None),
+                    "r" => (Source::Random, None),
+                    _ => {
+                        let (bytes, file) = value.split_once(',').map_or((value, None), |(bytes, file)| (bytes, Some(file)));
+                        if file == Some("") {
+                            return refuse(
+                                format!("-{}", shortened(word)),
+                                "the file's name is missing",
+                                "write -Z1M,FILE, or leave out the comma",
+                            );
+                        }
+                        self.target.source_file = file.map(PathBuf::from);
+                        (Source::Random, Some(Size::parse(&option, bytes)?))
+                    }
                 }
             }
             _ => return self.unsupported(word),
@@ -270,6 +282,7 @@ impl Reading {
             max_bytes: self.sizes.max.map(bytes),
             thread_stride_bytes: self.sizes.thread_stride.map_or(0, bytes),
             create_bytes: self.sizes.create.map(bytes),
+            source_bytes: self.sizes.source.map(bytes),
             ..self.target
         };
         self.span.targets = self.paths.into_iter().map(|path| Target { path, ..target.clone() }).collect();
@@ -332,6 +345,10 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
         (target.source == Source::Zero, "-Z"),
     ];
     words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_string()));
+    if let Some(bytes) = target.source_bytes {
+        let file = target.source_file.as_ref().map_or(String::new(), |path| format!(",{}", path.display()));
+        words.push(format!("-Z{bytes}{file}"));
+    }
     let processors: Vec<String> = span.processors.iter().map(u32::to_string).collect();
     words.extend((!processors.is_empty()).then(|| format!("-a{}", processors.join(","))));
     words.push(match (target.caching, target.write_through) {

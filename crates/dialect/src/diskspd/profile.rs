@@ -73,6 +73,11 @@ pub struct Target {
     pub create_bytes: Option<u64>,
     /// `-Z`
     pub source: Source,
+    /// `-Z<size>`: bytes of the data that writes go through, again and again; with random data, of which there is always enough, it
+    /// changes nothing.
+    pub source_bytes: Option<u64>,
+    /// `-Z<size>,<file>`: where that data comes from.
+    pub source_file: Option<PathBuf>,
     /// `-g`: bytes per millisecond of each thread.
     pub throughput_bytes_per_ms: Option<u32>,
 }
@@ -97,6 +102,8 @@ impl Target {
             write_through: false,
             create_bytes: None,
             source: Source::Random,
+            source_bytes: None,
+            source_file: None,
             throughput_bytes_per_ms: None,
         }
     }

@@ -91,6 +91,15 @@ fn target_lines(target: &Target) -> Vec<String> {
     if target.source == super::Source::Zero {
         lines.push("zeroing write buffers".into());
     }
+    if let Some(bytes) = target.source_bytes {
+        lines.push(format!("write buffer size: {}", exact(bytes)));
+        lines.push(
+            target
+                .source_file
+                .as_ref()
+                .map_or("write buffer data: random fill".into(), |path| format!("write buffer data: from file '{}'", path.display())),
+        );
+    }
     lines.push(format!("block size: {}", exact(u64::from(target.block_bytes))));
     lines.push(match target.random_bytes {
         Some(align) => format!("using random I/O (alignment: {})", exact(align)),

@@ -5,18 +5,24 @@ use super::result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
 use super::{Options, read_profile};
 use crate::crew::{self, Job, Part, Ran, Run, Shape};
 use crate::sqlio;
+use crate::words::is_twin;
 use machine::units::show_size;
 use machine::{Engine, Error, Machine, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::Point;
 use measure::histogram::Histogram;
+use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 use workload::{Stop, Workload};
 
 /// The largest profile: a name that is a disk's by mistake should not fill the memory.
 const LARGEST_PROFILE: u64 = 4 << 20;
 
-/// The options with the profile that they name.
-fn profile(options: &Options) -> Result<Profile> {
+/// The profile that the options are or name.
+///
+/// # Errors
+/// A file that cannot be read or is no profile.
+pub fn profile(options: &Options) -> Result<Profile> {
     let Some(path) = &options.file else { return Ok(options.profile.clone()) };
     let failed = |why: String| Error::refused(format!("-X{}", path.display()), why, "name an XML profile");
     let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
@@ -31,20 +37,19 @@ fn profile(options: &Options) -> Result<Profile> {
     Ok(profile)
 }
 
-/// Carries out all time spans; returns the profile that was run with what it gave.
+/// Carries out all time spans of a profile, which [`profile()`] makes of the options.
 ///
 /// Files that `-c` made under a name stay when all succeeded; they go when anything fails.
 ///
 /// # Errors
 /// A profile that cannot be read, a file that is not there, may not be written or is too small, a full file system, a failed
 /// request, an interrupt.
-pub fn run<M>(machine: &M, options: &Options, began_unix_s: u64) -> Result<(Profile, DiskspdResult)>
+pub fn run<M>(machine: &M, options: &Options, profile: &Profile, began_unix_s: u64) -> Result<DiskspdResult>
 where
     M: Machine + Sync,
     M::Target: Send,
 {
-    let profile = profile(options)?;
-    let mut files = open_all(machine, options, &profile)?;
+    let mut files = open_all(machine, options, profile)?;
     let facts = machine.facts();
     let mut result = DiskspdResult {
         command: options.to_string(),
@@ -64,7 +69,7 @@ where
     if profile.spans.iter().any(|span| span.targets.len() > 1) {
         result.warnings.push("several targets at once: the processor's and the devices' counters of each point are those of all".into());
     }
-    Ok((profile, result))
+    Ok(result)
 }
 
 struct File<T> {
@@ -90,7 +95,7 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
         }
         let same = || all().filter(|other| other.path == target.path);
         let create = same().filter_map(|other| other.create_bytes).max();
-        let there = target.path.exists() && !target.path.is_dir();
+        let there = is_twin(&target.path) || (target.path.exists() && !target.path.is_dir());
         if create.is_none() && !there {
             return Err(Error::refused(
                 target.path.display().to_string(),
@@ -124,6 +129,26 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
     Ok(files)
 }
 
+/// The largest data that writes go through.
+const LARGEST_SOURCE: u64 = 1 << 30;
+
+/// The data of a file that writes go through: as much as was asked, from its beginning, again and again where it is shorter.
+fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
+    let bytes = target.source_bytes.unwrap_or(0);
+    if bytes > LARGEST_SOURCE || target.source_bytes == Some(0) {
+        return Err(Error::refused(format!("-Z{bytes}"), "the data of writes has from 1 B to 1 GiB", "give a size between them"));
+    }
+    let Some(path) = &target.source_file else { return Ok(None) };
+    let failed = |why: String| Error::refused(format!("-Z{bytes},{}", path.display()), why, "name a file with data");
+    let mut data = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+    file.take(bytes).read_to_end(&mut data).map_err(|error| failed(error.to_string()))?;
+    if data.is_empty() {
+        return Err(failed("it is empty".into()));
+    }
+    Ok(Some(data.into_iter().cycle().take(bytes as usize).collect()))
+}
+
 /// The jobs of a target: its threads together, or, where each goes through the file from a start of its own, one by one.
 fn jobs(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -> Result<Vec<Job>> {
     let block = u64::from(target.block_bytes);
@@ -131,6 +156,7 @@ fn jobs(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -
         step_bytes: (target.step_bytes() != block).then(|| target.step_bytes()),
         interval_ns: span.interval_ms.map(|ms| u64::from(ms) * 1_000_000),
         interlocked: target.interlocked,
+        source: source(target)?,
         ..Shape::default()
     };
     if target.random_bytes.is_some() || target.interlocked {

@@ -228,7 +228,7 @@ fn target(element: &Element) -> Result<Target> {
             "TemporaryFile" | "UseLargePages" | "DisableLocalCache" | "ParallelAsyncIO" => child.only(&["false", "0"])?,
             "BurstSize" | "ThinkTime" => child.only(&["0"])?,
             "IOPriority" => child.only(&["0", "3"])?,
-            "WriteBufferContent" => read.source = source(child)?,
+            "WriteBufferContent" => source(child, &mut read)?,
             "Throughput" => read.throughput_bytes_per_ms = Some(child.small()?).filter(|rate| *rate > 0),
             "ThreadsPerFile" => read.threads = child.small()?,
             "FileSize" => read.create_bytes = positive(child)?,
@@ -245,17 +245,24 @@ fn target(element: &Element) -> Result<Target> {
     Ok(read)
 }
 
-fn source(content: &Element) -> Result<Source> {
-    let mut read = Source::Random;
+fn source(content: &Element, target: &mut Target) -> Result<()> {
     for child in &content.children {
         match (child.name.as_str(), child.value()) {
             ("Pattern", "sequential" | "random") => {}
-            ("Pattern", "zero") => read = Source::Zero,
-            ("RandomDataSource", _) if child.children.iter().all(|child| child.name == "SizeInBytes") => {}
+            ("Pattern", "zero") => target.source = Source::Zero,
+            ("RandomDataSource", _) => {
+                for part in &child.children {
+                    match part.name.as_str() {
+                        "SizeInBytes" => target.source_bytes = Some(part.number(1 << 30)?),
+                        "FilePath" => target.source_file = Some(part.value().into()),
+                        _ => part.unsupported()?,
+                    }
+                }
+            }
             _ => child.unsupported()?,
         }
     }
-    Ok(read)
+    Ok(())
 }
 
 /// A profile as XML, every line indented by `indent` blanks.
@@ -298,6 +305,16 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
     text
 }
 
+/// What writes carry.
+fn content(target: &Target) -> String {
+    let Some(bytes) = target.source_bytes else {
+        return format!("<Pattern>{}</Pattern>", if target.source == Source::Zero { "zero" } else { "random" });
+    };
+    let file =
+        target.source_file.as_ref().map_or(String::new(), |path| format!("<FilePath>{}</FilePath>", escape(path.display().to_string())));
+    format!("<Pattern>random</Pattern><RandomDataSource><SizeInBytes>{bytes}</SizeInBytes>{file}</RandomDataSource>")
+}
+
 fn target_elements(target: &Target) -> Vec<(&'static str, String)> {
     let mut elements = vec![
         ("Path", escape(target.path.display().to_string()).into_owned()),
@@ -313,7 +330,7 @@ fn target_elements(target: &Target) -> Vec<(&'static str, String)> {
         ("DisableOSCache", (target.caching == Caching::Uncached).to_string()),
         ("MemoryMappedIo", (target.caching == Caching::Mapped).to_string()),
         ("WriteThrough", target.write_through.to_string()),
-        ("WriteBufferContent", format!("<Pattern>{}</Pattern>", if target.source == Source::Zero { "zero" } else { "random" })),
+        ("WriteBufferContent", content(target)),
     ];
     let sizes = [
         ("Random", target.random_bytes),

@@ -6,6 +6,7 @@ use super::plan::{Job, Plan};
 use super::value::Amount;
 use machine::units::show_size;
 use std::path::{Path, PathBuf};
+use workload::rng;
 
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +54,9 @@ pub struct ClonePlan {
     pub number: u32,
     /// The job: set and place in it.
     pub job: (usize, usize),
-    /// Its file, by place in [`Arrangement::files`].
-    pub file: usize,
-    /// First byte and length of its part of the file.
+    /// Its files, by place in [`Arrangement::files`]: one, or several that take turns request by request.
+    pub files: Vec<usize>,
+    /// First byte and length of its part of the file; of several, of all of them as one in which they take turns.
     pub region: (u64, u64),
     /// Bytes that it moves; `None`: as many as the time allows.
     pub limit_bytes: Option<u64>,
@@ -70,31 +71,56 @@ pub struct Arrangement {
     pub clones: Vec<ClonePlan>,
 }
 
-/// The path of a clone's file.
-fn path_of(job: &Job, clone: u32) -> PathBuf {
+/// What the size of a file is drawn for.
+const PURPOSE_SIZE: u64 = 0xf15;
+
+/// The paths of a clone's files.
+fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
     let options = &job.options;
-    let name = options.filename.clone().unwrap_or_else(|| {
-        let format = &options.filename_format;
-        format.replace("$jobname", &job.name).replace("$jobnum", &clone.to_string()).replace("$filenum", "0")
-    });
-    match &options.directory {
+    // Clones take turns in several directories where their files' names are made; files with names go to the first.
+    let turn = if options.filenames.is_empty() { clone as usize } else { 0 };
+    let directory = (!options.directories.is_empty()).then(|| Path::new(&options.directories[turn % options.directories.len()]));
+    let path = |name: &str| match directory {
         // As fio does, the directory goes before an absolute name too.
-        Some(directory) => Path::new(directory).join(name.trim_start_matches('/')),
+        Some(directory) => directory.join(name.trim_start_matches('/')),
         None => PathBuf::from(name),
+    };
+    if !options.filenames.is_empty() {
+        return options.filenames.iter().map(|name| path(name)).collect();
     }
+    let made = |file: u32| {
+        let format = options.filename_format.replace("$jobname", &job.name).replace("$jobnum", &clone.to_string());
+        format.replace("$filenum", &file.to_string())
+    };
+    let mut paths: Vec<PathBuf> = (0..options.files).map(|file| path(&made(file))).collect();
+    paths.dedup();
+    paths
 }
 
-/// First byte and length of a clone's part of a file of which `found` is there, and the bytes that it moves.
-fn region(job: &Job, clone: u32, path: &Path, found: Found) -> Result<((u64, u64), u64), FioError> {
+/// The size that `filesize` gives a file.
+fn drawn_size(job: &Job, clone: u32, file: u64) -> Option<u64> {
+    let [low, high] = job.options.file_bytes?;
+    let request = job.request_bytes().max(1);
+    let seed = rng::derive(job.options.seed.unwrap_or(0x89), PURPOSE_SIZE, u64::from(clone));
+    Some(low + rng::below(rng::hash(seed, file), (high - low) / request + 1) * request)
+}
+
+/// First byte and length of a clone's part of one of its `count` files, number `file`, of which `found` is there; and the bytes that the
+/// clone moves.
+fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: Found) -> Result<((u64, u64), u64), FioError> {
     let options = &job.options;
     let shown = path.display();
     let there = match found {
         Found::File(bytes) | Found::Device(bytes) => Some(bytes),
         _ => None,
     };
+    // Files that take turns have whole requests each.
+    let share = |bytes: u64| if count == 1 { bytes } else { bytes / count / job.request_bytes() * job.request_bytes() };
+    let drawn = drawn_size(job, clone, file);
     // What shares are of: what is there or, of a file to be made, what it is to be.
-    let whole = match (there, options.file_bytes, options.size) {
-        (Some(bytes), _, _) | (None, Some(bytes), _) | (None, None, Some(Amount::Bytes(bytes))) => bytes,
+    let whole = match (there, drawn, options.size) {
+        (Some(bytes), _, _) | (None, Some(bytes), _) => bytes,
+        (None, None, Some(Amount::Bytes(bytes))) => share(bytes),
         (None, None, _) => return Err(job.wrong(format!("size: {shown} is not there yet, so its size is needed; write size=1g"))),
     };
     let overflow = || job.wrong("offset, offset_increment and numjobs go beyond all sizes; lower them");
@@ -109,12 +135,16 @@ fn region(job: &Job, clone: u32, path: &Path, found: Found) -> Result<((u64, u64
             ))
         })
     };
-    let len = match (options.file_bytes, options.size) {
+    let len = match (drawn, options.size) {
         (Some(bytes), _) => rest(bytes)?,
-        (None, Some(Amount::Bytes(bytes))) => bytes,
-        (None, Some(share)) => share.of(whole).min(rest(whole)?),
+        (None, Some(Amount::Bytes(bytes))) => share(bytes),
+        (None, Some(part)) => part.of(whole).min(rest(whole)?),
         (None, None) => rest(whole)?,
     };
+    let len = if count == 1 { len } else { len / job.request_bytes() * job.request_bytes() };
+    if len == 0 {
+        return Err(job.wrong(format!("size: nothing is left for {shown}; give each of the {count} files a request at least")));
+    }
     let end = start.checked_add(len).ok_or_else(overflow)?;
     match found {
         Found::File(bytes) | Found::Device(bytes) if end > bytes => {
@@ -126,8 +156,14 @@ fn region(job: &Job, clone: u32, path: &Path, found: Found) -> Result<((u64, u64
         }
         _ => {}
     }
-    let moved = options.io_size.or(options.size).map_or(len, |amount| amount.of(whole));
-    Ok(((start, len), moved.checked_mul(options.loops).ok_or_else(overflow)?))
+    let moved = match options.io_size.or(options.size) {
+        None => len.checked_mul(count),
+        Some(Amount::Bytes(bytes)) if options.io_size.is_none() && count > 1 => Some(bytes.min(len.saturating_mul(count))),
+        Some(Amount::Bytes(bytes)) => Some(bytes),
+        Some(part) => part.of(whole).checked_mul(count),
+    };
+    let moved = moved.and_then(|moved| moved.checked_mul(options.loops)).ok_or_else(overflow)?;
+    Ok(((start, len), moved))
 }
 
 impl Arrangement {
@@ -162,21 +198,46 @@ impl Arrangement {
         look: &dyn Fn(&Path) -> std::io::Result<Found>,
         destroy: &[PathBuf],
     ) -> Result<(), FioError> {
-        let path = path_of(job, clone);
-        let found = look(&path).map_err(|error| job.wrong(format!("cannot look at {}: {error}", path.display())))?;
-        check_found(job, &path, found, destroy)?;
-        let (region, moved) = region(job, clone, &path, found)?;
+        let paths = paths_of(job, clone);
+        let count = paths.len() as u64;
+        let mut files = Vec::new();
+        let mut parts: Vec<((u64, u64), u64)> = Vec::new();
+        for (number, path) in paths.into_iter().enumerate() {
+            let found = look(&path).map_err(|error| job.wrong(format!("cannot look at {}: {error}", path.display())))?;
+            check_found(job, &path, found, destroy)?;
+            let part = region(job, clone, (number as u64, count), &path, found)?;
+            files.push(self.file(job, path, found, part.0));
+            parts.push(part);
+        }
+        let ((start, len), moved) = parts[0];
+        if parts.iter().any(|(other, _)| *other != (start, len)) {
+            return Err(job.wrong("filename: the files that take turns differ in size; give size, so that each has the same part in it"));
+        }
+        if count > 1 && !start.is_multiple_of(job.request_bytes()) {
+            return Err(job.wrong("offset: files that take turns begin at a whole request; give a multiple of bs"));
+        }
+        let limit_bytes = (!job.options.time_based).then_some(moved);
+        let number = self.clones.len() as u32 + 1;
+        let region = (start.saturating_mul(count), len.saturating_mul(count));
+        self.clones.push(ClonePlan { number, job: place, files, region, limit_bytes });
+        Ok(())
+    }
+
+    /// The place of a file of a job in the list, new or known.
+    fn file(&mut self, job: &Job, path: PathBuf, found: Found, region: (u64, u64)) -> usize {
         let options = &job.options;
         let fills = options.reads || options.overwrite || options.engine == super::options::FioEngine::Mmap;
         let origin = match (found, fills, options.fallocate) {
             (Found::File(_) | Found::Device(_), _, _) => Origin::Found,
+            // Nothing is read or written.
+            _ if options.engine == super::options::FioEngine::Null => Origin::Sparse,
             (_, true, _) => Origin::Filled,
             (_, false, Fallocate::Reserve) => Origin::Reserved,
             (_, false, Fallocate::None) => Origin::Sparse,
         };
         let bytes = match found {
             Found::File(bytes) | Found::Device(bytes) => bytes,
-            _ => options.file_bytes.unwrap_or(0).max(region.0 + region.1),
+            _ => region.0 + region.1,
         };
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(index) => index,
@@ -191,9 +252,7 @@ impl Arrangement {
         if origin == Origin::Filled {
             entry.origin = Origin::Filled;
         }
-        let limit_bytes = (!options.time_based).then_some(moved);
-        self.clones.push(ClonePlan { number: self.clones.len() as u32 + 1, job: place, file, region, limit_bytes });
-        Ok(())
+        file
     }
 }
 

@@ -179,6 +179,42 @@ impl Command {
         self.sections.last_mut().expect("a section was just made").settings.push(setting);
     }
 
+    /// The arguments that mean the same: parsed again they give the same command.
+    pub fn words(&self) -> Vec<String> {
+        let flags = [
+            (self.keep, "keep"),
+            (self.destroy_signed, "destroy-signature"),
+            (self.parse_only, "parse-only"),
+            (self.readonly, "readonly"),
+            (self.warnings_fatal, "warnings-fatal"),
+            (self.version, "version"),
+            (self.help, "help"),
+        ];
+        let mut words: Vec<String> = flags.iter().filter(|(on, _)| *on).map(|(_, name)| format!("--{name}")).collect();
+        words.push(format!(
+            "--output-format={}",
+            match self.format {
+                Format::Normal => "normal",
+                Format::Json => "json",
+                Format::JsonPlus => "json+",
+            }
+        ));
+        words.extend(self.output.iter().map(|path| format!("--output={}", path.display())));
+        words.extend(self.json.iter().map(|path| format!("--json={}", path.display())));
+        words.extend(self.destroy.iter().map(|path| format!("--destroy-data={}", path.display())));
+        words.extend(self.only.iter().map(|name| format!("--section={name}")));
+        words.extend(self.files.iter().map(|path| path.display().to_string()));
+        for section in &self.sections {
+            // A job's name is its first setting.
+            words.extend(section.is_global().then(|| "--name=global".to_string()));
+            words.extend(section.settings.iter().map(|setting| match &setting.value {
+                Some(value) => format!("--{}={value}", setting.name),
+                None => format!("--{}", setting.name),
+            }));
+        }
+        words
+    }
+
     /// All sections: those of the command line that are global, those of the files, then the command line's jobs.
     ///
     /// # Errors

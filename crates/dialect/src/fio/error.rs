@@ -14,6 +14,14 @@ pub enum FioError {
         /// The machine's words.
         source: machine::Error,
     },
+    /// What was read back is not what was written.
+    #[error("{job}: {what}")]
+    Verify {
+        /// The job.
+        job: String,
+        /// How many blocks, and the first of them.
+        what: String,
+    },
     /// A file cannot be made or written.
     #[error("{0}")]
     File(String),
@@ -25,7 +33,7 @@ impl FioError {
         match self {
             FioError::Usage(_) => true,
             FioError::Machine { source, .. } => source.is_usage(),
-            FioError::File(_) => false,
+            FioError::File(_) | FioError::Verify { .. } => false,
         }
     }
 

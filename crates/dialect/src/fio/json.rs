@@ -4,6 +4,7 @@ use super::command::Format;
 use super::options::Options;
 use super::result::{Entry, FioResult, Recorded};
 use super::run::{DiskUse, both};
+use super::steady::{Steady, SteadyReport};
 use machine::{DeviceUse, Layer, MachineFacts};
 use measure::Point;
 use measure::histogram::Histogram;
@@ -79,6 +80,8 @@ struct JobReport {
     latency_target: u32,
     latency_percentile: f64,
     latency_window: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steadystate: Option<SteadyReport>,
 }
 
 #[derive(Serialize)]
@@ -150,7 +153,7 @@ struct Ours<'a> {
     version: &'static str,
     elapsed_ns: u64,
     warnings: &'a [String],
-    notes: [&'static str; 3],
+    notes: [&'static str; 4],
     machine: &'a MachineFacts,
     jobs: Vec<OurJob<'a>>,
     groups: Vec<OurGroup<'a>>,
@@ -162,6 +165,8 @@ struct OurJob<'a> {
     jobname: &'a str,
     groupid: u32,
     numjobs: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified_bytes: Option<u64>,
     point: &'a Point,
 }
 
@@ -179,9 +184,10 @@ struct OurGroup<'a> {
     layers: &'a [Layer],
 }
 
-const NOTES: [&str; 3] = [
+const NOTES: [&str; 4] = [
     "slat_ns is empty: the time of submission is part of clat_ns and lat_ns",
     "clat_ns and lat_ns count from the issue of a request; with a rate, point.latency_ns counts from the time at which it was due",
+    "what verify reads back after the writing is not among the job's reads: it is verified_bytes",
     "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process' own, shared out by requests",
 ];
 
@@ -210,7 +216,13 @@ fn ours(result: &FioResult) -> Ours<'_> {
         notes: NOTES,
         machine: &result.machine,
         jobs: (result.groups.iter().flat_map(|group| &group.jobs))
-            .map(|job| OurJob { jobname: &job.job.name, groupid: job.job.group_id, numjobs: job.job.options.clones, point: &job.point })
+            .map(|job| OurJob {
+                jobname: &job.job.name,
+                groupid: job.job.group_id,
+                numjobs: job.job.options.clones,
+                verified_bytes: job.verified_bytes,
+                point: &job.point,
+            })
             .collect(),
         groups: (result.groups.iter())
             .map(|group| OurGroup {
@@ -269,13 +281,14 @@ fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobReport {
         latency_target: 0,
         latency_percentile: 100.0,
         latency_window: 0,
+        steadystate: entry.job.steady.as_ref().map(Steady::report),
     }
 }
 
 /// The job's options as written, and with them those that readers look for, whether written or not.
 fn effective(given: &[(String, String)], global: &[(String, String)], options: &Options) -> Ordered<String> {
     let mut all = given.to_vec();
-    let [read, write] = options.request_bytes;
+    let [read, write] = [0, 1].map(|side| options.blocks[side].bounds().map_or(0, |(_, most)| most));
     let size = if read == write { read.to_string() } else { format!("{read},{write}") };
     let wanted = [
         ("rw", options.mode.to_string()),
@@ -303,7 +316,7 @@ fn direction(entry: &Entry<'_>, result: &FioResult, side: usize, plus: bool) -> 
     let (recorded, side) = if used { (&entry.recorded, side) } else { (&empty, 0) };
     let rates = if used { recorded.window_iops(side) } else { Vec::new() };
     let spread = Spread::of(&rates);
-    let kib = recorded.request_bytes as f64 / 1024.0;
+    let bandwidth = Spread::of(&if used { recorded.window_bytes(side) } else { Vec::new() });
     let together: f64 = result
         .entries()
         .iter()
@@ -313,8 +326,8 @@ fn direction(entry: &Entry<'_>, result: &FioResult, side: usize, plus: bool) -> 
     let rate = recorded.bytes_per_s(side);
     let latency = &recorded.latency[side];
     Direction {
-        io_bytes: recorded.bytes(side),
-        io_kbytes: recorded.bytes(side) / 1024,
+        io_bytes: recorded.bytes[side],
+        io_kbytes: recorded.bytes[side] / 1024,
         bw_bytes: rate as u64,
         bw: (rate / 1024.0) as u64,
         iops: recorded.iops(side),
@@ -325,11 +338,11 @@ fn direction(entry: &Entry<'_>, result: &FioResult, side: usize, plus: bool) -> 
         slat_ns: latency_of(&Histogram::new(), None, false),
         clat_ns: latency_of(latency, (used && options.clat_percentiles).then_some(options), plus),
         lat_ns: latency_of(latency, (used && options.lat_percentiles).then_some(options), plus),
-        bw_min: (spread.min * kib) as u64,
-        bw_max: (spread.max * kib) as u64,
+        bw_min: (bandwidth.min / 1024.0) as u64,
+        bw_max: (bandwidth.max / 1024.0) as u64,
         bw_agg: if used && together > 0.0 { (rate / together * 100.0).min(100.0) } else { 0.0 },
-        bw_mean: spread.mean * kib,
-        bw_dev: spread.deviation * kib,
+        bw_mean: bandwidth.mean / 1024.0,
+        bw_dev: bandwidth.deviation / 1024.0,
         bw_samples: spread.count,
         iops_min: spread.min as u64,
         iops_max: spread.max as u64,

@@ -3,6 +3,7 @@
 use super::arrange::{Arrangement, FilePlan, Found, Origin};
 use super::error::FioError;
 use super::run::Surroundings;
+use crate::words::is_twin;
 use machine::fill_random;
 use machine::units::{show_size, show_size_rounded};
 use std::fs::{self, File, OpenOptions};
@@ -18,6 +19,10 @@ const STEP: usize = 1 << 20;
 /// # Errors
 /// It cannot be looked at.
 pub fn look(path: &Path) -> io::Result<Found> {
+    if is_twin(path) {
+        // A simulated volume is made as large as it must be.
+        return Ok(Found::Nothing);
+    }
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
@@ -70,7 +75,7 @@ impl Laid {
         check_room(arrangement, surroundings)?;
         let mut laid = Laid { made: Vec::new(), keep: false };
         let mut warnings = Vec::new();
-        for (index, plan) in arrangement.files.iter().enumerate().filter(|(_, plan)| plan.origin != Origin::Found) {
+        for (index, plan) in arrangement.files.iter().enumerate().filter(|(_, plan)| plan.origin != Origin::Found && !is_twin(&plan.path)) {
             let cannot = |error: io::Error| match error.kind() {
                 io::ErrorKind::NotFound => FioError::Usage(format!("{}: its directory is not there; make it first", plan.path.display())),
                 io::ErrorKind::PermissionDenied => {
@@ -99,7 +104,7 @@ impl Laid {
 /// Refuses what the file systems have no room for, before they are filled to the brim.
 fn check_room(arrangement: &Arrangement, surroundings: &dyn Surroundings) -> Result<(), FioError> {
     let mut rooms: Vec<(&Path, u64)> = Vec::new();
-    for plan in arrangement.files.iter().filter(|plan| plan.origin != Origin::Found) {
+    for plan in arrangement.files.iter().filter(|plan| plan.origin != Origin::Found && !is_twin(&plan.path)) {
         let directory = plan.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         match rooms.iter_mut().find(|(known, _)| *known == directory) {
             Some((_, needed)) => *needed = needed.saturating_add(plan.bytes),

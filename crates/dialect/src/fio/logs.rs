@@ -1,7 +1,7 @@
 //! fio's logs: a line for each window, or for each request.
 
 use super::recorder::{Line, Sum};
-use super::result::{CloneResult, FioResult, JobResult};
+use super::result::{CloneResult, FioResult};
 use machine::Op;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -16,19 +16,19 @@ enum Kind {
 
 impl Kind {
     /// The value of a window of `width` ns in which something was done.
-    fn of_window(self, sum: Sum, width: u64, request_bytes: u64) -> u64 {
+    fn of_window(self, sum: Sum, width: u64) -> u64 {
         let per_s = sum.requests as f64 * 1e9 / width.max(1) as f64;
         match self {
-            Kind::Bandwidth => (per_s * request_bytes as f64 / 1024.0) as u64,
+            Kind::Bandwidth => (sum.bytes as f64 * 1e9 / width.max(1) as f64 / 1024.0) as u64,
             Kind::Iops => per_s as u64,
             Kind::Latency => sum.latency_ns / sum.requests.max(1),
         }
     }
 
     /// The value of one request.
-    fn of_line(self, line: &Line, request_bytes: u64) -> u64 {
+    fn of_line(self, line: &Line) -> u64 {
         match self {
-            Kind::Bandwidth => (request_bytes as f64 * 1e9 / 1024.0 / line.latency_ns.max(1) as f64) as u64,
+            Kind::Bandwidth => (f64::from(line.bytes) * 1e9 / 1024.0 / line.latency_ns.max(1) as f64) as u64,
             Kind::Iops => 1,
             Kind::Latency => line.latency_ns,
         }
@@ -51,15 +51,14 @@ pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
             let Some(prefix) = prefix else { continue };
             let prefix = if prefix.is_empty() { &job.job.name } else { prefix };
             for clone in &job.clones {
-                files.push((PathBuf::from(format!("{prefix}_{suffix}.{}.log", clone.number)), log(job, clone, kind)));
+                files.push((PathBuf::from(format!("{prefix}_{suffix}.{}.log", clone.number)), log(clone, kind)));
             }
         }
     }
     files
 }
 
-fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
-    let bytes = job.job.request_bytes();
+fn log(clone: &CloneResult, kind: Kind) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     if let Some((width, windows)) = &clone.log {
@@ -68,13 +67,13 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
             let width = clone.recorded.runtime_ns.saturating_sub(begins).clamp(1, *width);
             let at_ms = (begins + width) / 1_000_000;
             for (side, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
-                let _ = writeln!(text, "{at_ms}, {}, {side}, 0, 0", kind.of_window(*sum, width, bytes));
+                let _ = writeln!(text, "{at_ms}, {}, {side}, 0, 0", kind.of_window(*sum, width));
             }
         }
     }
     for line in clone.lines.iter().flatten() {
         let side = u8::from(line.op == Op::Write);
-        let _ = writeln!(text, "{}, {}, {side}, {bytes}, 0", line.at_ns / 1_000_000, kind.of_line(line, bytes));
+        let _ = writeln!(text, "{}, {}, {side}, {}, 0", line.at_ns / 1_000_000, kind.of_line(line), line.bytes);
     }
     text
 }

@@ -5,6 +5,7 @@
 //! runs the plan on a [`machine::Machine`], and [`json()`], [`text()`] and [`logs()`] tell the result.
 
 mod arrange;
+mod choices;
 mod command;
 mod error;
 mod jobfile;
@@ -17,9 +18,13 @@ mod recorder;
 mod refused;
 mod result;
 mod run;
+mod settings;
+mod steady;
 mod text;
 mod translate;
 mod value;
+mod verify;
+mod xxh64;
 
 pub use arrange::{Arrangement, ClonePlan, FilePlan, Found, Origin};
 pub use command::{Command, Format};
@@ -33,5 +38,7 @@ pub use plan::{Job, Plan};
 pub use recorder::{Batches, Line, Sum};
 pub use result::{CloneResult, Entry, FioResult, GroupResult, JobResult, Recorded};
 pub use run::{Counts, DiskUse, Surroundings, check_machine, run};
+pub use steady::{Criterion, Steady};
 pub use text::text;
 pub use value::Amount;
+pub use verify::Method;

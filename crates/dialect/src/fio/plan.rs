@@ -3,7 +3,9 @@
 use super::error::FioError;
 use super::jobfile::{At, Section, Setting, cut};
 use super::options::{Distribution, FioEngine, Options, SyncMode};
+use super::verify::Method;
 use machine::units::show_size;
+use workload::{SizeMix, Sizes};
 
 /// A job, understood.
 #[derive(Debug, Clone)]
@@ -36,16 +38,62 @@ impl Job {
         if matches!(self.options.engine, FioEngine::Blocking | FioEngine::Mmap) { 1 } else { self.options.depth }
     }
 
-    /// Size of all its requests.
-    pub fn request_bytes(&self) -> u64 {
-        self.options.request_bytes[usize::from(!self.options.reads)]
+    /// The sizes of the operations that the job makes.
+    fn used(&self) -> impl Iterator<Item = &SizeMix> {
+        let used = [self.options.reads, self.options.writes];
+        self.options.blocks.iter().zip(used).filter(|(_, used)| *used).map(|(mix, _)| mix)
     }
 
-    /// Requests per second of each clone, where limited.
+    /// Size of its requests, the greatest where they differ.
+    pub fn request_bytes(&self) -> u64 {
+        self.used().filter_map(SizeMix::bounds).map(|(_, most)| u64::from(most)).max().unwrap_or(0)
+    }
+
+    /// How its sizes differ; `None`: they do not.
+    pub fn sizes(&self) -> Option<Sizes> {
+        let one = |mix: &SizeMix| mix.bounds().is_some_and(|(least, _)| u64::from(least) == self.request_bytes());
+        let [read, write] = &self.options.blocks;
+        (!self.used().all(one)).then(|| Sizes { read: read.clone(), write: write.clone() })
+    }
+
+    /// Its sizes in words.
+    pub(crate) fn sizes_shown(&self) -> String {
+        let least = self.used().filter_map(SizeMix::bounds).map(|(least, _)| u64::from(least)).min().unwrap_or(0);
+        if least == self.request_bytes() {
+            show_size(least)
+        } else {
+            format!("{} to {}", show_size(least), show_size(self.request_bytes()))
+        }
+    }
+
+    /// Files that a clone uses.
+    pub fn file_count(&self) -> u32 {
+        if self.options.filenames.is_empty() { self.options.files } else { self.options.filenames.len() as u32 }
+    }
+
+    /// Requests per second of reads and of writes, where limited.
+    fn rates(&self) -> [Option<f64>; 2] {
+        let of = |side: usize| {
+            let by_bytes = self.options.rate_bytes[side].map(|rate| rate as f64 / self.options.blocks[side].mean());
+            self.options.rate_iops[side].map(|rate| rate as f64).or(by_bytes)
+        };
+        [of(0).filter(|_| self.options.reads), of(1).filter(|_| self.options.writes)]
+    }
+
+    /// Requests per second of each clone, where limited: reads and writes together.
     pub fn rate_iops(&self) -> Option<f64> {
-        let side = usize::from(!self.options.reads);
-        let by_bytes = self.options.rate_bytes[side].map(|rate| rate as f64 / self.request_bytes() as f64);
-        self.options.rate_iops[side].map(|rate| rate as f64).or(by_bytes)
+        match self.rates() {
+            [Some(reads), Some(writes)] => Some(reads + writes),
+            [one, other] => one.or(other),
+        }
+    }
+
+    /// Percent of the requests that read: where both directions have a rate, as the rates have it.
+    pub fn read_percent(&self) -> u8 {
+        match self.rates() {
+            [Some(reads), Some(writes)] => (reads / (reads + writes) * 100.0).round() as u8,
+            _ => self.options.read_percent(),
+        }
     }
 }
 
@@ -140,9 +188,9 @@ impl Plan {
 
 /// Refuses options that make no sense together, and warns of what fio would not.
 fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
-    check_requests(job)?;
+    check_requests(job, warnings)?;
     check_engine(job, warnings)?;
-    check_time(job)?;
+    check_time(job, warnings)?;
     let options = &job.options;
     if !options.random && options.distribution != Distribution::Uniform {
         warnings.push(format!("{}: random_distribution has no effect on the sequential rw={}", job.shown(), options.mode));
@@ -158,27 +206,84 @@ fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
-fn check_requests(job: &Job) -> Result<(), FioError> {
+fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
-    let [read, write] = options.request_bytes;
-    if options.reads && options.writes && read != write {
-        let (read, write) = (show_size(read), show_size(write));
+    if options.align_bytes == Some(0) {
+        return Err(job.wrong("blockalign: every place is a multiple of something; give 512 or more"));
+    }
+    if options.random && job.sizes().is_some() {
+        warnings.push(format!(
+            "{}: requests of several sizes in random order: no place is begun twice in a pass, but those that begin beside one another overlap (fio would shorten them)",
+            job.shown()
+        ));
+    }
+    check_verify(job)?;
+    check_files(job, warnings)
+}
+
+/// Blocks that are verified have one size and a place of their own.
+fn check_verify(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let Some(method) = &options.verify else { return Ok(()) };
+    if matches!(method, Method::Pattern(_)) && options.pattern.is_empty() {
+        return Err(job.wrong("verify=pattern without verify_pattern; write verify_pattern=0xdeadbeef"));
+    }
+    if job.sizes().is_some() || options.align_bytes.is_some_and(|align| options.random && align < job.request_bytes()) {
+        return Err(job.wrong("verify with requests that overlap (bsrange, bssplit, blockalign); give all one bs and leave out blockalign"));
+    }
+    if job.request_bytes() < super::verify::LEAST_BYTES {
+        let least = super::verify::LEAST_BYTES;
         return Err(
-            job.wrong(format!("bs: reads of {read} and writes of {write} in one job are not served; make a reading and a writing job"))
+            job.wrong(format!("verify: a block of {} has no room for its header; use {least} B or more", show_size(job.request_bytes())))
         );
     }
+    if options.engine == FioEngine::Null {
+        return Err(job.wrong("verify with ioengine=null: there is no data to verify; use another engine"));
+    }
+    Ok(())
+}
+
+/// Several files of a job take turns request by request, so they divide evenly.
+fn check_files(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    let count = job.file_count();
+    if !options.filenames.is_empty() && options.files > 1 && options.files as usize != options.filenames.len() {
+        return Err(job.wrong(format!("nrfiles={} with {} names in filename; leave nrfiles out", options.files, options.filenames.len())));
+    }
+    if count == 1 {
+        return Ok(());
+    }
     let bytes = job.request_bytes();
-    if bytes == 0 || bytes > u64::from(workload::MAX_REQUEST_BYTES) {
-        return Err(job.wrong(format!("bs: a request of {} is not from 1 B to 1 GiB", show_size(bytes))));
+    if !bytes.is_multiple_of(512) {
+        return Err(job.wrong(format!(
+            "bs: requests of {} on {count} files that take turns; use a multiple of 512 B, or one file",
+            show_size(bytes)
+        )));
     }
-    match options.align_bytes {
-        Some(align) if align != bytes && options.random => Err(job.wrong(format!(
-            "blockalign: requests of {} aligned to {} are not served; give it the value of bs, or leave it out",
-            show_size(bytes),
-            show_size(align)
-        ))),
-        _ => Ok(()),
+    if job.sizes().is_some() || (options.align_bytes.is_some() && options.random) {
+        return Err(job.wrong(format!(
+            "bs, bsrange, bssplit or blockalign: {count} files that take turns have requests of one size; give each file a job of its own"
+        )));
     }
+    if options.engine == FioEngine::Mmap || options.fsync > 0 || options.fdatasync > 0 {
+        return Err(
+            job.wrong(format!("{count} files with ioengine=mmap, fsync or fdatasync are not served; give each file a job of its own"))
+        );
+    }
+    if options.random_file && !options.random {
+        return Err(job.wrong(format!("file_service_type=random with rw={}: give roundrobin, or random requests", options.mode)));
+    }
+    if options.clones > 1 && options.filenames.is_empty() {
+        return Err(job.wrong(format!("nrfiles={count} with numjobs={}: clones with several files each are not served; name the files with filename=a:b, or make {} jobs with stonewall", options.clones, options.clones)));
+    }
+    if matches!(options.engine, FioEngine::Blocking | FioEngine::PosixAio) {
+        warnings.push(format!(
+            "{}: ioengine={} on {count} files: io_uring serves them, each stream with one request at a time",
+            job.shown(),
+            options.engine_name
+        ));
+    }
+    Ok(())
 }
 
 fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
@@ -195,6 +300,19 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             "{}: ioengine=libaio without direct=1: Linux serves such requests while they are submitted, one after the other (fio says nothing); use direct=1 or io_uring",
             job.shown()
         ));
+    }
+    if let Some(most) = options.batch_complete_most.filter(|&most| most > 0 && most < job.effective_depth()) {
+        return Err(job.wrong(format!(
+            "iodepth_batch_complete_max={most} with iodepth={depth}: all completions that are there are taken at once; give {depth} or more, or leave it out"
+        )));
+    }
+    for (option, batch) in [("iodepth_batch", options.batch.unwrap_or(1)), ("iodepth_batch_complete_min", options.batch_complete)] {
+        if batch > depth {
+            return Err(job.wrong(format!("{option}={batch} is more than iodepth={depth}; give at most as many")));
+        }
+    }
+    if options.engine == FioEngine::PosixAio && (options.batch.unwrap_or(1) > 1 || options.batch_complete > 1) {
+        return Err(job.wrong("iodepth_batch with ioengine=posixaio: its threads submit one request each; use libaio or io_uring"));
     }
     if options.engine == FioEngine::PosixAio {
         warnings.push(format!(
@@ -216,24 +334,60 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
-fn check_time(job: &Job) -> Result<(), FioError> {
+fn check_time(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if options.time_based && options.runtime_ns == 0 {
         return Err(job.wrong("time_based needs a runtime; write runtime=60"));
     }
-    if options.reads && options.writes && (options.rate_bytes, options.rate_iops) != ([None; 2], [None; 2]) {
-        return Err(job.wrong(format!("rate or rate_iops with rw={}: make a reading and a writing job, each with its rate", options.mode)));
-    }
-    let side = usize::from(!options.reads);
-    if options.rate_bytes[side].is_some() && options.rate_iops[side].is_some() {
+    if options.rate_bytes.iter().any(Option::is_some) && options.rate_iops.iter().any(Option::is_some) {
         return Err(job.wrong("rate and rate_iops are both asked for; leave one out"));
     }
+    check_rates(job, warnings)?;
+    check_steady(job)?;
     if job.rate_iops().is_some_and(|rate| rate > workload::MAX_RATE_IOPS) {
         return Err(job.wrong("more than 10^9 requests per second are asked for; lower rate or rate_iops"));
     }
     if options.think_ns > 0 && job.effective_depth() > 1 {
         return Err(job
             .wrong(format!("thinktime with iodepth={}: the pause would be each request's own; use iodepth=1 and numjobs", options.depth)));
+    }
+    Ok(())
+}
+
+/// Rates of both directions of a mix make its shares.
+fn check_rates(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    let (reads, writes) = match (options.reads && options.writes, job.rates()) {
+        (false, _) | (true, [None, None]) => return Ok(()),
+        (true, [Some(reads), Some(writes)]) => (reads, writes),
+        (true, _) => {
+            return Err(job.wrong(format!(
+                "rate or rate_iops of one direction with rw={}: give both (rate=1m,2m), or make a reading and a writing job",
+                options.mode
+            )));
+        }
+    };
+    let percent = reads / (reads + writes) * 100.0;
+    if (percent - percent.round()).abs() > 1e-9 || !(1.0..=99.0).contains(&percent) {
+        return Err(job.wrong(format!("rate or rate_iops: reads would be {percent:.3} % of the requests; choose rates with whole percents, or make a reading and a writing job")));
+    }
+    if percent != f64::from(options.mix_read) {
+        warnings.push(format!(
+            "{}: the rates make {percent} % of the requests reads, and not the {} % of rwmixread (fio says nothing)",
+            job.shown(),
+            options.mix_read
+        ));
+    }
+    Ok(())
+}
+
+fn check_steady(job: &Job) -> Result<(), FioError> {
+    let steady = &job.options.steady;
+    if steady.given && !steady.watches() {
+        return Err(job.wrong("steadystate without steadystate_duration watches nothing; write steadystate_duration=10"));
+    }
+    if steady.watches() && !super::steady::whole_seconds(steady.duration_ns) {
+        return Err(job.wrong("steadystate_duration: rates are collected once a second; give 2 or more whole seconds"));
     }
     Ok(())
 }
@@ -263,6 +417,19 @@ fn manner(job: &Job) -> [(&'static str, String); 5] {
 /// Jobs that run together reach their files in the same way.
 fn check_together(group: &[Job]) -> Result<(), FioError> {
     let (first, others) = group.split_first().expect("no group is empty");
+    if let Some(several) = group.iter().find(|job| job.file_count() > 1)
+        && let Some(other) = group.iter().find(|job| {
+            job.options.filenames != several.options.filenames
+                || job.file_count() != several.file_count()
+                || job.request_bytes() != several.request_bytes()
+                || (job.options.filenames.is_empty() && group.len() > 1)
+        })
+    {
+        return Err(several.wrong(format!(
+            "several files: the job '{}' runs at the same time, and jobs on several files that run together name the same ones with the same bs; put stonewall into the later one",
+            cut(&other.name)
+        )));
+    }
     for job in others {
         for ((option, a), (_, b)) in manner(first).into_iter().zip(manner(job)) {
             if a != b {

@@ -1,9 +1,14 @@
 //! What fio's reports need of each request, recorded around a stream.
 
 use super::plan::Job;
+use super::steady::{STEP_NS, Watch};
+use super::verify::Book;
+use crate::asking::of_the_stream;
 use machine::{Asker, Completion, Nanos, Next, Op, Request, Stability};
 use measure::Stream;
 use measure::histogram::Histogram;
+use std::sync::Arc;
+use workload::rng;
 
 /// Time over which fio averages rates for their spread.
 pub(crate) const SPREAD_NS: Nanos = 500_000_000;
@@ -17,8 +22,19 @@ const LINES: usize = 1 << 16;
 pub struct Sum {
     /// Requests.
     pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
     /// Sum of their latencies.
     pub latency_ns: u64,
+}
+
+impl Sum {
+    /// Adds another.
+    pub fn add(&mut self, other: Sum) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.latency_ns = self.latency_ns.saturating_add(other.latency_ns);
+    }
 }
 
 /// Sums in equal windows of time, by direction.
@@ -42,14 +58,12 @@ impl Windows {
     }
 
     #[inline(always)]
-    fn add(&mut self, now: Nanos, op: Op, latency: Nanos) {
+    fn add(&mut self, now: Nanos, op: Op, bytes: u64, latency_ns: Nanos) {
         while now >= self.end {
             self.closed.push(std::mem::take(&mut self.open));
             self.end += self.width_ns;
         }
-        let sum = &mut self.open[op as usize];
-        sum.requests += 1;
-        sum.latency_ns = sum.latency_ns.saturating_add(latency);
+        self.open[op as usize].add(Sum { requests: 1, bytes, latency_ns });
     }
 
     /// The windows that are over, or the open one where there is no other.
@@ -74,6 +88,8 @@ pub struct Line {
     pub latency_ns: Nanos,
     /// What it did.
     pub op: Op,
+    /// Its bytes.
+    pub bytes: u32,
 }
 
 /// Counts by power of two, as fio's report has them: 0, 1..=4, ..=8, ..=16, ..=32, ..=64, more.
@@ -98,6 +114,8 @@ pub struct Record {
     pub from_issue: Option<[Histogram; 2]>,
     /// Requests by direction.
     pub requests: [u64; 2],
+    /// Bytes by direction.
+    pub bytes: [u64; 2],
     /// Rates for their spread.
     pub spread: Windows,
     /// The averaged log.
@@ -126,18 +144,100 @@ pub(crate) struct Recorder {
     starts: Nanos,
     measured_from: Nanos,
     begun: bool,
-    issued: Box<[(Nanos, Op)]>,
+    issued: Box<[(Nanos, Op, u32)]>,
     in_flight: u32,
     issued_in_row: u32,
     completed_in_row: u32,
     sync_every: u64,
     sync_what: Stability,
     unsynced: u64,
+    batches: Option<Batching>,
+    watched: Option<Watched>,
+    /// Writes describe themselves; where nothing writes, reads are looked at.
+    book: Option<Arc<Book>>,
+    /// Where each outstanding request goes, where somebody wants to know.
+    offsets: Box<[u64]>,
+}
+
+/// Requests submitted and replaced in groups.
+#[derive(Debug, Clone, Copy)]
+struct Batching {
+    /// Submitted together.
+    submit: u32,
+    /// Completions that are waited for before any is replaced.
+    complete: u32,
+    /// Free slots are being filled.
+    filling: bool,
+    /// Issued since the last submission.
+    row: u32,
+    /// Completed since the last filling.
+    done: u32,
+}
+
+impl Batching {
+    /// Of a job's options on a stream that keeps `depth` requests; `None`: what is free is filled at once.
+    fn of(job: &Job, depth: u32) -> Option<Batching> {
+        let options = &job.options;
+        // 0 is fio's word for all.
+        let all = |count: u32| if count == 0 { depth } else { count.min(depth) };
+        let (submit, complete) = (options.batch.map_or(1, all), options.batch_complete.clamp(1, depth));
+        let asked = options.batch.is_some() || complete > 1;
+        (asked && depth > 1).then_some(Batching { submit, complete, filling: true, row: 0, done: 0 })
+    }
+
+    /// What to do instead of asking the stream; `None`: ask it.
+    fn before(&mut self, now: Nanos, in_flight: u32, depth: u32) -> Option<Next> {
+        if !self.filling {
+            let enough = self.done >= self.complete.min(self.done + in_flight) && depth - in_flight >= self.submit;
+            if !enough && in_flight > 0 {
+                return Some(Next::WaitForCompletion);
+            }
+            (self.filling, self.done, self.row) = (true, 0, 0);
+        }
+        if self.row == self.submit {
+            self.row = 0;
+            self.filling = depth - in_flight >= self.submit;
+            // No time passes: what was issued goes to the kernel.
+            return Some(if self.filling { Next::WaitUntil(now) } else { Next::WaitForCompletion });
+        }
+        None
+    }
+
+    /// After what the stream said.
+    fn after(&mut self, next: Next) {
+        match next {
+            Next::Issue(_) => self.row += 1,
+            Next::WaitForCompletion | Next::Done => self.filling = false,
+            Next::WaitUntil(_) => {}
+        }
+    }
+}
+
+/// A stream's part in watching for a steady rate.
+struct Watched {
+    watch: Arc<Watch>,
+    /// End of the current second, and its number.
+    end: Nanos,
+    second: u64,
+    sums: [u64; 2],
+    left: bool,
+}
+
+impl Watched {
+    /// Tells the seconds that are over.
+    #[inline]
+    fn pass_to(&mut self, now: Nanos) {
+        while now >= self.end {
+            self.watch.tell(self.second, std::mem::take(&mut self.sums));
+            self.second += 1;
+            self.end += STEP_NS;
+        }
+    }
 }
 
 impl Recorder {
-    /// Around a stream of a job, on the target's `member`.
-    pub(crate) fn new(stream: Stream, job: &Job, member: Option<u32>) -> Recorder {
+    /// Around a stream of a job, on the target's `member` (none: all of it); `chance` draws its delay.
+    pub(crate) fn new(stream: Stream, job: &Job, member: Option<u32>, chance: u64) -> Recorder {
         let options = &job.options;
         let depth = stream.depth() as usize;
         let average = options.logs.any().then_some(options.logs.average_ms);
@@ -146,6 +246,7 @@ impl Recorder {
             record: Record {
                 from_issue: job.rate_iops().map(|_| [Histogram::new(), Histogram::new()]),
                 requests: [0; 2],
+                bytes: [0; 2],
                 spread: Windows::new(SPREAD_NS),
                 log: average.filter(|&ms| ms > 0).map(|ms| Windows::new(ms * 1_000_000)),
                 lines: average.filter(|&ms| ms == 0).map(|_| Vec::with_capacity(LINES)),
@@ -156,20 +257,56 @@ impl Recorder {
                 span: (0, 0),
             },
             member,
-            delay: options.start_delay_ns,
+            delay: delay_of(options.start_delay_ns, chance),
             ramp: options.ramp_ns,
             starts: 0,
             measured_from: 0,
             begun: false,
-            issued: vec![(0, Op::Read); depth].into_boxed_slice(),
+            issued: vec![(0, Op::Read, 0); depth].into_boxed_slice(),
             in_flight: 0,
             issued_in_row: 0,
             completed_in_row: 0,
             sync_every,
             sync_what: if options.fsync > 0 { Stability::File } else { Stability::Data },
             unsynced: 0,
+            batches: Batching::of(job, depth as u32),
+            watched: None,
+            book: None,
+            offsets: Box::default(),
             stream,
         }
+    }
+
+    /// Tells its rate to a watch, and ends when that finds it steady.
+    pub(crate) fn watched_by(&mut self, watch: Arc<Watch>, after: Nanos) {
+        // The end of the first second, from the beginning of what is measured.
+        self.watched = Some(Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false });
+    }
+
+    /// Stamps writes and, where there are none, looks at reads.
+    pub(crate) fn verified_in(&mut self, book: Arc<Book>) {
+        self.offsets = vec![0; self.issued.len()].into_boxed_slice();
+        self.book = Some(book);
+    }
+
+    /// Requests done, ramp included.
+    pub(crate) fn completed_with_ramp(&self) -> u64 {
+        self.stream.completed_with_ramp()
+    }
+
+    /// The place of the target that it uses; `None`: all of it.
+    pub(crate) fn place(&self) -> Option<u32> {
+        self.member
+    }
+
+    /// What the watch has to say to the next request; `None`: go on.
+    fn heed_watch(&mut self, now: Nanos) -> Option<Next> {
+        let watched = self.watched.as_mut()?;
+        watched.pass_to(now);
+        if !watched.watch.is_steady() {
+            return None;
+        }
+        Some(if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion })
     }
 
     /// The stream and its record, after the run.
@@ -187,6 +324,9 @@ impl Recorder {
         if let Some(log) = &mut self.record.log {
             log.begin(self.measured_from);
         }
+        if let Some(watched) = &mut self.watched {
+            watched.end += self.measured_from;
+        }
     }
 
     /// Counts the requests issued in a row.
@@ -199,18 +339,13 @@ impl Recorder {
     }
 }
 
+/// A delay from the shortest to the longest.
+fn delay_of([least, most]: [Nanos; 2], chance: u64) -> Nanos {
+    least + rng::below(rng::mix(chance), most - least + 1)
+}
+
 impl Asker for Recorder {
-    fn depth(&self) -> u32 {
-        self.stream.depth()
-    }
-
-    fn max_request(&self) -> u32 {
-        self.stream.max_request()
-    }
-
-    fn writes(&self) -> bool {
-        self.stream.writes()
-    }
+    of_the_stream!();
 
     fn member(&self) -> Option<u32> {
         self.member
@@ -251,9 +386,32 @@ impl Asker for Recorder {
             }
             self.start(now);
         }
+        if self.watched.is_some()
+            && let Some(next) = self.heed_watch(now)
+        {
+            self.end_of_row();
+            return next;
+        }
+        if let Some(batches) = &mut self.batches
+            && let Some(next) = batches.before(now, self.in_flight, self.issued.len() as u32)
+        {
+            self.end_of_row();
+            return next;
+        }
         let next = self.stream.next(now);
+        if let Some(batches) = &mut self.batches {
+            batches.after(next);
+        }
+        if let (Next::Done, Some(watched)) = (next, &mut self.watched)
+            && !std::mem::replace(&mut watched.left, true)
+        {
+            watched.watch.leave();
+        }
         if let Next::Issue(request) = next {
-            self.issued[request.slot as usize] = (now, request.op);
+            self.issued[request.slot as usize] = (now, request.op, request.len);
+            if let Some(offset) = self.offsets.get_mut(request.slot as usize) {
+                *offset = request.offset;
+            }
             self.in_flight += 1;
             self.issued_in_row += 1;
             self.record.depths[(self.in_flight.ilog2() as usize).min(6)] += 1;
@@ -270,7 +428,10 @@ impl Asker for Recorder {
         self.stream.complete(completion, now);
         self.in_flight -= 1;
         self.completed_in_row += 1;
-        let (issued, op) = self.issued[completion.slot as usize];
+        let (issued, op, bytes) = self.issued[completion.slot as usize];
+        if let Some(batches) = &mut self.batches {
+            batches.done += 1;
+        }
         self.unsynced += u64::from(op == Op::Write);
         if now < self.measured_from {
             return;
@@ -278,21 +439,42 @@ impl Asker for Recorder {
         let latency = now - issued;
         let record = &mut self.record;
         record.requests[op as usize] += 1;
+        record.bytes[op as usize] += u64::from(bytes);
         record.span.1 = now;
+        if let Some(watched) = &mut self.watched {
+            watched.pass_to(now);
+            if now + STEP_NS >= watched.end {
+                watched.sums[0] += 1;
+                watched.sums[1] += u64::from(bytes);
+            }
+        }
         if let Some(from_issue) = &mut record.from_issue {
             from_issue[op as usize].record(latency);
         }
-        record.spread.add(now, op, latency);
+        record.spread.add(now, op, u64::from(bytes), latency);
         if let Some(log) = &mut record.log {
-            log.add(now, op, latency);
+            log.add(now, op, u64::from(bytes), latency);
         }
         if let Some(lines) = &mut record.lines {
-            lines.push(Line { at_ns: now - self.measured_from, latency_ns: latency, op });
+            lines.push(Line { at_ns: now - self.measured_from, latency_ns: latency, op, bytes });
         }
     }
 
     #[inline(always)]
     fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
         self.stream.fill(request, buffer);
+        if let Some(book) = &self.book {
+            book.method.stamp(request.offset, buffer);
+        }
+    }
+
+    fn checks(&self) -> bool {
+        self.book.is_some() && !self.stream.writes()
+    }
+
+    fn check(&mut self, slot: u32, data: &[u8]) {
+        if let Some(book) = &self.book {
+            book.look(self.offsets[slot as usize], data);
+        }
     }
 }

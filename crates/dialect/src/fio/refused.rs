@@ -3,13 +3,9 @@
 use super::value::Reason;
 
 /// Options of fio's that are taken with these values alone, because they are what halfpower does in any case. No values: any.
-const ACCEPTED: [(&str, &[&str]); 44] = [
+const ACCEPTED: [(&str, &[&str]); 38] = [
     ("thread", &["", "0", "1"]),
-    ("nrfiles", &["1"]),
-    ("openfiles", &["1"]),
-    ("file_service_type", &["roundrobin", "sequential", "random"]),
-    ("iodepth_batch", &["1"]),
-    ("iodepth_batch_complete", &["1"]),
+    ("openfiles", &[]),
     ("thinktime_blocks", &["1"]),
     ("thinktime_spin", &["0"]),
     ("rate_process", &["linear"]),
@@ -42,8 +38,6 @@ const ACCEPTED: [(&str, &[&str]); 44] = [
     ("random_generator", &[]),
     ("percentage_random", &["100"]),
     ("zonemode", &["none"]),
-    ("verify", &["0", "none"]),
-    ("do_verify", &["0"]),
     ("fixedbufs", &["1"]),
     ("registerfiles", &["1"]),
     ("hipri", &["0"]),
@@ -51,21 +45,17 @@ const ACCEPTED: [(&str, &[&str]); 44] = [
 ];
 
 /// Options that halfpower does not serve, with the mend; the part of a name before `*` stands for all that begin so.
-const REFUSED: [(&str, &str); 28] = [
-    ("verify*", "leave it out: this command measures and does not verify"),
-    ("do_verify", "leave it out: this command measures and does not verify"),
-    ("steadystate*", "give a runtime: the interval in the result tells whether the rate was steady"),
-    ("ss*", "give a runtime: the interval in the result tells whether the rate was steady"),
+const REFUSED: [(&str, &str); 24] = [
+    ("verify*", "leave it out: whole requests are verified, each with its own header, after all were written"),
     ("trim*", "halfpower does not trim: leave it out"),
     ("cpus_allowed*", "start halfpower under taskset -c LIST"),
     ("cpumask", "start halfpower under taskset MASK"),
     ("numa*", "start halfpower under numactl"),
     ("nice", "start halfpower under nice"),
     ("prio*", "start halfpower under ionice"),
-    ("nrfiles", "a job has one file: give each file a job of its own, or use numjobs"),
-    ("openfiles", "a job has one file: give each file a job of its own, or use numjobs"),
+    ("openfiles", "all files of a job stay open: leave it out"),
     ("thinktime*", "the pause follows each request: leave it out"),
-    ("iodepth_*", "every completion is replaced at once: leave it out or give 1"),
+    ("iodepth_*", "completions are replaced at once, or where iodepth_batch and iodepth_batch_complete_min say so: leave it out"),
     ("rate_process", "requests are issued by the clock, evenly (linear): leave it out"),
     ("rate*", "a rate that is missed is a warning in the result: leave it out"),
     ("latency_*", "halfpower sweep over --depth finds the depth for a latency"),
@@ -107,7 +97,7 @@ const OTHERS: [&str; 20] = [
 ];
 
 /// The options that [`super::options::Options`] understands.
-const SERVED: [&str; 62] = [
+const SERVED: [&str; 73] = [
     "name",
     "description",
     "rw",
@@ -121,6 +111,9 @@ const SERVED: [&str; 62] = [
     "ba",
     "blockalign",
     "iodepth",
+    "iodepth_batch",
+    "iodepth_batch_complete_min",
+    "iodepth_batch_complete_max",
     "numjobs",
     "random_distribution",
     "norandommap",
@@ -130,6 +123,8 @@ const SERVED: [&str; 62] = [
     "directory",
     "filename",
     "filename_format",
+    "nrfiles",
+    "file_service_type",
     "unlink",
     "size",
     "io_size",
@@ -153,6 +148,9 @@ const SERVED: [&str; 62] = [
     "time_based",
     "ramp_time",
     "startdelay",
+    "steadystate",
+    "steadystate_duration",
+    "steadystate_ramp_time",
     "thinktime",
     "rate",
     "rate_iops",
@@ -161,6 +159,9 @@ const SERVED: [&str; 62] = [
     "buffer_compress_percentage",
     "zero_buffers",
     "dedupe_percentage",
+    "verify",
+    "verify_pattern",
+    "do_verify",
     "group_reporting",
     "percentile_list",
     "clat_percentiles",
@@ -254,14 +255,14 @@ mod tests {
             ("run_time", "runtime"),
             ("io_depth", "iodepth"),
             ("group-reporting", "group_reporting"),
-            ("verify_pattern", "measures"),
+            ("verify_async", "whole requests"),
             ("cpus_allowed", "taskset"),
             ("xyzzy", "know"),
         ] {
             let told = unknown(name);
             assert!(told.contains(reason), "{name}: {told}");
         }
-        assert!(accepts_anyway("nrfiles", Some("4")).unwrap_err().contains("job of its own"));
-        assert_eq!(accepts_anyway("nrfiles", Some("1")), Ok(true));
+        assert!(accepts_anyway("thinktime_blocks", Some("4")).unwrap_err().contains("leave it out"));
+        assert_eq!(accepts_anyway("thinktime_blocks", Some("1")), Ok(true));
     }
 }

@@ -3,6 +3,7 @@
 use super::plan::{Job, Plan};
 use super::recorder::{Batches, Line, SPREAD_NS, Sum};
 use super::run::{Counts, DiskUse};
+use super::steady::Steady;
 use machine::{MachineFacts, Nanos, TargetFacts, Usage};
 use measure::Point;
 use measure::histogram::Histogram;
@@ -14,8 +15,8 @@ pub struct Recorded {
     pub latency: [Histogram; 2],
     /// Requests by direction.
     pub requests: [u64; 2],
-    /// Bytes of a request.
-    pub request_bytes: u64,
+    /// Bytes by direction.
+    pub bytes: [u64; 2],
     /// Length of the measured part.
     pub runtime_ns: Nanos,
     /// Width of the windows in [`Recorded::spread`].
@@ -47,26 +48,22 @@ impl Recorded {
         {
             sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
         }
-        self.request_bytes = self.request_bytes.max(other.request_bytes);
+        for (sum, part) in self.bytes.iter_mut().zip(&other.bytes) {
+            *sum += part;
+        }
         self.runtime_ns = self.runtime_ns.max(other.runtime_ns);
         self.spread_ns = self.spread_ns.max(other.spread_ns);
         self.spread.resize(self.spread.len().max(other.spread.len()), [Sum::default(); 2]);
         for (sums, parts) in self.spread.iter_mut().zip(&other.spread) {
             for (sum, part) in sums.iter_mut().zip(parts) {
-                sum.requests += part.requests;
-                sum.latency_ns += part.latency_ns;
+                sum.add(*part);
             }
         }
     }
 
-    /// Bytes of a direction.
-    pub fn bytes(&self, side: usize) -> u64 {
-        self.requests[side] * self.request_bytes
-    }
-
     /// Bytes per second of a direction.
     pub fn bytes_per_s(&self, side: usize) -> f64 {
-        self.bytes(side) as f64 * 1e9 / self.runtime_ns.max(1) as f64
+        self.bytes[side] as f64 * 1e9 / self.runtime_ns.max(1) as f64
     }
 
     /// Requests per second of a direction.
@@ -76,8 +73,17 @@ impl Recorded {
 
     /// Requests per second of a direction in each window.
     pub fn window_iops(&self, side: usize) -> Vec<f64> {
+        self.windows(side, |sum| sum.requests)
+    }
+
+    /// Bytes per second of a direction in each window.
+    pub fn window_bytes(&self, side: usize) -> Vec<f64> {
+        self.windows(side, |sum| sum.bytes)
+    }
+
+    fn windows(&self, side: usize, of: fn(&Sum) -> u64) -> Vec<f64> {
         let width = if self.runtime_ns < SPREAD_NS { self.runtime_ns } else { self.spread_ns };
-        self.spread.iter().map(|sums| sums[side].requests as f64 * 1e9 / width.max(1) as f64).collect()
+        self.spread.iter().map(|sums| of(&sums[side]) as f64 * 1e9 / width.max(1) as f64).collect()
     }
 }
 
@@ -105,6 +111,10 @@ pub struct JobResult {
     pub point: Point,
     /// When what is measured began, milliseconds since 1970.
     pub began_unix_ms: u64,
+    /// How steady its rate was, where that was watched.
+    pub steady: Option<Steady>,
+    /// Bytes that were read and found to be what was written, where that was asked.
+    pub verified_bytes: Option<u64>,
 }
 
 /// Jobs that ran together.

@@ -5,14 +5,18 @@ use super::error::FioError;
 use super::plan::{Job, Plan};
 use super::recorder::{Record, Recorder, SPREAD_NS};
 use super::result::{CloneResult, FioResult, GroupResult, JobResult, Recorded};
+use super::steady::Watch;
 use super::translate;
-use machine::{Hint, Machine, Nanos, TargetFacts, TargetSpec, Usage};
+use super::verify::{Book, Reader};
+use crate::words::is_twin;
+use machine::{Access, Hint, Machine, Nanos, TargetFacts, TargetKind, TargetSpec, Usage};
 use measure::histogram::Histogram;
 use measure::{Point, Stream, gather, streams};
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use workload::Workload;
+use std::sync::Arc;
+use workload::{Cursor, Pattern, Sequence, Workload};
 
 /// Multiple of a stripe's chunk; files side by side are no stripe, and this is the least that one can have.
 const LEAST_CHUNK: u64 = 512;
@@ -99,7 +103,9 @@ impl DiskUse {
 pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioError> {
     let engines = machine.capabilities().engines;
     for job in plan.jobs() {
-        if !engines.contains(&translate::engine(job)) {
+        // What moves nothing needs no mechanism; in virtual time it would take none either.
+        let nothing = translate::engine(job) == machine::Engine::Null && !machine.facts().simulated;
+        if !nothing && !engines.contains(&translate::engine(job)) {
             let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
             let engine = &job.options.engine_name;
             return Err(job.wrong(format!("ioengine={engine} is not to be had on this machine; it has {}", names.join(", "))));
@@ -139,6 +145,12 @@ pub fn run<M: Machine>(
     })
 }
 
+/// Who watches each job for a steady rate, where somebody does.
+type Watches = Vec<Option<Arc<Watch>>>;
+
+/// What was looked at of each job, where something is.
+type Books = Vec<Option<Arc<Book>>>;
+
 /// A set of jobs that run together.
 struct Group<'a> {
     jobs: &'a [Job],
@@ -161,11 +173,27 @@ impl Group<'_> {
     fn files(&self) -> Vec<usize> {
         let mut files: Vec<usize> = Vec::new();
         for clone in &self.clones {
-            if !files.contains(&clone.file) {
-                files.push(clone.file);
+            for file in &clone.files {
+                if !files.contains(file) {
+                    files.push(*file);
+                }
             }
         }
         files
+    }
+
+    /// Whether every clone uses several files, request by request in turns.
+    fn take_turns(&self) -> bool {
+        self.clones.iter().all(|clone| clone.files.len() > 1)
+    }
+
+    /// The chunk of the stripe that the files are opened as: a request where they take turns.
+    fn chunk(&self, files: usize) -> u64 {
+        match files {
+            0 | 1 => 0,
+            _ if self.take_turns() => self.jobs[0].request_bytes(),
+            _ => LEAST_CHUNK,
+        }
     }
 
     fn job_of(&self, clone: &ClonePlan) -> &Job {
@@ -178,23 +206,36 @@ impl Group<'_> {
         let of = |file: &usize| &self.arrangement.files[*file];
         let spec = TargetSpec {
             places: files.iter().map(|file| of(file).path.clone()).collect(),
-            destroy: files.iter().map(of).filter(|file| file.written).map(|file| file.path.clone()).collect(),
+            destroy: files.iter().map(of).filter(|file| file.written && !is_twin(&file.path)).map(|file| file.path.clone()).collect(),
             destroy_signed: self.destroy_signed,
             as_is: true,
-            chunk: if files.len() > 1 { LEAST_CHUNK } else { 0 },
+            chunk: self.chunk(files.len()),
+            // A simulated volume is as large as it must be.
+            size: files.first().map(of).filter(|file| is_twin(&file.path)).map(|file| file.bytes),
             ..TargetSpec::default()
         };
         let mut target = machine.open(&spec).map_err(failed)?;
         let facts = machine.target_facts(&target);
         warnings.extend(facts.warnings.iter().filter(|warning| !warnings.contains(warning)).cloned().collect::<Vec<_>>());
-        let mut recorders = self.recorders(&files, &facts)?;
+        let books: Books = self.jobs.iter().map(|job| job.options.method().map(|method| Arc::new(Book::new(method)))).collect();
+        self.check_simulated(&facts)?;
+        let (mut recorders, watches) = self.recorders(&files, &facts, &books)?;
         let hint = self.hint(warnings);
         let access = translate::access(&self.jobs[0], hint, facts.size_bytes);
         let before = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
         let unix_ms = self.surroundings.unix_ms();
         let usage = machine.run(&mut target, &access, &mut recorders).map_err(failed)?;
         let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
-        let jobs = self.results(recorders, &usage, &facts, unix_ms)?;
+        self.read_back(machine, &mut target, &access, &recorders, (&facts, &books)).map_err(failed)?;
+        for (job, book) in self.jobs.iter().zip(&books) {
+            if let Some(what) = book.as_ref().and_then(|book| book.complaint()) {
+                return Err(FioError::Verify { job: job.shown(), what });
+            }
+        }
+        let mut jobs = self.results(recorders, &watches, &usage, &facts, unix_ms)?;
+        for (job, book) in jobs.iter_mut().zip(&books) {
+            job.verified_bytes = book.as_ref().map(|book| book.bytes());
+        }
         for warning in jobs.iter().filter_map(|job| job.point.numbers.as_ref()).flat_map(|numbers| &numbers.warnings) {
             if !warnings.contains(warning) {
                 warnings.push(warning.clone());
@@ -216,37 +257,122 @@ impl Group<'_> {
         Hint::None
     }
 
-    /// The askers of all clones, in their order.
-    fn recorders(&self, files: &[usize], facts: &TargetFacts) -> Result<Vec<Recorder>, FioError> {
+    /// The askers of all clones, in their order, and who watches each job for a steady rate.
+    fn recorders(&self, files: &[usize], facts: &TargetFacts, books: &Books) -> Result<(Vec<Recorder>, Watches), FioError> {
+        let watches = self.watches();
         let mut recorders = Vec::new();
         for clone in &self.clones {
             let job = self.job_of(clone);
             let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
-            let workload = translate::clone_workload(job, clone, seed(job, self.chance));
-            let bytes = self.arrangement.files[clone.file].bytes;
+            let seed = seed(job, self.chance);
+            let workload = translate::clone_workload(job, clone, seed);
+            let bytes = if clone.files.len() > 1 { facts.size_bytes } else { self.arrangement.files[clone.files[0]].bytes };
             let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
             workload.check(bytes, align).map_err(|error| failed(error.into()))?;
-            let member = files.iter().position(|&file| file == clone.file).filter(|_| files.len() > 1).map(|member| member as u32);
+            let alone = files.len() > 1 && clone.files.len() == 1;
+            let member = files.iter().position(|&file| file == clone.files[0]).filter(|_| alone).map(|member| member as u32);
             let facts = TargetFacts { size_bytes: bytes, ..facts.clone() };
             for stream in streams(&workload, &facts, job.options.ramp_ns).map_err(failed)? {
-                recorders.push(Recorder::new(stream, job, member));
+                let mut recorder = Recorder::new(stream, job, member, seed ^ u64::from(clone.number));
+                if let Some(book) = &books[clone.job.1] {
+                    recorder.verified_in(book.clone());
+                }
+                if let Some(watch) = &watches[clone.job.1] {
+                    recorder.watched_by(watch.clone(), job.options.steady.ramp_ns);
+                }
+                recorders.push(recorder);
             }
         }
-        Ok(recorders)
+        Ok((recorders, watches))
+    }
+
+    /// A simulated machine has no data, and no files to take turns with.
+    fn check_simulated(&self, facts: &TargetFacts) -> Result<(), FioError> {
+        let refused = self.jobs.iter().find(|job| job.options.verify.is_some()).filter(|_| facts.kind == TargetKind::Simulated);
+        refused.map_or(Ok(()), |job| Err(job.wrong("verify: a simulated machine holds no data that could be verified; leave it out")))
+    }
+
+    /// Reads what the jobs wrote and looks at it, where that is asked.
+    fn read_back<M: Machine>(
+        &self,
+        machine: &M,
+        target: &mut M::Target,
+        access: &Access,
+        recorders: &[Recorder],
+        (facts, books): (&TargetFacts, &Books),
+    ) -> machine::Result<()> {
+        let mut rest = recorders;
+        let mut readers = Vec::new();
+        for clone in &self.clones {
+            let job = self.job_of(clone);
+            let (own, others) = rest.split_at(self.hands(job) as usize);
+            rest = others;
+            let Some(book) = books[clone.job.1].as_deref().filter(|_| job.options.do_verify && job.options.writes) else { continue };
+            let workload = translate::clone_workload(job, clone, seed(job, self.chance));
+            let bytes = if clone.files.len() > 1 { facts.size_bytes } else { self.arrangement.files[clone.files[0]].bytes };
+            let sequence = Sequence::new(&workload, workload.region(bytes), 0, Cursor::Own)?;
+            let mut requests: u64 = own.iter().map(Recorder::completed_with_ramp).sum();
+            if !job.options.reads && matches!(workload.pattern, Pattern::Seq | Pattern::Random) {
+                // One pass is all that there is.
+                requests = requests.min(sequence.len_blocks());
+            }
+            let depth = if workload.engine.is_async() { workload.depth } else { 1 };
+            readers.push(Reader::new(sequence, requests, own[0].place(), depth, workload.request_bytes, book));
+        }
+        if readers.is_empty() {
+            return Ok(());
+        }
+        machine.run(target, &Access { sync_at_end: false, ..access.clone() }, &mut readers).map(drop)
+    }
+
+    /// Streams of a clone.
+    fn hands(&self, job: &Job) -> u32 {
+        if translate::engine(job) == machine::Engine::Threads { job.effective_depth() } else { 1 }
+    }
+
+    /// Who watches each job: jobs that are reported together are watched together.
+    fn watches(&self) -> Watches {
+        let together = |a: &Job, b: &Job| a.options.group_reporting && b.options.group_reporting && a.group_id == b.group_id;
+        let streams =
+            |job: &Job| job.options.clones * if translate::engine(job) == machine::Engine::Threads { job.effective_depth() } else { 1 };
+        let mut watches = Watches::new();
+        for (index, job) in self.jobs.iter().enumerate() {
+            let known = self.jobs[..index].iter().position(|other| together(other, job) && other.options.steady.watches());
+            let count = || {
+                self.jobs
+                    .iter()
+                    .filter(|other| std::ptr::eq(*other, job) || (together(other, job) && other.options.steady.watches()))
+                    .map(streams)
+                    .sum()
+            };
+            watches.push(match known {
+                _ if !job.options.steady.watches() => None,
+                Some(known) => watches[known].clone(),
+                None => Some(Arc::new(Watch::new(job.options.steady, count()))),
+            });
+        }
+        watches
     }
 
     /// What each job gave. The recorders are in the order of the clones, each clone's together.
-    fn results(&self, recorders: Vec<Recorder>, usage: &Usage, facts: &TargetFacts, unix_ms: u64) -> Result<Vec<JobResult>, FioError> {
+    fn results(
+        &self,
+        recorders: Vec<Recorder>,
+        watches: &[Option<Arc<Watch>>],
+        usage: &Usage,
+        facts: &TargetFacts,
+        unix_ms: u64,
+    ) -> Result<Vec<JobResult>, FioError> {
         let mut recorders = recorders.into_iter();
         let mut all: Vec<(Vec<Stream>, Vec<CloneResult>, Nanos)> = self.jobs.iter().map(|_| (Vec::new(), Vec::new(), Nanos::MAX)).collect();
         for clone in &self.clones {
             let job = self.job_of(clone);
-            let together = if translate::engine(job) == machine::Engine::Threads { job.effective_depth() } else { 1 };
+            let together = self.hands(job);
             let (streams, results, began) = &mut all[clone.job.1];
             let mut result: Option<CloneResult> = None;
             for (stream, record) in recorders.by_ref().take(together as usize).map(Recorder::into_parts) {
                 *began = (*began).min(record.span.0);
-                let one = clone_result(clone.number, job, &stream, record);
+                let one = clone_result(clone.number, &stream, record);
                 match &mut result {
                     None => result = Some(one),
                     Some(sum) => join(sum, one),
@@ -267,7 +393,8 @@ impl Group<'_> {
             }
             let point = point(job, &workload, &streams, usage.clone(), facts)?;
             let began_unix_ms = unix_ms + began.saturating_sub(usage.began) / 1_000_000;
-            jobs.push(JobResult { job: job.clone(), clones, point, began_unix_ms });
+            let steady = watches[index].as_ref().map(|watch| watch.verdict());
+            jobs.push(JobResult { job: job.clone(), clones, point, began_unix_ms, steady, verified_bytes: None });
         }
         Ok(jobs)
     }
@@ -309,12 +436,12 @@ fn point(job: &Job, workload: &Workload, streams: &[Stream], usage: Usage, facts
 }
 
 /// What one stream of a clone gave.
-fn clone_result(number: u32, job: &Job, stream: &Stream, record: Record) -> CloneResult {
+fn clone_result(number: u32, stream: &Stream, record: Record) -> CloneResult {
     let latency = record.from_issue.clone().unwrap_or_else(|| stream.latency().clone());
     let recorded = Recorded {
         latency,
         requests: record.requests,
-        request_bytes: job.request_bytes(),
+        bytes: record.bytes,
         runtime_ns: record.span.1.saturating_sub(record.span.0),
         spread_ns: SPREAD_NS,
         spread: record.spread.whole(),
@@ -333,8 +460,7 @@ fn join(sum: &mut CloneResult, other: CloneResult) {
         sums.resize(sums.len().max(parts.len()), Default::default());
         for (sums, parts) in sums.iter_mut().zip(parts) {
             for (sum, part) in sums.iter_mut().zip(parts) {
-                sum.requests += part.requests;
-                sum.latency_ns += part.latency_ns;
+                sum.add(part);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::json::deviation;
 use super::result::{Entry, FioResult, JobResult};
-use machine::units::{show_rate, show_size, show_size_rounded, show_time, significant};
+use machine::units::{show_rate, show_size_rounded, show_time, significant};
 use std::fmt::Write;
 
 /// The report: for each entry its rates with the interval, latencies, depth and processor time, then the devices and the warnings.
@@ -46,7 +46,7 @@ fn entry_text(text: &mut String, entry: &Entry<'_>) {
         job.name,
         job.group_id,
         options.mode,
-        show_size(job.request_bytes()),
+        job.sizes_shown(),
         options.engine_name,
         job.effective_depth(),
         recorded.runtime_ns as f64 / 1e9
@@ -59,7 +59,7 @@ fn entry_text(text: &mut String, entry: &Entry<'_>) {
             continue;
         }
         let rate = recorded.bytes_per_s(side);
-        let amount = show_size_rounded(recorded.bytes(side) as f64);
+        let amount = show_size_rounded(recorded.bytes[side] as f64);
         let _ = writeln!(
             text,
             "  {name:5}  {} requests/s  {} ({:.1} MB/s)  {amount}",
@@ -95,6 +95,23 @@ fn job_text(text: &mut String, result: &JobResult) {
     let Some(numbers) = &result.point.numbers else { return };
     let job = &result.job;
     let who = if job.options.clones > 1 { format!("all {} of {}: ", job.options.clones, job.name) } else { String::new() };
+    if let Some(bytes) = result.verified_bytes {
+        let _ = writeln!(text, "  verified: {}, all of it as written", show_size_rounded(bytes as f64));
+    }
+    if let Some(steady) = &result.steady {
+        let (unit, mark) = if steady.criterion.bandwidth { ("bandwidth", " B/s") } else { ("rate", " requests/s") };
+        let what = if steady.criterion.slope { "slope" } else { "greatest deviation" };
+        let mark = if steady.criterion.percent { " %" } else { mark };
+        let _ = writeln!(
+            text,
+            "  {}steady: {} ({what} of the {unit} {}{mark} over {} s, {}{mark} allowed)",
+            if job.options.clones > 1 { format!("all {} of {}: ", job.options.clones, job.name) } else { String::new() },
+            if steady.attained { "yes" } else { "no" },
+            significant(steady.found, 3),
+            steady.criterion.window(),
+            significant(steady.criterion.limit, 3),
+        );
+    }
     let interval =
         numbers.relative_half_width.map_or(String::new(), |half| format!("rate within {} % (95 %), ", significant(half * 100.0, 2)));
     let cpu = numbers.cpu_ns_per_request;

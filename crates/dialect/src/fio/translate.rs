@@ -17,6 +17,7 @@ pub(crate) fn engine(job: &Job) -> Engine {
         FioEngine::IoUring => Engine::IoUring,
         FioEngine::PosixAio => Engine::Threads,
         FioEngine::Mmap => Engine::Mmap,
+        FioEngine::Null => Engine::Null,
     }
 }
 
@@ -34,6 +35,8 @@ fn pattern(job: &Job) -> Pattern {
     match (options.random, options.distribution) {
         (false, _) => Pattern::Seq,
         (true, Distribution::Zipf(theta)) => Pattern::Zipf(theta),
+        (true, Distribution::Pareto(h)) => Pattern::Pareto(h),
+        (true, Distribution::Normal { deviation, center }) => Pattern::Normal { deviation_percent: deviation, center_percent: center },
         (true, Distribution::Zones { access, share }) => Pattern::HotCold { hot_percent: share, access_percent: access },
         // Half the requests to half of the file, drawn anew each time, is every block as often as any other, with repetition.
         (true, Distribution::Uniform) if options.no_random_map => Pattern::HotCold { hot_percent: 50, access_percent: 50 },
@@ -55,9 +58,11 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
     let options = &job.options;
     let runtime = Some(options.runtime_ns).filter(|&ns| ns > 0);
     Workload {
-        read_percent: options.read_percent(),
+        read_percent: job.read_percent(),
         pattern: pattern(job),
         request_bytes: job.request_bytes() as u32,
+        sizes: job.sizes(),
+        align_bytes: options.align_bytes.filter(|_| options.random).map(|bytes| bytes.min(u64::from(u32::MAX)) as u32),
         depth: job.effective_depth(),
         threads: 1,
         engine: engine(job),
@@ -81,7 +86,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
 
 /// The workload of all clones of a job, for the record.
 pub(crate) fn job_workload(job: &Job, first: &ClonePlan, arrangement: &Arrangement, seed: u64) -> Workload {
-    let origin = arrangement.files[first.file].origin;
+    let origin = arrangement.files[first.files[0]].origin;
     Workload {
         threads: job.options.clones,
         rate_iops: job.rate_iops().map(|rate| rate * f64::from(job.options.clones)),

@@ -132,7 +132,7 @@ pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
 }
 
 /// A list by direction: read, write, trim. What is left out is as the one before it.
-pub(crate) fn by_direction<T: Copy>(text: &str, parse: impl Fn(&str) -> Result<T, Reason>) -> Result<[T; 2], Reason> {
+pub(crate) fn by_direction<T: Clone>(text: &str, parse: impl Fn(&str) -> Result<T, Reason>) -> Result<[T; 2], Reason> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     if parts.len() > 3 {
         return Err("it has more than three values; write read,write".into());
@@ -140,18 +140,18 @@ pub(crate) fn by_direction<T: Copy>(text: &str, parse: impl Fn(&str) -> Result<T
     let read = parse(parts[0])?;
     let write = match parts.get(1) {
         Some(part) if !part.is_empty() => parse(part)?,
-        _ => read,
+        _ => read.clone(),
     };
     Ok([read, write])
 }
 
-/// A range of which both ends are the same, or one value.
-pub(crate) fn same_range<T: PartialEq>(text: &str, parse: impl Fn(&str) -> Result<T, Reason>) -> Result<T, Reason> {
+/// A range with its ends, or one value that is both.
+pub(crate) fn ends<T: PartialOrd + Copy>(text: &str, parse: impl Fn(&str) -> Result<T, Reason>) -> Result<[T; 2], Reason> {
     match text.split_once('-').filter(|(low, _)| !low.is_empty()) {
-        None => parse(text),
+        None => parse(text).map(|value| [value, value]),
         Some((low, high)) => {
             let (low, high) = (parse(low)?, parse(high)?);
-            if low == high { Ok(low) } else { Err("its ends differ, and halfpower's requests have one size; write one value".into()) }
+            if low <= high { Ok([low, high]) } else { Err("its first end is above its second; write the smaller one first".into()) }
         }
     }
 }
@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(by_direction("4k,8k", parse), Ok([4096, 8192]));
         assert_eq!((by_direction("4k,,", parse), by_direction("4k", parse)), (Ok([4096, 4096]), Ok([4096, 4096])));
         assert!(by_direction(",8k", parse).is_err() && by_direction("1,2,3,4", parse).is_err());
-        assert_eq!(same_range("4k-4k", parse), Ok(4096));
-        assert!(same_range("4k-8k", parse).unwrap_err().contains("one size"));
-        assert!(same_range("-4k", parse).unwrap_err().contains("negative"));
+        assert_eq!((ends("4k-8k", parse), ends("4k", parse)), (Ok([4096, 8192]), Ok([4096, 4096])));
+        assert!(ends("8k-4k", parse).unwrap_err().contains("above"));
+        assert!(ends("-4k", parse).unwrap_err().contains("negative"));
     }
 }

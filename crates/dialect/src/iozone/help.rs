@@ -14,7 +14,7 @@ Usage: halfpower iozone [OPTIONS]
   -y -q SIZE   smallest and largest record of -a
   -i N         test, may be repeated: 0 write/rewrite, 1 read/reread, 2 random read/write, 3 backward read, 4 record rewrite,
                5 strided read, 6 fwrite/refwrite, 7 fread/refread, 8 mix (with -t), 9 pwrite, 10 pread, 11 pwritev, 12 preadv
-  -f NAME      test file, or a directory to make it in [default: iozone.tmp]
+  -f NAME      test file, a directory to make it in, or twin:NAME (a simulated machine) [default: iozone.tmp]
   -F NAMES     test files, one a process of -t
   -t N         throughput mode with N processes; -l and -u give a range
   -T           threads (here they always are)
@@ -38,6 +38,7 @@ Usage: halfpower iozone [OPTIONS]
 
 halfpower's own:
   --json FILE           all results as JSON, which report and compare read
+  --html FILE           the rates over file and record sizes as surfaces, in a page for a browser
   --repeats N           runs of each test [default: 3, one where it took more than a second]
   --seed N              seeds random orders and data [default: 1]
   --destroy-data NAME   this existing file or device, also named with -f or -F, may be overwritten

@@ -87,6 +87,8 @@ pub struct Options {
     pub cpu: bool,
     /// `--json`: all of it as JSON in this file.
     pub json: Option<PathBuf>,
+    /// `--html`: the rates over file and record sizes as surfaces, in a page.
+    pub html: Option<PathBuf>,
     /// `--repeats`: runs of each test. Without it three, but a test that took more than a second is not repeated.
     pub repeats: Option<u32>,
     /// `--seed`: seeds the order of random tests and the data.
@@ -179,11 +181,11 @@ impl Options {
             self.destroy_signed = true;
             return Ok(());
         }
-        if !["json", "repeats", "seed", "destroy-data"].contains(&name) {
+        if !["json", "html", "repeats", "seed", "destroy-data"].contains(&name) {
             return refuse(
                 option,
                 "there is no such option",
-                "halfpower's own are --json, --repeats, --seed, --destroy-data and --destroy-signature",
+                "halfpower's own are --json, --html, --repeats, --seed, --destroy-data and --destroy-signature",
             );
         }
         let value = match glued {
@@ -193,6 +195,7 @@ impl Options {
         match name {
             _ if value.is_empty() => return refuse(option, "its value is empty", "give one"),
             "json" => self.json = Some(value.into()),
+            "html" => self.html = Some(value.into()),
             "repeats" => self.repeats = Some(number(&option, value, 1, 1000)? as u32),
             "seed" => self.seed = Some(number(&option, value, 0, u64::MAX)?),
             _ => self.destroy.push(value.into()),
@@ -296,6 +299,9 @@ impl Options {
         if self.latency_files && self.throughput() {
             return refuse("-Q", "latency files are written for one process", "leave out -t, -l and -u");
         }
+        if self.html.is_some() && self.throughput() {
+            return refuse("--html", "the throughput mode has no rates over file and record sizes", "leave out --html, or -t, -l and -u");
+        }
         if self.auto && self.throughput() {
             return refuse("-a", "the throughput mode has one file size and one record size", "leave out -a, or -t");
         }
@@ -385,7 +391,7 @@ impl Options {
             ("--seed", self.seed),
         ];
         numbers.iter().filter_map(|(option, value)| Some((option, (*value)?))).for_each(|(option, value)| put(option, value.to_string()));
-        let paths = [("-f", &self.file), ("-b", &self.excel_file), ("--json", &self.json)];
+        let paths = [("-f", &self.file), ("-b", &self.excel_file), ("--json", &self.json), ("--html", &self.html)];
         paths
             .iter()
             .filter_map(|(option, path)| Some((option, path.as_ref()?)))

@@ -2,6 +2,7 @@
 
 use super::{Cell, Child, IozoneResult, Measured, Options, Test, Throughput, cliffs, report, surfaces};
 use crate::crew::{self, Job, Part, Ran, Run, Shape};
+use crate::words::is_twin;
 use machine::units::show_size;
 use machine::{Allocation, Error, Machine, Nanos, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::{Point, Sample};
@@ -100,6 +101,10 @@ fn check(options: &Options) -> Result<()> {
             "name the same file with -f or -F",
         ));
     }
+    if let Some(twin) = options.file.as_ref().filter(|path| is_twin(path) && options.throughput()) {
+        let why = "a simulated machine serves one file at a time";
+        return Err(Error::refused(twin.display().to_string(), why, "leave out -t, -l and -u"));
+    }
     if options.verify.is_some() && !options.passes().first().is_some_and(|test| test.creates()) {
         return Err(Error::refused("-V", "the file must be written before it can be checked", "add -i 0"));
     }
@@ -148,7 +153,7 @@ fn open<M: Machine>(machine: &M, options: &Options, path: &Path, bytes: u64) -> 
 /// The job of a pass by one process.
 fn job(options: &Options, facts: &TargetFacts, cell: Cell, test: Test, reader: bool) -> Job {
     let mut workload = options.workload(cell, test, reader);
-    if facts.kind != TargetKind::TestFile {
+    if !matches!(facts.kind, TargetKind::TestFile | TargetKind::Simulated) {
         // What was there before is overwritten in its place.
         workload.allocation = Allocation::Written;
     }

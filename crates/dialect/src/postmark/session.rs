@@ -1,7 +1,7 @@
 //! A session: lines in, text out.
 
 use super::{BANNER, Command, Complaint, Config, PostmarkResult, ReportStyle, RunError, classic, command, extra, parse, run, show, terse};
-use machine::files::FileSystem;
+use machine::files::{FileError, FileSystem};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -59,7 +59,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         &self.results
     }
 
-    /// What the program should exit with: 1 where a run failed, 2 where a line was refused, else 0. Blank lines and those with `#`, at which the original
+    /// What the program should exit with: 1 where a run failed, 2 where a line or a location was refused, else 0. Blank lines and those with `#`, at which the original
     /// too only says `Eh?`, are no reason.
     pub fn exit_code(&self) -> u8 {
         match (self.failed, self.refused) {
@@ -150,7 +150,14 @@ impl<'a, F: FileSystem> Session<'a, F> {
             }
             Err(RunError::Print(error)) => Err(error),
             Err(error) => {
-                self.failed += 1;
+                // A place that is none is a misuse, and nothing was run.
+                match error {
+                    RunError::Plan(_)
+                    | RunError::File(FileError::NoLocation(_) | FileError::NotADirectory(_) | FileError::Engine { .. }) => {
+                        self.refused += 1;
+                    }
+                    _ => self.failed += 1,
+                }
                 if !matches!(error, RunError::OutOfFiles(_)) {
                     writeln!(err, "Error: {error}")?;
                 }

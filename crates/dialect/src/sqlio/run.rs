@@ -3,6 +3,7 @@
 use super::report::Figures;
 use super::{Access, FileJob, Kind, Multi, Options, files, parse_parameters, report};
 use crate::crew::{self, Job, Part, Run, Shape};
+use crate::words::is_twin;
 use machine::units::show_size;
 use machine::{Error, Machine, ProcessorTimes, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::histogram::Histogram;
@@ -49,7 +50,7 @@ fn jobs(options: &Options) -> Result<Vec<FileJob>> {
 pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     let stripes = options.stripes_bytes().filter(|_| !options.matrix).map(|bytes| options.start_bytes() + bytes);
     let size = job.size_bytes.or(stripes);
-    let there = job.path.exists() && !job.path.is_dir();
+    let there = is_twin(&job.path) || (job.path.exists() && !job.path.is_dir());
     if size.is_none() && !there {
         let mend = "give it with --size, or in MB in a parameter file";
         return Err(Error::refused(job.path.display().to_string(), "the file is to be made and has no size", mend));

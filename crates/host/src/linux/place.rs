@@ -302,11 +302,12 @@ impl Place {
                 _ => Err(error),
             });
             result.map_err(|error| match error.raw_os_error() {
-                Some(libc::ENOSPC | libc::EDQUOT) => Error::refused(
-                    self.path.display().to_string(),
-                    format!("the file system was full after {}", units::show_size(written)),
-                    "free some space or give a smaller --size",
-                ),
+                // What was asked made sense when it was checked: a failed run, and no misuse.
+                Some(libc::ENOSPC | libc::EDQUOT) => Error::Unsupported(format!(
+                    "{}: the file system was full after {}; free some space or give a smaller --size",
+                    self.path.display(),
+                    units::show_size(written)
+                )),
                 _ => Error::io("cannot fill", &self.path)(error),
             })?;
             written += step as u64;

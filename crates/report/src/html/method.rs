@@ -22,7 +22,7 @@ fn fact(facts: &mut Facts, name: &str, value: impl Into<String>) {
 /// The machine and its settings.
 #[derive(Serialize)]
 pub(super) struct MachineView {
-    line: String,
+    pub(super) line: String,
     facts: Facts,
     settings: Facts,
 }

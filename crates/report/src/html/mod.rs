@@ -7,7 +7,7 @@ mod sweep;
 mod values;
 
 pub(crate) use experiments::{ExperimentView, section_view};
-pub(crate) use values::figures_json;
+pub(crate) use values::{ShownCurve, figures_json, shown_json};
 
 use crate::words::{axis_title, clean, date, duration, plural, target_kind};
 use crate::{Error, plot};
@@ -104,6 +104,11 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Postmark => "postmark",
         Kind::Metadata => "metadata",
     }
+}
+
+/// The machine in a line.
+pub(crate) fn machine_line(results: &Results) -> String {
+    method::machine(results).line
 }
 
 /// A name that may stand in an id or an anchor: letters, digits and hyphens, with its place in front so that no two are the same.

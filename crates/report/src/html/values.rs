@@ -57,6 +57,20 @@ pub(crate) fn figures_json(figures: &[(usize, &Figure)]) -> Result<String, Error
     Ok(in_script(&serde_json::to_string(&all)?))
 }
 
+/// A curve by its name, and of each value: where, how much, and what else there is to say.
+pub(crate) type ShownCurve = (String, Vec<(String, String, Vec<String>)>);
+
+/// The values of drawings that are no figures with axes, by their anchors.
+pub(crate) fn shown_json(figures: Vec<(String, Vec<ShownCurve>)>) -> Result<String, Error> {
+    let curve = |(name, values): ShownCurve| CurveValues {
+        name: clean(&name),
+        values: values.into_iter().map(|(x, y, lines)| Shown { x, y, lines, doubts: Vec::new() }).collect(),
+    };
+    let all: std::collections::BTreeMap<String, FigureValues> =
+        figures.into_iter().map(|(anchor, curves)| (anchor, FigureValues { curves: curves.into_iter().map(curve).collect() })).collect();
+    Ok(in_script(&serde_json::to_string(&all)?))
+}
+
 /// JSON that no parser of HTML takes for markup.
 fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")

@@ -33,11 +33,15 @@ pub(crate) const MOST: usize = CATEGORIES.len();
 const LIGHT_RAMP: [&str; 4] = ["#068466", "#0c54a0", "#471a79", "#2d022b"];
 const DARK_RAMP: [&str; 4] = ["#8a72e7", "#55a5f3", "#4edcbc", "#f8f3a3"];
 
+/// The colour at a share of the way along the ramp.
+pub(crate) fn ramp(share: f64) -> Pair {
+    Pair { light: along(&LIGHT_RAMP, share), dark: along(&DARK_RAMP, share) }
+}
+
 /// The colour of curve `place` of `count`.
 pub(crate) fn of_curve(place: usize, count: usize, ordered: bool) -> Pair {
     if ordered && count > 2 {
-        let share = place as f64 / (count - 1) as f64;
-        return Pair { light: along(&LIGHT_RAMP, share), dark: along(&DARK_RAMP, share) };
+        return ramp(place as f64 / (count - 1) as f64);
     }
     let (light, dark) = CATEGORIES[place % CATEGORIES.len()];
     Pair { light: light.into(), dark: dark.into() }

@@ -12,6 +12,7 @@ mod looks;
 mod memory;
 mod scale;
 pub(crate) mod scene;
+pub(crate) mod surface;
 mod text;
 mod ticks;
 

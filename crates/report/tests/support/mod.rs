@@ -365,3 +365,29 @@ pub fn machine() -> MachineFacts {
         settings,
     }
 }
+
+/// Surfaces as IOzone's automatic mode gives them: one with a cliff, one without, one of a single file size.
+pub fn surfaces() -> Vec<report::surfaces::Surface> {
+    use report::surfaces::{Cliff, Surface};
+    let files: Vec<u64> = (0..14).map(|step| 65_536u64 << step).collect();
+    let records: Vec<u64> = (0..13).map(|step| 4096u64 << step).collect();
+    let surface = |title: &str, files: &[u64], slow_from: u64| {
+        let rate = |file: u64, record: u64| {
+            let noise = 1.0 + 0.05 * disturbance(file ^ record.rotate_left(7));
+            let cached = if file >= slow_from { 0.35 } else { 1.0 };
+            (record <= file).then(|| 5200.0 * MIB * cached * noise * record as f64 / (record as f64 + 24_000.0))
+        };
+        Surface {
+            title: title.into(),
+            rows: files.to_vec(),
+            columns: records.clone(),
+            bytes_per_s: files.iter().map(|file| records.iter().map(|record| rate(*file, *record)).collect()).collect(),
+            spread_percent: files.iter().map(|_| records.iter().map(|_| Some(2.5)).collect()).collect(),
+            cliff: files.iter().position(|file| *file == slow_from).map(|first_slow_row| Cliff {
+                first_slow_row,
+                sentence: "reader: up to 5.1 GiB/s with files of at most 32 MiB: between the two sizes the file outgrows a cache.".into(),
+            }),
+        }
+    };
+    vec![surface("Reader", &files, 64 << 20), surface("Writer", &files, u64::MAX), surface("Random read", &files[5..6], u64::MAX)]
+}

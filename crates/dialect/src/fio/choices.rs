@@ -1,0 +1,216 @@
+//! Options whose values are small languages of their own: request sizes, distributions, percentiles.
+
+use super::jobfile::cut;
+use super::options::Distribution;
+use super::value::{Reason, ends, number, size};
+use machine::units::show_size;
+use workload::{MAX_REQUEST_BYTES, SizeMix, SizeShare};
+
+/// The most percentiles that fio takes.
+const MOST_PERCENTILES: usize = 20;
+/// The most sizes of `bssplit`, as in fio.
+const MOST_SIZES: usize = 64;
+
+/// Bytes of a request.
+pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
+    match u32::try_from(bytes) {
+        Ok(bytes) if (1..=MAX_REQUEST_BYTES).contains(&bytes) => Ok(bytes),
+        _ => Err(format!("a request of {} is not from 1 B to 1 GiB; choose a size between them", show_size(bytes))),
+    }
+}
+
+/// Sizes from one to another: the multiples of the first.
+pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
+    let [least, most] = ends(text, |text| size(text, kb_base))?;
+    let (least_bytes, most_bytes) = (request(least)?, request(most)?);
+    // What lies beyond the last multiple is never asked for.
+    let most_bytes = most_bytes / least_bytes * least_bytes;
+    Ok(if least_bytes == most_bytes { SizeMix::one(least_bytes) } else { SizeMix::Range { least_bytes, most_bytes } })
+}
+
+/// Sizes with their shares: `4k/70:64k/20:8k/`; those without a share divide what is left.
+pub(crate) fn split(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
+    let parts: Vec<&str> = text.split(':').collect();
+    if parts.len() > MOST_SIZES {
+        return Err(format!("it has {} sizes; the most is {MOST_SIZES}", parts.len()));
+    }
+    let mut sizes: Vec<(u32, Option<u64>)> = Vec::new();
+    for part in parts {
+        let (bytes, percent) = part.split_once('/').unwrap_or((part, ""));
+        let percent = if percent.is_empty() { None } else { Some(number(percent, 0, 100)?) };
+        sizes.push((request(size(bytes, kb_base)?)?, percent));
+    }
+    let given: u64 = sizes.iter().filter_map(|(_, percent)| *percent).sum();
+    let open = sizes.iter().filter(|(_, percent)| percent.is_none()).count() as u64;
+    if given > 100 || (open == 0 && given != 100) {
+        return Err(format!("its shares are {given} % in all; let them be 100 %, or leave one out for the rest"));
+    }
+    let rest = 100 - given;
+    let mut left = open;
+    let shares = sizes.into_iter().map(|(bytes, percent)| {
+        let percent = percent.unwrap_or_else(|| {
+            left -= 1;
+            // The first ones have what does not divide.
+            rest / open + u64::from(open - 1 - left < rest % open)
+        });
+        SizeShare { bytes, percent: percent as u8 }
+    });
+    Ok(SizeMix::Shares(shares.collect()))
+}
+
+/// `random`, `zipf:THETA`, `pareto:H`, `normal:DEVIATION[:CENTER]`, `zoned:...`.
+pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
+    let (name, values) = text.split_once(':').unwrap_or((text, ""));
+    let values: Vec<&str> = values.split(':').collect();
+    let real = |text: &str, example: &str| match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err(format!("'{}' is not one number; write {example}", cut(text))),
+    };
+    match (name, values.as_slice()) {
+        ("random", [""]) => Ok(Distribution::Uniform),
+        ("zipf" | "pareto", [_, _, ..]) => Err(format!("another center of {name} is not served; leave out the second number")),
+        ("zipf", [theta]) => match if theta.is_empty() { 1.1 } else { real(theta, "zipf:1.2")? } {
+            theta if theta > 0.0 => Ok(Distribution::Zipf(theta)),
+            _ => Err("its exponent is not above 0; write zipf:1.2".into()),
+        },
+        ("pareto", [h]) => match if h.is_empty() { 0.2 } else { real(h, "pareto:0.2")? } {
+            h if h > 0.0 && h < 1.0 => Ok(Distribution::Pareto(h)),
+            _ => Err("its share does not lie between 0 and 1; write pareto:0.2".into()),
+        },
+        ("normal" | "gauss", [deviation, center @ ..]) => normal(
+            if deviation.is_empty() { 20.0 } else { real(deviation, "normal:20")? },
+            match center {
+                [] => 0.5,
+                [center] => real(center, "normal:20:0.5")?,
+                _ => return Err("it has more than two numbers; write normal:20:0.5".into()),
+            },
+        ),
+        ("zoned", zones) => two_zones(zones),
+        ("zoned_abs", _) => Err("it is not served; use zoned:90/10:10/90".into()),
+        _ => Err("there is no such distribution; write random, zipf:1.2, pareto:0.2, normal:20 or zoned:90/10:10/90".into()),
+    }
+}
+
+fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {
+    if !(deviation > 0.0 && deviation <= 100.0) {
+        return Err("its deviation is not above 0 and at most 100 percent; write normal:20".into());
+    }
+    if !(0.0..=1.0).contains(&center) {
+        return Err("its center does not lie from 0 to 1; write normal:20:0.5".into());
+    }
+    Ok(Distribution::Normal { deviation, center: center * 100.0 })
+}
+
+/// Two zones that cover everything.
+fn two_zones(zones: &[&str]) -> Result<Distribution, Reason> {
+    let wrong = || "halfpower has two zones that cover all: write zoned:90/10:10/90 (90 % of the requests to the first 10 %)".to_string();
+    let zones: Vec<[u64; 2]> = zones
+        .iter()
+        .map(|zone| {
+            let (access, share) = zone.split_once('/').ok_or_else(wrong)?;
+            let explained = |why: Reason| format!("{why}; {}", wrong());
+            Ok([number(access, 0, 100).map_err(explained)?, number(share, 1, 99).map_err(explained)?])
+        })
+        .collect::<Result<_, Reason>>()?;
+    match zones.as_slice() {
+        [[a, s], [b, t]] if a + b == 100 && s + t == 100 => Ok(Distribution::Zones { access: *a as u8, share: *s as u8 }),
+        _ => Err(wrong()),
+    }
+}
+
+/// The most bytes of a pattern, as in fio.
+const MOST_PATTERN: usize = 512;
+
+/// Bytes that are repeated: `0xdeadbeef`, `"text"` or a number below 256.
+pub(crate) fn pattern(text: &str) -> Result<Vec<u8>, Reason> {
+    let wrong = || "write it as 0xdeadbeef, \"text\" or a number below 256".to_string();
+    let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let bytes = if let Some(text) = quoted {
+        text.as_bytes().to_vec()
+    } else if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(wrong());
+        }
+        // An odd digit stands alone in the first byte.
+        let even = if digits.len().is_multiple_of(2) { digits.to_string() } else { format!("0{digits}") };
+        (0..even.len()).step_by(2).filter_map(|at| u8::from_str_radix(&even[at..at + 2], 16).ok()).collect()
+    } else {
+        vec![text.parse::<u8>().map_err(|_| wrong())?]
+    };
+    match bytes.len() {
+        0 => Err(wrong()),
+        len if len > MOST_PATTERN => Err(format!("it has {len} bytes; the most is {MOST_PATTERN}")),
+        _ => Ok(bytes),
+    }
+}
+
+/// `percentile_list`.
+pub(crate) fn percentiles(text: &str) -> Result<Vec<f64>, Reason> {
+    let mut list = Vec::new();
+    for part in text.split(':') {
+        let value: f64 = part.trim().parse().map_err(|_| format!("'{}' is not a number; write 50:99:99.9", cut(part)))?;
+        if !(0.0..=100.0).contains(&value) {
+            return Err(format!("{value} is not a percentile; write numbers from 0 to 100"));
+        }
+        list.push(value);
+    }
+    if list.len() > MOST_PERCENTILES {
+        return Err(format!("it has {} percentiles; leave some out: the most is {MOST_PERCENTILES}", list.len()));
+    }
+    list.sort_by(f64::total_cmp);
+    list.dedup();
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_that_are_left_out_divide_the_rest() {
+        let shares = |text: &str| match split(text, 1024) {
+            Ok(SizeMix::Shares(shares)) => shares.iter().map(|share| (share.bytes >> 10, share.percent)).collect::<Vec<_>>(),
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(shares("4k/70:64k/20:8k/10"), [(4, 70), (64, 20), (8, 10)]);
+        assert_eq!(shares("4k/50:64k/:8k"), [(4, 50), (64, 25), (8, 25)]);
+        assert_eq!(shares("4k:8k:16k"), [(4, 34), (8, 33), (16, 33)]);
+        assert_eq!(shares("16k"), [(16, 100)]);
+        for (text, why) in
+            [("4k/70:8k/20", "90 % in all"), ("4k/70:8k/40", "110 % in all"), ("4k/x", "number"), ("0/100", "0 B"), ("4k/101", "0 to 100")]
+        {
+            let error = split(text, 1024).unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_of_multiples() {
+        assert_eq!(range("4k-64k", 1024), Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 65_536 }));
+        assert_eq!(range("4k-10k", 1024), Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 8192 }));
+        assert_eq!(range("4k-5k", 1024), Ok(SizeMix::one(4096)));
+        assert!(range("8k-4k", 1024).unwrap_err().contains("above"));
+    }
+
+    #[test]
+    fn patterns_are_bytes() {
+        assert_eq!(pattern("0xdeadbeef"), Ok(vec![0xde, 0xad, 0xbe, 0xef]));
+        assert_eq!((pattern("0xabc"), pattern("\"ab\""), pattern("90")), (Ok(vec![0x0a, 0xbc]), Ok(vec![b'a', b'b']), Ok(vec![90])));
+        for text in ["0x", "\"\"", "256", "xyz", "0xg", "0x\u{e9}\u{e9}"] {
+            assert!(pattern(text).unwrap_err().contains("write it as"), "{text}");
+        }
+        assert!(pattern(&format!("0x{}", "ab".repeat(600))).unwrap_err().contains("the most is 512"));
+    }
+
+    #[test]
+    fn distributions_have_their_numbers() {
+        assert_eq!(distribution("pareto:0.2"), Ok(Distribution::Pareto(0.2)));
+        assert_eq!(distribution("normal:20"), Ok(Distribution::Normal { deviation: 20.0, center: 50.0 }));
+        assert_eq!(distribution("normal:10:0.25"), Ok(Distribution::Normal { deviation: 10.0, center: 25.0 }));
+        for text in
+            ["pareto:1", "pareto:-1", "normal:0", "normal:101", "normal:20:2", "normal:1:1:1", "zipf:nan", "zipf:1:0.5", "random:1", "x"]
+        {
+            assert!(distribution(text).unwrap_err().contains("; "), "{text}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Ending a job when its rate is steady: fio's `steadystate`.
+
+use super::value::{Reason, number};
+use machine::Nanos;
+use serde::Serialize;
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Rates are collected once a second, as in fio.
+pub(crate) const STEP_NS: Nanos = 1_000_000_000;
+
+/// What is watched and how steady it must be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Criterion {
+    /// Bandwidth, and not requests.
+    pub bandwidth: bool,
+    /// The slope of the regression line, and not the greatest deviation from the mean.
+    pub slope: bool,
+    /// The limit: in percent of the mean, or of the unit that is watched.
+    pub limit: f64,
+    /// The limit is a percentage.
+    pub percent: bool,
+    /// How long it must be kept to; 0: nothing is watched.
+    pub duration_ns: Nanos,
+    /// Time before the first collection.
+    pub ramp_ns: Nanos,
+    /// `steadystate` was given, and not its duration alone.
+    pub given: bool,
+}
+
+impl Default for Criterion {
+    fn default() -> Self {
+        Criterion { bandwidth: false, slope: true, limit: 0.01, percent: true, duration_ns: 0, ramp_ns: 0, given: false }
+    }
+}
+
+impl Criterion {
+    /// Takes a value of `steadystate`.
+    pub(crate) fn set(&mut self, text: &str) -> Result<(), Reason> {
+        let wrong = || "write iops:2%, iops_slope:0.1%, bw:5% or bw_slope:0.1%".to_string();
+        let (what, limit) = text.split_once(':').ok_or_else(wrong)?;
+        (self.bandwidth, self.slope) = match what {
+            "iops" => (false, false),
+            "iops_slope" => (false, true),
+            "bw" => (true, false),
+            "bw_slope" => (true, true),
+            _ => return Err(wrong()),
+        };
+        let (digits, percent) = limit.strip_suffix('%').map_or((limit, false), |digits| (digits, true));
+        self.limit = match digits.parse::<f64>() {
+            Ok(limit) if limit.is_finite() && limit >= 0.0 => limit,
+            _ => return Err(format!("its limit is not a number of 0 or more; {}", wrong())),
+        };
+        (self.percent, self.given) = (percent, true);
+        Ok(())
+    }
+
+    /// Whether anything is watched.
+    pub fn watches(&self) -> bool {
+        self.duration_ns > 0
+    }
+
+    /// Rates that must be steady together.
+    pub(crate) fn window(&self) -> usize {
+        self.duration_ns.div_ceil(STEP_NS) as usize
+    }
+
+    /// As fio says it.
+    pub fn shown(&self) -> String {
+        let unit = if self.bandwidth { "bw" } else { "iops" };
+        format!("{unit}{}:{:.6}{}", if self.slope { "_slope" } else { "" }, self.limit, if self.percent { "%" } else { "" })
+    }
+}
+
+/// A duration in whole seconds; used by the check of options.
+pub(crate) fn whole_seconds(ns: Nanos) -> bool {
+    number(&(ns / STEP_NS).to_string(), 2, u64::from(u32::MAX)).is_ok() && ns.is_multiple_of(STEP_NS)
+}
+
+/// How steady a job was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Steady {
+    /// What was watched.
+    pub criterion: Criterion,
+    /// It was steady, and ended for that.
+    pub attained: bool,
+    /// The last figure that was compared with the limit, in its unit.
+    pub found: f64,
+    /// The greatest deviation from the mean in requests or bytes per second.
+    pub max_deviation: f64,
+    /// Slope of the regression line: requests per second, or bytes per second, in a second.
+    pub slope: f64,
+    /// Requests per second in each second of the last window.
+    pub iops: Vec<u64>,
+    /// Bytes per second.
+    pub bytes: Vec<u64>,
+}
+
+/// How steady a job was, as fio's JSON tells it.
+#[derive(Serialize)]
+pub(crate) struct SteadyReport {
+    ss: String,
+    duration: u64,
+    attained: u32,
+    criterion: String,
+    max_deviation: f64,
+    slope: f64,
+    data: SteadyData,
+}
+
+#[derive(Serialize)]
+struct SteadyData {
+    bw_mean: u64,
+    iops_mean: u64,
+    iops: Vec<u64>,
+    bw: Vec<u64>,
+}
+
+impl Steady {
+    /// For fio's JSON.
+    pub(crate) fn report(&self) -> SteadyReport {
+        let mean = |values: &[u64]| values.iter().sum::<u64>() / (values.len() as u64).max(1);
+        SteadyReport {
+            ss: self.criterion.shown(),
+            duration: self.criterion.window() as u64,
+            attained: u32::from(self.attained),
+            criterion: format!("{:.6}{}", self.found, if self.criterion.percent { "%" } else { "" }),
+            max_deviation: self.max_deviation,
+            slope: self.slope,
+            data: SteadyData { bw_mean: mean(&self.bytes), iops_mean: mean(&self.iops), iops: self.iops.clone(), bw: self.bytes.clone() },
+        }
+    }
+}
+
+/// Requests and bytes of one second over all streams, and how many have told theirs.
+#[derive(Debug, Clone, Copy, Default)]
+struct Second {
+    sums: [u64; 2],
+    told: u32,
+}
+
+#[derive(Debug)]
+struct Board {
+    /// Seconds that some stream has not told yet; the first is number `first`.
+    open: VecDeque<Second>,
+    first: u64,
+    streams: u32,
+    window: VecDeque<[u64; 2]>,
+    verdict: Steady,
+}
+
+/// Watches the rate of streams that belong together. They come here once a second.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    criterion: Criterion,
+    board: Mutex<Board>,
+    steady: AtomicBool,
+}
+
+impl Watch {
+    /// For so many streams.
+    pub(crate) fn new(criterion: Criterion, streams: u32) -> Watch {
+        let verdict =
+            Steady { criterion, attained: false, found: 0.0, max_deviation: 0.0, slope: 0.0, iops: Vec::new(), bytes: Vec::new() };
+        let board = Board { open: VecDeque::new(), first: 0, streams, window: VecDeque::new(), verdict };
+        Watch { criterion, board: Mutex::new(board), steady: AtomicBool::new(false) }
+    }
+
+    /// Whether the streams are to end.
+    #[inline]
+    pub(crate) fn is_steady(&self) -> bool {
+        self.steady.load(Ordering::Relaxed)
+    }
+
+    /// A stream tells requests and bytes of its second number `second`.
+    pub(crate) fn tell(&self, second: u64, sums: [u64; 2]) {
+        let mut board = self.board.lock().unwrap_or_else(|broken| broken.into_inner());
+        let Some(index) = second.checked_sub(board.first) else { return };
+        while board.open.len() as u64 <= index {
+            board.open.push_back(Second::default());
+        }
+        let entry = &mut board.open[index as usize];
+        entry.told += 1;
+        entry.sums.iter_mut().zip(sums).for_each(|(sum, part)| *sum += part);
+        self.judge(&mut board);
+    }
+
+    /// A stream has ended of itself: the others are waited for alone.
+    pub(crate) fn leave(&self) {
+        let mut board = self.board.lock().unwrap_or_else(|broken| broken.into_inner());
+        board.streams = board.streams.saturating_sub(1);
+        self.judge(&mut board);
+    }
+
+    /// Judges each second that all have told.
+    fn judge(&self, board: &mut Board) {
+        while board.streams > 0 && !board.verdict.attained && board.open.front().is_some_and(|second| second.told >= board.streams) {
+            let sums = board.open.pop_front().map_or([0; 2], |second| second.sums);
+            board.first += 1;
+            board.window.push_back(sums);
+            if board.window.len() > self.criterion.window() {
+                board.window.pop_front();
+            }
+            let window: Vec<[u64; 2]> = board.window.iter().copied().collect();
+            let full = window.len() == self.criterion.window();
+            board.verdict = verdict(self.criterion, &window, full);
+            if board.verdict.attained {
+                self.steady.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What was found in the end.
+    pub(crate) fn verdict(&self) -> Steady {
+        self.board.lock().unwrap_or_else(|broken| broken.into_inner()).verdict.clone()
+    }
+}
+
+/// Judges a window of requests and bytes by second; only a full one can be steady.
+fn verdict(criterion: Criterion, window: &[[u64; 2]], full: bool) -> Steady {
+    let values: Vec<f64> = window.iter().map(|sums| sums[usize::from(criterion.bandwidth)] as f64).collect();
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let max_deviation = values.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max);
+    // Least squares over seconds 0, 1, 2, ...
+    let middle = (count - 1.0) / 2.0;
+    let across: f64 = values.iter().enumerate().map(|(x, value)| (x as f64 - middle) * (value - mean)).sum();
+    let along: f64 = (0..values.len()).map(|x| (x as f64 - middle).powi(2)).sum();
+    let slope = if along > 0.0 { across / along } else { 0.0 };
+    let found = if criterion.slope { slope.abs() } else { max_deviation };
+    let found = if criterion.percent { found / mean.max(f64::MIN_POSITIVE) * 100.0 } else { found };
+    Steady {
+        criterion,
+        attained: full && mean > 0.0 && found <= criterion.limit,
+        found,
+        max_deviation,
+        slope,
+        iops: window.iter().map(|sums| sums[0]).collect(),
+        bytes: window.iter().map(|sums| sums[1]).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn criterion(text: &str, seconds: u64) -> Criterion {
+        let mut criterion = Criterion::default();
+        criterion.set(text).unwrap();
+        Criterion { duration_ns: seconds * STEP_NS, ..criterion }
+    }
+
+    /// The second (from 1) in which rates were found steady.
+    fn ends(criterion: Criterion, rates: &[u64]) -> Option<usize> {
+        let watch = Watch::new(criterion, 1);
+        rates
+            .iter()
+            .enumerate()
+            .find(|(second, rate)| {
+                watch.tell(*second as u64, [**rate, **rate * 4096]);
+                watch.is_steady()
+            })
+            .map(|(second, _)| second + 1)
+    }
+
+    #[test]
+    fn the_window_must_be_full_and_every_rate_near_its_mean() {
+        let rates = [900, 800, 700, 650, 640, 655, 645, 650];
+        assert_eq!(ends(criterion("iops:2%", 3), &rates), Some(6));
+        assert_eq!(ends(criterion("iops:8.5", 3), &rates), Some(6));
+        assert_eq!(ends(criterion("iops:5", 3), &rates), Some(8));
+        assert_eq!(ends(criterion("iops:0.1%", 3), &rates), None);
+        assert_eq!(ends(criterion("bw:2%", 3), &rates), Some(6));
+        assert_eq!(ends(criterion("bw:100", 3), &rates), None);
+        assert_eq!(ends(criterion("iops:100%", 9), &rates), None, "the window never fills");
+    }
+
+    #[test]
+    fn a_slope_is_that_of_the_regression_line() {
+        // 10 more each second: 10 of a mean of 110 is 9.09 %.
+        assert_eq!(ends(criterion("iops_slope:10", 3), &[100, 110, 120]), Some(3));
+        assert_eq!(ends(criterion("iops_slope:9.99", 3), &[100, 110, 120]), None);
+        assert_eq!(ends(criterion("iops_slope:9.1%", 3), &[100, 110, 120]), Some(3));
+        assert_eq!(ends(criterion("iops_slope:9.0%", 3), &[100, 110, 120]), None);
+        // Up and down is no slope, and nothing is not steady.
+        assert_eq!(ends(criterion("bw_slope:1%", 3), &[100, 500, 100]), Some(3));
+        assert_eq!(ends(criterion("iops:1%", 3), &[0, 0, 0, 0]), None);
+    }
+
+    #[test]
+    fn a_second_counts_when_all_streams_have_told_it() {
+        let watch = Watch::new(criterion("iops:1%", 2), 2);
+        watch.tell(0, [50, 0]);
+        watch.tell(1, [60, 0]);
+        watch.tell(2, [60, 0]);
+        assert!(!watch.is_steady());
+        watch.tell(0, [50, 0]);
+        watch.tell(1, [40, 0]);
+        assert!(watch.is_steady(), "100 and 100");
+        assert_eq!(watch.verdict().iops, [100, 100]);
+        let watch = Watch::new(criterion("iops:1%", 2), 2);
+        watch.tell(0, [50, 0]);
+        watch.tell(1, [50, 0]);
+        watch.leave();
+        assert!(watch.is_steady(), "the other one is not waited for");
+    }
+
+    #[test]
+    fn what_is_no_criterion_is_refused() {
+        for text in ["iops", "iops:", "iops:-1", "lat:1%", "bw:x%", "iops:nan"] {
+            assert!(Criterion::default().set(text).unwrap_err().contains("write iops:2%"), "{text}");
+        }
+        assert_eq!(criterion("iops:5%", 3).shown(), "iops:5.000000%");
+    }
+}

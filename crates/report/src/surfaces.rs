@@ -1,0 +1,137 @@
+//! A page of surfaces: the rate over file and record sizes, as IOzone measures it.
+
+use crate::words::{date, mib_per_s, plural, rate};
+use crate::{Error, html, plot};
+use machine::units::{show_size, significant};
+use minijinja::context;
+use minijinja::value::Value;
+use serde::Serialize;
+use study::Results;
+
+/// Where files outgrow a cache.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cliff {
+    /// The first row after it.
+    pub first_slow_row: usize,
+    /// The same in words.
+    pub sentence: String,
+}
+
+/// A rate over file sizes (rows) and record sizes (columns).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Surface {
+    /// What was done.
+    pub title: String,
+    /// File sizes in bytes, ascending.
+    pub rows: Vec<u64>,
+    /// Record sizes in bytes, ascending.
+    pub columns: Vec<u64>,
+    /// Rates in bytes per second by row and column; absent where nothing was measured.
+    pub bytes_per_s: Vec<Vec<Option<f64>>>,
+    /// Greatest less least repeat over the median in percent, likewise; empty where there were no repeats.
+    pub spread_percent: Vec<Vec<Option<f64>>>,
+    /// Where files outgrow a cache.
+    pub cliff: Option<Cliff>,
+}
+
+/// A surface as the template takes it.
+#[derive(Serialize)]
+struct View {
+    anchor: String,
+    title: String,
+    description: String,
+    cliff: Option<String>,
+    /// Best and worst value with their places.
+    extremes: Vec<(String, String)>,
+    scenes: Vec<plot::surface::SurfaceScene>,
+    columns: Vec<String>,
+    rows: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    file: String,
+    /// Rates with the step of their colour.
+    cells: Vec<Option<(String, usize)>>,
+    /// The first one after the cliff.
+    after_cliff: bool,
+}
+
+/// Surfaces and their document as one HTML file that needs nothing else.
+///
+/// # Errors
+/// A fault of this crate: a template that does not fit.
+pub fn surfaces(results: &Results, surfaces: &[Surface]) -> Result<String, Error> {
+    let mut environment = html::environment()?;
+    environment.add_template("surfaces.html", include_str!("../templates/surfaces.html"))?;
+    environment.add_template("surface.svg", include_str!("../templates/surface.svg"))?;
+    let views: Vec<View> = surfaces.iter().enumerate().map(|(place, surface)| view(place, surface)).collect();
+    let values = surfaces.iter().enumerate().map(|(place, surface)| (format!("s{place}"), values(surface))).collect();
+    let context = context! {
+        css => Value::from_safe_string(html::css()),
+        bands => plot::surface::bands().iter().map(|pair| (pair.light.clone(), pair.dark.clone())).collect::<Vec<_>>(),
+        script => Value::from_safe_string(include_str!("../templates/hover.js").into()),
+        values => Value::from_safe_string(html::shown_json(values)?),
+        target => results.target.name,
+        machine => html::machine_line(results),
+        date => date(results.began_unix_s),
+        spent => format!("{} in {}", plural(results.points.len(), "point"), crate::words::duration(results.elapsed_ns)),
+        program => format!("{} {}", results.program.name, results.program.version),
+        arguments => results.program.arguments.join(" "),
+        warnings => results.warnings,
+        surfaces => views,
+    };
+    Ok(environment.get_template("surfaces.html")?.render(context)?)
+}
+
+/// Every value with its row and column.
+fn cells(surface: &Surface) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
+    let row = |(row, rates): (usize, &'_ Vec<Option<f64>>)| {
+        rates.iter().enumerate().filter_map(move |(column, rate)| Some((row, column, (*rate)?))).collect::<Vec<_>>()
+    };
+    surface.bytes_per_s.iter().take(surface.rows.len()).enumerate().flat_map(row).filter(|(_, column, _)| *column < surface.columns.len())
+}
+
+fn view(place: usize, surface: &Surface) -> View {
+    let rooms = [plot::Room::Wide, plot::Room::Narrow];
+    let most = cells(surface).map(|cell| cell.2).fold(0.0, f64::max);
+    let at = |(row, column, value): (usize, usize, f64)| {
+        format!("{} in records of {} of a file of {}", rate(value), show_size(surface.columns[column]), show_size(surface.rows[row]))
+    };
+    let best = cells(surface).max_by(|a, b| a.2.total_cmp(&b.2)).map(at);
+    let worst = cells(surface).min_by(|a, b| a.2.total_cmp(&b.2)).map(at);
+    let band = |value: f64| ((value / most.max(f64::MIN_POSITIVE) * plot::surface::BANDS as f64) as usize).min(plot::surface::BANDS - 1);
+    let row = |(index, bytes): (usize, &u64)| Row {
+        file: show_size(*bytes),
+        cells: (0..surface.columns.len())
+            .map(|column| surface.bytes_per_s.get(index)?.get(column).copied().flatten())
+            .map(|value| value.map(|value| (mib_per_s(value), band(value))))
+            .collect(),
+        after_cliff: surface.cliff.as_ref().is_some_and(|cliff| cliff.first_slow_row == index),
+    };
+    View {
+        anchor: format!("s{place}"),
+        title: surface.title.clone(),
+        description: format!("The rate over {} file sizes and {} record sizes", surface.rows.len(), surface.columns.len()),
+        cliff: surface.cliff.as_ref().map(|cliff| cliff.sentence.clone()),
+        extremes: [("best", best), ("worst", worst)].into_iter().filter_map(|(name, value)| Some((name.into(), value?))).collect(),
+        scenes: rooms.map(|room| plot::surface::lay_out_surface(surface, room)).into(),
+        columns: surface.columns.iter().map(|bytes| show_size(*bytes)).collect(),
+        rows: surface.rows.iter().enumerate().map(row).collect(),
+    }
+}
+
+/// What a reader sees who points at a value: a curve for each file size.
+fn values(surface: &Surface) -> Vec<html::ShownCurve> {
+    let curve = |(row, bytes): (usize, &u64)| {
+        let name = format!("file {}", show_size(*bytes));
+        let of_row = cells(surface).filter(move |cell| cell.0 == row);
+        let values = of_row.map(|(_, column, value)| {
+            let spread = surface.spread_percent.get(row).and_then(|row| row.get(column).copied().flatten());
+            let lines = spread.map(|percent| format!("repeats within {} %", significant(percent, 2)));
+            (format!("record {}", show_size(surface.columns[column])), rate(value), lines.into_iter().collect())
+        });
+        (name, values.collect())
+    };
+    surface.rows.iter().enumerate().map(curve).collect()
+}
