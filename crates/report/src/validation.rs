@@ -46,6 +46,8 @@ pub struct Table {
     pub head: Vec<String>,
     /// A text a column.
     pub rows: Vec<Vec<String>>,
+    /// Shown on request alone.
+    pub folded: bool,
 }
 
 /// A part as the template takes it.
@@ -101,8 +103,12 @@ mod tests {
 
     #[test]
     fn every_figure_has_its_drawing_and_its_values() {
-        let table =
-            Table { title: "Bars".into(), head: vec!["what".into(), "is".into()], rows: vec![vec!["mean & more".into(), "5 %".into()]] };
+        let table = Table {
+            title: "Bars".into(),
+            head: vec!["what".into(), "is".into()],
+            rows: vec![vec!["mean & more".into(), "5 %".into()]],
+            folded: false,
+        };
         let section = |title: &str, figures| Section { title: title.into(), figures, tables: vec![table.clone()], ..Section::default() };
         let sections = vec![section("One", vec![figure("a"), figure("b")]), section("Two", vec![figure("a")])];
         let html = page(&Page { kind: "validate".into(), title: "twin".into(), sections, ..Page::default() }).expect("a page");

@@ -178,7 +178,7 @@ fn device(setup: &Setup, number: u32) -> Device {
     match setup.drive() {
         Drive::Disk(disk) => Device::Disk(Box::new(Disk::new(disk, number, number % setup.buses, setup.wce))),
         Drive::Flash(flash) => Device::Flash(Box::new(Flash::new(flash.clone()))),
-        Drive::Cloud(volume) => Device::Cloud(Cloud::new(volume.clone())),
+        Drive::Cloud(volume) => Device::Cloud(Box::new(Cloud::new(volume.clone()))),
         Drive::Virtio(disk) => Device::Virtio(Virtio::new(disk.clone())),
     }
 }

@@ -208,7 +208,8 @@ fn sentence(caching: &Caching) -> String {
     let best = caching.gains.iter().map(|one| one.write_back).fold(0.0, f64::max);
     let Some(enough) = caching.gains.iter().find(|one| one.write_back >= 0.9 * best) else { return String::new() };
     format!(
-        "A cache of {} that writes lazily makes it {} times as fast, one that writes through {} times.",
+        "A cache of {} that writes lazily makes it {} times as fast, one that writes through {} times; what lies in the cache at the end is \
+         still to be written.",
         show_size(enough.cache_bytes),
         significant(enough.write_back, 3),
         significant(enough.write_through, 3)
@@ -249,7 +250,7 @@ fn page(caching: &Caching) -> Page {
                 question: "How much faster would it run with a cache of each size in front of the volume?".into(),
                 sentence: format!("{} {}.", sentence(caching), base(caching)),
                 figures: vec![figure("gain", "Speed-up by cache size, simulated", Axis::Gain, gains)],
-                tables: vec![Table { title: String::new(), head, rows }],
+                tables: vec![Table { title: String::new(), head, rows, folded: false }],
             },
             Section {
                 title: "Misses".into(),

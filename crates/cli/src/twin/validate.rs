@@ -127,7 +127,7 @@ fn bars(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
 }
 
 fn as_table(title: &str, (head, rows): (Vec<&'static str>, Vec<Vec<String>>)) -> Table {
-    Table { title: title.into(), head: head.into_iter().map(String::from).collect(), rows }
+    Table { title: title.into(), head: head.into_iter().map(String::from).collect(), rows, folded: false }
 }
 
 fn page(validation: &Validation) -> Page {
@@ -148,7 +148,7 @@ fn page(validation: &Validation) -> Page {
         question: String::new(),
         sentence: format!("mean error {}, worst {}", percent(figure.mean_error), percent(figure.worst_error)),
         figures: drawings(figure),
-        tables: vec![as_table("", points(figure))],
+        tables: vec![Table { folded: true, ..as_table(&format!("Errors: {} values", figure.points.len()), points(figure)) }],
     }));
     Page {
         kind: "validate".into(),

@@ -201,7 +201,7 @@ fn page(result: &WhatIf, asked: &[Asked]) -> Page {
             question: format!("What does {} do to each workload?", result.changes),
             sentence: sentence(result),
             figures: figures(result, asked),
-            tables: vec![Table { title: "Every workload".into(), head, rows }],
+            tables: vec![Table { title: "Every workload".into(), head, rows, folded: false }],
         }],
     }
 }

@@ -127,7 +127,7 @@ pub(crate) struct Command {
 pub(crate) enum Device {
     Disk(Box<Disk>),
     Flash(Box<Flash>),
-    Cloud(Cloud),
+    Cloud(Box<Cloud>),
     Virtio(Virtio),
 }
 
