@@ -27,9 +27,9 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
         )));
     }
     let plan = Plan { budget_ns, effort, only: arguments.only.clone(), seed: arguments.target.seed };
+    let (place, spec) = resolve(&arguments.target)?;
     // The last thing a long study should meet is a directory that it cannot make.
     crate::output::make_directory(&arguments.output)?;
-    let (place, spec) = resolve(&arguments.target)?;
     let results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
     let written = crate::output::write_study(&results, &arguments.output)?;
     crate::output::show_study(&results, &written, arguments.json);

@@ -9,6 +9,7 @@ mod whatif;
 use crate::Failure;
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Name and version of the documents that these commands print as JSON.
@@ -74,9 +75,18 @@ fn json<T: Serialize>(kind: &'static str, content: &T) -> Result<String, Failure
 }
 
 /// A table for people.
-fn table(head: &[&str], rows: &[Vec<String>], left: usize) {
+fn table(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
     let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
-    print!("{}", report::terminal::table(&head, rows, left, crate::output::width(), crate::output::colour()));
+    report::terminal::table(&head, rows, left, crate::output::width(), crate::output::colour())
+}
+
+/// Prints on standard output. A reader that has gone away has read enough.
+fn say(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Run(format!("cannot print: {error}"))),
+        _ => Ok(()),
+    }
 }
 
 /// Writes report.html and the document into a directory, and says where the report is.
@@ -87,7 +97,7 @@ fn write(directory: &Path, page: &report::validation::Page, document: &str, quie
         write_file(&directory.join(name), text)?;
     }
     if !quiet {
-        println!("\nReport: {}", directory.join("report.html").display());
+        say(&format!("\nReport: {}\n", directory.join("report.html").display()))?;
     }
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 use crate::point::Numbers;
 use crate::sample::Sample;
-use crate::stats::{self, Verdict};
+use crate::stats::Verdict;
 use machine::{Engine, TargetFacts};
-use workload::Workload;
+use workload::{Pattern, Workload};
 
 /// Direct I/O of which more than this share never reached a device was served by a cache.
 const CACHED_PERCENT: f64 = 5.0;
@@ -18,8 +18,13 @@ const LITTLE_PERCENT: f64 = 1.0;
 /// Nearer to the driver's own ceiling than this, in percent, and it takes a noticeable part of each request's time.
 const CEILING_PERCENT: f64 = 50.0;
 
-/// A drift within a run smaller than this is left to the interval.
-const DRIFT_PERCENT: f64 = 15.0;
+/// A change within a run smaller than this is left to the interval.
+const CHANGE_PERCENT: f64 = 15.0;
+
+/// A run that goes in order over more than this share of a rotating disk meets tracks of different length.
+const ACROSS_SHARE: f64 = 0.05;
+/// The innermost track of a disk holds at least about so much of the outermost.
+const INNERMOST_SHARE: f64 = 0.45;
 
 /// Everything that makes a result less than trustworthy, one sentence each.
 pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Sample], numbers: &Numbers) -> Vec<String> {
@@ -63,7 +68,7 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
     if workload.data.verify {
         warnings.push("each block was made and checked, which takes the processor's time: this is no measurement of the target".into());
     }
-    warnings.extend(unsteady(samples));
+    warnings.extend(unsteady(workload, facts, samples));
     for warning in samples.iter().flat_map(|sample| &sample.usage.warnings) {
         if !warnings.contains(warning) {
             warnings.push(warning.clone());
@@ -80,16 +85,53 @@ pub(crate) fn near_ceiling(workload: &Workload, percent: f64, ceiling_iops: f64)
 }
 
 /// What the longest run's slices say of a rate that did not hold.
-fn unsteady(samples: &[Sample]) -> Option<String> {
+fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<String> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
-    match stats::judge(&longest.slice_rates).verdict {
-        Verdict::Drifting { percent } if percent.abs() >= DRIFT_PERCENT => {
-            Some(format!("the rate drifted by {percent:+.0} % within a run: a longer one would show another"))
+    // The rate at the end as a share of that at the beginning.
+    let (change, said) = match longest.verdict {
+        Verdict::Drifting { percent } => {
+            (1.0 + percent / 100.0, format!("the rate drifted by {percent:+.0} % within a run: a longer one would show another"))
         }
         Verdict::BurstExhausted { before, after, .. } => {
-            Some(format!("the rate fell to {:.0} % of its start within a run: a burst credit or a cache ran out", after / before * 100.0))
+            let left = after / before * 100.0;
+            let told = if longest.warm_up_ns > 0 { "; the rate told is that of what followed" } else { "" };
+            (after / before, format!("the rate fell to {left:.0} % of its start within a run: a burst credit or a cache ran out{told}"))
         }
-        Verdict::WarmingUp { percent } => Some(format!("the rate still rose at the end of a run (by {percent:.0} %): it was too short")),
-        _ => None,
+        Verdict::WarmingUp { percent } => {
+            (1.0 + percent / 100.0, format!("the rate still rose at the end of a run (by {percent:.0} %): it was too short"))
+        }
+        _ => return None,
+    };
+    if (change - 1.0).abs() * 100.0 < CHANGE_PERCENT {
+        return None;
     }
+    let across = across_disk(workload, facts, longest);
+    let slowest = slowest_share(&longest.slice_rates);
+    if across > ACROSS_SHARE && slowest >= INNERMOST_SHARE {
+        return Some(format!(
+            "the slowest part of a run had {:.0} % of the rate of the fastest, as it went over {:.0} % of a rotating disk: \
+             the tracks outside hold more than those inside",
+            slowest * 100.0,
+            across * 100.0
+        ));
+    }
+    Some(said)
+}
+
+/// The rate of the slowest eighth of a run as a share of that of the fastest.
+fn slowest_share(rates: &[f64]) -> f64 {
+    let parts = rates.chunks(rates.len().div_ceil(8).max(1)).map(|part| part.iter().sum::<f64>() / part.len() as f64);
+    let (least, most) = parts.fold((f64::INFINITY, 0.0f64), |(least, most), rate| (least.min(rate), most.max(rate)));
+    if most > 0.0 { least / most } else { 1.0 }
+}
+
+/// The share of a rotating disk over which a run went from one end to the other, at most 1; 0 for others.
+fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
+    let rotating = facts.layers.iter().any(|layer| layer.settings.get("rotational").is_some_and(|value| value == "1"));
+    if !rotating || !matches!(workload.pattern, Pattern::Seq | Pattern::Backward) || facts.size_bytes == 0 {
+        return 0.0;
+    }
+    let bytes = sample.requests_with_ramp as f64 * f64::from(workload.request_bytes);
+    let region = workload.region(facts.size_bytes).1 as f64;
+    bytes.min(region) / facts.size_bytes as f64
 }

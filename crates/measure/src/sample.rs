@@ -44,8 +44,10 @@ pub struct Sample {
     pub empty_share: f64,
     /// Requests per second in each slice, all streams together, the warm-up left out.
     pub slice_rates: Vec<f64>,
-    /// Time at the start that the data themselves show to be warm-up.
+    /// Time at the start that the data themselves show to be warm-up, or a burst before the long-run rate.
     pub warm_up_ns: Nanos,
+    /// How steady the run was, the warm-up included.
+    pub verdict: stats::Verdict,
     /// Mean requests in flight over all streams.
     pub mean_depth: f64,
     /// Mean time from issue to completion.
@@ -166,6 +168,10 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
     }
     let service: f64 = streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
     let (mut slice_ns, mut slice_rates) = summed_rates(streams.iter().map(|stream| stream.slices()));
+    if let workload::Stop::AfterNs(run) = workload.stop {
+        // After the deadline nothing new is asked: what is still under way has the target more and more to itself.
+        slice_rates.truncate((run / slice_ns.max(1)).max(1) as usize);
+    }
     let empty_share = slice_rates.iter().filter(|&&rate| rate == 0.0).count() as f64 / slice_rates.len().max(1) as f64;
     // Slices in which nothing completed tell of the request's length, not of the rate.
     while slice_rates.iter().filter(|&&rate| rate == 0.0).count() * 10 > slice_rates.len() && slice_rates.len() > 1 {
@@ -173,7 +179,8 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
         slice_ns *= 2;
     }
     let timed = matches!(workload.stop, workload::Stop::AfterNs(_)) && workload.cache != machine::CacheState::Cold;
-    let warm_up = if timed { stats::warm_up(&slice_rates).min(slice_rates.len() / 2) } else { 0 };
+    let steadiness = stats::judge(&slice_rates);
+    let warm_up = if timed { steadiness.warm_up.min(slice_rates.len() / 2) } else { 0 };
     slice_rates.drain(..warm_up);
     let measured_ns = streams.iter().map(|stream| stream.measured_ns()).max().unwrap_or(0);
     // Streams that ended before the longest one count for the time they were there.
@@ -189,6 +196,7 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
         empty_share,
         slice_rates,
         warm_up_ns: warm_up as u64 * slice_ns,
+        verdict: steadiness.verdict,
         mean_depth,
         mean_service_ns: service / requests as f64,
         requests_with_ramp: streams.iter().map(|stream| stream.completed_with_ramp()).sum(),

@@ -58,8 +58,8 @@ pub struct Stream {
     pace: Option<Pace>,
     run_ns: Nanos,
     ramp: Nanos,
-    /// Bytes still to be asked for; counts down.
-    budget: u64,
+    /// Bytes still to be asked for; counts down to 0.
+    budget: i64,
     deadline: Nanos,
     /// Until then a free slot is reason enough to issue: the deadline, or 0 where more must be looked at.
     plain_until: Nanos,
@@ -140,7 +140,8 @@ impl Stream {
             pace,
             run_ns,
             ramp,
-            budget,
+            // 8 EiB are as good as no limit.
+            budget: i64::try_from(budget).unwrap_or(i64::MAX),
             deadline: 0,
             plain_until: 0,
             began: 0,
@@ -218,11 +219,13 @@ impl Stream {
         self.pass_to(now);
         self.in_flight += 1;
         let (op, offset, mut len) = self.sequence.next();
-        if u64::from(len) >= self.budget {
-            len = self.budget as u32;
+        self.budget -= i64::from(len);
+        if self.budget <= 0 {
+            // The last request takes what is left.
+            len = (i64::from(len) + self.budget) as u32;
+            self.budget = 0;
             self.plain_until = 0;
         }
-        self.budget -= u64::from(len);
         let slot = &mut self.slots[index as usize];
         slot.since = since;
         slot.op = op;
@@ -370,7 +373,8 @@ impl Asker for Stream {
         self.pass_to(now);
         let slot = &mut self.slots[completion.slot as usize];
         self.latency[slot.op as usize].record(now - slot.since);
-        self.bytes += u64::from(completion.result.unsigned_abs());
+        // A request that failed ends the run: its error is no count of bytes, and nobody asks for one.
+        self.bytes += u64::from(completion.result as u32);
         slot.next = self.free;
         self.in_flight -= 1;
         if self.think == 0 {

@@ -100,3 +100,26 @@ fn what_cannot_be_judged_is_said() {
     step.extend([100.0; 30]);
     assert_eq!(judge(&step).verdict, Verdict::BurstExhausted { at: 30, before: 300.0, after: 100.0 });
 }
+
+/// Without noise a rhythm and whole requests are no change, whatever the phase at which the run ends.
+#[test]
+fn a_rhythm_is_no_change() {
+    for rate in [1.02f64, 1.31, 1.5, 1.98, 4.25, 33.4] {
+        for n in [60usize, 134, 989, 1953] {
+            let counts: Vec<f64> = (0..n).map(|t| ((t + 1) as f64 * rate).floor() - (t as f64 * rate).floor()).collect();
+            let s = judge(&counts);
+            assert_eq!((s.warm_up, s.verdict), (0, Verdict::Steady), "{rate} requests a slice, {n} slices");
+        }
+    }
+    // Tracks of 15 slices whose last four are faster, as where a cache helps across a head switch.
+    for n in [200usize, 994, 1000, 1003] {
+        let tracks: Vec<f64> = (0..n).map(|t| if t % 15 < 11 { 32.0 } else { 40.0 + (t % 2) as f64 }).collect();
+        let s = judge(&tracks);
+        assert_eq!((s.warm_up, s.verdict), (0, Verdict::Steady), "{n} slices");
+    }
+    // The same rhythms with a real change in them.
+    let falls: Vec<f64> = (0..1000).map(|t| f64::from(if t < 900 { if t % 3 == 0 { 4 } else { 5 } } else { 1 + (t % 2) })).collect();
+    assert!(matches!(judge(&falls).verdict, Verdict::BurstExhausted { at: 900, .. }), "{:?}", judge(&falls));
+    let late: Vec<f64> = (0..1000).map(|t| f64::from(if t < 980 { 4 + i32::from(t % 3 == 0) } else { 1 })).collect();
+    assert!(matches!(judge(&late).verdict, Verdict::BurstExhausted { at: 980, .. }), "{:?}", judge(&late));
+}

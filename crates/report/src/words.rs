@@ -114,6 +114,9 @@ pub(crate) fn axis_title(axis: Axis) -> &'static str {
         Axis::CpuNsPerMib => "processor time per MiB",
         Axis::CpuNsPerRequest => "processor time per request",
         Axis::ServiceNs => "time from issue to completion",
+        Axis::CacheBytes => "cache size",
+        Axis::MissShare => "accesses that miss",
+        Axis::Gain => "times as fast",
     }
 }
 
@@ -133,15 +136,19 @@ pub(crate) fn axis_column(axis: Axis) -> &'static str {
         Axis::CpuNsPerMib => "cpu_ns_per_mib",
         Axis::CpuNsPerRequest => "cpu_ns_per_request",
         Axis::ServiceNs => "service_ns",
+        Axis::CacheBytes => "cache_bytes",
+        Axis::MissShare => "miss_share",
+        Axis::Gain => "gain",
     }
 }
 
 /// A value of an axis with its unit.
 pub(crate) fn axis_value(axis: Axis, value: f64) -> String {
     match axis {
-        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes => size(value),
+        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes => size(value),
         Axis::Depth | Axis::Threads | Axis::Members => trim_zeros(&significant(value, 3)),
-        Axis::Position => format!("{} %", trim_zeros(&percent(value * 100.0))),
+        Axis::Position | Axis::MissShare => format!("{} %", trim_zeros(&percent(value * 100.0))),
+        Axis::Gain => format!("×{}", significant(value, 3)),
         Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs => show_time(value),
         Axis::BytesPerS => rate(value),
         Axis::Iops => format!("{} /s", grouped(value)),
@@ -160,6 +167,7 @@ pub(crate) fn axis_place(axis: Axis, value: f64) -> String {
         Axis::ChunkBytes => format!("{shown} chunks"),
         Axis::Members => format!("{shown} member{}", if value == 1.0 { "" } else { "s" }),
         Axis::TimeNs => format!("after {shown}"),
+        Axis::CacheBytes => format!("a cache of {shown}"),
         _ => shown,
     }
 }

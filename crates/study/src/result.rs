@@ -140,6 +140,12 @@ pub enum Axis {
     CpuNsPerRequest,
     /// Mean time from issue to completion in ns; logarithmic.
     ServiceNs,
+    /// Size of a cache in bytes; logarithmic.
+    CacheBytes,
+    /// Share of accesses that a cache misses, 0 to 1.
+    MissShare,
+    /// How many times as fast; from zero.
+    Gain,
 }
 
 /// A curve.

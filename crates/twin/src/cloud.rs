@@ -26,6 +26,12 @@ pub struct CloudVolume {
     pub burst_bytes_per_s: f64,
     /// Bytes of full credit.
     pub credit_bytes: f64,
+    /// Writes per second, where writes have a quota of their own (as in a Linux control group); else they share that of the reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_iops: Option<f64>,
+    /// Bytes written per second, where writes have a quota of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_bytes_per_s: Option<f64>,
     /// Time of a read over the network and back.
     pub read_us: f64,
     /// Time of a write over the network and back.
@@ -75,38 +81,77 @@ impl Bucket {
     }
 }
 
+/// So many requests and so many bytes.
+struct Quota {
+    requests: Bucket,
+    bytes: Bucket,
+    used: (f64, f64),
+}
+
+impl Quota {
+    fn rest(&mut self, idle: Nanos) {
+        self.requests.rest(idle);
+        self.bytes.rest(idle);
+        self.used = (0.0, 0.0);
+    }
+
+    /// When a request of `now` that counts as so many may pass.
+    fn admit(&mut self, now: Nanos, counted: f64, bytes: f64) -> Nanos {
+        self.used = (self.used.0 + counted, self.used.1 + bytes);
+        self.requests.admit(now, counted).max(self.bytes.admit(now, bytes))
+    }
+
+    /// The time that all of it takes at the rates that it allows.
+    fn busy(&self) -> Nanos {
+        let (requests, bytes) = (self.used.0 / self.requests.spend_per_s, self.used.1 / self.bytes.spend_per_s);
+        (requests.max(bytes) * 1e9) as Nanos
+    }
+}
+
 /// A cloud volume.
 pub struct Cloud {
     volume: CloudVolume,
-    requests: Bucket,
-    bytes: Bucket,
-    /// Time that the requests and bytes so far take at the rates that the quotas earn.
+    /// For reads, and for writes that have none of their own.
+    quota: Quota,
+    writes: Option<Quota>,
+    /// Time that the requests and bytes so far take at the rates that the quotas allow.
     pub limited: Nanos,
-    used: (f64, f64),
 }
 
 impl Cloud {
     /// A volume with full credit.
     pub fn new(volume: CloudVolume) -> Self {
-        let requests = Bucket::new(volume.iops, volume.burst_iops, volume.credit_requests.max(1.0));
-        let bytes = Bucket::new(volume.bytes_per_s, volume.burst_bytes_per_s, volume.credit_bytes.max(volume.request_bytes as f64));
-        Cloud { volume, requests, bytes, limited: 0, used: (0.0, 0.0) }
+        let (requests, bytes) = (volume.credit_requests.max(1.0), volume.credit_bytes.max(volume.request_bytes as f64));
+        let quota = Quota {
+            requests: Bucket::new(volume.iops, volume.burst_iops, requests),
+            bytes: Bucket::new(volume.bytes_per_s, volume.burst_bytes_per_s, bytes),
+            used: (0.0, 0.0),
+        };
+        let writes = (volume.write_iops.is_some() || volume.write_bytes_per_s.is_some()).then(|| {
+            let (iops, rate) = (volume.write_iops.unwrap_or(volume.iops), volume.write_bytes_per_s.unwrap_or(volume.bytes_per_s));
+            Quota { requests: Bucket::new(iops, iops, requests), bytes: Bucket::new(rate, rate, bytes), used: (0.0, 0.0) }
+        });
+        Cloud { volume, quota, writes, limited: 0 }
     }
 
     /// Idle at the start of a new clock, `idle` after its last work: credit was earned.
     pub fn rest(&mut self, idle: Nanos) {
-        self.requests.rest(idle);
-        self.bytes.rest(idle);
-        (self.limited, self.used) = (0, (0.0, 0.0));
+        self.quota.rest(idle);
+        if let Some(writes) = &mut self.writes {
+            writes.rest(idle);
+        }
+        self.limited = 0;
     }
 
     /// Serves a request that arrives at `now`: when it is done.
     pub fn submit(&mut self, now: Nanos, op: Op, len: u64) -> Nanos {
         let counted = len.div_ceil(self.volume.request_bytes).max(1) as f64;
-        let admitted = self.requests.admit(now, counted).max(self.bytes.admit(now, len as f64));
-        self.used = (self.used.0 + counted, self.used.1 + len as f64);
-        let (requests, bytes) = (self.used.0 / self.requests.spend_per_s, self.used.1 / self.bytes.spend_per_s);
-        self.limited = (requests.max(bytes) * 1e9) as Nanos;
+        let quota = match (&mut self.writes, op) {
+            (Some(writes), Op::Write) => writes,
+            _ => &mut self.quota,
+        };
+        let admitted = quota.admit(now, counted, len as f64);
+        self.limited = self.quota.busy().max(self.writes.as_ref().map_or(0, Quota::busy));
         let latency = if op == Op::Read { self.volume.read_us } else { self.volume.write_us };
         admitted + us(latency) + (len as f64 / self.volume.stream_bytes_per_s * 1e9) as Nanos
     }
@@ -139,6 +184,9 @@ pub struct VirtioDisk {
     pub write_bytes_per_s: f64,
     /// What all together move.
     pub total_bytes_per_s: f64,
+    /// What all together move in reads, where that differs: then the number before is that of writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_read_bytes_per_s: Option<f64>,
     /// Time of a flush.
     pub flush_us: f64,
     /// Requests in its ring.
@@ -177,7 +225,8 @@ impl Virtio {
         };
         let flush = if durable && op == Op::Write { us(self.disk.flush_us) } else { 0 };
         let service = us(own) + (len as f64 / rate * 1e9) as Nanos + flush;
-        let shared = (len as f64 / self.disk.total_bytes_per_s * 1e9) as Nanos;
+        let total = self.disk.total_read_bytes_per_s.filter(|_| op == Op::Read).unwrap_or(self.disk.total_bytes_per_s);
+        let shared = (len as f64 / total * 1e9) as Nanos;
         let count = self.workers.len() as u64;
         let Some(worker) = self.workers.iter_mut().min() else { return now };
         *worker = (*worker).max(now) + service;

@@ -105,6 +105,12 @@ impl FileCache {
         self.index.get(&number).map(|&slot| &self.units[slot as usize])
     }
 
+    /// The unit as it is, to be changed; it is no more recently used for that.
+    pub fn get_mut(&mut self, number: u64) -> Option<&mut Unit> {
+        let slot = *self.index.get(&number)?;
+        Some(&mut self.units[slot as usize])
+    }
+
     /// The unit, made if need be, and the most recently used.
     pub fn entry(&mut self, number: u64) -> &mut Unit {
         if let Some(&slot) = self.index.get(&number) {

@@ -1,9 +1,12 @@
 //! Calibration: a preset's free numbers moved until the machine does what was measured, and judged by points left out.
 
-use crate::description::Drive;
+mod free;
+mod start;
+
 use crate::program::{Order, Program};
 use crate::whatif::predict;
 use crate::{Error, Result, Setup};
+use free::free;
 use machine::Op;
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +21,19 @@ pub struct FitPoint {
     pub request_bytes: u32,
     /// Requests outstanding.
     pub depth: u32,
+    /// Bytes over which the requests went.
+    pub region_bytes: u64,
     /// What was measured, past the file-system cache.
     pub throughput_bytes_per_s: f64,
+    /// Half of its 95 % interval over the throughput; 0 where none is known. A point that is known less well weighs less.
+    pub uncertainty: f64,
+}
+
+impl FitPoint {
+    /// What the point counts for: about the inverse of how well it is known, but no point is known better than to some percent.
+    fn weight(&self) -> f64 {
+        1.0 / (0.1 + self.uncertainty.clamp(0.0, 10.0))
+    }
 }
 
 /// A number that was moved.
@@ -27,8 +41,8 @@ pub struct FitPoint {
 pub struct Fitted {
     /// Its path in the machine file.
     pub path: String,
-    /// Before.
-    pub before: f64,
+    /// Before; none where the machine had no such number.
+    pub before: Option<f64>,
     /// After.
     pub after: f64,
 }
@@ -61,6 +75,8 @@ pub struct Fit {
     pub fitted: Vec<Fitted>,
     /// Every point.
     pub points: Vec<Judged>,
+    /// Weighted mean over the points that took part of how far ln (predicted / measured) is from zero: what was made small.
+    pub loss: f64,
     /// Median error of the points that took part.
     pub fitted_median_error: f64,
     /// Median error of the points held out.
@@ -77,85 +93,37 @@ impl Fit {
     }
 }
 
-/// The free numbers of a machine by path: its drive's, and what a request costs the processor.
-fn free<'a>(setup: &'a mut Setup) -> Vec<(String, &'a mut f64)> {
-    let drive = setup.drive.clone();
-    let mut numbers: Vec<(&str, &'a mut f64)> = match setup.description.drives.get_mut(&setup.drive) {
-        Some(Drive::Flash(d)) => vec![
-            ("link_bytes_per_s", &mut d.link_bytes_per_s),
-            ("controller_us", &mut d.controller_us),
-            ("read_us", &mut d.read_us),
-            ("cache_program_us", &mut d.cache_program_us),
-            ("command_us", &mut d.command_us),
-            ("channel_bytes_per_s", &mut d.channel_bytes_per_s),
-        ],
-        Some(Drive::Virtio(d)) => vec![
-            ("total_bytes_per_s", &mut d.total_bytes_per_s),
-            ("read_us", &mut d.read_us),
-            ("write_us", &mut d.write_us),
-            ("notify_us", &mut d.notify_us),
-            ("read_bytes_per_s", &mut d.read_bytes_per_s),
-            ("write_bytes_per_s", &mut d.write_bytes_per_s),
-        ],
-        Some(Drive::Cloud(d)) => vec![
-            ("burst_iops", &mut d.burst_iops),
-            ("burst_bytes_per_s", &mut d.burst_bytes_per_s),
-            ("read_us", &mut d.read_us),
-            ("write_us", &mut d.write_us),
-            ("stream_bytes_per_s", &mut d.stream_bytes_per_s),
-            ("iops", &mut d.iops),
-            ("bytes_per_s", &mut d.bytes_per_s),
-        ],
-        Some(Drive::Disk(d)) => {
-            let mut numbers: Vec<(&str, &mut f64)> = vec![
-                ("rpm", &mut d.rpm),
-                ("track_skew_ms", &mut d.track_skew_ms),
-                ("firmware.read_us", &mut d.firmware.read_us),
-                ("firmware.write_us", &mut d.firmware.write_us),
-            ];
-            if let Some(last) = d.seek.last_mut() {
-                numbers.push(("seek", &mut last.1));
-            }
-            numbers
-        }
-        None => Vec::new(),
-    };
-    numbers.push(("", &mut setup.description.processor.request_us));
-    let path = |name: &str| if name.is_empty() { "processor.request_us".to_owned() } else { format!("drives.{drive}.{name}") };
-    numbers.into_iter().map(|(name, number)| (path(name), number)).collect()
-}
+/// The largest region of a prediction: beyond it only seeks grow, and slowly.
+const LARGEST_REGION: u64 = 64 << 30;
 
-/// The workers of a virtio disk are a whole number, so they are tried one by one.
-fn with_workers(setup: &Setup, workers: u32) -> Option<Setup> {
-    let mut setup = setup.clone();
-    match setup.description.drives.get_mut(&setup.drive) {
-        Some(Drive::Virtio(disk)) => disk.workers = workers,
-        _ => return None,
-    }
-    Some(setup)
-}
-
-fn program(point: &FitPoint, size: u64) -> Program {
+fn program(point: &FitPoint) -> Program {
     let mut program = Program::study(Op::Read, point.request_bytes, point.depth);
     program.read_percent = point.read_percent;
     program.order = point.order;
-    program.region = size.min(4 << 30);
-    program.bytes = u64::from(point.request_bytes) * (200 + 12 * u64::from(point.depth));
+    program.region = point.region_bytes.clamp(u64::from(point.request_bytes), LARGEST_REGION);
+    program.bytes = u64::from(point.request_bytes) * (100 + 8 * u64::from(point.depth));
     program
 }
 
 fn predicted(setup: &Setup, point: &FitPoint) -> Result<f64> {
-    Ok(predict(setup, &program(point, 1 << 30))?.throughput_bytes_per_s)
+    Ok(predict(setup, &program(point))?.throughput_bytes_per_s)
 }
 
-/// Mean |log ratio|: twice too fast is as wrong as twice too slow, and a wild point does not rule.
+/// Weighted mean of the log ratios' distance from zero: twice too fast is as wrong as twice too slow. Small distances count by their squares, so
+/// that all points have a say, great ones as they are, so that a wild point does not rule (P. J. Huber, "Robust estimation of a location
+/// parameter", 1964, in its smooth form).
 fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
-    let mut sum = 0.0;
+    let (mut sum, mut weights) = (0.0, 0.0);
     for point in points {
-        sum += (predicted(setup, point)? / point.throughput_bytes_per_s).ln().abs();
+        let distance = (predicted(setup, point)? / point.throughput_bytes_per_s).ln() / GREAT;
+        sum += point.weight() * GREAT * (distance.hypot(1.0) - 1.0);
+        weights += point.weight();
     }
-    Ok(sum / points.len().max(1) as f64)
+    Ok(sum / weights.max(f64::MIN_POSITIVE))
 }
+
+/// A distance that begins to count as great: a usual error of measurement.
+const GREAT: f64 = 0.15;
 
 /// Moves each free number up and down by a factor that shrinks, keeping what helps.
 fn search(mut setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
@@ -163,12 +131,12 @@ fn search(mut setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     let mut step = 1.0f64;
     while step > 0.02 {
         let mut better = false;
-        let paths = free(&mut setup).len();
-        for index in 0..paths {
+        let count = free(&mut setup).len();
+        for index in 0..count {
             for factor in [step.exp(), (-step).exp()] {
                 let mut tried = setup.clone();
-                if let Some((_, number)) = free(&mut tried).into_iter().nth(index) {
-                    *number = (*number).max(0.05) * factor;
+                if let Some(number) = free(&mut tried).into_iter().nth(index) {
+                    number.scale(factor);
                 }
                 if crate::preset::check(&tried.description).is_some() {
                     continue;
@@ -186,6 +154,28 @@ fn search(mut setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     }
     Ok((setup, best))
 }
+
+/// The best of the searches from the starts that promise most.
+fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
+    let mut starts = Vec::new();
+    for setup in start::starts(base, points) {
+        let value = loss(&setup, points)?;
+        starts.push((setup, value));
+    }
+    starts.sort_by(|a, b| a.1.total_cmp(&b.1));
+    starts.truncate(MOST_SEARCHES);
+    let mut best: Option<(Setup, f64)> = None;
+    for (start, _) in starts {
+        let found = search(start, points)?;
+        if best.as_ref().is_none_or(|(_, value)| found.1 < *value) {
+            best = Some(found);
+        }
+    }
+    best.ok_or_else(|| Error::Fit("nothing to begin with".to_owned()))
+}
+
+/// Starts from which a search is made.
+const MOST_SEARCHES: usize = 2;
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -217,42 +207,60 @@ fn held_out(count: usize, seed: u64) -> Vec<bool> {
 /// # Errors
 /// Fewer than 9 points, a throughput that is not positive, or a point that the machine cannot run.
 pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
-    if points.len() < 9 {
-        return Err(Error::Fit(format!("{} points are too few to hold out a third; measure 9 or more", points.len())));
-    }
-    if let Some(point) = points.iter().find(|point| !(point.throughput_bytes_per_s > 0.0 && point.throughput_bytes_per_s.is_finite())) {
-        return Err(Error::Fit(format!("a throughput of {} bytes per second; leave out points that failed", point.throughput_bytes_per_s)));
-    }
+    check(points)?;
     let out = held_out(points.len(), seed);
     let training: Vec<&FitPoint> = points.iter().zip(&out).filter(|(_, out)| !**out).map(|(point, _)| point).collect();
-    let starts: Vec<Setup> = [1, 2, 4, 8, 16, 32].iter().filter_map(|&workers| with_workers(base, workers)).collect();
-    let starts = if starts.is_empty() { vec![base.clone()] } else { starts };
-    let mut best: Option<(Setup, f64)> = None;
-    for start in starts {
-        let found = search(start, &training)?;
-        if best.as_ref().is_none_or(|(_, value)| found.1 < *value) {
-            best = Some(found);
-        }
-    }
-    let Some((mut setup, _)) = best else { return Err(Error::Fit("nothing to begin with".to_owned())) };
+    let (mut setup, loss) = search_all(base, &training)?;
     let mut judged = Vec::with_capacity(points.len());
     for (point, &held_out) in points.iter().zip(&out) {
         judged.push(Judged { point: point.clone(), predicted_bytes_per_s: predicted(&setup, point)?, held_out });
     }
-    let before: Vec<f64> = free(&mut base.clone()).into_iter().map(|(_, number)| *number).collect();
-    let after: Vec<(String, f64)> = free(&mut setup).into_iter().map(|(path, number)| (path, *number)).collect();
-    let fitted: Vec<Fitted> = after.into_iter().zip(before).map(|((path, after), before)| Fitted { path, before, after }).collect();
-    for number in fitted.iter().filter(|number| number.after != number.before) {
+    let mut original = base.clone();
+    let before: Vec<(String, f64)> = free(&mut original).into_iter().map(|number| (number.path, *number.value)).collect();
+    let before_of = |path: &str| before.iter().find(|(other, _)| other == path).map(|(_, value)| *value);
+    let mut fitted = Vec::new();
+    for number in free(&mut setup) {
+        fitted.push(Fitted { before: before_of(&number.path), after: *number.value, path: number.path });
+    }
+    for number in fitted.iter().filter(|number| number.before != Some(number.after)) {
         setup.description.sources.insert(number.path.clone(), "fitted to measurements".to_owned());
     }
     let errors = |held: bool| median(judged.iter().filter(|j| j.held_out == held).map(Judged::error).collect());
     let (fitted_median_error, held_out_median_error) = (errors(false), errors(true));
-    Ok(Fit { setup, fitted, points: judged, fitted_median_error, held_out_median_error })
+    Ok(Fit { setup, fitted, points: judged, loss, fitted_median_error, held_out_median_error })
 }
+
+/// Calibrates each of several machines and gives the one that comes nearest to the points that took part; those held out have no say.
+///
+/// # Errors
+/// As for [`fit`].
+pub fn fit_best(bases: &[Setup], points: &[FitPoint], seed: u64) -> Result<Fit> {
+    let fits = std::thread::scope(|scope| {
+        let running: Vec<_> = bases.iter().map(|base| scope.spawn(move || fit(base, points, seed))).collect();
+        let failed = |_| Err(Error::Fit("a search broke off".to_owned()));
+        running.into_iter().map(|one| one.join().unwrap_or_else(failed)).collect::<Result<Vec<Fit>>>()
+    })?;
+    let best = fits.into_iter().min_by(|a, b| a.loss.total_cmp(&b.loss));
+    best.ok_or_else(|| Error::Fit("no machine was named".to_owned()))
+}
+
+fn check(points: &[FitPoint]) -> Result<()> {
+    if points.len() < LEAST_POINTS {
+        return Err(Error::Fit(format!("{} points are too few to hold out a third; measure {LEAST_POINTS} or more", points.len())));
+    }
+    if let Some(point) = points.iter().find(|point| !(point.throughput_bytes_per_s > 0.0 && point.throughput_bytes_per_s.is_finite())) {
+        return Err(Error::Fit(format!("a throughput of {} bytes per second; leave out points that failed", point.throughput_bytes_per_s)));
+    }
+    Ok(())
+}
+
+/// Points that a fit needs.
+pub const LEAST_POINTS: usize = 9;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::description::Drive;
 
     fn points(truth: &Setup) -> Vec<FitPoint> {
         let mut points = Vec::new();
@@ -260,7 +268,9 @@ mod tests {
             for request_bytes in sizes {
                 for depth in [1, 4, 32] {
                     for read_percent in [100, 0] {
-                        let mut point = FitPoint { read_percent, order, request_bytes, depth, throughput_bytes_per_s: 1.0 };
+                        let (region_bytes, throughput_bytes_per_s, uncertainty) = (1 << 30, 1.0, 0.0);
+                        let mut point =
+                            FitPoint { read_percent, order, request_bytes, depth, region_bytes, throughput_bytes_per_s, uncertainty };
                         point.throughput_bytes_per_s = predicted(truth, &point).unwrap();
                         points.push(point);
                     }
@@ -273,15 +283,33 @@ mod tests {
     #[test]
     fn a_machine_unknown_to_the_fit_is_found() {
         let mut truth = Setup::parse("virtio").unwrap();
-        for (index, (_, number)) in free(&mut truth).into_iter().enumerate() {
-            *number *= [1.7, 0.6, 1.4, 0.7, 1.3, 0.8, 1.1][index];
+        for (number, factor) in free(&mut truth).into_iter().zip([1.7, 0.6, 1.4, 0.7, 1.3, 0.8, 1.1]) {
+            number.scale(factor);
         }
-        let truth = with_workers(&truth, 4).unwrap();
+        if let Some(Drive::Virtio(disk)) = truth.description.drives.get_mut("vda") {
+            disk.workers = 4;
+        }
         let fit = fit(&Setup::parse("virtio").unwrap(), &points(&truth), 5).unwrap();
         assert_eq!(fit.points.iter().filter(|point| point.held_out).count(), 8);
         assert!(fit.held_out_median_error < 0.15, "{fit:?}");
         let again = crate::preset::parse("fitted.toml", &fit.machine_file().unwrap()).unwrap();
         assert_eq!(again, fit.setup.description);
+    }
+
+    #[test]
+    fn a_volume_with_quotas_for_reads_and_writes_is_told_from_a_disk_of_a_hypervisor() {
+        let mut truth = Setup::parse("cloud").unwrap();
+        if let Some(Drive::Cloud(volume)) = truth.description.drives.get_mut("volume") {
+            (volume.iops, volume.burst_iops, volume.bytes_per_s, volume.burst_bytes_per_s) = (4000.0, 4000.0, 200e6, 200e6);
+            (volume.write_iops, volume.write_bytes_per_s) = (Some(2000.0), Some(100e6));
+            (volume.read_us, volume.write_us) = (20.0, 30.0);
+        }
+        let bases = ["virtio", "cloud"].map(|name| Setup::parse(name).unwrap());
+        let fit = fit_best(&bases, &points(&truth), 5).unwrap();
+        assert_eq!(fit.setup.drive, "volume");
+        assert!(fit.held_out_median_error < 0.05, "{fit:?}");
+        let quota = fit.fitted.iter().find(|number| number.path == "drives.volume.write_iops").expect("a quota for writes");
+        assert!(quota.before.is_none() && (1800.0..2200.0).contains(&quota.after), "{quota:?}");
     }
 
     #[test]

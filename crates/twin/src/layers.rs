@@ -58,11 +58,14 @@ pub(crate) fn layers(setup: &Setup, world: &World) -> Vec<Layer> {
             });
             let mut drive = layer(LayerKind::Disk, several(layout.members, &setup.drive), media.map(|rate| rate * members));
             set(&mut drive, "write_cache", if setup.wce { "on" } else { "off" });
+            set(&mut drive, "rotational", 1);
             layers.push(drive);
         }
         Drive::Flash(flash) => {
             let rate = flash.advertised_bytes_per_s * members;
-            layers.push(layer(LayerKind::Disk, several(layout.members, &setup.drive), Some(rate)));
+            let mut drive = layer(LayerKind::Disk, several(layout.members, &setup.drive), Some(rate));
+            set(&mut drive, "rotational", 0);
+            layers.push(drive);
         }
         Drive::Cloud(volume) => {
             let mut disk = layer(LayerKind::Disk, setup.drive.clone(), Some(volume.bytes_per_s * members));

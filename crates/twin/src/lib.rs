@@ -18,6 +18,7 @@ mod layers;
 pub mod preset;
 pub mod program;
 mod ram_cache;
+mod run;
 pub mod settings;
 mod slab;
 pub mod stack_distance;

@@ -3,6 +3,7 @@
 use crate::file_cache::FileCache;
 use crate::world::{Event, Owner, Transfer, World};
 use machine::{Nanos, Op};
+use std::collections::BTreeSet;
 
 /// How a RAM cache treats writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -14,13 +15,26 @@ pub enum WritePolicy {
     Through,
 }
 
-/// Blocks of a volume in memory.
+/// Blocks of a volume in memory. Lazy writes go out in the order of their addresses, as a hand sweeps over the volume: what lies side by side
+/// is written in one, and what is written again before the hand comes is written once.
 pub struct RamCache {
     blocks: FileCache,
+    /// Blocks with dirty pages.
+    dirty: BTreeSet<u64>,
+    /// Where the sweep is.
+    hand: u64,
     policy: WritePolicy,
     /// Picoseconds to move a byte.
     copy_ps: u64,
     limit: u64,
+    /// Dirty bytes below which data rests unless the cache is left alone.
+    rest: u64,
+    /// When it was last asked for something.
+    asked_at: Nanos,
+    /// Whether an event will come to see if it is left alone.
+    watched: bool,
+    /// It is.
+    idle: bool,
     cleaning: u32,
     /// Everything is to be written.
     pub flushing: bool,
@@ -33,17 +47,28 @@ pub struct RamCache {
 
 const BLOCK: u64 = 65536;
 const PAGE: u64 = 4096;
-const CLEANERS: u32 = 8;
+/// Lazy writes at a time where they are needed: a sweep needs no more, and a read waits for no more.
+const CLEANERS: u32 = 2;
+/// A cache that nobody asked for so long is idle: 50 ms.
+const LEFT_ALONE: Nanos = 50_000_000;
+/// The longest lazy write.
+const LONGEST: u64 = 256 << 10;
 
 impl RamCache {
     /// An empty cache of `bytes` that moves `bytes_per_s`.
     pub fn new(bytes: u64, policy: WritePolicy, bytes_per_s: f64) -> Self {
         RamCache {
             blocks: FileCache::new(BLOCK, PAGE, bytes),
+            dirty: BTreeSet::new(),
+            hand: 0,
             policy,
             copy_ps: (1e12 / bytes_per_s).round() as u64,
             // Room must stay for reads.
             limit: bytes / 10 * 9,
+            rest: bytes / 4 * 3,
+            asked_at: 0,
+            watched: false,
+            idle: false,
             cleaning: 0,
             flushing: false,
             waiting: Vec::new(),
@@ -55,7 +80,9 @@ impl RamCache {
     /// All writes have reached the volume.
     pub fn settle(&mut self) {
         self.blocks.settle();
-        self.cleaning = 0;
+        self.dirty.clear();
+        (self.hand, self.cleaning) = (0, 0);
+        (self.asked_at, self.watched, self.idle) = (0, false, false);
         self.flushing = false;
         self.waiting.clear();
         (self.asked, self.found) = (0, 0);
@@ -82,6 +109,9 @@ impl RamCache {
             let pages = self.blocks.pages(block, offset, offset + bytes);
             if dirty {
                 self.blocks.dirty(block, pages);
+                // The order of writing is that of the sweep, not of the queue.
+                self.blocks.dirty_queue.clear();
+                self.dirty.insert(block);
             } else {
                 self.blocks.entry(block).valid |= pages;
             }
@@ -91,22 +121,39 @@ impl RamCache {
     fn copy_time(&self, bytes: u64) -> Nanos {
         bytes * self.copy_ps / 1000
     }
-}
 
-/// The next run of dirty pages to be written: first byte and bytes.
-fn next_dirty(cache: &mut RamCache) -> Option<(u64, u64)> {
-    let block = cache.blocks.dirty_queue.pop_front()?;
-    let unit = cache.blocks.entry(block);
-    unit.queued = false;
-    let first = u64::from(unit.dirty.trailing_zeros());
-    let run = u64::from((unit.dirty >> first).trailing_ones());
-    let mask = (u64::MAX >> (64 - run)) << first;
-    unit.dirty &= !mask;
-    if unit.dirty != 0 {
-        unit.queued = true;
-        cache.blocks.dirty_queue.push_front(block);
+    /// Lazy writes that may be under way.
+    fn cleaners(&self) -> u32 {
+        if self.flushing || self.idle || !self.waiting.is_empty() || self.blocks.dirty_bytes > self.rest { CLEANERS } else { 0 }
     }
-    Some((block * BLOCK + first * PAGE, run * PAGE))
+
+    /// The next pages to be written, side by side: first byte and bytes. They are clean from now on.
+    fn next_run(&mut self) -> Option<(u64, u64)> {
+        let first = self.dirty.range(self.hand..).next().or_else(|| self.dirty.first()).copied()?;
+        let (mut start, mut bytes, mut block) = (None, 0, first);
+        while bytes < LONGEST && self.dirty.contains(&block) {
+            // Dirty units are never given up.
+            let unit = self.blocks.get_mut(block)?;
+            let page = u64::from(unit.dirty.trailing_zeros());
+            // A run that began in the block before goes on only at the first page of this one.
+            if start.is_some() && page > 0 {
+                break;
+            }
+            let run = u64::from((unit.dirty >> page).trailing_ones());
+            unit.dirty &= !((u64::MAX >> (64 - run)) << page);
+            if unit.dirty == 0 {
+                self.dirty.remove(&block);
+            }
+            start = start.or(Some(block * BLOCK + page * PAGE));
+            bytes += run * PAGE;
+            if (page + run) * PAGE < BLOCK {
+                break;
+            }
+            block += 1;
+        }
+        self.hand = block;
+        start.map(|start| (start, bytes))
+    }
 }
 
 impl World {
@@ -121,6 +168,10 @@ impl World {
         // A transfer comes by again when parity is ready and for its second half.
         if combined || second || owner == Owner::Behind {
             return false;
+        }
+        (cache.asked_at, cache.idle) = (self.kernel.now(), false);
+        if !std::mem::replace(&mut cache.watched, true) {
+            self.kernel.at(cache.asked_at + LEFT_ALONE, Event::RamCacheIdle);
         }
         match op {
             Op::Read => {
@@ -155,15 +206,26 @@ impl World {
         true
     }
 
+    /// Looks whether the cache has been left alone: then it writes what has rested.
+    pub(crate) fn ram_cache_idle(&mut self) {
+        let Some(cache) = self.ram_cache.as_mut() else { return };
+        let due = cache.asked_at + LEFT_ALONE;
+        if due > self.kernel.now() {
+            self.kernel.at(due, Event::RamCacheIdle);
+        } else {
+            (cache.watched, cache.idle) = (false, true);
+            self.ram_cache_clean();
+        }
+    }
+
     /// Writes dirty blocks in the background.
     pub(crate) fn ram_cache_clean(&mut self) {
         loop {
             let Some(cache) = self.ram_cache.as_mut() else { return };
-            let wanted = cache.flushing || !cache.waiting.is_empty() || cache.blocks.dirty_bytes > 0;
-            if !wanted || cache.cleaning >= CLEANERS {
+            if cache.cleaning >= cache.cleaners() {
                 return;
             }
-            let Some((offset, bytes)) = next_dirty(cache) else { return };
+            let Some((offset, bytes)) = cache.next_run() else { return };
             cache.cleaning += 1;
             let bytes = bytes.min(self.layout.end(offset) - offset);
             self.transfer(self.kernel.now(), Owner::Behind, Op::Write, offset, bytes, false);

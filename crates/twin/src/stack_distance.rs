@@ -19,8 +19,8 @@ pub struct StackDistances {
     counts: Vec<f64>,
     cold: f64,
     accesses: f64,
-    /// Only blocks whose hash is below this take part, out of [`SCALE`].
-    threshold: u64,
+    /// Only blocks whose hash lies from the first to below the second take part, out of [`SCALE`].
+    hashes: (u64, u64),
 }
 
 const SCALE: u64 = 1 << 24;
@@ -36,15 +36,22 @@ fn hash(block: u64) -> u64 {
 impl StackDistances {
     /// Exact distances.
     pub fn exact() -> Self {
-        Self::with_threshold(SCALE)
+        Self::of_hashes(0, SCALE)
     }
 
     /// Distances of a share of the blocks, from 0 (none) to 1 (all).
     pub fn sampled(share: f64) -> Self {
-        Self::with_threshold(((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(1))
+        Self::of_hashes(0, ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(1))
     }
 
-    fn with_threshold(threshold: u64) -> Self {
+    /// Two samples of half the share that have no block in common and together are that of [`StackDistances::sampled`]: how far their curves are
+    /// apart tells how far a sample may be off.
+    pub fn sampled_halves(share: f64) -> [Self; 2] {
+        let end = ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(2);
+        [Self::of_hashes(0, end / 2), Self::of_hashes(end / 2, end)]
+    }
+
+    fn of_hashes(from: u64, to: u64) -> Self {
         StackDistances {
             tree: vec![0; 1024 + 1],
             last: UnitMap::default(),
@@ -52,8 +59,13 @@ impl StackDistances {
             counts: Vec::new(),
             cold: 0.0,
             accesses: 0.0,
-            threshold,
+            hashes: (from, to),
         }
+    }
+
+    /// The share of the blocks that take part.
+    fn share(&self) -> f64 {
+        (self.hashes.1 - self.hashes.0) as f64 / SCALE as f64
     }
 
     fn add(&mut self, slot: u32, by: i32) {
@@ -90,7 +102,8 @@ impl StackDistances {
     /// An access to a block.
     pub fn access(&mut self, block: u64) {
         self.accesses += 1.0;
-        if hash(block) % SCALE >= self.threshold {
+        let hash = hash(block) % SCALE;
+        if hash < self.hashes.0 || hash >= self.hashes.1 {
             return;
         }
         if self.next as usize + 1 >= self.tree.len() {
@@ -115,12 +128,12 @@ impl StackDistances {
 
     /// Different blocks seen (of a sample: estimated).
     pub fn blocks(&self) -> f64 {
-        self.last.len() as f64 * SCALE as f64 / self.threshold as f64
+        self.last.len() as f64 / self.share()
     }
 
     /// The share of accesses that an LRU cache of so many blocks misses.
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
-        let share = self.threshold as f64 / SCALE as f64;
+        let share = self.share();
         let expected = self.accesses * share;
         if expected == 0.0 {
             return 0.0;

@@ -195,36 +195,119 @@ impl Asker for Player<'_> {
     fn fill(&mut self, _request: &Request, _buffer: &mut [u8]) {}
 }
 
-/// A size of RAM cache, what it would miss, and what it would gain.
+/// Bytes of a block whose accesses are counted.
+pub const CACHE_BLOCK: u64 = 4096;
+
+fn blocks_of(record: &Record) -> std::ops::RangeInclusive<u64> {
+    record.offset / CACHE_BLOCK..=(record.offset + u64::from(record.bytes.max(1)) - 1) / CACHE_BLOCK
+}
+
+/// Accesses to blocks of [`CACHE_BLOCK`] bytes in a trace.
+pub fn accesses(records: &[Record]) -> u64 {
+    records.iter().map(|record| blocks_of(record).count() as u64).sum()
+}
+
+/// Bytes of different blocks of a trace, estimated from one block in 64.
+pub fn footprint(records: &[Record]) -> f64 {
+    distances(records, StackDistances::sampled(1.0 / 64.0)).blocks() * CACHE_BLOCK as f64
+}
+
+fn distances(records: &[Record], mut distances: StackDistances) -> StackDistances {
+    for record in records {
+        blocks_of(record).for_each(|block| distances.access(block));
+    }
+    distances
+}
+
+/// How a miss-ratio curve is counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Counting {
+    /// All blocks.
+    Exact,
+    /// A share of the blocks, drawn by their hash.
+    Sampled(f64),
+    /// Both, so that the sample's error is known.
+    Both(f64),
+}
+
+/// Miss ratios of LRU caches over their sizes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MissCurve {
+    /// Bytes of different blocks (of a sample: estimated).
+    pub footprint_bytes: f64,
+    /// Of all blocks, where they were counted.
+    pub exact: Option<Vec<MissRatio>>,
+    /// Of a sample, where one was drawn.
+    pub sampled: Option<Sampled>,
+}
+
+impl MissCurve {
+    /// The better known of the two.
+    pub fn best(&self) -> &[MissRatio] {
+        self.exact.as_deref().or(self.sampled.as_ref().map(|sampled| sampled.curve.as_slice())).unwrap_or_default()
+    }
+}
+
+/// A miss-ratio curve of some of the blocks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sampled {
+    /// Share of the blocks that were looked at.
+    pub share: f64,
+    /// The curve.
+    pub curve: Vec<MissRatio>,
+    /// Largest error of a miss ratio: against the exact curve, or, where there is none, half of the largest distance between two halves of the
+    /// sample.
+    pub error: f64,
+    /// The error is of the second kind.
+    pub error_estimated: bool,
+}
+
+/// The largest distance of two curves over the same sizes.
+fn apart(a: &[MissRatio], b: &[MissRatio]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a.miss_ratio - b.miss_ratio).abs()).fold(0.0, f64::max)
+}
+
+/// Counts the miss ratios of a trace over cache sizes in bytes.
+pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> MissCurve {
+    let curve = |distances: &StackDistances| distances.curve(CACHE_BLOCK, sizes.iter().copied());
+    let all = (!matches!(counting, Counting::Sampled(_))).then(|| distances(records, StackDistances::exact()));
+    let exact = all.as_ref().map(curve);
+    let mut blocks = all.map(|all| all.blocks());
+    let sampled = match counting {
+        Counting::Exact => None,
+        Counting::Sampled(share) | Counting::Both(share) => {
+            let some = distances(records, StackDistances::sampled(share));
+            blocks = blocks.or(Some(some.blocks()));
+            let sampled = curve(&some);
+            let error = exact.as_ref().map_or_else(
+                || {
+                    let [a, b] = StackDistances::sampled_halves(share).map(|half| curve(&distances(records, half)));
+                    apart(&a, &b) / 2.0
+                },
+                |exact| apart(exact, &sampled),
+            );
+            Some(Sampled { share, curve: sampled, error, error_estimated: exact.is_none() })
+        }
+    };
+    MissCurve { footprint_bytes: blocks.unwrap_or(0.0) * CACHE_BLOCK as f64, exact, sampled }
+}
+
+/// A size of RAM cache and what it would gain.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheGain {
-    /// Size and miss ratio of an LRU cache.
-    pub cache: MissRatio,
+    /// Size of the cache.
+    pub cache_bytes: u64,
     /// How many times faster the trace runs with lazy writes.
     pub write_back: f64,
     /// How many times faster it runs with write-through.
     pub write_through: f64,
 }
 
-/// Stack distances of a trace in blocks of 4096 bytes, of all blocks or a sampled share.
-pub fn distances(records: &[Record], share: Option<f64>) -> StackDistances {
-    let mut distances = share.map_or_else(StackDistances::exact, StackDistances::sampled);
-    for record in records {
-        let last = (record.offset + u64::from(record.bytes.max(1)) - 1) / CACHE_BLOCK;
-        (record.offset / CACHE_BLOCK..=last).for_each(|block| distances.access(block));
-    }
-    distances
-}
-
-/// Bytes of a block in [`distances`].
-pub const CACHE_BLOCK: u64 = 4096;
-
 /// Replays a trace on a machine with RAM caches of these sizes, and without.
 ///
 /// # Errors
 /// What the machine refuses.
-pub fn cache_gains(setup: &Setup, records: &[Record], pace: Pace, sizes: &[u64], share: Option<f64>) -> Result<(Replay, Vec<CacheGain>)> {
-    let curve = distances(records, share).curve(CACHE_BLOCK, sizes.iter().copied());
+pub fn cache_gains(setup: &Setup, records: &[Record], pace: Pace, sizes: &[u64]) -> Result<(Replay, Vec<CacheGain>)> {
     let with = |cache: Option<(u64, WritePolicy)>| {
         let mut setup = setup.clone();
         setup.ram_cache = cache;
@@ -236,12 +319,16 @@ pub fn cache_gains(setup: &Setup, records: &[Record], pace: Pace, sizes: &[u64],
         Pace::Recorded => replay.waited_ns.max(1) as f64,
         Pace::Outstanding(_) => replay.elapsed_ns.max(1) as f64,
     };
-    let mut gains = Vec::with_capacity(curve.len());
-    for cache in curve {
-        let back = with(Some((cache.cache_bytes, WritePolicy::Back)))?;
-        let through = with(Some((cache.cache_bytes, WritePolicy::Through)))?;
-        gains.push(CacheGain { cache, write_back: cost(&base) / cost(&back), write_through: cost(&base) / cost(&through) });
-    }
+    let of = |policy: WritePolicy| -> Result<Vec<f64>> {
+        sizes.iter().map(|&bytes| Ok(cost(&base) / cost(&with(Some((bytes, policy)))?))).collect()
+    };
+    let (back, through) = std::thread::scope(|scope| {
+        let back = scope.spawn(|| of(WritePolicy::Back));
+        let through = of(WritePolicy::Through);
+        (back.join().unwrap_or_else(|_| Err(Error::Run("a replay broke off".to_owned()))), through)
+    });
+    let gains = sizes.iter().zip(back?).zip(through?);
+    let gains = gains.map(|((&cache_bytes, write_back), write_through)| CacheGain { cache_bytes, write_back, write_through }).collect();
     Ok((base, gains))
 }
 
@@ -275,10 +362,34 @@ mod tests {
             })
             .collect();
         let setup = Setup::parse("gateway-1997").unwrap();
-        let (base, gains) = cache_gains(&setup, &records, Pace::Outstanding(1), &[2 << 20, 64 << 20], None).unwrap();
+        let sizes = [2 << 20, 64 << 20];
+        let (base, gains) = cache_gains(&setup, &records, Pace::Outstanding(1), &sizes).unwrap();
         assert_eq!(base.requests, 20_000);
-        assert!(gains[0].cache.miss_ratio > gains[1].cache.miss_ratio);
+        let curve = miss_curve(&records, &sizes, Counting::Exact);
+        assert!(curve.best()[0].miss_ratio > curve.best()[1].miss_ratio);
+        assert_eq!(curve.footprint_bytes, 4096.0 * records.iter().map(|r| r.offset).collect::<std::collections::HashSet<_>>().len() as f64);
         assert!(gains[1].write_back > 2.0 && gains[1].write_back > gains[0].write_back, "{gains:?}");
         assert!(gains[1].write_back > gains[1].write_through && gains[1].write_through >= 1.0, "{gains:?}");
+    }
+
+    #[test]
+    fn a_sample_tells_its_error() {
+        // Popular blocks and a long tail.
+        let mut state = 3u64;
+        let mut record = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let draw = ((state >> 33) as f64 / f64::from(1u32 << 31)).powi(3);
+            Record { time_ns: 0, op: Op::Read, offset: (draw * 100_000.0) as u64 * 4096, bytes: 4096 }
+        };
+        let records: Vec<Record> = (0..300_000).map(|_| record()).collect();
+        let sizes: Vec<u64> = (0..9).map(|power| (1 << 20) << power).collect();
+        let both = miss_curve(&records, &sizes, Counting::Both(0.2));
+        let (known, sampled) = (both.sampled.clone().unwrap(), miss_curve(&records, &sizes, Counting::Sampled(0.2)));
+        let estimated = sampled.sampled.as_ref().unwrap();
+        assert!(known.error < 0.01 && !known.error_estimated, "{known:?}");
+        assert!(estimated.error_estimated && (known.error / 4.0..0.02).contains(&estimated.error), "{known:?} {estimated:?}");
+        assert_eq!(known.curve, estimated.curve);
+        assert!((sampled.footprint_bytes / both.footprint_bytes - 1.0).abs() < 0.05);
+        assert!((footprint(&records) / both.footprint_bytes - 1.0).abs() < 0.2);
     }
 }

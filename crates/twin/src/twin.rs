@@ -4,15 +4,17 @@ use crate::bus::{Bus, Pci, PhaseTimes};
 use crate::cloud::{Cloud, Virtio};
 use crate::description::Drive;
 use crate::disk::Disk;
+use crate::disk::geometry::SECTOR;
 use crate::flash::Flash;
 use crate::ram_cache::RamCache;
+use crate::run::Run;
 use crate::settings::Setup;
 use crate::volume::Layout;
-use crate::world::{Device, Event, Member, World};
+use crate::world::{Device, Member, World};
 use crate::{Result, settings};
 use machine::{
-    Access, Allocation, Asker, CacheState, Capabilities, Completion, CpuTimes, Engine, MachineFacts, MemoryUse, Nanos, Next, TargetFacts,
-    TargetKind, TargetSpec, Usage,
+    Access, Allocation, Asker, CacheState, Capabilities, CpuTimes, Engine, MachineFacts, MemoryUse, Nanos, TargetFacts, TargetKind,
+    TargetSpec, Usage,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +38,11 @@ pub struct Utilisation {
 pub struct Target {
     world: World,
     size: u64,
+    /// Bytes of each member, where the user gave a size.
+    member_size: Option<u64>,
     members: Vec<u32>,
+    /// Drives that are no members at present, and since when.
+    parked: BTreeMap<u32, (Device, Nanos)>,
     ended: Nanos,
     ran: Nanos,
 }
@@ -110,25 +116,30 @@ impl Twin {
     /// The volume of all members, of `size` bytes or all that there are.
     pub fn volume(&self, size: Option<u64>) -> Target {
         let members: Vec<u32> = (0..self.setup.disks).collect();
-        self.target(members, self.setup.stripe, size)
+        let devices = members.iter().map(|number| device(&self.setup, *number)).collect();
+        let world = self.world(devices, self.setup.stripe);
+        Target {
+            size: size.unwrap_or(u64::MAX).min(world.layout.bytes()),
+            member_size: size.map(|size| size / u64::from(self.setup.disks)),
+            world,
+            members,
+            parked: BTreeMap::new(),
+            ended: self.clock.load(Ordering::Relaxed),
+            ran: 0,
+        }
     }
 
-    fn target(&self, members: Vec<u32>, stripe: u64, size: Option<u64>) -> Target {
-        let world = self.world(&members, stripe);
-        let size = size.unwrap_or(u64::MAX).min(world.layout.bytes());
-        Target { world, size, members, ended: self.clock.load(Ordering::Relaxed), ran: 0 }
-    }
-
-    fn world(&self, members: &[u32], stripe: u64) -> World {
+    fn world(&self, devices: Vec<Device>, stripe: u64) -> World {
         let (setup, description) = (&self.setup, &self.setup.description);
-        let built: Vec<Member> = members.iter().map(|number| Member::new(device(setup, *number))).collect();
+        let built: Vec<Member> = devices.into_iter().map(Member::new).collect();
+        let members = built.len() as u32;
         let buses = match setup.drive() {
             Drive::Disk(disk) => (0..setup.buses).map(|_| Bus::new(&description.buses[&disk.bus])).collect(),
             _ => Vec::new(),
         };
         let member_bytes = built.iter().map(|member| member.device.bytes()).min().unwrap_or(0);
-        let parity = setup.parity.filter(|_| members.len() >= 3);
-        let layout = Layout { members: members.len() as u32, chunk: stripe, parity, member_bytes };
+        let parity = setup.parity.filter(|_| members >= 3);
+        let layout = Layout { members, chunk: stripe, parity, member_bytes };
         let pci = Pci::new(description.pci_bytes_per_s);
         let mut world = World::new(description.file_system.clone(), &description.processor, pci, buses, built, layout);
         let copy = description.memory.rates.iter().find(|rate| rate.kind == "copy").map_or(1e9, |rate| rate.bytes_per_s);
@@ -137,16 +148,27 @@ impl Twin {
         world
     }
 
-    fn refuse(&self, access: &Access) -> machine::Result<()> {
+    /// What this machine does not do, it refuses before the run.
+    fn refuse<A: Asker>(&self, target: &Target, access: &Access, askers: &[A]) -> machine::Result<()> {
+        let refused = |what: &str, why: &str, mend: &str| {
+            let what = format!("{what} on {}", self.setup.name);
+            Err(machine::Error::refused(what, why.to_owned(), mend.to_owned()))
+        };
         if access.engine == Engine::Mmap {
-            return Err(machine::Error::Unsupported(format!("{}: mapped files are not simulated", self.setup.name)));
+            return refused("engine mmap", "mapped files are not simulated", "take sync, threads, io_uring or libaio");
         }
         if access.engine == Engine::Null {
-            let why = "the engine null measures a driver, and a simulated machine has none";
-            return Err(machine::Error::Unsupported(format!("{}: {why}", self.setup.name)));
+            return refused("engine null", "nothing of a simulated machine is this computer's own ceiling", "take it on this computer");
         }
         if access.count_instructions {
-            return Err(machine::Error::Unsupported(format!("{}: a simulated processor has no instruction counter", self.setup.name)));
+            return refused("counting instructions", "a simulated processor has no counter", "ask for processor time instead");
+        }
+        if askers.iter().any(Asker::checks) {
+            return refused("checking what is read", "a simulated machine keeps no data", "leave the verification out");
+        }
+        let members = target.world.layout().members;
+        if let Some(member) = askers.iter().filter_map(Asker::member).find(|&member| member >= members) {
+            return refused(&format!("member {member}"), &format!("the target has {members} members"), "count them from 0");
         }
         Ok(())
     }
@@ -161,7 +183,8 @@ fn device(setup: &Setup, number: u32) -> Device {
     }
 }
 
-/// Brings a target into the state that a run asks for.
+/// Brings a target into the state that a run asks for. Space that is reserved is as good as written: to give a file its final size first
+/// is what spares a write the extension.
 fn prepare(target: &mut Target, access: &Access, idle: Nanos) {
     let world = &mut target.world;
     world.rest(idle);
@@ -174,137 +197,6 @@ fn prepare(target: &mut Target, access: &Access, idle: Nanos) {
     }
     world.valid = if fresh { access.region.0 } else { u64::MAX };
     world.access = Some(access.clone());
-}
-
-/// One run: the askers and what they wait for.
-struct Run<'a, A> {
-    world: &'a mut World,
-    askers: &'a mut [A],
-    /// The machine's clock when the world's showed zero.
-    began: Nanos,
-    size: u64,
-    /// Askers that are not done.
-    left: usize,
-    done: Vec<bool>,
-    /// When each asker's next wake is scheduled.
-    wakes: Vec<Nanos>,
-    /// Askers that wait for stable storage, and since when.
-    syncing: Vec<(u32, Nanos)>,
-    /// Those of them whose data the devices are about to have.
-    synced: Vec<(u32, Nanos)>,
-    /// Bytes of one member, for askers that have one to themselves.
-    member_size: u64,
-    last: Nanos,
-}
-
-impl<A: Asker> Run<'_, A> {
-    fn go(&mut self) {
-        for asker in self.askers.iter_mut() {
-            asker.begin(self.began);
-        }
-        for asker in 0..self.askers.len() as u32 {
-            self.ask(asker);
-        }
-        while self.left > 0 {
-            let Some(event) = self.world.kernel.take() else { return };
-            match event {
-                Event::Deliver(number) => self.deliver(number),
-                Event::Wake(asker) => {
-                    self.wakes[asker as usize] = Nanos::MAX;
-                    self.ask(asker);
-                }
-                Event::Synced(asker) => self.synced(asker),
-                event => self.world.handle(event),
-            }
-            if !self.syncing.is_empty() && self.world.clean() {
-                self.stable();
-            }
-        }
-    }
-
-    fn deliver(&mut self, number: u32) {
-        let request = self.world.finish(number);
-        self.last = self.world.kernel.now();
-        let completion = Completion { slot: request.slot, result: request.len as i32 };
-        self.askers[request.asker as usize].complete(completion, self.began + self.last);
-        self.ask(request.asker);
-    }
-
-    /// Everything written is on its way out of the caches: who waited for that learns of it when the devices have it too.
-    fn stable(&mut self) {
-        let done = self.world.flush_devices();
-        for &(asker, _) in &self.syncing {
-            self.world.kernel.at(done, Event::Synced(asker));
-        }
-        self.synced.append(&mut self.syncing);
-        self.world.flushed();
-    }
-
-    fn synced(&mut self, asker: u32) {
-        let Some(index) = self.synced.iter().position(|&(other, _)| other == asker) else { return };
-        let (_, since) = self.synced.swap_remove(index);
-        self.last = self.world.kernel.now();
-        self.askers[asker as usize].synced(self.began + since, self.began + self.last);
-        self.ask(asker);
-    }
-
-    fn waits_for_sync(&self, asker: u32) -> bool {
-        self.syncing.iter().chain(&self.synced).any(|&(other, _)| other == asker)
-    }
-
-    /// Takes all that an asker wants now.
-    fn ask(&mut self, number: u32) {
-        let index = number as usize;
-        if (!self.syncing.is_empty() || !self.synced.is_empty()) && self.waits_for_sync(number) {
-            return;
-        }
-        if self.askers[index].sync_due().is_some() {
-            self.syncing.push((number, self.world.kernel.now()));
-            self.world.flush();
-            if self.world.clean() {
-                self.stable();
-            }
-            return;
-        }
-        loop {
-            let now = self.world.kernel.now();
-            match self.askers[index].next(self.began + now) {
-                Next::Issue(request) => self.issue(number, request),
-                Next::WaitUntil(until) => {
-                    let until = until.saturating_sub(self.began).max(now + 1);
-                    if until < self.wakes[index] {
-                        self.wakes[index] = until;
-                        self.world.kernel.at(until, Event::Wake(number));
-                    }
-                    return;
-                }
-                Next::WaitForCompletion => return,
-                Next::Done => {
-                    if !std::mem::replace(&mut self.done[index], true) {
-                        self.left -= 1;
-                    }
-                    return;
-                }
-            }
-        }
-    }
-
-    /// A target ends where it ends: a request across the end is cut there, one beyond it does nothing.
-    fn issue(&mut self, asker: u32, mut request: machine::Request) {
-        let member = self.askers[asker as usize].member();
-        let size = if member.is_some() { self.member_size } else { self.size };
-        let room = size.saturating_sub(request.offset);
-        if room == 0 || request.len == 0 {
-            let now = self.began + self.world.kernel.now();
-            self.askers[asker as usize].complete(Completion { slot: request.slot, result: 0 }, now);
-            return;
-        }
-        request.len = request.len.min(room.min(u64::from(u32::MAX)) as u32);
-        if let Some(member) = member {
-            request.offset = Layout::on_member(member, request.offset);
-        }
-        self.world.issue(asker, request);
-    }
 }
 
 impl machine::Machine for Twin {
@@ -359,7 +251,7 @@ impl machine::Machine for Twin {
             writable: true,
             direct: true,
             direct_refused: None,
-            direct_align_bytes: 512,
+            direct_align_bytes: SECTOR as u32,
             physical_block_bytes: 512,
             block_bytes: self.setup.description.file_system.block_bytes,
             members: layout.members,
@@ -372,35 +264,10 @@ impl machine::Machine for Twin {
     }
 
     fn run<A: Asker>(&self, target: &mut Target, access: &Access, askers: &mut [A]) -> machine::Result<Usage> {
-        self.refuse(access)?;
+        self.refuse(target, access, askers)?;
         let began = self.clock.load(Ordering::Relaxed);
         prepare(target, access, began.saturating_sub(target.ended));
-        let count = askers.len();
-        let members = u64::from(target.world.layout().members);
-        if let Some(member) = askers.iter().filter_map(Asker::member).find(|&member| u64::from(member) >= members) {
-            let why = format!("the target has {members} members");
-            return Err(machine::Error::refused(format!("member {member}"), why, "count them from 0"));
-        }
-        let member_size = target.size / members;
-        let mut run = Run {
-            world: &mut target.world,
-            askers,
-            began,
-            size: target.size,
-            left: count,
-            done: vec![false; count],
-            wakes: vec![Nanos::MAX; count],
-            syncing: Vec::new(),
-            synced: Vec::new(),
-            member_size,
-            last: 0,
-        };
-        run.go();
-        let (left, elapsed_ns) = (run.left, run.last);
-        if left > 0 {
-            let why = format!("{}: {left} streams wait for something that will never happen", self.setup.name);
-            return Err(machine::Error::Unsupported(why));
-        }
+        let elapsed_ns = Run::new(&mut target.world, askers, access, began, target.size).go()?;
         let world = &mut target.world;
         let sync_ns = access.sync_at_end.then(|| synchronise(world) - elapsed_ns);
         target.ran = elapsed_ns + sync_ns.unwrap_or(0);
@@ -414,14 +281,34 @@ impl machine::Machine for Twin {
             let what = format!("member {member}");
             return Err(machine::Error::refused(what, format!("there are {} disks", self.setup.disks), "name them from 0"));
         }
-        if members.is_empty() || chunk < 512 || !chunk.is_multiple_of(512) {
-            return Err(machine::Error::refused(
-                format!("a chunk of {chunk} bytes"),
-                "no stripe",
-                "give members and a multiple of 512 bytes",
-            ));
+        if let Some((at, member)) = members.iter().enumerate().find(|(at, member)| members[..*at].contains(member)) {
+            let why = format!("it is named again at place {}", at + 1);
+            return Err(machine::Error::refused(format!("member {member}"), why, "name each once"));
         }
-        *target = self.target(members.to_vec(), chunk, None);
+        if members.is_empty() {
+            return Err(machine::Error::refused("a stripe of no members", "there is nothing to stripe", "name at least one"));
+        }
+        if members.len() > 1 && (chunk < SECTOR || !chunk.is_multiple_of(SECTOR)) {
+            let what = format!("a chunk of {chunk} bytes");
+            return Err(machine::Error::refused(what, "a disk takes whole blocks", "give a multiple of 512 bytes"));
+        }
+        let now = self.now();
+        target.world.rest(now.saturating_sub(target.ended));
+        let before = std::mem::take(&mut target.world.members);
+        target.parked.extend(target.members.iter().zip(before).map(|(number, member)| (*number, (member.device, now))));
+        let taken = members.iter().map(|number| match target.parked.remove(number) {
+            Some((mut device, since)) => {
+                device.rest(now - since);
+                device
+            }
+            None => device(&self.setup, *number),
+        });
+        let devices = taken.collect();
+        target.world = self.world(devices, if members.len() > 1 { chunk } else { self.setup.stripe });
+        let size = target.member_size.map_or(u64::MAX, |size| size * members.len() as u64);
+        target.size = size.min(target.world.layout.bytes());
+        target.members = members.to_vec();
+        target.ended = now;
         Ok(())
     }
 
@@ -474,10 +361,20 @@ impl Device {
     /// Its size.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Device::Disk(disk) => disk.geometry.sectors() * 512,
+            Device::Disk(disk) => disk.geometry.sectors() * SECTOR,
             Device::Flash(flash) => flash.drive().capacity_bytes,
             Device::Cloud(cloud) => cloud.volume().capacity_bytes,
             Device::Virtio(virtio) => virtio.disk().capacity_bytes,
+        }
+    }
+
+    /// At rest at the start of a new clock, `idle` after its last work.
+    pub(crate) fn rest(&mut self, idle: Nanos) {
+        match self {
+            Device::Disk(disk) => disk.rest(),
+            Device::Flash(flash) => flash.rest(idle),
+            Device::Cloud(cloud) => cloud.rest(idle),
+            Device::Virtio(virtio) => virtio.rest(),
         }
     }
 

@@ -1,55 +1,49 @@
 //! `halfpower twin cache`: what a cache in memory would do for a trace or a workload.
 
-use super::{json, percent, table};
-use crate::Failure;
-use crate::arguments::pattern;
-use clap::Args;
-use machine::units::{GIB, KIB, MIB, parse_size, show_size, show_size_rounded, show_time, significant};
-use machine::{Machine, Op};
-use serde::Serialize;
-use std::io::Read;
-use std::path::Path;
-use twin::trace::{CACHE_BLOCK, CacheGain, Pace, Record, Replay, cache_gains, distances};
-use twin::{Setup, Twin};
-use workload::{Cursor, Sequence, Workload};
+mod source;
 
-/// Accesses beyond which a sample of the blocks is looked at unless another share is asked for.
+use super::{json, percent, program, say, table, write};
+use crate::Failure;
+use clap::Args;
+use machine::Op;
+use machine::units::{KIB, MIB, parse_size, show_size, show_size_rounded, show_time, significant};
+use report::validation::{Page, Section, Table};
+use serde::Serialize;
+use source::Source;
+use std::path::PathBuf;
+use study::{Axis, Figure, Series, Value};
+use twin::Setup;
+use twin::trace::{CACHE_BLOCK, CacheGain, Counting, MissCurve, Pace, Record, Replay, accesses, cache_gains, footprint, miss_curve};
+
+/// Accesses up to which every block is counted unless a sample is asked for.
 const MANY_ACCESSES: u64 = 20_000_000;
+
+/// Blocks that a sample of a long trace should have.
+const SAMPLE_BLOCKS: f64 = 262_144.0;
+
+/// Sizes that are replayed where none is named.
+const MOST_SIZES: usize = 8;
 
 /// What the command line says.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
-    /// A block trace (lines of time_ns,op,offset,bytes; - is standard input), or an order of requests: seq, random, backward, stride:SIZE,
-    /// zipf:THETA, hotcold:HOT%:ACCESS%
-    #[arg(value_name = "TRACE|WORKLOAD")]
-    source: String,
-    /// The machine without the cache
+    #[command(flatten)]
+    source: Source,
+    /// The machine without the cache: a name of `halfpower twin list`, or a machine file
     #[arg(long, value_name = "NAME", default_value = "server-2003")]
     machine: String,
-    /// Sizes of the cache
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size, default_value = "4m,16m,64m,128m,256m,512m,1g")]
+    /// Sizes of the cache to be tried [default: powers of two up to all that the trace touches]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
     sizes: Vec<u64>,
-    /// Percent of the blocks that the sampled curve looks at
-    #[arg(long, value_name = "PERCENT", default_value_t = 10.0, value_parser = share)]
-    sample: f64,
-    /// Requests kept outstanding in the replay, as soon as one is done; recorded: at the times of the trace
-    #[arg(long, value_name = "N|recorded", value_parser = pace, default_value = "1")]
-    pace: Pace,
-    /// Of a workload: requests
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
-    requests: u64,
-    /// Of a workload: size of a request
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "4k")]
-    request: u64,
-    /// Of a workload: bytes of its file
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "512m")]
-    size: u64,
-    /// Of a workload: percent of the requests that read
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(0..=100))]
-    read_percent: u8,
-    /// Of a workload: seeds everything random
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Count this percentage of the blocks instead of all; done by itself for a trace of more than 20 million accesses
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    sample: Option<f64>,
+    /// Count all blocks of the longest trace
+    #[arg(long)]
+    exact: bool,
+    /// Directory for report.html and results.json
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
     /// Print as JSON on standard output
     #[arg(long)]
     json: bool,
@@ -57,15 +51,7 @@ pub(super) struct Arguments {
 
 fn share(text: &str) -> Result<f64, String> {
     let percent = text.trim_end_matches('%').parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
-    percent.map(|percent| percent / 100.0).ok_or_else(|| format!("'{text}' is not a percentage above 0 and up to 100"))
-}
-
-fn pace(text: &str) -> Result<Pace, String> {
-    if text == "recorded" {
-        return Ok(Pace::Recorded);
-    }
-    let depth = text.parse().ok().filter(|depth| (1..=1024).contains(depth));
-    depth.map(Pace::Outstanding).ok_or_else(|| format!("'{text}' is neither a whole number from 1 to 1024 nor the word recorded"))
+    percent.map(|percent| percent / 100.0).ok_or_else(|| format!("'{text}' is not a percentage above 0 and up to 100; write --sample 10"))
 }
 
 /// What a trace is.
@@ -74,21 +60,9 @@ struct Facts {
     requests: usize,
     reads: usize,
     bytes: u64,
-    /// Of different blocks.
-    footprint_bytes: u64,
     block_bytes: u64,
+    /// To blocks.
     accesses: u64,
-}
-
-/// A size of the cache.
-#[derive(Serialize)]
-struct Row {
-    cache_bytes: u64,
-    /// Absent where the trace is so long that only a sample was looked at.
-    miss_ratio_exact: Option<f64>,
-    miss_ratio_sampled: f64,
-    speed_up_write_back: f64,
-    speed_up_write_through: f64,
 }
 
 #[derive(Serialize)]
@@ -96,137 +70,194 @@ struct Caching {
     source: String,
     machine: String,
     trace: Facts,
-    sampled_share: f64,
+    /// Requests that the replay keeps outstanding; none at the trace's own times.
+    depth: Option<u32>,
+    misses: MissCurve,
     without_cache: Replay,
-    sizes: Vec<Row>,
+    gains: Vec<CacheGain>,
 }
 
 /// Miss ratios and speed-ups by size.
 pub(super) fn cache(arguments: &Arguments) -> Result<(), Failure> {
     let setup = Setup::parse(&arguments.machine)?;
-    let mut sizes = arguments.sizes.clone();
+    if let Some(size) = arguments.sizes.iter().find(|size| **size < MIB) {
+        return Err(Failure::Usage(format!("--sizes {size}: too small for a cache of blocks of 64 KiB; give at least 1m")));
+    }
+    let pace = arguments.source.pace();
+    let records = arguments.source.records(&setup)?;
+    let caching = caching(arguments, &setup, &records, pace)?;
+    let document = json("cache", &caching)?;
+    if arguments.json {
+        say(&format!("{document}\n"))?;
+    } else {
+        say(&text(&caching))?;
+    }
+    match &arguments.output {
+        Some(directory) => write(directory, &page(&caching), &document, arguments.json),
+        None => Ok(()),
+    }
+}
+
+fn caching(arguments: &Arguments, setup: &Setup, records: &[Record], pace: Pace) -> Result<Caching, Failure> {
+    let (accesses, footprint) = (accesses(records), footprint(records));
+    let mut sizes = if arguments.sizes.is_empty() { usual_sizes(footprint) } else { arguments.sizes.clone() };
     sizes.sort_unstable();
     sizes.dedup();
-    if let Some(size) = sizes.iter().find(|size| **size < MIB) {
-        return Err(Failure::Usage(format!("--sizes {size}: too small for a cache of blocks; give at least 1m")));
-    }
-    let records = records(arguments, &setup)?;
-    let caching = caching(arguments, &setup, &records, &sizes)?;
-    if arguments.json {
-        println!("{}", json("cache", &caching)?);
-    } else {
-        print(&caching, arguments.pace);
-    }
-    Ok(())
-}
-
-/// The requests: of a file, of standard input, or drawn.
-fn records(arguments: &Arguments, setup: &Setup) -> Result<Vec<Record>, Failure> {
-    let source = arguments.source.as_str();
-    if source == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map_err(|error| Failure::Run(format!("cannot read standard input: {error}")))?;
-        return Ok(twin::trace::parse(&text)?);
-    }
-    if let Ok(pattern) = pattern(source) {
-        return drawn(arguments, pattern, setup);
-    }
-    let path = Path::new(source);
-    match std::fs::read_to_string(path) {
-        Ok(text) => twin::trace::parse(&text).map_err(|error| Failure::Usage(format!("{source}: {error}"))),
-        Err(error) => Err(Failure::Usage(format!(
-            "{source}: {error}; give a trace of lines time_ns,op,offset,bytes, or one of seq, random, backward, stride:1M, zipf:1.1, \
-             hotcold:10:90"
-        ))),
-    }
-}
-
-/// The requests of a workload, in the very order in which it would be run.
-fn drawn(arguments: &Arguments, pattern: workload::Pattern, setup: &Setup) -> Result<Vec<Record>, Failure> {
-    let twin = Twin::new(setup.clone());
-    let size = arguments.size.min(twin.target_facts(&twin.volume(None)).size_bytes);
-    let request_bytes = u32::try_from(arguments.request).ok().filter(|bytes| (512..=GIB as u32).contains(bytes) && bytes % 512 == 0);
-    let request_bytes = request_bytes
-        .ok_or_else(|| Failure::Usage(format!("--request {}: give a multiple of 512 bytes from 512 to 1g", arguments.request)))?;
-    let workload = Workload { pattern, request_bytes, read_percent: arguments.read_percent, seed: arguments.seed, ..Workload::default() };
-    workload.check(size, 512)?;
-    let mut sequence = Sequence::new(&workload, workload.region(size), 0, Cursor::Own)?;
-    // A workload has no times of its own: at the pace of a trace it would be issued all at once.
-    if arguments.pace == Pace::Recorded {
-        return Err(Failure::Usage("--pace recorded: a workload has no times; give the requests to be kept outstanding".into()));
-    }
-    Ok((0..arguments.requests)
-        .map(|time_ns| {
-            let (op, offset, bytes) = sequence.next();
-            Record { time_ns, op, offset, bytes }
-        })
-        .collect())
-}
-
-fn caching(arguments: &Arguments, setup: &Setup, records: &[Record], sizes: &[u64]) -> Result<Caching, Failure> {
-    let accesses: u64 = records.iter().map(|record| (record.offset % CACHE_BLOCK + u64::from(record.bytes)).div_ceil(CACHE_BLOCK)).sum();
-    let exact = (accesses <= MANY_ACCESSES).then(|| distances(records, None));
-    let sampled = distances(records, Some(arguments.sample)).curve(CACHE_BLOCK, sizes.iter().copied());
-    let exact_curve = exact.as_ref().map(|exact| exact.curve(CACHE_BLOCK, sizes.iter().copied()));
-    let blocks = exact.as_ref().map_or_else(|| distances(records, Some(arguments.sample)).blocks(), |exact| exact.blocks());
-    let (without_cache, gains) = cache_gains(setup, records, arguments.pace, sizes, Some(arguments.sample))?;
-    let row = |(place, gain): (usize, &CacheGain)| Row {
-        cache_bytes: gain.cache.cache_bytes,
-        miss_ratio_exact: exact_curve.as_ref().map(|curve| curve[place].miss_ratio),
-        miss_ratio_sampled: sampled[place].miss_ratio,
-        speed_up_write_back: gain.write_back,
-        speed_up_write_through: gain.write_through,
+    let counting = match (arguments.sample, arguments.exact || accesses <= MANY_ACCESSES) {
+        (None, true) => Counting::Exact,
+        (Some(share), true) => Counting::Both(share),
+        (share, false) => Counting::Sampled(share.unwrap_or_else(|| (SAMPLE_BLOCKS * CACHE_BLOCK as f64 / footprint).clamp(0.001, 1.0))),
     };
+    let misses = miss_curve(records, &curve_sizes(&sizes), counting);
+    let (without_cache, gains) = cache_gains(setup, records, pace, &sizes)?;
     Ok(Caching {
-        source: arguments.source.clone(),
+        source: arguments.source.name(),
         machine: setup.name.clone(),
         trace: Facts {
             requests: records.len(),
             reads: records.iter().filter(|record| record.op == Op::Read).count(),
             bytes: records.iter().map(|record| u64::from(record.bytes)).sum(),
-            footprint_bytes: (blocks * CACHE_BLOCK as f64) as u64,
             block_bytes: CACHE_BLOCK,
             accesses,
         },
-        sampled_share: arguments.sample,
+        depth: match pace {
+            Pace::Recorded => None,
+            Pace::Outstanding(depth) => Some(depth),
+        },
+        misses,
         without_cache,
-        sizes: gains.iter().enumerate().map(row).collect(),
+        gains,
     })
 }
 
-fn print(caching: &Caching, pace: Pace) {
+/// Powers of two up to the first that holds everything.
+fn usual_sizes(footprint: f64) -> Vec<u64> {
+    let mut sizes = vec![(footprint.max(MIB as f64) as u64).next_power_of_two()];
+    while sizes.len() < MOST_SIZES && sizes[sizes.len() - 1] > MIB {
+        sizes.push(sizes[sizes.len() - 1] / 2);
+    }
+    sizes
+}
+
+/// The sizes replayed and four steps between each two: a curve costs little more than a point of it.
+fn curve_sizes(replayed: &[u64]) -> Vec<u64> {
+    let mut sizes: Vec<u64> = replayed.to_vec();
+    for pair in replayed.windows(2) {
+        let ratio = pair[1] as f64 / pair[0] as f64;
+        sizes.extend((1..4).map(|step| (pair[0] as f64 * ratio.powf(f64::from(step) / 4.0)) as u64 / CACHE_BLOCK * CACHE_BLOCK));
+    }
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+fn heading(caching: &Caching) -> String {
     let trace = &caching.trace;
-    println!(
-        "{}: {} requests, {:.0} % reads, {} over {} of different blocks of {} KiB",
+    let about = if caching.misses.exact.is_some() { "" } else { "about " };
+    format!(
+        "{}: {} requests, {:.0} % reads, {} in all, {about}{} of different blocks of {} KiB",
         caching.source,
         trace.requests,
         trace.reads as f64 / trace.requests.max(1) as f64 * 100.0,
         show_size_rounded(trace.bytes as f64),
-        show_size_rounded(trace.footprint_bytes as f64),
+        show_size_rounded(caching.misses.footprint_bytes),
         trace.block_bytes / KIB,
-    );
+    )
+}
+
+fn base(caching: &Caching) -> String {
     let without = &caching.without_cache;
-    let waited = if pace == Pace::Recorded { without.waited_ns } else { without.elapsed_ns };
-    println!("without a cache on {}: {}\n", caching.machine, show_time(waited as f64));
-    let row = |one: &Row| {
-        let exact = one.miss_ratio_exact.map_or_else(|| "not counted".into(), percent);
-        let gain = |value: f64| format!("x{}", significant(value, 3));
-        let (back, through) = (gain(one.speed_up_write_back), gain(one.speed_up_write_through));
-        vec![show_size(one.cache_bytes), exact, percent(one.miss_ratio_sampled), back, through]
+    match caching.depth {
+        Some(1) => format!("Without a cache on {}, one request after the other: {}", caching.machine, show_time(without.elapsed_ns as f64)),
+        Some(depth) => {
+            format!("Without a cache on {}, {depth} requests outstanding: {}", caching.machine, show_time(without.elapsed_ns as f64))
+        }
+        None => format!("Without a cache on {}, at the trace's times: {} of waiting", caching.machine, show_time(without.waited_ns as f64)),
+    }
+}
+
+fn miss_at(curve: &[twin::stack_distance::MissRatio], bytes: u64) -> Option<f64> {
+    curve.iter().find(|one| one.cache_bytes == bytes).map(|one| one.miss_ratio)
+}
+
+fn rows(caching: &Caching) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let gain = |value: f64| format!("x{}", significant(value, 3));
+    let misses = &caching.misses;
+    let mut head = vec!["cache"];
+    head.extend(misses.exact.iter().map(|_| "misses"));
+    head.extend(misses.sampled.iter().map(|_| "misses, sampled"));
+    head.extend(["write-back", "write-through"]);
+    let row = |one: &CacheGain| {
+        let curves = misses.exact.iter().chain(misses.sampled.iter().map(|sampled| &sampled.curve));
+        let mut row = vec![show_size(one.cache_bytes)];
+        row.extend(curves.map(|curve| miss_at(curve, one.cache_bytes).map(percent).unwrap_or_default()));
+        row.extend([gain(one.write_back), gain(one.write_through)]);
+        row
     };
-    let rows: Vec<_> = caching.sizes.iter().map(row).collect();
-    let sampled = format!("of {} of the blocks", percent(caching.sampled_share));
-    table(&["cache", "misses", &sampled, "write-back", "write-through"], &rows, 0);
-    println!("\n{}", sentence(caching));
+    (head, caching.gains.iter().map(row).collect())
+}
+
+fn sampling(caching: &Caching) -> Option<String> {
+    let sampled = caching.misses.sampled.as_ref()?;
+    let kind = if sampled.error_estimated { "by the distance of its two halves" } else { "against all blocks" };
+    let points = |share: f64| format!("{} points", significant(share * 100.0, 2));
+    Some(format!("The sample of {} of the blocks is within {} of the miss ratio, {kind}.", percent(sampled.share), points(sampled.error)))
 }
 
 fn sentence(caching: &Caching) -> String {
-    let best = caching.sizes.iter().map(|row| row.speed_up_write_back).fold(0.0, f64::max);
-    let Some(enough) = caching.sizes.iter().find(|row| row.speed_up_write_back >= 0.9 * best) else { return String::new() };
+    let best = caching.gains.iter().map(|one| one.write_back).fold(0.0, f64::max);
+    let Some(enough) = caching.gains.iter().find(|one| one.write_back >= 0.9 * best) else { return String::new() };
     format!(
         "A cache of {} that writes lazily makes it {} times as fast, one that writes through {} times.",
         show_size(enough.cache_bytes),
-        significant(enough.speed_up_write_back, 3),
-        significant(enough.speed_up_write_through, 3)
+        significant(enough.write_back, 3),
+        significant(enough.write_through, 3)
     )
+}
+
+fn text(caching: &Caching) -> String {
+    let (head, rows) = rows(caching);
+    let sampling = sampling(caching).map(|text| text + "\n").unwrap_or_default();
+    format!("{}\n{}\n\n{}\n{sampling}{}\n", heading(caching), base(caching), table(&head, &rows, 0), sentence(caching))
+}
+
+fn page(caching: &Caching) -> Page {
+    let (head, rows) = rows(caching);
+    let head = head.into_iter().map(String::from).collect();
+    let series = |name: &str, values: Vec<(u64, f64)>| Series {
+        name: name.into(),
+        values: values.into_iter().map(|(x, y)| Value { x: x as f64, y: Some(y), interval_95: None, point: None }).collect(),
+        half_power: None,
+    };
+    let curve = |name: &str, curve: &[twin::stack_distance::MissRatio]| {
+        series(name, curve.iter().map(|one| (one.cache_bytes, one.miss_ratio)).collect())
+    };
+    let mut misses: Vec<Series> = caching.misses.exact.iter().map(|exact| curve("all blocks", exact)).collect();
+    misses.extend(caching.misses.sampled.iter().map(|sampled| curve(&format!("{} of the blocks", percent(sampled.share)), &sampled.curve)));
+    let gain = |name: &str, of: fn(&CacheGain) -> f64| series(name, caching.gains.iter().map(|one| (one.cache_bytes, of(one))).collect());
+    let gains = vec![gain("write-back", |one| one.write_back), gain("write-through", |one| one.write_through)];
+    let figure =
+        |id: &str, title: &str, y: Axis, series: Vec<Series>| Figure { id: id.into(), title: title.into(), x: Axis::CacheBytes, y, series };
+    Page {
+        kind: "cache".into(),
+        title: format!("A cache in memory for {}", caching.source),
+        about: heading(caching),
+        program: program(),
+        sections: vec![
+            Section {
+                title: "Speed-up".into(),
+                question: "How much faster would it run with a cache of each size in front of the volume?".into(),
+                sentence: format!("{} {}.", sentence(caching), base(caching)),
+                figures: vec![figure("gain", "Speed-up by cache size, simulated", Axis::Gain, gains)],
+                tables: vec![Table { title: String::new(), head, rows }],
+            },
+            Section {
+                title: "Misses".into(),
+                question: "How often would a cache of each size miss?".into(),
+                sentence: sampling(caching).unwrap_or_else(|| "Counted over all blocks, by stack distance.".into()),
+                figures: vec![figure("misses", "Miss ratio of an LRU cache", Axis::MissShare, misses)],
+                tables: Vec::new(),
+            },
+        ],
+    }
 }

@@ -5,25 +5,33 @@ use crate::Failure;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use machine::{Allocation, Buffering, Engine};
-use measure::Point;
+use measure::{Numbers, Point};
+use serde::Serialize;
 use std::path::PathBuf;
 use study::Results;
 use twin::Setup;
-use twin::fit::{Fit, FitPoint, Judged};
+use twin::description::Drive;
+use twin::fit::{Fit, FitPoint, Judged, LEAST_POINTS};
 use twin::program::Order;
 use workload::Pattern;
 
 /// The largest request that is fitted: beyond it only the rate of the whole is told, at the price of long simulations.
 const LARGEST_REQUEST: u32 = 4 << 20;
 
+/// Machines that are tried where none is named.
+const MODERN: [&str; 4] = ["virtio", "cloud", "nvme", "sata-ssd"];
+
+/// A disk whose small random reads take longer than this turns.
+const ROTATING_US: f64 = 2500.0;
+
 /// What the command line says.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
-    /// A results.json of halfpower study, sweep or run
+    /// A results.json of halfpower study, sweep or run --json
     results: PathBuf,
-    /// The machine whose numbers are moved
-    #[arg(long, value_name = "NAME", default_value = "virtio")]
-    preset: String,
+    /// The machine whose numbers are moved [default: that of virtio, cloud, nvme, sata-ssd or hdd-20tb which comes nearest]
+    #[arg(long, value_name = "NAME")]
+    preset: Option<String>,
     /// Draws the third of the points that is held out
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -37,52 +45,123 @@ pub(super) struct Arguments {
 
 /// Calibrates a machine.
 pub(super) fn fit(arguments: &Arguments) -> Result<(), Failure> {
-    let results = store::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
-    let base = Setup::parse(&arguments.preset)?;
     if let Some(path) = arguments.output.as_ref().filter(|path| path.extension().is_none_or(|extension| extension != "toml")) {
-        return Err(Failure::Usage(format!("--output {}: a machine file is named by its ending; write it as NAME.toml", path.display())));
+        return Err(Failure::Usage(format!("--output {}: a machine file is known by its ending; name it FILE.toml", path.display())));
     }
-    let points = points(&results);
-    let kind = super::show::kind(base.drive());
-    if points.len() < 9 {
+    let results = store::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
+    let chosen = points(&results);
+    if chosen.points.len() < LEAST_POINTS {
         return Err(Failure::Usage(format!(
-            "{}: {} of its {} points can calibrate a {kind} and 9 are needed: direct reads and writes, in order or random, of a whole \
-             written file; measure them with halfpower study, or sweep --pattern seq,random --request 4k,64k,1m --depth 1,8,32",
+            "{}: {} of its {} points can calibrate a machine and {LEAST_POINTS} are needed: direct reads and writes, in order or random, \
+             of a written target; measure them with halfpower study, or with sweep --op read,write --pattern seq,random --request 4k,64k,1m \
+             --depth 1,8",
             arguments.results.display(),
-            points.len(),
+            chosen.points.len(),
             results.points.len()
         )));
     }
-    let fit = twin::fit::fit(&base, &points, arguments.seed)?;
+    let bases = bases(arguments, &chosen.points)?;
+    let fit = twin::fit::fit_best(&bases, &chosen.points, arguments.seed)?;
+    let file = fit.machine_file()?;
     if let Some(path) = &arguments.output {
-        super::write_file(path, &fit.machine_file()?)?;
+        super::write_file(path, &file)?;
     }
+    let shown = Shown {
+        results: arguments.results.display().to_string(),
+        target: &results.target.name,
+        seed: arguments.seed,
+        merged: chosen.merged,
+        fit: &fit,
+    };
     if arguments.json {
-        println!("{}", json("fit", &fit)?);
-        return Ok(());
+        return super::say(&(json("fit", &shown)? + "\n"));
     }
-    print(&fit, &results, &base.name);
-    if let Some(path) = &arguments.output {
-        println!("\nMachine: twin:{}", path.display());
+    super::say(&text(&shown))?;
+    match &arguments.output {
+        Some(path) => super::say(&format!("\nMachine: twin:{}\n", path.display())),
+        None => super::say("\n--output FILE.toml writes the fitted machine.\n"),
     }
-    Ok(())
 }
 
-/// What can be told by a machine of one volume without a cache: direct requests on all of a written target, as fast as they go.
-fn points(results: &Results) -> Vec<FitPoint> {
-    let mut points: Vec<FitPoint> = Vec::new();
-    for one in results.points.iter().filter_map(fit_point) {
-        // Of two runs of the same workload (a peak is confirmed in a longer one) the later counts.
-        let same = |other: &FitPoint| FitPoint { throughput_bytes_per_s: one.throughput_bytes_per_s, ..other.clone() } == one;
-        match points.iter().position(same) {
-            Some(place) => points[place] = one,
-            None => points.push(one),
+/// What is told of a fit.
+#[derive(Serialize)]
+struct Shown<'a> {
+    results: String,
+    target: &'a str,
+    seed: u64,
+    /// Points left out because the kernel had merged their requests.
+    merged: usize,
+    #[serde(flatten)]
+    fit: &'a Fit,
+}
+
+/// The machine named, or those of today that may be meant.
+fn bases(arguments: &Arguments, points: &[FitPoint]) -> Result<Vec<Setup>, Failure> {
+    if let Some(name) = &arguments.preset {
+        return Ok(vec![Setup::parse(name)?]);
+    }
+    let small = points.iter().filter(|point| point.order == Order::Random && point.depth == 1 && point.read_percent == 100);
+    let least = small.map(|point| f64::from(point.request_bytes) / point.throughput_bytes_per_s * 1e6).fold(f64::INFINITY, f64::min);
+    let rotating = least.is_finite() && least > ROTATING_US;
+    let names: &[&str] = if rotating { &["hdd-20tb", "cloud"] } else { &MODERN };
+    Ok(names.iter().map(|name| Setup::parse(name)).collect::<Result<_, _>>()?)
+}
+
+/// The points of a document that can calibrate a machine.
+struct Chosen {
+    points: Vec<FitPoint>,
+    merged: usize,
+}
+
+/// What can be told by a machine of one volume without a cache: direct requests on all of a written target, as fast as they go. All runs of the
+/// same workload, by whatever engine, make one point: their median.
+fn points(results: &Results) -> Chosen {
+    let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
+    let mut merged = 0;
+    for point in &results.points {
+        let (Some(one), Some(numbers)) = (fit_point(point, results.target.size_bytes), &point.numbers) else { continue };
+        if was_merged(&one, numbers) {
+            merged += 1;
+            continue;
         }
+        let same = |other: &FitPoint| {
+            (other.read_percent, other.order, other.request_bytes, other.depth)
+                == (one.read_percent, one.order, one.request_bytes, one.depth)
+        };
+        let group = match groups.iter().position(|(other, _)| same(other)) {
+            Some(place) => &mut groups[place],
+            None => {
+                groups.push((one, Vec::new()));
+                let last = groups.len() - 1;
+                &mut groups[last]
+            }
+        };
+        group.1.extend(&numbers.runs_bytes_per_s);
     }
-    points
+    let points = groups.into_iter().map(|(point, runs)| of_runs(point, runs)).collect();
+    Chosen { points, merged }
 }
 
-fn fit_point(point: &Point) -> Option<FitPoint> {
+/// Requests that the kernel joined on their way are no requests of their size: a twin of the device cannot know them.
+fn was_merged(point: &FitPoint, numbers: &Numbers) -> bool {
+    let reached = numbers.achieved.device_request_bytes;
+    point.order == Order::Sequential && reached.is_some_and(|bytes| bytes > 1.25 * f64::from(point.request_bytes))
+}
+
+/// The median of the runs, and half of what lies between their quarters over it.
+fn of_runs(mut point: FitPoint, mut runs: Vec<f64>) -> FitPoint {
+    runs.retain(|rate| *rate > 0.0);
+    runs.sort_by(f64::total_cmp);
+    let at = |share: f64| runs[((runs.len() - 1) as f64 * share).round() as usize];
+    if runs.len() >= 2 {
+        point.throughput_bytes_per_s =
+            if runs.len() % 2 == 1 { at(0.5) } else { f64::midpoint(runs[runs.len() / 2 - 1], runs[runs.len() / 2]) };
+        point.uncertainty = (at(0.75) - at(0.25)) / 2.0 / point.throughput_bytes_per_s;
+    }
+    point
+}
+
+fn fit_point(point: &Point, size_bytes: u64) -> Option<FitPoint> {
     let w = &point.workload;
     let order = match w.pattern {
         Pattern::Seq if w.threads == 1 => Order::Sequential,
@@ -97,10 +176,19 @@ fn fit_point(point: &Point) -> Option<FitPoint> {
         && w.request_bytes <= LARGEST_REQUEST;
     let throughput_bytes_per_s = point.rate().filter(|rate| plain && *rate > 0.0)?;
     let depth = if w.engine == Engine::Sync { w.threads } else { w.outstanding() };
-    Some(FitPoint { read_percent: w.read_percent, order, request_bytes: w.request_bytes, depth, throughput_bytes_per_s })
+    Some(FitPoint {
+        read_percent: w.read_percent,
+        order,
+        request_bytes: w.request_bytes,
+        depth,
+        region_bytes: size_bytes,
+        throughput_bytes_per_s,
+        uncertainty: point.numbers.as_ref().and_then(|numbers| numbers.relative_half_width).unwrap_or(0.0),
+    })
 }
 
-fn print(fit: &Fit, results: &Results, base: &str) {
+fn text(shown: &Shown<'_>) -> String {
+    let fit = shown.fit;
     let row = |judged: &Judged| {
         let point = &judged.point;
         let op = match point.read_percent {
@@ -116,16 +204,24 @@ fn print(fit: &Fit, results: &Results, base: &str) {
         vec![op, order.into(), show_size(u64::from(point.request_bytes)), point.depth.to_string(), measured, predicted, error, held.into()]
     };
     let rows: Vec<_> = fit.points.iter().map(row).collect();
-    table(&["op", "pattern", "request", "depth", "measured MiB/s", "fitted", "error", ""], &rows, 2);
-    println!();
-    let rows: Vec<_> = fit.fitted.iter().map(|one| vec![one.path.clone(), significant(one.before, 4), significant(one.after, 4)]).collect();
-    table(&["number", &format!("of {base}"), "fitted"], &rows, 1);
+    let mut text = table(&["op", "pattern", "request", "depth", "measured MiB/s", "fitted", "error", ""], &rows, 2);
+    let base = &fit.setup.name;
+    let before = |value: Option<f64>| value.map_or_else(|| "none".into(), |value| significant(value, 4));
+    let rows: Vec<_> = fit.fitted.iter().map(|one| vec![one.path.clone(), before(one.before), significant(one.after, 4)]).collect();
+    text += &format!("\n{}", table(&["number", &format!("of {base}"), "fitted"], &rows, 1));
+    if let Drive::Virtio(disk) = fit.setup.drive() {
+        text += &format!("workers: {}\n", disk.workers);
+    }
     let held = fit.points.iter().filter(|point| point.held_out).count();
-    println!(
-        "\n{base} fitted to {}: {} points took part, median error {}; the {held} held out: median error {}",
-        results.target.name,
+    text += &format!(
+        "\n{base} fitted to {}: {} points took part, median error {}; the {held} held out: median error {}\n",
+        shown.target,
         fit.points.len() - held,
         percent(fit.fitted_median_error),
         percent(fit.held_out_median_error)
     );
+    if shown.merged > 0 {
+        text += &format!("{} points were left out: the kernel merged their requests into larger ones.\n", shown.merged);
+    }
+    text
 }

@@ -1,12 +1,11 @@
 //! `halfpower twin list` and `halfpower twin show`.
 
-use super::{json, table};
+use super::{json, say, table};
 use crate::Failure;
 use clap::Args;
 use machine::units::{show_rate, show_size_rounded, significant};
 use machine::{Layer, Machine};
 use serde::Serialize;
-use twin::description::Drive;
 use twin::preset::{self, Sourced};
 use twin::settings::SETTINGS;
 use twin::{Setup, Twin};
@@ -64,18 +63,15 @@ pub(super) fn list(arguments: &ListArguments) -> Result<(), Failure> {
     let settings = SETTINGS.iter().map(|&(form, meaning)| Setting { form, meaning }).collect();
     let list = List { machines, settings };
     if arguments.json {
-        println!("{}", json("list", &list)?);
-        return Ok(());
+        return say(&(json("list", &list)? + "\n"));
     }
     let rows: Vec<_> = list.machines.iter().map(|one| vec![one.name.clone(), one.drives.join(", "), one.about.clone()]).collect();
-    table(&["machine", "drives", "what it is"], &rows, 3);
-    println!("\nSettings behind the name: twin:gateway-1997,disks=4,buses=2");
+    let mut text = table(&["machine", "drives", "what it is"], &rows, 3);
+    text += "\nSettings behind the name: twin:gateway-1997,disks=4,buses=2\n";
     let rows: Vec<_> = list.settings.iter().map(|one| vec![one.form.into(), one.meaning.into()]).collect();
-    table(&["setting", "what it is"], &rows, 2);
-    println!(
-        "\nA machine file of your own is named by its path: halfpower twin show nvme --toml > mine.toml; halfpower study twin:mine.toml"
-    );
-    Ok(())
+    text += &table(&["setting", "what it is"], &rows, 2);
+    text += "\nA machine file of your own is named by its path:\n  halfpower twin show nvme --toml > mine.toml; halfpower study twin:mine.toml\n";
+    say(&text)
 }
 
 /// A machine with its numbers.
@@ -107,17 +103,11 @@ pub(super) fn show(arguments: &ShowArguments) -> Result<(), Failure> {
         None => std::fs::read_to_string(name).map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?,
     };
     if arguments.toml {
-        print!("{text}");
-        return Ok(());
+        return say(&text);
     }
     let numbers = preset::numbers(name, &text)?;
     let shown = describe(setup, numbers);
-    if arguments.json {
-        println!("{}", json("show", &shown)?);
-    } else {
-        print(&shown);
-    }
-    Ok(())
+    if arguments.json { say(&(json("show", &shown)? + "\n")) } else { say(&describe_in_words(&shown)) }
 }
 
 fn is_fitted(number: &Sourced) -> bool {
@@ -146,27 +136,22 @@ fn describe(setup: Setup, numbers: Vec<Sourced>) -> Shown {
     }
 }
 
-fn print(shown: &Shown) {
-    println!("{}: {}", shown.name, shown.about);
-    println!("{}, {}; {} on {}", shown.system, shown.processor, show_size_rounded(shown.size_bytes as f64), several(shown));
-    println!("drives to choose from: {}\n", shown.drives.join(", "));
-    let layers: Vec<Vec<String>> = shown
-        .layers
-        .iter()
-        .map(|layer| {
-            let settings: Vec<String> = layer.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
-            vec![layer.name.clone(), layer.advertised_bytes_per_s.map(show_rate).unwrap_or_default(), settings.join(", ")]
-        })
-        .collect();
-    table(&["layer", "advertised", "settings"], &layers, 3);
-    println!();
-    let rows: Vec<Vec<String>> = shown
-        .numbers
-        .iter()
-        .map(|number| vec![number.path.clone(), value(number.value), number.source.clone().unwrap_or_else(|| "not named".into())])
-        .collect();
-    table(&["number", "value", "from"], &rows, 3);
-    println!("\n{} numbers, {} of them fitted", shown.numbers.len(), shown.fitted);
+fn describe_in_words(shown: &Shown) -> String {
+    let mut text = format!("{}: {}\n", shown.name, shown.about);
+    let size = show_size_rounded(shown.size_bytes as f64);
+    text += &format!("{}, {}; {size} on {}\n", shown.system, shown.processor, several(shown));
+    text += &format!("drives to choose from: {}\n\n", shown.drives.join(", "));
+    let layer = |layer: &Layer| {
+        let settings: Vec<String> = layer.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        vec![layer.name.clone(), layer.advertised_bytes_per_s.map(show_rate).unwrap_or_default(), settings.join(", ")]
+    };
+    let layers: Vec<_> = shown.layers.iter().map(layer).collect();
+    text += &table(&["layer", "advertised", "settings"], &layers, 3);
+    let number =
+        |number: &Sourced| vec![number.path.clone(), value(number.value), number.source.clone().unwrap_or_else(|| "not named".into())];
+    let numbers: Vec<_> = shown.numbers.iter().map(number).collect();
+    text += &format!("\n{}", table(&["number", "value", "from"], &numbers, 3));
+    text + &format!("\n{} numbers, {} of them fitted\n", shown.numbers.len(), shown.fitted)
 }
 
 fn several(shown: &Shown) -> String {
@@ -177,14 +162,4 @@ fn several(shown: &Shown) -> String {
 /// A number as it stands in a machine file, about.
 fn value(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { significant(value, 5) }
-}
-
-/// What kind of drive a machine has, for those who ask which of its numbers can be fitted.
-pub(super) fn kind(drive: &Drive) -> &'static str {
-    match drive {
-        Drive::Disk(_) => "rotating disk",
-        Drive::Flash(_) => "solid-state drive",
-        Drive::Cloud(_) => "cloud volume",
-        Drive::Virtio(_) => "virtio disk",
-    }
 }

@@ -1,6 +1,6 @@
 //! `halfpower twin validate`: the published points of the 1997 study beside the simulation.
 
-use super::{json, percent, program, table, write};
+use super::{json, percent, program, say, table, write};
 use crate::Failure;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
@@ -15,6 +15,9 @@ const MOST_LABELS: usize = 4;
 /// What the command line says.
 #[derive(Args, Clone)]
 pub(super) struct Arguments {
+    /// The error of every point, too
+    #[arg(long)]
+    points: bool,
     /// Directory for report.html and results.json
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -28,9 +31,9 @@ pub(super) fn validate(arguments: &Arguments) -> Result<(), Failure> {
     let validation = twin::validate::validate()?;
     let document = json("validate", &validation)?;
     if arguments.json {
-        println!("{document}");
+        say(&format!("{document}\n"))?;
     } else {
-        print(&validation);
+        say(&text(&validation, arguments.points))?;
     }
     if let Some(directory) = &arguments.output {
         write(directory, &page(&validation), &document, arguments.json)?;
@@ -39,19 +42,17 @@ pub(super) fn validate(arguments: &Arguments) -> Result<(), Failure> {
     if missed.is_empty() { Ok(()) } else { Err(Failure::Run(format!("the model misses what it is held to: {}", missed.join("; ")))) }
 }
 
-fn print(validation: &Validation) {
-    for figure in &validation.figures {
-        println!("{} ({})", title(figure), figure.unit);
+fn text(validation: &Validation, every_point: bool) -> String {
+    let mut text = String::new();
+    for figure in validation.figures.iter().filter(|_| every_point) {
         let (head, rows) = points(figure);
-        table(&head, &rows, 1);
-        println!();
+        text += &format!("{} ({})\n{}\n", title(figure), figure.unit, table(&head, &rows, 1));
     }
-    let (head, rows) = figures(validation);
-    table(&head, &rows, 1);
-    println!();
-    let (head, rows) = bars(validation);
-    table(&head, &rows, 1);
-    println!("\n{}: {}", validation.machine, sentence(validation));
+    for (head, rows) in [figures(validation), bars(validation)] {
+        text += &format!("{}\n", table(&head, &rows, 1));
+    }
+    let more = if every_point { "" } else { "; --points lists every value" };
+    text + &format!("{}: {}{more}\n", validation.machine, sentence(validation))
 }
 
 fn sentence(validation: &Validation) -> String {

@@ -1,6 +1,6 @@
 //! `halfpower twin whatif`: a machine as it is beside the same machine with something changed.
 
-use super::{json, program, table, write};
+use super::{json, program, say, table, write};
 use crate::Failure;
 use clap::Args;
 use machine::units::{GIB, KIB, MIB, parse_size, show_rate, show_size, show_time, significant};
@@ -71,12 +71,10 @@ pub(super) fn whatif(arguments: &Arguments) -> Result<(), Failure> {
     let result = what_if(&base, &arguments.set.join(","), &named)?;
     let document = json("whatif", &result)?;
     if arguments.json {
-        println!("{document}");
+        say(&format!("{document}\n"))?;
     } else {
-        println!("{} with {}", result.machine, result.changes);
-        let (head, rows) = rows(&result);
-        table(&head, &rows, 1);
-        println!("\n{}", sentence(&result));
+        let (head, rows) = short_rows(&result);
+        say(&format!("{} with {}\n{}\n{}\n", result.machine, result.changes, table(&head, &rows, 1), sentence(&result)))?;
     }
     if let Some(directory) = &arguments.output {
         write(directory, &page(&result, &asked), &document, arguments.json)?;
@@ -101,7 +99,7 @@ fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Asked>, Failure>
             for depth in or_default(&arguments.depth, &[1, 8]) {
                 for request in or_default(&arguments.request, &usual) {
                     let program = program_of(arguments, &op, random, request, depth, size)?;
-                    let name = format!("{op}, {pattern}, {}, depth {depth}", show_size(request));
+                    let name = format!("{op} {pattern} {} x {depth}", show_size(request));
                     asked.push(Asked { figure: format!("{op}, {pattern}"), name, program });
                 }
             }
@@ -138,23 +136,36 @@ fn program_of(arguments: &Arguments, op: &str, random: bool, request: u64, depth
     })
 }
 
-fn cells(before: &Prediction, after: &Prediction) -> Vec<String> {
-    let rate = |one: &Prediction| significant(one.throughput_bytes_per_s / MIB as f64, 3);
-    let latency = |one: &Prediction| show_time(one.latency_ns as f64);
-    let cpu = |one: &Prediction| significant(one.cpu_ms_per_mib, 3);
-    let limit = |one: &Prediction| format!("{} {:.0} %", one.bottleneck, one.busiest_share * 100.0);
-    [rate, latency, cpu, limit].iter().flat_map(|show: &fn(&Prediction) -> String| [show(before), show(after)]).collect()
+fn rate(one: &Prediction) -> String {
+    significant(one.throughput_bytes_per_s / MIB as f64, 3)
 }
 
-fn rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let head = vec!["workload", "MiB/s", "then", "gain", "latency", "then", "CPU ms/MiB", "then", "limit", "then"];
+fn latency(one: &Prediction) -> String {
+    show_time(one.latency_ns as f64)
+}
+
+fn limit(one: &Prediction) -> String {
+    format!("{} {:.0}%", one.bottleneck, one.busiest_share * 100.0)
+}
+
+/// What a terminal has room for.
+fn short_rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |one: &Comparison| {
-        let mut row = vec![one.workload.clone()];
-        row.extend(cells(&one.before, &one.after));
-        row.insert(3, format!("x{}", significant(one.gain, 3)));
-        row
+        let (before, after) = (&one.before, &one.after);
+        let gain = format!("x{}", significant(one.gain, 3));
+        vec![one.workload.clone(), rate(before), rate(after), gain, latency(before), latency(after), limit(before), limit(after)]
     };
-    (head, result.comparisons.iter().map(row).collect())
+    (vec!["workload", "MiB/s", "then", "gain", "latency", "then", "limit", "then"], result.comparisons.iter().map(row).collect())
+}
+
+/// The same with the processor.
+fn rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let (mut head, mut rows) = short_rows(result);
+    head.extend(["CPU ms/MiB", "then"]);
+    for (row, one) in rows.iter_mut().zip(&result.comparisons) {
+        row.extend([&one.before, &one.after].map(|side| significant(side.cpu_ms_per_mib, 3)));
+    }
+    (head, rows)
 }
 
 fn sentence(result: &WhatIf) -> String {

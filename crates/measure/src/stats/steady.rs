@@ -5,6 +5,10 @@
 //! estimated from what the shape leaves over, brings about by chance, and when it is large enough to matter.
 //! Among believed shapes the one that leaves least over is taken.
 //!
+//! A series without noise may have a rhythm (a disk that turns, requests that beat against the slices) and is made of whole requests. Its
+//! long-run variance is next to nothing, so that by chance alone any phase of the rhythm would be a change. So a shape must move more than
+//! the request or two that fall on this side or that of a slice's end, and a short stretch must be unlike every other of its length.
+//!
 //! A marginal rule such as MSER (White, Simulation 69, 1997) finds the ramp's end as well, but has no
 //! notion of chance: it cuts a third of a stationary series whose slices are correlated.
 
@@ -25,6 +29,8 @@ const LINE_TAIL: f64 = 0.001;
 const SEARCHED_TAIL: f64 = 0.0001;
 /// A faster begin that is a smaller share of the series than this is a transient, not a burst credit.
 const LEAST_BURST: f64 = 0.05;
+/// A change moves at least so many requests from one part of the series to the other: fewer are the ends of slices.
+const LEAST_MOVED: f64 = 2.0;
 /// Slices slower than this share of the running rate are stalled.
 const STALLED: f64 = 0.2;
 /// Slices up to this share of the running rate are neither stalled nor running.
@@ -161,6 +167,7 @@ impl Shape {
     fn believed(series: &[f64]) -> Option<Shape> {
         let n = series.len();
         let scale = mean(series).abs();
+        let least_moved = LEAST_MOVED * quantum(series);
         let line = Line::through(series);
         let change = line.slope * (n - 1) as f64;
         let fit: Vec<f64> = (0..n).map(|t| line.at(t)).collect();
@@ -174,9 +181,33 @@ impl Shape {
         candidates
             .into_iter()
             .filter(|(_, _, change, _)| change.abs() >= LEAST_CHANGE * scale)
+            .filter(|(shape, fit, _, _)| moved(fit) > least_moved && shape.is_alone(series))
             .filter_map(|(shape, fit, _, tail)| left_over(series, &fit, tail).map(|rest| (shape, rest)))
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .map(|(shape, _)| shape)
+    }
+
+    /// Whether a short stretch is unlike all others of its length: if not, it is a phase of a rhythm.
+    fn is_alone(&self, series: &[f64]) -> bool {
+        let n = series.len();
+        let (stretch, rest) = match *self {
+            Shape::Line { .. } => return true,
+            Shape::Step { at, .. } if 2 * at > n => (&series[at..], &series[..at]),
+            Shape::Step { at, .. } => (&series[..at], &series[at..]),
+            Shape::Ramp { end, .. } => (&series[..end], &series[end..]),
+        };
+        if rest.len() < 2 * stretch.len() {
+            return true;
+        }
+        let length = stretch.len();
+        let own: f64 = stretch.iter().sum();
+        let mut sum: f64 = rest[..length].iter().sum();
+        let (mut least, mut most) = (sum, sum);
+        for t in length..rest.len() {
+            sum += rest[t] - rest[t - length];
+            (least, most) = (least.min(sum), most.max(sum));
+        }
+        own < least || own > most
     }
 
     /// The best step, its fit and its height.
@@ -215,6 +246,22 @@ impl Shape {
         let fit = (0..n).map(|t| all + slope * ((t as f64 - end as f64).min(0.0) - middle)).collect();
         (Shape::Ramp { end, change: slope * end as f64 }, fit, slope * end as f64)
     }
+}
+
+/// The least difference between two rates of a series: of rates that are counts of requests, that of one request.
+fn quantum(series: &[f64]) -> f64 {
+    let mut sorted = series.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let scale = sorted.last().map_or(0.0, |most| most.abs());
+    // Equal counts differ by how their rates were rounded.
+    let least = sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 1e-9 * scale).fold(f64::INFINITY, f64::min);
+    if least.is_finite() { least } else { 0.0 }
+}
+
+/// How much a shape lets one part of the series have more than the mean: as much as the other has less.
+fn moved(fit: &[f64]) -> f64 {
+    let all = mean(fit);
+    fit.iter().map(|v| (v - all).abs()).sum::<f64>() / 2.0
 }
 
 /// The squares that a fit leaves over, where what it explains is beyond chance.

@@ -13,7 +13,8 @@ pub(super) const LINE: f64 = 17.0;
 
 /// Whether an axis is logarithmic, as [`study::Axis`] says.
 pub(super) fn logarithmic(axis: Axis) -> bool {
-    !matches!(axis, Axis::Position | Axis::Members | Axis::TimeNs | Axis::BytesPerS | Axis::Iops | Axis::OffsetBytes)
+    use Axis::{BytesPerS, Gain, Iops, Members, MissShare, OffsetBytes, Position, TimeNs};
+    !matches!(axis, Position | Members | TimeNs | BytesPerS | Iops | OffsetBytes | MissShare | Gain)
 }
 
 /// Whether a value has a place on an axis.

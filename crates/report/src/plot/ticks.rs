@@ -27,14 +27,14 @@ fn unit(axis: Axis, most: f64) -> (f64, &'static str) {
     match axis {
         Axis::BytesPerS => (MIB as f64, ""),
         Axis::Iops if most >= 10_000.0 => (1e3, "k"),
-        Axis::Position => (0.01, " %"),
+        Axis::Position | Axis::MissShare => (0.01, " %"),
         Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs => match most {
             most if most >= 2e9 => (1e9, " s"),
             most if most >= 2e6 => (1e6, " ms"),
             most if most >= 2e3 => (1e3, " us"),
             _ => (1.0, " ns"),
         },
-        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes => match most {
+        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes => match most {
             most if most >= 2.0 * GIB as f64 => (GIB as f64, " GiB"),
             most if most >= 2.0 * MIB as f64 => (MIB as f64, " MiB"),
             most if most >= 2.0 * KIB as f64 => (KIB as f64, " KiB"),
@@ -74,7 +74,7 @@ fn log_label(axis: Axis, value: f64) -> String {
         None => trim_zeros(&text),
     };
     match axis {
-        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes if value >= 1.0 => crate::words::size(value),
+        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes if value >= 1.0 => crate::words::size(value),
         Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs if value >= 1e-6 => squeeze(show_time(value)),
         Axis::BytesPerS => squeeze(significant(value / MIB as f64, 3)),
         _ => trim_zeros(&significant(value, 3)),

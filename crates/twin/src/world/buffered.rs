@@ -47,12 +47,12 @@ impl World {
         let unit = self.fs.unit_bytes;
         match op {
             Op::Read => {
-                let large = if all >= unit { self.costs.large_read_ps } else { 0 };
-                bytes * (self.costs.read_ps + large) / 1000
+                let large = if all >= unit { self.costs.large_read_fs } else { 0 };
+                bytes * (self.costs.read_fs + large) / super::FS
             }
             Op::Write => {
                 let beyond = (before + bytes).saturating_sub(unit.max(before));
-                (bytes * self.costs.write_ps + beyond * self.costs.large_write_ps) / 1000
+                (bytes * self.costs.write_fs + beyond * self.costs.large_write_fs) / super::FS
             }
         }
     }
@@ -200,11 +200,10 @@ impl World {
 
     pub(super) fn written_through(&mut self, number: u32) {
         let bytes = u64::from(self.requests[number].len);
-        if self.fs.write_through_logs {
-            let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1 + self.costs.transfer(4096).0);
-            self.transfer(at, Owner::Log(number), Op::Write, self.log_offset, 4096, true);
+        let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
+        if self.fs.write_through_logs || self.syncs_metadata() {
+            self.log(at, Owner::Log(number));
         } else {
-            let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
             self.kernel.at(at, Event::Deliver(number));
         }
     }

@@ -55,6 +55,8 @@ pub(crate) enum Event {
     WriterBack,
     /// The lazy writer's period.
     LazyScan,
+    /// Whether the RAM cache has been left alone.
+    RamCacheIdle,
 }
 
 /// A request of an asker.
@@ -84,6 +86,8 @@ pub(crate) enum Owner {
     Through(u32),
     /// The log of a written-through request.
     Log(u32),
+    /// The log of a file that an asker brings to stable storage.
+    SyncLog(u32),
     /// The RAM cache's own, for nobody.
     Behind,
 }
@@ -141,38 +145,41 @@ pub(crate) struct Member {
     pub busy: Nanos,
 }
 
-/// Processor costs in nanoseconds, and per byte in picoseconds.
+/// Femtoseconds of a nanosecond.
+const FS: u64 = 1_000_000;
+
+/// Processor costs in nanoseconds, and per byte in femtoseconds.
 pub(crate) struct Costs {
     request: Nanos,
-    request_ps: u64,
+    request_fs: u64,
     paging: Nanos,
     before_percent: u64,
     read: Nanos,
-    read_ps: u64,
-    large_read_ps: u64,
+    read_fs: u64,
+    large_read_fs: u64,
     write: Nanos,
-    write_ps: u64,
-    large_write_ps: u64,
-    writeback_ps: u64,
-    parity_ps: u64,
+    write_fs: u64,
+    large_write_fs: u64,
+    writeback_fs: u64,
+    parity_fs: u64,
 }
 
 impl From<&Processor> for Costs {
     fn from(p: &Processor) -> Self {
-        let ps = |ns: f64| (ns * 1e3).round() as u64;
+        let fs = |ns: f64| (ns * 1e6).round() as u64;
         Costs {
             request: us(p.request_us),
-            request_ps: ps(p.request_ns_per_byte),
+            request_fs: fs(p.request_ns_per_byte),
             paging: us(p.paging_us),
             before_percent: p.before_percent.round() as u64,
             read: us(p.buffered_read_us),
-            read_ps: ps(p.buffered_read_ns_per_byte),
-            large_read_ps: ps(p.large_read_ns_per_byte),
+            read_fs: fs(p.buffered_read_ns_per_byte),
+            large_read_fs: fs(p.large_read_ns_per_byte),
             write: us(p.buffered_write_us),
-            write_ps: ps(p.buffered_write_ns_per_byte),
-            large_write_ps: ps(p.large_write_ns_per_byte),
-            writeback_ps: ps(p.writeback_ns_per_byte),
-            parity_ps: ps(p.parity_ns_per_byte),
+            write_fs: fs(p.buffered_write_ns_per_byte),
+            large_write_fs: fs(p.large_write_ns_per_byte),
+            writeback_fs: fs(p.writeback_ns_per_byte),
+            parity_fs: fs(p.parity_ns_per_byte),
         }
     }
 }
@@ -189,7 +196,7 @@ impl Costs {
     }
 
     fn divided(&self, fixed: Nanos, bytes: u64) -> (Nanos, Nanos) {
-        let all = fixed + bytes * self.request_ps / 1000;
+        let all = fixed + bytes * self.request_fs / FS;
         let before = all * self.before_percent / 100;
         (before, all - before)
     }
@@ -260,12 +267,7 @@ impl World {
         self.pci.rest();
         self.buses.iter_mut().for_each(Bus::rest);
         for member in &mut self.members {
-            match &mut member.device {
-                Device::Disk(disk) => disk.rest(),
-                Device::Flash(flash) => flash.rest(idle),
-                Device::Cloud(cloud) => cloud.rest(idle),
-                Device::Virtio(virtio) => virtio.rest(),
-            }
+            member.device.rest(idle);
             member.waiting.clear();
             (member.inside, member.flying, member.busy_since, member.busy) = (0, 0, 0, 0);
         }
@@ -302,6 +304,7 @@ impl World {
             Event::Firmware(member) => self.chore_done(member),
             Event::WriterBack => self.writer_back(),
             Event::LazyScan => self.lazy_scan(),
+            Event::RamCacheIdle => self.ram_cache_idle(),
         }
     }
 
@@ -348,7 +351,11 @@ impl World {
                 }
                 let (_, after) = self.costs.transfer(bytes);
                 let at = self.cpu.work(self.now(), after);
-                self.kernel.at(at, Event::Deliver(number));
+                if request.op == Op::Write && self.syncs_metadata() {
+                    self.log(at, Owner::Log(number));
+                } else {
+                    self.kernel.at(at, Event::Deliver(number));
+                }
             }
             Owner::Unit { unit, pages, ahead } => self.unit_read(unit, pages, ahead, bytes),
             Owner::WriteBack { unit } => self.written_back(unit, bytes),
@@ -357,8 +364,25 @@ impl World {
                 let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
                 self.kernel.at(at, Event::Deliver(number));
             }
+            Owner::SyncLog(asker) => {
+                let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
+                let done = self.flush_devices().max(at);
+                self.kernel.at(done, Event::Synced(asker));
+            }
             Owner::Behind => self.ram_cache_cleaned(bytes),
         }
+    }
+
+    /// Each write brings the file's metadata to stable storage too.
+    fn syncs_metadata(&self) -> bool {
+        self.access.as_ref().is_some_and(|access| access.buffering.is_dsync() && access.metadata_sync)
+    }
+
+    /// Writes a block of the file system's log.
+    pub fn log(&mut self, at: Nanos, owner: Owner) {
+        let bytes = u64::from(self.fs.block_bytes);
+        let at = self.cpu.work(at, self.costs.transfer(bytes).0);
+        self.transfer(at, owner, Op::Write, self.log_offset, bytes, true);
     }
 
     /// The record of a request that is done, given back.

@@ -27,7 +27,7 @@ impl World {
         let parity_now = plan.second.is_empty() || transfer.second;
         if plan.parity_bytes > 0 && parity_now && !transfer.combined && self.layout.parity == Some(Parity::Host) {
             self.transfers[number].combined = true;
-            let at = self.cpu.work(self.now(), plan.parity_bytes * self.costs.parity_ps / 1000);
+            let at = self.cpu.work(self.now(), plan.parity_bytes * self.costs.parity_fs / super::FS);
             self.kernel.at(at, Event::Launch(number));
         } else {
             let pieces = if self.transfers[number].second { &plan.second } else { &plan.first };

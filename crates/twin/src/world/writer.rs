@@ -83,7 +83,7 @@ impl World {
             self.writer.outstanding += 1;
             self.writer.pace = self.now() + us(self.fs.writeback_pace_us) * bytes / self.fs.unit_bytes;
             self.writer.quota = self.writer.quota.saturating_sub(bytes);
-            let cost = self.costs.paging(bytes).0 + bytes * self.costs.writeback_ps / 1000;
+            let cost = self.costs.paging(bytes).0 + bytes * self.costs.writeback_fs / super::FS;
             let at = self.cpu.work(self.now(), cost);
             let bytes = bytes.min(self.layout.end(offset) - offset);
             self.transfer(at, Owner::WriteBack { unit: number }, Op::Write, offset, bytes, false);
