@@ -119,7 +119,7 @@ impl Stream {
         let cold = workload.cache == CacheState::Cold && !workload.buffering.is_direct();
         if grows || cold {
             // A second pass would find its space written, or its data in the cache, by the first.
-            let pass = sequence.span().1.div_ceil(unit);
+            let pass = if workload.sizes.is_some() { sequence.span().1.div_ceil(unit) } else { sequence.len_blocks() };
             budget = budget.min(part_of(pass, u64::from(hand), together).saturating_mul(unit));
         }
         let pace = workload.rate_iops.map(|rate| {

@@ -11,13 +11,18 @@ const REGION: u64 = 1 << 30;
 
 /// Requests and bytes that a workload's streams ask for until they are done, and the bytes that they say to have completed.
 fn asked(workload: &Workload) -> (u64, u64, u64) {
+    asked_in(workload, REGION)
+}
+
+/// The same in a region of so many bytes.
+fn asked_in(workload: &Workload, region: u64) -> (u64, u64, u64) {
     let together = if workload.engine == Engine::Threads { workload.depth } else { 1 };
     let (mut requests, mut bytes, mut completed) = (0, 0, 0);
     for index in 0..workload.threads {
         let counter = Arc::new(AtomicU64::new(0));
         for hand in 0..together {
             let cursor = if together > 1 { Cursor::Shared(counter.clone()) } else { Cursor::Own };
-            let mut stream = Stream::new(workload, (0, REGION), (index, hand), cursor, Filler::new(workload), 0).unwrap();
+            let mut stream = Stream::new(workload, (0, region), (index, hand), cursor, Filler::new(workload), 0).unwrap();
             stream.begin(0);
             let mut now = 0;
             while let Next::Issue(request) = stream.next(now) {
@@ -45,6 +50,19 @@ proptest! {
         // A limit beside a time is shared out in the same way.
         let timed = Workload { stop: Stop::AfterNs(1 << 60), limit_bytes: Some(bytes), ..workload };
         prop_assert_eq!(asked(&timed).0, bytes.div_ceil(4096));
+    }
+
+    #[test]
+    fn a_file_that_grows_is_written_once_by_all_together(threads in 1u32..9, depth in 1u32..9, blocks in 100u64..2000, engine in prop::sample::select(vec![Engine::IoUring, Engine::Threads]), kind in 0usize..3) {
+        let pattern = [Pattern::Seq, Pattern::Backward, Pattern::Columns(50)][kind];
+        let bytes = blocks * 4096;
+        let workload = Workload {
+            threads, depth, engine, pattern, read_percent: 0, request_bytes: 4096, allocation: machine::Allocation::Extend, region_bytes: Some(bytes),
+            stop: Stop::AfterNs(1 << 60), ..Workload::default()
+        };
+        // What is left of a table beyond its last row is not visited.
+        let visited = if kind == 2 { blocks / 50 * 50 } else { blocks };
+        prop_assert_eq!(asked_in(&workload, bytes).0, visited);
     }
 
     #[test]

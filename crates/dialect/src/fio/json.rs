@@ -187,7 +187,7 @@ struct OurGroup<'a> {
 const NOTES: [&str; 4] = [
     "slat_ns is empty: the time of submission is part of clat_ns and lat_ns",
     "clat_ns and lat_ns count from the issue of a request; with a rate, point.latency_ns counts from the time at which it was due",
-    "what verify reads back after the writing is not among the job's reads: it is verified_bytes",
+    "what verify reads back is the reads of a job that only writes; in a job that reads it is verified_bytes alone",
     "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process' own, shared out by requests",
 ];
 
@@ -312,8 +312,13 @@ fn effective(given: &[(String, String)], global: &[(String, String)], options: &
 fn direction(entry: &Entry<'_>, result: &FioResult, side: usize, plus: bool) -> Direction {
     let empty = Recorded::default();
     let options = &entry.job.job.options;
-    let used = side < 2 && entry.recorded.requests[side] > 0;
-    let (recorded, side) = if used { (&entry.recorded, side) } else { (&empty, 0) };
+    // As in fio, what is read back is a writing job's reads.
+    let whole = match &entry.recorded.read_back {
+        Some(back) if side == 0 && entry.recorded.requests[0] == 0 => back,
+        _ => &entry.recorded,
+    };
+    let used = side < 2 && whole.requests[side] > 0;
+    let (recorded, side) = if used { (whole, side) } else { (&empty, 0) };
     let rates = if used { recorded.window_iops(side) } else { Vec::new() };
     let spread = Spread::of(&rates);
     let bandwidth = Spread::of(&if used { recorded.window_bytes(side) } else { Vec::new() });

@@ -31,6 +31,8 @@ pub struct Recorded {
     pub submitted: Batches,
     /// Takings of completions by their requests.
     pub completed: Batches,
+    /// What was read back after the writing, to be verified.
+    pub read_back: Option<Box<Recorded>>,
 }
 
 impl Recorded {
@@ -50,6 +52,11 @@ impl Recorded {
         }
         for (sum, part) in self.bytes.iter_mut().zip(&other.bytes) {
             *sum += part;
+        }
+        match (&mut self.read_back, &other.read_back) {
+            (Some(sum), Some(part)) => sum.add(part),
+            (sum @ None, Some(part)) => *sum = Some(part.clone()),
+            (_, None) => {}
         }
         self.runtime_ns = self.runtime_ns.max(other.runtime_ns);
         self.spread_ns = self.spread_ns.max(other.spread_ns);

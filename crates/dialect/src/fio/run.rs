@@ -226,13 +226,17 @@ impl Group<'_> {
         let unix_ms = self.surroundings.unix_ms();
         let usage = machine.run(&mut target, &access, &mut recorders).map_err(failed)?;
         let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
-        self.read_back(machine, &mut target, &access, &recorders, (&facts, &books)).map_err(failed)?;
+        let read_back = self.read_back(machine, &mut target, &access, &recorders, (&facts, &books)).map_err(failed)?;
         for (job, book) in self.jobs.iter().zip(&books) {
             if let Some(what) = book.as_ref().and_then(|book| book.complaint()) {
                 return Err(FioError::Verify { job: job.shown(), what });
             }
         }
         let mut jobs = self.results(recorders, &watches, &usage, &facts, unix_ms)?;
+        for (number, recorded) in read_back {
+            let clone = jobs.iter_mut().flat_map(|job| &mut job.clones).find(|clone| clone.number == number);
+            clone.into_iter().for_each(|clone| clone.recorded.read_back = Some(Box::new(recorded.clone())));
+        }
         for (job, book) in jobs.iter_mut().zip(&books) {
             job.verified_bytes = book.as_ref().map(|book| book.bytes());
         }
@@ -292,7 +296,7 @@ impl Group<'_> {
         refused.map_or(Ok(()), |job| Err(job.wrong("verify: a simulated machine holds no data that could be verified; leave it out")))
     }
 
-    /// Reads what the jobs wrote and looks at it, where that is asked.
+    /// Reads what the jobs wrote and looks at it, where that is asked; by the clones' numbers.
     fn read_back<M: Machine>(
         &self,
         machine: &M,
@@ -300,9 +304,9 @@ impl Group<'_> {
         access: &Access,
         recorders: &[Recorder],
         (facts, books): (&TargetFacts, &Books),
-    ) -> machine::Result<()> {
+    ) -> machine::Result<Vec<(u32, Recorded)>> {
         let mut rest = recorders;
-        let mut readers = Vec::new();
+        let (mut numbers, mut readers) = (Vec::new(), Vec::new());
         for clone in &self.clones {
             let job = self.job_of(clone);
             let (own, others) = rest.split_at(self.hands(job) as usize);
@@ -317,12 +321,14 @@ impl Group<'_> {
                 requests = requests.min(sequence.len_blocks());
             }
             let depth = if workload.engine.is_async() { workload.depth } else { 1 };
+            numbers.push(clone.number);
             readers.push(Reader::new(sequence, requests, own[0].place(), depth, workload.request_bytes, book));
         }
         if readers.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        machine.run(target, &Access { sync_at_end: false, ..access.clone() }, &mut readers).map(drop)
+        machine.run(target, &Access { sync_at_end: false, ..access.clone() }, &mut readers)?;
+        Ok(numbers.into_iter().zip(readers.into_iter().map(Reader::recorded)).collect())
     }
 
     /// Streams of a clone.
@@ -449,6 +455,7 @@ fn clone_result(number: u32, stream: &Stream, record: Record) -> CloneResult {
         depths: record.depths,
         submitted: record.submitted,
         completed: record.completed,
+        read_back: None,
     };
     CloneResult { number, recorded, log: record.log.map(|log| (log.width_ns, log.with_open())), lines: record.lines }
 }

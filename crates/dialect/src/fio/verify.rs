@@ -3,9 +3,11 @@
 //! With a checksum every block begins with a header: where it belongs, how long it is, and the checksum of both and of its data. With a
 //! pattern the block is the pattern, again and again.
 
+use super::result::Recorded;
 use super::xxh64::xxh64;
 use machine::units::show_size;
 use machine::{Asker, Completion, Nanos, Next, Op, Request};
+use measure::histogram::Histogram;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -163,8 +165,12 @@ pub(crate) struct Reader<'a> {
     member: Option<u32>,
     max_request: u32,
     free: Vec<u32>,
-    issued: Box<[u64]>,
+    /// Where each outstanding request goes, and since when.
+    issued: Box<[(u64, Nanos)]>,
     book: &'a Book,
+    latency: Histogram,
+    bytes: u64,
+    span: (Nanos, Nanos),
 }
 
 impl<'a> Reader<'a> {
@@ -176,8 +182,22 @@ impl<'a> Reader<'a> {
             member,
             max_request,
             free: (0..depth).collect(),
-            issued: vec![0; depth as usize].into_boxed_slice(),
+            issued: vec![(0, 0); depth as usize].into_boxed_slice(),
             book,
+            latency: Histogram::new(),
+            bytes: 0,
+            span: (0, 0),
+        }
+    }
+
+    /// What reading back took: reads and nothing else.
+    pub(crate) fn recorded(self) -> Recorded {
+        Recorded {
+            requests: [self.latency.count(), 0],
+            bytes: [self.bytes, 0],
+            latency: [self.latency, Histogram::new()],
+            runtime_ns: self.span.1.saturating_sub(self.span.0),
+            ..Recorded::default()
         }
     }
 }
@@ -199,15 +219,17 @@ impl Asker for Reader<'_> {
         self.member
     }
 
-    fn begin(&mut self, _now: Nanos) {}
+    fn begin(&mut self, now: Nanos) {
+        self.span = (now, now);
+    }
 
-    fn next(&mut self, _now: Nanos) -> Next {
+    fn next(&mut self, now: Nanos) -> Next {
         while self.left > 0 {
             let Some(slot) = self.free.pop() else { return Next::WaitForCompletion };
             self.left -= 1;
             let (op, offset, len) = self.sequence.next();
             if op == Op::Write {
-                self.issued[slot as usize] = offset;
+                self.issued[slot as usize] = (offset, now);
                 return Next::Issue(Request { op: Op::Read, offset, len, slot });
             }
             self.free.push(slot);
@@ -215,8 +237,11 @@ impl Asker for Reader<'_> {
         if self.free.len() == self.issued.len() { Next::Done } else { Next::WaitForCompletion }
     }
 
-    fn complete(&mut self, completion: Completion, _now: Nanos) {
+    fn complete(&mut self, completion: Completion, now: Nanos) {
         self.free.push(completion.slot);
+        self.latency.record(now - self.issued[completion.slot as usize].1);
+        self.bytes += u64::from(completion.result.unsigned_abs());
+        self.span.1 = now;
     }
 
     fn fill(&mut self, _request: &Request, _buffer: &mut [u8]) {}
@@ -226,7 +251,7 @@ impl Asker for Reader<'_> {
     }
 
     fn check(&mut self, slot: u32, data: &[u8]) {
-        self.book.look(self.issued[slot as usize], data);
+        self.book.look(self.issued[slot as usize].0, data);
     }
 }
 
