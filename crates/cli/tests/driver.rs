@@ -8,8 +8,8 @@ use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Linux admits throttled requests in slices of 100 ms, so that a run of 2 s may hold one more than its share; and 2 % for the rest.
-const TOLERANCE: f64 = 0.1 / 2.0 + 0.02;
+/// Linux admits throttled requests in slices of 100 ms; a run of 2 s that begins late by a quarter of one is off by as much.
+const TOLERANCE: f64 = 0.03;
 
 /// The only point of a run.
 fn point(words: &str) -> Value {
@@ -32,7 +32,9 @@ fn throttled_devices_are_as_fast_as_their_limits() {
     for (op, request, wanted) in
         [("read", "4k", 2000.0 * 4096.0), ("read", "256k", 20e6), ("write", "4k", 1000.0 * 4096.0), ("write", "128k", 10e6)]
     {
-        for engine in ["sync --depth 1 --threads 2", "io_uring --depth 8", "libaio --depth 8", "threads --depth 4"] {
+        let engines = ["io_uring --depth 8", "threads --depth 4", "libaio --depth 8", "sync --depth 1 --threads 2"];
+        // Large requests are few: two mechanisms tell as much as four.
+        for engine in &engines[..if request == "4k" { 4 } else { 2 }] {
             let what = format!("{op} {request} {engine}");
             let words = format!(
                 "run {at} --destroy-data {at} --op {op} --pattern random --request {request} --engine {engine} --seconds 2 --repeats 1 \

@@ -3,7 +3,7 @@
 use crate::ceiling::Ceilings;
 use crate::point::{Point, rate_estimate};
 use crate::sample::{Options, Sample, sample};
-use machine::{Error, Machine, Result};
+use machine::{Error, LayerKind, Machine, Nanos, Result, TargetFacts};
 use workload::Workload;
 
 /// When enough repeats were made.
@@ -53,7 +53,7 @@ pub fn measure<M: Machine>(
                 continue;
             }
             open = true;
-            let options = Options { ramp_ns: ramp(workload, &samples[index]), ..Options::default() };
+            let options = Options { ramp_ns: ramp_on(&facts, workload, &samples[index]), ..Options::default() };
             match sample(machine, target, workload, options) {
                 Ok(one) => samples[index].push(one),
                 Err(Error::Interrupted) => return Err(Error::Interrupted),
@@ -73,6 +73,24 @@ pub fn measure<M: Machine>(
             None => Point::from_samples(workload, &facts, samples).beside(ceilings.of(machine, target, workload)),
         })
         .collect())
+}
+
+/// Linux admits throttled requests in bursts this far apart; a run of whole ones holds as many as it should.
+pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
+
+/// A ramp at least so long, after which a run begins half-way between two bursts: the first, which the throttle lets through without
+/// having waited for it, lies before.
+pub fn between_bursts(ramp_ns: Nanos) -> Nanos {
+    ramp_ns.next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2
+}
+
+/// The ramp of the next run on this target: see [`ramp`] and [`between_bursts`].
+pub(crate) fn ramp_on(facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Nanos {
+    let ramp = ramp(workload, before);
+    let throttled = facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
+    let at_device = workload.buffering.is_direct() && workload.rate_iops.is_none() && workload.think_ns == 0;
+    let long = matches!(workload.stop, workload::Stop::AfterNs(run) if run >= THROTTLE_SLICE_NS);
+    if throttled && at_device && long { between_bursts(ramp) } else { ramp }
 }
 
 /// The ramp of the next run: what the runs before showed to be warm-up, so that latencies leave it out too.

@@ -2,7 +2,7 @@
 
 use crate::design::{Cell, Setting, Shape};
 use machine::{Error, Machine, Nanos, Result, TargetFacts};
-use measure::{Ceiling, Ceilings, Options, Point, Sample, half_width, ramp, sample};
+use measure::{Ceiling, Ceilings, Options, Point, Sample, THROTTLE_SLICE_NS, between_bursts, half_width, ramp, sample};
 use std::cell::OnceCell;
 use workload::{Workload, rng};
 
@@ -11,9 +11,6 @@ const ROUND_RUNS: f64 = 4.0;
 
 /// A run should hold at least so many rounds of requests.
 const ROUNDS_A_RUN: f64 = 6.0;
-
-/// Linux admits throttled requests in bursts this far apart; a run of whole ones holds as many as it should.
-pub(crate) const THROTTLE_SLICE_NS: Nanos = 100_000_000;
 
 /// Longest run of quick requests where runs are repeated.
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
@@ -191,7 +188,7 @@ impl<'a, M: Machine> Bench<'a, M> {
     /// Makes the runs of an entry begin and end half-way between two bursts, at least `ramp_ns` after the start.
     pub(crate) fn between_bursts(&mut self, place: usize, ramp_ns: Nanos) {
         self.entries[place].in_bursts = true;
-        self.entries[place].ramp_ns = ramp_ns.next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
+        self.entries[place].ramp_ns = between_bursts(ramp_ns);
     }
 
     /// Puts a workload on the bench.

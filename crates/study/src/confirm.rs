@@ -1,10 +1,11 @@
 //! The best rates, measured again.
 
-use crate::bench::{Bench, THROTTLE_SLICE_NS};
+use crate::bench::Bench;
 use crate::design::{Setting, Way};
 use crate::draw::Laid;
 use crate::plan::Plan;
 use machine::{Machine, Nanos, Result};
+use measure::THROTTLE_SLICE_NS;
 use std::collections::BTreeSet;
 use workload::{Stop, Workload};
 

@@ -1,12 +1,13 @@
 //! Grids that fit the time: what is left out of them, in which order they are measured, and where they are refined.
 
-use crate::bench::{Bench, LONGEST_RUN_NS, THROTTLE_SLICE_NS};
+use crate::bench::{Bench, LONGEST_RUN_NS};
 use crate::design::{Cell, Design, Rank, Setting, Shape};
 use crate::draw::{self, Laid};
 use crate::experiments::designs;
 use crate::plan::{Effort, Plan};
 use crate::result::Axis;
 use machine::{Machine, Nanos, Result};
+use measure::THROTTLE_SLICE_NS;
 use std::collections::{BTreeMap, BTreeSet};
 use workload::Workload;
 

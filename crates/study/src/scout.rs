@@ -1,9 +1,10 @@
 //! A few runs that tell how fast the target goes about, so that grids and lengths fit it.
 
-use crate::bench::{Bench, LONGEST_RUN_NS, THROTTLE_SLICE_NS};
+use crate::bench::{Bench, LONGEST_RUN_NS};
 use crate::design::{OpSpeed, Setting, Speed, Way};
 use crate::plan::Plan;
 use machine::{Error, LayerKind, Machine, Nanos, Result};
+use measure::THROTTLE_SLICE_NS;
 use workload::{Pattern, Workload};
 
 /// Requests that a run holds, about, on a machine whose runs are all alike.

@@ -311,7 +311,12 @@ mod tests {
             ("101 % compressible", Box::new(|w| w.data.compressible_percent = 101)),
             ("101 % duplicate", Box::new(|w| w.data.duplicate_percent = 101)),
             ("10 % duplicate", Box::new(|w| w.data = Data { duplicate_percent: 10, verify: true, ..Data::default() })),
-            ("request size 1000 B", Box::new(|w| (w.request_bytes, w.buffering, w.data.verify) = (1000, Buffering::Buffered, true))),
+            (
+                "request size 1000 B",
+                Box::new(|w| (w.request_bytes, w.buffering, w.data.verify, w.read_percent) = (1000, Buffering::Buffered, true, 0)),
+            ),
+            ("reads alone with verification", Box::new(|w| w.data.verify = true)),
+            ("the engine null with verification", Box::new(|w| (w.engine, w.read_percent, w.data.verify) = (Engine::Null, 0, true))),
             ("engine mmap", Box::new(|w| w.engine = Engine::Mmap)),
             ("allocation extend", Box::new(|w| w.allocation = Allocation::Extend)),
             ("request size 1000 B", Box::new(|w| w.request_bytes = 1000)),
