@@ -53,7 +53,8 @@ pub fn measure<M: Machine>(
                 continue;
             }
             open = true;
-            match sample(machine, target, workload, options_on(&facts, workload, &samples[index])) {
+            let options = Options { ramp_ns: ramp_on(&facts, workload, &samples[index]), ..Options::default() };
+            match sample(machine, target, workload, options) {
                 Ok(one) => samples[index].push(one),
                 Err(Error::Interrupted) => return Err(Error::Interrupted),
                 Err(error) => failures[index] = Some(error),
@@ -83,16 +84,13 @@ pub fn between_bursts(ramp_ns: Nanos) -> Nanos {
     ramp_ns.next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2
 }
 
-/// How the next run on this target is made: see [`ramp`] and [`between_bursts`].
-pub(crate) fn options_on(facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Options {
-    let ramp_ns = ramp(workload, before);
+/// The ramp of the next run on this target: see [`ramp`] and [`between_bursts`].
+pub(crate) fn ramp_on(facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Nanos {
+    let ramp = ramp(workload, before);
     let throttled = facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
     let at_device = workload.buffering.is_direct() && workload.rate_iops.is_none() && workload.think_ns == 0;
     let long = matches!(workload.stop, workload::Stop::AfterNs(run) if run >= THROTTLE_SLICE_NS);
-    if throttled && at_device && long {
-        return Options { ramp_ns: between_bursts(ramp_ns), until_deadline: true, ..Options::default() };
-    }
-    Options { ramp_ns, ..Options::default() }
+    if throttled && at_device && long { between_bursts(ramp) } else { ramp }
 }
 
 /// The ramp of the next run: what the runs before showed to be warm-up, so that latencies leave it out too.

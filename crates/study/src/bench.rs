@@ -229,7 +229,7 @@ impl<'a, M: Machine> Bench<'a, M> {
         let began = self.machine.now();
         let entry = &self.entries[place];
         let ramp_ns = if entry.in_bursts { entry.ramp_ns } else { ramp(&entry.workload, &entry.samples).max(entry.ramp_ns) };
-        let options = Options { ramp_ns, until_deadline: entry.in_bursts, ..Options::default() };
+        let options = Options { ramp_ns, ..Options::default() };
         let made = self.bring(&shape).and_then(|()| sample(self.machine, self.target, &self.entries[place].workload, options));
         let took = self.machine.now().saturating_sub(began) as f64;
         let entry = &mut self.entries[place];
