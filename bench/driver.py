@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """halfpower's driver beside fio's: the same workloads on the same memory-backed device, run in turn.
 
-    bench/driver.py [--rounds 11] [--seconds 1] [--halfpower target/release/halfpower] [--output docs/performance.md]
+    bench/driver.py [--rounds 11] [--seconds 1] [--no-instructions] [--directory /var/tmp]
+                    [--halfpower target/release/halfpower] [--output docs/performance.md]
 
 Needs root (for a loop device over a file in memory) and fio. Prints the table and writes it with the machine's description to the
 output. Processor time is that of the whole process, as the kernel accounts it (wait4), the same for both programs. Instructions are
@@ -161,6 +162,7 @@ class Bench:
         self.seconds = options.seconds
         self.directory_kind = output("stat", "-f", "-c", "%T", options.directory).strip()
         self.rounds = options.rounds
+        self.instructions_wanted = not options.no_instructions
         if not os.access(self.halfpower, os.X_OK):
             die(f"no program {options.halfpower}: cargo build --release, or name it with --halfpower")
         if not shutil.which("fio"):
@@ -306,7 +308,7 @@ def report(bench):
     say(f"{bench.rounds} rounds of {bench.seconds} s, the programs in turn. Medians (least-greatest); the ratio is of each round's pair.")
     say("Processor time is that of the whole process with its start.\n")
     say("Made by `bench/driver.py`; run it again to see it here.\n")
-    count, how = counter()
+    count, how = counter() if bench.instructions_wanted else (None, "not counted (--no-instructions)")
     for case in CASES:
         columns = bench.interleaved(case)
         engine, rows = rates(case, columns)
@@ -333,6 +335,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--halfpower", default="target/release/halfpower")
     parser.add_argument("--directory", default="/var/tmp", help="of a file system on a disk, for a file that is read from the page cache")
+    parser.add_argument("--no-instructions", action="store_true", help="counting takes minutes where it is callgrind that counts")
     parser.add_argument("--output", default="docs/performance.md")
     options = parser.parse_args()
     text = report(Bench(options))

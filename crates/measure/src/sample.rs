@@ -168,10 +168,6 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
     }
     let service: f64 = streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
     let (mut slice_ns, mut slice_rates) = summed_rates(streams.iter().map(|stream| stream.slices()));
-    if let workload::Stop::AfterNs(run) = workload.stop {
-        // After the deadline nothing new is asked: what is still under way has the target more and more to itself.
-        slice_rates.truncate((run / slice_ns.max(1)).max(1) as usize);
-    }
     let empty_share = slice_rates.iter().filter(|&&rate| rate == 0.0).count() as f64 / slice_rates.len().max(1) as f64;
     // Slices in which nothing completed tell of the request's length, not of the rate.
     while slice_rates.iter().filter(|&&rate| rate == 0.0).count() * 10 > slice_rates.len() && slice_rates.len() > 1 {
@@ -179,7 +175,12 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
         slice_ns *= 2;
     }
     let timed = matches!(workload.stop, workload::Stop::AfterNs(_)) && workload.cache != machine::CacheState::Cold;
-    let steadiness = stats::judge(&slice_rates);
+    // After the deadline nothing new is asked: what is still under way has the target more and more to itself. For the rate it counts.
+    let asked = match workload.stop {
+        workload::Stop::AfterNs(run) => ((run / slice_ns.max(1)).max(1) as usize).min(slice_rates.len()),
+        workload::Stop::AfterBytes(_) => slice_rates.len(),
+    };
+    let steadiness = stats::judge(&slice_rates[..asked]);
     let warm_up = if timed { steadiness.warm_up.min(slice_rates.len() / 2) } else { 0 };
     slice_rates.drain(..warm_up);
     let measured_ns = streams.iter().map(|stream| stream.measured_ns()).max().unwrap_or(0);

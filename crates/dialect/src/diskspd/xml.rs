@@ -253,7 +253,7 @@ fn source(content: &Element, target: &mut Target) -> Result<()> {
             ("RandomDataSource", _) => {
                 for part in &child.children {
                     match part.name.as_str() {
-                        "SizeInBytes" => target.source_bytes = Some(part.number(1 << 30)?),
+                        "SizeInBytes" => target.source_bytes = Some(part.number(1 << 40)?),
                         "FilePath" => target.source_file = Some(part.value().into()),
                         _ => part.unsupported()?,
                     }
