@@ -113,6 +113,10 @@ pub(crate) fn sample_as<M: Machine, A: Asker + Borrow<Stream>>(
         // The mean time is that of the same window, by Little's law: what is cut off at its ends is not.
         sample.mean_service_ns = sample.mean_depth / rate * 1e9;
         sample.rate = rate;
+        if options.until_deadline {
+            // The window was chosen: cut for a warm-up it would begin elsewhere in the rhythm of the bursts.
+            sample.warm_up_ns = 0;
+        }
     }
     Ok(sample)
 }

@@ -229,7 +229,7 @@ impl<'a, M: Machine> Bench<'a, M> {
         let began = self.machine.now();
         let entry = &self.entries[place];
         let ramp_ns = if entry.in_bursts { entry.ramp_ns } else { ramp(&entry.workload, &entry.samples).max(entry.ramp_ns) };
-        let options = Options { ramp_ns, ..Options::default() };
+        let options = Options { ramp_ns, until_deadline: entry.in_bursts, ..Options::default() };
         if entry.in_bursts {
             // The bursts of a run count from its first request only where the throttle's last slice is over.
             self.machine.pause(THROTTLE_SLICE_NS);
