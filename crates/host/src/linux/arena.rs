@@ -1,4 +1,7 @@
 //! The I/O buffers of one session: one mapping, page aligned, filled once, never moved.
+//!
+//! Buffers of some size lie in huge pages where the kernel has them. Scattered pages make a large request as many segments, and a device takes only so
+//! many in one: a request of 1 MiB would be one or two or three by where its pages happened to lie, and the same run would give another rate next time.
 
 use std::io;
 use std::ptr::NonNull;
@@ -6,10 +9,18 @@ use std::ptr::NonNull;
 /// Writes walk through a slot's share of this many bytes, so that a compressor or a deduplicator below does not meet the same data in the next request.
 const WALK_BYTES: usize = 4 << 20;
 
+/// A huge page, and where one may begin.
+const HUGE: usize = 2 << 20;
+
+/// From this many bytes on, buffers are in huge pages: below, what is gained is less than a huge page costs to clear.
+const HUGE_FROM: usize = 256 << 10;
+
 /// Page-aligned buffers for `slots` requests.
 pub(crate) struct Arena {
     base: NonNull<u8>,
     len: usize,
+    /// The mapping around them.
+    mapped: (NonNull<u8>, usize),
     stride: usize,
     request: usize,
     /// Next place in each slot's share for a write.
@@ -27,15 +38,8 @@ impl Arena {
         let room = if writes { (WALK_BYTES / slots as usize).min(1 << 20) / request * request } else { 0 };
         let stride = room.max(request);
         let len = stride.checked_mul(slots as usize).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        // SAFETY: an anonymous private mapping of our own.
-        let base = unsafe {
-            libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(base.cast::<u8>()).ok_or_else(io::Error::last_os_error)?;
-        let mut arena = Arena { base, len, stride, request, places: vec![0; slots as usize].into_boxed_slice() };
+        let (mapped, base) = map(len)?;
+        let mut arena = Arena { base, len, mapped, stride, request, places: vec![0; slots as usize].into_boxed_slice() };
         // Touch every page now: a page fault belongs to no request.
         for page in arena.bytes().chunks_mut(page) {
             page[0] = 1;
@@ -71,13 +75,49 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         // SAFETY: unmaps what `new` mapped, once.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+        unsafe { libc::munmap(self.mapped.0.as_ptr().cast(), self.mapped.1) };
     }
+}
+
+/// Maps room for `len` bytes: the mapping and its length, and where in it the room begins.
+fn map(len: usize) -> io::Result<((NonNull<u8>, usize), NonNull<u8>)> {
+    let huge = len >= HUGE_FROM;
+    let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+    let room = if huge { len.checked_next_multiple_of(HUGE).and_then(|room| room.checked_add(HUGE)).ok_or_else(too_large)? } else { len };
+    // SAFETY: an anonymous private mapping of our own.
+    let start =
+        unsafe { libc::mmap(std::ptr::null_mut(), room, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let start = NonNull::new(start.cast::<u8>()).ok_or_else(too_large)?;
+    if !huge {
+        return Ok(((start, room), start));
+    }
+    let before = start.as_ptr().align_offset(HUGE);
+    // SAFETY: the room was made one huge page longer than what is used, so the aligned beginning and all bytes after it are inside. The advice is one:
+    // a kernel without huge pages says no, and the buffers are as good as any program's.
+    let base = unsafe {
+        let base = start.add(before);
+        libc::madvise(base.as_ptr().cast(), room - HUGE, libc::MADV_HUGEPAGE);
+        base
+    };
+    Ok(((start, room), base))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_buffers_begin_where_a_huge_page_can_and_small_ones_are_not_longer_than_asked() {
+        let mut large = Arena::new(1, 1 << 20, false).unwrap();
+        assert!((large.read_place(0) as usize).is_multiple_of(HUGE));
+        assert!(large.mapped.0.as_ptr() <= large.base.as_ptr() && large.mapped.1 >= 2 * HUGE);
+        large.bytes().fill(7);
+        let small = Arena::new(1, 4096, false).unwrap();
+        assert_eq!(small.mapped, (small.base, 4096));
+    }
 
     #[test]
     fn writes_walk_within_their_slot_and_reads_stay() {
