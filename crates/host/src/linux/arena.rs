@@ -85,8 +85,9 @@ fn map(len: usize) -> io::Result<((NonNull<u8>, usize), NonNull<u8>)> {
     let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
     let room = if huge { len.checked_next_multiple_of(HUGE).and_then(|room| room.checked_add(HUGE)).ok_or_else(too_large)? } else { len };
     // SAFETY: an anonymous private mapping of our own.
-    let start =
-        unsafe { libc::mmap(std::ptr::null_mut(), room, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
+    let start = unsafe {
+        libc::mmap(std::ptr::null_mut(), room, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+    };
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }

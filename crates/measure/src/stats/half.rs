@@ -44,7 +44,7 @@ pub enum Reached {
     At {
         /// The smallest measured setting that reaches it: the half-power point of the study.
         setting: f64,
-        /// Where the curve crosses it: between two settings the rate goes as a power of the setting, as below saturation it does.
+        /// Where the curve crosses it: between two settings it goes by Hockney's law, `rate = best x setting / (setting + half)`.
         crossing: f64,
         /// Least setting at which it may be reached, as the 95 % intervals have it. Absent: at or below the smallest measured.
         low: Option<f64>,
@@ -97,18 +97,20 @@ pub fn half_power(points: &[Point], peak: f64) -> Option<HalfPower> {
     Some(HalfPower { half, reached })
 }
 
-/// The first point at or above `level` and where the curve crosses it, straight between points over the logarithms of both
-/// axes: exact where the rate goes as a power of the setting (a fixed time a request makes it proportional).
+/// The first point at or above `level` and where the curve crosses it. Between two points it is Hockney's, setting / rate = a + b x setting: exact
+/// where a request takes a fixed time and a time for each byte, in proportion where only the fixed time counts.
 fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(usize, f64)> {
     let i = points.iter().position(|p| y(p) >= level)?;
     if i == 0 {
         return Some((0, points[0].x));
     }
     let (p, q) = (&points[i - 1], &points[i]);
-    // An interval may reach down to nothing, which has no logarithm.
-    let least = level * 1e-6;
-    let share = (level / y(p).max(least)).ln() / (y(q) / y(p).max(least)).ln();
-    Some((i, p.x * (q.x / p.x).powf(share)))
+    // An interval may reach down to nothing, which would take for ever.
+    let time = |p: &Point| p.x / y(p).max(level * 1e-6);
+    let slope = (time(q) - time(p)) / (q.x - p.x);
+    // The rate rises from `p` to at least `level` at `q`: the fixed part is above zero and the divisor too.
+    let fixed = time(p) - slope * p.x;
+    Some((i, level * fixed / (1.0 - level * slope)))
 }
 
 #[cfg(test)]
@@ -128,6 +130,14 @@ mod tests {
         assert!((crossing - 10.0).abs() < 1e-9, "{crossing}");
         // Upper ends: 44 and 88; lower ends: 36 and 72.
         assert!((low.unwrap() - 8.0 * 50.0 / 44.0).abs() < 1e-9 && (high.unwrap() - 8.0 * 50.0 / 36.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn between_settings_far_apart_a_fixed_time_and_a_time_for_each_byte_are_found_exactly() {
+        let rate = |size: f64| size / (100.0 + size / 4.0);
+        let points = curve(&[(64.0, rate(64.0)), (16_384.0, rate(16_384.0))], 0.0);
+        let Some(HalfPower { reached: Reached::At { crossing, .. }, .. }) = half_power(&points, 4.0) else { panic!() };
+        assert!((crossing - 400.0).abs() < 1e-9, "Hockney's n-half is the fixed time by the rate at the limit: {crossing}");
     }
 
     #[test]
