@@ -19,8 +19,8 @@ const HUGE_FROM: usize = 256 << 10;
 pub(crate) struct Arena {
     base: NonNull<u8>,
     len: usize,
-    /// The mapping around them.
-    mapped: (NonNull<u8>, usize),
+    /// Kept for its end: it unmaps.
+    _room: Room,
     stride: usize,
     request: usize,
     /// Next place in each slot's share for a write.
@@ -38,8 +38,8 @@ impl Arena {
         let room = if writes { (WALK_BYTES / slots as usize).min(1 << 20) / request * request } else { 0 };
         let stride = room.max(request);
         let len = stride.checked_mul(slots as usize).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        let (mapped, base) = map(len)?;
-        let mut arena = Arena { base, len, mapped, stride, request, places: vec![0; slots as usize].into_boxed_slice() };
+        let (room, base) = Room::map(len)?;
+        let mut arena = Arena { base, len, _room: room, stride, request, places: vec![0; slots as usize].into_boxed_slice() };
         // Touch every page now: a page fault belongs to no request.
         for page in arena.bytes().chunks_mut(page) {
             page[0] = 1;
@@ -72,38 +72,47 @@ impl Arena {
     }
 }
 
-impl Drop for Arena {
-    fn drop(&mut self) {
-        // SAFETY: unmaps what `new` mapped, once.
-        unsafe { libc::munmap(self.mapped.0.as_ptr().cast(), self.mapped.1) };
+/// An anonymous private mapping of our own.
+struct Room {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+impl Room {
+    /// Room for `len` bytes, and where in it they begin.
+    fn map(len: usize) -> io::Result<(Room, NonNull<u8>)> {
+        let huge = len >= HUGE_FROM;
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let room =
+            if huge { len.checked_next_multiple_of(HUGE).and_then(|room| room.checked_add(HUGE)).ok_or_else(too_large)? } else { len };
+        // SAFETY: a new mapping, wherever the kernel has room.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), room, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let room = Room { start: NonNull::new(start.cast::<u8>()).ok_or_else(too_large)?, len: room };
+        if !huge {
+            let start = room.start;
+            return Ok((room, start));
+        }
+        // SAFETY: the room is one huge page longer than what is used, so the aligned beginning and all bytes after it are inside. The advice is one:
+        // a kernel without huge pages says no, and the buffers are as good as any program's.
+        let base = unsafe {
+            let base = room.start.add(room.start.as_ptr().align_offset(HUGE));
+            libc::madvise(base.as_ptr().cast(), room.len - HUGE, libc::MADV_HUGEPAGE);
+            base
+        };
+        Ok((room, base))
     }
 }
 
-/// Maps room for `len` bytes: the mapping and its length, and where in it the room begins.
-fn map(len: usize) -> io::Result<((NonNull<u8>, usize), NonNull<u8>)> {
-    let huge = len >= HUGE_FROM;
-    let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
-    let room = if huge { len.checked_next_multiple_of(HUGE).and_then(|room| room.checked_add(HUGE)).ok_or_else(too_large)? } else { len };
-    // SAFETY: an anonymous private mapping of our own.
-    let start = unsafe {
-        libc::mmap(std::ptr::null_mut(), room, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
-    };
-    if start == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
+impl Drop for Room {
+    fn drop(&mut self) {
+        // SAFETY: unmaps what `map` mapped, once.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
-    let start = NonNull::new(start.cast::<u8>()).ok_or_else(too_large)?;
-    if !huge {
-        return Ok(((start, room), start));
-    }
-    let before = start.as_ptr().align_offset(HUGE);
-    // SAFETY: the room was made one huge page longer than what is used, so the aligned beginning and all bytes after it are inside. The advice is one:
-    // a kernel without huge pages says no, and the buffers are as good as any program's.
-    let base = unsafe {
-        let base = start.add(before);
-        libc::madvise(base.as_ptr().cast(), room - HUGE, libc::MADV_HUGEPAGE);
-        base
-    };
-    Ok(((start, room), base))
 }
 
 #[cfg(test)]
@@ -114,10 +123,9 @@ mod tests {
     fn large_buffers_begin_where_a_huge_page_can_and_small_ones_are_not_longer_than_asked() {
         let mut large = Arena::new(1, 1 << 20, false).unwrap();
         assert!((large.read_place(0) as usize).is_multiple_of(HUGE));
-        assert!(large.mapped.0.as_ptr() <= large.base.as_ptr() && large.mapped.1 >= 2 * HUGE);
         large.bytes().fill(7);
         let small = Arena::new(1, 4096, false).unwrap();
-        assert_eq!(small.mapped, (small.base, 4096));
+        assert_eq!((small._room.start, small._room.len), (small.base, 4096));
     }
 
     #[test]
