@@ -191,6 +191,39 @@ pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
     Some(range(&show(low), &show(high)))
 }
 
+/// A line of a list of half-power points.
+#[derive(Debug, PartialEq)]
+pub(crate) struct HalfPowerLine {
+    /// Where: `depth 8`, `256 KiB to 16 MiB requests`.
+    pub(crate) at: String,
+    /// As [`half_power_value`] says it.
+    pub(crate) value: String,
+    /// As [`half_power_interval`] says it, or nothing.
+    pub(crate) interval: String,
+}
+
+/// Half-power points as a list: neighbours with the same answer are one line.
+pub(crate) fn half_power_lines(halves: &[&HalfPower]) -> Vec<HalfPowerLine> {
+    let answer = |half: &HalfPower| (half_power_value(half), half_power_interval(half).unwrap_or_default());
+    let alike = halves.chunk_by(|one, next| answer(one) == answer(next));
+    let line = |alike: &[&HalfPower]| {
+        let (value, interval) = answer(alike[0]);
+        HalfPowerLine { at: span(&alike[0].at, &alike[alike.len() - 1].at), value, interval }
+    };
+    alike.map(line).collect()
+}
+
+/// Two places as one, the words they share said once: `depth 1 to 8`, `512 B to 2 KiB requests`.
+fn span(first: &str, last: &str) -> String {
+    if first == last {
+        return first.to_owned();
+    }
+    let (one, other): (Vec<&str>, Vec<&str>) = (first.split(' ').collect(), last.split(' ').collect());
+    let before = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+    let after = one[before..].iter().rev().zip(other[before..].iter().rev()).take_while(|(a, b)| a == b).count();
+    format!("{} to {}", one[..one.len() - after].join(" "), other[before..].join(" "))
+}
+
 /// How cache and durability are set, in a word or two.
 pub(crate) fn mode(point: &Point) -> String {
     let workload = &point.workload;
@@ -409,5 +442,27 @@ mod tests {
         assert_eq!(half_power_interval(&half), None);
         (half.at_or_below, half.smallest, half.crossing) = (false, None, None);
         assert_eq!(half_power_value(&half), "not reached");
+    }
+
+    #[test]
+    fn half_power_points_with_the_same_answer_are_one_line() {
+        let at = |at: &str, smallest: Option<f64>| HalfPower {
+            of: "depth".into(),
+            at: at.into(),
+            op: "read".into(),
+            peak_bytes_per_s: 1e9,
+            peak_from: "measured".into(),
+            smallest,
+            crossing: smallest,
+            interval_95: None,
+            at_or_below: smallest.is_some(),
+        };
+        let all =
+            [at("512 B requests", None), at("2 KiB requests", None), at("4 KiB requests", Some(8.0)), at("1 MiB requests", Some(1.0))];
+        let lines = half_power_lines(&all.iter().collect::<Vec<_>>());
+        let said: Vec<_> = lines.iter().map(|line| (line.value.as_str(), line.at.as_str())).collect();
+        assert_eq!(said, [("not reached", "512 B to 2 KiB requests"), ("≤ 8", "4 KiB requests"), ("≤ 1", "1 MiB requests")]);
+        assert_eq!(span("depth 1", "depth 8"), "depth 1 to 8");
+        assert_eq!(span("64 KiB requests", "256 KiB requests"), "64 to 256 KiB requests");
     }
 }

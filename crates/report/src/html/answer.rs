@@ -1,6 +1,6 @@
 //! The top of the page: what was found.
 
-use crate::words::{grouped, half_power_interval, half_power_value, percent, plus_minus, range, rate, share, trim_zeros};
+use crate::words::{grouped, half_power_lines, percent, plus_minus, range, rate, share, trim_zeros};
 use machine::units::{MIB, show_size_rounded, show_time, significant};
 use serde::Serialize;
 use study::{Answer, CostModel, Finding, HalfPower, Peak, Results, ServiceModel};
@@ -127,7 +127,7 @@ fn peak_view(results: &Results, peak: &Peak) -> PeakView {
 }
 
 fn half_groups<'a>(all: impl Iterator<Item = &'a HalfPower>) -> Vec<HalfGroup> {
-    let mut groups: Vec<HalfGroup> = Vec::new();
+    let mut groups: Vec<(String, Vec<&HalfPower>)> = Vec::new();
     for half in all {
         let what = if half.of == "depth" { "Half of it by depth" } else { "Half of it by request size" };
         let title = if half.peak_from == "measured" {
@@ -135,13 +135,13 @@ fn half_groups<'a>(all: impl Iterator<Item = &'a HalfPower>) -> Vec<HalfGroup> {
         } else {
             format!("{what}, of the {} {}", half.peak_from, rate(half.peak_bytes_per_s))
         };
-        let row = [half.at.clone(), half_power_value(half), half_power_interval(half).unwrap_or_default()];
-        match groups.iter_mut().find(|group| group.title == title) {
-            Some(group) => group.rows.push(row),
-            None => groups.push(HalfGroup { title, rows: vec![row] }),
+        match groups.iter_mut().find(|(known, _)| *known == title) {
+            Some((_, members)) => members.push(half),
+            None => groups.push((title, vec![half])),
         }
     }
-    groups
+    let rows = |members: &[&HalfPower]| half_power_lines(members).into_iter().map(|line| [line.at, line.value, line.interval]).collect();
+    groups.into_iter().map(|(title, members)| HalfGroup { title, rows: rows(&members) }).collect()
 }
 
 fn gain(value: f64) -> String {

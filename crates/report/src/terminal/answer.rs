@@ -1,7 +1,7 @@
 //! The answer of a study on one screen.
 
 use super::{Line, Tone, fit, pad, points, render, wrap_most};
-use crate::words::{clean, costs_by_mode, duration, family, grouped, half_power_value, plural, plus_minus, rate, share};
+use crate::words::{clean, costs_by_mode, duration, grouped, half_power_lines, plural, plus_minus, rate, share};
 use machine::units::{MIB, show_time, significant};
 use study::{Answer, CostModel, Finding, HalfPower, Results};
 use unicode_width::UnicodeWidthStr;
@@ -173,19 +173,17 @@ fn half_power(all: &[HalfPower], detail: Detail, room: usize) -> Vec<Line> {
     lines.collect()
 }
 
-/// `98 KiB at depth 1, 39 KiB at 2, 18 KiB at 4`: what the places have in common is said once.
+/// `98 KiB at depth 1, 39 KiB at 2, 18 KiB at 4 to 8`: what the places have in common is said once.
 fn settings_at(members: &[&HalfPower]) -> String {
-    let places: Vec<&str> = members.iter().map(|half| half.at.as_str()).collect();
-    let short = family(&places).filter(|(_, _, after)| after.is_empty()).map(|(_, numbers, _)| numbers);
-    let mut said: Vec<String> = Vec::new();
-    for (place, half) in members.iter().enumerate() {
-        let at = match &short {
-            Some(numbers) if place > 0 => numbers[place],
-            _ => &half.at,
-        };
-        said.push(format!("{} at {}", half_power_value(half), clean(at)));
-    }
-    said.join(", ")
+    let lines = half_power_lines(members);
+    let all = |shares: &dyn Fn(&str) -> bool| lines.iter().all(|line| shares(&line.at));
+    let before = if all(&|at| at.starts_with("depth ")) { "depth " } else { "" };
+    let after = if all(&|at| at.ends_with(" requests")) { " requests" } else { "" };
+    let said = lines.iter().enumerate().map(|(place, line)| {
+        let at = if place == 0 { &line.at } else { &line.at[before.len()..line.at.len() - after.len()] };
+        format!("{} at {}", line.value, clean(at))
+    });
+    said.collect::<Vec<_>>().join(", ")
 }
 
 fn cost(cost: &CostModel) -> Line {
