@@ -110,9 +110,9 @@ pub(crate) struct TargetArguments {
     /// Overwrite it even if it bears a file system or a partition table
     #[arg(long)]
     pub(crate) destroy_signature: bool,
-    /// Chunk of the stripe over several targets
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "64k")]
-    pub(crate) chunk: u64,
+    /// Chunk of the stripe over several targets, or over the disks of a simulated machine [default: 64k, or as the machine is described]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) chunk: Option<u64>,
     /// Seeds everything random: the same seed is the same sequence of requests
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

@@ -41,7 +41,7 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         fill_ns: None,
         destroy: arguments.destroy_data.clone(),
         destroy_signed: arguments.destroy_signature,
-        chunk: arguments.chunk,
+        chunk: arguments.chunk.unwrap_or(0),
         seed: arguments.seed,
         ..TargetSpec::default()
     };

@@ -51,6 +51,20 @@ fn list_and_show() {
 }
 
 #[test]
+fn the_chunk_of_the_command_line_is_that_of_the_disks() {
+    let words = "--op read --direct --request 64k --depth 3 --bytes 16m";
+    let run = |target: &str| halfpower(&format!("run {target} {words} --json")).good_json();
+    let given = run("twin:gateway-1997,disks=4 --chunk 8k");
+    assert_eq!(given["target"]["chunk_bytes"].as_u64(), Some(8192));
+    let described = run("twin:gateway-1997,disks=4,stripe=8k");
+    assert_eq!(given["points"][0]["throughput_bytes_per_s"], described["points"][0]["throughput_bytes_per_s"]);
+    let otherwise = run("twin:gateway-1997,disks=4");
+    assert_ne!(given["points"][0]["throughput_bytes_per_s"], otherwise["points"][0]["throughput_bytes_per_s"]);
+    let refused = halfpower(&format!("run twin:gateway-1997,disks=4 --chunk 1000 {words}"));
+    assert!(refused.code == Some(2) && refused.stderr.contains("multiple of 512"), "{refused:?}");
+}
+
+#[test]
 fn a_machine_file_is_shown_changed_and_used() {
     let directory = tempfile::tempdir().unwrap();
     let mine = directory.path().join("mine.toml");

@@ -37,7 +37,7 @@ pub struct TargetSpec {
     pub destroy: Vec<PathBuf>,
     /// Overwrite them even if they bear a file system, a partition table or the like.
     pub destroy_signed: bool,
-    /// Bytes of a stripe chunk where there are several places.
+    /// Bytes of a stripe chunk where there are several places, or where the one place has several disks. Zero: the machine's own.
     pub chunk: u64,
     /// Seeds the data of the test file.
     pub seed: u64,

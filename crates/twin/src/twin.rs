@@ -239,7 +239,12 @@ impl machine::Machine for Twin {
             let place = place.display().to_string();
             return Err(machine::Error::refused(place, "a simulated machine has nothing to destroy", "leave --destroy-data out"));
         }
-        Ok(self.volume(spec.size))
+        let mut target = self.volume(spec.size);
+        if spec.chunk != 0 && spec.places.len() <= 1 && self.setup.disks > 1 {
+            let all = target.members.clone();
+            self.restripe(&mut target, &all, spec.chunk)?;
+        }
+        Ok(target)
     }
 
     fn target_facts(&self, target: &Target) -> TargetFacts {
