@@ -1,6 +1,6 @@
 //! A page of surfaces: the rate over file and record sizes, as IOzone measures it.
 
-use crate::words::{date, mib_per_s, plural, rate};
+use crate::words::{date, mib_per_s, rate};
 use crate::{Error, html, plot};
 use machine::units::{show_size, significant};
 use minijinja::context;
@@ -68,17 +68,15 @@ pub fn surfaces(results: &Results, surfaces: &[Surface]) -> Result<String, Error
     let views: Vec<View> = surfaces.iter().enumerate().map(|(place, surface)| view(place, surface)).collect();
     let values = surfaces.iter().enumerate().map(|(place, surface)| (format!("s{place}"), values(surface))).collect();
     let context = context! {
-        css => Value::from_safe_string(html::css()),
         bands => plot::surface::bands().iter().map(|pair| (pair.light.clone(), pair.dark.clone())).collect::<Vec<_>>(),
-        script => Value::from_safe_string(include_str!("../templates/hover.js").into()),
         values => Value::from_safe_string(html::shown_json(values)?),
         target => results.target.name,
-        machine => html::machine_line(results),
+        kind => "iozone",
+        about => html::about(results),
         date => date(results.began_unix_s),
-        spent => format!("{} in {}", plural(results.points.len(), "point"), crate::words::duration(results.elapsed_ns)),
         program => format!("{} {}", results.program.name, results.program.version),
         arguments => results.program.arguments.join(" "),
-        warnings => results.warnings,
+        doubts => results.warnings,
         surfaces => views,
     };
     Ok(environment.get_template("surfaces.html")?.render(context)?)

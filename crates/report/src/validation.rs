@@ -74,11 +74,9 @@ pub fn page(page: &Page) -> Result<String, Error> {
         sections.push(SectionView { view, tables: section.tables.clone() });
     }
     let context = context! {
-        css => Value::from_safe_string(html::css()),
-        script => Value::from_safe_string(include_str!("../templates/hover.js").into()),
         values => Value::from_safe_string(html::figures_json(&figures)?),
         kind => page.kind,
-        title => page.title,
+        target => page.title,
         about => page.about,
         program => page.program,
         sections,

@@ -6,7 +6,7 @@
 
 mod perf;
 
-pub use perf::{PerfCounter, PerfKind, PerfUnavailable};
+pub use perf::{PerfCounter, PerfUnavailable};
 
 use super::facts::Roots;
 use machine::{CpuTimes, DeviceUse, Error, Nanos, Result};

@@ -75,11 +75,7 @@ impl machine::Machine for Host {
             engines.push(Engine::Libaio);
         }
         engines.push(Engine::Mmap);
-        Capabilities {
-            engines,
-            noisy: true,
-            counts_instructions: counters::PerfCounter::try_open(counters::PerfKind::UserInstructions).is_ok(),
-        }
+        Capabilities { engines, noisy: true, counts_instructions: counters::PerfCounter::try_open().is_ok() }
     }
 
     fn now(&self) -> Nanos {

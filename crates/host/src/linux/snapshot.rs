@@ -1,7 +1,7 @@
 //! The counters around a run: taken just before its first request and just after its last.
 
 use super::clock::kernel_now;
-use super::counters::{CpuMeter, CpuSnapshot, DeviceMeter, DeviceSnapshot, IdleBaseline, PerfCounter, PerfKind, ProcessIo, ProcessIoMeter};
+use super::counters::{CpuMeter, CpuSnapshot, DeviceMeter, DeviceSnapshot, IdleBaseline, PerfCounter, ProcessIo, ProcessIoMeter};
 use super::facts::Roots;
 use super::target::HostTarget;
 use super::{Host, clock::Clock};
@@ -57,7 +57,7 @@ impl<'a> Meters<'a> {
     /// Opens the processor's counters where asked; they count threads that start from now on.
     pub(crate) fn new(host: &'a Host, target: &'a HostTarget, count_instructions: bool) -> Meters<'a> {
         // Kernel instructions are left alone: a hypervisor may count them wrong, and each counter slows the run.
-        let mut count = if count_instructions { PerfCounter::try_open(PerfKind::UserInstructions).ok() } else { None };
+        let mut count = if count_instructions { PerfCounter::try_open().ok() } else { None };
         if let Some(counter) = &mut count {
             counter.start();
         }

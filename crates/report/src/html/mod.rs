@@ -36,19 +36,21 @@ pub fn html(results: &Results) -> Result<String, Error> {
 fn page(results: &Results, rows: usize) -> Result<String, Error> {
     let environment = environment()?;
     let experiments = experiments::views(results);
+    let machine = method::machine(results);
+    let answer = answer::view(results);
     let context = context! {
-        css => Value::from_safe_string(css()),
-        script => Value::from_safe_string(include_str!("../../templates/hover.js").into()),
         values => Value::from_safe_string(values::json(results)?),
         kind => kind(results.kind),
         target => results.target.name,
         target_facts => method::target(results),
         date => date(results.began_unix_s),
-        spent => format!("{} in {}", plural(results.points.len(), "point"), duration(results.elapsed_ns)),
-        machine => method::machine(results),
+        about => about(results),
+        machine,
         program => format!("{} {}", results.program.name, results.program.version),
         warnings => results.warnings,
-        answer => answer::view(results),
+        // An answer leads with them in its own words.
+        doubts => if answer.is_some() { &[] } else { results.warnings.as_slice() },
+        answer,
         experiments,
         layers => method::layers(results),
         rate_columns => crate::words::OPERATION_COLUMNS,
@@ -83,6 +85,9 @@ pub(crate) fn environment() -> Result<Environment<'static>, Error> {
         Some(text) if value.kind() == ValueKind::String && !value.is_safe() => escape_formatter(out, state, &Value::from(clean(text))),
         _ => escape_formatter(out, state, value),
     });
+    environment.add_global("css", Value::from_safe_string(css()));
+    environment.add_global("script", Value::from_safe_string(include_str!("../../templates/hover.js").into()));
+    environment.add_template("page.html", include_str!("../../templates/page.html"))?;
     environment.add_template("report.html", include_str!("../../templates/report.html"))?;
     environment.add_template("figure.svg", include_str!("../../templates/figure.svg"))?;
     environment.add_template("answer.html", include_str!("../../templates/answer.html"))?;
@@ -90,7 +95,7 @@ pub(crate) fn environment() -> Result<Environment<'static>, Error> {
 }
 
 /// The style sheet with the pages' colours, against which the curves' colours are chosen.
-pub(crate) fn css() -> String {
+fn css() -> String {
     include_str!("../../templates/style.css")
         .replace("$light-page", plot::colour::LIGHT_PAGE)
         .replace("$dark-page", plot::colour::DARK_PAGE)
@@ -106,9 +111,10 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// The machine in a line.
-pub(crate) fn machine_line(results: &Results) -> String {
-    method::machine(results).line
+/// The machine and what was done on it, in a line.
+pub(crate) fn about(results: &Results) -> String {
+    let points = plural(results.points.len(), "point");
+    format!("{} · {points} in {}", method::machine(results).line, duration(results.elapsed_ns))
 }
 
 /// A name that may stand in an id or an anchor: letters, digits and hyphens, with its place in front so that no two are the same.

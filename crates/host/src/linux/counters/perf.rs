@@ -4,15 +4,6 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// What is counted, for this thread and every thread started after it was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PerfKind {
-    /// Instructions in user space.
-    UserInstructions,
-    /// Instructions in the kernel on behalf of these threads. In a virtual machine they may be wrong.
-    KernelInstructions,
-}
-
 /// Why a counter cannot be read here. A measurement without it is complete otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PerfUnavailable {
@@ -56,14 +47,14 @@ const FORMAT_TOTAL_TIME_ENABLED: u64 = 1;
 const FORMAT_TOTAL_TIME_RUNNING: u64 = 2;
 const FLAG_DISABLED: u64 = 1;
 const FLAG_INHERIT: u64 = 1 << 1;
-const FLAG_EXCLUDE_USER: u64 = 1 << 4;
 const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
 const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const OPEN_CLOEXEC: libc::c_ulong = 8;
 const IOCTL_ENABLE: libc::c_ulong = 0x2400;
 const IOCTL_DISABLE: libc::c_ulong = 0x2401;
 
-/// One counter. It costs time on every context switch, so it has no place in a run whose rate counts.
+/// Instructions in user space, of this thread and every thread started after it was opened. It costs time on every context switch, so it has no place
+/// in a run whose rate counts.
 #[derive(Debug)]
 pub struct PerfCounter {
     file: File,
@@ -83,11 +74,7 @@ impl PerfCounter {
     ///
     /// # Errors
     /// The reason why it cannot be read here.
-    pub fn try_open(kind: PerfKind) -> Result<Self, PerfUnavailable> {
-        let other_half = match kind {
-            PerfKind::UserInstructions => FLAG_EXCLUDE_KERNEL,
-            PerfKind::KernelInstructions => FLAG_EXCLUDE_USER,
-        };
+    pub fn try_open() -> Result<Self, PerfUnavailable> {
         let attributes = Attributes {
             kind: TYPE_HARDWARE,
             size: size_of::<Attributes>() as u32,
@@ -95,7 +82,7 @@ impl PerfCounter {
             sample_period: 0,
             sample_type: 0,
             read_format: FORMAT_TOTAL_TIME_ENABLED | FORMAT_TOTAL_TIME_RUNNING,
-            flags: FLAG_DISABLED | FLAG_INHERIT | FLAG_EXCLUDE_HYPERVISOR | other_half,
+            flags: FLAG_DISABLED | FLAG_INHERIT | FLAG_EXCLUDE_HYPERVISOR | FLAG_EXCLUDE_KERNEL,
             wakeup_events: 0,
             breakpoint_type: 0,
             breakpoint_address: 0,
@@ -113,7 +100,7 @@ impl PerfCounter {
         // Some virtual machines open the counter and never schedule it: a loop that counts nothing is no counter.
         counter.start();
         std::hint::black_box((0..1000u32).fold(0, |sum, n| std::hint::black_box(sum ^ n)));
-        if kind == PerfKind::UserInstructions && counter.read().is_none_or(|count| count == 0) {
+        if counter.read().is_none_or(|count| count == 0) {
             return Err(PerfUnavailable::NoCounter);
         }
         counter.stop();
@@ -194,7 +181,7 @@ mod tests {
 
     #[test]
     fn counts_this_thread_and_threads_started_later() {
-        let mut counter = match PerfCounter::try_open(PerfKind::UserInstructions) {
+        let mut counter = match PerfCounter::try_open() {
             Ok(counter) => counter,
             Err(reason) => return eprintln!("skipped: {reason}"),
         };
