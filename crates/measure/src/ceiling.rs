@@ -1,7 +1,7 @@
 //! The driver's own ceiling: the loop of a workload with nothing behind it.
 
 use crate::sample::streams;
-use machine::{Allocation, Buffering, CacheState, Engine, Hint, Machine, Nanos, StandIn};
+use machine::{Engine, Machine, Nanos, StandIn};
 use workload::{Stop, Workload};
 
 /// How long the loop runs against each stand-in: some ten thousand requests.
@@ -50,20 +50,17 @@ impl Ceilings {
 /// The workload without all that its loop does not see.
 fn as_the_loop_sees(workload: &Workload) -> Workload {
     let mut alike = Workload {
+        read_percent: workload.read_percent,
+        pattern: workload.pattern,
+        request_bytes: workload.request_bytes,
+        sizes: workload.sizes.clone(),
+        align_bytes: workload.align_bytes,
+        depth: workload.depth,
+        threads: workload.threads,
+        engine: workload.engine,
         stop: Stop::AfterNs(REHEARSAL_NS),
-        limit_bytes: None,
-        rate_iops: None,
-        think_ns: 0,
-        sync_at_end: false,
-        buffering: Buffering::Direct,
-        hint: Hint::None,
-        allocation: Allocation::Written,
-        cache: CacheState::AsIs,
-        offset_bytes: 0,
-        region_start_bytes: 0,
-        region_bytes: None,
-        seed: 1,
-        ..workload.clone()
+        data: workload.data,
+        ..Workload::default()
     };
     if !alike.writes() {
         // The data of reads are not looked at.

@@ -59,21 +59,9 @@ impl Room {
 mod tests {
     use super::labels::Rect;
     use super::scene::{Scene, Text};
-    use super::{Room, lay_out, text};
+    use super::{Room, lay_out};
     use proptest::prelude::*;
     use study::{Axis, Figure, HalfPower, Series, Value};
-
-    /// The box of a text.
-    fn rect(text: &Text) -> Rect {
-        let width = text::width(&text.text);
-        let x = match text.anchor {
-            "start" => text.x,
-            "middle" => text.x - width / 2.0,
-            _ => text.x - width,
-        };
-        // A tenth less on every side: places are rounded to a tenth.
-        Rect { x: x + 0.1, y: text.y - text::ASCENT + 0.6, width: width - 0.2, height: text::HEIGHT - 1.2 }
-    }
 
     fn texts(scene: &Scene) -> Vec<&Text> {
         let curves =
@@ -114,7 +102,7 @@ mod tests {
             let figure = Figure { id: "f".into(), title: "t".into(), x, y, series };
             for room in [Room::Wide, Room::Narrow] {
                 let scene = lay_out(&figure, &[], room);
-                let boxes: Vec<(Rect, &Text)> = texts(&scene).into_iter().map(|text| (rect(text), text)).collect();
+                let boxes: Vec<(Rect, &Text)> = texts(&scene).into_iter().map(|text| (text.rect(), text)).collect();
                 for (place, (a, text)) in boxes.iter().enumerate() {
                     prop_assert!(a.x >= -1.0 && a.x + a.width <= scene.width + 1.0 && a.y >= -1.0 && a.y + a.height <= scene.height + 1.0, "{text:?} lies outside");
                     for (b, other) in &boxes[..place] {

@@ -17,6 +17,19 @@ impl Text {
     pub(crate) fn new(x: f64, y: f64, anchor: &'static str, text: impl Into<String>) -> Text {
         Text { x: tenth(x), y: tenth(y), anchor, text: text.into() }
     }
+
+    /// The box of its letters, a tenth less on every side: places are rounded to a tenth.
+    #[cfg(test)]
+    pub(super) fn rect(&self) -> super::labels::Rect {
+        use super::text::{ASCENT, HEIGHT, width};
+        let width = width(&self.text);
+        let x = match self.anchor {
+            "start" => self.x,
+            "middle" => self.x - width / 2.0,
+            _ => self.x - width,
+        };
+        super::labels::Rect { x: x + 0.1, y: self.y - ASCENT + 0.6, width: width - 0.2, height: HEIGHT - 1.2 }
+    }
 }
 
 /// A straight line.

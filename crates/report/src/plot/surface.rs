@@ -261,7 +261,6 @@ fn cliff(scene: &mut SurfaceScene, places: &Places<'_>, room: Room) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::labels::Rect;
     use super::*;
     use crate::surfaces::Cliff;
     use proptest::prelude::*;
@@ -277,16 +276,6 @@ mod tests {
         }
     }
 
-    fn rect(text: &Text) -> Rect {
-        let width = text::width(&text.text);
-        let x = match text.anchor {
-            "start" => text.x,
-            "middle" => text.x - width / 2.0,
-            _ => text.x - width,
-        };
-        Rect { x: x + 0.1, y: text.y - text::ASCENT + 0.6, width: width - 0.2, height: text::HEIGHT - 1.2 }
-    }
-
     proptest! {
         #[test]
         fn no_text_covers_another_and_all_is_inside(rows in 1usize..15, columns in 1usize..14, most in 1e3f64..1e11, cliff in 0usize..15) {
@@ -296,10 +285,10 @@ mod tests {
                 let scene = lay_out_surface(&surface, room);
                 let texts: Vec<&Text> = scene.labels.iter().chain(&scene.titles).chain(&scene.cliff_label).collect();
                 for (place, text) in texts.iter().enumerate() {
-                    let a = rect(text);
+                    let a = text.rect();
                     prop_assert!(a.x >= -1.0 && a.x + a.width <= scene.width + 1.0 && a.y >= -1.0 && a.y + a.height <= scene.height + 1.0, "{text:?} lies outside");
                     for other in &texts[..place] {
-                        prop_assert!(!a.overlaps(&rect(other)), "{text:?} covers {other:?}");
+                        prop_assert!(!a.overlaps(&other.rect()), "{text:?} covers {other:?}");
                     }
                 }
                 for peak in scene.layers.iter().flat_map(|layer| &layer.peaks) {
