@@ -53,7 +53,7 @@ pub fn measure<M: Machine>(
                 continue;
             }
             open = true;
-            let options = Options { ramp_ns: ramp_on(&facts, workload, &samples[index]), ..Options::default() };
+            let options = next_run(machine, &facts, workload, &samples[index]);
             match sample(machine, target, workload, options) {
                 Ok(one) => samples[index].push(one),
                 Err(Error::Interrupted) => return Err(Error::Interrupted),
@@ -84,13 +84,19 @@ pub fn between_bursts(ramp_ns: Nanos) -> Nanos {
     ramp_ns.next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2
 }
 
-/// The ramp of the next run on this target: see [`ramp`] and [`between_bursts`].
-pub(crate) fn ramp_on(facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Nanos {
-    let ramp = ramp(workload, before);
+/// How the next run on this target is made: after the [`ramp`], and where a throttle admits requests in bursts from the middle between two of them
+/// to the middle between two others, the throttle's last slice being over before.
+pub(crate) fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Options {
+    let ramp_ns = ramp(workload, before);
     let throttled = facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
     let at_device = workload.buffering.is_direct() && workload.rate_iops.is_none() && workload.think_ns == 0;
     let long = matches!(workload.stop, workload::Stop::AfterNs(run) if run >= THROTTLE_SLICE_NS);
-    if throttled && at_device && long { between_bursts(ramp) } else { ramp }
+    // A simulated throttle has no such slices.
+    if throttled && at_device && long && machine.capabilities().noisy {
+        machine.pause(THROTTLE_SLICE_NS);
+        return Options { ramp_ns: between_bursts(ramp_ns), until_deadline: true, ..Options::default() };
+    }
+    Options { ramp_ns, ..Options::default() }
 }
 
 /// The ramp of the next run: what the runs before showed to be warm-up, so that latencies leave it out too.

@@ -1,8 +1,8 @@
 //! Runs that verify: streams whose writes describe themselves and whose reads are checked, and reading back all that was written.
 
 use crate::point::Point;
-use crate::repeat::{Repeats, ramp_on};
-use crate::sample::{Options, Sample, sample_as};
+use crate::repeat::{Repeats, next_run};
+use crate::sample::{Sample, sample_as};
 use crate::stream::Stream;
 use machine::{Access, Asker, CacheState, Completion, Engine, Error, Hint, Machine, Nanos, Next, Op, Request, Result};
 use schemars::JsonSchema;
@@ -269,7 +269,7 @@ pub fn measure_verified<M: Machine>(
     let mut samples: Vec<Sample> = Vec::new();
     let mut failure = None;
     while failure.is_none() && !repeats.enough(&samples) {
-        let options = Options { ramp_ns: ramp_on(&facts, workload, &samples), ..Options::default() };
+        let options = next_run(machine, &facts, workload, &samples);
         match sample_as(machine, target, workload, options, |stream| Verifying::new(stream, ledger.clone())) {
             Ok(one) => samples.push(one),
             Err(Error::Interrupted) => return Err(Error::Interrupted),
