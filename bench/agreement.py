@@ -17,7 +17,7 @@ import statistics
 import sys
 import tempfile
 
-from driver import MIB, die, machine, output
+from driver import MIB, clean_up_when_told_to_end, die, machine, output
 
 SIZE = 512 * MIB
 LIMITS = {"read_bps": 80_000_000, "write_bps": 40_000_000, "read_iops": 8000, "write_iops": 4000}
@@ -126,6 +126,7 @@ def agreement(a, b):
 
 
 def main():
+    clean_up_when_told_to_end()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=2)

@@ -18,6 +18,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -125,6 +126,11 @@ class Column:
 
 def die(why):
     sys.exit(f"driver.py: {why}")
+
+
+def clean_up_when_told_to_end():
+    """Ends by an exit, so that devices and files go also when the script is terminated."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
 
 
 def output(*command):
@@ -330,6 +336,7 @@ def report(bench):
 
 
 def main():
+    clean_up_when_told_to_end()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--seconds", type=int, default=1)
