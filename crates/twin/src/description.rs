@@ -193,7 +193,7 @@ pub enum Drive {
     /// A volume of a cloud, limited by quotas.
     Cloud(crate::cloud::CloudVolume),
     /// A disk that a hypervisor serves.
-    Virtio(crate::cloud::VirtioDisk),
+    Virtio(crate::virtio::VirtioDisk),
 }
 
 /// A rotating disk.

@@ -25,6 +25,7 @@ pub mod stack_distance;
 pub mod trace;
 mod twin;
 pub mod validate;
+pub mod virtio;
 pub mod volume;
 pub mod whatif;
 mod world;

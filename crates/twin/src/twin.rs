@@ -1,7 +1,7 @@
 //! The simulated computer as a machine: the same askers, in virtual time.
 
 use crate::bus::{Bus, Pci, PhaseTimes};
-use crate::cloud::{Cloud, Virtio};
+use crate::cloud::Cloud;
 use crate::description::Drive;
 use crate::disk::Disk;
 use crate::disk::geometry::SECTOR;
@@ -9,6 +9,7 @@ use crate::flash::Flash;
 use crate::ram_cache::RamCache;
 use crate::run::Run;
 use crate::settings::Setup;
+use crate::virtio::Virtio;
 use crate::volume::Layout;
 use crate::world::{Device, Member, World};
 use crate::{Result, settings};

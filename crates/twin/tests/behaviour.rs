@@ -158,6 +158,28 @@ fn the_write_cache_of_an_ssd_fills_and_what_is_behind_is_slower() {
 }
 
 #[test]
+fn a_ring_looked_at_in_batches_shares_its_notification() {
+    let cheap = ("request_us = 3.0\nrequest_ns_per_byte = 0.01", "request_us = 0\nrequest_ns_per_byte = 0");
+    let (one, batched) = (("workers = 2", "workers = 1"), ("workers = 2", "workers = 1\nbatched = true"));
+    let cycle_us = |change: (&str, &str), depth: u32| {
+        let twin = changed("virtio", &[cheap, change]);
+        let mut program = Program::study(Op::Read, 4096, depth);
+        program.bytes = 40 << 20;
+        f64::from(depth) * 1e6 / program.run(&twin, &mut twin.volume(None)).unwrap().iops()
+    };
+    // A worker's time and its copy; there and back take 21 us.
+    let service = 58.0 + 4096.0 / 240e6 * 1e6;
+    for depth in [1u32, 4, 32] {
+        // All of a batch come back together: there, one after the other, and back.
+        let expected = 21.0 + service * f64::from(depth);
+        assert!((cycle_us(batched, depth) / expected - 1.0).abs() < 0.01, "{depth}: {} {expected}", cycle_us(batched, depth));
+        // Each by itself: the worker is never without one when there are several.
+        let expected = (21.0 + service).max(service * f64::from(depth));
+        assert!((cycle_us(one, depth) / expected - 1.0).abs() < 0.01, "{depth}: {} {expected}", cycle_us(one, depth));
+    }
+}
+
+#[test]
 fn burst_credit_runs_out_and_comes_back() {
     let twin = changed("cloud-burst", &[("credit_requests = 5400000", "credit_requests = 20000")]);
     let mut volume = twin.volume(None);

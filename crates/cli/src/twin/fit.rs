@@ -210,7 +210,8 @@ fn text(shown: &Shown<'_>) -> String {
     let rows: Vec<_> = fit.fitted.iter().map(|one| vec![one.path.clone(), before(one.before), significant(one.after, 4)]).collect();
     text += &format!("\n{}", table(&["number", &format!("of {base}"), "fitted"], &rows, 1));
     if let Drive::Virtio(disk) = fit.setup.drive() {
-        text += &format!("workers: {}\n", disk.workers);
+        let ring = if disk.batched { "requests come and go in batches" } else { "each request comes and goes by itself" };
+        text += &format!("workers: {}; {ring}\n", disk.workers);
     }
     let held = fit.points.iter().filter(|point| point.held_out).count();
     text += &format!(

@@ -2,9 +2,10 @@
 
 use super::FitPoint;
 use crate::Setup;
-use crate::cloud::{CloudVolume, VirtioDisk};
+use crate::cloud::CloudVolume;
 use crate::description::Drive;
 use crate::flash::FlashDrive;
+use crate::virtio::VirtioDisk;
 
 /// What the points of one operation say at a glance.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,11 +52,12 @@ pub(super) fn starts(base: &Setup, points: &[&FitPoint]) -> Vec<Setup> {
 /// The workers are a whole number, so they are tried one by one.
 fn virtio(disk: &VirtioDisk, read: Glance, write: Glance) -> Vec<Drive> {
     let mut drives = Vec::new();
-    for workers in [1, 2, 4, 8, 16, 32] {
-        drives.push(Drive::Virtio(VirtioDisk { workers, ..disk.clone() }));
+    for (workers, batched) in [1, 2, 4, 8, 16, 32].into_iter().flat_map(|workers| [(workers, false), (workers, true)]) {
+        drives.push(Drive::Virtio(VirtioDisk { workers, batched, ..disk.clone() }));
         // A request of one worker alone is half its own time and half the way there and back.
         drives.push(Drive::Virtio(VirtioDisk {
             workers,
+            batched,
             notify_us: read.alone_us.min(write.alone_us) / 2.0,
             read_us: read.alone_us / 2.0,
             write_us: write.alone_us / 2.0,

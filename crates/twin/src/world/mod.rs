@@ -9,7 +9,7 @@ mod transfer;
 mod writer;
 
 use crate::bus::{Bus, Outcome, Pci};
-use crate::cloud::{Cloud, Virtio};
+use crate::cloud::Cloud;
 use crate::cpu::Cpu;
 use crate::description::{FileSystem, Processor};
 use crate::disk::{Disk, us};
@@ -18,6 +18,7 @@ use crate::flash::Flash;
 use crate::kernel::Kernel;
 use crate::ram_cache::RamCache;
 use crate::slab::Slab;
+use crate::virtio::Virtio;
 use crate::volume::{Layout, Plan};
 use machine::{Access, Nanos, Op};
 use std::collections::VecDeque;
@@ -37,6 +38,8 @@ pub(crate) enum Event {
     Launch(u32),
     /// A command that a member served by itself is done.
     CommandDone(u32),
+    /// A hypervisor looks at a disk's ring of requests.
+    Ring(u32),
     /// The adapter tries again to send to a disk.
     TrySend(u32),
     /// A connection on a bus ends.
@@ -295,6 +298,7 @@ impl World {
             Event::Step(request) => self.step(request),
             Event::Launch(transfer) => self.launch(transfer),
             Event::CommandDone(command) => self.served(command),
+            Event::Ring(member) => self.look_at_ring(member),
             Event::TrySend(member) => self.try_again(member),
             Event::BusFree(bus, outcome) => self.bus_free(bus, outcome),
             Event::Reselect(command) => self.reselect(command),

@@ -72,6 +72,16 @@ impl World {
     fn serve(&mut self, number: u32) {
         let now = self.kernel.now();
         let member = &mut self.members[number as usize];
+        if let Device::Virtio(virtio) = &mut member.device
+            && virtio.disk().batched
+        {
+            if !member.waiting.is_empty()
+                && let Some(at) = virtio.wake(now)
+            {
+                self.kernel.at(at, Event::Ring(number));
+            }
+            return;
+        }
         while member.inside < member.queue {
             let Some(index) = member.waiting.pop_front() else { return };
             let command = self.commands[index];
@@ -85,6 +95,29 @@ impl World {
             };
             self.kernel.at(done, Event::CommandDone(index));
         }
+    }
+
+    /// A hypervisor takes what is in the ring and comes back when all of it is done.
+    pub(super) fn look_at_ring(&mut self, number: u32) {
+        let now = self.kernel.now();
+        let member = &mut self.members[number as usize];
+        let Device::Virtio(virtio) = &mut member.device else { return };
+        let batch = member.waiting.len().min(member.queue as usize);
+        if batch == 0 {
+            virtio.sleep();
+            return;
+        }
+        let mut done = now;
+        for index in member.waiting.iter().take(batch) {
+            let Command { op, bytes, durable, .. } = self.commands[*index];
+            done = done.max(virtio.serve(now, op, bytes, durable));
+        }
+        let told = virtio.interrupt(done);
+        for index in member.waiting.drain(..batch) {
+            member.inside += 1;
+            self.kernel.at(told, Event::CommandDone(index));
+        }
+        self.kernel.at(done, Event::Ring(number));
     }
 
     pub(super) fn served(&mut self, index: u32) {
