@@ -102,6 +102,18 @@ pub trait Asker: Send {
     /// A request ended. `now` is when the program learned of it.
     fn complete(&mut self, completion: Completion, now: Nanos);
 
+    /// The request to be issued now in slot 0, where that is the whole answer and no other is outstanding; `None`: ask [`Asker::next`].
+    /// A machine that waits in the call of each request may ask this first; the answer to such a request is [`Asker::complete_alone`],
+    /// so that an asker need not keep what the caller keeps.
+    #[inline(always)]
+    fn next_alone(&mut self, _now: Nanos) -> Option<Request> {
+        None
+    }
+
+    /// All of a request of [`Asker::next_alone`], which was issued at `since`, was done. `now` is when the program learned of it.
+    #[inline(always)]
+    fn complete_alone(&mut self, _request: &Request, _since: Nanos, _now: Nanos) {}
+
     /// Puts data into the buffer of a write about to be issued. Machines without data never call it.
     fn fill(&mut self, request: &Request, buffer: &mut [u8]);
 
@@ -110,6 +122,6 @@ pub trait Asker: Send {
         false
     }
 
-    /// Looks at the data of a read that ended well, before [`Asker::complete`].
+    /// Looks at the data of a read that ended well, before [`Asker::complete`] or [`Asker::complete_alone`].
     fn check(&mut self, _slot: u32, _data: &[u8]) {}
 }

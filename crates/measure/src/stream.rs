@@ -213,11 +213,9 @@ impl Stream {
         }
     }
 
-    /// Issues the next request of the sequence in a free slot.
+    /// The next request of the sequence, within the budget.
     #[inline(always)]
-    fn issue(&mut self, index: u32, now: Nanos, since: Nanos) -> Next {
-        self.pass_to(now);
-        self.in_flight += 1;
+    fn take(&mut self, slot: u32) -> Request {
         let (op, offset, mut len) = self.sequence.next();
         self.budget -= i64::from(len);
         if self.budget <= 0 {
@@ -226,11 +224,29 @@ impl Stream {
             self.budget = 0;
             self.plain_until = 0;
         }
+        Request { op, offset, len, slot }
+    }
+
+    /// Issues the next request of the sequence in a free slot.
+    #[inline(always)]
+    fn issue(&mut self, index: u32, now: Nanos, since: Nanos) -> Next {
+        self.pass_to(now);
+        self.in_flight += 1;
+        let request = self.take(index);
         let slot = &mut self.slots[index as usize];
         slot.since = since;
-        slot.op = op;
+        slot.op = request.op;
         self.free = slot.next;
-        Next::Issue(Request { op, offset, len, slot: index })
+        Next::Issue(request)
+    }
+
+    /// [`Stream::at_mark`] when a request that has no slot has come back and is not counted yet.
+    #[cold]
+    #[inline(never)]
+    fn at_mark_alone(&mut self, since: Nanos, now: Nanos) {
+        (self.slots[0].since, self.free, self.in_flight) = (since, NO_SLOT, 1);
+        self.at_mark(now);
+        (self.free, self.in_flight) = (0, 0);
     }
 
     /// Puts a free slot at the end of the list, to rest.
@@ -382,6 +398,26 @@ impl Asker for Stream {
         } else {
             self.rest(completion.slot, now);
         }
+    }
+
+    #[inline(always)]
+    fn next_alone(&mut self, now: Nanos) -> Option<Request> {
+        if now >= self.plain_until {
+            return None;
+        }
+        self.pass_to(now);
+        Some(self.take(0))
+    }
+
+    #[inline(always)]
+    fn complete_alone(&mut self, request: &Request, since: Nanos, now: Nanos) {
+        self.depth_area += u128::from(now - self.last_event);
+        self.last_event = now;
+        if now >= self.next_mark {
+            self.at_mark_alone(since, now);
+        }
+        self.latency[request.op as usize].record(now - since);
+        self.bytes += u64::from(request.len);
     }
 
     #[inline(always)]

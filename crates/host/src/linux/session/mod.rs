@@ -178,27 +178,25 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: Asker>(
             }
             look_at = now + HALT_NS;
         }
-        match asker.next(now) {
-            Next::Issue(request) => {
-                let at = ready(asker, arena, &request);
-                let result = session.perform(&request, at);
-                now = clock.now();
-                last = now;
-                if result != request.len as i32 {
-                    return Err(failed(&request, result));
+        if let Some(request) = asker.next_alone(now) {
+            let since = now;
+            now = perform(session, asker, arena, clock, checks, &request)?;
+            last = now;
+            asker.complete_alone(&request, since, now);
+        } else {
+            match asker.next(now) {
+                Next::Issue(request) => {
+                    now = perform(session, asker, arena, clock, checks, &request)?;
+                    last = now;
+                    asker.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
                 }
-                if checks && request.op == Op::Read {
-                    // SAFETY: the read filled the slot's buffer.
-                    asker.check(request.slot, unsafe { std::slice::from_raw_parts(at, request.len as usize) });
+                Next::WaitUntil(then) => {
+                    pass(then.saturating_sub(now).min(HALT_NS));
+                    now = clock.now();
                 }
-                asker.complete(Completion { slot: request.slot, result }, now);
+                Next::WaitForCompletion => now = clock.now(),
+                Next::Done => return Ok(last),
             }
-            Next::WaitUntil(then) => {
-                pass(then.saturating_sub(now).min(HALT_NS));
-                now = clock.now();
-            }
-            Next::WaitForCompletion => now = clock.now(),
-            Next::Done => return Ok(last),
         }
         if let Some(what) = asker.sync_due() {
             let began = clock.now();
@@ -208,6 +206,29 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: Asker>(
             asker.synced(began, now);
         }
     }
+}
+
+/// Does a request through a blocking call; when it was done.
+#[inline(always)]
+fn perform<S: BlockingSession, A: Asker>(
+    session: &mut S,
+    asker: &mut A,
+    arena: &mut Arena,
+    clock: Clock,
+    checks: bool,
+    request: &Request,
+) -> Result<Nanos> {
+    let at = ready(asker, arena, request);
+    let result = session.perform(request, at);
+    let now = clock.now();
+    if result != request.len as i32 {
+        return Err(failed(request, result));
+    }
+    if checks && request.op == Op::Read {
+        // SAFETY: the read filled the slot's buffer.
+        asker.check(request.slot, unsafe { std::slice::from_raw_parts(at, request.len as usize) });
+    }
+    Ok(now)
 }
 
 /// The place of a request's data, filled where it writes.
@@ -250,6 +271,7 @@ fn fail(failure: &mut Option<Error>, request: &Request, result: i32) {
 }
 
 /// A request that did not do all that it was asked.
+#[cold]
 fn failed(request: &Request, result: i32) -> Error {
     let source = if result < 0 {
         io::Error::from_raw_os_error(-result)
