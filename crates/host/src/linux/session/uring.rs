@@ -67,13 +67,15 @@ impl Session for Ring {
     #[inline(always)]
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8) {
         let fd = types::Fixed(file);
-        let entry: squeue::Entry = match (request.op, self.registered) {
-            (Op::Read, true) => opcode::ReadFixed::new(fd, at, request.len, 0).offset(request.offset).build(),
-            (Op::Write, true) => opcode::WriteFixed::new(fd, at, request.len, 0).offset(request.offset).build(),
-            (Op::Read, false) => opcode::Read::new(fd, at, request.len).offset(request.offset).build(),
-            (Op::Write, false) => opcode::Write::new(fd, at, request.len).offset(request.offset).build(),
-        };
-        self.push(&entry.user_data(u64::from(request.slot)));
+        let &Request { offset, len, slot, .. } = request;
+        let data = u64::from(slot);
+        // Each entry goes into the ring where it is made: one that passes through a variable is copied twice.
+        match (request.op, self.registered) {
+            (Op::Read, true) => self.push(&opcode::ReadFixed::new(fd, at, len, 0).offset(offset).build().user_data(data)),
+            (Op::Write, true) => self.push(&opcode::WriteFixed::new(fd, at, len, 0).offset(offset).build().user_data(data)),
+            (Op::Read, false) => self.push(&opcode::Read::new(fd, at, len).offset(offset).build().user_data(data)),
+            (Op::Write, false) => self.push(&opcode::Write::new(fd, at, len).offset(offset).build().user_data(data)),
+        }
     }
 
     #[inline(always)]
