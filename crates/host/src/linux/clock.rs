@@ -22,7 +22,15 @@ const TRIES: usize = 8;
 
 static CLOCK: OnceLock<Clock> = OnceLock::new();
 
+/// The first end of the calibration.
+static FIRST: OnceLock<(u64, Nanos)> = OnceLock::new();
+
 impl Clock {
+    /// Takes the first end of the calibration, so that [`Clock::get`] need not wait for the other.
+    pub(crate) fn begin() {
+        FIRST.get_or_init(together);
+    }
+
     /// The process's clock, calibrated at the first call.
     pub(crate) fn get() -> Clock {
         *CLOCK.get_or_init(Clock::calibrate)
@@ -44,7 +52,7 @@ impl Clock {
     }
 
     fn calibrate() -> Clock {
-        let (base_ticks, base_ns) = together();
+        let (base_ticks, base_ns) = *FIRST.get_or_init(together);
         let plain = Clock { base_ticks, base_ns, factor: 0 };
         if !counter_is_invariant() {
             return plain;

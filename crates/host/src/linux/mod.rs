@@ -45,7 +45,6 @@ pub fn reserve(file: &std::fs::File, bytes: u64) -> std::io::Result<()> {
 
 /// This computer.
 pub struct Host {
-    clock: clock::Clock,
     interrupt: &'static AtomicBool,
     meters: snapshot::MachineMeters,
 }
@@ -53,7 +52,12 @@ pub struct Host {
 impl Host {
     /// This computer. When `interrupt` becomes true, what runs ends with [`machine::Error::Interrupted`].
     pub fn new(interrupt: &'static AtomicBool) -> Host {
-        Host { clock: clock::Clock::get(), interrupt, meters: snapshot::MachineMeters::open() }
+        clock::Clock::begin();
+        Host { interrupt, meters: snapshot::MachineMeters::open() }
+    }
+
+    fn clock(&self) -> clock::Clock {
+        clock::Clock::get()
     }
 }
 
@@ -62,7 +66,7 @@ impl machine::Machine for Host {
 
     fn facts(&self) -> MachineFacts {
         let mut facts = facts::machine_facts(&facts::Roots::default());
-        facts.settings.insert("halfpower.clock".into(), self.clock.source().into());
+        facts.settings.insert("halfpower.clock".into(), self.clock().source().into());
         facts
     }
 
@@ -79,7 +83,7 @@ impl machine::Machine for Host {
     }
 
     fn now(&self) -> Nanos {
-        self.clock.now()
+        self.clock().now()
     }
 
     fn pause(&self, for_ns: Nanos) {
@@ -126,6 +130,6 @@ impl machine::Machine for Host {
     }
 
     fn memory(&self, for_ns: Nanos) -> Vec<MemoryUse> {
-        memory::measure(self.clock, for_ns, self.interrupt)
+        memory::measure(self.clock(), for_ns, self.interrupt)
     }
 }

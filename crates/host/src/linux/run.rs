@@ -94,10 +94,10 @@ fn streams<A: Asker>(
     let (began, last) = all_at_once(
         host,
         askers,
-        |asker, halt, gate| stream(&paths, access, None, asker, host.clock, halt, gate),
+        |asker, halt, gate| stream(&paths, access, None, asker, host.clock(), halt, gate),
         || {
             before = Some(meters.take());
-            let began = host.clock.now();
+            let began = host.clock().now();
             if !files.truncate {
                 return Ok(began);
             }
@@ -112,7 +112,7 @@ fn streams<A: Asker>(
         for file in &files.files {
             file.sync_data().map_err(Error::io("cannot bring to stable storage", "the test file"))?;
         }
-        sync_ns = Some(host.clock.now().saturating_sub(last));
+        sync_ns = Some(host.clock().now().saturating_sub(last));
     }
     let after = meters.take();
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, began, last, sync_ns })
@@ -125,8 +125,8 @@ pub(crate) fn rehearse<A: Asker>(host: &Host, target: &HostTarget, access: &Acce
     }
     let stripe = target.striped().then_some((target.places().len() as u32, target.chunk));
     let paths = Paths { fds: Vec::new(), end: 0, stripe };
-    let work = |asker: &mut A, halt: Halt<'_>, gate: &Gate| stream(&paths, access, Some(stand_in), asker, host.clock, halt, gate);
-    all_at_once(host, askers, work, || Ok(host.clock.now())).map(|_| true)
+    let work = |asker: &mut A, halt: Halt<'_>, gate: &Gate| stream(&paths, access, Some(stand_in), asker, host.clock(), halt, gate);
+    all_at_once(host, askers, work, || Ok(host.clock().now())).map(|_| true)
 }
 
 /// Where the streams of a run go: the open files, the end of what they use, and, where they are the members of a stripe, their number

@@ -61,7 +61,7 @@ impl<'a> Meters<'a> {
         if let Some(counter) = &mut count {
             counter.start();
         }
-        Meters { clock: host.clock, machine: &host.meters, device: target.meter(), count }
+        Meters { clock: host.clock(), machine: &host.meters, device: target.meter(), count }
     }
 
     /// What the meters show now.

@@ -227,7 +227,7 @@ fn zero_warning(place: &Place) -> Option<String> {
     if place.kind == TargetKind::TestFile || place.writable {
         return None;
     }
-    const SAMPLES: u64 = 64;
+    const SAMPLES: u64 = 32;
     let file = File::open(&place.path).ok()?;
     let mut zeros = 0;
     let mut buffer = [0u8; 4096];

@@ -76,7 +76,7 @@ pub(crate) fn all_at_once<A: Asker>(
         gate.wait_for(workers.len());
         let began = start().unwrap_or_else(|error| {
             fail(error, &mut errors);
-            host.clock.now()
+            host.clock().now()
         });
         gate.open();
         let mut last = began;
