@@ -232,21 +232,21 @@ class Bench:
         return [(counter(of(many)) - counter(of(few))) / (many - few) for of in (ours, fio)]
 
     def start_ms(self):
-        """From the process's start to its first request, median."""
-        if not shutil.which("strace"):
+        """From the process's start to its first request to the device, median; none without perf's trace points."""
+        if not shutil.which("perf"):
             return None
+        data = os.path.join(self.directory, "perf.data")
+        command = [self.halfpower, "run", self.device, *CASES[0].ours.split(), "--bytes", "1m", "--repeats", "1", "--most-repeats", "1"]
+        events = ["-e", "sched:sched_process_exec", "-e", "syscalls:sys_enter_io_uring_enter", "--filter", "to_submit>0"]
         times = []
         for _ in range(self.rounds):
-            log = os.path.join(self.directory, "strace")
-            command = ["run", self.file, "--buffered", "--request", "8k", "--bytes", "8k", "--repeats", "1", "--most-repeats", "1"]
-            trace = ["strace", "-f", "--seccomp-bpf", "-ttt", "-e", "trace=execve,pread64", "-o", log, self.halfpower, *command]
-            subprocess.run(trace, check=True, capture_output=True)
-            lines = open(log).read().splitlines()
-            started = float(lines[0].split()[1])
-            first = next((line for line in lines if re.search(r"pread64\(.*, 8192, 0\)", line)), None)
-            if first is None:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(data)
+            if subprocess.run(["perf", "record", "-o", data, *events, "--", *command], capture_output=True).returncode:
                 return None
-            times.append((float(first.split()[1]) - started) * 1e3)
+            lines = output("perf", "script", "-i", data, "-F", "time,event").splitlines()
+            at = [float(line.split(":")[0]) for line in lines[:2]]
+            times.append((at[1] - at[0]) * 1e3)
         return statistics.median(times)
 
 
@@ -302,6 +302,8 @@ def rates(case, columns):
         ratios = [x / y if y else float("nan") for x, y in zip(a, b)]
         label = {"iops": "rate", "user_ns": "user time a request", "system_ns": "system time a request"}[what]
         rows.append(f"| {label} | {spread(a, show)} | {spread(b, show)} | {spread(ratios, lambda v: f'{v:.2f}')} |")
+    busy = lambda column: [run.iops * (run.user_ns + run.system_ns) / 1e9 for run in column.runs]
+    rows.append(f"| processors it keeps busy | {' | '.join(spread(busy(column), lambda v: f'{v:.2f}') for column in (ours, theirs))} | |")
     return engine, rows
 
 
@@ -312,7 +314,8 @@ def report(bench):
     say(f"Machine: {machine()}. {output('fio', '--version').strip()}, {output(bench.halfpower, '--version').strip()}.")
     say(f"Places: a loop device over {DEVICE_BYTES // MIB} MiB in memory; a file of as many bytes in tmpfs and one in {bench.directory_kind}.")
     say(f"{bench.rounds} rounds of {bench.seconds} s, the programs in turn. Medians (least-greatest); the ratio is of each round's pair.")
-    say("Processor time is that of the whole process with its start.\n")
+    say("Processor time is that of the whole process with its start. A program that keeps less than one processor busy waits for the kernel: a loop")
+    say("device has one worker, and where that one is the limit no generator is faster than another.\n")
     say("Made by `bench/driver.py`; run it again to see it here.\n")
     count, how = counter() if bench.instructions_wanted else (None, "not counted (--no-instructions)")
     for case in CASES:
@@ -331,7 +334,7 @@ def report(bench):
     say(f"Instructions: {how}.\n")
     start = bench.start_ms()
     if start is not None:
-        say(f"From the start of the process to its first request: {start:.1f} ms (median, under strace, which adds to it).\n")
+        say(f"From the start of the process to its first request to {DEVICE}: {start:.1f} ms (median, by trace points).\n")
     return "\n".join(lines)
 
 

@@ -380,7 +380,7 @@ fn the_pages_in_a_browser() {
         let document: Value = serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
         assert_eq!(document["kind"], kind);
         for width in [1280, 600] {
-            let seen = common::browser::look(&browser, &page, width);
+            let seen = common::browser::look_at(&browser, &fs::read_to_string(&page).unwrap(), width, false);
             let figures = common::browser::check(&seen, width);
             assert!(figures.len() >= least, "{kind}: {figures:?}");
             assert!(seen["tables"].as_u64() > Some(1), "{kind}");

@@ -1,9 +1,11 @@
 //! What goes wrong on a real file system: a clear message, no file left, a failed run.
 
+mod mounted;
+
 use dialect::postmark::{Outcome, Session};
 use host::files::HostFiles;
+use mounted::Mounted;
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -62,33 +64,10 @@ fn an_interrupt_in_the_middle() {
     assert_eq!((code, outcome, entries(here.path())), (1, Outcome::Interrupted, 0));
 }
 
-/// A small file system that is unmounted in the end.
-struct Mounted(tempfile::TempDir);
-
-impl Mounted {
-    /// `None`, told, where this user may not mount, unless everything is required.
-    fn tmpfs(size: &str) -> Option<Mounted> {
-        let directory = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"]).arg(directory.path()).status();
-        if mounted.is_ok_and(|status| status.success()) {
-            return Some(Mounted(directory));
-        }
-        assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "this test mounts a small file system: run it as root");
-        eprintln!("skipped: mounting a small file system needs root");
-        None
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
-
 #[test]
 fn a_disk_that_fills_up_in_mid_run() {
     let Some(small) = Mounted::tmpfs("1m") else { return };
-    let here = small.0.path();
+    let here = small.path();
     for engine in ["stdio", "syscalls"] {
         let lines = [
             format!("set location {}", here.display()),

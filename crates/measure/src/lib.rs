@@ -18,7 +18,7 @@ mod verified;
 pub use ceiling::{Ceiling, Ceilings};
 pub use operation::OperationRate;
 pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, WorkloadRecord};
-pub use repeat::{Repeats, THROTTLE_SLICE_NS, between_bursts, half_width, measure, ramp};
+pub use repeat::{Repeats, THROTTLE_SLICE_NS, half_width, measure, of_whole_bursts, ramp};
 pub use sample::{Options, Sample, gather, sample, streams};
 pub use stream::Stream;
 pub use verified::{Ledger, Verification, measure_verified, read_back};

@@ -78,14 +78,16 @@ pub fn measure<M: Machine>(
 /// Linux admits throttled requests in bursts this far apart; a run of whole ones holds as many as it should.
 pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
 
-/// A ramp at least so long, after which a run begins half-way between two bursts: the first, which the throttle lets through without
-/// having waited for it, lies before.
-pub fn between_bursts(ramp_ns: Nanos) -> Nanos {
-    ramp_ns.next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2
+/// How a run is made where a throttle admits requests in bursts: from the middle between two of them, at least `ramp_ns` after the start, to the
+/// middle between two others. The first burst, which the throttle lets through without having waited for it, lies before, and the throttle's
+/// last slice is over when this returns: bursts count from a run's first request only then.
+pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos) -> Options {
+    machine.pause(THROTTLE_SLICE_NS);
+    let ramp_ns = ramp_ns.next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
+    Options { ramp_ns, until_deadline: true, ..Options::default() }
 }
 
-/// How the next run on this target is made: after the [`ramp`], and where a throttle admits requests in bursts from the middle between two of them
-/// to the middle between two others, the throttle's last slice being over before.
+/// How the next run on this target is made: after the [`ramp`], and where there is a throttle [`of_whole_bursts`].
 pub(crate) fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Options {
     let ramp_ns = ramp(workload, before);
     let throttled = facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
@@ -93,8 +95,7 @@ pub(crate) fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &
     let long = matches!(workload.stop, workload::Stop::AfterNs(run) if run >= THROTTLE_SLICE_NS);
     // A simulated throttle has no such slices.
     if throttled && at_device && long && machine.capabilities().noisy {
-        machine.pause(THROTTLE_SLICE_NS);
-        return Options { ramp_ns: between_bursts(ramp_ns), until_deadline: true, ..Options::default() };
+        return of_whole_bursts(machine, ramp_ns);
     }
     Options { ramp_ns, ..Options::default() }
 }

@@ -2,7 +2,7 @@
 
 use crate::design::{Cell, Setting, Shape};
 use machine::{Error, Machine, Nanos, Result, TargetFacts};
-use measure::{Ceiling, Ceilings, Options, Point, Sample, THROTTLE_SLICE_NS, between_bursts, half_width, ramp, sample};
+use measure::{Ceiling, Ceilings, Options, Point, Sample, THROTTLE_SLICE_NS, half_width, of_whole_bursts, ramp, sample};
 use std::cell::OnceCell;
 use workload::{Workload, rng};
 
@@ -178,17 +178,9 @@ impl<'a, M: Machine> Bench<'a, M> {
         let found = self.entries.iter().position(|entry| entry.workload == cell.workload && entry.shape == cell.shape);
         Some(found.unwrap_or_else(|| {
             let place = self.push(cell.workload.clone(), cell.shape.clone());
-            if in_bursts {
-                self.between_bursts(place, 0);
-            }
+            self.entries[place].in_bursts = in_bursts;
             place
         }))
-    }
-
-    /// Makes the runs of an entry begin and end half-way between two bursts, at least `ramp_ns` after the start.
-    pub(crate) fn between_bursts(&mut self, place: usize, ramp_ns: Nanos) {
-        self.entries[place].in_bursts = true;
-        self.entries[place].ramp_ns = between_bursts(ramp_ns);
     }
 
     /// Puts a workload on the bench.
@@ -228,12 +220,11 @@ impl<'a, M: Machine> Bench<'a, M> {
         let shape = self.entries[place].shape.clone().unwrap_or_else(|| self.whole.clone());
         let began = self.machine.now();
         let entry = &self.entries[place];
-        let ramp_ns = if entry.in_bursts { entry.ramp_ns } else { ramp(&entry.workload, &entry.samples).max(entry.ramp_ns) };
-        let options = Options { ramp_ns, until_deadline: entry.in_bursts, ..Options::default() };
-        if entry.in_bursts {
-            // The bursts of a run count from its first request only where the throttle's last slice is over.
-            self.machine.pause(THROTTLE_SLICE_NS);
-        }
+        let options = if entry.in_bursts {
+            of_whole_bursts(self.machine, entry.ramp_ns)
+        } else {
+            Options { ramp_ns: ramp(&entry.workload, &entry.samples).max(entry.ramp_ns), ..Options::default() }
+        };
         let made = self.bring(&shape).and_then(|()| sample(self.machine, self.target, &self.entries[place].workload, options));
         let took = self.machine.now().saturating_sub(began) as f64;
         let entry = &mut self.entries[place];

@@ -71,10 +71,8 @@ fn confirming<M: Machine>(bench: &mut Bench<'_, M>, place: usize, setting: &Sett
     let (workload, shape) = (Workload { stop: Stop::AfterNs(run), ..entry.workload.clone() }, entry.shape.clone());
     let place = bench.push(workload, shape);
     let ramp = ((round * 2.0) as Nanos).min(run);
-    if in_bursts {
-        bench.between_bursts(place, ramp);
-    } else {
-        bench.entries[place].ramp_ns = ramp.max(THROTTLE_SLICE_NS / 2);
-    }
+    let entry = &mut bench.entries[place];
+    entry.in_bursts = in_bursts;
+    entry.ramp_ns = if in_bursts { ramp } else { ramp.max(THROTTLE_SLICE_NS / 2) };
     place
 }

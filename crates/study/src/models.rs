@@ -128,13 +128,16 @@ pub(crate) fn costs(cost: &Experiment, points: &[Point]) -> Vec<CostModel> {
                 })
                 .collect();
             let instructions = stats::fit_line(&counted).ok().filter(|_| !part);
+            // Nothing costs less than nothing, however much the points scatter.
+            let [ns_per_request, ns_per_byte] = [&fit.intercept, &fit.slope].map(|one| one.value.max(0.0));
+            let [of_request, of_byte] = [&fit.intercept, &fit.slope].map(|one| [one.low.max(0.0), one.high.max(0.0)]);
             models.push(CostModel {
                 mode: series.name.clone(),
                 whose: whose.into(),
-                ns_per_request: fit.intercept.value,
-                ns_per_request_interval_95: [fit.intercept.low, fit.intercept.high],
-                ns_per_byte: fit.slope.value,
-                ns_per_byte_interval_95: [fit.slope.low, fit.slope.high],
+                ns_per_request,
+                ns_per_request_interval_95: of_request,
+                ns_per_byte,
+                ns_per_byte_interval_95: of_byte,
                 rms_residual: fit.rms_relative_residual,
                 instructions_per_request: instructions.as_ref().map(|fit| fit.intercept.value),
                 instructions_per_byte: instructions.as_ref().map(|fit| fit.slope.value),

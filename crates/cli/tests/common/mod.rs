@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+#[path = "../../../report/tests/support/browser.rs"]
 pub mod browser;
 pub mod places;
 

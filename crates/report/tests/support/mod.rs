@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 mod answer;
+pub mod browser;
 mod experiments;
 
 use machine::{Buffering, Engine, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
