@@ -22,13 +22,13 @@ const TABLE: usize = BUCKETS.next_power_of_two();
 ///
 /// Count, sum, minimum and maximum are exact; percentiles are within 0.4 %. The table (64 KiB) is
 /// allocated once; recording touches one of its words and never allocates or panics.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
     counts: Box<[u64; TABLE]>,
     count: u64,
-    /// Saturates after 584 years of latency.
-    sum: u64,
+    /// Wider than a latency: 64 bits would be full after 584 years, and to look for that costs more than the carry.
+    sum: u128,
     min: u64,
     max: u64,
 }
@@ -68,6 +68,16 @@ fn bounds_of(index: usize) -> (u64, u64) {
     (low, low + ((1 << shift) - 1))
 }
 
+/// By what can be asked of them.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        let exact = |h: &Self| (h.count, h.sum(), h.min, h.max);
+        exact(self) == exact(other) && self.counts == other.counts
+    }
+}
+
+impl Eq for Histogram {}
+
 impl Default for Histogram {
     fn default() -> Self {
         Self::new()
@@ -98,8 +108,7 @@ impl Histogram {
     pub fn record(&mut self, ns: u64) {
         self.counts[index_of(ns) & (TABLE - 1)] += 1;
         self.count += 1;
-        let (sum, overflowed) = self.sum.overflowing_add(ns);
-        self.sum = if overflowed { u64::MAX } else { sum };
+        self.sum += u128::from(ns);
         // Extremes are rare, so a branch is less than two moves.
         if ns < self.min {
             self.new_min(ns);
@@ -127,7 +136,7 @@ impl Histogram {
         let cell = &mut self.counts[index_of(ns)];
         *cell = cell.saturating_add(times);
         self.count = self.count.saturating_add(times);
-        self.sum = self.sum.saturating_add(ns.saturating_mul(times));
+        self.sum = self.sum.saturating_add(u128::from(ns) * u128::from(times));
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
     }
@@ -166,9 +175,9 @@ impl Histogram {
         self.count == 0
     }
 
-    /// The sum of all latencies, ns, exact.
+    /// The sum of all latencies, ns, exact up to 584 years; at most that.
     pub fn sum(&self) -> u64 {
-        self.sum
+        u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
 
     /// The smallest latency, ns, exact; 0 when empty.
@@ -183,7 +192,7 @@ impl Histogram {
 
     /// The mean latency, ns, exact; 0 when empty.
     pub fn mean(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+        if self.count == 0 { 0.0 } else { self.sum() as f64 / self.count as f64 }
     }
 
     /// The latency that `p` percent of the requests did not exceed, ns (nearest rank).
@@ -271,7 +280,7 @@ pub enum SparseError {
 
 impl From<Histogram> for Sparse {
     fn from(h: Histogram) -> Self {
-        Sparse { sum_ns: h.sum, min_ns: h.min(), max_ns: h.max, buckets: h.iter().map(|b| (b.low, b.count)).collect() }
+        Sparse { sum_ns: h.sum(), min_ns: h.min(), max_ns: h.max, buckets: h.iter().map(|b| (b.low, b.count)).collect() }
     }
 }
 
@@ -300,7 +309,7 @@ impl TryFrom<Sparse> for Histogram {
         };
         h.min = inside("minimum", "first", sparse.min_ns, h.min)?;
         h.max = inside("maximum", "last", sparse.max_ns, h.max)?;
-        h.sum = sparse.sum_ns;
+        h.sum = u128::from(sparse.sum_ns);
         Ok(h)
     }
 }
