@@ -246,6 +246,8 @@ class Bench:
                 return None
             lines = output("perf", "script", "-i", data, "-F", "time,event").splitlines()
             at = [float(line.split(":")[0]) for line in lines[:2]]
+            if len(at) < 2:
+                return None
             times.append((at[1] - at[0]) * 1e3)
         return statistics.median(times)
 

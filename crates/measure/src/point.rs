@@ -229,16 +229,6 @@ pub(crate) fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
     }
 }
 
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
-    }
-}
-
 /// Mean bytes of a request as made.
 fn mean_request(workload: &Workload, samples: &[Sample]) -> f64 {
     let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
@@ -252,7 +242,7 @@ impl Numbers {
     fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Numbers {
         let request = mean_request(workload, samples);
         let rates: Vec<f64> = samples.iter().map(Sample::iops).collect();
-        let iops = median(&rates);
+        let iops = stats::median(&rates);
         let interval = rate_estimate(samples);
         let mut latency = [Histogram::new(), Histogram::new()];
         for sample in samples {
@@ -290,9 +280,9 @@ impl CpuPerRequest {
         };
         let process = each(|sample| sample.usage.cpu.user_ns + sample.usage.cpu.system_ns);
         CpuPerRequest {
-            user: median(&each(|sample| sample.usage.cpu.user_ns)),
-            system: median(&each(|sample| sample.usage.cpu.system_ns)),
-            machine: median(&each(|sample| sample.usage.cpu.machine_ns)),
+            user: stats::median(&each(|sample| sample.usage.cpu.user_ns)),
+            system: stats::median(&each(|sample| sample.usage.cpu.system_ns)),
+            machine: stats::median(&each(|sample| sample.usage.cpu.machine_ns)),
             process_interval_95: stats::estimate_values(&process).map(|interval| [interval.low, interval.high]),
         }
     }

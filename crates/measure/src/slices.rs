@@ -6,7 +6,7 @@ use machine::Nanos;
 const MOST: usize = 2048;
 
 /// Requests completed in equal slices of time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Slices {
     /// Start of the first slice.
     start: Nanos,

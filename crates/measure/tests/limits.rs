@@ -1,4 +1,5 @@
-//! Streams whose bytes are limited: together they ask for as many as the limit takes, however many they are.
+//! Streams whose bytes are limited: together they ask for as many as the limit takes, however many they are. And one that is asked for its lone
+//! request measures what it would have measured otherwise.
 
 use machine::{Asker, Completion, Engine, Next};
 use measure::Stream;
@@ -75,5 +76,42 @@ proptest! {
         let (requests, bytes, completed) = asked(&workload);
         prop_assert_eq!((bytes, completed), ((units * 512).max(8192), (units * 512).max(8192)));
         prop_assert!(requests >= bytes / 8192);
+    }
+
+    #[test]
+    fn a_lone_request_is_measured_like_any_other(
+        gaps in prop::collection::vec((1u64..9_000_000, 0u64..2000), 1..300), ramp_ms in 0u64..40, run_ms in 1u64..400, read_percent in 0u8..=100,
+    ) {
+        let stop = Stop::AfterNs(run_ms * 1_000_000);
+        let workload = Workload { engine: Engine::Sync, pattern: Pattern::Random, request_bytes: 4096, read_percent, stop, ..Workload::default() };
+        let [alone, plain] = [true, false].map(|alone| {
+            let mut stream = Stream::new(&workload, (0, REGION), (0, 0), Cursor::Own, Filler::new(&workload), ramp_ms * 1_000_000).unwrap();
+            stream.begin(7);
+            let (mut now, mut asked) = (7, Vec::new());
+            for &(service, pause) in gaps.iter().cycle() {
+                let since = now;
+                if let Some(request) = alone.then(|| stream.next_alone(now)).flatten() {
+                    now += service;
+                    stream.complete_alone(&request, since, now);
+                    asked.push(request);
+                } else if let Next::Issue(request) = stream.next(now) {
+                    now += service;
+                    stream.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                    asked.push(request);
+                } else {
+                    break;
+                }
+                // As after bringing something to stable storage.
+                now += pause;
+            }
+            (asked, stream)
+        });
+        prop_assert_eq!(alone.0, plain.0);
+        let (alone, plain) = (alone.1, plain.1);
+        prop_assert_eq!(alone.latency(), plain.latency());
+        prop_assert_eq!(alone.slices(), plain.slices());
+        prop_assert_eq!((alone.completed(), alone.completed_bytes()), (plain.completed(), plain.completed_bytes()));
+        prop_assert_eq!((alone.until_deadline(), alone.measured_ns()), (plain.until_deadline(), plain.measured_ns()));
+        prop_assert_eq!((alone.mean_depth(), alone.mean_service_ns()), (plain.mean_depth(), plain.mean_service_ns()));
     }
 }

@@ -327,14 +327,8 @@ pub(crate) fn family<'a>(names: &[&'a str]) -> Option<(&'a str, Vec<&'a str>, &'
 
 /// The value in the middle, or the mean of the two; `None` of nothing.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(sorted[middle]),
-        _ => Some(sorted[middle - 1] / 2.0 + sorted[middle] / 2.0),
-    }
+    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    Some(measure::stats::median(&finite)).filter(|_| !finite.is_empty())
 }
 
 /// A length of time as people say it: `3 min 2 s`, `41 s`, `850 ms`.

@@ -2,6 +2,7 @@
 
 use crate::result::{Axis, CostModel, Experiment, Figure, Series, ServiceModel, Value};
 use machine::units::{show_rate, show_size, show_time, significant};
+use measure::stats::median;
 
 /// Says what an experiment found; where it was skipped or nothing was measured, that.
 pub(crate) fn sentence(experiment: &Experiment, costs: &[CostModel], services: &[ServiceModel]) -> String {
@@ -78,11 +79,7 @@ fn memory(experiment: &Experiment) -> Vec<String> {
             .memory
             .iter()
             .filter(|one| one.threads == threads && !one.rates_bytes_per_s.is_empty())
-            .map(|one| {
-                let mut rates = one.rates_bytes_per_s.clone();
-                rates.sort_by(f64::total_cmp);
-                format!("{} {}", one.kind, show_rate(rates[rates.len() / 2]))
-            })
+            .map(|one| format!("{} {}", one.kind, show_rate(median(&one.rates_bytes_per_s))))
             .collect();
         if !rates.is_empty() {
             said.push(format!("{threads} thread{}: {}.", if threads == 1 { "" } else { "s" }, rates.join(", ")));

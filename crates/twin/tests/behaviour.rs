@@ -160,7 +160,7 @@ fn the_write_cache_of_an_ssd_fills_and_what_is_behind_is_slower() {
 #[test]
 fn a_ring_looked_at_in_batches_shares_its_notification() {
     let cheap = ("request_us = 3.0\nrequest_ns_per_byte = 0.01", "request_us = 0\nrequest_ns_per_byte = 0");
-    let (one, batched) = (("workers = 2", "workers = 1"), ("workers = 2", "workers = 1\nbatched = true"));
+    let (one, batched) = (("workers = 2", "workers = 1"), ("batched = false\nworkers = 2", "batched = true\nworkers = 1"));
     let cycle_us = |change: (&str, &str), depth: u32| {
         let twin = changed("virtio", &[cheap, change]);
         let mut program = Program::study(Op::Read, 4096, depth);

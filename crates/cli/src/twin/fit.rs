@@ -154,8 +154,7 @@ fn of_runs(mut point: FitPoint, mut runs: Vec<f64>) -> FitPoint {
     runs.sort_by(f64::total_cmp);
     let at = |share: f64| runs[((runs.len() - 1) as f64 * share).round() as usize];
     if runs.len() >= 2 {
-        point.throughput_bytes_per_s =
-            if runs.len() % 2 == 1 { at(0.5) } else { f64::midpoint(runs[runs.len() / 2 - 1], runs[runs.len() / 2]) };
+        point.throughput_bytes_per_s = measure::stats::median(&runs);
         point.uncertainty = (at(0.75) - at(0.25)) / 2.0 / point.throughput_bytes_per_s;
     }
     point

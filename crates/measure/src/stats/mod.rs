@@ -15,4 +15,5 @@ pub use fit::{Coefficient, FitError, FitPoint, Knee, LineFit, fit_line};
 pub use half::{HalfPower, Point, Reached, half_power};
 pub use interval::{Estimate, MIN_SLICES, estimate_runs, estimate_values};
 pub use ratio::{Ratio, ratio_interval, ratio_of_estimates};
+pub use series::median;
 pub use steady::{MIN_TO_JUDGE, Steadiness, Verdict, judge, warm_up};

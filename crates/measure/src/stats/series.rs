@@ -7,14 +7,14 @@ pub(super) fn mean(values: &[f64]) -> f64 {
     first + values.iter().map(|v| v - first).sum::<f64>() / values.len() as f64
 }
 
-/// The median; NaN of nothing.
-pub(super) fn median(values: &[f64]) -> f64 {
+/// The value in the middle, or the mean of the two; NaN of nothing.
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {
         0 => f64::NAN,
         n if n % 2 == 1 => sorted[n / 2],
-        n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
+        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
     }
 }
 
