@@ -73,7 +73,7 @@ def bytes_of(request):
 def ours(options, device, workload):
     op, pattern, request, depth, engine, buffering = workload
     words = [options.halfpower, "run", device, "--destroy-data", device, "--op", op, "--pattern", pattern, "--request", request]
-    words += ["--depth", str(depth), "--engine", engine, "--seconds", str(options.seconds), "--repeats", "1", "--most-repeats", "1", "--json"]
+    words += ["--depth", str(depth), "--engine", engine, "--runtime", str(options.seconds), "--repeats", "1", "--max-repeats", "1", "--json"]
     words += ["--buffered" if "buffered" in buffering else "--direct"] + (["--dsync"] if "dsync" in buffering else [])
     words += ["--cache", "cold"] if buffering == "buffered" else []
     point = json.loads(output(*words))["points"][0]

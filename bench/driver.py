@@ -193,15 +193,15 @@ class Bench:
 
     def ours(self, case, length):
         words = [self.halfpower, "run", self.place(case), *case.ours.split(), *length, "--json"]
-        return words + ["--repeats", "1", "--most-repeats", "1", "--destroy-data", self.place(case)] if "write" in case.ours else words + [
-            "--repeats", "1", "--most-repeats", "1"]
+        return words + ["--repeats", "1", "--max-repeats", "1", "--destroy-data", self.place(case)] if "write" in case.ours else words + [
+            "--repeats", "1", "--max-repeats", "1"]
 
     def fio(self, case, engine, length):
         common = ["fio", "--name=x", f"--filename={self.place(case)}", f"--size={DEVICE_BYTES}", "--thread", "--output-format=json"]
         return common + case.fio[engine].split() + length
 
     def run_ours(self, case):
-        text, *used = spent(self.ours(case, ["--seconds", str(self.seconds)]))
+        text, *used = spent(self.ours(case, ["--runtime", str(self.seconds)]))
         numbers = json.loads(text)["points"][0]
         achieved = numbers["achieved"]
         return run_of(achieved["requests"], achieved["measured_ns"] / 1e9, *used)
@@ -236,7 +236,7 @@ class Bench:
         if not shutil.which("perf"):
             return None
         data = os.path.join(self.directory, "perf.data")
-        command = [self.halfpower, "run", self.device, *CASES[0].ours.split(), "--bytes", "1m", "--repeats", "1", "--most-repeats", "1"]
+        command = [self.halfpower, "run", self.device, *CASES[0].ours.split(), "--bytes", "1m", "--repeats", "1", "--max-repeats", "1"]
         events = ["-e", "sched:sched_process_exec", "-e", "syscalls:sys_enter_io_uring_enter", "--filter", "to_submit>0"]
         times = []
         for _ in range(self.rounds):

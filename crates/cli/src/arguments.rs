@@ -1,77 +1,80 @@
 //! The command line.
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use machine::units::{parse_size, parse_time};
 use machine::{Allocation, CacheState, Engine, Hint};
 use std::path::PathBuf;
+use std::str::FromStr;
 use workload::Pattern;
 
-/// How fast storage really goes, why it is not faster, and what to change.
+/// Measures how fast storage really is, why it is not faster, and what to change
 #[derive(Parser)]
 #[command(name = "halfpower", version, max_term_width = 120)]
 pub(crate) struct Cli {
+    /// Replace output files that halfpower did not make
+    #[arg(long, global = true)]
+    pub(crate) force: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// The main job: every experiment that fits the target and the time, one answer
+    /// Run every experiment that suits the target and the time, and give one answer
     Study(StudyArguments),
-    /// One workload, one result
+    /// Measure one workload
     Run(PointArguments),
-    /// A grid of workloads, one table: the options take lists, and every combination is measured
+    /// Measure every combination of lists of options, in one table
     Sweep(PointArguments),
-    /// Read back what `run --verify --verify-log LOG` wrote, even if it was killed, and check it
+    /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check it
     Verify(crate::verify::Arguments),
     /// Make the report again from results.json
     Report(ReportArguments),
-    /// File size against record size, in the language of IOzone
+    /// Run an IOzone command line: file sizes against record sizes
     #[command(disable_help_flag = true)]
     Iozone(ToolArguments),
-    /// Random and sequential requests as a database makes them, in the language of SQLIO; and the alignment study
+    /// Run a SQLIO command line: requests as a database makes them, and the published alignment study
     #[command(disable_help_flag = true)]
     Sqlio(ToolArguments),
-    /// Loads of many kinds on files and devices, in the language of diskspd
+    /// Run a diskspd command line: many kinds of load on files and devices
     #[command(disable_help_flag = true)]
     Diskspd(ToolArguments),
-    /// Jobs and job files, in the language of fio
+    /// Run fio jobs and job files
     #[command(disable_help_flag = true)]
     Fio(ToolArguments),
-    /// Small files as mail and web servers use them, in the language of PostMark: from FILE, at a prompt or through a pipe
+    /// Run PostMark commands from a file, a prompt or a pipe: small files as mail and web servers use them
     Postmark(crate::postmark::Arguments),
-    /// What making, opening, renaming, listing and deleting many files costs
+    /// Measure creating, opening, renaming, listing and deleting many files
     Metadata(crate::metadata::Arguments),
-    /// Simulated machines: what there is, how well they match, what a change would do
+    /// List, check, change and fit simulated machines
     Twin(crate::twin::Arguments),
 }
 
-/// The words of another tool's command line, which reads them itself.
+/// Another tool's command line, which that tool's own parser reads.
 #[derive(Args, Clone)]
 pub(crate) struct ToolArguments {
-    /// As the tool takes them; --help lists them
+    /// The tool's own options; --help lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
     pub(crate) words: Vec<String>,
 }
 
-/// What a study is asked to do.
+/// Options of `study`.
 #[derive(Args, Clone)]
 pub(crate) struct StudyArguments {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Target")]
     pub(crate) target: TargetArguments,
-    /// Time for all of it [default: 3m; with --quick 50s, with --full 20m]
+    /// Time for the whole study [default: 3m; 50s with --quick, 20m with --full]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) budget: Option<u64>,
-    /// The corners of every grid alone
+    /// Measure only the corners of each grid
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
-    /// Every point of every grid
+    /// Measure every point of each grid
     #[arg(long)]
     pub(crate) full: bool,
-    /// These experiments alone: memory, buffered, unbuffered, cost, depth, random, allocation, alignment, streams, location,
-    /// stripe, device_cache
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = PossibleValuesParser::new(study::EXPERIMENTS))]
+    /// Run only these experiments
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = PossibleValuesParser::new(study::experiment_ids()))]
     pub(crate) only: Vec<String>,
     /// Directory for report.html, results.json and the tables
     #[arg(long, value_name = "DIR", default_value = "halfpower-out")]
@@ -81,7 +84,7 @@ pub(crate) struct StudyArguments {
     pub(crate) json: bool,
 }
 
-/// Results to be shown again.
+/// Options of `report`.
 #[derive(Args, Clone)]
 pub(crate) struct ReportArguments {
     /// A results.json that study, sweep or run wrote
@@ -91,46 +94,48 @@ pub(crate) struct ReportArguments {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// A size that may be left to halfpower.
+/// A size, or none where halfpower chooses it.
 #[derive(Clone, Copy)]
 pub(crate) struct AutoSize(pub(crate) Option<u64>);
 
 /// What is measured.
 #[derive(Args, Clone)]
 pub(crate) struct TargetArguments {
-    /// A directory (a test file is made in it), a file, a block device, several of them (a stripe), or twin:NAME [default: .]
-    #[arg(value_name = "TARGET")]
-    pub(crate) targets: Vec<String>,
-    /// Bytes of the test file, or of the part of a file or device to use
+    /// A directory (a test file is made in it), a file, a block device, several of these (a stripe), or twin:NAME [default: .]
+    #[arg(value_name = "TARGET", help_heading = "Arguments")]
+    pub(crate) targets: Vec<PathBuf>,
+    /// Size of the test file, or how much of an existing file or device to use
     #[arg(long, value_name = "SIZE|auto", value_parser = auto_size, default_value = "auto")]
     pub(crate) size: AutoSize,
-    /// Overwrite this existing file or device, which is also the target
+    /// Allow overwriting this existing file or device, which must also be the target
     #[arg(long, value_name = "NAME")]
     pub(crate) destroy_data: Vec<PathBuf>,
-    /// Overwrite it even if it bears a file system or a partition table
+    /// Allow overwriting it even if it holds a file system or a partition table
     #[arg(long)]
     pub(crate) destroy_signature: bool,
-    /// Chunk of the stripe over several targets, or over the disks of a simulated machine [default: 64k, or as the machine is described]
+    /// Stripe chunk over several targets, or over a simulated machine's disks [default: 64k, or the simulated machine's own]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) chunk: Option<u64>,
-    /// Seeds everything random: the same seed is the same sequence of requests
+    /// Seed of everything random: the same seed gives the same sequence of requests
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
 /// Workloads. `sweep` measures every combination of the lists, `run` takes one value of each.
 #[derive(Args, Clone)]
+#[command(next_help_heading = "Workload")]
 pub(crate) struct PointArguments {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Target")]
     pub(crate) target: TargetArguments,
-    /// read, write or mix
+    /// Operation
     #[arg(long, value_delimiter = ',', value_parser = ["read", "write", "mix"], default_value = "read")]
     pub(crate) op: Vec<String>,
-    /// Percent of the requests of a mix that read
+    /// Percentage of reads in a mix
     #[arg(long, value_name = "PERCENT", default_value_t = 70, value_parser = clap::value_parser!(u8).range(1..=99))]
     pub(crate) read_percent: u8,
-    /// seq, random, backward, stride:SIZE, zipf:THETA, pareto:H, normal:DEVIATION%[:CENTER%] or hotcold:HOT%:ACCESS%
-    #[arg(long, value_delimiter = ',', value_parser = pattern, default_value = "seq")]
+    /// Order of the requests: seq, random, backward, stride:SIZE, columns:BLOCKS, zipf:THETA, pareto:H,
+    /// normal:DEVIATION%[:CENTER%] or hotcold:HOT%:ACCESS%
+    #[arg(long, value_delimiter = ',', value_parser = Pattern::from_str, default_value = "seq")]
     pub(crate) pattern: Vec<Pattern>,
     /// Request size
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = request, default_value = "64k")]
@@ -138,71 +143,80 @@ pub(crate) struct PointArguments {
     /// Requests that each thread keeps outstanding
     #[arg(long, value_delimiter = ',', default_value = "1")]
     pub(crate) depth: Vec<u32>,
-    /// Streams, each on a thread of its own
+    /// Threads, each with its own stream of requests
     #[arg(long, value_delimiter = ',', default_value = "1")]
     pub(crate) threads: Vec<u32>,
-    /// sync, threads, io_uring, libaio, mmap, or null (no I/O: the generator alone) [default: sync at depth 1, io_uring beyond]
-    #[arg(long, value_delimiter = ',', value_parser = engine)]
+    /// I/O engine; null does no I/O and measures the generator alone [default: sync at depth 1, io_uring beyond]
+    #[arg(long, value_delimiter = ',', value_parser = choices(Engine::ALL, Engine::name))]
     pub(crate) engine: Vec<Engine>,
-    /// Past the page cache (O_DIRECT) [default]
+    /// Bypass the page cache (O_DIRECT) [default]
     #[arg(long)]
     pub(crate) direct: bool,
-    /// Through the page cache
+    /// Use the page cache
     #[arg(long)]
     pub(crate) buffered: bool,
-    /// Each write on stable storage before it counts (O_DSYNC)
+    /// Each write is on stable storage before it completes (O_DSYNC)
     #[arg(long)]
     pub(crate) dsync: bool,
-    /// State of the file's space before a write: written, reserved, extend or truncate
-    #[arg(long, value_delimiter = ',', value_parser = allocation, default_value = "written")]
+    /// State of the file's space before it is written
+    #[arg(long, value_delimiter = ',', value_parser = choices(Allocation::ALL, Allocation::name), default_value = "written")]
     pub(crate) allocate: Vec<Allocation>,
-    /// Shift of every request
+    /// Shift every request by this much
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size, default_value = "0")]
     pub(crate) offset: Vec<u64>,
-    /// What the page cache is told: none, sequential or random
-    #[arg(long, value_delimiter = ',', value_parser = hint, default_value = "none")]
+    /// Use only the part of the target that begins here
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "0")]
+    pub(crate) region_start: u64,
+    /// Use only this much of the target [default: up to its end]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) region: Option<u64>,
+    /// Access advice for the page cache (posix_fadvise)
+    #[arg(long, value_delimiter = ',', value_parser = choices(Hint::ALL, Hint::name), default_value = "none")]
     pub(crate) hint: Vec<Hint>,
-    /// State of the page cache before a run: as-is, cold (dropped for this file alone) or warm
-    #[arg(long, value_delimiter = ',', value_parser = cache, default_value = "as-is")]
+    /// State of the page cache before a run; cold drops only this file's pages
+    #[arg(long, value_delimiter = ',', value_parser = choices(CacheState::ALL, CacheState::name), default_value = "as_is")]
     pub(crate) cache: Vec<CacheState>,
-    /// Length of a run [default: 1]
-    #[arg(long, value_name = "SECONDS", value_parser = parse_time, conflicts_with = "bytes")]
-    pub(crate) seconds: Option<u64>,
-    /// Bytes of a run instead of a time
+    /// Length of a run [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "bytes")]
+    pub(crate) runtime: Option<u64>,
+    /// End each run after this much data instead of after a time
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) bytes: Option<u64>,
-    /// Requests per second over all threads, issued by the clock; latency counts from the intended time
+    /// Transfer at most this much in a run, even if time is left
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) limit: Option<u64>,
+    /// Issue this many requests per second over all threads, on schedule; latency counts from the scheduled time
     #[arg(long, value_name = "IOPS")]
     pub(crate) rate: Option<f64>,
-    /// Pause between a completion and the next request in its place
+    /// Pause between a completion and the request that replaces it
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "0")]
     pub(crate) think: u64,
-    /// Time the way to stable storage after the last write (fdatasync), too
+    /// Include a final fdatasync in the measured time
     #[arg(long)]
-    pub(crate) fsync: bool,
-    /// Percent of each written block that compresses away
+    pub(crate) end_fdatasync: bool,
+    /// Percentage of each written block that compresses away
     #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     pub(crate) compressible: u8,
-    /// Percent of the written blocks that repeat an earlier one
+    /// Percentage of written blocks that repeat an earlier one
     #[arg(long, value_name = "PERCENT", default_value_t = 0)]
     pub(crate) duplicate: u8,
-    /// Write blocks that describe themselves, check what is read, and read back everything at the end (run only)
+    /// Check that the data read back is the data written: during the run, and all of it at the end (run only)
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Note every write in this new file before it is made, so that `halfpower verify` can check a run that was killed
+    /// Record every write in this new file before it is issued, so that `halfpower verify` can check a killed run
     #[arg(long, value_name = "FILE", requires = "verify")]
     pub(crate) verify_log: Option<PathBuf>,
-    /// Fewest runs of a point
-    #[arg(long, default_value_t = 3)]
+    /// Run each point at least this often
+    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Precision and output")]
     pub(crate) repeats: u32,
-    /// Most runs of a point: it is repeated until it is tight
-    #[arg(long, default_value_t = 10)]
-    pub(crate) most_repeats: u32,
-    /// Tight: half the 95 % interval in percent of the rate
-    #[arg(long, value_name = "PERCENT", default_value_t = 3.0)]
-    pub(crate) tight: f64,
+    /// Run each point at most this often, until it reaches --precision
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Precision and output")]
+    pub(crate) max_repeats: u32,
+    /// Precision to reach: half the 95 % confidence interval, as a percentage of the rate
+    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, help_heading = "Precision and output")]
+    pub(crate) precision: f64,
     /// Print the results as JSON on standard output
-    #[arg(long)]
+    #[arg(long, help_heading = "Precision and output")]
     pub(crate) json: bool,
 }
 
@@ -215,51 +229,73 @@ fn request(text: &str) -> Result<u32, String> {
     u32::try_from(size).map_err(|_| format!("'{text}' is too large for one request: at most 1 GiB"))
 }
 
-/// One of a few words.
-pub(crate) fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
-    words.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
-        let names: Vec<_> = words.iter().map(|(name, _)| *name).collect();
-        format!("'{text}' is unknown; it is one of {}", names.join(", "))
+/// Parses one of a few names. The help lists them, and an error suggests the nearest.
+pub(crate) fn choices<T, const N: usize>(all: [T; N], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(all.map(name)).try_map(move |chosen| {
+        all.into_iter().find(|one| name(*one) == chosen).ok_or_else(|| format!("'{chosen}' is unknown"))
     })
 }
 
-fn engine(text: &str) -> Result<Engine, String> {
-    word(text, &Engine::ALL.map(|engine| (engine.name(), engine)))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::Buffering;
+    use proptest::prelude::*;
+    use proptest::{option, sample::select};
+    use workload::{Data, Stop, Workload};
 
-fn allocation(text: &str) -> Result<Allocation, String> {
-    use Allocation::{Extend, Reserved, Truncate, Written};
-    word(text, &[Written, Reserved, Extend, Truncate].map(|state| (state.name(), state)))
-}
+    fn patterns() -> impl Strategy<Value = Pattern> {
+        prop_oneof![
+            select(vec![
+                Pattern::Seq,
+                Pattern::Random,
+                Pattern::Uniform,
+                Pattern::Backward,
+                Pattern::Zipf(1.1),
+                Pattern::Pareto(0.2)
+            ]),
+            (1u64..1 << 40).prop_map(Pattern::Stride),
+            (1u32..1000).prop_map(Pattern::Columns),
+            (1u8..100, 1u8..100)
+                .prop_map(|(hot_percent, access_percent)| Pattern::HotCold { hot_percent, access_percent }),
+            (1.0..50.0, 0.0..100.0, any::<bool>()).prop_map(|(deviation_percent, center_percent, scattered)| {
+                Pattern::Normal { deviation_percent, center_percent, scattered }
+            }),
+        ]
+    }
 
-fn hint(text: &str) -> Result<Hint, String> {
-    word(text, &[("none", Hint::None), ("sequential", Hint::Sequential), ("random", Hint::Random)])
-}
+    proptest! {
+        /// The command that an answer prints asks for the workload that was measured.
+        #[test]
+        fn options_of_a_workload_parse_back(
+            (read_percent, pattern, request_bytes, depth, threads) in (0u8..=100, patterns(), 1u32..=1 << 30, 1u32..1000, 1u32..100),
+            (engine, buffering, hint, allocation, cache) in (
+                select(&Engine::ALL),
+                select(vec![Buffering::Direct, Buffering::Buffered, Buffering::DirectDsync, Buffering::BufferedDsync]),
+                select(&Hint::ALL), select(&Allocation::ALL), select(&CacheState::ALL)),
+            (offset_bytes, region_start_bytes, region_bytes, bytes, limit_bytes) in
+                (0u64..1 << 40, 0u64..1 << 40, option::of(1u64..1 << 50), option::of(1u64..1 << 50), option::of(1u64..1 << 50)),
+            (rate_iops, think_ns, sync_at_end, seed) in (option::of(1.0..1e6), 0u64..1_000_000_000, any::<bool>(), any::<u64>()),
+            (compressible_percent, duplicate_percent, verify) in (0u8..=100, 0u8..=100, any::<bool>()),
+        ) {
+            let stop = bytes.map_or(Workload::default().stop, Stop::AfterBytes);
+            let data = Data { compressible_percent, duplicate_percent, verify };
+            let workload = Workload {
+                read_percent, pattern, request_bytes, depth, threads, engine, buffering, hint, allocation, cache, offset_bytes,
+                region_start_bytes, region_bytes, stop, limit_bytes, rate_iops, think_ns, sync_at_end, data, seed,
+                sizes: None, align_bytes: None,
+            };
+            let line = format!("halfpower run {}", workload.options());
+            let Command::Run(arguments) = Cli::try_parse_from(line.split(' '))?.command else { unreachable!() };
+            prop_assert_eq!(crate::points::grid(&arguments, &Engine::ALL), [workload]);
+        }
+    }
 
-fn cache(text: &str) -> Result<CacheState, String> {
-    word(text, &[("as-is", CacheState::AsIs), ("cold", CacheState::Cold), ("warm", CacheState::Warm)])
-}
-
-pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
-    let mut parts = text.split(':');
-    let name = parts.next().unwrap_or_default();
-    let values: Vec<&str> = parts.collect();
-    let percent = |text: &str| text.trim_end_matches('%').parse::<u8>().map_err(|_| format!("'{text}' is not a whole percentage"));
-    let real = |text: &str| text.trim_end_matches('%').parse::<f64>().map_err(|_| format!("'{text}' is not a percentage; write normal:20"));
-    match (name, values.as_slice()) {
-        ("seq", []) => Ok(Pattern::Seq),
-        ("random", []) => Ok(Pattern::Random),
-        ("backward", []) => Ok(Pattern::Backward),
-        ("stride", [bytes]) => parse_size(bytes).map(Pattern::Stride),
-        ("zipf", []) => Ok(Pattern::Zipf(1.1)),
-        ("zipf", [theta]) => theta.parse().map(Pattern::Zipf).map_err(|_| format!("'{theta}' is not a number; write zipf:1.1")),
-        ("pareto", []) => Ok(Pattern::Pareto(0.2)),
-        ("pareto", [h]) => h.parse().map(Pattern::Pareto).map_err(|_| format!("'{h}' is not a number; write pareto:0.2")),
-        ("normal", [deviation]) => Ok(Pattern::Normal { deviation_percent: real(deviation)?, center_percent: 50.0 }),
-        ("normal", [deviation, center]) => Ok(Pattern::Normal { deviation_percent: real(deviation)?, center_percent: real(center)? }),
-        ("hotcold", [hot, access]) => Ok(Pattern::HotCold { hot_percent: percent(hot)?, access_percent: percent(access)? }),
-        _ => Err(format!(
-            "'{text}' is unknown; it is one of seq, random, backward, stride:1M, zipf:1.1, pareto:0.2, normal:20, hotcold:10:90"
-        )),
+    #[test]
+    fn the_command_line_is_consistent() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
     }
 }

@@ -1,21 +1,22 @@
 //! `halfpower fio`: fio's jobs on this computer.
 
-use crate::Failure;
 use crate::target::{machine_of, on_machine};
+use crate::{Failure, output};
 use dialect::fio::{
-    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Laid, Plan, Surroundings, World, check_machine,
-    json, logs, look, run, text,
+    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Plan, Surroundings, World,
+    check_machine, json, log_paths, logs, look, run, text,
 };
 use host::counters::{DeviceMeter, ProcessCounts};
 use host::facts::Roots;
+use machine::text::{printable, printable_lines};
 use machine::{Machine, TargetFacts};
+use results::{Began, Kind, Output, Results};
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use study::{Kind, Results, SCHEMA};
 
-/// What `--help` says.
+/// The help text.
 const HELP: &str = "\
 Run fio's job files and options: halfpower fio [OPTIONS] JOBFILE... | --name=JOB --OPTION=VALUE...
 
@@ -23,6 +24,7 @@ Program options
   --output-format=FORMAT  normal, json (fio's fields, and an object `halfpower` with what fio lacks) or json+ (all latency buckets)
   --output=FILE           Write the report there
   --json=FILE             Write halfpower's own result there, too
+  --force                 Replace files of these names that halfpower did not make
   --section=JOB           Run this job of a job file alone (may be repeated)
   --parse-only            Check everything, run nothing
   --readonly              Refuse jobs that write
@@ -60,21 +62,17 @@ impl From<FioError> for Failure {
     }
 }
 
-/// What fio reports of this computer beyond a machine's own counters.
+/// Facts about this computer that fio reports and that a machine does not count.
 struct ThisComputer;
 
 impl Surroundings for ThisComputer {
-    fn reserve(&self, file: &fs::File, bytes: u64) -> io::Result<()> {
-        host::reserve(file, bytes)
-    }
-
-    fn free_bytes(&self, directory: &Path) -> io::Result<Option<u64>> {
-        host::free_bytes(directory)
-    }
-
     fn counts(&self) -> Counts {
         let now = ProcessCounts::now();
-        Counts { context_switches: now.context_switches, major_faults: now.major_faults, minor_faults: now.minor_faults }
+        Counts {
+            context_switches: now.context_switches,
+            major_faults: now.major_faults,
+            minor_faults: now.minor_faults,
+        }
     }
 
     fn disks(&self, names: &[String]) -> Vec<DiskUse> {
@@ -102,13 +100,12 @@ impl Surroundings for ThisComputer {
 
 /// Runs what the arguments ask for.
 pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
-    let command = Command::parse(arguments)?;
+    let command = Command::parse(&output::without_force(arguments))?;
     if command.version {
-        println!("{FIO_VERSION}");
-        return Ok(());
+        return output::print(&format!("{FIO_VERSION}\n"));
     }
     if command.help || (command.files.is_empty() && command.sections.is_empty()) {
-        println!("{HELP}");
+        output::print(&format!("{HELP}\n"))?;
         return if command.help {
             Ok(())
         } else {
@@ -119,34 +116,35 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
     let plan = Plan::new(&command.all_sections(&world)?, &command.only)?;
     check_command(&command, &plan)?;
     let arrangement = Arrangement::new(&plan, &look, &command.destroy)?;
-    check_outputs(&command, &plan, &arrangement)?;
+    let outputs = Outputs::new(&command, &plan, &arrangement)?;
     let names: Vec<&Path> = arrangement.files.iter().map(|file| file.path.as_path()).collect();
-    on_machine!(machine_of(&names)?, |machine| fio_on(&machine, &command, &plan, &arrangement))
+    on_machine!(machine_of(&names)?, |machine| fio_on(&machine, &command, &plan, &arrangement, &outputs))
 }
 
-fn fio_on<M: Machine>(machine: &M, command: &Command, plan: &Plan, arrangement: &Arrangement) -> Result<(), Failure> {
+fn fio_on<M: Machine>(
+    machine: &M,
+    command: &Command,
+    plan: &Plan,
+    arrangement: &Arrangement,
+    outputs: &Outputs<'_>,
+) -> Result<(), Failure> {
     check_machine(machine, plan)?;
     if command.parse_only {
-        tell(command, &plan.warnings);
+        warn(command, &plan.warnings);
         return Ok(());
     }
     let surroundings: &dyn Surroundings = if machine.facts().simulated { &Nowhere } else { &ThisComputer };
+    let began = Began::now(machine);
     let result = measured(command, machine, surroundings, plan, arrangement)?;
-    report(command, &result)
+    report(command, outputs, &result, &results(machine, began, &result))?;
+    let failures = result.failures();
+    if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }
 
-/// A simulated machine, around which there is nothing that this computer counts.
+/// A simulated machine, for which this computer's counters mean nothing.
 struct Nowhere;
 
 impl Surroundings for Nowhere {
-    fn reserve(&self, _file: &fs::File, _bytes: u64) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn free_bytes(&self, _directory: &Path) -> io::Result<Option<u64>> {
-        Ok(None)
-    }
-
     fn counts(&self) -> Counts {
         Counts::default()
     }
@@ -160,11 +158,14 @@ impl Surroundings for Nowhere {
     }
 }
 
-/// What the program's options forbid.
+/// Checks the jobs against the program's options.
 fn check_command(command: &Command, plan: &Plan) -> Result<(), Failure> {
     if command.readonly && plan.writes() {
         let names: Vec<&str> = plan.jobs().filter(|job| job.options.writes).map(|job| job.name.as_str()).collect();
-        return Err(Failure::Usage(format!("--readonly: these jobs write: {}; leave out one or the other", names.join(", "))));
+        return Err(Failure::Usage(format!(
+            "--readonly: these jobs write: {}; leave out one or the other",
+            names.join(", ")
+        )));
     }
     match plan.warnings.first().filter(|_| command.warnings_fatal) {
         Some(warning) => Err(Failure::Usage(format!("--warnings-fatal: {warning}"))),
@@ -172,30 +173,34 @@ fn check_command(command: &Command, plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// Everything that is to be written at the end can be, and is none of the jobs' files.
-fn check_outputs(command: &Command, plan: &Plan, arrangement: &Arrangement) -> Result<(), Failure> {
-    let named = command.output.iter().map(|path| ("--output", path.clone()));
-    let named = named.chain(command.json.iter().map(|path| ("--json", path.clone())));
-    let prefixes = plan.jobs().flat_map(|job| {
-        let logs = &job.options.logs;
-        [("write_bw_log", &logs.bandwidth), ("write_iops_log", &logs.iops), ("write_lat_log", &logs.latency)]
-    });
-    let prefixed = prefixes.filter_map(|(option, prefix)| prefix.as_ref().map(|prefix| (option, PathBuf::from(prefix.to_owned() + "_"))));
-    for (option, path) in named.chain(prefixed) {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if !parent.is_dir() {
-            return Err(Failure::Usage(format!("{option}={}: its directory is not there; make it first", path.display())));
-        }
-        let same = |file: &Path| file == path || matches!((fs::canonicalize(file), fs::canonicalize(&path)), (Ok(a), Ok(b)) if a == b);
-        let is_data = arrangement.files.iter().any(|file| same(&file.path)) || command.files.iter().any(|file| same(file));
-        if is_data || matches!(look(&path), Ok(Found::Device(_) | Found::Other("a directory"))) {
-            return Err(Failure::Usage(format!("{option}={}: a report cannot go there; name another file", path.display())));
-        }
-    }
-    Ok(())
+/// Where the report and halfpower's own result go.
+struct Outputs<'a> {
+    report: Option<Output>,
+    json: Option<Output>,
+    /// The jobs' files and their descriptions: nothing is written over them.
+    data: Vec<&'a Path>,
 }
 
-/// Lays out the files, runs the jobs, removes the files.
+impl<'a> Outputs<'a> {
+    /// Tries everything that is to be written at the end: it can be, and is none of the jobs' files.
+    fn new(command: &'a Command, plan: &Plan, arrangement: &'a Arrangement) -> Result<Outputs<'a>, Failure> {
+        let files = arrangement.files.iter().map(|file| &file.path).chain(&command.files);
+        let data: Vec<&Path> = files.map(PathBuf::as_path).collect();
+        for clone in &arrangement.clones {
+            let (group, job) = clone.job;
+            for path in log_paths(&plan.groups[group][job], clone.number) {
+                output::output("write_*_log", &path, &data)?;
+            }
+        }
+        Ok(Outputs {
+            report: output::optional("--output", command.output.as_deref(), &data)?,
+            json: output::optional("--json", command.json.as_deref(), &data)?,
+            data,
+        })
+    }
+}
+
+/// Runs the jobs under a progress bar.
 fn measured<M: Machine>(
     command: &Command,
     machine: &M,
@@ -205,73 +210,51 @@ fn measured<M: Machine>(
 ) -> Result<FioResult, FioError> {
     let bar = crate::progress::bar(plan.groups.len() as u64 + 1);
     bar.set_message("laying out files");
-    let (laid, warnings) = Laid::out(arrangement, surroundings, command.keep, crate::interrupt::flag())?;
-    let mut plan = plan.clone();
-    plan.warnings.extend(warnings);
-    let result = run(machine, surroundings, &plan, arrangement, command.destroy_signed, &mut |jobs| {
+    let result = run(machine, surroundings, plan, arrangement, command.destroy_signed, command.keep, &mut |jobs| {
         bar.inc(1);
         let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
-        bar.set_message(names.join(", "));
+        bar.set_message(printable(&names.join(", ")));
     });
     bar.finish_and_clear();
-    drop(laid);
     result
 }
 
-/// Tells warnings on standard error, where the report does not: the text holds them, and so does the JSON, whose readers take words
-/// there for a failure.
-fn tell(command: &Command, warnings: &[String]) {
+/// Prints warnings on standard error where the report does not show them. The JSON holds them too, and programs that read it take anything on
+/// standard error for a failure.
+fn warn(command: &Command, warnings: &[String]) {
     let json_to_a_person = command.format != Format::Normal && std::io::stderr().is_terminal();
     if command.parse_only || json_to_a_person {
-        for warning in warnings {
-            eprintln!("halfpower: warning: {warning}");
-        }
+        crate::console::warn(warnings);
     }
 }
 
-/// Writes the report, the logs and halfpower's own result.
-fn report(command: &Command, result: &FioResult) -> Result<(), Failure> {
+/// Writes the report, the logs and halfpower's own result. What cannot be written keeps nothing else from being written.
+fn report(command: &Command, outputs: &Outputs<'_>, result: &FioResult, document: &Results) -> Result<(), Failure> {
     let report = match command.format {
-        Format::Normal => text(result),
+        Format::Normal => printable_lines(&text(result)),
         format => json(result, format),
     };
-    let write =
-        |path: &Path, text: &str| fs::write(path, text).map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())));
-    tell(command, &result.warnings);
-    match &command.output {
-        Some(path) => write(path, &report)?,
-        None => {
-            std::io::stdout().write_all(report.as_bytes()).map_err(|error| Failure::Run(format!("cannot write the report: {error}")))?
-        }
-    }
-    for (path, text) in logs(result) {
-        write(&path, &text)?;
-    }
-    match &command.json {
-        Some(path) => store::write(&results(result), path).map_err(|error| Failure::Run(error.to_string())),
+    warn(command, &result.warnings);
+    let reported = match &outputs.report {
+        Some(file) => output::save(file, &report),
+        None => output::print(&report),
+    };
+    let logged: Vec<_> =
+        logs(result).iter().map(|(path, text)| output::save_late("write_*_log", path, &outputs.data, text)).collect();
+    let kept = match &outputs.json {
+        Some(file) => output::save(file, &output::json(results::to_json(document))?),
         None => Ok(()),
-    }
+    };
+    logged.into_iter().fold(reported, Result::and).and(kept)
 }
 
-/// The run as halfpower's other commands leave theirs behind.
-fn results(result: &FioResult) -> Results {
+/// The results document of the run.
+fn results<M: Machine>(machine: &M, began: Began, result: &FioResult) -> Results {
     let first = &result.groups[0];
     let names: Vec<&str> = result.groups.iter().map(|group| group.facts.name.as_str()).collect();
     let target = TargetFacts { name: names.join(", "), ..first.facts.clone() };
-    Results {
-        schema: SCHEMA.into(),
-        program: crate::points::program(),
-        kind: Kind::Run,
-        target,
-        machine: result.machine.clone(),
-        began_unix_s: (result.ended_unix_ms - (result.elapsed_ns / 1_000_000).min(result.ended_unix_ms)) / 1000,
-        elapsed_ns: result.elapsed_ns,
-        budget_ns: None,
-        seed: first.jobs[0].point.workload.seed,
-        points: result.groups.iter().flat_map(|group| &group.jobs).map(|job| job.point.clone()).collect(),
-        rates: Vec::new(),
-        experiments: Vec::new(),
-        answer: None,
-        warnings: result.warnings.clone(),
-    }
+    let seed = first.jobs[0].point.workload.seed;
+    let points = result.groups.iter().flat_map(|group| &group.jobs).map(|job| job.point.clone()).collect();
+    let document = Results::new(machine, Kind::Run, crate::program(), began, target, seed);
+    Results { points, warnings: result.warnings.clone(), ..document }
 }

@@ -1,15 +1,24 @@
-//! Ctrl-C: what runs ends in order, and test files are removed. A second one ends the program at once.
+//! Ctrl-C: the first ends what runs and removes test files, the second ends the program at once.
 
-use std::sync::Arc;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag::{register, register_conditional_shutdown};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 
-/// The flag that becomes true at the first interrupt (SIGINT, SIGTERM or SIGHUP).
-pub(crate) fn flag() -> &'static AtomicBool {
-    let flag: &'static Arc<AtomicBool> = Box::leak(Box::new(Arc::new(AtomicBool::new(false))));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+/// The signals that end a program.
+pub(crate) const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+static FLAG: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in SIGNALS {
         // The order matters: the second signal finds the flag set and ends the program.
-        let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(flag));
-        let _ = signal_hook::flag::register(signal, Arc::clone(flag));
+        let _ = register_conditional_shutdown(signal, 130, Arc::clone(&flag));
+        let _ = register(signal, Arc::clone(&flag));
     }
     flag
+});
+
+/// The flag that becomes true at the first of [`SIGNALS`].
+pub(crate) fn flag() -> &'static AtomicBool {
+    &FLAG
 }

@@ -1,7 +1,7 @@
 //! The `halfpower` program: parses, calls, prints.
 
 mod arguments;
-mod directory;
+mod console;
 mod fio;
 mod interrupt;
 mod metadata;
@@ -17,19 +17,22 @@ mod verify;
 
 use arguments::{Cli, Command};
 use clap::Parser;
+use machine::text::PrintableWriter;
+use results::Program;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// What ends a command early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The caller should have known better: exit code 2.
+    /// The command line is wrong, or what it asks for is refused: exit code 2.
     Usage(String),
     /// A measurement or an output failed: exit code 1.
     Run(String),
     /// Ctrl-C: exit code 130, as shells have it.
     Interrupted,
-    /// The command has told all itself: the exit code alone.
-    Told(u8),
+    /// The command has printed why: only the exit code is left.
+    Printed(u8),
 }
 
 impl From<machine::Error> for Failure {
@@ -48,8 +51,29 @@ impl From<workload::Error> for Failure {
     }
 }
 
+/// Name, version and arguments of this program.
+pub(crate) fn program() -> Program {
+    Program {
+        name: "halfpower".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        arguments: std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
+    }
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // An error repeats what was typed, which may hold anything.
+        Err(error) if error.use_stderr() => {
+            let _ = write!(PrintableWriter(std::io::stderr()), "{}", error.render());
+            return ExitCode::from(2);
+        }
+        // Help and version.
+        Err(error) => error.exit(),
+    };
+    if cli.force {
+        output::force();
+    }
     let result = match cli.command {
         Command::Study(arguments) => studies::study(&arguments),
         Command::Report(arguments) => studies::report(&arguments),
@@ -64,20 +88,20 @@ fn main() -> ExitCode {
         Command::Metadata(arguments) => metadata::metadata(&arguments),
         Command::Twin(arguments) => twin::twin(&arguments),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Usage(message)) => {
-            eprintln!("halfpower: {message}");
-            ExitCode::from(2)
-        }
-        Err(Failure::Run(message)) => {
-            eprintln!("halfpower: {message}");
-            ExitCode::from(1)
-        }
-        Err(Failure::Told(code)) => ExitCode::from(code),
-        Err(Failure::Interrupted) => {
-            eprintln!("halfpower: interrupted; test files were removed");
-            ExitCode::from(130)
-        }
+    let cleanup = host::cleanup();
+    for (path, why) in &cleanup.left {
+        console::tell(&format!("cannot remove {}: {why}; the next run in that directory will", path.display()));
     }
+    let (message, code) = match result {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Printed(code)) => return ExitCode::from(code),
+        Err(Failure::Usage(message)) => (message, 2),
+        Err(Failure::Run(message)) => (message, 1),
+        Err(Failure::Interrupted) if cleanup.removed > 0 && cleanup.left.is_empty() => {
+            ("interrupted; test files were removed".into(), 130)
+        }
+        Err(Failure::Interrupted) => ("interrupted".into(), 130),
+    };
+    console::tell(&message);
+    ExitCode::from(code)
 }

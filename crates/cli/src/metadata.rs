@@ -1,47 +1,45 @@
 //! `halfpower metadata`: rates of operations on many files.
 
-use crate::Failure;
-use crate::arguments::word;
-use crate::directory::{Began, Work, document};
+use crate::arguments::choices;
+use crate::{Failure, output};
 use clap::Args;
-use dialect::metadata::{MetadataError, MetadataPlan, MetadataResult, Operation, run, table};
 use host::Host;
-use host::files::{HostFiles, remove_leftovers};
-use machine::Machine;
+use host::files::{HostFiles, directory_facts, remove_leftovers};
 use machine::files::{FileEngine, FileError, FileSync};
+use machine::text::printable_lines;
 use machine::units::parse_size;
-use std::io::{self, Write};
+use results::{Began, Kind, Results, measure_metadata};
 use std::path::PathBuf;
-use study::Kind;
+use workload::metadata::{MetadataError, MetadataPlan, Operation};
 
-/// What the command line says.
+/// Options of `metadata`.
 #[derive(Args, Clone)]
 pub(crate) struct Arguments {
-    /// Where directories and files are made, and removed in the end
+    /// Directory in which the files are created; they are removed at the end
     #[arg(value_name = "DIR", default_value = ".")]
     directory: PathBuf,
-    /// Files, over all directories
+    /// Number of files, over all directories
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     files: u32,
-    /// Directories that they are spread over [default: 10, or 1 for each file]
-    #[arg(long, value_name = "D")]
+    /// Number of directories [default: 10, but no more than files]
+    #[arg(long, value_name = "N")]
     directories: Option<u32>,
-    /// Threads that share the files
-    #[arg(long, value_name = "T", default_value_t = 1)]
+    /// Threads, which share the files
+    #[arg(long, value_name = "N", default_value_t = 1)]
     threads: u32,
-    /// Bytes written into each new file
+    /// Size of each new file
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "0")]
     file_bytes: u32,
-    /// Rounds of create, stat, open, rename, list and delete; their spread makes the interval
-    #[arg(long, value_name = "R", default_value_t = 3)]
+    /// Rounds of create, stat, open, rename, list and delete; the interval comes from their spread
+    #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: u32,
-    /// What is on stable storage when it counts: none, file (its data) or all (its directory's entry too)
-    #[arg(long, value_parser = sync, default_value = "none")]
+    /// What must be on stable storage before an operation counts: none, file (the data) or all (the directory entry too)
+    #[arg(long, value_parser = choices(FileSync::ALL, FileSync::name), default_value = "none")]
     sync: FileSync,
-    /// How files are made and deleted: stdio, syscalls or io_uring
-    #[arg(long, value_parser = engine, default_value = "syscalls")]
+    /// How files are created and deleted
+    #[arg(long, value_parser = choices(FileEngine::ALL, FileEngine::name), default_value = "syscalls")]
     engine: FileEngine,
-    /// Seeds the order in which files are visited
+    /// Seed of the order in which files are visited
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Print the results as JSON on standard output
@@ -50,15 +48,7 @@ pub(crate) struct Arguments {
 }
 
 fn bytes(text: &str) -> Result<u32, String> {
-    u32::try_from(parse_size(text)?).map_err(|_| format!("'{text}' is too large for a file whose metadata is measured: at most 1m"))
-}
-
-fn sync(text: &str) -> Result<FileSync, String> {
-    word(text, &FileSync::ALL.map(|sync| (sync.name(), sync)))
-}
-
-fn engine(text: &str) -> Result<FileEngine, String> {
-    word(text, &FileEngine::ALL.map(|engine| (engine.name(), engine)))
+    u32::try_from(parse_size(text)?).map_err(|_| format!("'{text}' is too large for a file here: at most 1m"))
 }
 
 impl From<MetadataError> for Failure {
@@ -92,31 +82,28 @@ pub(crate) fn metadata(arguments: &Arguments) -> Result<(), Failure> {
     crate::target::no_twin(&plan.location)?;
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
-    let began = Began::now(host.now());
+    let began = Began::now(&host);
     let removed = remove_leftovers(&plan.location);
     if removed > 0 {
-        let what = if removed == 1 { "a directory that a killed run".into() } else { format!("{removed} directories that killed runs") };
-        eprintln!("halfpower: removed {what} left in {}", plan.location.display());
+        let what = if removed == 1 {
+            "a directory that a killed run".into()
+        } else {
+            format!("{removed} directories that killed runs")
+        };
+        output::tell(&format!("removed {what} left in {}", plan.location.display()));
     }
     let bar = crate::progress::bar(u64::from(plan.rounds) * Operation::ALL.len() as u64);
-    let measured = run(&HostFiles::new(), &plan, interrupt, &mut |round, operation| {
+    let measured = measure_metadata(&HostFiles::new(), &plan, interrupt, &mut |round, operation| {
         bar.set_message(format!("round {} of {}: {}", round + 1, plan.rounds, operation.name()));
         bar.set_position(u64::from(round) * Operation::ALL.len() as u64 + operation as u64);
     });
     bar.finish_and_clear();
     let result = measured?;
-    let text = if arguments.json { format!("{:#}\n", in_full(&host, began, &result)?) } else { table(&result) };
-    let mut out = io::stdout();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::Run(format!("cannot print: {error}")))
-}
-
-fn in_full(host: &Host, began: Began, result: &MetadataResult) -> Result<serde_json::Value, Failure> {
-    let work = Work {
-        kind: Kind::Metadata,
-        directories: std::slice::from_ref(&result.plan.location),
-        rates: result.operation_rates(),
-        warnings: result.warnings.clone(),
-        seed: result.plan.seed,
-    };
-    document(host, began, work, "metadata", result)
+    if !arguments.json {
+        return output::print(&printable_lines(&report::terminal::metadata(&result)));
+    }
+    let target = directory_facts(std::slice::from_ref(&result.plan.location))?;
+    let document = Results::new(&host, Kind::Metadata, crate::program(), began, target, result.plan.seed);
+    let document = Results { rates: result.operation_rates(), warnings: result.warnings.clone(), ..document };
+    output::print(&output::json(results::to_json_with(&document, "metadata", &result))?)
 }

@@ -1,78 +1,186 @@
-//! Where results go: JSON to standard output alone, everything for people otherwise.
+//! Where results go: JSON to standard output alone, everything for people otherwise; files by one writer.
 
 use crate::Failure;
+pub(crate) use crate::console::{print, tell};
+use host::facts::Roots;
+use machine::text::printable;
+use results::{Output, OutputError, Results};
 use std::fs;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use study::Results;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Columns of the terminal; where there is none, what fits most.
+/// Set once at the start, by `--force`: files that halfpower did not make may be replaced.
+static FORCE: AtomicBool = AtomicBool::new(false);
+
+/// Lets outputs replace files that halfpower did not make.
+pub(crate) fn force() {
+    FORCE.store(true, Ordering::Relaxed);
+}
+
+/// The words of another tool's command line without `--force`, which is ours.
+pub(crate) fn without_force(words: &[String]) -> Vec<String> {
+    let (ours, rest): (Vec<String>, Vec<String>) = words.iter().cloned().partition(|word| word == "--force");
+    if !ours.is_empty() {
+        force();
+    }
+    rest
+}
+
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Self {
+        match error {
+            OutputError::Refused { .. } => Failure::Usage(error.to_string()),
+            OutputError::Io { .. } => Failure::Run(error.to_string()),
+        }
+    }
+}
+
+/// Width of the terminal in columns; 100 without one.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(100, |(columns, _)| usize::from(columns.0).clamp(60, 160))
 }
 
-/// Colour only on a terminal, and not where NO_COLOR forbids it.
+/// Whether to use colour: on a terminal, unless NO_COLOR is set.
 pub(crate) fn colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// The points of a run or a sweep.
-pub(crate) fn show_points(results: &Results, json: bool) {
-    if json {
-        println!("{}", store::to_json(results));
-    } else {
-        print!("{}", report::terminal::points(results, width(), colour()));
-    }
-}
-
-/// A study: its tables, for those who scroll, then the answer, which is what stays on the screen.
-pub(crate) fn show_study(results: &Results, written: &[PathBuf], json: bool) {
-    if json {
-        println!("{}", store::to_json(results));
-        return;
-    }
-    print!("{}", report::terminal::tables(results, width(), colour()));
-    print!("{}", report::terminal::answer(results, width(), colour()));
-    if let Some(report) = written.iter().find(|path| path.extension().is_some_and(|extension| extension == "html")) {
-        println!("\nReport: {}", report.display());
-    }
-}
-
-/// Makes a directory for output.
+/// A file for an output that `option` names, tried before anything is measured.
 ///
 /// # Errors
-/// It cannot be made.
-pub(crate) fn make_directory(directory: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(directory).map_err(|error| {
-        Failure::Usage(format!("--output {}: cannot make this directory: {error}; name one that you may write", directory.display()))
+/// A place that cannot be written, a file of somebody else's, one of the targets or what lies under them.
+pub(crate) fn output(option: &str, path: &Path, targets: &[&Path]) -> Result<Output, Failure> {
+    let targets: Vec<PathBuf> = targets.iter().flat_map(|target| with_backing(target)).collect();
+    Ok(Output::new(option, path, FORCE.load(Ordering::Relaxed), &targets)?)
+}
+
+/// The same for an option that may be missing.
+///
+/// # Errors
+/// As [`output`].
+pub(crate) fn optional(option: &str, path: Option<&Path>, targets: &[&Path]) -> Result<Option<Output>, Failure> {
+    path.map(|path| output(option, path, targets)).transpose()
+}
+
+/// A target with the devices and the files under it.
+fn with_backing(target: &Path) -> Vec<PathBuf> {
+    let mut all = vec![target.to_path_buf()];
+    let there = if target.exists() { target } else { target.parent().unwrap_or(target) };
+    if let Ok(under) = host::facts::under(&Roots::default(), there) {
+        all.extend(under.layers.iter().filter_map(|layer| layer.settings.get("backing_file")).map(PathBuf::from));
+    }
+    all
+}
+
+/// A document as JSON.
+///
+/// # Errors
+/// Something in it cannot be JSON.
+pub(crate) fn json(text: serde_json::Result<String>) -> Result<String, Failure> {
+    text.map_err(|error| Failure::Run(format!("cannot turn the results into JSON: {error}")))
+}
+
+/// Writes an output. Where that fails after all, the text goes to a new file among the temporary ones, and the error names it.
+///
+/// # Errors
+/// The output could not be written, whether or not the text was kept elsewhere.
+pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
+    let Err(error) = output.write(text.as_bytes()) else { return Ok(()) };
+    Err(kept_elsewhere(&error.to_string(), output.path(), text))
+}
+
+/// Keeps a text that cannot be written where it should be, and says where.
+fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
+    let suffix = path.extension().map(|suffix| format!(".{}", suffix.to_string_lossy())).unwrap_or_default();
+    let kept = tempfile::Builder::new().prefix("halfpower-").suffix(&suffix).tempfile().and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        Ok(file.keep().map_err(|error| error.error)?.1)
+    });
+    Failure::Run(match kept {
+        Ok(path) => format!("{error}; what should be there is in {}", path.display()),
+        Err(other) => format!("{error}; nor can it be kept among the temporary files: {other}"),
     })
 }
 
-/// Writes results.json, report.html and a table for each experiment; returns the files.
+/// Writes an output that could not be tried before, as [`save`] does.
 ///
 /// # Errors
-/// A file cannot be written.
-pub(crate) fn write_study(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let json = directory.join("results.json");
-    store::write(results, &json).map_err(|error| Failure::Run(error.to_string()))?;
-    let mut written = write_report(results, directory)?;
-    written.push(json);
-    Ok(written)
+/// As [`save`].
+pub(crate) fn save_late(option: &str, path: &Path, targets: &[&Path], text: &str) -> Result<(), Failure> {
+    match output(option, path, targets) {
+        Ok(file) => save(&file, text),
+        Err(Failure::Usage(why) | Failure::Run(why)) => Err(kept_elsewhere(&why, path, text)),
+        Err(other) => Err(other),
+    }
 }
 
-/// Writes report.html and a table for each experiment; returns the files.
+/// The points of a run or a sweep.
 ///
 /// # Errors
-/// A file cannot be written.
-pub(crate) fn write_report(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let html = report::html(results).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
-    let mut files = vec![("report.html".to_string(), html)];
-    files.extend(report::csv(results));
-    let mut written = Vec::new();
-    for (name, text) in files {
-        let path = directory.join(name);
-        fs::write(&path, text).map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))?;
-        written.push(path);
+/// They cannot be printed.
+pub(crate) fn show_points(results: &Results, json: bool) -> Result<(), Failure> {
+    if json {
+        return print(&self::json(results::to_json(results))?);
     }
-    Ok(written)
+    print(&report::terminal::points(results, width(), colour()))
+}
+
+/// A study: its tables, for those who scroll, then the answer, which is what stays on the screen, and where the report is.
+///
+/// # Errors
+/// They cannot be printed.
+pub(crate) fn show_study(results: &Results, report: Option<&Path>, json: bool) -> Result<(), Failure> {
+    if json {
+        return print(&self::json(results::to_json(results))?);
+    }
+    let mut text = report::terminal::tables(results, width(), colour());
+    text += &report::terminal::answer(results, width(), colour());
+    if let Some(report) = report {
+        text += &format!("\nReport: {}\n", printable(&report.to_string_lossy()));
+    }
+    print(&text)
+}
+
+/// A directory for the files of a command, tried before anything is measured.
+pub(crate) struct Directory<'a> {
+    path: &'a Path,
+    targets: &'a [&'a Path],
+}
+
+impl<'a> Directory<'a> {
+    /// Makes the directory and tries the files whose names are known.
+    ///
+    /// # Errors
+    /// It cannot be made, or one of the files must not be written.
+    pub(crate) fn new(path: &'a Path, targets: &'a [&'a Path], files: &[&str]) -> Result<Directory<'a>, Failure> {
+        fs::create_dir_all(path).map_err(|error| {
+            let why = format!("cannot make this directory: {error}; name one that you may write");
+            Failure::Usage(format!("--output {}: {why}", path.display()))
+        })?;
+        let directory = Directory { path, targets };
+        files.iter().try_for_each(|name| output("--output", &path.join(name), targets).map(drop))?;
+        Ok(directory)
+    }
+
+    /// Writes one file in it; returns its path.
+    ///
+    /// # Errors
+    /// As [`save`].
+    pub(crate) fn save(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
+        let path = self.path.join(name);
+        save_late("--output", &path, self.targets, text).map(|()| path)
+    }
+
+    /// Writes report.html and a table for each experiment; returns the report's path.
+    ///
+    /// # Errors
+    /// The first file that cannot be written; the others are.
+    pub(crate) fn save_report(&self, results: &Results) -> Result<PathBuf, Failure> {
+        let html = report::html(results).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
+        let report = self.save("report.html", &html);
+        let tables: Vec<_> = results::csv(results).iter().map(|(name, text)| self.save(name, text)).collect();
+        tables.into_iter().collect::<Result<Vec<_>, Failure>>().and(report)
+    }
 }

@@ -4,9 +4,8 @@ use crate::Failure;
 use crate::arguments::PointArguments;
 use crate::target::{Where, on_machine, resolve};
 use machine::{Buffering, Engine, Machine, TargetSpec};
-use measure::{Point, Repeats, measure};
-use std::time::{SystemTime, UNIX_EPOCH};
-use study::{Kind, Program, Results, SCHEMA};
+use measure::Repeats;
+use results::{Began, Kind, Point, Results, measure_points};
 use workload::{Data, Stop, Workload};
 
 /// One workload.
@@ -25,7 +24,9 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
         ("--direct --buffered", usize::from(arguments.direct) + usize::from(arguments.buffered)),
     ];
     if let Some((name, count)) = lists.iter().find(|(_, count)| *count > 1) {
-        return Err(Failure::Usage(format!("{name}: run takes one value and got {count}; use halfpower sweep for a grid")));
+        return Err(Failure::Usage(format!(
+            "{name}: run takes one value and got {count}; use halfpower sweep for a grid"
+        )));
     }
     points(arguments, Kind::Run)
 }
@@ -42,18 +43,23 @@ pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
 fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
     let (place, mut spec) = resolve(&arguments.target)?;
     if let (Where::Twin(_), None, Some(bytes)) = (&place, spec.size, arguments.bytes) {
-        // On a machine that has its files for nothing, the file is what is moved: the 1997 study's 100 MB at the outer edge.
+        // A simulated file costs nothing to create, so it is as large as the data moved: the 1997 study's 100 MB at the outer edge.
         spec.size = Some(bytes.saturating_add(arguments.offset.iter().max().copied().unwrap_or(0)));
     }
     on_machine!(place, |machine| points_on(&machine, &spec, arguments, kind))
 }
 
-fn points_on<M: Machine>(machine: &M, spec: &TargetSpec, arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
+fn points_on<M: Machine>(
+    machine: &M,
+    spec: &TargetSpec,
+    arguments: &PointArguments,
+    kind: Kind,
+) -> Result<(), Failure> {
     let workloads = grid(arguments, &machine.capabilities().engines);
     for workload in &workloads {
         workload.check(u64::MAX >> 1, 1)?;
     }
-    let began = (SystemTime::now(), machine.now());
+    let began = Began::now(machine);
     let mut target = machine.open(spec)?;
     let facts = machine.target_facts(&target);
     for workload in &workloads {
@@ -68,45 +74,41 @@ fn points_on<M: Machine>(machine: &M, spec: &TargetSpec, arguments: &PointArgume
     }
     let repeats = Repeats {
         least: arguments.repeats.max(1),
-        most: arguments.most_repeats.max(arguments.repeats).max(1),
-        tight: arguments.tight / 100.0,
+        most: arguments.max_repeats.max(arguments.repeats).max(1),
+        precision: arguments.precision / 100.0,
+        ..Repeats::default()
     };
     let points = match workloads.as_slice() {
-        [workload] if arguments.verify => vec![crate::verify::measured(machine, &mut target, workload, repeats, arguments)?],
-        workloads => measured(machine, &mut target, workloads, repeats)?,
+        [workload] if arguments.verify => with_bar(&workloads, repeats, |on_progress| {
+            let point = crate::verify::measured(machine, &mut target, workload, repeats, arguments, on_progress)?;
+            Ok(vec![point])
+        })?,
+        workloads => with_bar(workloads, repeats, |on_progress| {
+            Ok(measure_points(machine, &mut target, workloads, repeats, on_progress)?)
+        })?,
     };
     let found = points.iter().find_map(|point| point.verification.clone());
     let failed = points.iter().all(|point| point.numbers.is_none());
-    let results = Results {
-        schema: SCHEMA.into(),
-        program: program(),
-        kind,
-        warnings: facts.warnings.clone(),
-        target: facts,
-        machine: machine.facts(),
-        began_unix_s: began.0.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
-        elapsed_ns: machine.now() - began.1,
-        budget_ns: None,
-        seed: arguments.target.seed,
-        points,
-        rates: Vec::new(),
-        experiments: Vec::new(),
-        answer: None,
-    };
+    let results = Results::new(machine, kind, crate::program(), began, facts, arguments.target.seed);
+    let results = Results { points, ..results };
     drop(target);
-    crate::output::show_points(&results, arguments.json);
+    crate::output::show_points(&results, arguments.json)?;
     if failed {
         return Err(Failure::Run("no point could be measured".into()));
     }
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
 }
 
-/// Measures workloads, with a bar that shows how far it is.
-fn measured<M: Machine>(machine: &M, target: &mut M::Target, workloads: &[Workload], repeats: Repeats) -> Result<Vec<Point>, Failure> {
+/// Measures workloads with a bar that shows how far it is.
+fn with_bar(
+    workloads: &[Workload],
+    repeats: Repeats,
+    measured: impl FnOnce(&mut dyn FnMut(usize, usize)) -> Result<Vec<Point>, Failure>,
+) -> Result<Vec<Point>, Failure> {
     let bar = crate::progress::bar(workloads.len() as u64 * u64::from(repeats.least));
-    let points = measure(machine, target, workloads, repeats, |index, made| {
+    let points = measured(&mut |index, runs| {
         bar.set_message(workloads[index].short());
-        if made <= repeats.least as usize {
+        if runs <= repeats.least as usize {
             bar.inc(1);
         }
     })?;
@@ -114,13 +116,8 @@ fn measured<M: Machine>(machine: &M, target: &mut M::Target, workloads: &[Worklo
     Ok(points)
 }
 
-/// This program, for the record.
-pub(crate) fn program() -> Program {
-    Program { name: "halfpower".into(), version: env!("CARGO_PKG_VERSION").into(), arguments: std::env::args().skip(1).collect() }
-}
-
 /// Every combination of the options' lists, the last option varying fastest.
-fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
+pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
     let mut grid = vec![base(arguments)];
     let mut widen = |set: &dyn Fn(&Workload) -> Vec<Workload>| grid = grid.iter().flat_map(set).collect();
     fn each<T: Copy>(values: &[T], set: impl Fn(&mut Workload, T)) -> impl Fn(&Workload) -> Vec<Workload> {
@@ -167,14 +164,21 @@ fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Workload> {
 
 fn base(arguments: &PointArguments) -> Workload {
     Workload {
-        stop: match (arguments.bytes, arguments.seconds) {
+        stop: match (arguments.bytes, arguments.runtime) {
             (Some(bytes), _) => Stop::AfterBytes(bytes),
             (None, ns) => Stop::AfterNs(ns.unwrap_or(1_000_000_000)),
         },
+        region_start_bytes: arguments.region_start,
+        region_bytes: arguments.region,
+        limit_bytes: arguments.limit,
         rate_iops: arguments.rate,
         think_ns: arguments.think,
-        sync_at_end: arguments.fsync,
-        data: Data { compressible_percent: arguments.compressible, duplicate_percent: arguments.duplicate, verify: arguments.verify },
+        sync_at_end: arguments.end_fdatasync,
+        data: Data {
+            compressible_percent: arguments.compressible,
+            duplicate_percent: arguments.duplicate,
+            verify: arguments.verify,
+        },
         seed: arguments.target.seed,
         ..Workload::default()
     }
@@ -191,7 +195,7 @@ fn bufferings(arguments: &PointArguments) -> Vec<Buffering> {
     chosen
 }
 
-/// The engine for a depth where none was named: blocking calls suffice at depth 1.
+/// The default engine for a depth: blocking calls suffice at depth 1.
 fn default_engine(depth: u32, engines: &[Engine]) -> Engine {
     if depth <= 1 {
         return Engine::Sync;

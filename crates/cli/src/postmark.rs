@@ -1,12 +1,13 @@
 //! `halfpower postmark`: PostMark's language from a file, at a prompt or through a pipe.
 
-use crate::Failure;
-use crate::directory::{Began, Work, document, write};
+use crate::console::{cannot_print, report};
+use crate::{Failure, output};
 use clap::Args;
 use dialect::postmark::{Outcome, PROMPT, PostmarkResult, Session};
 use host::Host;
-use host::files::HostFiles;
-use machine::Machine;
+use host::files::{HostFiles, directory_facts};
+use machine::text::PrintableWriter;
+use results::{Began, Kind, Output, Results};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use serde::Serialize;
@@ -14,76 +15,74 @@ use std::io::{self, BufRead, IsTerminal, Read, Stdin, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use study::Kind;
 use workload::smallfile::Location;
 
-/// What the command line says.
+/// Options of `postmark`.
 #[derive(Args, Clone)]
 pub(crate) struct Arguments {
-    /// Commands to obey before the prompt comes [default: .pmrc, if there is one]
+    /// File of commands to run before the prompt [default: .pmrc, if it exists]
     file: Option<PathBuf>,
-    /// Write the results of all complete runs there
+    /// Write the results of all complete runs to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
-/// Commands that are obeyed at the start where no file is named.
+/// The file of commands to run at the start, unless another is named.
 const START_FILE: &str = ".pmrc";
 
-/// A line at the prompt that is longer is not read to its end.
+/// The rest of a longer line at the prompt is ignored.
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// Entries of the history that are kept.
+/// Lines of history to keep.
 const HISTORY: usize = 1000;
 
 /// Runs the session.
 pub(crate) fn postmark(arguments: &Arguments) -> Result<(), Failure> {
-    crate::tools::check_json(arguments.json.as_deref())?;
+    let json = output::optional("--json", arguments.json.as_deref(), &[])?;
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
     let files = HostFiles::new();
     let mut talk = Talk {
         session: Session::new(&files, interrupt),
-        began: Began::now(host.now()),
+        began: Began::now(&host),
         host,
-        json: arguments.json.as_deref(),
+        json: json.as_ref(),
         written: 0,
         interrupt,
     };
     let ended = talk.hold(arguments.file.as_deref())?;
-    if let (Some(path), 0) = (talk.json, talk.written) {
-        eprintln!("halfpower: {} was not written: no run was completed", path.display());
+    if let (Some(json), 0) = (talk.json, talk.written) {
+        output::tell(&format!("{} was not written: no run was completed", json.path().display()));
     }
     match (ended, talk.session.exit_code()) {
-        (Outcome::Interrupted, _) => Err(Failure::Told(130)),
+        (Outcome::Interrupted, _) => Err(Failure::Printed(130)),
         (_, 0) => Ok(()),
-        (_, code) => Err(Failure::Told(code)),
+        (_, code) => Err(Failure::Printed(code)),
     }
 }
 
-/// A session and all around it.
+/// A session and its surroundings.
 struct Talk<'a> {
     session: Session<'a, HostFiles>,
     host: Host,
     began: Began,
-    json: Option<&'a Path>,
+    json: Option<&'a Output>,
     /// Runs that are in the document on disk.
     written: usize,
     interrupt: &'static AtomicBool,
 }
 
-fn unprintable(error: io::Error) -> Failure {
-    Failure::Run(format!("cannot print: {error}"))
-}
-
 impl Talk<'_> {
     /// From the banner to the last line.
     fn hold(&mut self, file: Option<&Path>) -> Result<Outcome, Failure> {
-        self.session.begin(&mut io::stdout()).map_err(unprintable)?;
+        self.session.begin(&mut report()).map_err(cannot_print)?;
         let start = file.or_else(|| Some(Path::new(START_FILE)).filter(|path| path.exists()));
         let mut outcome = Outcome::Continue;
         if let Some(start) = start {
-            outcome = self.session.load_file(start, &mut io::stdout(), &mut io::stderr()).map_err(unprintable)?;
+            outcome = self
+                .session
+                .load_file(start, &mut report(), &mut PrintableWriter(io::stderr()))
+                .map_err(cannot_print)?;
             self.keep()?;
         }
         match outcome {
@@ -95,7 +94,8 @@ impl Talk<'_> {
 
     /// One line at the prompt.
     fn line(&mut self, line: &str) -> Result<Outcome, Failure> {
-        let outcome = self.session.line(line, &mut io::stdout(), &mut io::stderr()).map_err(unprintable)?;
+        let outcome =
+            self.session.line(line, &mut report(), &mut PrintableWriter(io::stderr())).map_err(cannot_print)?;
         self.keep()?;
         Ok(outcome)
     }
@@ -103,12 +103,12 @@ impl Talk<'_> {
     /// Lines from a pipe, or from a terminal that cannot edit: the prompt goes out before each, as the original's does.
     fn plain(&mut self) -> Result<Outcome, Failure> {
         let waiting = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-            // Nothing runs while a line is waited for, and nothing else would end the waiting.
+        for signal in crate::interrupt::SIGNALS {
+            // Nothing runs while the program waits for a line, and nothing else would end the wait.
             let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&waiting));
         }
         loop {
-            write!(io::stdout(), "{PROMPT}").and_then(|()| io::stdout().flush()).map_err(unprintable)?;
+            write!(report(), "{PROMPT}").and_then(|()| report().flush()).map_err(cannot_print)?;
             waiting.store(true, Ordering::SeqCst);
             if self.interrupt.load(Ordering::SeqCst) {
                 return Ok(Outcome::Interrupted);
@@ -125,10 +125,12 @@ impl Talk<'_> {
         }
     }
 
-    /// Lines from somebody at a terminal, who edits them and has earlier ones at hand. An interrupted run leads back to the prompt.
+    /// Lines edited at a terminal, with history. An interrupted run returns to the prompt.
     fn edited(&mut self) -> Result<Outcome, Failure> {
-        let unreadable = |error: ReadlineError| Failure::Run(format!("cannot read commands from the terminal: {error}"));
-        let config = rustyline::Config::builder().auto_add_history(true).max_history_size(HISTORY).map_err(unreadable)?.build();
+        let unreadable =
+            |error: ReadlineError| Failure::Run(format!("cannot read commands from the terminal: {error}"));
+        let config =
+            rustyline::Config::builder().auto_add_history(true).max_history_size(HISTORY).map_err(unreadable)?.build();
         let mut editor = DefaultEditor::with_config(config).map_err(unreadable)?;
         let history = history_file();
         if let Some(path) = &history {
@@ -137,7 +139,7 @@ impl Talk<'_> {
         }
         let ended = self.conversation(&mut editor);
         if let Some(path) = &history {
-            // A comfort, not a result: a home that cannot be written is no failure.
+            // History is a convenience: failing to save it is no error.
             let _ = path.parent().map(std::fs::create_dir_all);
             let _ = editor.save_history(path);
         }
@@ -151,7 +153,7 @@ impl Talk<'_> {
         loop {
             let typed = match editor.readline(PROMPT) {
                 Ok(typed) => typed,
-                // Ctrl-C gives up the line.
+                // Ctrl-C discards the line.
                 Err(ReadlineError::Interrupted) => continue,
                 Err(ReadlineError::Eof) => return Ok(Outcome::Continue),
                 Err(error) => return Err(Ended::Unreadable(error)),
@@ -173,10 +175,10 @@ impl Talk<'_> {
         }
     }
 
-    /// Brings the document on disk up to date, so that it has every complete run whatever comes after.
+    /// Writes all complete runs to disk, so that none is lost later.
     fn keep(&mut self) -> Result<(), Failure> {
         let runs = self.session.results();
-        let (Some(path), true) = (self.json, runs.len() > self.written) else { return Ok(()) };
+        let (Some(json), true) = (self.json, runs.len() > self.written) else { return Ok(()) };
         let directories = places(runs);
         let mut warnings: Vec<String> = Vec::new();
         for warning in runs.iter().flat_map(|run| &run.warnings) {
@@ -188,31 +190,29 @@ impl Talk<'_> {
         for run in runs {
             let mut of_run = run.operation_rates();
             if directories.len() > 1 {
-                of_run.iter_mut().for_each(|rate| rate.settings = joined(&location(&run.plan.locations), &rate.settings));
+                of_run
+                    .iter_mut()
+                    .for_each(|rate| rate.settings = joined(&location(&run.plan.locations), &rate.settings));
             }
             rates.extend(of_run);
         }
-        let work = Work {
-            kind: Kind::Postmark,
-            directories: &directories,
-            rates,
-            warnings,
-            seed: runs.last().map_or(0, |run| run.plan.seed.into()),
-        };
-        let value = document(&self.host, self.began, work, "postmark", &Runs { runs })?;
-        write(path, &value)?;
+        let seed = runs.last().map_or(0, |run| run.plan.seed.into());
+        let target = directory_facts(&directories)?;
+        let document = Results::new(&self.host, Kind::Postmark, crate::program(), self.began, target, seed);
+        let document = Results { rates, warnings, ..document };
+        output::save(json, &output::json(results::to_json_with(&document, "postmark", &Runs { runs }))?)?;
         self.written = runs.len();
         Ok(())
     }
 }
 
-/// The runs as they stand in the document.
+/// The runs in the document.
 #[derive(Serialize)]
 struct Runs<'a> {
     runs: &'a [PostmarkResult],
 }
 
-/// Why a conversation broke off.
+/// Why a session at a terminal ended early.
 enum Ended {
     Failed(Failure),
     Unreadable(ReadlineError),
@@ -237,23 +237,24 @@ fn places(runs: &[PostmarkResult]) -> Vec<PathBuf> {
 fn location(locations: &[Location]) -> String {
     let sign = |place: usize| if place > 0 { "+" } else { "" };
     let commands = locations.iter().enumerate();
-    let commands: Vec<String> =
-        commands.map(|(place, one)| format!("set location {}{} {}", sign(place), one.path.display(), one.weight)).collect();
+    let commands: Vec<String> = commands
+        .map(|(place, one)| format!("set location {}{} {}", sign(place), one.path.display(), one.weight))
+        .collect();
     commands.join("; ")
 }
 
-/// Two lists of commands as one.
+/// Joins two lists of commands.
 fn joined(first: &str, second: &str) -> String {
     [first, second].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("; ")
 }
 
-/// Somebody is at a terminal on which lines can be edited.
+/// Whether input and output are a terminal on which lines can be edited.
 fn edits_lines() -> bool {
     let able = std::env::var("TERM").is_ok_and(|name| !matches!(name.as_str(), "" | "dumb" | "emacs" | "cons25"));
     able && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// The next line without its end; none after the last. What a very long line has too much is thrown away.
+/// The next line without its end; none after the last. The rest of an overlong line is discarded.
 fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     let mut input = stdin.lock();
     let mut line = Vec::new();
@@ -269,7 +270,7 @@ fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
 }
 
-/// Where earlier lines are kept: in the user's directory for state, if there is one.
+/// The history file, in the user's state directory, if there is one.
 fn history_file() -> Option<PathBuf> {
     let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = named("XDG_STATE_HOME").or_else(|| named("HOME").map(|home| home.join(".local/state")))?;

@@ -1,4 +1,4 @@
-//! Progress: on standard error, a bar on a terminal, a line now and then elsewhere.
+//! Progress on standard error: a bar, on a terminal only.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;

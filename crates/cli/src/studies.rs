@@ -2,10 +2,12 @@
 
 use crate::Failure;
 use crate::arguments::{ReportArguments, StudyArguments};
+use crate::output::{self, Directory};
 use crate::target::{on_machine, resolve};
 use machine::{Machine, TargetSpec, units};
+use results::Results;
 use std::path::{Path, PathBuf};
-use study::{Effort, Plan, Results};
+use study::{Effort, Plan};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -28,46 +30,98 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
     }
     let plan = Plan { budget_ns, effort, only: arguments.only.clone(), seed: arguments.target.seed };
     let (place, spec) = resolve(&arguments.target)?;
-    // The last thing a long study should meet is a directory that it cannot make.
-    crate::output::make_directory(&arguments.output)?;
+    let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
+    // The last thing a long study should meet is a file that it cannot write.
+    let directory = Directory::new(&arguments.output, &targets, &["results.json", "report.html", "points.csv"])?;
     let results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
-    let written = crate::output::write_study(&results, &arguments.output)?;
-    crate::output::show_study(&results, &written, arguments.json);
-    Ok(())
+    let json = output::json(results::to_json(&results))?;
+    let written = directory.save("results.json", &json);
+    let report = directory.save_report(&results);
+    output::show_study(&results, report.as_ref().ok().map(PathBuf::as_path), arguments.json)?;
+    written.and(report).map(drop)
 }
 
 fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) -> Result<Results, Failure> {
     let bar = crate::progress::time_bar(plan.budget_ns);
-    let results = study::study(machine, spec, plan, crate::points::program(), &mut |progress| {
+    let results = study::study(machine, spec, plan, crate::program(), &mut |progress| {
         crate::progress::at(&bar, progress.passed_ns, progress.doing);
     });
     bar.finish_and_clear();
     Ok(results?)
 }
 
-/// Makes the report of a document again.
+/// Writes the report of a document again.
 pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
-    let results = store::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
+    let results = results::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
     let beside = arguments.results.parent().unwrap_or(Path::new("."));
     let directory = arguments.output.as_deref().unwrap_or(beside);
-    crate::output::make_directory(directory)?;
-    let mut written = crate::output::write_report(&results, directory)?;
-    written.extend(surfaces(arguments, &results, directory)?);
-    crate::output::show_study(&results, &written, false);
-    Ok(())
+    let directory = Directory::new(directory, &[], &["report.html"])?;
+    let report = directory.save_report(&results)?;
+    surfaces(arguments, &results, &directory)?;
+    output::show_study(&results, Some(&report), false)
 }
 
 /// The page of surfaces of a document that `halfpower iozone` wrote: it holds the rates over file and record sizes beside the points.
-fn surfaces(arguments: &ReportArguments, results: &Results, directory: &Path) -> Result<Option<PathBuf>, Failure> {
+fn surfaces(arguments: &ReportArguments, results: &Results, directory: &Directory<'_>) -> Result<(), Failure> {
     let text = std::fs::read_to_string(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
     let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let Some(own) = document.get("iozone").and_then(|own| serde_json::from_value(own.clone()).ok()) else { return Ok(None) };
+    let Some(own) = document.get("iozone").and_then(|own| serde_json::from_value(own.clone()).ok()) else {
+        return Ok(());
+    };
     let own: dialect::iozone::IozoneResult = own;
     if own.surfaces.is_empty() {
-        return Ok(None);
+        return Ok(());
     }
-    let path = directory.join("surfaces.html");
-    std::fs::write(&path, crate::tools::surface_page(results, &own)?)
-        .map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))?;
-    Ok(Some(path))
+    directory.save("surfaces.html", &crate::tools::surface_page(results, &own)?).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::{Cli, Command};
+    use clap::Parser;
+    use machine::Engine;
+    use results::Question;
+    use twin::Twin;
+    use workload::Workload;
+
+    /// What a command of one run or one sweep asks, and of which target.
+    fn asked(command: &str) -> (Vec<Workload>, TargetSpec) {
+        let words = shlex::split(command).expect("words of a shell");
+        let arguments = match Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{command}: {error}")).command {
+            Command::Run(arguments) | Command::Sweep(arguments) => arguments,
+            _ => panic!("{command} measures nothing"),
+        };
+        let (_, spec) = resolve(&arguments.target).unwrap_or_else(|_| panic!("{command}: no such target"));
+        (crate::points::grid(&arguments, &Engine::ALL), spec)
+    }
+
+    /// Every command that a finding or a peak of a study gives asks the questions that the study asked.
+    #[test]
+    fn commands_of_a_study_ask_what_it_measured() {
+        let mut found = 0;
+        for name in ["twin:gateway-1997,drive=st34371w,disks=3", "twin:nvme", "twin:virtio"] {
+            let twin = Twin::from_name(name).expect("a simulated machine");
+            let plan = Plan { budget_ns: 60 * SECOND_NS, effort: Effort::Quick, only: Vec::new(), seed: 7 };
+            let spec = TargetSpec { places: vec![name.into()], ..TargetSpec::default() };
+            let results = study::study(&twin, &spec, &plan, crate::program(), &mut |_| {}).expect("a study");
+            let point = |index: usize| results.points[index].workload.workload.clone();
+            let answer = results.answer.as_ref().expect("an answer");
+            let findings = answer.findings.iter().map(|one| (one.check.clone(), one.points.to_vec()));
+            let peaks =
+                answer.peaks.iter().map(|one| (format!("halfpower run {name} {}", one.settings), vec![one.point]));
+            for (check, points) in findings.chain(peaks) {
+                let asked: Vec<_> = check.split("; ").map(asked).collect();
+                assert!(asked.iter().all(|(_, spec)| spec.places == [Path::new(name)]), "{check}");
+                let asked: Vec<Workload> = asked.into_iter().flat_map(|(workloads, _)| workloads).collect();
+                let measured: Vec<Workload> = points.into_iter().map(point).collect();
+                let questions = |all: &[Workload]| -> Vec<Question> { all.iter().map(Question::of).collect() };
+                assert_eq!(questions(&asked), questions(&measured), "{check}");
+                let more = |all: &[Workload]| -> Vec<_> { all.iter().map(|one| (one.limit_bytes, one.seed)).collect() };
+                assert_eq!(more(&asked), more(&measured), "{check}");
+                found += 1;
+            }
+        }
+        assert!(found > 20, "{found} commands");
+    }
 }

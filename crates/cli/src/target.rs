@@ -1,4 +1,4 @@
-//! From the words after a command to a machine and what is to be opened on it.
+//! Finds the machine that a command line names, and the target on it.
 
 use crate::Failure;
 use crate::arguments::TargetArguments;
@@ -6,8 +6,9 @@ use host::Host;
 use machine::TargetSpec;
 use std::path::{Path, PathBuf};
 use twin::Twin;
+use twin::settings::split_file;
 
-/// The machines that a target can be on.
+/// The machine of a target.
 pub(crate) enum Where {
     /// This computer.
     Host(Host),
@@ -15,7 +16,7 @@ pub(crate) enum Where {
     Twin(Box<Twin>),
 }
 
-/// Calls a generic function with whichever machine it is.
+/// Evaluates the body with the machine, whichever it is.
 macro_rules! on_machine {
     ($place:expr, |$machine:ident| $body:expr) => {
         match $place {
@@ -29,14 +30,25 @@ macro_rules! on_machine {
 }
 pub(crate) use on_machine;
 
+fn is_twin(name: &Path) -> bool {
+    name.as_os_str().as_encoded_bytes().starts_with(b"twin:")
+}
+
 /// The machine and the target that the arguments name.
 ///
 /// # Errors
-/// A twin beside other targets, an unknown twin.
+/// A simulated machine beside other targets, an unknown one, a name that is too long.
 pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec), Failure> {
-    let named: Vec<&str> = arguments.targets.iter().map(String::as_str).collect();
+    let mut places = arguments.targets.clone();
+    if places.is_empty() {
+        places.push(PathBuf::from("."));
+    }
+    if let (Some(name), true) = (places.iter().find(|name| is_twin(name)), places.len() > 1) {
+        return Err(not_alone(name));
+    }
+    let machine = machine_of(&places.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
     let spec = TargetSpec {
-        places: if named.is_empty() { vec![PathBuf::from(".")] } else { named.iter().map(PathBuf::from).collect() },
+        places,
         size: arguments.size.0,
         fill_ns: None,
         destroy: arguments.destroy_data.clone(),
@@ -45,52 +57,47 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         seed: arguments.seed,
         ..TargetSpec::default()
     };
-    match named.as_slice() {
-        [name] if name.starts_with("twin:") => {
-            let twin = Twin::from_name(name).map_err(|error| Failure::Usage(error.to_string()))?;
-            Ok((Where::Twin(Box::new(twin)), spec))
-        }
-        names => match names.iter().find(|name| name.starts_with("twin:")) {
-            Some(name) => {
-                let why = "a simulated machine stands alone as target; give its disks with twin:NAME,disks=4";
-                Err(Failure::Usage(format!("{name}: {why}")))
-            }
-            None => Ok((Where::Host(Host::new(crate::interrupt::flag())), spec)),
-        },
-    }
+    Ok((machine, spec))
+}
+
+fn not_alone(name: &Path) -> Failure {
+    let why = "a simulated machine must be the only target; choose its disks with twin:NAME,disks=4 and its files with twin:NAME#FILE";
+    Failure::Usage(format!("{}: {why}", name.display()))
 }
 
 /// No system call takes a longer name (`PATH_MAX` without its NUL).
 const LONGEST_PATH: usize = 4095;
 
-/// The machine that another tool's file names mean: this computer, or the one simulated machine that they name.
+/// The machine on which these names lie: this computer, or the one simulated machine that they all name.
 ///
 /// # Errors
-/// A twin beside other targets, an unknown twin, a name that is too long.
+/// A simulated machine beside other targets, an unknown one, a name that is too long.
 pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
     if let Some(long) = names.iter().find(|name| name.as_os_str().len() > LONGEST_PATH) {
         let start: String = long.to_string_lossy().chars().take(60).collect();
-        let why = format!("a name has at most {LONGEST_PATH} bytes, and this one has {}; name another", long.as_os_str().len());
-        return Err(Failure::Usage(format!("{start}...: {why}")));
+        let bytes = long.as_os_str().len();
+        return Err(Failure::Usage(format!(
+            "{start}...: this name has {bytes} bytes, and a path has at most {LONGEST_PATH}; use a shorter one"
+        )));
     }
-    let twin = |name: &&&Path| name.to_string_lossy().starts_with("twin:");
-    let Some(name) = names.iter().find(twin) else { return Ok(Where::Host(Host::new(crate::interrupt::flag()))) };
-    let name = name.to_string_lossy();
-    if names.iter().any(|other| other.to_string_lossy() != name) {
-        let why = "a simulated machine stands alone as target; give its disks with twin:NAME,disks=4";
-        return Err(Failure::Usage(format!("{name}: {why}")));
+    let Some(name) = names.iter().find(|name| is_twin(name)) else {
+        return Ok(Where::Host(Host::new(crate::interrupt::flag())));
+    };
+    let machine = |name: &Path| split_file(&name.to_string_lossy()).0.to_owned();
+    if names.iter().any(|other| machine(other) != machine(name)) {
+        return Err(not_alone(name));
     }
-    let twin = Twin::from_name(&name).map_err(|error| Failure::Usage(error.to_string()))?;
+    let twin = Twin::from_name(&name.to_string_lossy()).map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(Where::Twin(Box::new(twin)))
 }
 
-/// Refuses a simulated machine where files are made and deleted.
+/// Refuses a simulated machine where files are created and deleted.
 ///
 /// # Errors
-/// The name is that of a twin.
+/// The name is that of a simulated machine.
 pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
-    if name.to_string_lossy().starts_with("twin:") {
-        let why = "a simulated machine has no directories in which files could be made and deleted; name a directory of this computer";
+    if is_twin(name) {
+        let why = "a simulated machine has no directories to create files in; name a directory of this computer";
         return Err(Failure::Usage(format!("{}: {why}", name.display())));
     }
     Ok(())

@@ -1,143 +1,99 @@
-//! Other tools' languages: their words in, their reports out, our results as JSON beside them.
+//! Other tools: reads their command lines, prints their reports, writes our results as JSON.
 
-use crate::Failure;
-use crate::points::program;
 use crate::target::{machine_of, on_machine};
+use crate::{Failure, output};
+use machine::text::printable_lines;
 use machine::{Machine, TargetFacts};
-use measure::Point;
 use report::surfaces::{Cliff, Surface};
+use results::Point;
+use results::{Began, Kind, Output, Results};
 use serde::Serialize;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
-use study::{Kind, Results, SCHEMA};
 
-/// Seconds since 1970-01-01.
-fn now_unix_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
-}
-
-/// Whether the words ask for help; its text goes to standard output.
-fn helped(words: &[String], help: &str) -> bool {
+/// Prints the help where the words ask for it, and says whether they did.
+fn helped(words: &[String], help: &str) -> Result<bool, Failure> {
     let asks = words.iter().any(|word| word == "--help");
     if asks {
-        // A reader that has gone away needs no help.
-        let _ = print(help);
+        output::print(help)?;
     }
-    asks
+    Ok(asks)
 }
 
-/// The file for JSON must be one that can be made before an hour is spent on what goes into it.
-pub(crate) fn check_json(path: Option<&Path>) -> Result<(), Failure> {
-    check_output("--json", path)
-}
-
-fn check_output(option: &str, path: Option<&Path>) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(()) };
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let shown = path.display();
-    match (path.is_dir(), parent.is_dir()) {
-        (true, _) => Err(Failure::Usage(format!("{option} {shown}: it is a directory; name a file"))),
-        (_, false) => Err(Failure::Usage(format!("{option} {shown}: there is no directory {}; make it first", parent.display()))),
-        _ => Ok(()),
-    }
-}
-
-/// What goes into a document of results beside a tool's own.
+/// What a document of results holds beside a tool's own result.
 struct Document<'a> {
     /// The tool, and the key of its own results.
     tool: &'a str,
     points: Vec<Point>,
     warnings: Vec<String>,
-    /// Seconds since 1970-01-01 and the machine's clock at the beginning.
-    began: (u64, u64),
+    began: Began,
     seed: u64,
 }
 
-/// The document that study, compare and report read.
-fn in_full<M: Machine>(machine: &M, target: TargetFacts, document: Document<'_>) -> Results {
-    Results {
-        schema: SCHEMA.into(),
-        program: program(),
-        kind: Kind::Sweep,
-        target,
-        machine: machine.facts(),
-        began_unix_s: document.began.0,
-        elapsed_ns: machine.now().saturating_sub(document.began.1),
-        budget_ns: None,
-        seed: document.seed,
-        points: document.points,
-        rates: Vec::new(),
-        experiments: Vec::new(),
-        answer: None,
-        warnings: document.warnings,
-    }
+/// The document that `report` reads.
+fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>) -> Results {
+    let Document { points, warnings, began, seed, .. } = document;
+    let results = Results::new(machine, Kind::Sweep, crate::program(), began, target.clone(), seed);
+    Results { points, warnings, ..results }
 }
 
-/// Writes a document with the tool's own results under its name.
-fn write_json(path: Option<&Path>, results: &Results, tool: &str, own: &impl Serialize) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(()) };
-    let failed = |why: String| Failure::Run(format!("cannot write {}: {why}", path.display()));
-    let mut value = serde_json::to_value(results).map_err(|error| failed(error.to_string()))?;
-    let own = serde_json::to_value(own).map_err(|error| failed(error.to_string()))?;
-    if let Some(fields) = value.as_object_mut() {
-        fields.insert(tool.into(), own);
-    }
-    let text = serde_json::to_string_pretty(&value).map_err(|error| failed(error.to_string()))?;
-    in_place(path, &(text + "\n"))
-}
-
-/// First beside the file, then in its place: a killed program leaves no half document.
-fn in_place(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".part");
-    std::fs::write(&partial, text)
-        .and_then(|()| std::fs::rename(&partial, path))
-        .inspect_err(|_| drop(std::fs::remove_file(&partial)))
-        .map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))
-}
-
-/// Writes the document beside a tool's report, where it is wanted and something was measured.
+/// Writes the document if it was asked for and something was measured.
 fn keep_document<M: Machine>(
-    path: Option<&Path>,
+    output: Option<&Output>,
     machine: &M,
     target: Option<&TargetFacts>,
     document: Document<'_>,
     own: &impl Serialize,
 ) -> Result<(), Failure> {
-    let (Some(_), Some(target)) = (path, target) else { return Ok(()) };
+    let (Some(output), Some(target)) = (output, target) else { return Ok(()) };
     let tool = document.tool;
-    write_json(path, &in_full(machine, target.clone(), document), tool, own)
+    let text = results::to_json_with(&in_full(machine, target, document), tool, own);
+    output::save(output, &output::json(text)?)
 }
 
 /// `halfpower iozone`.
 pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
-    if helped(words, dialect::iozone::HELP) {
+    if helped(words, dialect::iozone::HELP)? {
         return Ok(());
     }
-    let options = dialect::iozone::parse(words)?;
-    check_output("--json", options.json.as_deref())?;
-    check_output("--html", options.html.as_deref())?;
+    let options = dialect::iozone::parse(&output::without_force(words))?;
     let names: Vec<&Path> = options.file.iter().chain(&options.process_files).map(PathBuf::as_path).collect();
-    on_machine!(machine_of(&names)?, |machine| iozone_on(&machine, &options))
+    let json = output::optional("--json", options.json.as_deref(), &names)?;
+    let html = output::optional("--html", options.html.as_deref(), &names)?;
+    on_machine!(machine_of(&names)?, |machine| iozone_on(&machine, &options, json.as_ref(), html.as_ref()))
 }
 
-fn iozone_on<M>(machine: &M, options: &dialect::iozone::Options) -> Result<(), Failure>
+fn iozone_on<M>(
+    machine: &M,
+    options: &dialect::iozone::Options,
+    json: Option<&Output>,
+    html: Option<&Output>,
+) -> Result<(), Failure>
 where
     M: Machine + Sync,
     M::Target: Send,
 {
-    let began = (now_unix_s(), machine.now());
-    let result = dialect::iozone::run(machine, options, began.0, &mut io::stdout().lock())?;
+    let began = Began::now(machine);
+    let result = dialect::iozone::run(machine, options, began.unix_s, &mut crate::console::report())?;
     let Some(target) = &result.target else { return Ok(()) };
-    let points = result.cells.iter().map(|cell| &cell.point).chain(result.throughput.iter().flat_map(|one| &one.points)).cloned().collect();
-    let document = Document { tool: "iozone", points, warnings: result.warnings.clone(), began, seed: options.seed.unwrap_or(1) };
-    let results = in_full(machine, target.clone(), document);
-    write_json(options.json.as_deref(), &results, "iozone", &result)?;
-    match &options.html {
-        Some(path) => in_place(path, &surface_page(&results, &result)?),
+    let points = result
+        .cells
+        .iter()
+        .map(|cell| &cell.point)
+        .chain(result.throughput.iter().flat_map(|one| &one.points))
+        .cloned()
+        .collect();
+    let document =
+        Document { tool: "iozone", points, warnings: result.warnings.clone(), began, seed: options.seed.unwrap_or(1) };
+    let results = in_full(machine, target, document);
+    let written = match json {
+        Some(json) => output::save(json, &output::json(results::to_json_with(&results, "iozone", &result))?),
         None => Ok(()),
-    }
+    };
+    let drawn = match html {
+        Some(html) => output::save(html, &surface_page(&results, &result)?),
+        None => Ok(()),
+    };
+    written.and(drawn)
 }
 
 /// The rates over file and record sizes as a page.
@@ -146,7 +102,8 @@ where
 /// The page cannot be drawn.
 pub(crate) fn surface_page(results: &Results, result: &dialect::iozone::IozoneResult) -> Result<String, Failure> {
     let surfaces: Vec<Surface> = result.surfaces.iter().map(|surface| drawn(surface, result)).collect();
-    report::surfaces::surfaces(results, &surfaces).map_err(|error| Failure::Run(format!("cannot draw the surfaces: {error}")))
+    report::surfaces::surfaces(results, &surfaces)
+        .map_err(|error| Failure::Run(format!("cannot draw the surfaces: {error}")))
 }
 
 fn drawn(surface: &dialect::iozone::Surface, result: &dialect::iozone::IozoneResult) -> Surface {
@@ -164,7 +121,11 @@ fn drawn(surface: &dialect::iozone::Surface, result: &dialect::iozone::IozoneRes
         title: surface.test.report_title().trim_end_matches(" report").into(),
         rows: surface.file_bytes.clone(),
         columns: surface.record_bytes.clone(),
-        bytes_per_s: surface.kib_per_s.iter().map(|row| row.iter().map(|rate| rate.map(|rate| rate * 1024.0)).collect()).collect(),
+        bytes_per_s: surface
+            .kib_per_s
+            .iter()
+            .map(|row| row.iter().map(|rate| rate.map(|rate| rate * 1024.0)).collect())
+            .collect(),
         spread_percent: surface
             .file_bytes
             .iter()
@@ -176,75 +137,93 @@ fn drawn(surface: &dialect::iozone::Surface, result: &dialect::iozone::IozoneRes
 
 /// `halfpower sqlio`.
 pub(crate) fn sqlio(words: &[String]) -> Result<(), Failure> {
-    if helped(words, dialect::sqlio::HELP) {
+    if helped(words, dialect::sqlio::HELP)? {
         return Ok(());
     }
-    let options = dialect::sqlio::parse(words)?;
-    check_output("--json", options.json.as_deref())?;
+    let options = dialect::sqlio::parse(&output::without_force(words))?;
     let names: Vec<&Path> = options.files.iter().map(PathBuf::as_path).collect();
-    on_machine!(machine_of(&names)?, |machine| sqlio_on(&machine, &options))
+    let json = output::optional("--json", options.json.as_deref(), &names)?;
+    on_machine!(machine_of(&names)?, |machine| sqlio_on(&machine, &options, json.as_ref()))
 }
 
-fn sqlio_on<M>(machine: &M, options: &dialect::sqlio::Options) -> Result<(), Failure>
+fn sqlio_on<M>(machine: &M, options: &dialect::sqlio::Options, json: Option<&Output>) -> Result<(), Failure>
 where
     M: Machine + Sync,
     M::Target: Send,
 {
-    let began = (now_unix_s(), machine.now());
+    let began = Began::now(machine);
     let seed = options.seed.unwrap_or(1);
-    let json = options.json.as_deref();
     if options.matrix {
         let result = matrix(machine, options)?;
         let (points, warnings) = (result.points.clone(), result.warnings.clone());
-        keep_document(json, machine, result.target.as_ref(), Document { tool: "sqlio_matrix", points, warnings, began, seed }, &result)?;
-        print(&dialect::sqlio::matrix::table(&result))?;
+        let kept = keep_document(
+            json,
+            machine,
+            result.target.as_ref(),
+            Document { tool: "sqlio_matrix", points, warnings, began, seed },
+            &result,
+        );
+        output::print(&printable_lines(&dialect::sqlio::matrix::table(&result)))?;
+        kept?;
         let measured = result.entries.iter().any(|entry| entry.best().is_some());
         return if measured { Ok(()) } else { Err(Failure::Run("no point could be measured".into())) };
     }
-    let result = dialect::sqlio::run(machine, options, &mut io::stdout().lock())?;
-    for warning in &result.warnings {
-        eprintln!("halfpower: warning: {warning}");
-    }
+    let result = dialect::sqlio::run(machine, options, &mut crate::console::report())?;
+    crate::console::warn(&result.warnings);
     let (points, warnings) = (result.points.clone(), result.warnings.clone());
-    keep_document(json, machine, result.target.as_ref(), Document { tool: "sqlio", points, warnings, began, seed }, &result)
+    keep_document(
+        json,
+        machine,
+        result.target.as_ref(),
+        Document { tool: "sqlio", points, warnings, began, seed },
+        &result,
+    )
 }
 
 /// `halfpower diskspd`.
 pub(crate) fn diskspd(words: &[String]) -> Result<(), Failure> {
-    if helped(words, dialect::diskspd::HELP) {
+    if helped(words, dialect::diskspd::HELP)? {
         return Ok(());
     }
-    let options = dialect::diskspd::parse(words)?;
-    check_output("--json", options.json.as_deref())?;
+    let options = dialect::diskspd::parse(&output::without_force(words))?;
     let profile = dialect::diskspd::profile(&options)?;
-    let names: Vec<&Path> = profile.spans.iter().flat_map(|span| &span.targets).map(|target| target.path.as_path()).collect();
-    on_machine!(machine_of(&names)?, |machine| diskspd_on(&machine, &options, &profile))
+    let names: Vec<&Path> =
+        profile.spans.iter().flat_map(|span| &span.targets).map(|target| target.path.as_path()).collect();
+    let json = output::optional("--json", options.json.as_deref(), &names)?;
+    on_machine!(machine_of(&names)?, |machine| diskspd_on(&machine, &options, &profile, json.as_ref()))
 }
 
-fn diskspd_on<M>(machine: &M, options: &dialect::diskspd::Options, profile: &dialect::diskspd::Profile) -> Result<(), Failure>
+fn diskspd_on<M>(
+    machine: &M,
+    options: &dialect::diskspd::Options,
+    profile: &dialect::diskspd::Profile,
+    json: Option<&Output>,
+) -> Result<(), Failure>
 where
     M: Machine + Sync,
     M::Target: Send,
 {
-    let began = (now_unix_s(), machine.now());
-    let result = dialect::diskspd::run(machine, options, profile, began.0)?;
+    let began = Began::now(machine);
+    let result = dialect::diskspd::run(machine, options, profile, began.unix_s)?;
     let points = result.spans.iter().flat_map(|span| &span.points).cloned().collect();
     let seed = profile.spans.first().map_or(1, |span| u64::from(span.seed) + 1);
     let document = Document { tool: "diskspd", points, warnings: result.warnings.clone(), began, seed };
-    keep_document(options.json.as_deref(), machine, result.target.as_ref(), document, &result)?;
+    let kept = keep_document(json, machine, result.target.as_ref(), document, &result);
     match profile.format {
-        dialect::diskspd::Format::Text => print(&dialect::diskspd::text(profile, &result)),
+        dialect::diskspd::Format::Text => output::print(&printable_lines(&dialect::diskspd::text(profile, &result)))?,
         dialect::diskspd::Format::Xml => {
-            for warning in &result.warnings {
-                eprintln!("halfpower: warning: {warning}");
-            }
-            print(&dialect::diskspd::xml(profile, &result))
+            crate::console::warn(&result.warnings);
+            output::print(&dialect::diskspd::xml(profile, &result))?;
         }
     }
+    kept
 }
 
-/// The published study, with a bar.
-fn matrix<M: Machine>(machine: &M, options: &dialect::sqlio::Options) -> Result<dialect::sqlio::matrix::MatrixResult, Failure> {
+/// Runs the published study with a progress bar.
+fn matrix<M: Machine>(
+    machine: &M,
+    options: &dialect::sqlio::Options,
+) -> Result<dialect::sqlio::matrix::MatrixResult, Failure> {
     let mut target = machine.open(&dialect::sqlio::matrix::target(options)?)?;
     let steps = dialect::sqlio::matrix::workloads(options, &machine.capabilities().engines).len();
     let bar = crate::progress::bar(2 * steps as u64);
@@ -256,12 +235,7 @@ fn matrix<M: Machine>(machine: &M, options: &dialect::sqlio::Options) -> Result<
     });
     bar.finish_and_clear();
     let result = result?;
-    // As without the study: a file that was made under a name stays.
+    // A file that was created under a given name stays, as in other runs.
     machine.keep(&mut target);
     Ok(result)
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::Run(format!("cannot print: {error}")))
 }

@@ -7,10 +7,10 @@ mod validate;
 mod whatif;
 
 use crate::Failure;
+use crate::output::{Directory, print as say};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Name and version of the documents that these commands print as JSON.
 const SCHEMA: &str = "halfpower.twin/1";
@@ -52,9 +52,16 @@ pub(crate) fn twin(arguments: &Arguments) -> Result<(), Failure> {
 
 impl From<twin::Error> for Failure {
     fn from(error: twin::Error) -> Self {
+        Failure::Usage(error.to_string())
+    }
+}
+
+impl From<predict::Error> for Failure {
+    fn from(error: predict::Error) -> Self {
         match error {
-            twin::Error::Run(why) => Failure::Run(why),
-            told => Failure::Usage(told.to_string()),
+            predict::Error::Run(why) => Failure::from(why),
+            predict::Error::Broken(_) | predict::Error::File(_) => Failure::Run(error.to_string()),
+            other => Failure::Usage(other.to_string()),
         }
     }
 }
@@ -80,31 +87,17 @@ fn table(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
     report::terminal::table(&head, rows, left, crate::output::width(), crate::output::colour())
 }
 
-/// Prints on standard output. A reader that has gone away has read enough.
-fn say(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Run(format!("cannot print: {error}"))),
-        _ => Ok(()),
-    }
-}
-
 /// Writes report.html and the document into a directory, and says where the report is.
 fn write(directory: &Path, page: &report::validation::Page, document: &str, quiet: bool) -> Result<(), Failure> {
-    crate::output::make_directory(directory)?;
-    let html = report::validation::page(page).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
-    for (name, text) in [("report.html", html.as_str()), ("results.json", document)] {
-        write_file(&directory.join(name), text)?;
-    }
+    let directory = Directory::new(directory, &[], &[])?;
+    let html =
+        report::validation::page(page).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
+    let written = directory.save("results.json", &format!("{document}\n"));
+    let report = directory.save("report.html", &html)?;
     if !quiet {
-        say(&format!("\nReport: {}\n", directory.join("report.html").display()))?;
+        say(&format!("\nReport: {}\n", report.display()))?;
     }
-    Ok(())
-}
-
-/// Writes a file.
-fn write_file(path: &PathBuf, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))
+    written.map(drop)
 }
 
 /// A share in percent, with a digit behind the point where it is small.

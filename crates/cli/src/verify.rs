@@ -1,11 +1,13 @@
-//! `run --verify` and `halfpower verify`: is what was written what is read?
+//! `run --verify` and `halfpower verify`: check that the data read back is the data written.
 
-use crate::Failure;
 use crate::arguments::{PointArguments, TargetArguments};
 use crate::target::{Where, resolve};
+use crate::{Failure, output};
 use clap::Args;
+use machine::text::printable_lines;
 use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, TargetSpec};
-use measure::{Ledger, Point, Repeats, Verification, measure_verified, read_back};
+use measure::{Repeats, Verification, VerifyStats, measure_verified, read_back};
+use results::Point;
 use serde::Serialize;
 use std::fs::File;
 use std::io::BufReader;
@@ -20,12 +22,12 @@ const DEPTH: u32 = 8;
 /// Faults that are shown on a terminal.
 const SHOWN: usize = 10;
 
-/// What a killed run wrote is read back and checked against its log.
+/// Options of `verify`.
 #[derive(Args, Clone)]
 pub(crate) struct Arguments {
     /// The log that `run --verify --verify-log LOG` wrote
     log: PathBuf,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Target")]
     target: TargetArguments,
     /// Print what was found as JSON on standard output
     #[arg(long)]
@@ -47,20 +49,23 @@ struct Document<'a> {
 /// Measures one workload whose data are verified.
 ///
 /// # Errors
-/// A log that is there already or cannot be made; see [`measure_verified`].
+/// The log exists or cannot be created; see [`measure_verified`].
 pub(crate) fn measured<M: Machine>(
     machine: &M,
     target: &mut M::Target,
     workload: &Workload,
     repeats: Repeats,
     arguments: &PointArguments,
+    on_progress: impl FnMut(usize, usize),
 ) -> Result<Point, Failure> {
     let log = arguments.verify_log.as_deref().map(new_log).transpose()?;
     let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
-    Ok(measure_verified(machine, target, workload, repeats, run, log)?)
+    let facts = machine.target_facts(target);
+    let (measured, found) = measure_verified(machine, target, workload, repeats, run, log, on_progress)?;
+    Ok(Point { verification: Some(found), ..Point::of(workload, &facts, &measured) })
 }
 
-/// A log of an earlier run is the only proof of what that run wrote: it is never overwritten.
+/// Creates the log. An existing one is never overwritten: it is the only record of what that run wrote.
 fn new_log(path: &Path) -> Result<File, Failure> {
     File::options().write(true).create_new(true).open(path).map_err(|error| {
         Failure::Usage(format!(
@@ -70,14 +75,17 @@ fn new_log(path: &Path) -> Result<File, Failure> {
     })
 }
 
-/// Ends with an error where faults were found.
+/// An error if faults were found.
 pub(crate) fn judge(found: &Verification) -> Result<(), Failure> {
     match found.fault_count() {
         0 => Ok(()),
         count => {
             let kinds: Vec<String> = found.faults.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
             let ends = if count == 1 { "" } else { "s" };
-            Err(Failure::Run(format!("the data are not what was written: {count} fault{ends} ({})", kinds.join(", "))))
+            Err(Failure::Run(format!(
+                "the data read back is not the data written: {count} fault{ends} ({})",
+                kinds.join(", ")
+            )))
         }
     }
 }
@@ -89,7 +97,9 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
     let (verifier, resumed) = Verifier::resume(BufReader::new(file)).map_err(|error| bad_log(&error))?;
     let (place, spec) = resolve(&arguments.target)?;
     let Where::Host(machine) = place else {
-        return Err(Failure::Usage("a simulated machine keeps no data: name the file or device that the run wrote".into()));
+        return Err(Failure::Usage(
+            "a simulated machine stores no data; name the file or device that the run wrote".into(),
+        ));
     };
     let (first, len, block) = verifier.area();
     let mut target = machine.open(&TargetSpec { as_is: true, ..spec })?;
@@ -115,11 +125,10 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
         cache: CacheState::Cold,
         sync_at_end: false,
         region: (first, len),
-        count_instructions: false,
     };
-    let ledger = Ledger::new(verifier, None).map_err(|error| bad_log(&error))?;
-    read_back(&machine, &mut target, &access, DEPTH, &ledger)?;
-    let found = ledger.found();
+    let stats = VerifyStats::new(verifier, None).map_err(|error| bad_log(&error))?;
+    read_back(&machine, &mut target, &access, DEPTH, &stats)?;
+    let found = stats.found();
     if arguments.json {
         let document = Document {
             schema: "halfpower.verification/1",
@@ -128,20 +137,20 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
             target: &facts.name,
             found: &found,
         };
-        let text = serde_json::to_string_pretty(&document).map_err(|error| Failure::Run(error.to_string()))?;
-        println!("{text}");
+        output::print(&(output::json(serde_json::to_string_pretty(&document))? + "\n"))?;
     } else {
-        println!(
-            "{}: {} checked against {} records of {}",
+        let mut text = format!(
+            "{}: {} checked against {} records of {}\n",
             facts.name,
             machine::units::show_size(found.checked_bytes),
             resumed.records,
             arguments.log.display()
         );
-        found.first_faults.iter().take(SHOWN).for_each(|fault| println!("{fault}"));
+        found.first_faults.iter().take(SHOWN).for_each(|fault| text += &format!("{fault}\n"));
         if found.fault_count() == 0 {
-            println!("every block is what was written");
+            text += "the data read back is the data written\n";
         }
+        output::print(&printable_lines(&text))?;
     }
     judge(&found)
 }

@@ -32,10 +32,11 @@ impl Slow {
         let file = directory.path().join("disk");
         fs::write(&file, vec![0x5a; 64 << 20]).map_err(|error| error.to_string())?;
         let group = PathBuf::from(format!("/sys/fs/cgroup/blkio/halfpower-fio-{}", std::process::id()));
-        fs::create_dir(&group).map_err(|error| format!("no control group can be made under /sys/fs/cgroup/blkio: {error}"))?;
+        fs::create_dir(&group)
+            .map_err(|error| format!("no control group can be made under /sys/fs/cgroup/blkio: {error}"))?;
         let mut slow = Slow { device: String::new(), group, directory };
-        let device =
-            run("losetup", &["--find", "--show", file.to_str().unwrap_or_default()]).ok_or("losetup cannot make a loop device (root?)")?;
+        let device = run("losetup", &["--find", "--show", file.to_str().unwrap_or_default()])
+            .ok_or("losetup cannot make a loop device (root?)")?;
         slow.device.clone_from(&device);
         let number = fs::read_to_string(format!("/sys/class/block/{}/dev", device.trim_start_matches("/dev/")))
             .map_err(|error| error.to_string())?;
@@ -67,7 +68,11 @@ fn figure(document: &Value, path: &str) -> f64 {
 }
 
 fn within(what: &str, ours: f64, theirs: f64, share: f64) {
-    assert!((ours / theirs - 1.0).abs() <= share, "{what}: {ours} beside fio's {theirs}, more than {} % apart", share * 100.0);
+    assert!(
+        (ours / theirs - 1.0).abs() <= share,
+        "{what}: {ours} beside fio's {theirs}, more than {} % apart",
+        share * 100.0
+    );
 }
 
 #[test]
@@ -113,7 +118,8 @@ fn rates_and_latencies_are_those_of_debians_fio() {
         assert_eq!(ours.pointer(&format!("/jobs/{job}/jobname")), theirs.pointer(&format!("/jobs/{job}/jobname")));
         assert_eq!(ours.pointer(&format!("/jobs/{job}/groupid")), theirs.pointer(&format!("/jobs/{job}/groupid")));
     }
-    let names = |document: &Value| -> Vec<String> { document["jobs"][0].as_object().unwrap().keys().cloned().collect() };
+    let names =
+        |document: &Value| -> Vec<String> { document["jobs"][0].as_object().unwrap().keys().cloned().collect() };
     let absent: Vec<String> = names(&theirs).into_iter().filter(|name| !names(&ours).contains(name)).collect();
     assert_eq!(absent, Vec::<String>::new(), "fields of fio's that are not in halfpower's report");
 }
@@ -146,13 +152,19 @@ fn counts_are_those_of_debians_fio() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("jobs.fio"), COUNTED).unwrap();
         let mut command = Command::new(program);
-        let output = command.args(first).args(["--output-format=json", "jobs.fio"]).current_dir(directory.path()).output().unwrap();
+        let output = command
+            .args(first)
+            .args(["--output-format=json", "jobs.fio"])
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let theirs = run(fio, &[]);
     let ours = run(Path::new(env!("CARGO_BIN_EXE_halfpower")), &["fio"]);
-    let names: Vec<&str> = theirs["jobs"].as_array().unwrap().iter().map(|job| job["jobname"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        theirs["jobs"].as_array().unwrap().iter().map(|job| job["jobname"].as_str().unwrap()).collect();
     for (place, name) in names.iter().enumerate() {
         let pair = |field: &str| {
             let path = format!("/jobs/{place}/{field}");

@@ -13,7 +13,12 @@ fn missing(what: &str) {
 }
 
 fn succeeds(command: &mut Command) -> bool {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 /// The directory of the package's programs: of a virtual environment beside the build, made once, where Python and pip can.
@@ -48,8 +53,12 @@ impl Bench {
         let fio = directory.path().join("bin/fio");
         fs::write(&fio, format!("#!/bin/sh\nexec {} fio \"$@\"\n", env!("CARGO_BIN_EXE_halfpower"))).unwrap();
         fs::set_permissions(&fio, fs::Permissions::from_mode(0o755)).unwrap();
-        let path =
-            format!("{}:{}:{}", directory.path().join("bin").display(), programs.display(), std::env::var("PATH").unwrap_or_default());
+        let path = format!(
+            "{}:{}:{}",
+            directory.path().join("bin").display(),
+            programs.display(),
+            std::env::var("PATH").unwrap_or_default()
+        );
         Bench { directory, path, programs }
     }
 
@@ -73,7 +82,8 @@ impl Bench {
         let mut all = vec!["-i", "out/data/4k", "-T", "halfpower", "-o", &file];
         all.extend(arguments);
         self.run("fio-plot", &all);
-        let picture = fs::read(self.directory.path().join(&file)).unwrap_or_else(|error| panic!("{file} was not drawn: {error}"));
+        let picture =
+            fs::read(self.directory.path().join(&file)).unwrap_or_else(|error| panic!("{file} was not drawn: {error}"));
         assert!(picture.starts_with(b"\x89PNG\r\n\x1a\n") && picture.len() > 10_000, "{file} is no picture");
     }
 }
@@ -118,7 +128,11 @@ fn fio_plot_runs_and_draws() {
         ],
     );
     let _ = fs::remove_file("/tmp/data-tmpjobfile.fio");
-    assert_eq!(fs::read_dir(bench.directory.path().join("data")).unwrap().count(), 0, "the files that were laid out are gone");
+    assert_eq!(
+        fs::read_dir(bench.directory.path().join("data")).unwrap().count(),
+        0,
+        "the files that were laid out are gone"
+    );
     bench.draw("depths", &["--bargraph2d-qd", "-r", "randread", "-d", "1", "4", "-n", "1"]);
     bench.draw("jobs", &["--bargraph2d_nj", "-r", "randread", "-d", "1", "-n", "1", "2"]);
     bench.draw("grid", &["--bargraph3d", "-r", "randread", "-d", "1", "4", "-n", "1", "2", "-t", "iops"]);

@@ -1,20 +1,24 @@
-//! Hostile input to the tools' languages: a clear message, exit code 2 for what makes no sense and 1 for a run that fails, and no file left.
+//! Hostile input and outputs: a clear message, exit code 2 for what makes no sense and 1 for a run that fails, no file left, nothing printed raw.
 
 mod common;
 
 use common::places::Mount;
 use common::{Ended, command, finish, test_files};
-use std::fs;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+use std::process::Stdio;
 
-fn run(directory: &Path, words: &[&str]) -> Ended {
+fn run<S: AsRef<OsStr>>(directory: &Path, words: &[S]) -> Ended {
     let mut command = command(common::HALFPOWER, words);
     command.current_dir(directory);
     finish(command)
 }
 
 fn entries(directory: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -145,10 +149,22 @@ fn a_disk_that_fills() {
     // What cannot fit from the beginning makes no sense; what fails in the middle is a failed run.
     for (words, code) in [
         (["fio", "--name=x", "--size=64m", "--directory=a", "--rw=write"].as_slice(), 2),
-        (&["fio", "--size=6m", "--rw=read", "--name=x", "--directory=a", "--name=y", "--directory=b"], 1),
-        (&["fio", "--size=6m", "--rw=write", "--fallocate=none", "--name=x", "--directory=a", "--name=y", "--directory=b"], 1),
+        (&["fio", "--size=6m", "--rw=read", "--name=x", "--directory=a", "--name=y", "--directory=b"], 2),
+        (
+            &[
+                "fio",
+                "--size=6m",
+                "--rw=write",
+                "--fallocate=none",
+                "--name=x",
+                "--directory=a",
+                "--name=y",
+                "--directory=b",
+            ],
+            1,
+        ),
         (&["diskspd", "-d1", "-W0", "-c64M", "a"], 2),
-        (&["sqlio", "-kW", "-frandom", "-BY", "--seconds", "1", "--size", "64m", "a"], 2),
+        (&["sqlio", "-kW", "-frandom", "-BY", "--runtime", "1", "--size", "64m", "a"], 2),
         (&["metadata", "a", "--files", "40", "--file-bytes", "1m", "--rounds", "1"], 1),
         (&["iozone", "-f", "a/file", "-s", "64m", "-r", "64k", "-i", "0"], 2),
     ] {
@@ -159,8 +175,111 @@ fn a_disk_that_fills() {
         assert_eq!(left(), Vec::<String>::new(), "{words:?}");
         assert!(test_files(at).is_empty(), "{words:?}");
     }
-    fs::write(at.join("full.pmrc"), "set location a\nset size 1000000\nset number 40\nset transactions 10\nrun\n").unwrap();
+    fs::write(at.join("full.pmrc"), "set location a\nset size 1000000\nset number 40\nset transactions 10\nrun\n")
+        .unwrap();
     let ended = run(at, &["postmark", "full.pmrc"]);
     assert!(ended.code == Some(1) && ended.stderr.contains("no space left"), "{ended:?}");
     assert_eq!(left(), Vec::<String>::new());
+}
+
+/// A name that would clear the screen, set the window's title and turn the writing direction.
+const STEERING: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{202e}c\rd";
+
+#[test]
+fn names_cannot_steer_a_terminal() {
+    let here = tempfile::tempdir().unwrap();
+    fs::create_dir(here.path().join(STEERING)).unwrap();
+    fs::write(here.path().join("pm"), format!("set location {STEERING}\nset {STEERING}\nshow\nquit\n")).unwrap();
+    let option = format!("--{STEERING}");
+    let named = format!("--name={STEERING}");
+    let file = format!("{STEERING}/file");
+    for words in [
+        ["run", STEERING, "--size", "1m", "--bytes", "64k", "--repeats", "1"].as_slice(),
+        &["sweep", STEERING, "--size", "1m", "--bytes", "64k", "--request", "4k,8k", "--repeats", "1"],
+        &["run", &file],
+        &["run", "--engine", STEERING],
+        &["run", &option],
+        &[STEERING],
+        &["report", STEERING],
+        &["verify", STEERING],
+        &["metadata", STEERING, "--files", "4", "--rounds", "1"],
+        &["metadata", &file],
+        &["postmark", "pm"],
+        &["twin", "show", STEERING],
+        &["fio", &named, "--size=64k", "--rw=write"],
+        &["fio", "--name=a", "--size=64k", "--rw=read", "--filename", &file],
+        &["sqlio", "-kR", "--runtime", "20ms", &file],
+        &["sqlio", "-kW", "-frandom", "-b4", "-BY", "--runtime", "20ms", "--size", "1m", STEERING],
+        &["diskspd", "-d1", &file],
+        &["iozone", "-s", "64", "-i", "0", "-f", &file],
+    ] {
+        let ended = run(here.path(), words);
+        let raw = |text: &str| text.chars().find(|c| (c.is_control() && !"\n\t".contains(*c)) || *c == '\u{202e}');
+        assert_eq!((raw(&ended.stdout), raw(&ended.stderr)), (None, None), "{words:?}: {ended:?}");
+        assert!(!matches!(ended.code, None | Some(101)), "{words:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn names_need_not_be_utf_8() {
+    let here = tempfile::tempdir().unwrap();
+    let name = OsString::from_vec(b"a\xff".to_vec());
+    fs::create_dir(here.path().join(&name)).unwrap();
+    let with = |words: &str| -> Vec<OsString> {
+        words.split(' ').map(|word| if word == "NAME" { name.clone() } else { word.into() }).collect()
+    };
+    for words in ["run NAME --size 1m --bytes 64k --repeats 1 --json", "metadata NAME --files 4 --rounds 1 --json"] {
+        run(here.path(), &with(words)).good_json();
+    }
+    for words in [
+        "NAME",
+        "report NAME",
+        "verify NAME",
+        "run --op NAME",
+        "fio NAME",
+        "sqlio NAME",
+        "diskspd NAME",
+        "iozone -f NAME",
+    ] {
+        let ended = run(here.path(), &with(words));
+        assert!(matches!(ended.code, Some(1 | 2)), "{words}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_a_command_quietly_and_a_full_disk_is_an_error() {
+    let here = tempfile::tempdir().unwrap();
+    for words in [
+        "run . --size 1m --bytes 64k --repeats 1 --json",
+        "run . --size 1m --bytes 64k --repeats 1",
+        "metadata --files 4 --rounds 1",
+        "twin list",
+        "sqlio --help",
+        "fio --help",
+        "fio --name=a --rw=write --size=64k",
+        "diskspd -c64K -d1 -W0 .",
+        "sqlio -kW -frandom -b4 -BY --runtime 20ms --size 1m .",
+        "iozone -s 64 -i 0",
+        "postmark pm",
+    ] {
+        fs::write(here.path().join("pm"), "show\nquit\n").unwrap();
+        let with = |out: Stdio| {
+            let mut command = command(common::HALFPOWER, words.split(' '));
+            command.current_dir(here.path()).stdout(out);
+            finish(command)
+        };
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = with(writer.into());
+        // A warning about this computer is allowed: it does not come of the closed output.
+        let quiet = ended.stderr.lines().all(|line| line.starts_with("halfpower: warning: "));
+        assert!(ended.code == Some(0) && quiet, "{words}: {ended:?}");
+        let ended = with(File::options().write(true).open("/dev/full").unwrap().into());
+        assert!(ended.code == Some(1) && ended.stderr.contains("No space left"), "{words}: {ended:?}");
+    }
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut absent = command(common::HALFPOWER, ["run", "absent"]);
+    absent.current_dir(here.path()).stderr(writer);
+    assert_eq!(finish(absent).code, Some(2), "nobody reads the message");
 }

@@ -50,7 +50,8 @@ fn err(output: &Output) -> String {
 
 /// Names in a directory, sorted.
 fn names(directory: &Path) -> Vec<String> {
-    let mut names: Vec<_> = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<_> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -83,7 +84,9 @@ fn normalised(text: &str) -> String {
 
 /// The same input gives both programs' standard output, up to times.
 fn assert_beside_debian(files: &[(&str, &str)], arguments: &[&str], input: &[u8]) {
-    let Some(original) = ["/usr/bin/postmark", "/usr/games/postmark"].iter().map(PathBuf::from).find(|path| path.exists()) else {
+    let Some(original) =
+        ["/usr/bin/postmark", "/usr/games/postmark"].iter().map(PathBuf::from).find(|path| path.exists())
+    else {
         return missing("postmark is not installed: apt-get install postmark");
     };
     let texts = [original.as_os_str(), OsStr::new(HALFPOWER)].map(|name| {
@@ -114,7 +117,8 @@ fn a_piped_session_is_the_originals_byte_for_byte() {
 
 #[test]
 fn a_file_of_commands_is_obeyed_as_by_the_original() {
-    let runs = ("commands", "set number 100\nset transactions 300\nset size 1000 3000\nrun\nset report terse\nrun\nexit\n?\n");
+    let runs =
+        ("commands", "set number 100\nset transactions 300\nset size 1000 3000\nrun\nset report terse\nrun\nexit\n?\n");
     let quits = ("quits", "set seed 7\nrun\nquit\nrun\n");
     assert_beside_debian(&[runs], &["commands"], b"");
     assert_beside_debian(&[runs], &["commands"], b"show\nload commands\n");
@@ -132,9 +136,14 @@ fn the_default_run_without_the_original() {
     let output = halfpower(&["postmark"], here.path(), b"run\n");
     assert_eq!(output.status.code(), Some(0));
     let text = normalised(&out(&output));
-    for line in
-        ["PostMark v1.51 : 8/14/01", "\t764 created _", "\t243 read _", "\t257 appended _", "\t764 deleted _", "\t1.36 megabytes read _"]
-    {
+    for line in [
+        "PostMark v1.51 : 8/14/01",
+        "\t764 created _",
+        "\t243 read _",
+        "\t257 appended _",
+        "\t764 deleted _",
+        "\t1.36 megabytes read _",
+    ] {
         assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
     }
     assert!(text.ends_with("\npm>"), "the last prompt stands alone: {text}");
@@ -153,23 +162,30 @@ fn the_documents_hold_every_complete_run() {
     assert_eq!(output.status.code(), Some(2), "the last run was refused: there is no such place");
     assert_eq!(names(here.path()), ["r.json", "second"]);
     let text = fs::read_to_string(here.path().join("r.json")).unwrap();
-    let results: study::Results = serde_json::from_str(&text).unwrap();
-    assert_eq!((results.kind, results.target.kind), (study::Kind::Postmark, machine::TargetKind::Directory));
+    let results: results::Results = serde_json::from_str(&text).unwrap();
+    assert_eq!((results.kind, results.target.kind), (results::Kind::Postmark, machine::TargetKind::Directory));
     assert_eq!(results.target.name, format!("., {}", second.display()));
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["postmark"]["schema"], "halfpower.postmark/1");
-    let runs: Vec<dialect::postmark::PostmarkResult> = serde_json::from_value(document["postmark"]["runs"].clone()).unwrap();
+    let runs: Vec<dialect::postmark::PostmarkResult> =
+        serde_json::from_value(document["postmark"]["runs"].clone()).unwrap();
     assert_eq!(runs.iter().map(|run| (run.threads, run.counts.created())).collect::<Vec<_>>()[0], (1, 764));
     assert_eq!((runs.len(), runs[1].threads, runs[1].sync), (2, 2, machine::files::FileSync::File));
     let rates: Vec<_> = results.rates.iter().filter(|rate| rate.operation == "transaction").collect();
-    let settings = format!("set location {} 1; set number 40; set transactions 60; set threads 2; set sync file", second.display());
-    assert_eq!(rates.iter().map(|rate| (rate.settings.as_str(), rate.count)).collect::<Vec<_>>(), [("", 500), (&*settings, 60)]);
+    let settings = format!(
+        "set location {} 1; set number 40; set transactions 60; set threads 2; set sync file",
+        second.display()
+    );
+    assert_eq!(
+        rates.iter().map(|rate| (rate.settings.as_str(), rate.count)).collect::<Vec<_>>(),
+        [("", 500), (&*settings, 60)]
+    );
     for (rate, run) in rates.iter().zip(&runs) {
         assert_eq!(rate.per_s, run.rates.transactions_per_s);
     }
     let created: Vec<_> = results.rates.iter().filter(|rate| rate.operation == "create").collect();
     assert_eq!(created[0].latency_ns.as_ref().unwrap().count, created[0].count);
-    assert_eq!(store::read(&here.path().join("r.json")).unwrap(), results);
+    assert_eq!(results::read(&here.path().join("r.json")).unwrap(), results);
 }
 
 #[test]
@@ -243,7 +259,8 @@ struct Small(tempfile::TempDir);
 impl Small {
     fn mount() -> Option<Small> {
         let directory = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(directory.path()).output();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "none"]).arg(directory.path()).output();
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Small(directory));
         }
@@ -285,7 +302,10 @@ fn interrupted(arguments: &[&str], directory: &Path, input: &[u8], signal: &str)
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(input).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    while names(directory).iter().all(|name| fs::read_dir(directory.join(name)).is_ok_and(|mut files| files.next().is_none())) {
+    while names(directory)
+        .iter()
+        .all(|name| fs::read_dir(directory.join(name)).is_ok_and(|mut files| files.next().is_none()))
+    {
         assert!(Instant::now() < deadline, "nothing was started in a minute");
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -304,10 +324,13 @@ fn an_interrupt_removes_the_files_and_ends_the_program() {
         let here = tempfile::tempdir().unwrap();
         let long = b"set subdirectories 3\nset transactions 2000000000\nrun\nrun\n";
         let (code, said) = interrupted(&["postmark"], here.path(), long, signal);
-        assert!(code == Some(130) && said.contains("interrupted; the files of the run were removed"), "{code:?} {said}");
+        assert!(
+            code == Some(130) && said.contains("interrupted; the files of the run were removed"),
+            "{code:?} {said}"
+        );
         assert!(names(here.path()).is_empty(), "{:?}", names(here.path()));
         let (code, said) = interrupted(&["metadata", "--files", "1000000000"], here.path(), b"", signal);
-        assert!(code == Some(130) && said.contains("interrupted; test files were removed"), "{code:?} {said}");
+        assert!(code == Some(130) && said.contains("halfpower: interrupted"), "{code:?} {said}");
         assert!(names(here.path()).is_empty(), "{:?}", names(here.path()));
     }
 }
@@ -321,15 +344,24 @@ fn the_next_run_removes_what_a_killed_one_left() {
         let output = halfpower(next, here.path(), b"set number 5\nset transactions 5\nrun\n");
         assert_eq!(output.status.code(), Some(0), "{}", err(&output));
         assert!(names(here.path()).is_empty(), "{:?}", names(here.path()));
-        assert!(next[0] == "postmark" || err(&output).contains("removed a directory that a killed run left in ."), "{}", err(&output));
+        assert!(
+            next[0] == "postmark" || err(&output).contains("removed a directory that a killed run left in ."),
+            "{}",
+            err(&output)
+        );
     }
 }
 
 #[test]
 fn a_signal_at_the_prompt_ends_the_program() {
     let here = tempfile::tempdir().unwrap();
-    let mut child =
-        Command::new(HALFPOWER).arg("postmark").current_dir(here.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = Command::new(HALFPOWER)
+        .arg("postmark")
+        .current_dir(here.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let mut text = Vec::new();
     while !text.ends_with(b"pm>") {
@@ -344,20 +376,41 @@ fn a_signal_at_the_prompt_ends_the_program() {
 #[test]
 fn metadata_in_the_current_directory() {
     let here = tempfile::tempdir().unwrap();
-    let output = halfpower(&["metadata", "--files", "50", "--threads", "2", "--rounds", "2", "--sync", "all"], here.path(), b"");
+    let output =
+        halfpower(&["metadata", "--files", "50", "--threads", "2", "--rounds", "2", "--sync", "all"], here.path(), b"");
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let text = out(&output);
-    assert!(text.starts_with("50 files of 0 bytes over 10 directories by 2 threads, 2 rounds, engine syscalls, sync all\n"), "{text}");
+    assert!(
+        text.starts_with("50 files of 0 bytes over 10 directories by 2 threads, 2 rounds, engine syscalls, sync all\n"),
+        "{text}"
+    );
     let rows: Vec<&str> = text.lines().skip(2).take(6).filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(rows, ["create", "stat", "open", "rename", "list", "delete"]);
-    let arguments = ["metadata", ".", "--files", "3", "--rounds", "1", "--file-bytes", "1k", "--engine", "stdio", "--seed", "9", "--json"];
+    let arguments = [
+        "metadata",
+        ".",
+        "--files",
+        "3",
+        "--rounds",
+        "1",
+        "--file-bytes",
+        "1k",
+        "--engine",
+        "stdio",
+        "--seed",
+        "9",
+        "--json",
+    ];
     let output = halfpower(&arguments, here.path(), b"");
-    let results: study::Results = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((results.kind, results.seed, results.rates.len()), (study::Kind::Metadata, 9, 6));
-    assert_eq!(results.rates[0].settings, "--files 3 --directories 3 --threads 1 --file-bytes 1024 --engine stdio --seed 9");
+    let results: results::Results = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((results.kind, results.seed, results.rates.len()), (results::Kind::Metadata, 9, 6));
+    assert_eq!(
+        results.rates[0].settings,
+        "--files 3 --directories 3 --threads 1 --file-bytes 1024 --engine stdio --seed 9"
+    );
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["metadata"]["schema"], "halfpower.metadata/1");
-    let own: dialect::metadata::MetadataResult = serde_json::from_value(document["metadata"].clone()).unwrap();
+    let own: results::MetadataResult = serde_json::from_value(document["metadata"].clone()).unwrap();
     assert_eq!((own.plan.file_bytes, own.operations[0].count), (1024, 3));
     assert!(names(here.path()).is_empty());
 }
@@ -372,7 +425,7 @@ fn metadata_that_cannot_be_measured() {
         (&["--files", "0"], "the number of files is 0: it must be from 1"),
         (&["--files", "5", "--directories", "6"], "the number of directories is 6: it must be from 1 to 5"),
         (&["--file-bytes", "8g"], "at most 1m"),
-        (&["--sync", "some"], "it is one of none, file, all"),
+        (&["--sync", "some"], "possible values: none, file, all"),
     ] {
         let output = halfpower(&[&["metadata"], arguments].concat(), here.path(), b"");
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", err(&output));
@@ -408,7 +461,12 @@ fn a_session_at_a_terminal() {
         let mut bytes = Vec::new();
         while !bytes.ends_with(wanted.as_bytes()) {
             let mut byte = [0];
-            assert_eq!(screen.read(&mut byte).unwrap(), 1, "it ended before {wanted:?}: {seen}{}", String::from_utf8_lossy(&bytes));
+            assert_eq!(
+                screen.read(&mut byte).unwrap(),
+                1,
+                "it ended before {wanted:?}: {seen}{}",
+                String::from_utf8_lossy(&bytes)
+            );
             bytes.push(byte[0]);
         }
         seen.push_str(&String::from_utf8_lossy(&bytes));
@@ -434,6 +492,9 @@ fn a_session_at_a_terminal() {
     let code = child.wait().unwrap().code();
     assert_eq!(code, Some(1), "the session goes on to its end, in which a run had failed");
     let history = fs::read_to_string(here.path().join(".local/state/halfpower/postmark_history")).unwrap();
-    assert!(history.contains("set seed 4\n") && history.contains("set transactions 200\n") && !history.contains("xyz"), "{history}");
+    assert!(
+        history.contains("set seed 4\n") && history.contains("set transactions 200\n") && !history.contains("xyz"),
+        "{history}"
+    );
     assert_eq!(names(here.path()), [".local"]);
 }

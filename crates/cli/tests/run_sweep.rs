@@ -20,7 +20,8 @@ fn bytes_asked_are_bytes_moved() {
         ("--request 4k --bytes 1m --pattern random --threads 2", 256),
         ("--request 16k --bytes 1m --op mix --pattern zipf:1.1 --buffered", 64),
     ] {
-        let document = halfpower(&format!("run {at} --size 8m {options} --repeats 2 --most-repeats 2 --json")).good_json();
+        let document =
+            halfpower(&format!("run {at} --size 8m {options} --repeats 2 --max-repeats 2 --json")).good_json();
         assert_eq!(number(&document, "/points/0/repeats"), 2.0);
         assert_eq!(number(&document, "/points/0/achieved/requests"), f64::from(2 * requests), "{options}");
         assert_eq!(number(&document, "/points/0/latency_ns/count"), f64::from(2 * requests), "{options}");
@@ -32,11 +33,16 @@ fn bytes_asked_are_bytes_moved() {
 fn a_sweep_is_every_combination_in_order() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
-    let words = "--op read,write --request 4k,64k --depth 1,4 --threads 1,2 --bytes 512k --size 8m --repeats 1 --most-repeats 1 --json";
+    let words = "--op read,write --request 4k,64k --depth 1,4 --threads 1,2 --bytes 512k --size 8m --repeats 1 --max-repeats 1 --json";
     let document = halfpower(&format!("sweep {} {words}", directory.path().display())).good_json();
     let of = |point: &serde_json::Value| {
         let workload = &point["workload"];
-        (workload["op"].to_string(), workload["threads"].as_u64(), workload["depth"].as_u64(), workload["request_bytes"].as_u64())
+        (
+            workload["op"].to_string(),
+            workload["threads"].as_u64(),
+            workload["depth"].as_u64(),
+            workload["request_bytes"].as_u64(),
+        )
     };
     let grid: Vec<_> = points(&document).iter().map(of).collect();
     let mut expected = Vec::new();
@@ -59,9 +65,11 @@ fn every_engine_and_every_state_of_space_works_on_a_directory() {
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
     let engines = "--op read,write --engine sync,threads,io_uring,libaio,mmap --buffered";
-    let states = "--op write --allocate written,reserved,extend,truncate --buffered --fsync";
+    let states = "--op write --allocate written,reserved,extend,truncate --buffered --end-fdatasync";
     for (options, count) in [(engines, 10), (states, 4)] {
-        let document = halfpower(&format!("sweep {at} --size 4m {options} --bytes 1m --repeats 1 --most-repeats 1 --json")).good_json();
+        let document =
+            halfpower(&format!("sweep {at} --size 4m {options} --bytes 1m --repeats 1 --max-repeats 1 --json"))
+                .good_json();
         assert_eq!(points(&document).len(), count);
         for point in points(&document) {
             assert!(has_numbers(point), "{point:#}");
@@ -76,12 +84,16 @@ fn a_clock_that_issues_and_pauses_that_are_asked_for_hold_a_run_back() {
     let _one = common::alone();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
-    let rated =
-        halfpower(&format!("run {at} --size 4m --request 4k --bytes 200k --rate 200 --repeats 1 --most-repeats 1 --json")).good_json();
+    let rated = halfpower(&format!(
+        "run {at} --size 4m --request 4k --bytes 200k --rate 200 --repeats 1 --max-repeats 1 --json"
+    ))
+    .good_json();
     // 50 requests have 49 intervals of 5 ms between them, however fast the target is.
     assert!(number(&rated, "/points/0/iops") <= 50.0 / 0.245 * 1.01, "{rated:#}");
-    let thinking =
-        halfpower(&format!("run {at} --size 4m --request 4k --bytes 80k --think 5ms --repeats 1 --most-repeats 1 --json")).good_json();
+    let thinking = halfpower(&format!(
+        "run {at} --size 4m --request 4k --bytes 80k --think 5ms --repeats 1 --max-repeats 1 --json"
+    ))
+    .good_json();
     assert!(number(&thinking, "/points/0/iops") <= 20.0 / 0.095 * 1.01, "{thinking:#}");
 }
 
@@ -101,14 +113,22 @@ fn the_first_run_reads_the_documents_numbers_for_people() {
 fn a_seed_is_a_sequence() {
     let region = (0, 64 << 20);
     let fingerprint = |pattern: Pattern, seed: u64, stream: u32| {
-        let workload = Workload { pattern, seed, read_percent: 60, request_bytes: 4096, threads: 3, ..Workload::default() };
+        let workload =
+            Workload { pattern, seed, read_percent: 60, request_bytes: 4096, threads: 3, ..Workload::default() };
         Sequence::new(&workload, region, stream, Cursor::Own).unwrap().fingerprint(5000)
     };
     let hot = Pattern::HotCold { hot_percent: 10, access_percent: 90 };
-    let bell = Pattern::Normal { deviation_percent: 20.0, center_percent: 25.0 };
-    for pattern in
-        [Pattern::Seq, Pattern::Random, Pattern::Backward, Pattern::Stride(8192), Pattern::Zipf(1.1), Pattern::Pareto(0.2), bell, hot]
-    {
+    let bell = Pattern::Normal { deviation_percent: 20.0, center_percent: 25.0, scattered: false };
+    for pattern in [
+        Pattern::Seq,
+        Pattern::Random,
+        Pattern::Backward,
+        Pattern::Stride(8192),
+        Pattern::Zipf(1.1),
+        Pattern::Pareto(0.2),
+        bell,
+        hot,
+    ] {
         for stream in 0..3 {
             assert_eq!(fingerprint(pattern, 7, stream), fingerprint(pattern, 7, stream), "{pattern:?}");
             assert_ne!(fingerprint(pattern, 7, stream), fingerprint(pattern, 8, stream), "{pattern:?}");
@@ -127,7 +147,8 @@ fn skewed_patterns_are_named_and_measured() {
         "sweep {at} --size 4m --pattern zipf:1.2,pareto:0.2,normal:20,normal:10:25 --request 4k --bytes 1m --buffered --repeats 1 --json"
     );
     let document = halfpower(&words).good_json();
-    let patterns: Vec<String> = common::points(&document).iter().map(|point| point["workload"]["pattern"].to_string()).collect();
+    let patterns: Vec<String> =
+        common::points(&document).iter().map(|point| point["workload"]["pattern"].to_string()).collect();
     assert_eq!(patterns.len(), 4);
     assert!(patterns[1].contains("pareto") && patterns[3].contains("\"center_percent\":25.0"), "{patterns:?}");
     halfpower(&format!("run {at} --pattern pareto:2")).refused(&["pareto share 2", "between 0 and 1"]);
@@ -145,7 +166,7 @@ fn the_program_does_the_same_with_the_same_seed() {
         fs::write(&file, vec![1; 2 << 20]).unwrap();
         let name = file.to_str().unwrap();
         let words = format!(
-            "run {name} --destroy-data {name} --op write --pattern random --request 4k --bytes 1m --repeats 1 --most-repeats 1 --json --seed {seed}"
+            "run {name} --destroy-data {name} --op write --pattern random --request 4k --bytes 1m --repeats 1 --max-repeats 1 --json --seed {seed}"
         );
         let document = finish(command(HALFPOWER, words.split(' '))).good_json();
         assert_eq!(document["seed"], seed);

@@ -10,24 +10,28 @@ use std::fs;
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/results-1.json");
 
 fn validator() -> Validator {
-    let schema: Value = serde_json::from_str(&store::schema()).unwrap();
+    let schema: Value = serde_json::from_str(&results::schema()).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }
 
 fn assert_obeys(validator: &Validator, document: &Value) {
-    let errors: Vec<String> = validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    let errors: Vec<String> =
+        validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
 #[test]
 fn the_schema_in_the_repository_is_the_programs() {
-    let own = store::schema();
+    let own = results::schema();
     if std::env::var("UPDATE").as_deref() == Ok("1") {
         fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema")).unwrap();
         fs::write(KEPT, &own).unwrap();
     }
     let kept = fs::read_to_string(KEPT).unwrap();
-    assert!(kept == own, "schema/results-1.json is not the program's: UPDATE=1 cargo test -p halfpower --test schema writes it anew");
+    assert!(
+        kept == own,
+        "schema/results-1.json is not the program's: UPDATE=1 cargo test -p halfpower --test schema writes it anew"
+    );
 }
 
 #[test]
@@ -36,24 +40,35 @@ fn a_run_and_a_sweep_obey_it() {
     let validator = validator();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().display();
-    let run = halfpower(&format!("run {at} --size 8m --op mix --pattern random --depth 4 --bytes 2m --repeats 3 --json")).good_json();
+    let run =
+        halfpower(&format!("run {at} --size 8m --op mix --pattern random --depth 4 --bytes 2m --repeats 3 --json"))
+            .good_json();
     assert_obeys(&validator, &run);
     assert_eq!((run["kind"].as_str(), points(&run).len()), (Some("run"), 1));
-    let sweep = halfpower(&format!("sweep {at} --size 8m --op read,write --request 4k,64k --bytes 1m --buffered --json")).good_json();
+    let sweep =
+        halfpower(&format!("sweep {at} --size 8m --op read,write --request 4k,64k --bytes 1m --buffered --json"))
+            .good_json();
     assert_obeys(&validator, &sweep);
     assert_eq!((sweep["kind"].as_str(), points(&sweep).len()), (Some("sweep"), 4));
     for document in [&run, &sweep] {
         assert_eq!(document["schema"], "halfpower.results/1");
-        assert!(document["target"]["size_bytes"] == json!(8 << 20) && document["machine"]["processors"].as_u64() > Some(0));
+        assert!(
+            document["target"]["size_bytes"] == json!(8 << 20) && document["machine"]["processors"].as_u64() > Some(0)
+        );
         for point in points(document) {
             assert!(has_numbers(point));
-            for field in ["op", "pattern", "request_bytes", "depth", "threads", "engine", "buffering", "allocation", "seed"] {
+            for field in
+                ["op", "pattern", "request_bytes", "depth", "threads", "engine", "buffering", "allocation", "seed"]
+            {
                 assert!(point["workload"].get(field).is_some(), "{field} is in {point:#}");
             }
-            for (part, fields) in
-                [("latency_ns", ["mean", "p50", "p99", "p999", "max"].as_slice()), ("cpu_ns_per_request", &["user", "system", "machine"])]
-            {
-                fields.iter().for_each(|field| assert!(point[part][field].is_number(), "{part}.{field} is in {point:#}"));
+            for (part, fields) in [
+                ("latency_ns", ["mean", "p50", "p99", "p999", "max"].as_slice()),
+                ("cpu_ns_per_request", &["user", "system", "machine"]),
+            ] {
+                fields
+                    .iter()
+                    .for_each(|field| assert!(point[part][field].is_number(), "{part}.{field} is in {point:#}"));
             }
             assert!(point.get("interval_95").is_some() && point["warnings"].is_array());
         }
@@ -65,7 +80,8 @@ fn what_does_not_obey_is_found() {
     let _one = common::alone();
     let validator = validator();
     let directory = tempfile::tempdir().unwrap();
-    let good = halfpower(&format!("run {} --size 1m --bytes 256k --repeats 1 --json", directory.path().display())).good_json();
+    let good =
+        halfpower(&format!("run {} --size 1m --bytes 256k --repeats 1 --json", directory.path().display())).good_json();
     assert_obeys(&validator, &good);
     let breaks: [fn(&mut Value); 4] = [
         |document| document["points"] = json!("none"),

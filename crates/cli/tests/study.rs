@@ -18,7 +18,8 @@ fn assert_answered(ended: &common::Ended, out: &Path, writes: bool) -> Value {
     assert!(report.contains("<svg") && report.contains("</html>") && report.len() < 2 << 20);
     let document: Value = serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
     let answer = &document["answer"];
-    let peaks: Vec<&str> = answer["peaks"].as_array().unwrap().iter().map(|peak| peak["op"].as_str().unwrap()).collect();
+    let peaks: Vec<&str> =
+        answer["peaks"].as_array().unwrap().iter().map(|peak| peak["op"].as_str().unwrap()).collect();
     assert_eq!(peaks, if writes { vec!["read", "write"] } else { vec!["read"] });
     for (index, _) in peaks.iter().enumerate() {
         assert!(number(answer, &format!("/peaks/{index}/throughput_bytes_per_s")) > 0.0);
@@ -57,7 +58,8 @@ fn of_a_tmpfs_an_xfs_and_a_btrfs() {
     for kind in ["xfs", "btrfs"] {
         let mount = or_skip!(Mount::on_loop(kind, 512 * MIB));
         let document = study_directory(&mount.at);
-        let layers: Vec<&str> = document["target"]["layers"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+        let layers: Vec<&str> =
+            document["target"]["layers"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
         assert!(layers.iter().any(|name| name.contains(kind)), "{layers:?}");
         assert!(layers.iter().any(|name| name.contains("loop")), "{layers:?}");
     }
@@ -69,7 +71,8 @@ fn of_a_device_that_may_be_written() {
     let device = or_skip!(Loop::make(256 * MIB));
     let out = tempfile::tempdir().unwrap();
     let name = &device.device;
-    let ended = halfpower(&format!("study {name} --destroy-data {name} --budget 8s --quick --output {}", out.path().display()));
+    let ended =
+        halfpower(&format!("study {name} --destroy-data {name} --budget 8s --quick --output {}", out.path().display()));
     let document = assert_answered(&ended, out.path(), true);
     assert_eq!(document["target"]["kind"], "device");
 }
@@ -112,17 +115,21 @@ fn of_a_device_throttled_by_requests() {
     drop(throttle);
     let service = answer["service_times"].as_array().unwrap();
     for op in ["read", "write"] {
-        let model =
-            service.iter().find(|model| model["mode"] == format!("direct {op}")).unwrap_or_else(|| panic!("no model: {service:#?}"));
+        let model = service
+            .iter()
+            .find(|model| model["mode"] == format!("direct {op}"))
+            .unwrap_or_else(|| panic!("no model: {service:#?}"));
         assert_near(&format!("fixed time of a {op} in ns"), number(model, "/fixed_ns"), 1e9 / ADMITTED, 0.10);
     }
     // A request takes 1/500 s whatever its size, until the kernel divides it: half of the peak is where half as many bytes go in one.
     for (index, op) in [(0, "read"), (1, "write")] {
         let peak = number(&answer, &format!("/peaks/{index}/throughput_bytes_per_s"));
-        let half =
-            answer["half_power"].as_array().unwrap().iter().find(|half| {
-                half["of"] == "request_bytes" && half["at"] == "depth 1" && half["op"] == op && half["peak_from"] == "measured"
-            });
+        let half = answer["half_power"].as_array().unwrap().iter().find(|half| {
+            half["of"] == "request_bytes"
+                && half["at"] == "depth 1"
+                && half["op"] == op
+                && half["peak_from"] == "measured"
+        });
         let half = half.unwrap_or_else(|| panic!("no half-power size of {op} at depth 1: {:#}", answer["half_power"]));
         assert_near(&format!("half-power size of a {op}"), number(half, "/crossing"), peak / 2.0 / ADMITTED, 0.10);
     }
@@ -136,9 +143,12 @@ fn two_throttled_devices_striped_are_twice_one() {
         or_skip!(Throttle::set(&devices[0], &[("read_bps", 20_000_000)])),
         or_skip!(Throttle::set(&devices[1], &[("read_bps", 20_000_000)])),
     ];
-    let words = format!("sweep {} {} --request 1m --depth 8 --seconds 2 --json", devices[0].device, devices[1].device);
+    let words = format!("sweep {} {} --request 1m --depth 8 --runtime 2 --json", devices[0].device, devices[1].device);
     let document = halfpower(&words).good_json();
-    assert_eq!((document["target"]["kind"].as_str(), document["target"]["members"].as_u64()), (Some("stripe"), Some(2)));
+    assert_eq!(
+        (document["target"]["kind"].as_str(), document["target"]["members"].as_u64()),
+        (Some("stripe"), Some(2))
+    );
     let rate = number(&document, "/points/0/throughput_bytes_per_s");
     assert!((38e6..=42e6).contains(&rate), "two devices of 20 MB/s each give {rate:.4e} bytes/s");
 }

@@ -16,7 +16,7 @@ fn entries(directory: &Path) -> Vec<String> {
 
 /// The document beside a report; its points are those that every command of halfpower reads.
 fn document(path: &Path, tool: &str, points: usize) -> serde_json::Value {
-    let read = store::read(path).unwrap_or_else(|error| panic!("{error}"));
+    let read = results::read(path).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(read.points.len(), points);
     assert!(read.points.iter().all(|point| point.numbers.is_some()));
     let value: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -27,7 +27,8 @@ fn document(path: &Path, tool: &str, points: usize) -> serde_json::Value {
 #[test]
 fn iozone() {
     let here = tempfile::tempdir().unwrap();
-    let done = halfpower(here.path(), "iozone -a -n 64k -g 128k -q 8k -i 0 -i 1 --repeats 2 -R -b sheet.xls --json all.json");
+    let done =
+        halfpower(here.path(), "iozone -a -n 64k -g 128k -q 8k -i 0 -i 1 --repeats 2 -R -b sheet.xls --json all.json");
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
     assert!(text.contains("iozone test complete.") && text.contains("\"Re-Reader report\""), "{text}");
@@ -39,13 +40,17 @@ fn iozone() {
 #[test]
 fn sqlio() {
     let here = tempfile::tempdir().unwrap();
-    let done = halfpower(here.path(), "sqlio -kW -frandom -t2 -o4 -b4 -BY -LS --seconds 200ms --size 4m . --json one.json");
+    let done =
+        halfpower(here.path(), "sqlio -kW -frandom -t2 -o4 -b4 -BY -LS --runtime 200ms --size 4m . --json one.json");
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
     assert!(text.starts_with("sqlio v1.5.SG\n") && text.contains("\nIOs/sec:"), "{text}");
     assert_eq!(entries(here.path()), ["one.json"]);
     document(&here.path().join("one.json"), "sqlio", 1);
-    let done = halfpower(here.path(), "sqlio --matrix -BY --seconds 10ms --size 4m --most-threads 1 --align 512,4k . --json two.json");
+    let done = halfpower(
+        here.path(),
+        "sqlio --matrix -BY --runtime 10ms --size 4m --max-threads 1 --align 512,4k . --json two.json",
+    );
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success() && text.contains("oper     thr       orig        new    diff%"), "{text}");
     document(&here.path().join("two.json"), "sqlio_matrix", 8);
@@ -87,7 +92,7 @@ fn usage_is_2_and_a_failed_run_is_1() {
         assert!(entries(here.path()).is_empty(), "{line}");
     }
     // A reader that takes nothing: the run fails, and its files go.
-    for line in ["iozone -s 64 -i 0", "sqlio -kW --seconds 50ms -BY new.dat"] {
+    for line in ["iozone -s 64 -i 0", "sqlio -kW --runtime 50ms -BY new.dat"] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let done = Command::new(env!("CARGO_BIN_EXE_halfpower"))
             .args(line.split_whitespace())
@@ -108,14 +113,21 @@ fn usage_is_2_and_a_failed_run_is_1() {
 #[test]
 fn a_simulated_machine_serves_files_and_nothing_else() {
     let here = tempfile::tempdir().unwrap();
-    let done = halfpower(here.path(), "iozone -f twin:gateway-1997 -s 1m -r 64k -i 0 -i 1 -I --repeats 1 --json one.json --html one.html");
+    let done = halfpower(
+        here.path(),
+        "iozone -f twin:gateway-1997 -s 1m -r 64k -i 0 -i 1 -I --repeats 1 --json one.json --html one.html",
+    );
     let text = String::from_utf8(done.stdout).unwrap();
-    assert!(done.status.success() && text.contains("iozone test complete."), "{text}{}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success() && text.contains("iozone test complete."),
+        "{text}{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     let value = document(&here.path().join("one.json"), "iozone", 4);
     assert_eq!((&value["target"]["kind"], &value["machine"]["simulated"]), (&"simulated".into(), &true.into()));
     assert_eq!(entries(here.path()), ["one.html", "one.json"]);
     for (tool, line) in [
-        ("sqlio", "sqlio -kR -frandom -b8 -o1 --seconds 2 --size 64m twin:gateway-1997 --json one.json"),
+        ("sqlio", "sqlio -kR -frandom -b8 -o1 --runtime 2 --size 64m twin:gateway-1997 --json one.json"),
         ("diskspd", "diskspd -b64K -d2 -W0 -c64M -t1 -o1 -Sh twin:gateway-1997 --json one.json"),
     ] {
         let done = halfpower(here.path(), line);
@@ -128,7 +140,10 @@ fn a_simulated_machine_serves_files_and_nothing_else() {
     );
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let value: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-    assert_eq!((&value["jobs"][1]["read"]["total_ios"], value["disk_util"].as_array().map(Vec::len)), (&256.into(), Some(0)));
+    assert_eq!(
+        (&value["jobs"][1]["read"]["total_ios"], value["disk_util"].as_array().map(Vec::len)),
+        (&256.into(), Some(0))
+    );
     // Virtual time gives the same figures each time.
     let again = halfpower(
         here.path(),
@@ -136,12 +151,29 @@ fn a_simulated_machine_serves_files_and_nothing_else() {
     );
     let again: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
     assert_eq!(again["jobs"][0]["read"]["bw_bytes"], value["jobs"][0]["read"]["bw_bytes"]);
+    // Jobs of different engines, buffering and files run together.
+    let done = halfpower(
+        here.path(),
+        "fio --size=4m --name=log --filename=twin:gateway-1997#log --rw=write --bs=64k --ioengine=psync \
+         --name=db --filename=twin:gateway-1997#db --rw=randread --bs=8k --ioengine=libaio --iodepth=8 --direct=1 \
+         --output-format=json",
+    );
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let both: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    let requests = |job: usize, op: &str| both["jobs"][job][op]["total_ios"].as_u64();
+    assert_eq!((requests(0, "write"), requests(1, "read")), (Some(64), Some(512)));
+    for line in [
+        "iozone -f twin:gateway-1997 -t 2 -s 1m -i 0 -i 1",
+        "sqlio -kR -frandom --runtime 1 --size 8m twin:gateway-1997#a twin:gateway-1997#b",
+    ] {
+        let done = halfpower(here.path(), line);
+        assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+    }
     for (line, why) in [
-        ("iozone -f twin:gateway-1997 -t 2 -s 1m", "one file at a time"),
         ("iozone -f twin:gateway-1997 -s 1m -V 7 -i 0 -i 1", "no data that could be verified"),
         ("iozone -f twin:nowhere -s 1m", "nowhere"),
-        ("sqlio -kR -frandom --seconds 1 --size 8m twin:gateway-1997 other.dat", "stands alone"),
-        ("sqlio -kR -frandom -a1 --seconds 1 --size 8m twin:gateway-1997", "bound to processors"),
+        ("sqlio -kR -frandom --runtime 1 --size 8m twin:gateway-1997 other.dat", "must be the only target"),
+        ("sqlio -kR -frandom -a1 --runtime 1 --size 8m twin:gateway-1997", "bound to processors"),
         ("fio --name=a --filename=twin:gateway-1997 --size=1m --rw=write --verify=crc32c", "holds no data"),
         ("metadata twin:gateway-1997", "name a directory"),
     ] {
@@ -154,20 +186,28 @@ fn a_simulated_machine_serves_files_and_nothing_else() {
     std::fs::write(&session, "set location twin:gateway-1997\nset number 10\n").unwrap();
     let done = halfpower(here.path(), "postmark session.pmrc");
     let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
-    assert!(said.contains("twin:gateway-1997") && said.contains("a directory of this computer") && !done.status.success(), "{said}");
+    assert!(
+        said.contains("twin:gateway-1997") && said.contains("a directory of this computer") && !done.status.success(),
+        "{said}"
+    );
 }
 
 #[test]
 fn every_dialects_document_obeys_the_schema_and_makes_a_report() {
-    let schema: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/results-1.json")).unwrap())
-            .unwrap();
+    let schema: serde_json::Value = serde_json::from_str(
+        &std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/results-1.json")).unwrap(),
+    )
+    .unwrap();
     let schema = jsonschema::validator_for(&schema).unwrap();
     for (name, line, shows) in [
         ("iozone", "iozone -a -n 64k -g 128k -q 16k -i 0 -i 1 --repeats 2 --json iozone.json", "4 KiB"),
-        ("sqlio", "sqlio -kR -frandom -t2 -b8 -BY --seconds 50ms --size 4m . --json sqlio.json", "8 KiB"),
+        ("sqlio", "sqlio -kR -frandom -t2 -b8 -BY --runtime 50ms --size 4m . --json sqlio.json", "8 KiB"),
         ("diskspd", "diskspd -c1M -d1 -W0 -b4K -r -o2 . --json diskspd.json", "4 KiB"),
-        ("fio", "fio --name=a --size=1m --rw=randrw --bssplit=4k/50:64k/50 --verify=crc32c --bs=4k --json=fio.json", "4 KiB"),
+        (
+            "fio",
+            "fio --name=a --size=1m --rw=randrw --bssplit=4k/50:64k/50 --verify=crc32c --bs=4k --json=fio.json",
+            "4 KiB",
+        ),
         ("sizes", "fio --name=a --size=1m --rw=randread --bssplit=4k/50:64k/50 --json=sizes.json", "64 KiB"),
         ("postmark", "postmark session.pmrc --json postmark.json", "create"),
         ("metadata", "metadata . --files 50 --json", "create"),
@@ -181,7 +221,8 @@ fn every_dialects_document_obeys_the_schema_and_makes_a_report() {
             std::fs::write(&file, &done.stdout).unwrap();
         }
         let value: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-        let wrong: Vec<String> = schema.iter_errors(&value).map(|error| format!("{error} at {}", error.instance_path())).collect();
+        let wrong: Vec<String> =
+            schema.iter_errors(&value).map(|error| format!("{error} at {}", error.instance_path())).collect();
         assert!(wrong.is_empty(), "{name}: {wrong:#?}");
         let made = halfpower(here.path(), &format!("report {name}.json --output out"));
         let shown = String::from_utf8_lossy(&made.stdout).into_owned();

@@ -31,14 +31,18 @@ fn near(a: f64, b: f64, share: f64) -> bool {
 #[test]
 fn list_and_show() {
     let list = halfpower("twin list --json").good_json();
-    let names: Vec<&str> = list["machines"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        list["machines"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     let text = prints("twin list");
     for wanted in ["gateway-1997", "server-2003", "nvme", "sata-ssd", "hdd-20tb", "cloud", "cloud-burst", "virtio"] {
         assert!(names.contains(&wanted) && text.contains(wanted), "{wanted}: {names:?}");
         let shown = halfpower(&format!("twin show {wanted} --json")).good_json();
         assert_eq!(shown["schema"], "halfpower.twin/1");
         let numbers = shown["numbers"].as_array().unwrap();
-        assert!(numbers.len() > 30 && numbers.iter().all(|one| !one["source"].as_str().unwrap().is_empty()), "{wanted}");
+        assert!(
+            numbers.len() > 30 && numbers.iter().all(|one| !one["source"].as_str().unwrap().is_empty()),
+            "{wanted}"
+        );
         assert!(number(&shown, "/fitted") <= 25.0, "{wanted}");
     }
     for setting in ["disks=N", "wce=on|off", "ramcache=SIZE"] {
@@ -167,20 +171,32 @@ fn whatif_sets_the_figures_side_by_side() {
     let words = "twin whatif gateway-1997 --set disks=2 --op read --pattern seq --request 64k --depth 8";
     let document = halfpower(&format!("{words} --json")).good_json();
     let [one] = &document["comparisons"].as_array().unwrap()[..] else { panic!("{document:#}") };
-    assert_eq!((&one["before"]["bottleneck"], &document["changes"]), (&Value::from("disk mechanics"), &Value::from("disks=2")));
+    assert_eq!(
+        (&one["before"]["bottleneck"], &document["changes"]),
+        (&Value::from("disk mechanics"), &Value::from("disks=2"))
+    );
     assert!(near(number(one, "/gain"), 2.0, 0.02), "{one:#}");
-    assert!(near(number(one, "/before/throughput_bytes_per_s"), number(one, "/after/throughput_bytes_per_s") / number(one, "/gain"), 1e-9));
+    assert!(near(
+        number(one, "/before/throughput_bytes_per_s"),
+        number(one, "/after/throughput_bytes_per_s") / number(one, "/gain"),
+        1e-9
+    ));
     let text = prints(words);
-    assert!(text.contains("read seq 64 KiB x 8") && text.contains("disk mechanics 100%") && text.contains("x2.00"), "{text}");
+    assert!(
+        text.contains("read seq 64 KiB x 8") && text.contains("disk mechanics 100%") && text.contains("x2.00"),
+        "{text}"
+    );
     // A fifth disk on a full bus gives nothing, a second bus does; several changes at once.
     let gain = |set: &str| {
-        let words = format!("twin whatif gateway-1997,disks=4 {set} --op read --pattern seq --request 64k --depth 8 --json");
+        let words =
+            format!("twin whatif gateway-1997,disks=4 {set} --op read --pattern seq --request 64k --depth 8 --json");
         number(&halfpower(&words).good_json(), "/comparisons/0/gain")
     };
     assert!(gain("--set disks=5") < 1.05 && gain("--set buses=2") > 1.5 && gain("--set disks=8 --set buses=4") > 1.9);
     // Half the latency, a write cache, a chunk, a request size and a depth.
     let gain = |machine: &str, set: &str, op: &str| {
-        let words = format!("twin whatif {machine} --set {set} --op {op} --pattern random --request 4k --depth 1 --json");
+        let words =
+            format!("twin whatif {machine} --set {set} --op {op} --pattern random --request 4k --depth 1 --json");
         number(&halfpower(&words).good_json(), "/comparisons/0/gain")
     };
     assert!(gain("nvme", "latency=50", "read") > 1.6);
@@ -192,7 +208,8 @@ fn whatif_sets_the_figures_side_by_side() {
 
 /// A sweep of a simulated machine as a document on disk.
 fn measured(directory: &Path, machine: &str) -> std::path::PathBuf {
-    let words = "--op read,write --pattern seq,random --request 4k,16k,64k,1m --depth 1,4,32 --bytes 16m --size 1g --json";
+    let words =
+        "--op read,write --pattern seq,random --request 4k,16k,64k,1m --depth 1,4,32 --bytes 16m --size 1g --json";
     let file = directory.join("measured.json");
     fs::write(&file, prints(&format!("sweep twin:{machine} {words}"))).unwrap();
     file
@@ -206,7 +223,10 @@ fn fit_finds_a_machine_again() {
     let preset = prints("twin show virtio --toml");
     fs::write(
         &truth,
-        preset.replace("read_us = 58", "read_us = 90").replace("workers = 2", "workers = 4").replace("write_us = 35", "write_us = 20"),
+        preset
+            .replace("read_us = 58", "read_us = 90")
+            .replace("workers = 2", "workers = 4")
+            .replace("write_us = 35", "write_us = 20"),
     )
     .unwrap();
     let results = measured(directory.path(), &truth.display().to_string());
@@ -221,14 +241,18 @@ fn fit_finds_a_machine_again() {
     assert!(text.contains("held out: median error") && text.contains("drives.vda.read_us"), "{text}");
     // The file is a machine, and the machine is as fast.
     let run = "--op read --pattern random --request 4k --depth 4 --bytes 16m --size 1g";
-    let (is, was) = (rates(&format!("run twin:{} {run}", machine.display())), rates(&format!("run twin:{} {run}", truth.display())));
+    let (is, was) = (
+        rates(&format!("run twin:{} {run}", machine.display())),
+        rates(&format!("run twin:{} {run}", truth.display())),
+    );
     assert!(near(is[0], was[0], 0.15), "{is:?} {was:?}");
     let shown = prints(&format!("twin show {}", machine.display()));
     assert!(shown.contains("fitted to measurements"), "{shown}");
     // Another third is held out with another seed.
     let other = halfpower(&format!("twin fit {} --preset virtio --seed 8 --json", results.display())).good_json();
-    let held =
-        |document: &Value| -> Vec<bool> { document["points"].as_array().unwrap().iter().map(|point| point["held_out"] == true).collect() };
+    let held = |document: &Value| -> Vec<bool> {
+        document["points"].as_array().unwrap().iter().map(|point| point["held_out"] == true).collect()
+    };
     assert_ne!(held(&document), held(&other));
 }
 
@@ -237,8 +261,17 @@ fn fit_refuses_what_cannot_calibrate() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("few.json");
     fs::write(&file, prints("sweep twin:virtio --request 4k,64k --depth 1,8 --bytes 1m --size 64m --json")).unwrap();
-    halfpower(&format!("twin fit {}", file.display())).refused(&["few.json", "4 of its 4 points", "9 are needed", "--pattern seq,random"]);
-    fs::write(&file, prints("sweep twin:virtio --buffered --request 4k,8k,16k,32k,64k --depth 1,8 --bytes 1m --size 64m --json")).unwrap();
+    halfpower(&format!("twin fit {}", file.display())).refused(&[
+        "few.json",
+        "4 of its 4 points",
+        "9 are needed",
+        "--pattern seq,random",
+    ]);
+    fs::write(
+        &file,
+        prints("sweep twin:virtio --buffered --request 4k,8k,16k,32k,64k --depth 1,8 --bytes 1m --size 64m --json"),
+    )
+    .unwrap();
     halfpower(&format!("twin fit {}", file.display())).refused(&["0 of its 10 points"]);
     fs::write(&file, "{}").unwrap();
     halfpower(&format!("twin fit {}", file.display())).refused(&["few.json"]);
@@ -261,7 +294,10 @@ fn cache_of_a_trace() {
     trace(&file);
     let words = format!("twin cache {} --sizes 2m,8m,16m", file.display());
     let document = halfpower(&format!("{words} --json")).good_json();
-    assert_eq!((number(&document, "/trace/requests"), number(&document, "/misses/footprint_bytes")), (384.0, 8.0 * MIB));
+    assert_eq!(
+        (number(&document, "/trace/requests"), number(&document, "/misses/footprint_bytes")),
+        (384.0, 8.0 * MIB)
+    );
     let misses = |bytes: f64| {
         let curve = document["misses"]["exact"].as_array().unwrap();
         number(curve.iter().find(|one| number(one, "/cache_bytes") == bytes).unwrap(), "/miss_ratio")
@@ -271,9 +307,15 @@ fn cache_of_a_trace() {
     assert!(near(misses(8.0 * MIB), 1.0 / 3.0, 1e-9) && near(misses(16.0 * MIB), 1.0 / 3.0, 1e-9));
     let gains = document["gains"].as_array().unwrap();
     assert!(near(number(&gains[0], "/write_through"), 1.0, 0.02), "{gains:#?}");
-    assert!(number(&gains[2], "/write_back") > number(&gains[2], "/write_through") && number(&gains[2], "/write_through") > 1.3);
+    assert!(
+        number(&gains[2], "/write_back") > number(&gains[2], "/write_through")
+            && number(&gains[2], "/write_through") > 1.3
+    );
     let text = prints(&words);
-    assert!(text.contains("384 requests, 67 % reads") && text.contains("16 MiB") && text.contains("write-through"), "{text}");
+    assert!(
+        text.contains("384 requests, 67 % reads") && text.contains("16 MiB") && text.contains("write-through"),
+        "{text}"
+    );
     assert_eq!(text, prints(&words), "the same on every run");
     // From standard input, and at its own times.
     let mut child = command(HALFPOWER, ["twin", "cache", "-", "--sizes", "16m", "--recorded", "--json"]);
@@ -291,12 +333,14 @@ fn cache_of_a_trace() {
 
 #[test]
 fn cache_of_a_workload() {
-    let words = "twin cache --op mix --read-percent 50 --pattern zipf:1.1 --request 4k --size 1g --bytes 400m --sizes 4m,64m";
+    let words =
+        "twin cache --op mix --read-percent 50 --pattern zipf:1.1 --request 4k --size 1g --bytes 400m --sizes 4m,64m";
     let document = halfpower(&format!("{words} --sample 50 --json")).good_json();
     assert_eq!(number(&document, "/trace/requests"), 102_400.0);
     let reads = number(&document, "/trace/reads");
     assert!(near(reads, 51_200.0, 0.02), "{reads}");
-    let (exact, sampled) = (document["misses"]["exact"].as_array().unwrap(), document["misses"]["sampled"]["curve"].as_array().unwrap());
+    let (exact, sampled) =
+        (document["misses"]["exact"].as_array().unwrap(), document["misses"]["sampled"]["curve"].as_array().unwrap());
     let apart = |(a, b): (&Value, &Value)| (number(a, "/miss_ratio") - number(b, "/miss_ratio")).abs();
     let worst = exact.iter().zip(sampled).map(apart).fold(0.0, f64::max);
     assert!((worst - number(&document, "/misses/sampled/error")).abs() < 1e-12 && worst < 0.01, "{worst}");
@@ -306,14 +350,18 @@ fn cache_of_a_workload() {
     let text = prints(&format!("{words} --sample 50"));
     assert!(text.contains("misses, sampled") && text.contains("of the miss ratio, against all blocks"), "{text}");
     // Four threads eight deep, on another machine.
-    let deep = halfpower("twin cache --pattern random --threads 4 --depth 8 --size 8m --machine virtio --sizes 16m --json").good_json();
+    let deep =
+        halfpower("twin cache --pattern random --threads 4 --depth 8 --size 8m --machine virtio --sizes 16m --json")
+            .good_json();
     assert_eq!((number(&deep, "/depth"), number(&deep, "/trace/requests")), (32.0, 512.0));
 }
 
 #[test]
 fn the_sweep_of_the_published_machine() {
     let machine = "twin:gateway-1997,drive=st15150w,disks=4,buses=2,wce=off,stripe=64k";
-    let words = format!("sweep {machine} --op read --direct --request 2k,4k,8k,16k,32k,64k,128k,192k --depth 3 --bytes 100M --json");
+    let words = format!(
+        "sweep {machine} --op read --direct --request 2k,4k,8k,16k,32k,64k,128k,192k --depth 3 --bytes 100M --json"
+    );
     let document = halfpower(&words).good_json();
     let points = points(&document);
     assert_eq!(points.len(), 8);
@@ -328,34 +376,50 @@ fn the_sweep_of_the_published_machine() {
 
 #[test]
 fn raid_5_extending_shifted_and_buffered() {
-    let at = |machine: &str, words: &str| rates(&format!("sweep twin:gateway-1997,drive=st15150w,{machine} --bytes 32M {words}"));
+    let at = |machine: &str, words: &str| {
+        rates(&format!("sweep twin:gateway-1997,drive=st15150w,{machine} --bytes 32M {words}"))
+    };
     let cpu = |parity: &str| {
-        let words =
-            format!("sweep twin:gateway-1997,disks=4,raid=5,parity={parity} --op write --request 192k --depth 3 --bytes 32M --json");
+        let words = format!(
+            "sweep twin:gateway-1997,disks=4,raid=5,parity={parity} --op write --request 192k --depth 3 --bytes 32M --json"
+        );
         let document = halfpower(&words).good_json();
-        (number(&points(&document)[0], "/cpu_ns_per_request/system"), number(&points(&document)[0], "/throughput_bytes_per_s"))
+        (
+            number(&points(&document)[0], "/cpu_ns_per_request/system"),
+            number(&points(&document)[0], "/throughput_bytes_per_s"),
+        )
     };
     let (host, array) = (cpu("host"), cpu("array"));
     assert!(array.0 < host.0 / 2.0 && array.1 > host.1, "an array spares the processor: {host:?} {array:?}");
-    let (plain, parity) = (at("disks=4", "--op write --request 16k --depth 8"), at("disks=4,raid=5", "--op write --request 16k --depth 8"));
+    let (plain, parity) = (
+        at("disks=4", "--op write --request 16k --depth 8"),
+        at("disks=4,raid=5", "--op write --request 16k --depth 8"),
+    );
     assert!(parity[0] < plain[0] / 2.0, "small writes read and write parity: {plain:?} {parity:?}");
     let (one, deep, extending) = (
         at("disks=1", "--op write --request 16k --depth 1"),
         at("disks=1", "--op write --request 16k --depth 8"),
         at("disks=1", "--op write --request 16k --depth 8 --allocate extend"),
     );
-    assert!(deep[0] > 3.0 * one[0] && near(extending[0], one[0], 0.05), "extending takes one at a time: {one:?} {deep:?} {extending:?}");
-    let (aligned, shifted) =
-        (at("disks=3", "--op read --request 64k --depth 3"), at("disks=3", "--op read --request 64k --depth 3 --offset 12k"));
+    assert!(
+        deep[0] > 3.0 * one[0] && near(extending[0], one[0], 0.05),
+        "extending takes one at a time: {one:?} {deep:?} {extending:?}"
+    );
+    let (aligned, shifted) = (
+        at("disks=3", "--op read --request 64k --depth 3"),
+        at("disks=3", "--op read --request 64k --depth 3 --offset 12k"),
+    );
     assert!(shifted[0] < 0.97 * aligned[0], "off the chunk: {aligned:?} {shifted:?}");
-    let (direct, buffered) = (at("disks=1", "--op read --request 2k"), at("disks=1", "--op read --request 2k --buffered --cache cold"));
+    let (direct, buffered) =
+        (at("disks=1", "--op read --request 2k"), at("disks=1", "--op read --request 2k --buffered --cache cold"));
     assert!(buffered[0] > 1.5 * direct[0], "read-ahead helps small reads: {direct:?} {buffered:?}");
 }
 
 #[test]
 fn a_workload_ends_at_the_disks_end() {
-    // The disk has 4 GiB: 16 GiB are not there to be read, and what is asked stays within.
-    let document = halfpower("run twin:gateway-1997 --size 16g --pattern random --request 64k --bytes 8m --json").good_json();
+    // The disk has 4 GiB: a file of 16 GiB does not fit, and without a size all is used and no more.
+    halfpower("run twin:gateway-1997 --size 16g --request 64k").refused(&["16 GiB", "smaller size"]);
+    let document = halfpower("run twin:gateway-1997 --pattern random --request 64k --bytes 8m --json").good_json();
     assert!(number(&document, "/target/size_bytes") < 4.5e9);
     assert!(points(&document)[0].get("error").is_none());
     halfpower("run twin:gateway-1997 --size 1m --request 2m --bytes 8m").refused(&["2 MiB", "1 MiB"]);

@@ -17,7 +17,7 @@ fn written(directory: &Path, name: &str) -> (String, String) {
     let (file, log) = (file.to_str().unwrap().to_owned(), log.to_str().unwrap().to_owned());
     let run = halfpower(&format!(
         "run {file} --destroy-data {file} --op write --pattern random --request 4k --depth 8 --buffered --bytes 16m --repeats 1 \
-         --most-repeats 1 --verify --verify-log {log} --json"
+         --max-repeats 1 --verify --verify-log {log} --json"
     ))
     .good_json();
     let point = &points(&run)[0];
@@ -41,7 +41,8 @@ fn what_is_damaged_is_found_and_named() {
     let (file, log) = written(directory.path(), "own");
     let (other, _) = written(directory.path(), "other");
     assert_eq!(verified(&file, &log).0, Some(0));
-    let (own, other) = (OpenOptions::new().read(true).write(true).open(&file).unwrap(), fs::File::open(&other).unwrap());
+    let (own, other) =
+        (OpenOptions::new().read(true).write(true).open(&file).unwrap(), fs::File::open(&other).unwrap());
     let block = |from: &fs::File, offset: u64| {
         let mut bytes = vec![0; 4096];
         from.read_exact_at(&mut bytes, offset).unwrap();
@@ -75,7 +76,7 @@ fn a_killed_run_is_checked_from_its_log() {
     fs::File::create(&file).unwrap().set_len(SIZE).unwrap();
     let (file, log) = (file.to_str().unwrap(), log.to_str().unwrap());
     let words = format!(
-        "run {file} --destroy-data {file} --op mix --pattern random --request 8k --depth 16 --buffered --engine io_uring --seconds 60 \
+        "run {file} --destroy-data {file} --op mix --pattern random --request 8k --depth 16 --buffered --engine io_uring --runtime 60 \
          --verify --verify-log {log}"
     );
     let mut child = command(HALFPOWER, words.split_whitespace()).spawn().unwrap();
@@ -97,15 +98,27 @@ fn what_cannot_be_verified_is_refused() {
     let at = directory.path().display();
     let (file, log) = written(directory.path(), "file");
     for (words, said) in [
-        (format!("run {at} --buffered --op read --verify"), ["reads alone with verification", "use write or a mix"]),
-        (format!("run {at} --buffered --op write --verify --allocate extend"), ["the allocation extend", "use the allocation written"]),
-        (format!("run {at} --buffered --op write --verify --engine null --depth 2"), ["the engine null", "use another engine"]),
-        (format!("run {at} --buffered --op write --verify --compressible 50"), ["50 % compressible with verification", "leave out"]),
+        (format!("run {at} --buffered --op read --verify"), ["reads only with verification", "use write or mix"]),
+        (
+            format!("run {at} --buffered --op write --verify --allocate extend"),
+            ["the allocation extend", "use the allocation written"],
+        ),
+        (
+            format!("run {at} --buffered --op write --verify --engine null --depth 2"),
+            ["the engine null", "use another engine"],
+        ),
+        (
+            format!("run {at} --buffered --op write --verify --compressible 50"),
+            ["50 % compressible with verification", "leave out"],
+        ),
         (format!("sweep {at} --buffered --op write --verify"), ["--verify", "use halfpower run"]),
-        (format!("run {file} --destroy-data {file} --buffered --op write --verify --verify-log {log}"), [log.as_str(), "name a new file"]),
+        (
+            format!("run {file} --destroy-data {file} --buffered --op write --verify --verify-log {log}"),
+            [log.as_str(), "name a new file"],
+        ),
         (format!("verify {file} {file}"), [file.as_str(), "not"]),
         (format!("verify {log} {log}"), ["wrote up to byte 16777216", "name the target that it wrote"]),
-        (format!("verify {log} twin:nvme"), ["keeps no data", "name the file"]),
+        (format!("verify {log} twin:nvme"), ["stores no data", "name the file"]),
     ] {
         halfpower(&words).refused(&said);
     }

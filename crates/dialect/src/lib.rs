@@ -1,13 +1,11 @@
 //! Other tools' languages in and out: PostMark, IOzone, SQLIO, diskspd, fio.
 
-mod asking;
 mod calendar;
-mod crew;
+mod concurrent;
 pub mod diskspd;
+mod display;
 pub mod fio;
 pub mod iozone;
-pub mod metadata;
+mod parse;
 pub mod postmark;
 pub mod sqlio;
-mod warnings;
-mod words;

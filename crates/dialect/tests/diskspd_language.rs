@@ -21,23 +21,34 @@ fn target(line: &str) -> Target {
 
 #[test]
 fn every_option_is_taken() {
-    let all = options("-b8K -c1G -d3 -W1 -C2 -t4 -o16 -r4K -B1M -f512M -fr -w30 -Sh -Z -g100 -L -D500 -a0,1 -z7 -Rxml a b --json=r.json");
+    let all = options(
+        "-b8K -c1G -d3 -W1 -C2 -t4 -o16 -r4K -B1M -f512M -fr -w30 -Sh -Z -g100 -L -D500 -a0,1 -z7 -Rxml a b --json=r.json",
+    );
     let span = &all.profile.spans[0];
     assert_eq!((span.duration_s, span.warm_up_s, span.cool_down_s, span.seed), (3, 1, 2, 7));
-    assert_eq!((span.latency, span.interval_ms, span.processors.as_slice(), span.targets.len()), (true, Some(500), &[0, 1][..], 2));
+    assert_eq!(
+        (span.latency, span.interval_ms, span.processors.as_slice(), span.targets.len()),
+        (true, Some(500), &[0, 1][..], 2)
+    );
     assert_eq!(all.profile.format, Format::Xml);
     let one = &span.targets[1];
     assert_eq!(
         (one.block_bytes, one.create_bytes, one.random_bytes, one.base_bytes, one.max_bytes),
         (8192, Some(1 << 30), Some(4096), 1 << 20, Some(512 << 20))
     );
-    assert_eq!((one.threads, one.outstanding, one.write_percent, one.hint, one.source), (4, 16, 30, Hint::Random, Source::Zero));
+    assert_eq!(
+        (one.threads, one.outstanding, one.write_percent, one.hint, one.source),
+        (4, 16, 30, Hint::Random, Source::Zero)
+    );
     assert_eq!((one.caching, one.write_through, one.throughput_bytes_per_ms), (Caching::Uncached, true, Some(100)));
     let plain = options("x");
     assert_eq!(plain.profile.spans[0], TimeSpan { targets: vec![Target::new("x".into())], ..TimeSpan::default() });
     // Blocks count in blocks, wherever -b stands.
     assert_eq!((target("-B2b -b4K x").base_bytes, target("-b4K -T3b -s x").thread_stride_bytes), (8192, 12_288));
-    assert_eq!((target("-si128K x").interlocked, target("-s x").stride_bytes, target("-r x").random_bytes), (true, None, Some(65_536)));
+    assert_eq!(
+        (target("-si128K x").interlocked, target("-s x").stride_bytes, target("-r x").random_bytes),
+        (true, None, Some(65_536))
+    );
     for (letters, caching, through) in [
         ("-S", Caching::Uncached, false),
         ("-Su", Caching::Uncached, false),
@@ -88,7 +99,8 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("--nope x", "--nope"),
         ("-", "-: an option is missing"),
     ] {
-        let error = parse(&words(line)).map_or_else(|error| error.to_string(), |options| panic!("{line} was taken as {options}"));
+        let error = parse(&words(line))
+            .map_or_else(|error| error.to_string(), |options| panic!("{line} was taken as {options}"));
         assert!(error.contains(said), "{line}: {error}");
     }
     assert!(parse(&["a\0b".into()]).unwrap_err().to_string().contains("NUL"));
@@ -99,8 +111,14 @@ fn the_workload_is_what_the_target_says() {
     let span = TimeSpan { duration_s: 2, ..TimeSpan::default() };
     let of = |line: &str| target(line).workload(&span, 1, 1 << 20, &ENGINES).unwrap();
     let plain = of("x");
-    assert_eq!((plain.pattern, plain.request_bytes, plain.depth, plain.engine), (Pattern::Seq, 65_536, 2, Engine::IoUring));
-    assert_eq!((plain.buffering, plain.stop, plain.region_bytes), (Buffering::Buffered, Stop::AfterNs(2_000_000_000), Some(1 << 20)));
+    assert_eq!(
+        (plain.pattern, plain.request_bytes, plain.depth, plain.engine),
+        (Pattern::Seq, 65_536, 2, Engine::IoUring)
+    );
+    assert_eq!(
+        (plain.buffering, plain.stop, plain.region_bytes),
+        (Buffering::Buffered, Stop::AfterNs(2_000_000_000), Some(1 << 20))
+    );
     assert_eq!(of("-o1 -Sh x").engine, Engine::Sync);
     assert_eq!((of("-Sm x").engine, of("-Sm x").depth), (Engine::Mmap, 1));
     // 64 KiB at each multiple of 4 KiB of a MiB: 241 places.
@@ -152,7 +170,9 @@ fn a_profile_of_the_original() {
 #[test]
 fn profiles_that_are_none() {
     let within = |inner: &str| {
-        format!("<Profile><TimeSpans><TimeSpan><Targets><Target><Path>a</Path>{inner}</Target></Targets></TimeSpan></TimeSpans></Profile>")
+        format!(
+            "<Profile><TimeSpans><TimeSpan><Targets><Target><Path>a</Path>{inner}</Target></Targets></TimeSpan></TimeSpans></Profile>"
+        )
     };
     assert!(read_profile(&within("")).is_ok());
     for (text, said) in [
@@ -172,7 +192,8 @@ fn profiles_that_are_none() {
         (within("<Path></Path>\0"), "NUL"),
         ("<a>".repeat(100_000), "too deep"),
     ] {
-        let error = read_profile(&text).map_or_else(|error| error.to_string(), |profile| panic!("{text} was taken as {profile:?}"));
+        let error = read_profile(&text)
+            .map_or_else(|error| error.to_string(), |profile| panic!("{text} was taken as {profile:?}"));
         assert!(error.contains(said) && error.len() < 400, "{text}: {error}");
     }
 }
@@ -256,6 +277,12 @@ fn some_target() -> impl Strategy<Value = Target> {
             ..Target::new(path.trim_start().into())
         },
     )
+}
+
+#[test]
+fn a_profile_keeps_a_source_of_any_size() {
+    let options = parse(&["-Z2T".to_string(), "t0".to_string()]).unwrap();
+    assert_eq!(read_profile(&profile_xml(&options.profile, 0)).ok(), Some(options.profile));
 }
 
 proptest! {

@@ -62,9 +62,12 @@ fn xml_with_latencies_and_spread() {
     let (mut shown, mut dull) = (String::new(), 0);
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
-        let percentile =
-            lines.peek().and_then(|next| next.trim().strip_prefix("<Percentile>")?.strip_suffix("</Percentile>")?.parse::<f64>().ok());
-        if line.trim() == "<Bucket>" && percentile.is_some_and(|percent| percent.fract() == 0.0 && ![0.0, 50.0, 100.0].contains(&percent)) {
+        let percentile = lines.peek().and_then(|next| {
+            next.trim().strip_prefix("<Percentile>")?.strip_suffix("</Percentile>")?.parse::<f64>().ok()
+        });
+        if line.trim() == "<Bucket>"
+            && percentile.is_some_and(|percent| percent.fract() == 0.0 && ![0.0, 50.0, 100.0].contains(&percent))
+        {
             dull += 1;
             while lines.next().is_some_and(|line| line.trim() != "</Bucket>") {}
         } else {

@@ -56,7 +56,9 @@ fn a_profile_of_two_spans_over_two_files_in_the_spans_order() {
             "<Target><Path>{path}</Path><FileSize>1048576</FileSize><BlockSize>4096</BlockSize><ThreadsPerFile>{threads}</ThreadsPerFile></Target>"
         )
     };
-    let span = |targets: String| format!("<TimeSpan><Duration>1</Duration><Warmup>0</Warmup><Targets>{targets}</Targets></TimeSpan>");
+    let span = |targets: String| {
+        format!("<TimeSpan><Duration>1</Duration><Warmup>0</Warmup><Targets>{targets}</Targets></TimeSpan>")
+    };
     let spans = span(target("a", 1) + &target("b", 2)) + &span(target("b", 1) + &target("a", 1));
     let profile = here.path().join("p.xml");
     std::fs::write(&profile, format!("<Profile><TimeSpans>{spans}</TimeSpans></Profile>")).unwrap();
@@ -103,14 +105,16 @@ fn writes_carry_the_data_of_a_file() {
     let (data, file) = (here.path().join("data"), here.path().join("t.dat"));
     std::fs::write(&data, b"abcde").unwrap();
     // Seven bytes of it, again and again.
-    let (profile, _) = ran(&format!("-c64K -d1 -W0 -b4K -w100 -o1 -t1 -Sb -Z7,{} {}", data.display(), file.display())).unwrap();
+    let (profile, _) =
+        ran(&format!("-c64K -d1 -W0 -b4K -w100 -o1 -t1 -Sb -Z7,{} {}", data.display(), file.display())).unwrap();
     assert_eq!(profile.spans[0].targets[0].source_bytes, Some(7));
     let written = std::fs::read(&file).unwrap();
     let wanted: Vec<u8> = b"abcdeab".iter().copied().cycle().take(2 * 7 + 4096).collect();
     for block in written.chunks(4096) {
         assert!(wanted.windows(4096).take(7).any(|part| part == block), "{:?}", &block[..20]);
     }
-    let error = ran(&format!("-c64K -d1 -W0 -w100 -Z1M,{}/none {}", here.path().display(), here.path().display())).unwrap_err();
+    let error =
+        ran(&format!("-c64K -d1 -W0 -w100 -Z1M,{}/none {}", here.path().display(), here.path().display())).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("name a file with data"), "{error}");
     assert_eq!(entries(here.path()), 2);
 }

@@ -1,26 +1,24 @@
 //! Which files fio's jobs use, and what a run on this computer leaves of them.
 
 use dialect::fio::{
-    Arrangement, Counts, DiskUse, FioError, FioResult, Format, Found, JobFile, Laid, Origin, Plan, Surroundings, World, json, logs, look,
-    run, text,
+    Arrangement, Counts, DiskUse, FioError, FioResult, Format, Found, JobFile, Plan, Surroundings, World, json, logs,
+    look, run, text,
 };
 use host::Host;
+use machine::NewFile;
+use mounted::Mounted;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+
+mod mounted;
 
 static CALM: AtomicBool = AtomicBool::new(false);
 
 struct Bare;
 
 impl Surroundings for Bare {
-    fn reserve(&self, file: &fs::File, bytes: u64) -> io::Result<()> {
-        host::reserve(file, bytes)
-    }
-    fn free_bytes(&self, directory: &Path) -> io::Result<Option<u64>> {
-        host::free_bytes(directory)
-    }
     fn counts(&self) -> Counts {
         Counts::default()
     }
@@ -56,13 +54,16 @@ fn clones_have_files_or_parts_of_their_own() {
     let arranged = arrange("[j]\ndirectory=/dir\nsize=4m\nnumjobs=3\nrw=write\n", &[]).unwrap();
     let paths: Vec<String> = arranged.files.iter().map(|file| file.path.display().to_string()).collect();
     assert_eq!(paths, ["/dir/j.0.0", "/dir/j.1.0", "/dir/j.2.0"]);
-    assert!(arranged.files.iter().all(|file| file.bytes == 4 << 20 && file.origin == Origin::Reserved && file.written));
+    assert!(
+        arranged.files.iter().all(|file| file.bytes == 4 << 20 && file.made == Some(NewFile::Reserved) && file.written)
+    );
     assert_eq!(arranged.clones.iter().map(|clone| clone.number).collect::<Vec<_>>(), [1, 2, 3]);
 
-    let shared = arrange("[j]\nfilename=/new\nsize=4m\noffset=1m\noffset_increment=4m\nnumjobs=3\nrw=randrw\n", &[]).unwrap();
-    assert_eq!((shared.files.len(), shared.files[0].bytes, shared.files[0].origin), (1, 13 << 20, Origin::Filled));
+    let shared =
+        arrange("[j]\nfilename=/new\nsize=4m\noffset=1m\noffset_increment=4m\nnumjobs=3\nrw=randrw\n", &[]).unwrap();
+    assert_eq!((shared.files.len(), shared.files[0].bytes, shared.files[0].made), (1, 13 << 20, Some(NewFile::Filled)));
     assert_eq!(
-        shared.clones.iter().map(|clone| clone.region).collect::<Vec<_>>(),
+        shared.clones.iter().map(|clone| clone.part).collect::<Vec<_>>(),
         [(1 << 20, 4 << 20), (5 << 20, 4 << 20), (9 << 20, 4 << 20)]
     );
 
@@ -71,15 +72,17 @@ fn clones_have_files_or_parts_of_their_own() {
         &[],
     )
     .unwrap();
-    assert_eq!((device.clones[0].region, device.clones[0].limit_bytes), ((512 << 20, 256 << 20), Some(512 << 20)));
-    assert_eq!((device.clones[1].region, device.clones[1].limit_bytes), ((0, 1 << 30), None));
-    assert_eq!(device.files[0].origin, Origin::Found);
+    assert_eq!((device.clones[0].part, device.clones[0].limit_bytes), ((512 << 20, 256 << 20), Some(512 << 20)));
+    assert_eq!((device.clones[1].part, device.clones[1].limit_bytes), ((0, 1 << 30), None));
+    assert_eq!(device.files[0].made, None);
 
-    // Files that take turns are one region, in which each has its part.
-    let several = arrange("[j]\nfilename=/new:/other\nsize=9m\noffset=1m\nbs=64k\nrw=randread\nioengine=io_uring\n", &[]).unwrap();
+    // Each of several files has its part.
+    let several =
+        arrange("[j]\nfilename=/new:/other\nsize=9m\noffset=1m\nbs=64k\nrw=randread\nioengine=io_uring\n", &[])
+            .unwrap();
     let bytes = (9 << 20) / 2;
     assert_eq!(several.files.iter().map(|file| file.bytes).collect::<Vec<_>>(), [(1 << 20) + bytes; 2]);
-    assert_eq!((&several.clones[0].files, several.clones[0].region), (&vec![0, 1], (2 << 20, 2 * bytes)));
+    assert_eq!((&several.clones[0].files, several.clones[0].part), (&vec![0, 1], (1 << 20, bytes)));
     assert_eq!(several.clones[0].limit_bytes, Some(9 << 20));
     let made = arrange("[j]\ndirectory=/dir\nnrfiles=3\nsize=3m\nrw=write\nioengine=io_uring\n", &[]).unwrap();
     assert_eq!(
@@ -93,10 +96,13 @@ fn clones_have_files_or_parts_of_their_own() {
     );
     let drawn = arrange("[j]\nfilesize=64k-1m\nbs=4k\nnumjobs=20\nrw=write\n", &[]).unwrap();
     let sizes: std::collections::BTreeSet<u64> = drawn.files.iter().map(|file| file.bytes).collect();
-    assert!(sizes.len() > 10 && sizes.iter().all(|bytes| (65_536..=1 << 20).contains(bytes) && bytes % 4096 == 0), "{sizes:?}");
+    assert!(
+        sizes.len() > 10 && sizes.iter().all(|bytes| (65_536..=1 << 20).contains(bytes) && bytes % 4096 == 0),
+        "{sizes:?}"
+    );
 
     let part = arrange("[j]\nfilename=/new\nsize=64k\nfilesize=128k\nrw=randread\n", &[]).unwrap();
-    assert_eq!((part.clones[0].region, part.clones[0].limit_bytes), ((0, 128 << 10), Some(64 << 10)));
+    assert_eq!((part.clones[0].part, part.clones[0].limit_bytes), ((0, 128 << 10), Some(64 << 10)));
 }
 
 #[test]
@@ -124,8 +130,7 @@ fn what_is_the_users_is_not_overwritten() {
 fn measured(text: &str, directory: &Path, destroy: &[PathBuf]) -> Result<FioResult, FioError> {
     let plan = plan(&format!("[global]\ndirectory={}\n{text}", directory.display()));
     let arrangement = Arrangement::new(&plan, &look, destroy)?;
-    let (_laid, _) = Laid::out(&arrangement, &Bare, false, &CALM)?;
-    run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, &mut |_| {})
+    run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, false, &mut |_| {})
 }
 
 #[test]
@@ -147,11 +152,21 @@ fn a_run_does_as_much_as_was_asked_and_leaves_nothing() {
     let (reads, writes) = (told[3].2[0], told[3].2[1]);
     assert_eq!((reads + writes, told[3].1), (512, 2), "both clones' passes over 128 blocks, twice");
     assert!(reads > 150 && writes > 150);
-    assert_eq!(told[..3], [("w", 1, [0, 16], 4), ("w", 1, [0, 16], 4), ("r", 1, [256, 0], 0)]);
+    assert_eq!(told[..3], [("w", 1, [0, 16], 3), ("w", 1, [0, 16], 3), ("r", 1, [256, 0], 0)]);
     // Three threads share 64 requests.
-    assert_eq!(told[4..], [("p", 1, [64, 0], 0), ("p", 1, [64, 0], 0), ("mapped", 1, [0, 256], 0), ("mapped", 1, [0, 256], 0)]);
-    assert!(entries.iter().all(|entry| entry.recorded.latency.iter().map(measure::histogram::Histogram::count).sum::<u64>()
-        == entry.recorded.requests.iter().sum::<u64>()));
+    assert_eq!(
+        told[4..],
+        [("p", 1, [64, 0], 0), ("p", 1, [64, 0], 0), ("mapped", 1, [0, 256], 0), ("mapped", 1, [0, 256], 0)]
+    );
+    assert!(
+        entries.iter().all(|entry| entry
+            .recorded
+            .latency
+            .iter()
+            .map(measure::histogram::Histogram::count)
+            .sum::<u64>()
+            == entry.recorded.requests.iter().sum::<u64>())
+    );
 }
 
 #[test]
@@ -192,9 +207,112 @@ fn files_take_turns_request_by_request() {
     let result = measured(text, directory.path(), &paths).unwrap();
     assert_eq!(result.entries()[0].recorded.requests, [0, 64]);
     for path in &paths {
-        let written: Vec<bool> = fs::read(path).unwrap().chunks(16 << 10).map(|block| block.iter().any(|&byte| byte != 0)).collect();
+        let written: Vec<bool> =
+            fs::read(path).unwrap().chunks(16 << 10).map(|block| block.iter().any(|&byte| byte != 0)).collect();
         assert!(written[..32].iter().all(|&block| block) && written[32..].iter().all(|&block| !block), "{written:?}");
     }
+}
+
+/// Requests of each entry, reads and writes, and its syncs.
+fn counted(result: &FioResult) -> Vec<([u64; 2], u64)> {
+    result.entries().iter().map(|entry| (entry.recorded.requests, entry.recorded.syncs.count())).collect()
+}
+
+#[test]
+fn jobs_of_different_engines_and_buffering_run_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = measured(
+        "[global]\nsize=1m\n[a]\nrw=randwrite\nbs=4k\nioengine=io_uring\niodepth=8\ninvalidate=0\n\
+         [b]\nrw=read\nbs=64k\nioengine=psync\nend_fsync=1\n[c]\nrw=write\nbs=16k\nsync=dsync\nfadvise_hint=0\n\
+         [d]\nrw=randread\nbs=4k\nioengine=mmap\n[e]\nrw=write\nbs=4k\nnrfiles=4\nfsync=8\nnumjobs=2\n",
+        directory.path(),
+        &[],
+    )
+    .unwrap();
+    assert_eq!(result.groups.len(), 1);
+    assert_eq!(
+        counted(&result),
+        [([0, 256], 0), ([16, 0], 0), ([0, 64], 0), ([256, 0], 0), ([0, 256], 31), ([0, 256], 31)]
+    );
+    let asked = |job: usize| &result.groups[0].jobs[job].point.workload.workload;
+    assert_eq!((asked(0).engine, asked(1).engine), (machine::Engine::IoUring, machine::Engine::Sync));
+    assert_eq!(asked(2).buffering, machine::Buffering::BufferedDsync);
+}
+
+#[test]
+fn a_sync_follows_every_so_many_writes_at_any_depth() {
+    let directory = tempfile::tempdir().unwrap();
+    for (engine, every) in [("io_uring", 1), ("io_uring", 4), ("libaio", 4), ("psync", 16)] {
+        let job = format!("[w]\nsize=1m\nrw=write\nbs=4k\nioengine={engine}\niodepth=16\nfsync={every}\n");
+        let result = measured(&job, directory.path(), &[]).unwrap();
+        // As in fio, none after the last.
+        assert_eq!(counted(&result), [([0, 256], 256 / every - 1)], "{engine}, every {every}");
+    }
+}
+
+#[test]
+fn no_request_is_cut_or_begun_anew_where_the_size_is_no_multiple() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = measured(
+        "[w]\nrw=write\nbs=4k\nsize=10000\n[r]\nrw=randread\nbs=4k\nsize=10000\nloops=3\n[io]\nrw=write\nbs=4k\nsize=10000\nio_size=30000\n",
+        directory.path(),
+        &[],
+    )
+    .unwrap();
+    // The requests of Debian's fio 3.33.
+    assert_eq!(counted(&result), [([0, 2], 0), ([6, 0], 0), ([0, 8], 0)]);
+    assert_eq!(result.entries()[2].recorded.bytes, [0, 8 * 4096]);
+}
+
+#[test]
+fn a_section_names_its_job() {
+    let plan = plan("[global]\nname=g\nsize=64k\n[a]\nname=foo\n[b]\n");
+    assert_eq!(plan.jobs().map(|job| job.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    let files = Arrangement::new(&plan, &imagined, &[]).unwrap().files;
+    assert_eq!(files.iter().map(|file| file.path.to_str().unwrap()).collect::<Vec<_>>(), ["a.0.0", "b.0.0"]);
+}
+
+#[test]
+fn a_job_that_fails_leaves_the_others_their_results() {
+    let Some(mounted) = Mounted::tmpfs("4m") else { return };
+    let result = measured(
+        "[good]\nrw=read\nsize=1m\nbs=64k\n[bad]\nrw=write\nsize=16m\nbs=64k\nfallocate=none\n[later]\nstonewall\nrw=read\nsize=64k\n",
+        mounted.path(),
+        &[],
+    );
+    // The machine refuses what cannot fit before it begins; what fails in mid-run is the job's.
+    assert!(result.unwrap_err().is_usage());
+    let result = measured(
+        "[good]\nrw=read\nsize=1m\nbs=64k\n[bad]\nrw=write\nsize=2500k\nbs=4k\nfallocate=none\n\
+         [worse]\nrw=write\nsize=2500k\nbs=4k\nfallocate=none\n[later]\nstonewall\nrw=read\nsize=64k\n",
+        mounted.path(),
+        &[],
+    )
+    .unwrap();
+    let document: serde_json::Value = serde_json::from_str(&json(&result, Format::Json)).unwrap();
+    let jobs = document["jobs"].as_array().unwrap();
+    let errors: Vec<i64> = jobs.iter().map(|job| job["error"].as_i64().unwrap()).collect();
+    assert!(errors[0] == 0 && errors[3] == 0 && errors[1..3].contains(&28), "no space left: {errors:?}");
+    assert_eq!((&jobs[0]["read"]["total_ios"], &jobs[3]["read"]["total_ios"]), (&16.into(), &16.into()));
+    let failed = errors.iter().position(|&error| error == 28).unwrap();
+    assert!(jobs[failed]["write"]["total_ios"].as_u64().unwrap() > 0, "what was done before is reported");
+    assert!(
+        result.failures().join("").contains("No space left") && text(&result).contains("failed: a write of 4096 bytes")
+    );
+    assert_eq!(fs::read_dir(mounted.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn only_whole_windows_give_rates() {
+    let directory = tempfile::tempdir().unwrap();
+    let job = |rest: &str| {
+        let prefix = directory.path().join("log").display().to_string();
+        format!("[j]\nsize=1m\nrw=randread\nbs=4k\ninvalidate=0\nwrite_iops_log={prefix}\n{rest}")
+    };
+    // 1,000 requests a second for 250 ms: the last window has a few requests, and no line.
+    let result = measured(&job("rate_iops=1000\nio_size=1000k\nlog_avg_msec=100\n"), directory.path(), &[]).unwrap();
+    let text = &logs(&result)[0].1;
+    assert_eq!(text.lines().map(|line| line.split(',').next().unwrap()).collect::<Vec<_>>(), ["100", "200"], "{text}");
 }
 
 #[test]
@@ -222,20 +340,25 @@ fn what_was_written_is_read_back_and_a_change_is_found() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[300_000] ^= 4;
     fs::write(&path, &bytes).unwrap();
-    let error = measured(read, directory.path(), &[]).unwrap_err();
-    assert!(
-        !error.is_usage() && error.to_string().contains("verify: the block of 16 KiB at byte 294912 does not match its checksum"),
-        "{error}"
-    );
+    let failed = |text: &str| {
+        let result = measured(text, directory.path(), &[]).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&json(&result, Format::Json)).unwrap();
+        assert_eq!(document["jobs"][0]["error"], 84, "as fio reports it");
+        assert!(result.groups[0].jobs[0].point.numbers.is_none(), "a failed job has no numbers");
+        result.failures().join("; ")
+    };
+    let error = failed(read);
+    assert!(error.contains("verify: the block of 16 KiB at byte 294912 does not match its checksum"), "{error}");
     fs::write(&path, vec![1u8; 1 << 20]).unwrap();
-    let error = measured(read, directory.path(), &[]).unwrap_err();
-    assert!(error.to_string().contains("64 blocks are not what was written"), "{error}");
+    let error = failed(read);
+    assert!(error.contains("64 blocks are not what was written"), "{error}");
 }
 
 #[test]
 fn the_null_engine_moves_nothing_and_counts_all() {
     let directory = tempfile::tempdir().unwrap();
-    let result = measured("[n]\nsize=64m\nrw=randrw\nbs=4k\nioengine=null\niodepth=16\n", directory.path(), &[]).unwrap();
+    let result =
+        measured("[n]\nsize=64m\nrw=randrw\nbs=4k\nioengine=null\niodepth=16\n", directory.path(), &[]).unwrap();
     assert_eq!(result.entries()[0].recorded.requests.iter().sum::<u64>(), 16_384);
     assert!(result.groups[0].jobs[0].point.numbers.as_ref().unwrap().achieved.requests == 16_384);
 }
@@ -243,8 +366,7 @@ fn the_null_engine_moves_nothing_and_counts_all() {
 #[test]
 fn batches_are_submitted_and_replaced_together() {
     let directory = tempfile::tempdir().unwrap();
-    let text =
-        "[j]\nsize=2m\nrw=randread\nbs=4k\nioengine=io_uring\niodepth=16\niodepth_batch=8\niodepth_batch_complete_min=8\ninvalidate=0\n";
+    let text = "[j]\nsize=2m\nrw=randread\nbs=4k\nioengine=io_uring\niodepth=16\niodepth_batch=8\niodepth_batch_complete_min=8\ninvalidate=0\n";
     let result = measured(text, directory.path(), &[]).unwrap();
     let recorded = &result.entries()[0].recorded;
     assert_eq!(recorded.requests, [512, 0]);
@@ -258,7 +380,10 @@ fn a_steady_job_ends_and_says_so() {
     let job = "[j]\nsize=1m\nrw=randread\nbs=4k\ninvalidate=0\nrate_iops=200\nruntime=30\ntime_based\nnumjobs=2\ngroup_reporting\nsteadystate=iops:20%\nss_dur=2\n";
     let result = measured(job, directory.path(), &[]).unwrap();
     let steady = result.groups[0].jobs[0].steady.as_ref().unwrap();
-    assert!(steady.attained && steady.iops.len() == 2 && steady.iops.iter().all(|&rate| (300..500).contains(&rate)), "{steady:?}");
+    assert!(
+        steady.attained && steady.iops.len() == 2 && steady.iops.iter().all(|&rate| (300..500).contains(&rate)),
+        "{steady:?}"
+    );
     assert!(result.elapsed_ns < 20_000_000_000);
     let document: serde_json::Value = serde_json::from_str(&json(&result, Format::Json)).unwrap();
     let told = &document["jobs"][0]["steadystate"];
@@ -292,9 +417,12 @@ fn a_failed_run_removes_what_it_made() {
     // A direct request that no file system takes.
     let error = measured("[a]\nsize=1m\nrw=write\nbs=1000\ndirect=1\n", directory.path(), &[]).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("request size 1000 B"), "{error}");
-    let error =
-        measured("[a]\nsize=9000000g\noverwrite=1\nrw=write\nfallocate=none\n[b]\nsize=9000000g\nrw=write\n", directory.path(), &[])
-            .unwrap_err();
+    let error = measured(
+        "[a]\nsize=9000000g\noverwrite=1\nrw=write\nfallocate=none\n[b]\nsize=9000000g\nrw=write\n",
+        directory.path(),
+        &[],
+    )
+    .unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("are free"), "{error}");
     let error = measured("[a]\nsize=1m\nfilename=no/such/place\n", directory.path(), &[]).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("make it first"), "{error}");
@@ -305,8 +433,10 @@ fn a_failed_run_removes_what_it_made() {
 fn the_report_has_what_readers_take() {
     let directory = tempfile::tempdir().unwrap();
     let prefix = directory.path().join("log");
-    let text_of_job =
-        format!("[j]\nsize=512k\nrw=randrw\nbs=4k\nlat_percentiles=1\nwrite_lat_log={0}\nwrite_bw_log={0}\niodepth=4\n", prefix.display());
+    let text_of_job = format!(
+        "[j]\nsize=512k\nrw=randrw\nbs=4k\nlat_percentiles=1\nwrite_lat_log={0}\nwrite_bw_log={0}\niodepth=4\n",
+        prefix.display()
+    );
     let result = measured(&text_of_job, directory.path(), &[]).unwrap();
     let document: serde_json::Value = serde_json::from_str(&json(&result, Format::JsonPlus)).unwrap();
     let job = &document["jobs"][0];
@@ -315,10 +445,12 @@ fn the_report_has_what_readers_take() {
         assert!(count > 0 && job[side]["io_bytes"].as_u64() == Some(count * 4096));
         assert_eq!(job[side]["clat_ns"]["percentile"].as_object().unwrap().len(), 17);
         assert!(job[side]["lat_ns"]["percentile"]["99.990000"].is_u64());
-        let bins: u64 = job[side]["clat_ns"]["bins"].as_object().unwrap().values().filter_map(serde_json::Value::as_u64).sum();
+        let bins: u64 =
+            job[side]["clat_ns"]["bins"].as_object().unwrap().values().filter_map(serde_json::Value::as_u64).sum();
         assert_eq!(bins, count);
     }
-    let percent = |name: &str| job[name].as_object().unwrap().values().filter_map(serde_json::Value::as_f64).sum::<f64>();
+    let percent =
+        |name: &str| job[name].as_object().unwrap().values().filter_map(serde_json::Value::as_f64).sum::<f64>();
     let latencies = percent("latency_ns") + percent("latency_us") + percent("latency_ms");
     assert!((latencies - 100.0).abs() < 1e-6 && (percent("iodepth_level") - 100.0).abs() < 1e-6, "{latencies}");
     assert_eq!(job["iodepth_level"]["1"], 100.0, "the calls of psync block, whatever the depth that was asked for");
@@ -330,9 +462,14 @@ fn the_report_has_what_readers_take() {
     assert!(text(&result).contains("warning: jobs.fio line") && text(&result).contains("randrw 4 KiB, psync x 1"));
 
     let logs = logs(&result);
-    let names: Vec<String> = logs.iter().map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    let names: Vec<String> =
+        logs.iter().map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
     assert_eq!(names, ["log_bw.1.log", "log_lat.1.log", "log_clat.1.log"]);
-    let lines: Vec<Vec<u64>> = logs[1].1.lines().map(|line| line.split(", ").map(|part| part.parse().unwrap()).collect()).collect();
+    let lines: Vec<Vec<u64>> =
+        logs[1].1.lines().map(|line| line.split(", ").map(|part| part.parse().unwrap()).collect()).collect();
     assert_eq!(lines.len(), 128);
-    assert!(lines.iter().all(|line| line.len() == 5 && line[2] <= 1 && line[3] == 4096) && lines.is_sorted_by_key(|line| line[0]));
+    assert!(
+        lines.iter().all(|line| line.len() == 5 && line[2] <= 1 && line[3] == 4096)
+            && lines.is_sorted_by_key(|line| line[0])
+    );
 }

@@ -17,7 +17,9 @@ fn options(line: &str) -> Options {
 fn options_glued_apart_and_together() {
     let expected = options("-R -a -c -i 0 -i 1 -s 4m -r 64k -t 2 -f x -+u".trim_end_matches("-t 2 -f x -+u"));
     assert_eq!(options("-Rac -i0 -i1 -s4096 -r64"), expected);
-    let all = options("-t 2 -l 1 -u 4 -F a b c d -I -o -e -H 8 -O -R -b x.xls -w -x -V 5 -p -S 32m -L 64 -j 3 -J 10 -P 1 -+u -+D -T");
+    let all = options(
+        "-t 2 -l 1 -u 4 -F a b c d -I -o -e -H 8 -O -R -b x.xls -w -x -V 5 -p -S 32m -L 64 -j 3 -J 10 -P 1 -+u -+D -T",
+    );
     assert_eq!(all.process_files.len(), 4);
     assert_eq!((all.asynchronous, all.stride, all.cache_bytes), (Some((false, 8)), Some(3), Some(32 << 20)));
     assert_eq!(options("-A"), options("-a -z"));
@@ -66,7 +68,9 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
 #[test]
 fn the_automatic_mode_goes_through_the_published_sizes() {
     let cells = options("-a").cells();
-    let sizes = |file: u64| cells.iter().filter(|cell| cell.file_bytes == file).map(|cell| cell.record_bytes).collect::<Vec<_>>();
+    let sizes = |file: u64| {
+        cells.iter().filter(|cell| cell.file_bytes == file).map(|cell| cell.record_bytes).collect::<Vec<_>>()
+    };
     assert_eq!(
         (cells[0], *cells.last().unwrap()),
         (Cell { file_bytes: 64 << 10, record_bytes: 4 << 10 }, Cell { file_bytes: 512 << 20, record_bytes: 16 << 20 })

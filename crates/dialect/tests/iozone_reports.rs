@@ -1,10 +1,10 @@
 //! IOzone's texts from fixed figures, and what follows from published ones.
 
 use dialect::iozone::{
-    Cell, Child, IozoneResult, Measured, Options, Surface, Test, Throughput, banner, cliffs, excel, extra, header, parse, row, spreadsheet,
-    surfaces, throughput_block, throughput_intro,
+    Cell, Child, IozoneResult, Measured, Options, Surface, Test, Throughput, banner, cliffs, excel, extra, header,
+    parse, row, spreadsheet, surfaces, throughput_block, throughput_intro,
 };
-use measure::Point;
+use results::Point;
 
 const KIB: u64 = 1024;
 
@@ -28,8 +28,11 @@ fn measured(options: &Options, cell: Cell, test: Test) -> Measured {
 }
 
 fn result(options: &Options) -> IozoneResult {
-    let cells: Vec<Measured> =
-        options.cells().into_iter().flat_map(|cell| options.passes().into_iter().map(move |test| measured(options, cell, test))).collect();
+    let cells: Vec<Measured> = options
+        .cells()
+        .into_iter()
+        .flat_map(|cell| options.passes().into_iter().map(move |test| measured(options, cell, test)))
+        .collect();
     let surfaces = surfaces(&cells);
     IozoneResult {
         command: options.to_string(),
@@ -109,7 +112,11 @@ fn the_published_cliff_is_found_where_the_file_outgrows_the_cache() {
     assert_eq!((found[0].last_fast_file_bytes, found[0].first_slow_file_bytes), (256 << 20, 512 << 20));
     insta::assert_snapshot!(found[0].sentence, @"writer: up to 273 MiB/s with files of at most 256 MiB and no more than 40.3 MiB/s from 512 MiB on: between the two sizes the file outgrows the page cache that the memory has room for.");
     // The same machine without the cache has no such cliff at that size.
-    let flat = Surface { kib_per_s: vec![vec![Some(22_000.0)], vec![Some(20_789.0)]], file_bytes: vec![256 << 20, 512 << 20], ..surface };
+    let flat = Surface {
+        kib_per_s: vec![vec![Some(22_000.0)], vec![Some(20_789.0)]],
+        file_bytes: vec![256 << 20, 512 << 20],
+        ..surface
+    };
     assert_eq!(cliffs(&[flat], 1 << 30, false), []);
 }
 

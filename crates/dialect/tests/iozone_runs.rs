@@ -26,7 +26,8 @@ fn ran(line: &str) -> (Result<IozoneResult, Error>, String) {
 fn every_test_is_measured_and_nothing_is_left() {
     let here = tempfile::tempdir().unwrap();
     let tests: String = (0..=12).filter(|test| *test != 8).map(|test| format!(" -i {test}")).collect();
-    let (result, text) = ran(&format!("-a -n 64k -g 128k -q 8k -f {} --repeats 2{tests}", here.path().join("io.tmp").display()));
+    let (result, text) =
+        ran(&format!("-a -n 64k -g 128k -q 8k -f {} --repeats 2{tests}", here.path().join("io.tmp").display()));
     let result = result.unwrap();
     assert_eq!(result.cells.len(), 4 * 21);
     for measured in &result.cells {
@@ -37,7 +38,9 @@ fn every_test_is_measured_and_nothing_is_left() {
         assert!(measured.rate() > 0.0 && measured.spread_percent().is_some());
     }
     // As readers of the original find its rows: numbers and nothing else.
-    let row = |line: &&str| !line.trim().is_empty() && line.split_whitespace().all(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+    let row = |line: &&str| {
+        !line.trim().is_empty() && line.split_whitespace().all(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
+    };
     let rows: Vec<&str> = text.lines().filter(row).collect();
     assert_eq!(rows.len(), 4);
     assert_eq!(rows[0].split_whitespace().count(), 2 + 21);
@@ -55,11 +58,14 @@ fn processes_side_by_side_and_files_kept() {
         [Test::Write, Test::Rewrite, Test::Read, Test::Reread, Test::Mixed]
     );
     for one in &result.throughput {
-        assert_eq!(one.children.iter().map(|child| (child.bytes, child.operations)).collect::<Vec<_>>(), [(1 << 20, 16); 3]);
+        assert_eq!(
+            one.children.iter().map(|child| (child.bytes, child.operations)).collect::<Vec<_>>(),
+            [(1 << 20, 16); 3]
+        );
         assert_eq!(one.points.len(), 3);
     }
-    let ops = |index: usize| result.throughput[4].points[index].workload.op.clone();
-    assert_eq!((ops(0).as_str(), ops(1).as_str()), ("read", "write"));
+    let ops = |index: usize| result.throughput[4].points[index].workload.op.name();
+    assert_eq!((ops(0), ops(1)), ("read", "write"));
     assert_eq!(text.matches("Children see throughput for").count(), 5);
     assert_eq!(entries(here.path()), 3);
     assert_eq!(std::fs::metadata(here.path().join("a")).unwrap().len(), 1 << 20);

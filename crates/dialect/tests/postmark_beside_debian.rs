@@ -11,15 +11,24 @@ use std::sync::atomic::AtomicBool;
 fn original() -> Option<PathBuf> {
     let found = ["/usr/bin/postmark", "/usr/games/postmark"].iter().map(PathBuf::from).find(|path| path.exists());
     if found.is_none() {
-        assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "postmark is not installed: apt-get install postmark");
+        assert_ne!(
+            std::env::var("HALFPOWER_REQUIRE").as_deref(),
+            Ok("all"),
+            "postmark is not installed: apt-get install postmark"
+        );
         eprintln!("skipped: postmark is not installed (apt-get install postmark)");
     }
     found
 }
 
 fn original_text(program: &Path, directory: &Path, script: &str) -> String {
-    let mut child =
-        Command::new(program).current_dir(directory).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = Command::new(program)
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
     String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
 }
@@ -85,7 +94,8 @@ fn assert_same(script: &str) {
     let Some(program) = original() else { return };
     let (theirs, ours) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (theirs_text, ours_text) = (original_text(&program, theirs.path(), script), our_text(ours.path(), script));
-    let ours_text = ours_text.replace(&format!("Working directory: \n\t{} (weight=1)", ours.path().display()), "Working directory: HERE");
+    let ours_text = ours_text
+        .replace(&format!("Working directory: \n\t{} (weight=1)", ours.path().display()), "Working directory: HERE");
     let theirs_text = theirs_text.replace(&theirs.path().display().to_string(), "HERE");
     assert_eq!(normalised(&ours_text), normalised(&theirs_text), "after\n{script}");
     let (ours_bytes, theirs_bytes) = (terse_bytes(&ours_text), terse_bytes(&theirs_text));

@@ -32,9 +32,11 @@ fn locations_that_cannot_be() {
     let here = tempfile::tempdir().unwrap();
     std::fs::write(here.path().join("plain"), "").unwrap();
     let never = AtomicBool::new(false);
-    for (name, words) in
-        [("nowhere", "does not exist: make the directory first"), ("plain", "is not a directory"), ("plain/below", "is not a directory")]
-    {
+    for (name, words) in [
+        ("nowhere", "does not exist: make the directory first"),
+        ("plain", "is not a directory"),
+        ("plain/below", "is not a directory"),
+    ] {
         // A good location before the bad one is left as it was.
         let lines = [
             format!("set location {}", here.path().display()),
@@ -51,8 +53,12 @@ fn locations_that_cannot_be() {
 fn an_interrupt_in_the_middle() {
     let here = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
-    let lines =
-        [format!("set location {}", here.path().display()), "set threads 2".into(), "set transactions 100000000".into(), "run".into()];
+    let lines = [
+        format!("set location {}", here.path().display()),
+        "set threads 2".into(),
+        "set transactions 100000000".into(),
+        "run".into(),
+    ];
     let (err, code, outcome) = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(Duration::from_millis(300));

@@ -20,7 +20,11 @@ fn arguments_are_read_as_the_original_reads_them() {
     assert_eq!(command("set bias create 5 foo"), Command::SetBiasCreate(Some(5)));
     assert_eq!(command("set location /tmp"), Command::SetLocation(LocationEdit::Replace("/tmp".into(), 1)));
     assert_eq!(command("set location +/tmp 3"), Command::SetLocation(LocationEdit::Add("/tmp".into(), 3)));
-    assert_eq!(command("set location  -1"), Command::SetLocation(LocationEdit::Remove("1".into())), "blanks before a sign");
+    assert_eq!(
+        command("set location  -1"),
+        Command::SetLocation(LocationEdit::Remove("1".into())),
+        "blanks before a sign"
+    );
     assert_eq!(command("set location -/tmp"), Command::SetLocation(LocationEdit::Remove("/tmp".into())));
     assert_eq!(command("set report terse"), Command::SetReport(ReportStyle::Terse));
     assert_eq!(command("set buffering false"), Command::SetBuffering(false));
@@ -101,7 +105,14 @@ fn the_configuration_is_shown_as_the_original_shows_it() {
          Block sizes are: read=512 bytes, write=976.56 kilobytes\nBiases are: read/append=-1, create/delete=5\nUsing Unix buffered file I/O\n\
          Random number generator seed is 42\nReport format is terse.\n"
     );
-    for line in ["set size 5", "set location -/tmp", "set subdirectories 2", "set buffering false", "set threads 4", "set sync file"] {
+    for line in [
+        "set size 5",
+        "set location -/tmp",
+        "set subdirectories 2",
+        "set buffering false",
+        "set threads 4",
+        "set sync file",
+    ] {
         config.set(&command(line)).unwrap();
     }
     let text = show(&config);
@@ -149,10 +160,13 @@ fn line_like() -> impl Strategy<Value = String> {
         (0u32..20).prop_map(|n| n.to_string()),
         "[+-]?[/a-z0-9.]{1,12}",
         "\\PC{0,6}",
-        prop::sample::select(vec!["true", "false", "verbose", "terse", "none", "file", "all", "stdio", "syscalls", "io_uring", "\0", "1k"])
-            .prop_map(String::from),
+        prop::sample::select(vec![
+            "true", "false", "verbose", "terse", "none", "file", "all", "stdio", "syscalls", "io_uring", "\0", "1k"
+        ])
+        .prop_map(String::from),
     ];
-    (names, "[ \t=é]?", prop::collection::vec(words, 0..4)).prop_map(|(name, gap, words)| format!("{name}{gap}{}", words.join(" ")))
+    (names, "[ \t=é]?", prop::collection::vec(words, 0..4))
+        .prop_map(|(name, gap, words)| format!("{name}{gap}{}", words.join(" ")))
 }
 
 proptest! {

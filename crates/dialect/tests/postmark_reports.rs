@@ -1,5 +1,6 @@
 //! Whole runs on a file system in memory whose clock is moved by its operations: texts, counts and times are exact.
 
+#[path = "../../workload/tests/memory/mod.rs"]
 mod memory;
 
 use dialect::postmark::{Config, PostmarkResult, RunError, Session, classic, extra, run, terse};
@@ -49,7 +50,10 @@ fn the_defaults_give_the_originals_page() {
         "megabytes",
         "per second",
     ] {
-        assert!(!ours.replace("threads", "").contains(word), "a reader of the original's report could trip over {word:?}");
+        assert!(
+            !ours.replace("threads", "").contains(word),
+            "a reader of the original's report could trip over {word:?}"
+        );
     }
 }
 
@@ -72,8 +76,26 @@ fn the_published_runs_come_out() {
     };
     let mut config = Config { plan, ..Config::default() };
     for (transactions, lines) in [
-        (10_000, ["\t15047 created", "\t4945 read", "\t5055 appended", "\t257.93 megabytes read", "\t826.79 megabytes written"]),
-        (20_000, ["\t20092 created", "\t9935 read", "\t10064 appended", "\t548.25 megabytes read", "\t1158.00 megabytes written"]),
+        (
+            10_000,
+            [
+                "\t15047 created",
+                "\t4945 read",
+                "\t5055 appended",
+                "\t257.93 megabytes read",
+                "\t826.79 megabytes written",
+            ],
+        ),
+        (
+            20_000,
+            [
+                "\t20092 created",
+                "\t9935 read",
+                "\t10064 appended",
+                "\t548.25 megabytes read",
+                "\t1158.00 megabytes written",
+            ],
+        ),
     ] {
         config.plan.transactions = transactions;
         let text = classic(&ran(&config));
@@ -90,7 +112,10 @@ fn threads_engines_and_durability_change_no_count() {
         let config = Config { threads, sync: FileSync::All, engine: FileEngine::Syscalls, ..Config::default() };
         let result = ran(&config);
         assert_eq!(result.counts, one.counts);
-        assert_eq!((result.classic_read_bytes, result.classic_written_bytes), (one.classic_read_bytes, one.classic_written_bytes));
+        assert_eq!(
+            (result.classic_read_bytes, result.classic_written_bytes),
+            (one.classic_read_bytes, one.classic_written_bytes)
+        );
         let operations: u64 = result.latency.values().map(|latency| latency.count).sum();
         assert_eq!(operations, one.latency.values().map(|latency| latency.count).sum::<u64>());
     }
@@ -169,11 +194,20 @@ fn files_of_commands() {
     let mut load = |name: &str| {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let outcome = session.load_file(&path(name), &mut out, &mut err).unwrap();
-        (outcome, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap(), session.config().plan.clone(), session.exit_code())
+        (
+            outcome,
+            String::from_utf8(out).unwrap(),
+            String::from_utf8(err).unwrap(),
+            session.config().plan.clone(),
+            session.exit_code(),
+        )
     };
     let (outcome, out, err, plan, code) = load("outer");
     let reading = |name: &str| format!("Reading configuration from file '{}'\n", path(name).display());
-    assert_eq!((outcome, out), (dialect::postmark::Outcome::Quit, reading("outer") + "Eh?\nEh?\nEh?\n" + &reading("inner")));
+    assert_eq!(
+        (outcome, out),
+        (dialect::postmark::Outcome::Quit, reading("outer") + "Eh?\nEh?\nEh?\n" + &reading("inner"))
+    );
     assert_eq!((plan.number, plan.seed, err.as_str(), code), (7, 9, "", 2), "`exit` is no command in a file");
     assert!(load("endless").2.contains("16 files already load one another"));
     assert!(load("nowhere").2.contains("cannot read configuration file"));
@@ -187,9 +221,11 @@ fn texts_go_to_files_appended() {
     let files = MemoryFiles::new(1_000_000);
     let mut session = Session::new(&files, &NEVER);
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    for line in
-        ["set report terse".to_string(), format!("run {}", target.display()), format!("show {}", Path::new("/nowhere/at/all").display())]
-    {
+    for line in [
+        "set report terse".to_string(),
+        format!("run {}", target.display()),
+        format!("show {}", Path::new("/nowhere/at/all").display()),
+    ] {
         session.line(&line, &mut out, &mut err).unwrap();
     }
     let written = std::fs::read_to_string(&target).unwrap();

@@ -17,14 +17,27 @@ fn options(line: &str) -> Options {
 
 #[test]
 fn every_option_is_taken() {
-    let all =
-        options("-kW -t4 -s10 -frandom -o8 -b64 -i16 -mS4 -BH -S128 -a0x5 -LPi -Up -64 -d/mnt/a,/mnt/b x.dat --json r.json --size 1g");
-    assert_eq!((all.kind, all.threads, all.run_ns, all.access), (Some(Kind::Write), Some(4), Some(10_000_000_000), Some(Access::Random)));
-    assert_eq!((all.outstanding, all.block_bytes, all.rows, all.multi), (Some(8), Some(65_536), Some(16), Some(Multi::Scatter(4))));
-    assert_eq!((all.caching, all.start_block, all.mask, all.latency), (Some(Caching::Hardware), Some(128), Some(5), Some(('P', true))));
+    let all = options(
+        "-kW -t4 -s10 -frandom -o8 -b64 -i16 -mS4 -BH -S128 -a0x5 -LPi -Up -64 -d/mnt/a,/mnt/b x.dat --json r.json --size 1g",
+    );
+    assert_eq!(
+        (all.kind, all.threads, all.run_ns, all.access),
+        (Some(Kind::Write), Some(4), Some(10_000_000_000), Some(Access::Random))
+    );
+    assert_eq!(
+        (all.outstanding, all.block_bytes, all.rows, all.multi),
+        (Some(8), Some(65_536), Some(16), Some(Multi::Scatter(4)))
+    );
+    assert_eq!(
+        (all.caching, all.start_block, all.mask, all.latency),
+        (Some(Caching::Hardware), Some(128), Some(5), Some(('P', true)))
+    );
     assert_eq!((all.cpu, all.wide, all.size), (Some(true), true, Some(1 << 30)));
     let files = files(&all, &[]).unwrap();
-    assert_eq!(files.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(), ["/mnt/a/x.dat", "/mnt/b/x.dat"]);
+    assert_eq!(
+        files.iter().map(|file| file.path.display().to_string()).collect::<Vec<_>>(),
+        ["/mnt/a/x.dat", "/mnt/b/x.dat"]
+    );
     assert_eq!(files[0].processors(), [0, 2]);
     assert_eq!(options("-pI3").processor, Some((true, 3)));
     assert_eq!(options("-R/dev/sdb,/dev/sdc").raw.len(), 2);
@@ -56,7 +69,7 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
         ("--matrix -kR", "--matrix"),
         ("--matrix --align 64k,65536", "a value is there twice"),
         ("--size 3x", "--size"),
-        ("--seconds 0", "--seconds 0"),
+        ("--runtime 0", "--runtime 0"),
         ("-F -d/a", "-F"),
         ("-b1048576 -mC1024", "1 GiB"),
     ] {
@@ -95,7 +108,10 @@ fn parameter_files() {
 fn the_defaults_are_the_originals() {
     let plain = options("");
     let workload = plain.workload(Kind::Read, plain.access(), 1, &ENGINES);
-    assert_eq!((workload.pattern, workload.request_bytes, workload.depth, workload.engine), (Pattern::Columns(64), 2048, 1, Engine::Sync));
+    assert_eq!(
+        (workload.pattern, workload.request_bytes, workload.depth, workload.engine),
+        (Pattern::Columns(64), 2048, 1, Engine::Sync)
+    );
     assert_eq!((workload.region_bytes, workload.stop), (Some(64 * 64 * 2048), Stop::AfterNs(30_000_000_000)));
     assert_eq!(files(&plain, &[]).unwrap()[0].path.to_str(), Some("testfile.dat"));
     let buffering = |letter: &str, kind| options(&format!("-B{letter}")).buffering(kind);
@@ -125,7 +141,7 @@ fn the_study_has_the_published_points() {
     );
     let last = points.last().unwrap();
     assert_eq!((last.0.op, last.0.pattern.as_str(), last.0.threads), ('W', "seq", 256));
-    let short = options("--matrix --seconds 20ms --most-threads 8 -o1 -b4");
+    let short = options("--matrix --runtime 20ms --max-threads 8 -o1 -b4");
     let points = matrix::workloads(&short, &ENGINES);
     assert_eq!((points.len(), points[0].1.depth, points[0].1.request_bytes), (16, 1, 4096));
 }
@@ -165,10 +181,10 @@ fn word() -> impl Strategy<Value = String> {
         "--matrix",
         "--json=",
         "--size=",
-        "--seconds=",
+        "--runtime=",
         "--align=",
         "--repeats=",
-        "--most-threads=",
+        "--max-threads=",
         "--seed=",
         "--destroy-data=",
         "--destroy-signature",

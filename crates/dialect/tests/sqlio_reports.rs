@@ -26,7 +26,8 @@ fn some_figures() -> Figures {
 fn a_run_from_a_parameter_file() {
     let options = options("-kW -s30 -frandom -o1 -b8 -BH -LS -Fparam.txt");
     let lines = parse_parameters("testfile.dat 4 0x0 2000\n").unwrap();
-    let text = before(&options, &files(&options, &lines).unwrap(), &[(2000 << 20, true)]) + &report(&options, &some_figures());
+    let text =
+        before(&options, &files(&options, &lines).unwrap(), &[(2000 << 20, true)]) + &report(&options, &some_figures());
     insta::assert_snapshot!(text, @r"
     sqlio v1.5.SG
     using system counter for latency timings, 1000000000 counts per second
@@ -83,7 +84,12 @@ fn published(text: &str) -> Vec<(char, String, u32, [f64; 6])> {
     let row = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
         let number = |index: usize| fields[index].parse::<f64>().unwrap();
-        (fields[0].chars().next().unwrap(), fields[1].to_string(), fields[2].parse().unwrap(), [3, 4, 5, 6, 7, 8].map(number))
+        (
+            fields[0].chars().next().unwrap(),
+            fields[1].to_string(),
+            fields[2].parse().unwrap(),
+            [3, 4, 5, 6, 7, 8].map(number),
+        )
     };
     text.lines().skip(1).map(row).collect()
 }
@@ -108,14 +114,27 @@ fn the_published_tables_of_differences_come_out() {
         let differences = differences(&entries(&rows, [32_256, 65_536]), 8192);
         for (row, ours) in rows.iter().zip(&differences) {
             let expected = row.3;
-            let made = [ours.ios_per_s[0], ours.ios_per_s[1], ours.diff_percent, ours.mb_per_s[0], ours.mb_per_s[1], ours.diff_mb_percent];
+            let made = [
+                ours.ios_per_s[0],
+                ours.ios_per_s[1],
+                ours.diff_percent,
+                ours.mb_per_s[0],
+                ours.mb_per_s[1],
+                ours.diff_mb_percent,
+            ];
             for (index, (expected, made)) in expected.iter().zip(made).enumerate() {
                 // 9772.27 requests of 8 KB are 76.34 MB; both tables have 78.46, and a difference made from it.
                 if (row.0, row.1.as_str(), row.2) == ('W', "seq", 32) && (*expected == 78.46 || index == 5) {
                     continue;
                 }
                 // Differences were published in hundredths.
-                assert!((expected - made).abs() < 0.0051, "{} {} {} column {index}: {made} for {expected}", row.0, row.1, row.2);
+                assert!(
+                    (expected - made).abs() < 0.0051,
+                    "{} {} {} column {index}: {made} for {expected}",
+                    row.0,
+                    row.1,
+                    row.2
+                );
             }
         }
     }

@@ -99,7 +99,11 @@ fn a_loop_device_its_counters_and_its_users() {
     assert_eq!(told.layers[1].kind, LayerKind::FileSystem, "what the file is on: {:?}", told.layers);
     assert_eq!(told.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(), [device.name()]);
     assert_eq!(told.devices.sits_on, told.devices.counted);
-    assert!(told.warnings.iter().any(|warning| warning.contains("through the file-system cache")), "{:?}", told.warnings);
+    assert!(
+        told.warnings.iter().any(|warning| warning.contains("through the file-system cache")),
+        "{:?}",
+        told.warnings
+    );
 
     assert_eq!(signature(&device.device).unwrap(), None);
     assert_eq!(device_in_use(&roots, &device.device), None);
@@ -183,7 +187,10 @@ fn a_limit_of_this_process_group() {
     limit("blkio.throttle.read_bps_device", 0).unwrap();
     limit("blkio.throttle.write_iops_device", 0).unwrap();
     assert_eq!((told.layers[0].kind, told.layers[1].kind), (LayerKind::Throttle, LayerKind::Loop), "{:?}", told.layers);
-    assert_eq!((told.layers[0].advertised_bytes_per_s, told.layers[0].settings["write_iops"].as_str()), (Some(20e6), "500"));
+    assert_eq!(
+        (told.layers[0].advertised_bytes_per_s, told.layers[0].settings["write_iops"].as_str()),
+        (Some(20e6), "500")
+    );
     assert_eq!(under(&roots, &device.device).unwrap().layers[0].kind, LayerKind::Loop, "taken back");
 }
 

@@ -2,7 +2,9 @@
 
 mod sysfs;
 
-use host::facts::{Under, block_devices_of, device_in_use, holders, layers_under, machine_facts, mount_of, under, under_device};
+use host::facts::{
+    Under, block_devices_of, device_in_use, holders, layers_under, machine_facts, mount_of, under, under_device,
+};
 use machine::{Layer, LayerKind};
 use std::path::Path;
 use sysfs::Tree;
@@ -16,7 +18,10 @@ fn setting<'a>(layer: &'a Layer, name: &str) -> &'a str {
 }
 
 fn named<'a>(layers: &'a [Layer], start: &str) -> &'a Layer {
-    layers.iter().find(|layer| layer.name.starts_with(start)).unwrap_or_else(|| panic!("no {start} in {:?}", shape(layers)))
+    layers
+        .iter()
+        .find(|layer| layer.name.starts_with(start))
+        .unwrap_or_else(|| panic!("no {start} in {:?}", shape(layers)))
 }
 
 fn near(layer: &Layer, bytes_per_s: f64) {
@@ -51,15 +56,24 @@ fn an_nvme_ssd_on_pcie_4() {
     near(&told.layers[5], 16e9 * 4.0 * 128.0 / 130.0 / 8.0);
     assert_eq!(setting(&told.layers[5], "address"), "0000:84:00.0");
     let file_system = &told.layers[0];
-    assert_eq!((setting(file_system, "atime"), setting(file_system, "sunit"), setting(file_system, "discard")), ("noatime", "256", "no"));
+    assert_eq!(
+        (setting(file_system, "atime"), setting(file_system, "sunit"), setting(file_system, "discard")),
+        ("noatime", "256", "no")
+    );
     let partition = &told.layers[1];
     assert_eq!((setting(partition, "start_bytes"), setting(partition, "aligned_to_1_mib")), ("1074790400", "yes"));
     let (own, parent) = (&told.layers[2], &told.layers[3]);
     assert_eq!((own.advertised_bytes_per_s, own.advertised_iops), (Some(2e9), Some(50_000.0)));
     assert_eq!((parent.advertised_bytes_per_s, setting(parent, "write_bytes_per_s")), (None, "500000000"));
     let disk = &told.layers[4];
-    assert_eq!((setting(disk, "scheduler"), setting(disk, "hardware_queues"), setting(disk, "transport")), ("none", "4", "pcie"));
-    assert_eq!((setting(disk, "firmware"), setting(disk, "namespace"), setting(disk, "size_bytes")), ("5B2QGXA7", "1", "1000204886016"));
+    assert_eq!(
+        (setting(disk, "scheduler"), setting(disk, "hardware_queues"), setting(disk, "transport")),
+        ("none", "4", "pcie")
+    );
+    assert_eq!(
+        (setting(disk, "firmware"), setting(disk, "namespace"), setting(disk, "size_bytes")),
+        ("5B2QGXA7", "1", "1000204886016")
+    );
     assert!(told.warnings.is_empty(), "{:?}", told.warnings);
     assert_eq!(told.physical_block_bytes, 512);
     let devices = block_devices_of(&tree.roots(), Path::new("/etc")).unwrap();
@@ -73,7 +87,10 @@ fn an_nvme_ssd_on_pcie_4() {
 fn a_bind_mount_is_on_what_it_was_bound_from() {
     let tree = Tree::new("nvme");
     let mount = mount_of(&tree.roots(), Path::new("/srv/bind mount/deep/file")).unwrap();
-    assert_eq!((mount.root.as_path(), mount.mount_point.as_path()), (Path::new("/var/data"), Path::new("/srv/bind mount")));
+    assert_eq!(
+        (mount.root.as_path(), mount.mount_point.as_path()),
+        (Path::new("/var/data"), Path::new("/srv/bind mount"))
+    );
     let layers = layers_under(&tree.roots(), Path::new("/srv/bind mount/file")).unwrap();
     assert_eq!(setting(&layers[0], "atime"), "relatime", "its own option, not the other mount's");
     assert_eq!(layers[1].name, "nvme0n1p3");
@@ -84,7 +101,8 @@ fn an_nvme_namespace_with_two_paths() {
     let tree = Tree::new("nvme");
     let namespace = "sys/devices/virtual/nvme-subsystem/nvme-subsys1/nvme1n1";
     tree.write(&format!("{namespace}/dev"), "259:9\n");
-    for (controller, address) in [("nvme1", "traddr=10.0.0.1,trsvcid=4420"), ("nvme2", "traddr=10.0.0.2,trsvcid=4420")] {
+    for (controller, address) in [("nvme1", "traddr=10.0.0.1,trsvcid=4420"), ("nvme2", "traddr=10.0.0.2,trsvcid=4420")]
+    {
         let dir = format!("sys/devices/virtual/nvme-fabrics/ctl/{controller}");
         tree.write(&format!("{dir}/transport"), "tcp\n");
         tree.write(&format!("{dir}/address"), address);
@@ -119,9 +137,15 @@ fn a_sata_disk_with_a_partition_at_sector_63() {
     assert!(!partition.settings.contains_key("aligned_to_optimal_io"), "the disk names no optimal size");
     assert!(warned(&told, "sda1 starts at 31.5 KiB"), "{:?}", told.warnings);
     let disk = &told.layers[2];
-    assert_eq!((setting(disk, "queue_depth"), setting(disk, "rotational"), setting(disk, "write_cache")), ("32", "1", "write back"));
+    assert_eq!(
+        (setting(disk, "queue_depth"), setting(disk, "rotational"), setting(disk, "write_cache")),
+        ("32", "1", "write back")
+    );
     let file_system = &told.layers[0];
-    assert_eq!((setting(file_system, "data"), setting(file_system, "journal"), setting(file_system, "stripe")), ("ordered", "yes", "32"));
+    assert_eq!(
+        (setting(file_system, "data"), setting(file_system, "journal"), setting(file_system, "stripe")),
+        ("ordered", "yes", "32")
+    );
     assert_eq!(told.physical_block_bytes, 4096, "the disk's, though the file system is on a partition");
 }
 
@@ -159,7 +183,10 @@ fn raid_5_of_four_sas_disks_with_one_missing() {
     let tree = Tree::new("sas");
     let told = under(&tree.roots(), Path::new("/array/file")).unwrap();
     let array = named(&told.layers, "md0 (raid5 of 4)");
-    assert_eq!((setting(array, "chunk_bytes"), setting(array, "members"), setting(array, "degraded")), ("524288", "sda sdb sdc", "1"));
+    assert_eq!(
+        (setting(array, "chunk_bytes"), setting(array, "members"), setting(array, "degraded")),
+        ("524288", "sda sdb sdc", "1")
+    );
     let partition = named(&told.layers, "md0p1");
     assert_eq!((setting(partition, "aligned_to_1_mib"), setting(partition, "aligned_to_optimal_io")), ("yes", "no"));
     assert!(warned(&told, "1 of its 4 disks missing") && warned(&told, "busy with a recover"), "{:?}", told.warnings);
@@ -207,9 +234,15 @@ fn an_overlay_is_on_what_takes_its_writes() {
 fn a_virtio_disk_and_its_machine() {
     let tree = Tree::new("virtio");
     let told = under(&tree.roots(), Path::new("/root/file")).unwrap();
-    assert_eq!(shape(&told.layers), [(LayerKind::FileSystem, "ext4 on /"), (LayerKind::Disk, "vda"), (LayerKind::Link, "virtio")]);
+    assert_eq!(
+        shape(&told.layers),
+        [(LayerKind::FileSystem, "ext4 on /"), (LayerKind::Disk, "vda"), (LayerKind::Link, "virtio")]
+    );
     assert_eq!((setting(&told.layers[0], "journal"), setting(&told.layers[0], "discard")), ("no", "yes"));
-    assert_eq!((setting(&told.layers[1], "scheduler"), setting(&told.layers[1], "read_ahead_kb")), ("mq-deadline", "8192"));
+    assert_eq!(
+        (setting(&told.layers[1], "scheduler"), setting(&told.layers[1], "read_ahead_kb")),
+        ("mq-deadline", "8192")
+    );
     assert_eq!((setting(&told.layers[2], "driver"), told.layers[2].advertised_bytes_per_s), ("virtio_blk", None));
     assert!(under(&tree.roots(), Path::new("/dev/shm/file")).unwrap().in_memory);
     let facts = machine_facts(&tree.roots());
@@ -217,13 +250,17 @@ fn a_virtio_disk_and_its_machine() {
     assert_eq!((facts.processor.as_str(), facts.memory_bytes), ("Intel(R) Xeon(R) Processor", 24_684_096 * 1024));
     assert_eq!(facts.virtualization.as_deref(), Some("KVM"), "by its clock source, where there is no DMI");
     assert_eq!(facts.settings["transparent_hugepage"], "madvise");
-    assert_eq!(facts.settings["mitigations"], "active: retbleed spec_store_bypass spectre_v1 spectre_v2 tsx_async_abort");
+    assert_eq!(
+        facts.settings["mitigations"],
+        "active: retbleed spec_store_bypass spectre_v1 spectre_v2 tsx_async_abort"
+    );
 }
 
 #[test]
 fn a_version_1_limit_binds_its_own_group_alone() {
     let tree = Tree::new("virtio");
-    let limits = |layers: &[Layer]| layers.iter().filter(|layer| layer.kind == LayerKind::Throttle).cloned().collect::<Vec<_>>();
+    let limits =
+        |layers: &[Layer]| layers.iter().filter(|layer| layer.kind == LayerKind::Throttle).cloned().collect::<Vec<_>>();
     let read = || limits(&layers_under(&tree.roots(), Path::new("/file")).unwrap());
     assert!(read().is_empty());
     tree.write("sys/fs/cgroup/blkio/blkio.throttle.read_bps_device", "7:0 1\n254:0 20000000\n");
@@ -262,8 +299,14 @@ fn who_uses_a_device() {
     let tree = Tree::new("sata_hdd");
     let roots = tree.roots();
     assert_eq!(holders(&roots, "sda"), ["sda1 is mounted on /"]);
-    assert_eq!(device_in_use(&roots, Path::new("/dev/sda1")).as_deref(), Some("/dev/sda1 is in use: sda1 is mounted on /"));
-    assert_eq!(device_in_use(&roots, Path::new("/dev/sdb")).as_deref(), Some("/dev/sdb is in use: sdb2 is swap space in use"));
+    assert_eq!(
+        device_in_use(&roots, Path::new("/dev/sda1")).as_deref(),
+        Some("/dev/sda1 is in use: sda1 is mounted on /")
+    );
+    assert_eq!(
+        device_in_use(&roots, Path::new("/dev/sdb")).as_deref(),
+        Some("/dev/sdb is in use: sdb2 is swap space in use")
+    );
     tree.write("proc/swaps", "Filename Type Size Used Priority\n");
     assert_eq!(device_in_use(&roots, Path::new("/dev/sdb")), None);
 
@@ -279,7 +322,10 @@ fn who_uses_a_device() {
 fn a_tree_that_bites_its_tail_ends() {
     let tree = Tree::new("crypt_lvm");
     let root = tree.roots().sys.parent().unwrap().to_path_buf();
-    std::os::unix::fs::symlink(root.join("sys/devices/virtual/block/dm-1"), root.join("sys/devices/virtual/block/dm-0/slaves/dm-1"))
-        .unwrap();
+    std::os::unix::fs::symlink(
+        root.join("sys/devices/virtual/block/dm-1"),
+        root.join("sys/devices/virtual/block/dm-0/slaves/dm-1"),
+    )
+    .unwrap();
     assert_eq!(under_device(&tree.roots(), "dm-1").layers.len(), 5);
 }

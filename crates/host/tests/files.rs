@@ -6,7 +6,14 @@ use std::fs;
 use std::path::Path;
 
 fn spec(location: &Path, engine: FileEngine, sync: FileSync) -> AreaSpec {
-    AreaSpec { locations: vec![location.into()], subdirectories: 2, engine, sync, read_block_bytes: 700, write_block_bytes: 300 }
+    AreaSpec {
+        locations: vec![location.into()],
+        subdirectories: 2,
+        engine,
+        sync,
+        read_block_bytes: 700,
+        write_block_bytes: 300,
+    }
 }
 
 fn file(subdirectory: u32, number: u32) -> FileId {
@@ -16,7 +23,10 @@ fn file(subdirectory: u32, number: u32) -> FileId {
 /// The engines that this kernel has.
 fn engines() -> Vec<FileEngine> {
     let here = tempfile::tempdir().unwrap();
-    FileEngine::ALL.into_iter().filter(|&engine| HostFiles::new().open(&spec(here.path(), engine, FileSync::None)).is_ok()).collect()
+    FileEngine::ALL
+        .into_iter()
+        .filter(|&engine| HostFiles::new().open(&spec(here.path(), engine, FileSync::None)).is_ok())
+        .collect()
 }
 
 #[test]
@@ -66,14 +76,25 @@ fn what_is_left_in_an_area_goes_with_it() {
 #[test]
 fn leftovers_of_killed_runs_go_and_the_livings_and_the_users_stay() {
     let here = tempfile::tempdir().unwrap();
-    let dead = here.path().join("halfpower-4000000-0.files");
-    fs::create_dir_all(dead.join("s0")).unwrap();
-    fs::write(dead.join("s0/1"), "x").unwrap();
-    fs::create_dir(here.path().join("halfpower-mine.files")).unwrap();
+    let first = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
+    let dead = fs::read_dir(here.path()).unwrap().next().unwrap().unwrap().path();
+    first.make_subdirectories().unwrap();
+    first.work().unwrap().create(file(0, 1), b"left").unwrap();
+    // As a kill leaves it: the lock goes, the directory stays.
+    std::mem::forget(first);
+    for fd in fs::read_dir("/proc/self/fd").unwrap().flatten() {
+        if fs::read_link(fd.path()).is_ok_and(|path| path == dead) {
+            // SAFETY: the descriptor of what was forgotten.
+            unsafe { libc::close(fd.file_name().to_str().unwrap().parse().unwrap()) };
+        }
+    }
+    for users in ["halfpower-mine.files", "halfpower-2024-11.files", "halfpower-4000000-0.files"] {
+        fs::create_dir(here.path().join(users)).unwrap();
+    }
     let area = HostFiles::new().open(&spec(here.path(), FileEngine::Stdio, FileSync::None)).unwrap();
     assert!(!dead.exists(), "a run removes what a killed one left");
     assert_eq!(remove_leftovers(here.path()), 0, "the living one stays");
-    assert_eq!(fs::read_dir(here.path()).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(here.path()).unwrap().count(), 4);
     drop(area);
 }
 

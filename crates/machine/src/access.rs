@@ -22,25 +22,57 @@ pub enum Engine {
     Null,
 }
 
+/// What is known of an engine without asking a machine.
+struct EngineFacts {
+    engine: Engine,
+    name: &'static str,
+    is_async: bool,
+    max_depth: u32,
+}
+
+const fn engine(engine: Engine, name: &'static str, is_async: bool, max_depth: u32) -> EngineFacts {
+    EngineFacts { engine, name, is_async, max_depth }
+}
+
+/// Every engine, in the order of the enum and of the command line's help.
+const ENGINES: [EngineFacts; 6] = [
+    engine(Engine::Sync, "sync", false, 1),
+    engine(Engine::Threads, "threads", false, MAX_DEPTH),
+    engine(Engine::IoUring, "io_uring", true, MAX_DEPTH),
+    engine(Engine::Libaio, "libaio", true, MAX_DEPTH),
+    engine(Engine::Mmap, "mmap", false, 1),
+    engine(Engine::Null, "null", true, MAX_DEPTH),
+];
+
+/// The most requests that one stream keeps outstanding.
+pub const MAX_DEPTH: u32 = 65_536;
+
 impl Engine {
     /// Every engine, in the order of the command line's help.
-    pub const ALL: [Engine; 6] = [Engine::Sync, Engine::Threads, Engine::IoUring, Engine::Libaio, Engine::Mmap, Engine::Null];
+    pub const ALL: [Engine; ENGINES.len()] = {
+        let mut all = [Engine::Null; ENGINES.len()];
+        let mut index = 0;
+        while index < all.len() {
+            assert!(ENGINES[index].engine as usize == index);
+            all[index] = ENGINES[index].engine;
+            index += 1;
+        }
+        all
+    };
 
     /// The name on the command line and in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Engine::Sync => "sync",
-            Engine::Threads => "threads",
-            Engine::IoUring => "io_uring",
-            Engine::Libaio => "libaio",
-            Engine::Mmap => "mmap",
-            Engine::Null => "null",
-        }
+        ENGINES[self as usize].name
     }
 
     /// Whether one thread can keep more than one request outstanding.
     pub fn is_async(self) -> bool {
-        matches!(self, Engine::IoUring | Engine::Libaio | Engine::Null)
+        ENGINES[self as usize].is_async
+    }
+
+    /// The most requests that a stream can keep outstanding.
+    pub fn max_depth(self) -> u32 {
+        ENGINES[self as usize].max_depth
     }
 }
 
@@ -52,7 +84,7 @@ impl fmt::Display for Engine {
 
 /// What stands in for the target where the driver alone is to be measured: its ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StandIn {
+pub enum NullBackend {
     /// Nothing: each request is done when it is issued. The limit of the generator.
     Null,
     /// io_uring's no-op: each request goes to the kernel and back, and no further. The limit of the generator and its mechanism.
@@ -108,6 +140,20 @@ pub enum Hint {
     Random,
 }
 
+impl Hint {
+    /// Every hint.
+    pub const ALL: [Hint; 3] = [Hint::None, Hint::Sequential, Hint::Random];
+
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Hint::None => "none",
+            Hint::Sequential => "sequential",
+            Hint::Random => "random",
+        }
+    }
+}
+
 /// The state in which a write finds the file's space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -124,6 +170,10 @@ pub enum Allocation {
 }
 
 impl Allocation {
+    /// Every state.
+    pub const ALL: [Allocation; 4] =
+        [Allocation::Written, Allocation::Reserved, Allocation::Extend, Allocation::Truncate];
+
     /// The name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -148,6 +198,20 @@ pub enum CacheState {
     Warm,
 }
 
+impl CacheState {
+    /// Every state.
+    pub const ALL: [CacheState; 3] = [CacheState::AsIs, CacheState::Cold, CacheState::Warm];
+
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            CacheState::AsIs => "as_is",
+            CacheState::Cold => "cold",
+            CacheState::Warm => "warm",
+        }
+    }
+}
+
 /// How a run reaches its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
@@ -165,8 +229,6 @@ pub struct Access {
     pub cache: CacheState,
     /// Bring everything to stable storage after the last request, and time it ([`crate::Usage::sync_ns`]).
     pub sync_at_end: bool,
-    /// First byte and length of the region that the askers use; preparation is limited to it.
+    /// First byte and length of the region of each target that the sources use; preparation is limited to it.
     pub region: (u64, u64),
-    /// Read the processor's counters during the run. It costs time: never in a run whose rate counts.
-    pub count_instructions: bool,
 }

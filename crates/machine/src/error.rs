@@ -1,4 +1,4 @@
-//! Errors of a machine. Each names the place and, where there is one, the mend.
+//! Errors of a machine. Each names the place and, where there is one, the hint.
 
 use crate::Op;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The caller asked for something that makes no sense or must not be done: exit code 2.
-    #[error("{what}: {why}; {mend}")]
+    #[error("{what}: {why}; {hint}")]
     Refused {
         /// The place or value.
         what: String,
         /// Why not.
         why: String,
         /// What to do about it.
-        mend: String,
+        hint: String,
     },
     /// The target cannot do what was asked (no direct I/O, no such engine): the experiment is skipped with this reason.
     #[error("{0}")]
@@ -50,9 +50,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// A refused value: `what` (the place or value), `why` not, and the `mend`.
-    pub fn refused(what: impl Into<String>, why: impl Into<String>, mend: impl Into<String>) -> Self {
-        Error::Refused { what: what.into(), why: why.into(), mend: mend.into() }
+    /// A refused value: `what` (the place or value), `why` not, and the `hint`.
+    pub fn refused(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
+        Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
 
     /// A failed system call on a file; for use with `map_err`.

@@ -89,6 +89,31 @@ pub struct Layer {
     pub settings: BTreeMap<String, String>,
 }
 
+impl Layer {
+    /// A disk that rotates.
+    pub fn is_rotational(&self) -> bool {
+        self.settings.get("rotational").is_some_and(|value| value == "1")
+    }
+
+    /// The rate in bytes per second that it advertises for reads or for writes.
+    pub fn advertised_rate(&self, writes: bool) -> Option<f64> {
+        self.limit(writes, self.advertised_bytes_per_s, "write_bytes_per_s")
+    }
+
+    /// Requests per second that it admits, reads or writes.
+    pub fn admitted_iops(&self, writes: bool) -> Option<f64> {
+        self.limit(writes, self.advertised_iops, "write_iops")
+    }
+
+    /// A throttle has limits of its own for writes.
+    fn limit(&self, writes: bool, advertised: Option<f64>, of_writes: &str) -> Option<f64> {
+        if self.kind == LayerKind::Throttle && writes {
+            return self.settings.get(of_writes).and_then(|text| text.parse().ok());
+        }
+        advertised
+    }
+}
+
 /// What an opened target is, and what lies under it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetFacts {

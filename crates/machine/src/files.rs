@@ -167,7 +167,7 @@ pub enum FileError {
         got: u64,
     },
     /// Anything else.
-    #[error("cannot {act} '{}': {source}{}", .path.display(), mend(source))]
+    #[error("cannot {act} '{}': {source}{}", .path.display(), hint(source))]
     Io {
         /// What was being done.
         act: FileAct,
@@ -186,16 +186,18 @@ pub enum FileError {
     },
 }
 
-fn mend(error: &io::Error) -> &'static str {
+fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => "; name a directory that you may write to",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; name a directory that you may write to"
+        }
         io::ErrorKind::NotFound => "; something removed it during the run",
         _ => "",
     }
 }
 
 impl FileError {
-    /// Sorts a system error by what would mend it.
+    /// Sorts a system error by what would fix it.
     pub fn of(act: FileAct, path: PathBuf, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => FileError::Full { act, path, source },
@@ -235,7 +237,7 @@ pub trait FileSystem: Sync {
 
 /// Directories made for a run. Dropping it removes them and everything in them.
 pub trait FileArea: Sync {
-    /// One worker's hands.
+    /// What one thread works with.
     type Work: FileWork + Send;
 
     /// Makes the subdirectories.
@@ -250,7 +252,7 @@ pub trait FileArea: Sync {
     /// What the file system says, with the path.
     fn remove_subdirectories(&self) -> Result<(), FileError>;
 
-    /// Hands for one thread.
+    /// Makes a worker for one thread.
     ///
     /// # Errors
     /// No memory, or no resources for the engine.

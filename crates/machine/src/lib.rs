@@ -1,24 +1,27 @@
 //! What a machine is: anything that serves I/O requests and keeps time.
 //!
 //! This computer through its kernel and a simulated computer in virtual time are the same thing to
-//! everything above this crate: a [`Machine`] that opens a [`TargetSpec`] and runs [`Asker`]s (the
+//! everything above this crate: a [`Machine`] that opens a [`TargetSpec`] and runs [`RequestSource`]s (the
 //! streams of a workload) against it. Time and the CPU meter come from the machine, so nothing
 //! above needs to know which of the two it talks to.
 
 mod access;
-mod asker;
 mod data;
 mod error;
 mod facts;
 pub mod files;
+mod run;
+mod source;
+pub mod text;
 pub mod units;
 mod usage;
 
-pub use access::{Access, Allocation, Buffering, CacheState, Engine, Hint, StandIn};
-pub use asker::{Asker, Completion, Nanos, Next, Op, Request, Stability};
+pub use access::{Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, NullBackend};
 pub use data::fill_random;
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
+pub use run::{OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
+pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{CpuTimes, DeviceUse, MemoryUse, ProcessorTimes, Usage};
 
 use std::path::PathBuf;
@@ -45,16 +48,30 @@ pub struct TargetSpec {
     pub create: bool,
     /// What exists stays as it is until a run writes it: it is not filled beforehand, not even where it may be overwritten.
     pub as_is: bool,
-    /// Test files begin empty (their size must be given): a run with [`Allocation::Extend`] writes them themselves from nothing, and
-    /// not a scratch file beside them. Who asks for it sees to it that they are written before they are read.
-    pub grown: bool,
+    /// What a new test file holds.
+    pub new_file: NewFile,
+}
+
+/// What a new test file holds before the first run. All but [`NewFile::Filled`] need its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NewFile {
+    /// Incompressible data.
+    #[default]
+    Filled,
+    /// Space that is reserved and not written; none where the file system reserves no space.
+    Reserved,
+    /// No space: it has its length alone.
+    Sparse,
+    /// Nothing: a run with [`Allocation::Extend`] writes the file itself, and not a scratch file beside it. Who asks for it sees to it
+    /// that it is written before it is read.
+    Empty,
 }
 
 /// A machine: serves I/O requests and keeps time.
 ///
 /// # Contract
-/// * [`Machine::now`] never goes back and is the clock that askers see.
-/// * [`Machine::run`] returns when every asker said [`Next::Done`] and nothing is in flight, or on the
+/// * [`Machine::now`] never goes back and is the clock that sources see.
+/// * [`Machine::run`] returns when every source said [`Next::Done`] and nothing is in flight, or on the
 ///   first error. It never loses a completion.
 pub trait Machine {
     /// An opened target: files made, devices held. Dropping it removes what was made.
@@ -81,19 +98,34 @@ pub trait Machine {
     /// What lies under an opened target.
     fn target_facts(&self, target: &Self::Target) -> TargetFacts;
 
-    /// Brings the target into the state that `access` asks for (allocation, cache) and runs the askers to their end.
+    /// Brings the targets of all parts into the state that each part's access asks for (allocation, cache), starts all parts together
+    /// and runs their sources to the end.
     ///
     /// # Errors
-    /// A refused access mode (for example direct I/O where the file system has none) or a failed
-    /// request; the error names which. The target stays usable.
-    fn run<A: Asker>(&self, target: &mut Self::Target, access: &Access, askers: &mut [A]) -> Result<Usage>;
+    /// A refused access mode (for example direct I/O where the file system has none) or a failed request; the error names which.
+    /// Under [`OnFailure::EndPart`] an error of one part stands in [`RunUsage::parts`]. The targets stay usable.
+    fn run<S: RequestSource>(&self, parts: &mut [Part<'_, Self::Target, S>], options: RunOptions) -> Result<RunUsage>;
 
-    /// Runs the askers with a stand-in for the target: what they measure then is the driver's own limit. Nothing is read or written.
+    /// [`Machine::run`] with one part.
+    ///
+    /// # Errors
+    /// As [`Machine::run`].
+    fn run_one<S: RequestSource>(&self, target: &Self::Target, access: &Access, sources: &mut [S]) -> Result<Usage> {
+        self.run(&mut [Part::new(target, access, sources)], RunOptions::default())?.single()
+    }
+
+    /// Runs the sources with a stand-in for the target: what they measure then is the driver's own limit. Nothing is read or written.
     /// `false`: this machine has no such limit (its driver is not what takes the time), or its engine no such stand-in; nothing ran.
     ///
     /// # Errors
     /// As [`Machine::run`].
-    fn rehearse<A: Asker>(&self, _target: &Self::Target, _access: &Access, _stand_in: StandIn, _askers: &mut [A]) -> Result<bool> {
+    fn measure_ceiling<A: RequestSource>(
+        &self,
+        _target: &Self::Target,
+        _access: &Access,
+        _stand_in: NullBackend,
+        _askers: &mut [A],
+    ) -> Result<bool> {
         Ok(false)
     }
 
@@ -112,14 +144,9 @@ pub trait Machine {
         Vec::new()
     }
 
-    /// Confines this thread, and the streams of the runs that it starts, to these processors.
+    /// Measures the machine's memory: the ceiling of everything that is buffered.
     ///
     /// # Errors
-    /// No such processor, or a machine whose streams cannot be confined.
-    fn bind(&self, _processors: &[u32]) -> Result<()> {
-        Err(Error::Unsupported("streams cannot be bound to processors on this machine".into()))
-    }
-
-    /// Measures the machine's memory: the ceiling of everything that is buffered.
-    fn memory(&self, for_ns: Nanos) -> Vec<MemoryUse>;
+    /// A way of moving memory failed, or too little of it is free.
+    fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>>;
 }

@@ -16,7 +16,8 @@ pub const GIB: u64 = 1 << 30;
 /// # Errors
 /// A sentence that names the value and what would be right.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong = |why: &str| format!("'{text}' is not a size: {why}; write it as 4096, 4k, 64KiB, 1M (binary) or 1MB (decimal)");
+    let wrong =
+        |why: &str| format!("'{text}' is not a size: {why}; write it as 4096, 4k, 64KiB, 1M (binary) or 1MB (decimal)");
     let trimmed = text.trim();
     let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
     let (number, unit) = (&trimmed[..split], trimmed[split..].trim());
@@ -43,7 +44,8 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
     let whole_bytes = whole.checked_mul(multiple).ok_or_else(too_large)?;
     let scale = 10u128.pow(fraction.len() as u32);
-    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| wrong("its fraction is odd"))? };
+    let fraction: u128 =
+        if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| wrong("its fraction is odd"))? };
     let fraction_bytes = fraction * u128::from(multiple);
     if !fraction_bytes.is_multiple_of(scale) {
         return Err(wrong("it is not a whole number of bytes"));
@@ -162,12 +164,18 @@ mod tests {
 
     #[test]
     fn times_as_people_write_them() {
-        for (text, ns) in
-            [("3m", 180_000_000_000), ("90", 90_000_000_000), ("1.5s", 1_500_000_000), ("250ms", 250_000_000), ("10us", 10_000)]
-        {
+        for (text, ns) in [
+            ("3m", 180_000_000_000),
+            ("90", 90_000_000_000),
+            ("1.5s", 1_500_000_000),
+            ("250ms", 250_000_000),
+            ("10us", 10_000),
+        ] {
             assert_eq!(parse_time(text), Ok(ns), "{text}");
         }
-        assert!(parse_time("-3").is_err() && parse_time("3 fortnights").is_err() && parse_time("99999999999999h").is_err());
+        assert!(
+            parse_time("-3").is_err() && parse_time("3 fortnights").is_err() && parse_time("99999999999999h").is_err()
+        );
     }
 
     #[test]

@@ -53,10 +53,10 @@ pub struct DeviceUse {
     pub flushes: u64,
 }
 
-/// What one run used.
+/// What one part of a run used, processor time and block-layer bytes of the whole run included.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
-    /// When the askers began, on the machine's clock.
+    /// When the sources began, on the machine's clock.
     pub began: Nanos,
     /// From the beginning to the last completion.
     pub elapsed_ns: Nanos,
@@ -68,7 +68,7 @@ pub struct Usage {
     pub device: Option<DeviceUse>,
     /// Bytes that this process asked of the block layer itself (read, write): less than asked means that a cache served.
     pub block_bytes: Option<(u64, u64)>,
-    /// Smoothly merged or split anything worth telling (short sentences).
+    /// Warnings about this run, in short sentences.
     pub warnings: Vec<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use host::Host;
-use machine::{Engine, Machine, StandIn, TargetSpec};
+use machine::{Engine, Machine, NullBackend, TargetSpec};
 use measure::{Stream, streams};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -20,12 +20,12 @@ fn benches(c: &mut Criterion) {
     let mut group = c.benchmark_group("loop");
     group.throughput(Throughput::Elements(REQUESTS)).sample_size(20);
     let cases = [
-        ("blocking, null", Engine::Sync, 1, 100, StandIn::Null),
-        ("asynchronous, null", Engine::IoUring, 32, 100, StandIn::Null),
-        ("asynchronous, null, writes", Engine::IoUring, 32, 0, StandIn::Null),
-        ("io_uring, no-ops", Engine::IoUring, 32, 100, StandIn::NoOp),
+        ("blocking, null", Engine::Sync, 1, 100, NullBackend::Null),
+        ("asynchronous, null", Engine::IoUring, 32, 100, NullBackend::Null),
+        ("asynchronous, null, writes", Engine::IoUring, 32, 0, NullBackend::Null),
+        ("io_uring, no-ops", Engine::IoUring, 32, 100, NullBackend::NoOp),
     ];
-    for (name, engine, depth, read_percent, stand_in) in cases {
+    for (name, engine, depth, read_percent, backend) in cases {
         let workload = Workload {
             engine,
             depth,
@@ -37,10 +37,10 @@ fn benches(c: &mut Criterion) {
         };
         let access = workload.access(facts.size_bytes);
         let once = || {
-            let mut askers = streams(&workload, &facts, 0).expect("a workload that fits");
+            let mut sources = streams(&workload, &facts, 0).expect("a workload that fits");
             // Where there is no io_uring nothing runs, and nothing is to be told.
-            match host.rehearse(&target, &access, stand_in, &mut askers) {
-                Ok(true) => Duration::from_nanos(askers.iter().map(Stream::measured_ns).sum()),
+            match host.measure_ceiling(&target, &access, backend, &mut sources) {
+                Ok(true) => Duration::from_nanos(sources.iter().map(Stream::measured_ns).sum()),
                 _ => Duration::ZERO,
             }
         };

@@ -14,7 +14,9 @@ fn latencies(n: usize) -> Vec<u64> {
         state ^= state << 17;
         state
     };
-    (0..n).map(|_| if next() % 100 == 0 { 1_000_000 + next() % 100_000_000 } else { 60_000 + next() % 40_000 }).collect()
+    (0..n)
+        .map(|_| if next() % 100 == 0 { 1_000_000 + next() % 100_000_000 } else { 60_000 + next() % 40_000 })
+        .collect()
 }
 
 fn benches(c: &mut Criterion) {

@@ -1,7 +1,7 @@
 //! The driver's own ceiling: the loop of a workload with nothing behind it.
 
 use crate::sample::streams;
-use machine::{Engine, Machine, Nanos, StandIn};
+use machine::{Engine, Machine, Nanos, NullBackend};
 use workload::{Stop, Workload};
 
 /// How long the loop runs against each stand-in: some ten thousand requests.
@@ -40,8 +40,10 @@ impl Ceilings {
         if let Some((_, ceiling)) = self.known.iter().find(|(known, _)| *known == alike) {
             return *ceiling;
         }
-        let ceiling = rehearse(machine, target, &alike, StandIn::Null)
-            .map(|generator_iops| Ceiling { generator_iops, no_op_iops: rehearse(machine, target, &alike, StandIn::NoOp) });
+        let ceiling = measure_ceiling(machine, target, &alike, NullBackend::Null).map(|generator_iops| Ceiling {
+            generator_iops,
+            no_op_iops: measure_ceiling(machine, target, &alike, NullBackend::NoOp),
+        });
         self.known.push((alike, ceiling));
         ceiling
     }
@@ -73,10 +75,15 @@ fn as_the_loop_sees(workload: &Workload) -> Workload {
 }
 
 /// Requests per second against a stand-in.
-fn rehearse<M: Machine>(machine: &M, target: &M::Target, workload: &Workload, stand_in: StandIn) -> Option<f64> {
+fn measure_ceiling<M: Machine>(
+    machine: &M,
+    target: &M::Target,
+    workload: &Workload,
+    backend: NullBackend,
+) -> Option<f64> {
     let facts = machine.target_facts(target);
     let mut streams = streams(workload, &facts, 0).ok()?;
-    let ran = machine.rehearse(target, &workload.access(facts.size_bytes), stand_in, &mut streams).ok()?;
+    let ran = machine.measure_ceiling(target, &workload.access(facts.size_bytes), backend, &mut streams).ok()?;
     let requests: u64 = streams.iter().map(crate::Stream::completed).sum();
     let longest = streams.iter().map(crate::Stream::measured_ns).max()?;
     (ran && requests > 0).then(|| requests as f64 * 1e9 / longest.max(1) as f64)

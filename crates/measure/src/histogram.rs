@@ -280,7 +280,12 @@ pub enum SparseError {
 
 impl From<Histogram> for Sparse {
     fn from(h: Histogram) -> Self {
-        Sparse { sum_ns: h.sum(), min_ns: h.min(), max_ns: h.max, buckets: h.iter().map(|b| (b.low, b.count)).collect() }
+        Sparse {
+            sum_ns: h.sum(),
+            min_ns: h.min(),
+            max_ns: h.max,
+            buckets: h.iter().map(|b| (b.low, b.count)).collect(),
+        }
     }
 }
 

@@ -1,78 +1,289 @@
-//! Repeats until the interval is tight.
+//! The one loop that repeats: points in turn, until each is precise enough or the time or the number of runs is used up.
 
-use crate::ceiling::Ceilings;
-use crate::point::{Point, rate_estimate};
+use crate::ceiling::{Ceiling, Ceilings};
 use crate::sample::{Options, Sample, sample};
+use crate::stats::{self, Estimate};
 use machine::{Error, LayerKind, Machine, Nanos, Result, TargetFacts};
+use std::cell::OnceCell;
 use workload::Workload;
 
-/// When enough repeats were made.
+/// How often a point is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repeats {
-    /// At least so many.
+    /// At least so many runs, as far as the time allows.
     pub least: u32,
     /// At most so many.
     pub most: u32,
     /// Enough when half the 95 % interval is within this share of the rate.
-    pub tight: f64,
+    pub precision: f64,
+    /// No run begins that would end after this point in time on the machine's clock.
+    pub until: Nanos,
 }
 
 impl Repeats {
-    /// Whether these samples are enough.
-    pub fn enough(&self, samples: &[Sample]) -> bool {
-        let made = samples.len() as u32;
-        made >= self.most || (made >= self.least && half_width(samples) <= self.tight)
+    /// So many runs of each point.
+    pub fn exactly(runs: u32) -> Repeats {
+        Repeats { least: runs, most: runs, ..Repeats::default() }
     }
 }
 
-/// Half the 95 % interval of the rate as a share of it; infinite where there is no interval yet.
-pub fn half_width(samples: &[Sample]) -> f64 {
-    rate_estimate(samples).map_or(f64::INFINITY, |estimate| estimate.relative_half_width)
+impl Default for Repeats {
+    /// From 3 to 10 runs, to within 3 %, however long that takes.
+    fn default() -> Repeats {
+        Repeats { least: 3, most: 10, precision: 0.03, until: Nanos::MAX }
+    }
 }
 
-/// Measures several workloads on one target, a round of all after a round of all, so that drift hits each alike, until each is
-/// tight; `told` hears of every sample made (workload, samples so far).
+/// What [`repeat`] has to know of a point before it decides about another run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Standing {
+    /// Runs so far.
+    pub runs: u32,
+    /// It has failed, or has all the runs that it wants: it is not run again.
+    pub closed: bool,
+    /// How much its precision matters beside that of the others.
+    pub weight: f64,
+    /// Time that another run is expected to take.
+    pub cost_ns: Nanos,
+}
+
+/// Points measured in turn on one machine.
+pub trait Repeated {
+    /// How far a point is.
+    fn standing(&self, point: usize) -> Standing;
+
+    /// Half the 95 % interval of a point's rate as a share of the rate; infinite where there is no interval yet.
+    fn half_width(&self, point: usize) -> f64;
+
+    /// Runs a point once more. A run that fails closes its point; the others go on.
+    ///
+    /// # Errors
+    /// What ends the whole measurement, for example the user's interrupt.
+    fn run(&mut self, point: usize) -> Result<()>;
+
+    /// Now, on the machine's clock.
+    fn now(&self) -> Nanos {
+        0
+    }
+
+    /// The order of a round.
+    fn order(&mut self, points: &[usize]) -> Vec<usize> {
+        points.to_vec()
+    }
+}
+
+/// Measures points in turn. First come rounds: every point once, then every point again, so drift affects all of them equally. When each
+/// has its least number of runs, the point that another run helps most is next, until all are precise, or have their greatest number
+/// of runs, or the time is up.
 ///
 /// # Errors
-/// The user's interrupt. What else goes wrong with a workload is its point's failure and nobody else's.
+/// What [`Repeated::run`] returns.
+pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -> Result<()> {
+    let in_time = |subject: &_, standing: &Standing| -> bool {
+        Repeated::now(subject).saturating_add(standing.cost_ns) <= repeats.until
+    };
+    for round in 0..repeats.least {
+        for point in subject.order(points) {
+            let standing = subject.standing(point);
+            if !standing.closed && standing.runs <= round && in_time(subject, &standing) {
+                subject.run(point)?;
+            }
+        }
+    }
+    let mut open = points.to_vec();
+    loop {
+        open.retain(|&point| {
+            let standing = subject.standing(point);
+            !standing.closed
+                && (1..repeats.most).contains(&standing.runs)
+                && subject.half_width(point) > repeats.precision
+                && in_time(subject, &standing)
+        });
+        // The wider the interval the more another run helps, and the less the more runs there were.
+        let urgency = |&point: &usize| {
+            let standing = subject.standing(point);
+            subject.half_width(point).min(2.0) * standing.weight / f64::from(standing.runs)
+        };
+        match open.iter().copied().max_by(|a, b| urgency(a).total_cmp(&urgency(b)).then(b.cmp(a))) {
+            Some(point) => subject.run(point)?,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Calls `run` with each of `points` in turn, round after round: `rounds` times each, or until it says `false` of a point.
+///
+/// # Errors
+/// What `run` returns.
+pub fn rounds(points: usize, rounds: u32, run: impl FnMut(usize) -> Result<bool>) -> Result<()> {
+    struct Turns<F> {
+        runs: Vec<u32>,
+        closed: Vec<bool>,
+        run: F,
+    }
+    impl<F: FnMut(usize) -> Result<bool>> Repeated for Turns<F> {
+        fn standing(&self, point: usize) -> Standing {
+            Standing { runs: self.runs[point], closed: self.closed[point], weight: 1.0, cost_ns: 0 }
+        }
+
+        fn half_width(&self, _point: usize) -> f64 {
+            0.0
+        }
+
+        fn run(&mut self, point: usize) -> Result<()> {
+            self.runs[point] += 1;
+            self.closed[point] = !(self.run)(point)?;
+            Ok(())
+        }
+    }
+    let mut turns = Turns { runs: vec![0; points], closed: vec![false; points], run };
+    repeat(&mut turns, &(0..points).collect::<Vec<_>>(), Repeats::exactly(rounds))
+}
+
+/// What was measured of one workload.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// Its runs, in the order they were made.
+    pub samples: Vec<Sample>,
+    /// Why it could not be measured; no run follows.
+    pub failure: Option<Error>,
+    /// What the driver alone would reach.
+    pub ceiling: Option<Ceiling>,
+    /// Computed once asked for: the statistics cost more than some runs.
+    half_width: OnceCell<f64>,
+}
+
+impl Measured {
+    /// Adds how a run ended.
+    ///
+    /// # Errors
+    /// The user's interrupt: it is no failure of the workload.
+    pub fn push(&mut self, run: Result<Sample>) -> Result<()> {
+        self.half_width = OnceCell::new();
+        match run {
+            Ok(sample) => self.samples.push(sample),
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            Err(error) => self.failure = Some(error),
+        }
+        Ok(())
+    }
+
+    /// How far the workload is.
+    pub fn standing(&self) -> Standing {
+        Standing { runs: self.samples.len() as u32, closed: self.failure.is_some(), weight: 1.0, cost_ns: 0 }
+    }
+
+    /// Half the 95 % interval of the rate as a share of it; infinite where there is no interval yet.
+    pub fn half_width(&self) -> f64 {
+        *self
+            .half_width
+            .get_or_init(|| rate_estimate(&self.samples).map_or(f64::INFINITY, |estimate| estimate.relative_half_width))
+    }
+}
+
+/// The runs that a rate and its latencies are made of. A run that shows a warm-up is followed by runs that leave it out from their
+/// start, latencies too ([`ramp`]); once there are two without one, only those count.
+pub fn counted(samples: &[Sample]) -> Vec<&Sample> {
+    let steady: Vec<&Sample> = samples.iter().filter(|sample| sample.warm_up_ns == 0).collect();
+    if steady.len() >= 2 { steady } else { samples.iter().collect() }
+}
+
+/// The rate of some runs in requests per second with its interval: the mean of the runs' rates, each for its time. `None` where there
+/// is no interval.
+pub fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
+    let samples = counted(samples);
+    // Slices give an interval only where there are enough; runs in bytes may be shorter than one.
+    if samples.iter().all(|sample| sample.slice_rates.len() >= stats::MIN_SLICES) {
+        let runs: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample)).collect();
+        stats::estimate_runs(&runs)
+    } else {
+        stats::estimate_values(&samples.iter().map(|sample| sample.iops()).collect::<Vec<_>>())
+    }
+}
+
+/// The slices of a run, scaled to its rate: slices end with the last whole one, and a rate until the deadline before it.
+fn slices_of(sample: &Sample) -> Vec<f64> {
+    let mean = sample.slice_rates.iter().sum::<f64>() / sample.slice_rates.len() as f64;
+    let factor = if mean > 0.0 { sample.iops() / mean } else { 1.0 };
+    sample.slice_rates.iter().map(|rate| rate * factor).collect()
+}
+
+/// Workloads measured in turn on one target.
+struct Workloads<'a, M: Machine, S, P> {
+    machine: &'a M,
+    target: &'a mut M::Target,
+    facts: &'a TargetFacts,
+    workloads: &'a [Workload],
+    measured: Vec<Measured>,
+    sample: S,
+    on_progress: P,
+}
+
+impl<M, S, P> Repeated for Workloads<'_, M, S, P>
+where
+    M: Machine,
+    S: FnMut(&mut M::Target, &Workload, Options) -> Result<Sample>,
+    P: FnMut(usize, usize),
+{
+    fn standing(&self, point: usize) -> Standing {
+        self.measured[point].standing()
+    }
+
+    fn half_width(&self, point: usize) -> f64 {
+        self.measured[point].half_width()
+    }
+
+    fn run(&mut self, point: usize) -> Result<()> {
+        let (workload, measured) = (&self.workloads[point], &mut self.measured[point]);
+        let options = next_run(self.machine, self.facts, workload, &measured.samples);
+        measured.push((self.sample)(self.target, workload, options))?;
+        (self.on_progress)(point, measured.samples.len());
+        Ok(())
+    }
+
+    fn now(&self) -> Nanos {
+        self.machine.now()
+    }
+}
+
+/// Measures workloads in turn, each run made by `sample`. Where runs do not differ there is one of each.
+///
+/// # Errors
+/// The user's interrupt.
+pub(crate) fn repeat_workloads<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    workloads: &[Workload],
+    repeats: Repeats,
+    sample: impl FnMut(&mut M::Target, &Workload, Options) -> Result<Sample>,
+    on_progress: impl FnMut(usize, usize),
+) -> Result<Vec<Measured>> {
+    let repeats = if machine.capabilities().noisy { repeats } else { Repeats::exactly(1) };
+    let facts = &machine.target_facts(target);
+    let measured = workloads.iter().map(|_| Measured::default()).collect();
+    let mut subject = Workloads { machine, target, facts, workloads, measured, sample, on_progress };
+    repeat(&mut subject, &(0..workloads.len()).collect::<Vec<_>>(), repeats)?;
+    Ok(subject.measured)
+}
+
+/// Measures several workloads on one target in turn ([`repeat`]); `on_progress` gets each run as it ends (workload, its runs so far).
+///
+/// # Errors
+/// The user's interrupt. What else goes wrong with a workload is its own failure.
 pub fn measure<M: Machine>(
     machine: &M,
     target: &mut M::Target,
     workloads: &[Workload],
     repeats: Repeats,
-    mut told: impl FnMut(usize, usize),
-) -> Result<Vec<Point>> {
-    let repeats = if machine.capabilities().noisy { repeats } else { Repeats { least: 1, most: 1, ..repeats } };
-    let facts = machine.target_facts(target);
-    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); workloads.len()];
-    let mut failures: Vec<Option<Error>> = workloads.iter().map(|_| None).collect();
-    loop {
-        let mut open = false;
-        for (index, workload) in workloads.iter().enumerate() {
-            if failures[index].is_some() || repeats.enough(&samples[index]) {
-                continue;
-            }
-            open = true;
-            let options = next_run(machine, &facts, workload, &samples[index]);
-            match sample(machine, target, workload, options) {
-                Ok(one) => samples[index].push(one),
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
-                Err(error) => failures[index] = Some(error),
-            }
-            told(index, samples[index].len());
-        }
-        if !open {
-            break;
-        }
-    }
+    on_progress: impl FnMut(usize, usize),
+) -> Result<Vec<Measured>> {
+    let once = |target: &mut M::Target, workload: &Workload, options| sample(machine, target, workload, options);
+    let mut all = repeat_workloads(machine, target, workloads, repeats, once, on_progress)?;
     let mut ceilings = Ceilings::default();
-    let points = workloads.iter().zip(&samples).zip(failures);
-    Ok(points
-        .map(|((workload, samples), failure)| match failure {
-            Some(error) => Point::failed(workload.clone(), error),
-            None => Point::from_samples(workload, &facts, samples).beside(ceilings.of(machine, target, workload)),
-        })
-        .collect())
+    for (workload, measured) in workloads.iter().zip(&mut all).filter(|(_, measured)| measured.failure.is_none()) {
+        measured.ceiling = ceilings.of(machine, target, workload);
+    }
+    Ok(all)
 }
 
 /// Linux admits throttled requests in bursts this far apart; a run of whole ones holds as many as it should.
@@ -88,7 +299,12 @@ pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos) -> Options {
 }
 
 /// How the next run on this target is made: after the [`ramp`], and where there is a throttle [`of_whole_bursts`].
-pub(crate) fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Options {
+pub(crate) fn next_run<M: Machine>(
+    machine: &M,
+    facts: &TargetFacts,
+    workload: &Workload,
+    before: &[Sample],
+) -> Options {
     let ramp_ns = ramp(workload, before);
     let throttled = facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
     let at_device = workload.buffering.is_direct() && workload.rate_iops.is_none() && workload.think_ns == 0;
@@ -104,4 +320,115 @@ pub(crate) fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &
 pub fn ramp(workload: &Workload, before: &[Sample]) -> u64 {
     let workload::Stop::AfterNs(run) = workload.stop else { return 0 };
     before.iter().map(|sample| sample.warm_up_ns).max().unwrap_or(0).min(run / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points whose intervals narrow with every run, on a clock that a run moves by its cost.
+    #[derive(Default)]
+    struct Fake {
+        runs: Vec<u32>,
+        /// Half width after one run.
+        width: Vec<f64>,
+        /// Fails in this run of this point.
+        fails: Option<(usize, u32)>,
+        failed: Vec<usize>,
+        order: Vec<usize>,
+        clock: Nanos,
+    }
+
+    impl Fake {
+        fn new(width: &[f64]) -> Fake {
+            Fake { runs: vec![0; width.len()], width: width.to_vec(), ..Fake::default() }
+        }
+
+        fn repeat(&mut self, repeats: Repeats) -> Result<Vec<usize>> {
+            let all: Vec<usize> = (0..self.runs.len()).collect();
+            repeat(self, &all, repeats).map(|()| std::mem::take(&mut self.order))
+        }
+    }
+
+    impl Repeated for Fake {
+        fn standing(&self, point: usize) -> Standing {
+            Standing { runs: self.runs[point], closed: self.failed.contains(&point), weight: 1.0, cost_ns: 10 }
+        }
+
+        fn half_width(&self, point: usize) -> f64 {
+            self.width[point] / f64::from(self.runs[point])
+        }
+
+        fn run(&mut self, point: usize) -> Result<()> {
+            self.order.push(point);
+            self.clock += 10;
+            self.runs[point] += 1;
+            if self.fails == Some((point, self.runs[point])) {
+                self.failed.push(point);
+            }
+            Ok(())
+        }
+
+        fn now(&self) -> Nanos {
+            self.clock
+        }
+    }
+
+    const USUAL: Repeats = Repeats { least: 2, most: 5, precision: 0.1, until: Nanos::MAX };
+
+    #[test]
+    fn rounds_come_first_then_the_least_certain_until_all_are_precise() {
+        let order = Fake::new(&[0.1, 0.5, 0.3]).repeat(USUAL).unwrap();
+        // Two rounds; then 0.25 and 0.15 are wider than 0.1: the wider first, each until it is precise or has five runs.
+        assert_eq!(order[..6], [0, 1, 2, 0, 1, 2]);
+        assert_eq!(order[6], 1);
+        let runs = |point| order.iter().filter(|one| **one == point).count();
+        assert_eq!([runs(0), runs(1), runs(2)], [2, 5, 3]);
+    }
+
+    #[test]
+    fn nothing_runs_more_often_than_it_may_or_than_it_needs() {
+        let mut fake = Fake::new(&[9.0, 9.0]);
+        fake.repeat(USUAL).unwrap();
+        assert_eq!(fake.runs, [5, 5]);
+        assert!(fake.repeat(USUAL).unwrap().is_empty(), "all have what they may have");
+        assert_eq!(Fake::new(&[9.0; 3]).repeat(Repeats::exactly(1)).unwrap(), [0, 1, 2]);
+        let none = Fake::new(&[0.0; 2]).repeat(Repeats { least: 0, ..USUAL }).unwrap();
+        assert!(none.is_empty(), "what was never run is not tightened");
+    }
+
+    #[test]
+    fn no_run_begins_that_would_end_too_late() {
+        let mut fake = Fake::new(&[9.0, 9.0]);
+        let order = fake.repeat(Repeats { until: 55, ..USUAL }).unwrap();
+        assert_eq!((order.len(), fake.clock), (5, 50));
+    }
+
+    #[test]
+    fn a_failure_ends_its_own_point_alone() {
+        let mut fake = Fake { fails: Some((1, 1)), ..Fake::new(&[0.0, 9.0, 0.0]) };
+        assert_eq!(fake.repeat(USUAL).unwrap(), [0, 1, 2, 0, 2]);
+    }
+
+    #[test]
+    fn closures_take_turns_until_they_have_enough() {
+        let mut order = Vec::new();
+        let once = |point| {
+            order.push(point);
+            Ok(point != 1)
+        };
+        rounds(3, 3, once).unwrap();
+        assert_eq!(order, [0, 1, 2, 0, 2, 0, 2]);
+        let error = rounds(2, 3, |_| Err(Error::Interrupted)).unwrap_err();
+        assert!(matches!(error, Error::Interrupted));
+    }
+
+    #[test]
+    fn an_interrupt_is_no_failure_of_a_workload() {
+        let mut measured = Measured::default();
+        assert!(matches!(measured.push(Err(Error::Interrupted)), Err(Error::Interrupted)));
+        assert!(measured.failure.is_none() && !measured.standing().closed);
+        measured.push(Err(Error::Unsupported("no".into()))).unwrap();
+        assert!(measured.standing().closed && measured.half_width() == f64::INFINITY);
+    }
 }

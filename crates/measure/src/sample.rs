@@ -4,7 +4,7 @@ use crate::histogram::Histogram;
 use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
-use machine::{Asker, Engine, Error, Machine, Nanos, Result, TargetFacts, Usage};
+use machine::{Engine, Error, Machine, Nanos, Part, RequestSource, Result, RunOptions, TargetFacts, Usage};
 use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -88,24 +88,29 @@ impl Sample {
 ///
 /// # Errors
 /// A workload that makes no sense on this target, an access mode that the target refuses, or a failed request.
-pub fn sample<M: Machine>(machine: &M, target: &mut M::Target, workload: &Workload, options: Options) -> Result<Sample> {
-    sample_as(machine, target, workload, options, |stream| stream)
-}
-
-/// The same with streams that do more than stream.
-pub(crate) fn sample_as<M: Machine, A: Asker + Borrow<Stream>>(
+pub fn sample<M: Machine>(
     machine: &M,
     target: &mut M::Target,
     workload: &Workload,
     options: Options,
-    asker: impl Fn(Stream) -> A,
+) -> Result<Sample> {
+    sample_as(machine, target, workload, options, |stream| stream)
+}
+
+/// The same with streams that do more than stream.
+pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
+    machine: &M,
+    target: &mut M::Target,
+    workload: &Workload,
+    options: Options,
+    source: impl Fn(Stream) -> A,
 ) -> Result<Sample> {
     let facts = machine.target_facts(target);
     workload.check(facts.size_bytes, alignment(workload, &facts))?;
-    let mut streams: Vec<A> = streams(workload, &facts, options.ramp_ns)?.into_iter().map(asker).collect();
-    let mut access = workload.access(facts.size_bytes);
-    access.count_instructions = options.count_instructions;
-    let usage = machine.run(target, &access, &mut streams)?;
+    let mut streams: Vec<A> = streams(workload, &facts, options.ramp_ns)?.into_iter().map(source).collect();
+    let access = workload.access(facts.size_bytes);
+    let how = RunOptions { count_instructions: options.count_instructions, ..RunOptions::default() };
+    let usage = machine.run(&mut [Part::new(target, &access, &mut streams)], how)?.single()?;
     let mut sample = gather(&streams, usage, workload)?;
     if (options.until_deadline || options.ramp_ns > 0)
         && let Some(rate) = rate_until_deadline(&streams)
@@ -126,7 +131,7 @@ fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
     if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 }
 }
 
-/// The askers of a workload: one a stream, or, for an engine that has one request outstanding, as many as the depth with a common cursor.
+/// The sources of a workload: one a stream, or, for an engine that has one request outstanding, as many as the depth with a common cursor.
 ///
 /// # Errors
 /// A workload that does not fit the target.
@@ -162,7 +167,9 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
     let streams: Vec<&Stream> = streams.iter().map(Borrow::borrow).collect();
     let requests: u64 = streams.iter().map(|stream| stream.completed()).sum();
     if requests == 0 {
-        return Err(Error::Unsupported("no request completed in the time of the run: give it more --seconds or smaller requests".into()));
+        return Err(Error::Unsupported(
+            "no request completed in the time of the run: give it more --runtime or smaller requests".into(),
+        ));
     }
     let mut latency = [Histogram::new(), Histogram::new()];
     for stream in &streams {
@@ -189,8 +196,8 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
     slice_rates.drain(..warm_up);
     let measured_ns = streams.iter().map(|stream| stream.measured_ns()).max().unwrap_or(0);
     // Streams that ended before the longest one count for the time they were there.
-    let mean_depth =
-        streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>() / measured_ns.max(1) as f64;
+    let mean_depth = streams.iter().map(|stream| stream.mean_depth() * stream.measured_ns() as f64).sum::<f64>()
+        / measured_ns.max(1) as f64;
     Ok(Sample {
         measured_ns,
         requests,

@@ -5,7 +5,7 @@
 
 use crate::histogram::Histogram;
 use crate::slices::Slices;
-use machine::{Allocation, Asker, CacheState, Completion, Nanos, Next, Op, Request};
+use machine::{Allocation, CacheState, Completion, Nanos, Next, Op, Request, RequestSource};
 use workload::{Cursor, Filler, Sequence, Stop, Workload};
 
 /// Width of the time slices in which completions are counted.
@@ -87,10 +87,10 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Stream `index` of a workload in a region of the target (first byte, length); of askers that share one cursor, the one numbered
+    /// Stream `index` of a workload in a region of the target (first byte, length); of sources that share one cursor, the one numbered
     /// `hand`.
     ///
-    /// Where the workload's bytes are limited, the askers share them out: their requests are together as many as the limit takes.
+    /// Where the workload's bytes are limited, the sources share them out: their requests are together as many as the limit takes.
     ///
     /// # Errors
     /// A workload that does not fit the region.
@@ -105,11 +105,11 @@ impl Stream {
         let sequence = Sequence::new(workload, region, index, cursor)?;
         let depth = if workload.engine.is_async() { workload.depth } else { 1 };
         let streams = u64::from(workload.threads);
-        let askers = if workload.engine.is_async() { streams } else { u64::from(workload.outstanding()) };
-        let together = askers / streams.max(1);
-        let asker = u64::from(index) * together + u64::from(hand);
+        let sources = if workload.engine.is_async() { streams } else { u64::from(workload.outstanding()) };
+        let together = sources / streams.max(1);
+        let source = u64::from(index) * together + u64::from(hand);
         let unit = u64::from(workload.least_request_bytes());
-        let share = |bytes: u64| part_of(bytes.div_ceil(unit), asker, askers).saturating_mul(unit);
+        let share = |bytes: u64| part_of(bytes.div_ceil(unit), source, sources).saturating_mul(unit);
         let (run_ns, mut budget) = match workload.stop {
             Stop::AfterNs(ns) => (ns, u64::MAX),
             Stop::AfterBytes(bytes) => (Nanos::MAX / 4, share(bytes)),
@@ -123,13 +123,15 @@ impl Stream {
             budget = budget.min(part_of(pass, u64::from(hand), together).saturating_mul(unit));
         }
         let pace = workload.rate_iops.map(|rate| {
-            let interval = (askers as f64 / rate * 1e9 * 65536.0) as u64;
+            let interval = (sources as f64 / rate * 1e9 * 65536.0) as u64;
             // Streams take turns: their requests are spread over the interval.
-            Pace { interval, next: interval / askers * u64::from(index) }
+            Pace { interval, next: interval / sources * u64::from(index) }
         });
         Ok(Stream {
             filler,
-            slots: (1..=depth).map(|next| Slot { since: 0, op: Op::Read, next: if next == depth { NO_SLOT } else { next } }).collect(),
+            slots: (1..=depth)
+                .map(|next| Slot { since: 0, op: Op::Read, next: if next == depth { NO_SLOT } else { next } })
+                .collect(),
             free: 0,
             free_last: depth - 1,
             in_flight: 0,
@@ -197,7 +199,8 @@ impl Stream {
         if self.in_time.is_none() && now > self.deadline {
             self.in_time = Some(self.completed());
         }
-        self.next_mark = if self.in_time.is_some() { self.slice_end } else { self.slice_end.min(self.deadline.saturating_add(1)) };
+        self.next_mark =
+            if self.in_time.is_some() { self.slice_end } else { self.slice_end.min(self.deadline.saturating_add(1)) };
     }
 
     /// Accounts for the time since the last event.
@@ -224,7 +227,7 @@ impl Stream {
             self.budget = 0;
             self.plain_until = 0;
         }
-        Request { op, offset, len, slot }
+        Request { op, target: 0, offset, len, slot }
     }
 
     /// Issues the next request of the sequence in a free slot.
@@ -262,7 +265,7 @@ impl Stream {
         self.free_last = index;
     }
 
-    /// [`Asker::next`] where a slot is free and that alone does not decide.
+    /// [`RequestSource::next`] where a slot is free and that alone does not decide.
     #[inline(never)]
     fn next_of_any(&mut self, now: Nanos) -> Next {
         if now >= self.deadline || self.budget == 0 {
@@ -287,6 +290,11 @@ impl Stream {
         // After `issue`: the ramp may end with it, and what lay before is not this request's.
         self.not_served += now - since;
         next
+    }
+
+    /// Whether nothing more is issued at this time or after it.
+    pub fn is_over(&self, now: Nanos) -> bool {
+        self.budget == 0 || now >= self.deadline
     }
 
     /// Requests completed in the measured part.
@@ -318,7 +326,8 @@ impl Stream {
     /// Requests of the measured part that completed until the deadline, and the time until then; none where the stream ended before.
     pub fn until_deadline(&self) -> Option<(u64, Nanos)> {
         let in_time = self.in_time.unwrap_or_else(|| self.completed());
-        (self.measuring && self.last_event >= self.deadline && in_time > 0).then(|| (in_time, self.deadline - self.measured_from))
+        (self.measuring && self.last_event >= self.deadline && in_time > 0)
+            .then(|| (in_time, self.deadline - self.measured_from))
     }
 
     /// Mean requests in flight over the measured part.
@@ -343,7 +352,7 @@ impl Stream {
     }
 }
 
-impl Asker for Stream {
+impl RequestSource for Stream {
     fn depth(&self) -> u32 {
         self.slots.len() as u32
     }

@@ -1,10 +1,11 @@
-//! Runs that verify: streams whose writes describe themselves and whose reads are checked, and reading back all that was written.
+//! Runs that verify: writes describe themselves, reads are checked, and everything written is read back.
 
-use crate::point::Point;
-use crate::repeat::{Repeats, next_run};
-use crate::sample::{Sample, sample_as};
+use crate::repeat::{Measured, Repeats, repeat_workloads};
+use crate::sample::sample_as;
 use crate::stream::Stream;
-use machine::{Access, Asker, CacheState, Completion, Engine, Error, Hint, Machine, Nanos, Next, Op, Request, Result};
+use machine::{
+    Access, CacheState, Completion, Engine, Error, Hint, Machine, Nanos, Next, Op, Request, RequestSource, Result,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -15,9 +16,9 @@ use workload::Workload;
 use workload::verify::{Expected, Fault, Log, Verifier};
 
 /// Faults that are kept in words; the rest are counted.
-const MOST_TOLD: usize = 100;
+const MOST_DESCRIBED: usize = 100;
 
-/// What was found by looking at data.
+/// What checking the data found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
     /// Bytes that were read and compared with what this run wrote there.
@@ -38,7 +39,7 @@ impl Verification {
         self.checked_bytes += checked;
         for fault in faults {
             *self.faults.entry(fault.kind.name().into()).or_default() += 1;
-            if self.first_faults.len() < MOST_TOLD {
+            if self.first_faults.len() < MOST_DESCRIBED {
                 self.first_faults.push(fault.to_string());
             }
         }
@@ -47,7 +48,7 @@ impl Verification {
 
 /// What all streams of a verifying run share.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct VerifyStats {
     verifier: Verifier,
     log: Option<Mutex<Log<File>>>,
     found: Mutex<Verification>,
@@ -55,14 +56,14 @@ pub struct Ledger {
     log_error: Mutex<Option<io::Error>>,
 }
 
-impl Ledger {
-    /// A ledger around a verifier, with a log of every write where `log` is given.
+impl VerifyStats {
+    /// Nothing checked yet; every write goes into `log` where one is given.
     ///
     /// # Errors
     /// The log cannot be written.
-    pub fn new(verifier: Verifier, log: Option<File>) -> io::Result<Ledger> {
+    pub fn new(verifier: Verifier, log: Option<File>) -> io::Result<VerifyStats> {
         let log = log.map(|file| Log::create(file, &verifier).map(Mutex::new)).transpose()?;
-        Ok(Ledger { verifier, log, found: Mutex::default(), log_error: Mutex::default() })
+        Ok(VerifyStats { verifier, log, found: Mutex::default(), log_error: Mutex::default() })
     }
 
     /// What was found so far.
@@ -105,14 +106,14 @@ struct Asked {
 #[derive(Debug)]
 pub(crate) struct Verifying {
     stream: Stream,
-    ledger: Arc<Ledger>,
+    stats: Arc<VerifyStats>,
     asked: Box<[Asked]>,
 }
 
 impl Verifying {
-    pub(crate) fn new(stream: Stream, ledger: Arc<Ledger>) -> Verifying {
+    pub(crate) fn new(stream: Stream, stats: Arc<VerifyStats>) -> Verifying {
         let none = Asked { op: Op::Read, offset: 0, len: 0, generation: 0, expected: None };
-        Verifying { asked: vec![none; stream.depth() as usize].into_boxed_slice(), stream, ledger }
+        Verifying { asked: vec![none; stream.depth() as usize].into_boxed_slice(), stream, stats }
     }
 }
 
@@ -122,7 +123,7 @@ impl Borrow<Stream> for Verifying {
     }
 }
 
-impl Asker for Verifying {
+impl RequestSource for Verifying {
     fn depth(&self) -> u32 {
         self.stream.depth()
     }
@@ -141,17 +142,17 @@ impl Asker for Verifying {
 
     fn next(&mut self, now: Nanos) -> Next {
         let next = self.stream.next(now);
-        if let Next::Issue(Request { op, offset, len, slot }) = next {
-            let expected = (op == Op::Read).then(|| self.ledger.verifier.expected(offset));
+        if let Next::Issue(Request { op, offset, len, slot, .. }) = next {
+            let expected = (op == Op::Read).then(|| self.stats.verifier.expected(offset));
             self.asked[slot as usize] = Asked { op, offset, len, generation: 0, expected };
         }
         next
     }
 
     fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
-        let generation = self.ledger.verifier.fill(request.offset, buffer);
+        let generation = self.stats.verifier.fill(request.offset, buffer);
         self.asked[request.slot as usize].generation = generation;
-        self.ledger.log(|log| log.begun(request.offset, generation));
+        self.stats.log(|log| log.begun(request.offset, generation));
     }
 
     fn checks(&self) -> bool {
@@ -161,7 +162,7 @@ impl Asker for Verifying {
     fn check(&mut self, slot: u32, data: &[u8]) {
         let asked = self.asked[slot as usize];
         if let Some(expected) = asked.expected {
-            self.ledger.check(asked.offset, data, expected);
+            self.stats.check(asked.offset, data, expected);
         }
     }
 
@@ -169,8 +170,8 @@ impl Asker for Verifying {
         let asked = self.asked[completion.slot as usize];
         if asked.op == Op::Write {
             let ok = completion.result == asked.len as i32;
-            self.ledger.verifier.wrote(asked.offset, ok);
-            self.ledger.log(|log| log.ended(asked.offset, asked.generation, ok));
+            self.stats.verifier.wrote(asked.offset, ok);
+            self.stats.log(|log| log.ended(asked.offset, asked.generation, ok));
         }
         self.stream.complete(completion, now);
     }
@@ -178,14 +179,14 @@ impl Asker for Verifying {
 
 /// Reads every block that was written, in the order of their places, several at a time.
 struct ReadBack<'a> {
-    ledger: &'a Ledger,
+    stats: &'a VerifyStats,
     block: u32,
     next: Option<u64>,
     asked: Box<[(u64, Option<Expected>)]>,
     free: Vec<u32>,
 }
 
-impl Asker for ReadBack<'_> {
+impl RequestSource for ReadBack<'_> {
     fn depth(&self) -> u32 {
         self.asked.len() as u32
     }
@@ -205,10 +206,10 @@ impl Asker for ReadBack<'_> {
             return if self.free.len() == self.asked.len() { Next::Done } else { Next::WaitForCompletion };
         };
         let Some(slot) = self.free.pop() else { return Next::WaitForCompletion };
-        let verifier = &self.ledger.verifier;
+        let verifier = &self.stats.verifier;
         self.next = verifier.next_written(offset + u64::from(self.block));
         self.asked[slot as usize] = (offset, Some(verifier.expected(offset)));
-        Next::Issue(Request { op: Op::Read, offset, len: self.block, slot })
+        Next::Issue(Request { op: Op::Read, target: 0, offset, len: self.block, slot })
     }
 
     fn complete(&mut self, completion: Completion, _now: Nanos) {
@@ -223,34 +224,39 @@ impl Asker for ReadBack<'_> {
 
     fn check(&mut self, slot: u32, data: &[u8]) {
         if let (offset, Some(expected)) = self.asked[slot as usize] {
-            self.ledger.check(offset, data, expected);
+            self.stats.check(offset, data, expected);
         }
     }
 }
 
-/// Reads back everything that the ledger's verifier knows to be written, past the page cache or with the cache dropped, and checks it.
+/// Reads back everything known to be written, past the page cache or with the cache dropped, and checks it.
 ///
 /// # Errors
 /// A target that cannot be read, or a failed read.
-pub fn read_back<M: Machine>(machine: &M, target: &mut M::Target, access: &Access, depth: u32, ledger: &Ledger) -> Result<()> {
-    let (start, _, block) = ledger.verifier.area();
+pub fn read_back<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    access: &Access,
+    depth: u32,
+    stats: &VerifyStats,
+) -> Result<()> {
+    let (start, _, block) = stats.verifier.area();
     let engine = if access.engine.is_async() && access.engine != Engine::Null { access.engine } else { Engine::Sync };
     let depth = if engine.is_async() { depth.max(1) } else { 1 };
-    let access =
-        Access { engine, cache: CacheState::Cold, hint: Hint::None, sync_at_end: false, count_instructions: false, ..access.clone() };
+    let access = Access { engine, cache: CacheState::Cold, hint: Hint::None, sync_at_end: false, ..access.clone() };
     let mut reader = ReadBack {
-        ledger,
+        stats,
         block,
-        next: ledger.verifier.next_written(start),
+        next: stats.verifier.next_written(start),
         asked: vec![(0, None); depth as usize].into_boxed_slice(),
         free: (0..depth).rev().collect(),
     };
-    machine.run(target, &access, std::slice::from_mut(&mut reader)).map(|_| ())
+    machine.run_one(target, &access, std::slice::from_mut(&mut reader)).map(|_| ())
 }
 
-/// Measures a workload whose data are verified: repeats as [`crate::measure`] makes them, then everything that was written is read back.
-/// What was found is [`Point::verification`], whether or not the runs themselves went well. `run` tells this run from others of the
-/// same workload, and every write goes into `log`, where one is given, before it is issued.
+/// Measures a workload whose data are verified: repeats as [`crate::measure`] makes them, then reads back everything that was written.
+/// What was found is returned whether or not the runs themselves went well. `run` distinguishes this run from others of
+/// the same workload; every write goes into `log`, where one is given, before it is issued.
 ///
 /// # Errors
 /// The user's interrupt; a workload that cannot be verified; a log that cannot be written; a target that cannot be read back.
@@ -261,28 +267,19 @@ pub fn measure_verified<M: Machine>(
     repeats: Repeats,
     run: u64,
     log: Option<File>,
-) -> Result<Point> {
+    on_progress: impl FnMut(usize, usize),
+) -> Result<(Measured, Verification)> {
     let facts = machine.target_facts(target);
     let verifier = Verifier::new(workload, workload.region(facts.size_bytes), run)?;
-    let log_failed = Error::io("cannot write", "the log of the writes");
-    let ledger = Arc::new(Ledger::new(verifier, log).map_err(Error::io("cannot write", "the log of the writes"))?);
-    let mut samples: Vec<Sample> = Vec::new();
-    let mut failure = None;
-    while failure.is_none() && !repeats.enough(&samples) {
-        let options = next_run(machine, &facts, workload, &samples);
-        match sample_as(machine, target, workload, options, |stream| Verifying::new(stream, ledger.clone())) {
-            Ok(one) => samples.push(one),
-            Err(Error::Interrupted) => return Err(Error::Interrupted),
-            Err(error) => failure = Some(error),
-        }
-    }
-    if let Some(error) = ledger.log_error() {
-        return Err(log_failed(error));
-    }
-    read_back(machine, target, &workload.access(facts.size_bytes), workload.depth, &ledger)?;
-    let point = match failure {
-        Some(error) => Point::failed(workload.clone(), error),
-        None => Point::from_samples(workload, &facts, &samples),
+    let log_failed = || Error::io("cannot write", "the log of the writes");
+    let stats = Arc::new(VerifyStats::new(verifier, log).map_err(log_failed())?);
+    let once = |target: &mut M::Target, workload: &Workload, options| {
+        sample_as(machine, target, workload, options, |stream| Verifying::new(stream, stats.clone()))
     };
-    Ok(Point { verification: Some(ledger.found()), ..point })
+    let mut measured = repeat_workloads(machine, target, std::slice::from_ref(workload), repeats, once, on_progress)?;
+    if let Some(error) = stats.log_error() {
+        return Err(log_failed()(error));
+    }
+    read_back(machine, target, &workload.access(facts.size_bytes), workload.depth, &stats)?;
+    Ok((measured.remove(0), stats.found()))
 }

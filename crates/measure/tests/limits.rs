@@ -1,7 +1,7 @@
 //! Streams whose bytes are limited: together they ask for as many as the limit takes, however many they are. And one that is asked for its lone
 //! request measures what it would have measured otherwise.
 
-use machine::{Asker, Completion, Engine, Next};
+use machine::{Completion, Engine, Next, RequestSource};
 use measure::Stream;
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ fn asked_in(workload: &Workload, region: u64) -> (u64, u64, u64) {
         let counter = Arc::new(AtomicU64::new(0));
         for hand in 0..together {
             let cursor = if together > 1 { Cursor::Shared(counter.clone()) } else { Cursor::Own };
-            let mut stream = Stream::new(workload, (0, region), (index, hand), cursor, Filler::new(workload), 0).unwrap();
+            let mut stream =
+                Stream::new(workload, (0, region), (index, hand), cursor, Filler::new(workload), 0).unwrap();
             stream.begin(0);
             let mut now = 0;
             while let Next::Issue(request) = stream.next(now) {

@@ -50,7 +50,8 @@ fn intervals_cover_the_truth() {
     const TRIALS: u64 = 3000;
     let mut wrong = Vec::new();
     let mut check = |name: &str, runs: usize, slices: usize, (percent, width): (f64, f64)| {
-        let line = format!("{name:>30} {runs:>3} runs of {slices:>5} slices: {percent:.1} % covered, half width {width:.4}");
+        let line =
+            format!("{name:>30} {runs:>3} runs of {slices:>5} slices: {percent:.1} % covered, half width {width:.4}");
         println!("{line}");
         if !(93.0..=97.0).contains(&percent) {
             wrong.push(line);
@@ -59,7 +60,12 @@ fn intervals_cover_the_truth() {
     for (i, family) in FAMILIES.iter().enumerate() {
         let seed = 1000 + i as u64;
         for slices in [500, 1000, 2000] {
-            check(family.name, 1, slices, coverage(TRIALS / 2, seed, |r| estimate_runs(&family.runs(r, 1, slices)).unwrap()));
+            check(
+                family.name,
+                1,
+                slices,
+                coverage(TRIALS / 2, seed, |r| estimate_runs(&family.runs(r, 1, slices)).unwrap()),
+            );
         }
     }
     for (i, family) in FAMILIES.iter().chain(BETWEEN).enumerate() {
@@ -118,7 +124,9 @@ fn lines_cover_the_truth() {
         }
         let percent = |count: u64| 100.0 * count as f64 / TRIALS as f64;
         let (fixed, rate, bent) = (percent(fixed), percent(rate), percent(bent));
-        println!("{outliers} outliers, {points_each} a size: intercept {fixed:.1} %, rate {rate:.1} %, false knees {bent:.1} %");
+        println!(
+            "{outliers} outliers, {points_each} a size: intercept {fixed:.1} %, rate {rate:.1} %, false knees {bent:.1} %"
+        );
         assert!((92.0..=98.5).contains(&fixed) && (92.0..=98.5).contains(&rate), "intercept {fixed} %, rate {rate} %");
         assert!(bent <= 2.0, "{bent} % of straight lines are called bent");
     }
@@ -135,5 +143,21 @@ fn repeating_until_tight_costs_little_from_five_runs_on() {
         });
         println!("{} until within 3 %: {percent:.1} % covered, half width {width:.4}", family.name);
         assert!((90.0..=97.0).contains(&percent), "{}: {percent} %", family.name);
+    }
+}
+
+/// The estimate is the middle of its own interval, whatever the noise: number and interval are of one estimator.
+#[test]
+fn an_estimate_lies_in_its_interval() {
+    let mut random = Random(42);
+    for family in FAMILIES.iter().chain(BETWEEN) {
+        for (runs, slices) in [(1, 500), (2, 100), (3, 40), (5, 7), (10, 2)] {
+            for _ in 0..200 {
+                let e = estimate_runs(&family.runs(&mut random, runs, slices)).unwrap();
+                assert!(e.contains(e.mean), "{}: {e:?}", family.name);
+                let half = e.high - e.mean;
+                assert!((half - e.relative_half_width * e.mean).abs() <= 1e-9 * e.high, "{}: {e:?}", family.name);
+            }
+        }
     }
 }

@@ -36,7 +36,11 @@ fn stationary_noise_raises_few_alarms() {
             let steady = share(noise, n, |_| 1.0, |_, v| v == Verdict::Steady);
             let whole = share(noise, n, |_| 1.0, |w, _| w == 0);
             println!("{} {n} slices: {steady:.1} % steady, {whole:.1} % without warm-up", noise.name);
-            assert!(steady >= 97.0 && whole >= 98.0, "{} {n} slices: {steady} % steady, {whole} % without warm-up", noise.name);
+            assert!(
+                steady >= 97.0 && whole >= 98.0,
+                "{} {n} slices: {steady} % steady, {whole} % without warm-up",
+                noise.name
+            );
         }
     }
 }
@@ -54,8 +58,12 @@ fn labelled_series_are_told() {
     };
     let ramp = |end: usize| move |t: usize| if t < end { 0.3 + 0.7 * t as f64 / end as f64 } else { 1.0 };
     told("a ramp over 100 slices", &ramp(100), &|w, v| (50..=150).contains(&w) && v == Verdict::Steady);
-    told("a slow start of 60 slices", &|t| if t < 60 { 0.6 } else { 1.0 }, &|w, v| (55..=70).contains(&w) && v == Verdict::Steady);
-    told("a ramp over 400 slices", &ramp(400), &|w, v| w == 0 && matches!(v, Verdict::WarmingUp { percent } if percent > 30.0));
+    told("a slow start of 60 slices", &|t| if t < 60 { 0.6 } else { 1.0 }, &|w, v| {
+        (55..=70).contains(&w) && v == Verdict::Steady
+    });
+    told("a ramp over 400 slices", &ramp(400), &|w, v| {
+        w == 0 && matches!(v, Verdict::WarmingUp { percent } if percent > 30.0)
+    });
     told("a drift of -30 %", &|t| 1.15 - 0.3 * t as f64 / N as f64, &|w, v| {
         w == 0 && matches!(v, Verdict::Drifting { percent } if (-42.0..-18.0).contains(&percent))
     });
@@ -85,9 +93,18 @@ fn labelled_series_are_told() {
 /// Even 50 slices show a plain change in weak noise.
 #[test]
 fn short_series_show_plain_changes() {
-    let burst = share(&NOISES[0], 50, |t| if t < 20 { 1.5 } else { 0.75 }, |_, v| matches!(v, Verdict::BurstExhausted { at: 20, .. }));
-    let ramp =
-        share(&NOISES[0], 50, |t| if t < 10 { 0.3 + 0.07 * t as f64 } else { 1.0 }, |w, v| (4..=14).contains(&w) && v == Verdict::Steady);
+    let burst = share(
+        &NOISES[0],
+        50,
+        |t| if t < 20 { 1.5 } else { 0.75 },
+        |_, v| matches!(v, Verdict::BurstExhausted { at: 20, .. }),
+    );
+    let ramp = share(
+        &NOISES[0],
+        50,
+        |t| if t < 10 { 0.3 + 0.07 * t as f64 } else { 1.0 },
+        |w, v| (4..=14).contains(&w) && v == Verdict::Steady,
+    );
     assert!(burst >= 99.0 && ramp >= 98.0, "{burst} % of bursts, {ramp} % of ramps");
 }
 
@@ -106,7 +123,8 @@ fn what_cannot_be_judged_is_said() {
 fn a_rhythm_is_no_change() {
     for rate in [1.02f64, 1.31, 1.5, 1.98, 4.25, 33.4] {
         for n in [60usize, 134, 989, 1953] {
-            let counts: Vec<f64> = (0..n).map(|t| ((t + 1) as f64 * rate).floor() - (t as f64 * rate).floor()).collect();
+            let counts: Vec<f64> =
+                (0..n).map(|t| ((t + 1) as f64 * rate).floor() - (t as f64 * rate).floor()).collect();
             let s = judge(&counts);
             assert_eq!((s.warm_up, s.verdict), (0, Verdict::Steady), "{rate} requests a slice, {n} slices");
         }
@@ -118,7 +136,8 @@ fn a_rhythm_is_no_change() {
         assert_eq!((s.warm_up, s.verdict), (0, Verdict::Steady), "{n} slices");
     }
     // The same rhythms with a real change in them.
-    let falls: Vec<f64> = (0..1000).map(|t| f64::from(if t < 900 { if t % 3 == 0 { 4 } else { 5 } } else { 1 + (t % 2) })).collect();
+    let falls: Vec<f64> =
+        (0..1000).map(|t| f64::from(if t < 900 { if t % 3 == 0 { 4 } else { 5 } } else { 1 + (t % 2) })).collect();
     assert!(matches!(judge(&falls).verdict, Verdict::BurstExhausted { at: 900, .. }), "{:?}", judge(&falls));
     let late: Vec<f64> = (0..1000).map(|t| f64::from(if t < 980 { 4 + i32::from(t % 3 == 0) } else { 1 })).collect();
     assert!(matches!(judge(&late).verdict, Verdict::BurstExhausted { at: 980, .. }), "{:?}", judge(&late));

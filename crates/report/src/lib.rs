@@ -1,17 +1,15 @@
-//! Looking: an answer for the terminal, an HTML page with figures, CSV for other programs.
+//! Shows results: the answer in the terminal, an HTML page with figures, CSV for other programs.
 //!
-//! Everything here is a pure function of a [`study::Results`] (or of a [`validation::Page`]): the same document gives the same text, byte for byte. Names that come from
+//! Everything here is a pure function of a [`results::Results`] (or of a [`validation::Page`]): the same document gives the same text, byte for byte. Names that come from
 //! the user or the machine may hold anything; control characters never reach a terminal and markup never reaches a page.
 
-mod csv;
+mod format;
 mod html;
 mod plot;
 pub mod surfaces;
 pub mod terminal;
 pub mod validation;
-mod words;
 
-pub use csv::csv;
 pub use html::html;
 
 /// Why a report cannot be made.
@@ -21,6 +19,8 @@ pub enum Error {
     #[error("the report cannot be drawn: {0}; this is a fault of halfpower, please report it with the results.json")]
     Template(#[from] minijinja::Error),
     /// The values under the figures cannot be written as JSON.
-    #[error("the report's values cannot be written: {0}; this is a fault of halfpower, please report it with the results.json")]
+    #[error(
+        "the report's values cannot be written: {0}; this is a fault of halfpower, please report it with the results.json"
+    )]
     Values(#[from] serde_json::Error),
 }

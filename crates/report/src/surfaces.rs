@@ -1,12 +1,12 @@
 //! A page of surfaces: the rate over file and record sizes, as IOzone measures it.
 
-use crate::words::{date, mib_per_s, rate};
+use crate::format::{date, mib_per_s, rate};
 use crate::{Error, html, plot};
 use machine::units::{show_size, significant};
 use minijinja::context;
 use minijinja::value::Value;
+use results::Results;
 use serde::Serialize;
-use study::Results;
 
 /// Where files outgrow a cache.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,18 +87,31 @@ fn cells(surface: &Surface) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
     let row = |(row, rates): (usize, &'_ Vec<Option<f64>>)| {
         rates.iter().enumerate().filter_map(move |(column, rate)| Some((row, column, (*rate)?))).collect::<Vec<_>>()
     };
-    surface.bytes_per_s.iter().take(surface.rows.len()).enumerate().flat_map(row).filter(|(_, column, _)| *column < surface.columns.len())
+    surface
+        .bytes_per_s
+        .iter()
+        .take(surface.rows.len())
+        .enumerate()
+        .flat_map(row)
+        .filter(|(_, column, _)| *column < surface.columns.len())
 }
 
 fn view(place: usize, surface: &Surface) -> View {
     let rooms = [plot::Room::Wide, plot::Room::Narrow];
     let most = cells(surface).map(|cell| cell.2).fold(0.0, f64::max);
     let at = |(row, column, value): (usize, usize, f64)| {
-        format!("{} in records of {} of a file of {}", rate(value), show_size(surface.columns[column]), show_size(surface.rows[row]))
+        format!(
+            "{} in records of {} of a file of {}",
+            rate(value),
+            show_size(surface.columns[column]),
+            show_size(surface.rows[row])
+        )
     };
     let best = cells(surface).max_by(|a, b| a.2.total_cmp(&b.2)).map(at);
     let worst = cells(surface).min_by(|a, b| a.2.total_cmp(&b.2)).map(at);
-    let band = |value: f64| ((value / most.max(f64::MIN_POSITIVE) * plot::surface::BANDS as f64) as usize).min(plot::surface::BANDS - 1);
+    let band = |value: f64| {
+        ((value / most.max(f64::MIN_POSITIVE) * plot::surface::BANDS as f64) as usize).min(plot::surface::BANDS - 1)
+    };
     let row = |(index, bytes): (usize, &u64)| Row {
         file: show_size(*bytes),
         cells: (0..surface.columns.len())
@@ -110,9 +123,16 @@ fn view(place: usize, surface: &Surface) -> View {
     View {
         anchor: format!("s{place}"),
         title: surface.title.clone(),
-        description: format!("The rate over {} file sizes and {} record sizes", surface.rows.len(), surface.columns.len()),
+        description: format!(
+            "The rate over {} file sizes and {} record sizes",
+            surface.rows.len(),
+            surface.columns.len()
+        ),
         cliff: surface.cliff.as_ref().map(|cliff| cliff.sentence.clone()),
-        extremes: [("best", best), ("worst", worst)].into_iter().filter_map(|(name, value)| Some((name.into(), value?))).collect(),
+        extremes: [("best", best), ("worst", worst)]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.into(), value?)))
+            .collect(),
         scenes: rooms.map(|room| plot::surface::lay_out_surface(surface, room)).into(),
         columns: surface.columns.iter().map(|bytes| show_size(*bytes)).collect(),
         rows: surface.rows.iter().enumerate().map(row).collect(),

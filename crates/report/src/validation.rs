@@ -1,20 +1,20 @@
-//! A page of what a simulated machine says beside something else: a published study, a real machine, itself with a setting changed.
+//! A page that compares a simulated machine with a published study, a real machine, or itself with other settings.
 
 use crate::Error;
 use crate::html;
 use minijinja::context;
 use minijinja::value::Value;
+use results::Figure;
 use serde::Serialize;
-use study::Figure;
 
-/// A page of simulations beside what they are held against.
+/// A page that compares simulations with references.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     /// What it is, in a few words: `validate`, `whatif`.
     pub kind: String,
     /// Its heading.
     pub title: String,
-    /// What was set beside what, in a line.
+    /// One line on what is compared.
     pub about: String,
     /// The program and its version.
     pub program: String,
@@ -22,18 +22,18 @@ pub struct Page {
     pub sections: Vec<Section>,
 }
 
-/// A part of the page: what it says, drawn and as tables.
+/// A section of the page: text, drawings and tables.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     /// Its heading.
     pub title: String,
-    /// What it asks.
+    /// The question.
     pub question: String,
-    /// What its numbers say.
+    /// The conclusion.
     pub sentence: String,
-    /// Drawings; their values stand beneath as tables.
+    /// Figures, with their values as tables below.
     pub figures: Vec<Figure>,
-    /// What has no axes.
+    /// Tables without a figure.
     pub tables: Vec<Table>,
 }
 
@@ -46,18 +46,18 @@ pub struct Table {
     pub head: Vec<String>,
     /// A text a column.
     pub rows: Vec<Vec<String>>,
-    /// Shown on request alone.
+    /// Collapsed until opened.
     pub folded: bool,
 }
 
-/// A part as the template takes it.
+/// A section as the template takes it.
 #[derive(Serialize)]
 struct SectionView {
     view: html::ExperimentView,
     tables: Vec<Table>,
 }
 
-/// The page as one HTML file that needs nothing else.
+/// The page as one self-contained HTML file.
 ///
 /// # Errors
 /// A fault of this crate: a template that does not fit.
@@ -68,7 +68,8 @@ pub fn page(page: &Page) -> Result<String, Error> {
     let mut figures = Vec::new();
     let mut sections = Vec::with_capacity(page.sections.len());
     for (number, section) in page.sections.iter().enumerate() {
-        let view = html::section_view(number, place, [&section.title, &section.question, &section.sentence], &section.figures);
+        let view =
+            html::section_view(number, place, [&section.title, &section.question, &section.sentence], &section.figures);
         figures.extend(section.figures.iter().enumerate().map(|(index, figure)| (place + index, figure)));
         place += section.figures.len();
         sections.push(SectionView { view, tables: section.tables.clone() });
@@ -87,7 +88,7 @@ pub fn page(page: &Page) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use study::{Axis, Series, Value as Point};
+    use results::{Axis, Series, Value as Point};
 
     fn figure(id: &str) -> Figure {
         let series = |name: &str, by: f64| Series {
@@ -107,9 +108,15 @@ mod tests {
             rows: vec![vec!["mean & more".into(), "5 %".into()]],
             folded: false,
         };
-        let section = |title: &str, figures| Section { title: title.into(), figures, tables: vec![table.clone()], ..Section::default() };
+        let section = |title: &str, figures| Section {
+            title: title.into(),
+            figures,
+            tables: vec![table.clone()],
+            ..Section::default()
+        };
         let sections = vec![section("One", vec![figure("a"), figure("b")]), section("Two", vec![figure("a")])];
-        let html = page(&Page { kind: "validate".into(), title: "twin".into(), sections, ..Page::default() }).expect("a page");
+        let html =
+            page(&Page { kind: "validate".into(), title: "twin".into(), sections, ..Page::default() }).expect("a page");
         for anchor in ["f0-a", "f1-b", "f2-a"] {
             assert!(html.contains(&format!("<figure id=\"{anchor}\"")), "{anchor}");
             assert!(html.contains(&format!("\"{anchor}\":{{\"curves\"")), "{anchor} has values to point at");

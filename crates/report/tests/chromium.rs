@@ -3,10 +3,10 @@
 
 mod support;
 
+use results::Results;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use study::Results;
 use support::browser::{self, browse, look_at, text};
 
 /// The installed browser; none, said plainly, where there is none and none is required.
@@ -31,7 +31,11 @@ fn check(seen: &Value, width: u32, figures: usize) {
 
 /// Experiments with figures, memory among them.
 fn figures_of(results: &Results) -> usize {
-    results.experiments.iter().map(|experiment| experiment.figures.len() + usize::from(!experiment.memory.is_empty())).sum()
+    results
+        .experiments
+        .iter()
+        .map(|experiment| experiment.figures.len() + usize::from(!experiment.memory.is_empty()))
+        .sum()
 }
 
 #[test]
@@ -43,7 +47,11 @@ fn a_study_in_both_widths_and_themes() {
         for dark in [false, true] {
             let seen = look(&browser, &results, width, dark);
             check(&seen, width, figures_of(&results));
-            let unbuffered = seen["figures"].as_array().expect("figures").iter().find(|figure| text(&figure["id"]).contains("unbuffered"));
+            let unbuffered = seen["figures"]
+                .as_array()
+                .expect("figures")
+                .iter()
+                .find(|figure| text(&figure["id"]).contains("unbuffered"));
             let hover = text(&unbuffered.expect("the figure is there")["hover"]).to_string();
             for wanted in ["requests", "MiB/s", "95 % interval", "runs; latency p50", "p99", "direct"] {
                 assert!(hover.contains(wanted), "{wanted} is among the values: {hover}");
@@ -89,7 +97,10 @@ fn surfaces_in_both_widths_and_themes() {
         check(&seen, width, 3);
         let hover = text(&seen["figures"][0]["hover"]);
         assert!(
-            hover.contains("record ") && hover.contains("file ") && hover.contains("/s") && hover.contains("repeats within"),
+            hover.contains("record ")
+                && hover.contains("file ")
+                && hover.contains("/s")
+                && hover.contains("repeats within"),
             "{hover}"
         );
         let themes: Vec<&str> = seen["theme"].as_array().expect("themes").iter().map(text).collect();
@@ -110,7 +121,12 @@ fn it_prints() {
     let page = directory.path().join("report.html");
     fs::write(&page, report::html(&support::study()).expect("a page")).expect("the page is written");
     let pdf = directory.path().join("report.pdf");
-    browse(&browser, &page, directory.path(), &[&format!("--print-to-pdf={}", pdf.display()), "--blink-settings=preferredColorScheme=0"]);
+    browse(
+        &browser,
+        &page,
+        directory.path(),
+        &[&format!("--print-to-pdf={}", pdf.display()), "--blink-settings=preferredColorScheme=0"],
+    );
     let bytes = fs::read(&pdf).expect("a PDF");
     assert!(bytes.starts_with(b"%PDF-") && bytes.len() > 30_000, "{} bytes", bytes.len());
     let text = String::from_utf8_lossy(&bytes);

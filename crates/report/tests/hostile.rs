@@ -3,8 +3,9 @@
 mod support;
 
 use proptest::prelude::*;
-use study::{Axis, Figure, HalfPower, Results, Series, Value};
+use results::{Axis, Figure, HalfPower, PeakSource, Results, Series, Value, Varied};
 use unicode_width::UnicodeWidthStr;
+use workload::OpKind;
 
 const AXES: [Axis; 13] = [
     Axis::RequestBytes,
@@ -54,18 +55,15 @@ fn interval() -> impl Strategy<Value = Option<[f64; 2]>> {
 }
 
 fn value() -> impl Strategy<Value = Value> {
-    (number(), prop::option::of(number()), interval(), prop::option::of(0usize..600)).prop_map(|(x, y, interval_95, point)| Value {
-        x,
-        y,
-        interval_95,
-        point,
-    })
+    (number(), prop::option::of(number()), interval(), prop::option::of(0usize..600))
+        .prop_map(|(x, y, interval_95, point)| Value { x, y, interval_95, point })
 }
 
 prop_compose! {
     fn half_power()(
-        of in prop_oneof![Just("depth".to_string()), Just("request_bytes".to_string()), name()], at in name(), op in name(),
-        peak_bytes_per_s in number(), peak_from in name(), smallest in prop::option::of(number()), crossing in prop::option::of(number()),
+        of in prop::sample::select(&[Varied::Depth, Varied::RequestBytes, Varied::ChunkBytes][..]), at in name(),
+        op in prop::sample::select(&[OpKind::Read, OpKind::Write, OpKind::Mix][..]),
+        peak_bytes_per_s in number(), peak_from in prop::sample::select(&[PeakSource::Measured, PeakSource::Advertised][..]), smallest in prop::option::of(number()), crossing in prop::option::of(number()),
         interval_95 in interval(), at_or_below in any::<bool>(),
     ) -> HalfPower {
         HalfPower { of, at, op, peak_bytes_per_s, peak_from, smallest, crossing, interval_95, at_or_below }
@@ -113,10 +111,10 @@ prop_compose! {
         results.experiments[1].skipped = Some(name());
         let answer = results.answer.as_mut().expect("a study has an answer");
         (answer.doubts, answer.left_out, answer.half_power) = (vec![name(), name()], vec![name()], halves);
-        (answer.peaks[0].op, answer.peaks[0].settings, answer.peaks[0].throughput_bytes_per_s, answer.peaks[0].point) = (name(), name(), number(), 100_000);
-        (answer.limits[0].op, answer.limits[0].sentence) = (name(), name());
-        (answer.costs[0].mode, answer.costs[0].ns_per_request, answer.costs[0].ns_per_byte_interval_95) = (name(), number(), [number(), number()]);
-        (answer.service_times[0].mode, answer.service_times[0].fixed_ns, answer.service_times[0].knee_bytes) = (name(), number(), Some(number()));
+        (answer.peaks[0].settings, answer.peaks[0].throughput_bytes_per_s, answer.peaks[0].point) = (name(), number(), 100_000);
+        answer.limits[0].sentence = name();
+        (answer.costs[0].ns_per_request, answer.costs[0].ns_per_byte_interval_95) = (number(), [number(), number()]);
+        (answer.service_times[0].fixed_ns, answer.service_times[0].knee_bytes) = (number(), Some(number()));
         let finding = &mut answer.findings[0];
         (finding.title, finding.evidence, finding.setting, finding.check, finding.gain) = (name(), name(), name(), name(), number());
         results.rates = support::metadata().rates;
@@ -200,7 +198,7 @@ proptest! {
         }
         let answer = report::terminal::answer(&results, width, false);
         prop_assert!(answer.lines().all(|line| line.width() <= width), "{answer}");
-        for (name, text) in report::csv(&results) {
+        for (name, text) in results::csv(&results) {
             prop_assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c)), "{name}");
             let rows = parse_csv(&text);
             prop_assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{name}");
@@ -213,7 +211,7 @@ fn a_csv_reads_back_what_was_put_in() {
     let mut results = support::sweep();
     let error = "a \"quoted\" error, with\r\na second line";
     results.points[9].error = Some(error.into());
-    let (_, text) = report::csv(&results).remove(0);
+    let (_, text) = results::csv(&results).remove(0);
     let rows = parse_csv(&text);
     assert_eq!(rows.len(), 16);
     assert_eq!(rows[10].last().map(String::as_str), Some(error));

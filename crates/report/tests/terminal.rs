@@ -18,8 +18,11 @@ fn an_answer_fits_one_screen() {
     for (width, most) in [(60, 22), (80, 22), (99, 22), (100, 38), (140, 38)] {
         for doubts in [0, 1, 3, 9] {
             let answer_part = results.answer.as_mut().expect("a study has an answer");
-            answer_part.doubts =
-                vec!["a reason to doubt that takes more than a line of eighty columns to be told in full, and then some".into(); doubts];
+            answer_part.doubts = vec![
+                    "a reason to doubt that takes more than a line of eighty columns to be told in full, and then some"
+                        .into();
+                    doubts
+                ];
             let text = answer(&results, width, false);
             assert!(text.lines().count() <= most, "{} lines at {width} columns", text.lines().count());
             assert!(text.lines().all(|line| line.width() <= width), "no line is wider than {width}:\n{text}");
@@ -43,7 +46,7 @@ fn points_of_a_sweep_and_a_run() {
 #[test]
 fn operations_on_files() {
     insta::assert_snapshot!("metadata-100", points(&support::metadata(), 100, false));
-    let files = report::csv(&support::metadata());
+    let files = results::csv(&support::metadata());
     let (name, text) = &files[1];
     assert_eq!(name, "operations.csv");
     insta::assert_snapshot!("csv-operations.csv", text.replace("\r\n", "\n"));
@@ -56,7 +59,7 @@ fn tables_of_a_study() {
 
 #[test]
 fn csv_files() {
-    let files = report::csv(&support::study());
+    let files = results::csv(&support::study());
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
@@ -89,7 +92,7 @@ fn csv_files() {
 
 #[test]
 fn a_failed_point_has_an_error_and_no_number() {
-    let (_, text) = report::csv(&support::sweep()).remove(0);
+    let (_, text) = results::csv(&support::sweep()).remove(0);
     let header: Vec<&str> = text.lines().next().expect("a header").split(',').collect();
     let row: Vec<&str> = text.lines().nth(10).expect("the failed point").split(',').collect();
     let cell = |name: &str| row[header.iter().position(|column| *column == name).expect("a column")];

@@ -1,146 +1,172 @@
 //! What the points of a study say together.
 
-use crate::bench::Bench;
-use crate::design::{Shape, Way};
-use crate::draw::{Laid, PeakRates};
+use crate::command::Command;
+use crate::figures;
 use crate::findings::findings;
+use crate::found::{Conclusion, Found, PeakRates};
 use crate::limits;
-use crate::models;
-use crate::result::{Advertised, Answer, Experiment, Peak, Results};
-use crate::sentences;
-use machine::{Machine, units};
-use measure::Point;
-use workload::Workload;
+use crate::sampler::Sampler;
+use crate::schedule::Trial;
+use machine::{Machine, MachineFacts, units};
+use results::{Answer, Experiment, Peak};
+use workload::OpKind;
 
-pub(crate) fn answer<M: Machine>(
-    results: &mut Results,
-    bench: &Bench<'_, M>,
-    laid: &[Laid],
-    peaks: &[(Way, usize)],
+/// The experiments with what they conclude, and the answer that they give together. `peaks` are the best point of each operation.
+pub(crate) fn answer(
+    mut found: Found<'_>,
+    peaks: &[(OpKind, usize)],
+    machine: &MachineFacts,
+    command: &Command,
+    noisy: bool,
     left_out: Vec<String>,
-) {
-    let facts = results.target.clone();
-    let points = &results.points;
-    let peaks: Vec<Peak> = peaks
-        .iter()
-        .filter_map(|&(way, place)| {
-            let numbers = points[place].numbers.as_ref()?;
-            Some(Peak {
-                op: way.name().into(),
-                throughput_bytes_per_s: numbers.throughput_bytes_per_s,
-                interval_95: numbers.interval_95,
-                point: place,
-                settings: settings(points[place].workload.options(), bench.entries[place].shape.as_ref()),
-                advertised: limits::advertised(&facts, way.name()),
-            })
+) -> (Vec<Experiment>, Answer) {
+    let (facts, points) = (&found.setting.facts, found.points);
+    let peak = |&(op, point): &(OpKind, usize)| {
+        let numbers = points[point].numbers.as_ref()?;
+        Some(Peak {
+            op,
+            throughput_bytes_per_s: numbers.throughput_bytes_per_s,
+            interval_95: numbers.interval_95,
+            point,
+            settings: command.options(&found.entries[point]).join(" "),
+            advertised: limits::advertised(facts, op),
         })
-        .collect();
-    let of = |op: &str| peaks.iter().find(|peak| peak.op == op);
-    let rate = |op: &str| of(op).map(|peak| peak.throughput_bytes_per_s);
-    let advertised = |op: &str| of(op).and_then(|peak| peak.advertised.as_ref()).map(|one: &Advertised| one.throughput_bytes_per_s);
-    let measured = PeakRates { read: rate("read"), write: rate("write") };
-    let advertised = PeakRates { read: advertised("read"), write: advertised("write") };
-    let find = |experiments: &[Experiment], id: &str| experiments.iter().find(|one| one.id == id).cloned();
-    let half_power = find(&results.experiments, "depth")
-        .map(|depth| models::half_power_points(&depth, points, measured, advertised))
-        .unwrap_or_default();
-    let costs = find(&results.experiments, "cost").map(|cost| models::costs(&cost, points)).unwrap_or_default();
-    let service_times = models::service_times(&results.experiments, points);
-    let limits = peaks.iter().map(|peak| limits::limit(peak, &points[peak.point], more(peak, points), &facts, &results.machine)).collect();
-    for experiment in &mut results.experiments {
-        experiment.sentence = sentences::sentence(experiment, &costs, &service_times);
-    }
-    results.answer = Some(Answer {
-        doubts: doubts(results, &peaks, bench.noisy),
+    };
+    let peaks: Vec<Peak> = peaks.iter().filter_map(peak).collect();
+    let rates = |rate: fn(&Peak) -> Option<f64>| {
+        let of = |op| peaks.iter().find(|peak| peak.op == op).and_then(rate);
+        PeakRates { read: of(OpKind::Read), write: of(OpKind::Write) }
+    };
+    found.measured = rates(|peak| Some(peak.throughput_bytes_per_s));
+    found.advertised = rates(|peak| Some(peak.advertised.as_ref()?.throughput_bytes_per_s));
+    let limits = peaks.iter().map(|peak| limits::limit(peak, points, facts, machine)).collect();
+    let mut answer = Answer {
+        doubts: doubts(&found, &peaks, noisy),
         limits,
-        half_power,
-        costs,
-        service_times,
-        findings: findings(laid, &bench.entries, &results.points, &facts.name.replace(", ", " ")),
+        half_power: Vec::new(),
+        costs: Vec::new(),
+        service_times: Vec::new(),
+        findings: Vec::new(),
         left_out,
         peaks,
-    });
-    results.warnings = facts.warnings;
-}
-
-/// The options of a peak, with the stripe's shape.
-fn settings(options: String, shape: Option<&Shape>) -> String {
-    match shape {
-        Some(shape) if shape.members.len() > 1 => format!("{options} --chunk {}", units::show_size(shape.chunk).replace(' ', "")),
-        _ => options,
+    };
+    let (mut experiments, mut comparisons) = (Vec::new(), Vec::new());
+    for trial in found.trials {
+        let conclusion =
+            if trial.grid.skipped.is_some() { Conclusion::default() } else { (trial.experiment.conclude)(&found) };
+        let sentence = sentence(trial, &conclusion);
+        answer.half_power.extend(conclusion.half_power);
+        answer.costs.extend(conclusion.costs);
+        answer.service_times.extend(conclusion.service_times);
+        comparisons.extend(conclusion.comparisons);
+        let about = trial.experiment;
+        let mut figures = figures::draw(trial, points);
+        figures.extend(conclusion.figures);
+        experiments.push(Experiment {
+            id: about.id.into(),
+            title: about.title.into(),
+            question: about.question.into(),
+            sentence,
+            skipped: trial.grid.skipped.clone(),
+            left_out: trial.grid.notes.clone(),
+            figures,
+            memory: conclusion.memory,
+        });
     }
+    answer.findings = findings(&comparisons, found.entries, points, command);
+    (experiments, answer)
 }
 
-/// The best rate with the same operation and at least twice as many requests outstanding.
-fn more(peak: &Peak, points: &[Point]) -> Option<f64> {
-    let workload = &points[peak.point].workload;
-    points
-        .iter()
-        .filter(|point| point.workload.read_percent == workload.read_percent && point.workload.buffering == workload.buffering)
-        .filter(|point| {
-            let bytes = |workload: &Workload| u64::from(workload.outstanding()) * u64::from(workload.request_bytes);
-            bytes(&point.workload) >= 2 * bytes(workload)
-        })
-        .filter_map(Point::rate)
-        .max_by(f64::total_cmp)
+/// What an experiment found; where it was skipped or nothing was measured, that.
+fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
+    match &trial.grid.skipped {
+        Some(reason) => format!("Skipped: {reason}."),
+        None if conclusion.sentences.is_empty() => "Too little could be measured to say anything.".into(),
+        None => conclusion.sentences.join(" "),
+    }
 }
 
 /// Reasons not to trust the answer, the gravest first: of the target, then of the peaks, then those that many points share.
-fn doubts(results: &Results, peaks: &[Peak], noisy: bool) -> Vec<String> {
-    let mut doubts = results.target.warnings.clone();
+fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
+    let points = found.points;
+    let mut doubts = found.setting.facts.warnings.clone();
     for peak in peaks {
-        for warning in results.points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings) {
+        for warning in points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings) {
             let said = format!("the best {}: {warning}", peak.op);
             if !doubts.contains(&said) && !doubts.contains(warning) {
                 doubts.push(said);
             }
         }
     }
-    let failed = results.points.iter().filter(|point| point.error.is_some()).count();
+    doubts.extend(peaks.iter().filter_map(|peak| changed_since(peak, found)));
+    let failed = points.iter().filter(|point| point.error.is_some()).count();
     if failed > 0 {
-        doubts.push(format!("{failed} of {} points failed; they are shown as failed", results.points.len()));
+        doubts.push(format!("{failed} of {} points failed; they are shown as failed", points.len()));
     }
-    // Where nothing is noisy, an interval is no doubt: it tells how even the one run was.
-    let wide = results
-        .points
+    // Where nothing is noisy, an interval is no doubt: it says how even the one run was.
+    let wide = points
         .iter()
-        .filter(|point| point.numbers.as_ref().is_some_and(|numbers| numbers.relative_half_width.is_none_or(|width| width > 0.25)))
+        .filter(|point| {
+            point.numbers.as_ref().is_some_and(|numbers| numbers.relative_half_width.is_none_or(|width| width > 0.25))
+        })
         .count();
-    if noisy && wide * 3 > results.points.len() {
+    if noisy && wide * 3 > points.len() {
         doubts.push(format!(
-            "{wide} of {} points are uncertain by more than 25 %: the machine is noisy, or the budget small; give it more time (--budget)",
-            results.points.len()
+            "{wide} of {} points are uncertain by more than 25 %: the machine is noisy, or the budget is small; give it more time (--budget)",
+            points.len()
         ));
     }
     doubts
 }
 
+/// The same question had another answer earlier in the study: its tables and its peak are of two different targets.
+fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<String> {
+    let entry = &found.entries[peak.point];
+    let now = found.points[peak.point].numbers.as_ref()?;
+    let alike = found.entries.iter().zip(found.points);
+    let earlier = alike
+        .filter(|(other, _)| other.question == entry.question && other.shape == entry.shape)
+        .filter_map(|(_, point)| point.numbers.as_ref())
+        .find(|earlier| earlier.differs(now))?;
+    Some(format!(
+        "the best {}: {} when it was measured again at the end, {} before: the target changed during the study",
+        peak.op,
+        units::show_rate(now.throughput_bytes_per_s),
+        units::show_rate(earlier.throughput_bytes_per_s)
+    ))
+}
+
 /// What the budget left out, in a sentence each.
-pub(crate) fn left_out<M: Machine>(bench: &Bench<'_, M>, laid: &[Laid]) -> Vec<String> {
+pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -> Vec<String> {
     let mut said = Vec::new();
-    for one in laid {
-        let missed = one
-            .places
-            .iter()
-            .flatten()
-            .filter(|&&place| bench.entries[place].samples.is_empty() && bench.entries[place].failure.is_none())
-            .count();
+    for trial in trials {
+        let cells = &trial.grid.cells;
+        let missed = cells.iter().filter_map(|cell| cell.point).filter(|&point| !sampler.entries[point].reached());
+        let missed = missed.count();
         if missed > 0 {
-            said.push(format!("{}: {missed} of {} points were not reached in the time", one.design.title, one.places.len()));
+            let title = trial.experiment.title;
+            said.push(format!("{title}: {missed} of {} points were not reached in the time", cells.len()));
         }
     }
-    said.extend(bench.left_out.iter().cloned());
-    if bench.too_long > 0 {
-        said.push(format!("{} points whose single round of requests would outlast several runs", bench.too_long));
+    said.extend(sampler.left_out.iter().cloned());
+    if sampler.too_long > 0 {
+        said.push(format!(
+            "{} points of which a single round of requests would outlast several runs",
+            sampler.too_long
+        ));
     }
     said
 }
 
-/// Leaves what was never run out of the experiments and off the bench; returns where the peaks are then.
-pub(crate) fn keep_reached<M: Machine>(bench: &mut Bench<'_, M>, laid: &mut [Laid], peaks: &[(Way, usize)]) -> Vec<(Way, usize)> {
-    let places = bench.drop_unreached();
-    for place in laid.iter_mut().flat_map(|one| &mut one.places) {
-        *place = place.and_then(|place| places[place]);
+/// Leaves what was never run out of the experiments and the sampler; returns where the peaks are then.
+pub(crate) fn keep_reached<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    trials: &mut [Trial],
+    peaks: &[(OpKind, usize)],
+) -> Vec<(OpKind, usize)> {
+    let indices = sampler.drop_unreached();
+    for cell in trials.iter_mut().flat_map(|trial| &mut trial.grid.cells) {
+        cell.point = cell.point.and_then(|point| indices[point]);
     }
-    peaks.iter().filter_map(|&(way, place)| Some((way, places[place]?))).collect()
+    peaks.iter().filter_map(|&(op, point)| Some((op, indices[point]?))).collect()
 }

@@ -1,28 +1,28 @@
 //! Experiments as data, half-power points, cost models, findings.
 //!
-//! [`study()`] asks a machine everything that fits the target and the time, and leaves [`Results`].
+//! [`study()`] asks a machine everything that fits the target and the time, and returns [`results::Results`].
 
 mod answer;
-mod bench;
+mod command;
 mod confirm;
-mod design;
-mod draw;
 mod experiments;
+mod figures;
 mod findings;
-mod grids;
+mod found;
+mod grid;
 mod limits;
 mod models;
-mod phases;
 mod plan;
-mod result;
-mod scout;
+mod probe;
+mod sampler;
+mod schedule;
 mod sentences;
+mod setting;
 mod study;
+#[cfg(test)]
+mod tests;
 
-pub use bench::Progress;
-pub use plan::{EXPERIMENTS, Effort, Plan};
-pub use result::{
-    Advertised, Answer, Axis, CostModel, Experiment, Figure, Finding, HalfPower, Kind, Limit, Peak, Program, Results, SCHEMA, Series,
-    ServiceModel, Value,
-};
+pub use experiments::experiment_ids;
+pub use plan::{Effort, Plan};
+pub use sampler::Progress;
 pub use study::study;

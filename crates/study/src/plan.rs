@@ -2,22 +2,6 @@
 
 use machine::Nanos;
 
-/// The experiments, in the order of the report.
-pub const EXPERIMENTS: [&str; 12] = [
-    "memory",
-    "buffered",
-    "unbuffered",
-    "cost",
-    "depth",
-    "random",
-    "allocation",
-    "alignment",
-    "streams",
-    "location",
-    "stripe",
-    "device_cache",
-];
-
 /// How much of each grid is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
@@ -36,7 +20,7 @@ pub struct Plan {
     pub budget_ns: Nanos,
     /// How much of each grid.
     pub effort: Effort,
-    /// These experiments alone; empty: all.
+    /// Only these experiments ([`crate::experiment_ids`]); empty: all.
     pub only: Vec<String>,
     /// Seeds everything random.
     pub seed: u64,

@@ -1,19 +1,23 @@
-//! The study: scouts, measures, refines, confirms, answers.
+//! The study: probes, measures, refines, confirms, answers.
 
-use crate::answer::{answer, keep_reached, left_out};
-use crate::bench::{Bench, Progress};
+use crate::answer;
+use crate::command::Command;
 use crate::confirm::confirm;
-use crate::draw;
-use crate::grids::lay_out;
-use crate::phases;
+use crate::experiments::ALL;
+use crate::found::{Found, PeakRates};
 use crate::plan::Plan;
-use crate::result::{Kind, Program, Results, SCHEMA};
-use crate::scout::scout;
-use machine::{Machine, Nanos, Result, TargetSpec};
+use crate::probe::probe;
+use crate::sampler::{Progress, Sampler};
+use crate::schedule;
+use machine::{Error, Machine, Nanos, Result, TargetSpec};
+use results::{Kind, Program, Results, SCHEMA};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Share of the budget in which the test file is filled.
 const FILL_SHARE: f64 = 0.10;
+
+/// Share of the budget in which memory is measured.
+const MEMORY_SHARE: f64 = 0.02;
 
 /// Studies a target: opens it, makes every experiment that fits it and the time, and answers.
 ///
@@ -24,50 +28,54 @@ pub fn study<M: Machine>(
     spec: &TargetSpec,
     plan: &Plan,
     program: Program,
-    told: &mut dyn FnMut(Progress<'_>),
+    on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Results> {
     let began = machine.now();
     let began_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    told(Progress { doing: "making the test file", passed_ns: 0, budget_ns: plan.budget_ns });
+    on_progress(Progress { doing: "making the test file", passed_ns: 0, budget_ns: plan.budget_ns });
     let spec = TargetSpec { fill_ns: Some((plan.budget_ns as f64 * FILL_SHARE) as Nanos), ..spec.clone() };
     let mut target = machine.open(&spec)?;
-    let facts = machine.target_facts(&target);
-    let mut bench = Bench::new(machine, &mut target, began, plan.budget_ns, plan.seed, told);
-    let mut memory = Vec::new();
-    if plan.wants("memory") {
-        bench.tell("memory");
-        memory = machine.memory((plan.budget_ns as f64 * 0.02) as Nanos);
+    let mut sampler = Sampler::new(machine, &mut target, began, plan.budget_ns, plan.seed, on_progress);
+    let mut memory = Ok(Vec::new());
+    if ALL.iter().any(|experiment| experiment.needs_memory && plan.wants(experiment.id)) {
+        sampler.report("memory");
+        memory = match machine.memory((plan.budget_ns as f64 * MEMORY_SHARE) as Nanos) {
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            measured => measured.map_err(|error| error.to_string()),
+        };
     }
-    let mut setting = scout(&mut bench, plan)?;
-    let mut laid = lay_out(&mut bench, &mut setting, plan)?;
-    let peaks = confirm(&mut bench, &setting, &laid, plan)?;
-    let left_out = left_out(&bench, &laid);
-    let peaks = keep_reached(&mut bench, &mut laid, &peaks);
-    let points = bench.points();
-    let mut results = Results {
+    let mut setting = probe(&mut sampler, plan)?;
+    let mut trials = schedule::measure(&mut sampler, &mut setting, plan)?;
+    let peaks = confirm(&mut sampler, &setting, &trials, plan)?;
+    let left_out = answer::left_out(&sampler, &trials);
+    let peaks = answer::keep_reached(&mut sampler, &mut trials, &peaks);
+    let points = sampler.points();
+    let found = Found {
+        setting: &setting,
+        trials: &trials,
+        entries: &sampler.entries,
+        points: &points,
+        measured: PeakRates::default(),
+        advertised: PeakRates::default(),
+        memory: &memory,
+    };
+    let facts = setting.facts.clone();
+    let (experiments, answer) =
+        answer::answer(found, &peaks, &machine.facts(), &Command::new(&spec, &facts), sampler.noisy, left_out);
+    Ok(Results {
         schema: SCHEMA.into(),
         program,
         kind: Kind::Study,
-        target: facts,
         machine: machine.facts(),
         began_unix_s,
-        elapsed_ns: 0,
-        budget_ns: bench.noisy.then_some(plan.budget_ns),
+        elapsed_ns: sampler.passed(),
+        budget_ns: sampler.noisy.then_some(plan.budget_ns),
         seed: plan.seed,
         rates: Vec::new(),
-        experiments: laid.iter().map(|one| draw::experiment(one, &points)).collect(),
+        experiments,
         points,
-        answer: None,
-        warnings: Vec::new(),
-    };
-    for experiment in &mut results.experiments {
-        match experiment.id.as_str() {
-            "memory" => experiment.memory = std::mem::take(&mut memory),
-            "buffered" => experiment.figures.extend(phases::figure(&laid, &bench.entries)),
-            _ => {}
-        }
-    }
-    answer(&mut results, &bench, &laid, &peaks, left_out);
-    results.elapsed_ns = bench.passed();
-    Ok(results)
+        answer: Some(answer),
+        warnings: facts.warnings.clone(),
+        target: facts,
+    })
 }

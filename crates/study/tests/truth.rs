@@ -4,13 +4,15 @@ use machine::units::{KIB, MIB};
 use machine::{Machine, TargetSpec};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use study::{Effort, HalfPower, Plan, Program, Results};
+use results::{HalfPower, Program, Results};
+use study::{Effort, Plan};
 use twin::description::{Description, Drive, ZoneLaw};
 use twin::settings::Setup;
 use twin::{Twin, preset};
 
 fn study(twin: &Twin, effort: Effort, only: &[&str]) -> Results {
-    let plan = Plan { budget_ns: 60_000_000_000, effort, only: only.iter().map(ToString::to_string).collect(), seed: 7 };
+    let plan =
+        Plan { budget_ns: 60_000_000_000, effort, only: only.iter().map(ToString::to_string).collect(), seed: 7 };
     let program = Program { name: "test".into(), version: "0".into(), arguments: Vec::new() };
     study::study(twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study")
 }
@@ -44,7 +46,8 @@ impl Behind {
     fn description(&self) -> Description {
         let mut machine = preset::load("virtio").expect("a preset");
         let processor = &mut machine.processor;
-        (processor.request_us, processor.request_ns_per_byte, processor.cores) = (self.request_us, self.request_ns_per_byte, self.cores);
+        (processor.request_us, processor.request_ns_per_byte, processor.cores) =
+            (self.request_us, self.request_ns_per_byte, self.cores);
         machine.file_system.command_bytes = 64 * MIB;
         let Some(Drive::Virtio(disk)) = machine.drives.get_mut("vda") else { panic!("virtio has a vda") };
         (disk.notify_us, disk.workers) = (self.notify_us, self.workers);
@@ -82,9 +85,14 @@ impl Behind {
 
     /// The best of the reads that a study made.
     fn peak(&self, results: &Results) -> f64 {
-        let reads = results.points.iter().filter(|point| point.workload.op == "read" && point.workload.buffering.is_direct());
+        let reads = results
+            .points
+            .iter()
+            .filter(|point| point.workload.op.name() == "read" && point.workload.buffering.is_direct());
         reads
-            .map(|point| self.throughput(f64::from(point.workload.request_bytes), f64::from(point.workload.outstanding())))
+            .map(|point| {
+                self.throughput(f64::from(point.workload.request_bytes), f64::from(point.workload.outstanding()))
+            })
             .fold(0.0, f64::max)
     }
 }
@@ -106,7 +114,9 @@ prop_compose! {
 
 fn half<'a>(results: &'a Results, of: &str, at: &str) -> Option<&'a HalfPower> {
     let all = &results.answer.as_ref().expect("an answer").half_power;
-    all.iter().find(|one| one.of == of && one.at == at && one.op == "read" && one.peak_from == "measured")
+    all.iter().find(|one| {
+        one.of.name() == of && one.at == at && one.op.name() == "read" && one.peak_from.name() == "measured"
+    })
 }
 
 proptest! {
@@ -118,11 +128,11 @@ proptest! {
         let results = study(&machine.twin(), Effort::Quick, &["unbuffered", "depth"]);
         let answer = results.answer.as_ref().unwrap();
         for mode in ["direct read", "direct write"] {
-            let model = answer.service_times.iter().find(|model| model.mode == mode).unwrap();
+            let model = answer.service_times.iter().find(|model| model.mode.name() == mode).unwrap();
             near("fixed time", model.fixed_ns, machine.fixed_ns(), 0.01)?;
             near("rate", model.rate_bytes_per_s.unwrap(), 1e9 / machine.ns_per_byte(), 0.01)?;
         }
-        let peak = answer.peaks.iter().find(|peak| peak.op == "read").unwrap();
+        let peak = answer.peaks.iter().find(|peak| peak.op.name() == "read").unwrap();
         near("peak", peak.throughput_bytes_per_s, machine.peak(&results), 0.05)?;
     }
 
@@ -130,7 +140,7 @@ proptest! {
     #[test]
     fn half_power(machine in behind()) {
         let results = study(&machine.twin(), Effort::Normal, &["depth"]);
-        let peak = results.answer.as_ref().unwrap().peaks.iter().find(|peak| peak.op == "read").unwrap().throughput_bytes_per_s;
+        let peak = results.answer.as_ref().unwrap().peaks.iter().find(|peak| peak.op.name() == "read").unwrap().throughput_bytes_per_s;
         // size / (fixed + size x slope) = peak / 2
         let truth = machine.fixed_ns() / (2e9 / peak - machine.ns_per_byte());
         let found = half(&results, "request_bytes", "depth 1").unwrap();
@@ -168,7 +178,7 @@ proptest! {
         let direct = (machine.request_us, machine.request_ns_per_byte);
         for (mode, (us, ns_per_byte)) in [("direct read", direct), ("direct write", direct), ("buffered read", buffered), ("buffered write", written)] {
             let costs = &results.answer.as_ref().unwrap().costs;
-            let model = costs.iter().find(|model| model.mode == mode && model.whose == "process").unwrap();
+            let model = costs.iter().find(|model| model.mode.name() == mode && model.whose.name() == "process").unwrap();
             // Of the smallest request the bytes are nothing, of the largest nearly all.
             near(mode, model.ns_per_request, us * 1e3, 0.02 + 5.0 / (us * 1e3))?;
             near(mode, model.ns_per_byte, ns_per_byte, 0.02)?;
@@ -254,9 +264,9 @@ proptest! {
 
 fn limited(results: &Results, op: &str, what: &str, rate: f64, tolerance: f64) -> Result<(), TestCaseError> {
     let answer = results.answer.as_ref().unwrap();
-    let limit = answer.limits.iter().find(|limit| limit.op == op).unwrap();
-    prop_assert_eq!(&limit.what, what, "{}", limit.sentence);
-    near("peak", answer.peaks.iter().find(|peak| peak.op == op).unwrap().throughput_bytes_per_s, rate, tolerance)
+    let limit = answer.limits.iter().find(|limit| limit.op.name() == op).unwrap();
+    prop_assert_eq!(limit.what.name(), what, "{}", limit.sentence);
+    near("peak", answer.peaks.iter().find(|peak| peak.op.name() == op).unwrap().throughput_bytes_per_s, rate, tolerance)
 }
 
 /// Without a write cache each write waits for the platter to come round: its fixed time is a revolution, but for those that
@@ -273,7 +283,7 @@ fn writes_without_a_write_cache_cost_a_revolution() {
         let twin = Twin::new(setup);
         let results = study(&twin, Effort::Quick, &["unbuffered"]);
         let models = &results.answer.as_ref().unwrap().service_times;
-        let model = models.iter().find(|model| model.mode == "direct write").unwrap();
+        let model = models.iter().find(|model| model.mode.name() == "direct write").unwrap();
         let revolution = 60e9 / rpm;
         assert!((model.fixed_ns / revolution - 1.0).abs() < 0.05, "{rpm} rpm: {} of {revolution}", model.fixed_ns);
         assert!(!twin.capabilities().noisy);

@@ -1,7 +1,8 @@
 //! What is said of a rate that did not hold: real causes are told, rhythms and whole requests are not.
 
 use machine::{Buffering, CacheState, Engine, Machine, TargetSpec};
-use measure::{Options, Point, sample};
+use measure::{Options, sample};
+use results::Point;
 use twin::description::{Description, Drive};
 use twin::settings::Setup;
 use twin::{Twin, preset};
@@ -24,7 +25,13 @@ fn changed(name: &str, change: impl FnOnce(&mut Drive)) -> Twin {
 }
 
 fn deep(request_bytes: u32, depth: u32, seconds: u64) -> Workload {
-    Workload { request_bytes, depth, engine: Engine::IoUring, stop: Stop::AfterNs(seconds * SECOND), ..Workload::default() }
+    Workload {
+        request_bytes,
+        depth,
+        engine: Engine::IoUring,
+        stop: Stop::AfterNs(seconds * SECOND),
+        ..Workload::default()
+    }
 }
 
 #[test]

@@ -1,10 +1,46 @@
 //! A bus shared by several drives, phase by phase.
 
-use crate::description::BusKind;
-use crate::disk::us;
+use crate::device::us;
+use crate::event::Wake;
 use machine::Nanos;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+
+/// A kind of bus that several drives share. Times of phases are those that one connection spends in them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BusKind {
+    /// What it advertises.
+    pub advertised_bytes_per_s: f64,
+    /// Rate of a data phase toward the host.
+    pub in_bytes_per_s: f64,
+    /// Rate of a data phase toward the drive.
+    pub out_bytes_per_s: f64,
+    /// Arbitration.
+    pub arbitrate_us: f64,
+    /// The winner takes the bus.
+    pub arbitrate_win_us: f64,
+    /// The adapter selects a drive.
+    pub select_us: f64,
+    /// A drive selects the adapter.
+    pub reselect_us: f64,
+    /// End of either.
+    pub select_end_us: f64,
+    /// The adapter's messages: identification and queue tag.
+    pub message_out_us: f64,
+    /// The command itself.
+    pub command_us: f64,
+    /// The drive's messages around a disconnection.
+    pub disconnect_us: f64,
+    /// The drive's identification after reselection.
+    pub identify_us: f64,
+    /// End of a data phase.
+    pub data_end_us: f64,
+    /// Status.
+    pub status_us: f64,
+    /// Command complete, bus free.
+    pub complete_us: f64,
+}
 
 /// The phases of a SCSI bus that a bus analyser tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -143,33 +179,22 @@ impl BusTimes {
     }
 }
 
-/// Who wants the bus, and what for.
+/// What a device wants the bus for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Connect {
-    /// The adapter sends the next command to this disk.
-    Select(u32),
-    /// A drive goes on with this command.
+pub(crate) enum Connect {
+    /// The adapter sends it its next command.
+    Select,
+    /// It goes on with this command.
     Reselect(u32),
 }
 
-/// How a connection ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The command is done.
-    Done(u32),
-    /// The drive has let go of the bus and will be back.
-    Disconnected(u32),
-    /// The drive has the data of a write and will be back.
-    Received(u32),
-}
-
 /// One bus.
-pub struct Bus {
+pub(crate) struct Bus {
     pub times: BusTimes,
-    /// Held by a connection.
-    pub busy: bool,
-    /// Waiting for it, in order.
-    pub waiting: VecDeque<Connect>,
+    /// The device that holds it, and the event that comes when it lets go.
+    pub holder: Option<(u32, Wake)>,
+    /// Devices that wait for it, in order.
+    pub waiting: VecDeque<(u32, Connect)>,
     /// Time by phase.
     pub phases: PhaseTimes,
 }
@@ -177,12 +202,12 @@ pub struct Bus {
 impl Bus {
     /// A free bus.
     pub fn new(kind: &BusKind) -> Self {
-        Bus { times: BusTimes::from(kind), busy: false, waiting: VecDeque::new(), phases: PhaseTimes::default() }
+        Bus { times: BusTimes::from(kind), holder: None, waiting: VecDeque::new(), phases: PhaseTimes::default() }
     }
 
     /// Free again, with its counters at zero.
     pub fn rest(&mut self) {
-        self.busy = false;
+        self.holder = None;
         self.waiting.clear();
         self.phases = PhaseTimes::default();
     }

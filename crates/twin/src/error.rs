@@ -1,9 +1,9 @@
-//! What can be wrong with a machine, its settings or its trace.
+//! What can be wrong with a machine or its settings.
 
 /// The result of building or using a twin.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, with the value and the mend.
+/// What went wrong, with the value and the hint.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     /// No machine of that name.
@@ -40,20 +40,6 @@ pub enum Error {
         /// The system's words.
         reason: String,
     },
-    /// A trace line.
-    #[error("trace line {line}: {reason}")]
-    Trace {
-        /// Line, from 1.
-        line: usize,
-        /// Why not.
-        reason: String,
-    },
-    /// Points that cannot calibrate a machine.
-    #[error("cannot fit: {0}")]
-    Fit(String),
-    /// A simulated run that could not be made.
-    #[error("{0}")]
-    Run(String),
 }
 
 impl From<Error> for machine::Error {
@@ -66,11 +52,5 @@ impl From<Error> for machine::Error {
             ),
             other => machine::Error::refused("simulated machine", other.to_string(), "see `halfpower twin list`"),
         }
-    }
-}
-
-impl From<machine::Error> for Error {
-    fn from(error: machine::Error) -> Self {
-        Error::Run(error.to_string())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 /// Unit numbers are their own hash, stirred: the same on every run.
 #[derive(Default)]
@@ -200,14 +201,24 @@ impl FileCache {
         self.dirty_bytes = 0;
     }
 
-    /// Gives up everything.
-    pub fn clear(&mut self) {
-        self.index.clear();
-        self.units.clear();
-        self.free.clear();
-        (self.newest, self.oldest) = (NONE, NONE);
-        self.dirty_queue.clear();
-        self.dirty_bytes = 0;
+    /// Gives up the data that nobody waits for and that need not be written back.
+    pub fn drop_clean(&mut self) {
+        self.units.iter_mut().filter(|unit| !unit.busy()).for_each(|unit| unit.valid = 0);
+    }
+
+    /// Gives up the units of a range of addresses, none of which is under way.
+    pub fn forget(&mut self, addresses: Range<u64>) {
+        let units = addresses.start / self.unit_bytes..addresses.end.div_ceil(self.unit_bytes);
+        let mut index = std::mem::take(&mut self.index);
+        index.retain(|number, slot| {
+            let kept = !units.contains(number);
+            if !kept {
+                self.unlink(*slot);
+                self.free.push(*slot);
+            }
+            kept
+        });
+        self.index = index;
     }
 
     /// Fills the cache with a region, as far as it fits.

@@ -1,9 +1,8 @@
 //! The layers under a simulated target, with what each advertises.
 
-use crate::description::Drive;
+use crate::device::Drives;
 use crate::settings::Setup;
-use crate::volume::Parity;
-use crate::world::{Device, World};
+use crate::volume::{Layout, Parity};
 use machine::{Layer, LayerKind};
 use std::collections::BTreeMap;
 
@@ -15,14 +14,9 @@ fn set(layer: &mut Layer, key: &str, value: impl ToString) {
     layer.settings.insert(key.to_owned(), value.to_string());
 }
 
-/// So many of a kind.
-fn several(count: u32, name: &str) -> String {
-    if count == 1 { name.to_owned() } else { format!("{count} x {name}") }
-}
-
 /// From the file system down to the drives.
-pub(crate) fn layers(setup: &Setup, world: &World) -> Vec<Layer> {
-    let (d, layout) = (&setup.description, world.layout());
+pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
+    let d = &setup.description;
     let mut file_system = layer(LayerKind::FileSystem, &d.file_system.name, None);
     set(&mut file_system, "block_bytes", d.file_system.block_bytes);
     set(&mut file_system, "cache_bytes", d.file_system.cache_bytes);
@@ -47,32 +41,8 @@ pub(crate) fn layers(setup: &Setup, world: &World) -> Vec<Layer> {
     if let Some(rate) = d.pci_advertised_bytes_per_s {
         layers.push(layer(LayerKind::Link, "PCI", Some(rate)));
     }
-    let members = f64::from(layout.members);
-    match setup.drive() {
-        Drive::Disk(disk) => {
-            let rate = d.buses[&disk.bus].advertised_bytes_per_s * f64::from(setup.buses.min(layout.members));
-            layers.push(layer(LayerKind::Link, several(setup.buses.min(layout.members), &disk.bus), Some(rate)));
-            let media = world.members.first().and_then(|member| match &member.device {
-                Device::Disk(disk) => Some(disk.outer_bytes_per_s()),
-                _ => None,
-            });
-            let mut drive = layer(LayerKind::Disk, several(layout.members, &setup.drive), media.map(|rate| rate * members));
-            set(&mut drive, "write_cache", if setup.wce { "on" } else { "off" });
-            set(&mut drive, "rotational", 1);
-            layers.push(drive);
-        }
-        Drive::Flash(flash) => {
-            let rate = flash.advertised_bytes_per_s * members;
-            let mut drive = layer(LayerKind::Disk, several(layout.members, &setup.drive), Some(rate));
-            set(&mut drive, "rotational", 0);
-            layers.push(drive);
-        }
-        Drive::Cloud(volume) => {
-            let mut disk = layer(LayerKind::Disk, setup.drive.clone(), Some(volume.bytes_per_s * members));
-            disk.advertised_iops = Some(volume.iops * members);
-            layers.push(disk);
-        }
-        Drive::Virtio(_) => layers.push(layer(LayerKind::Disk, setup.drive.clone(), None)),
-    }
+    let drives =
+        Drives { name: &setup.drive, count: layout.members, buses: setup.buses, wce: setup.wce, bus_kinds: &d.buses };
+    layers.extend(setup.drive().model().layers(&drives));
     layers
 }

@@ -1,6 +1,6 @@
 //! Machine files: reading, checking, and where each number comes from.
 
-use crate::description::{Description, DiskDrive, Drive};
+use crate::description::Description;
 use crate::{Error, Result};
 use std::ops::Range;
 use toml::Spanned;
@@ -38,7 +38,8 @@ pub fn load(name: &str) -> Result<Description> {
     if !name.ends_with(".toml") {
         return Err(Error::Unknown { name: name.to_owned(), known: names().collect::<Vec<_>>().join(", ") });
     }
-    let text = std::fs::read_to_string(name).map_err(|e| Error::File { file: name.to_owned(), reason: e.to_string() })?;
+    let text =
+        std::fs::read_to_string(name).map_err(|e| Error::File { file: name.to_owned(), reason: e.to_string() })?;
     parse(name, &text)
 }
 
@@ -80,7 +81,11 @@ pub struct Sourced {
 /// The text is not TOML.
 pub fn numbers(file: &str, text: &str) -> Result<Vec<Sourced>> {
     let sources = parse(file, text)?.sources;
-    let table = DeTable::parse(text).map_err(|e| Error::Description { file: file.to_owned(), line: 1, reason: e.message().to_owned() })?;
+    let table = DeTable::parse(text).map_err(|e| Error::Description {
+        file: file.to_owned(),
+        line: 1,
+        reason: e.message().to_owned(),
+    })?;
     let mut numbers = Vec::new();
     each_number(table.get_ref(), &mut String::new(), &mut |path, value, _| {
         // The entry of the number itself, else of the nearest table around it.
@@ -119,7 +124,9 @@ fn number_in(value: &Spanned<DeValue<'_>>, path: &mut String, on: &mut OnNumber<
             }
             Ok(())
         }
-        DeValue::Integer(number) => on(path, number.as_str().replace('_', "").parse().unwrap_or(f64::NAN), value.span()),
+        DeValue::Integer(number) => {
+            on(path, number.as_str().replace('_', "").parse().unwrap_or(f64::NAN), value.span())
+        }
         DeValue::Float(number) => on(path, number.as_str().replace('_', "").parse().unwrap_or(f64::NAN), value.span()),
         _ => Ok(()),
     }
@@ -182,11 +189,14 @@ fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
 }
 
 /// What in a description contradicts itself, and where.
-pub(crate) fn check(d: &Description) -> Option<(String, String)> {
+pub fn check(d: &Description) -> Option<(String, String)> {
     let fs = &d.file_system;
     let problem = |path: &str, reason: &str| Some((path.to_owned(), reason.to_owned()));
     if !d.drives.contains_key(&d.volume.drive) {
-        return Some(("volume.drive".to_owned(), format!("there is no drive '{}'; name one of [drives]", d.volume.drive)));
+        return Some((
+            "volume.drive".to_owned(),
+            format!("there is no drive '{}'; name one of [drives]", d.volume.drive),
+        ));
     }
     if !fs.unit_bytes.is_multiple_of(u64::from(fs.block_bytes)) || fs.unit_bytes / u64::from(fs.block_bytes) > 64 {
         return problem("file_system.unit_bytes", "must be from 1 to 64 blocks of block_bytes");
@@ -198,44 +208,18 @@ pub(crate) fn check(d: &Description) -> Option<(String, String)> {
         return problem("file_system.cache_bytes", "is more than memory.bytes");
     }
     if fs.writeback_depth == 0 {
-        return problem("file_system.writeback_depth", "with no write-back outstanding nothing is ever written; give 1 or more");
+        return problem(
+            "file_system.writeback_depth",
+            "with no write-back outstanding nothing is ever written; give 1 or more",
+        );
     }
     if d.volume.buses > d.volume.disks {
         return problem("volume.buses", "more buses than disks");
     }
     d.drives.iter().find_map(|(name, drive)| {
-        let Drive::Disk(disk) = drive else { return None };
-        disk_contradiction(d, disk).map(|(key, reason)| (format!("drives.{name}.{key}"), reason))
+        let (key, reason) = drive.model().contradiction(&d.buses)?;
+        Some((format!("drives.{name}.{key}"), reason))
     })
-}
-
-fn disk_contradiction(d: &Description, disk: &DiskDrive) -> Option<(&'static str, String)> {
-    let problem = |key: &'static str, reason: &str| Some((key, reason.to_owned()));
-    if !d.buses.contains_key(&disk.bus) {
-        return Some(("bus", format!("there is no bus '{}'; name one of [buses]", disk.bus)));
-    }
-    if disk.zone_law.is_some() != disk.zones.is_empty() {
-        return problem("zones", "give either zones or zone_law");
-    }
-    if disk.zones.iter().any(|&(cylinders, sectors)| cylinders == 0 || sectors == 0) {
-        return problem("zones", "a zone has no cylinders or no sectors");
-    }
-    if disk.zone_law.is_some_and(|law| law.inner_sectors > law.outer_sectors || law.inner_zones == 0) {
-        return problem("zone_law", "inner_sectors must not exceed outer_sectors, and there must be inner zones");
-    }
-    if disk.seek.is_empty() || disk.seek.windows(2).any(|pair| pair[0].0 >= pair[1].0 || pair[0].1 > pair[1].1) {
-        return problem("seek", "distances and times must ascend, and there must be one");
-    }
-    if disk.head_switch_ms > disk.track_skew_ms || disk.write_head_switch_ms > disk.track_skew_ms {
-        return problem("track_skew_ms", "a head switch takes longer than the skew that is there to hide it");
-    }
-    if disk.track_skew_ms * 1e-3 >= 60.0 / disk.rpm {
-        return problem("track_skew_ms", "is more than a revolution");
-    }
-    if disk.firmware.select_wait_us > disk.firmware.read_recover_us {
-        return problem("firmware.select_wait_us", "is more than read_recover_us, of which it is a part");
-    }
-    None
 }
 
 #[cfg(test)]
@@ -266,15 +250,16 @@ mod tests {
             for number in &numbers {
                 assert!(number.source.is_some(), "{name}: {} has no source", number.path);
             }
-            let fitted: Vec<_> = numbers.iter().filter(|n| n.source.as_deref().is_some_and(|s| s.starts_with("fitted"))).collect();
+            let fitted: Vec<_> =
+                numbers.iter().filter(|n| n.source.as_deref().is_some_and(|s| s.starts_with("fitted"))).collect();
             assert!(fitted.len() <= 25, "{name} has {} fitted numbers: {fitted:?}", fitted.len());
             let description = load(name).unwrap();
             assert_eq!(description.name, name);
             for key in description.sources.keys() {
                 assert!(
-                    numbers
-                        .iter()
-                        .any(|n| n.path == *key || n.path.starts_with(&format!("{key}.")) || n.path.starts_with(&format!("{key}["))),
+                    numbers.iter().any(|n| n.path == *key
+                        || n.path.starts_with(&format!("{key}."))
+                        || n.path.starts_with(&format!("{key}["))),
                     "{name}: source of nothing: {key}"
                 );
             }

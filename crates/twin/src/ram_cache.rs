@@ -1,9 +1,11 @@
 //! A cache in memory in front of a volume, with lazy writes or write-through.
 
+use crate::event::Event;
 use crate::file_cache::FileCache;
-use crate::world::{Event, Owner, Transfer, World};
+use crate::world::{Owner, Transfer, World};
 use machine::{Nanos, Op};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// How a RAM cache treats writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -39,13 +41,16 @@ pub struct RamCache {
     /// Everything is to be written.
     pub flushing: bool,
     waiting: Vec<u32>,
+    /// Bytes written to the volume since the run began.
+    pub written: u64,
     /// Bytes asked for, and found.
     pub asked: u64,
     /// Bytes of reads found, and of writes taken.
     pub found: u64,
 }
 
-const BLOCK: u64 = 65536;
+/// Bytes of a block.
+pub const BLOCK: u64 = 65536;
 const PAGE: u64 = 4096;
 /// Lazy writes at a time where they are needed: a sweep needs no more, and a read waits for no more.
 const CLEANERS: u32 = 2;
@@ -72,6 +77,7 @@ impl RamCache {
             cleaning: 0,
             flushing: false,
             waiting: Vec::new(),
+            written: 0,
             asked: 0,
             found: 0,
         }
@@ -85,12 +91,17 @@ impl RamCache {
         (self.asked_at, self.watched, self.idle) = (0, false, false);
         self.flushing = false;
         self.waiting.clear();
-        (self.asked, self.found) = (0, 0);
+        (self.written, self.asked, self.found) = (0, 0, 0);
     }
 
-    /// Writes are under way or still to be made.
-    pub fn busy(&self) -> bool {
-        self.blocks.dirty_bytes > 0 || self.cleaning > 0
+    /// [`RamCache::written`] when all that is dirty now is on the volume.
+    pub fn written_when_clean(&self) -> u64 {
+        self.written + self.blocks.dirty_bytes
+    }
+
+    /// Forgets a range of addresses.
+    pub fn forget(&mut self, addresses: Range<u64>) {
+        self.blocks.forget(addresses);
     }
 
     fn blocks_of(offset: u64, bytes: u64) -> std::ops::RangeInclusive<u64> {
@@ -124,7 +135,11 @@ impl RamCache {
 
     /// Lazy writes that may be under way.
     fn cleaners(&self) -> u32 {
-        if self.flushing || self.idle || !self.waiting.is_empty() || self.blocks.dirty_bytes > self.rest { CLEANERS } else { 0 }
+        if self.flushing || self.idle || !self.waiting.is_empty() || self.blocks.dirty_bytes > self.rest {
+            CLEANERS
+        } else {
+            0
+        }
     }
 
     /// The next pages to be written, side by side: first byte and bytes. They are clean from now on.
@@ -227,7 +242,7 @@ impl World {
             }
             let Some((offset, bytes)) = cache.next_run() else { return };
             cache.cleaning += 1;
-            let bytes = bytes.min(self.layout.end(offset) - offset);
+            let bytes = bytes.min(self.files.of(offset).end() - offset);
             self.transfer(self.kernel.now(), Owner::Behind, Op::Write, offset, bytes, false);
         }
     }
@@ -236,7 +251,9 @@ impl World {
     pub(crate) fn ram_cache_cleaned(&mut self, bytes: u64) {
         let Some(cache) = self.ram_cache.as_mut() else { return };
         cache.cleaning -= 1;
-        cache.blocks.dirty_bytes = cache.blocks.dirty_bytes.saturating_sub(bytes);
+        let pages = bytes.next_multiple_of(PAGE);
+        cache.written += pages;
+        cache.blocks.dirty_bytes = cache.blocks.dirty_bytes.saturating_sub(pages);
         for number in std::mem::take(&mut cache.waiting) {
             self.kernel.at(self.kernel.now(), Event::Launch(number));
         }

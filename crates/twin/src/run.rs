@@ -1,163 +1,273 @@
-//! One run of a simulated computer: its event loop, and the askers in it.
+//! One run of a simulated computer: its event loop, and the parts and sources in it.
 
-use crate::disk::geometry::SECTOR;
-use crate::volume::Layout;
-use crate::world::{Event, Owner, World};
-use machine::{Access, Asker, Completion, Error, Nanos, Next, Result, Stability};
+use crate::device::disk::geometry::SECTOR;
+use crate::event::Event;
+use crate::world::files::Barrier;
+use crate::world::{Owner, World};
+use machine::{Access, Completion, Error, Nanos, Next, OnFailure, Request, RequestSource, Result, Stability};
 
-/// One run: the askers and what they wait for.
-pub(crate) struct Run<'a, A> {
-    world: &'a mut World,
-    askers: &'a mut [A],
-    /// The machine's clock when the world's showed zero.
-    began: Nanos,
-    size: u64,
-    /// One call at a time: an asker waits for each request.
+/// A part of a run.
+struct Job {
+    /// Its files, by the numbers that requests name them with.
+    files: Vec<u32>,
+    /// One call at a time: a source waits for each request.
     blocking: bool,
     /// Offsets and lengths are multiples of it.
     align: u64,
-    /// Why a request cannot be made; the run ends there.
-    refused: Option<Error>,
-    /// Askers that are not done.
+    sync_at_end: bool,
+    /// Sources that are not done.
     left: usize,
-    done: Vec<bool>,
-    /// When each asker's next wake is scheduled.
-    wakes: Vec<Nanos>,
-    /// Askers that wait for stable storage, and since when.
-    syncing: Vec<(u32, Nanos, Stability)>,
-    /// Those of them whose data the devices are about to have.
-    synced: Vec<(u32, Nanos)>,
-    /// Bytes of one member, for askers that have one to themselves.
-    member_size: u64,
-    last: Nanos,
+    outcome: Ended,
+    failed: Option<Error>,
 }
 
-impl<'a, A: Asker> Run<'a, A> {
-    /// A run of a volume of `size` bytes that begins when the machine's clock shows `began`.
-    pub(crate) fn new(world: &'a mut World, askers: &'a mut [A], access: &Access, began: Nanos, size: u64) -> Self {
-        let count = askers.len();
-        Run {
-            member_size: size / u64::from(world.layout().members),
-            world,
-            askers,
-            began,
-            size,
-            blocking: !access.engine.is_async(),
-            align: if access.buffering.is_direct() { SECTOR } else { 1 },
-            refused: None,
-            left: count,
-            done: vec![false; count],
-            wakes: vec![Nanos::MAX; count],
-            syncing: Vec::new(),
-            synced: Vec::new(),
-            last: 0,
-        }
+/// How long a part took.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ended {
+    /// From the beginning to the last completion.
+    pub elapsed_ns: Nanos,
+    /// From there to stable storage, where that was asked for.
+    pub sync_ns: Option<Nanos>,
+}
+
+/// A source of a part.
+struct Asker<'a, S> {
+    source: &'a mut S,
+    part: usize,
+    done: bool,
+    /// When its next wake is scheduled.
+    wake: Nanos,
+    /// It waits for stable storage, since then.
+    syncing: Option<Nanos>,
+}
+
+/// Who waits for stable storage.
+#[derive(Clone, Copy)]
+enum Waiter {
+    /// A source, between two requests.
+    Source(u32, Stability),
+    /// A part, after its last.
+    Part(usize),
+}
+
+/// One run: the sources and what they wait for.
+pub(crate) struct Run<'a, S> {
+    world: &'a mut World,
+    jobs: Vec<Job>,
+    askers: Vec<Asker<'a, S>>,
+    /// The machine's clock when the world's showed zero.
+    began: Nanos,
+    on_failure: OnFailure,
+    /// Why the run cannot go on.
+    refused: Option<Error>,
+    /// Parts that have not ended.
+    open: usize,
+    /// Who waits until data have left the caches.
+    waiting: Vec<(Waiter, Barrier)>,
+}
+
+impl<'a, S: RequestSource> Run<'a, S> {
+    /// A run without parts that begins when the machine's clock shows `began`.
+    pub(crate) fn new(world: &'a mut World, began: Nanos, on_failure: OnFailure) -> Self {
+        let (jobs, askers, waiting) = (Vec::new(), Vec::new(), Vec::new());
+        Run { world, jobs, askers, began, on_failure, refused: None, open: 0, waiting }
     }
 
-    /// Runs the askers to their end. Returns the time of the last completion.
-    pub(crate) fn go(mut self) -> Result<Nanos> {
+    /// Adds a part: brings its files into the state that `access` asks for.
+    pub(crate) fn add(&mut self, access: &Access, files: Vec<u32>, sources: &'a mut [S]) {
+        self.world.prepare(access, &files);
+        let part = self.jobs.len();
+        self.jobs.push(Job {
+            files,
+            blocking: !access.engine.is_async(),
+            align: if access.buffering.is_direct() { SECTOR } else { 1 },
+            sync_at_end: access.sync_at_end,
+            left: sources.len(),
+            outcome: Ended::default(),
+            failed: None,
+        });
+        let asker = |source| Asker { source, part, done: false, wake: Nanos::MAX, syncing: None };
+        self.askers.extend(sources.iter_mut().map(asker));
+    }
+
+    /// Runs the sources to their end. Returns what came of each part.
+    pub(crate) fn go(mut self) -> Result<Vec<Result<Ended>>> {
         self.all();
-        match self.refused {
-            Some(error) => Err(error),
-            None if self.left > 0 => {
-                Err(Error::Unsupported(format!("{} streams wait for something that will never happen on this machine", self.left)))
-            }
-            None => Ok(self.last),
+        if let Some(error) = self.refused {
+            return Err(error);
         }
+        Ok(self.jobs.into_iter().map(|job| job.failed.map_or(Ok(job.outcome), Err)).collect())
     }
 
     fn all(&mut self) {
-        for asker in self.askers.iter_mut() {
-            asker.begin(self.began);
+        self.open = self.jobs.len();
+        for asker in &mut self.askers {
+            asker.source.begin(self.began);
         }
-        for asker in 0..self.askers.len() as u32 {
-            self.ask(asker);
+        for part in 0..self.jobs.len() {
+            if self.jobs[part].left == 0 {
+                self.end(part);
+            }
         }
-        while self.left > 0 && self.refused.is_none() {
-            let Some(event) = self.world.kernel.take() else { return };
+        for source in 0..self.askers.len() as u32 {
+            self.ask(source);
+        }
+        while self.open > 0 && self.refused.is_none() {
+            let Some(event) = self.world.kernel.take() else { return self.nothing_comes() };
             match event {
                 Event::Deliver(number) => self.deliver(number),
-                Event::Wake(asker) => {
-                    self.wakes[asker as usize] = Nanos::MAX;
-                    self.ask(asker);
+                Event::Wake(source) => {
+                    self.askers[source as usize].wake = Nanos::MAX;
+                    self.ask(source);
                 }
-                Event::Synced(asker) => self.synced(asker),
+                Event::Synced(source) => self.synced(source),
                 event => self.world.handle(event),
             }
-            if !self.syncing.is_empty() && self.world.clean() {
+            if !self.waiting.is_empty() {
                 self.stable();
             }
+        }
+    }
+
+    /// Parts that wait for something that no event will bring have failed.
+    fn nothing_comes(&mut self) {
+        for part in 0..self.jobs.len() {
+            let left = self.jobs[part].left;
+            let syncs = |(waiter, _): &(Waiter, Barrier)| matches!(waiter, Waiter::Part(other) if *other == part);
+            if left > 0 || self.waiting.iter().any(syncs) {
+                let why = format!("{left} streams wait for something that will never happen on this machine");
+                self.fail(part, Error::Unsupported(why));
+            }
+        }
+    }
+
+    /// A part cannot go on.
+    fn fail(&mut self, part: usize, error: Error) {
+        self.askers.iter_mut().filter(|asker| asker.part == part).for_each(|asker| asker.done = true);
+        self.jobs[part].left = 0;
+        self.open -= 1;
+        match self.on_failure {
+            OnFailure::EndRun => self.refused = self.refused.take().or(Some(error)),
+            OnFailure::EndPart => self.jobs[part].failed = Some(error),
         }
     }
 
     fn deliver(&mut self, number: u32) {
         let request = self.world.finish(number);
-        self.last = self.world.kernel.now();
-        let completion = Completion { slot: request.slot, result: request.len as i32 };
-        self.askers[request.asker as usize].complete(completion, self.began + self.last);
-        self.ask(request.asker);
-    }
-
-    /// Everything written is on its way out of the caches: who waited for that learns of it when the devices have it too.
-    fn stable(&mut self) {
-        let done = self.world.flush_devices();
-        for (asker, since, stability) in std::mem::take(&mut self.syncing) {
-            match stability {
-                Stability::Data => self.world.kernel.at(done, Event::Synced(asker)),
-                // What the log says of the data is true only once the data are there.
-                Stability::File => self.world.log(done, Owner::SyncLog(asker)),
-            }
-            self.synced.push((asker, since));
+        let asker = &mut self.askers[request.source as usize];
+        if asker.done {
+            return;
         }
-        self.world.flushed();
+        let now = self.world.kernel.now();
+        self.jobs[asker.part].outcome.elapsed_ns = now;
+        asker.source.complete(Completion { slot: request.slot, result: request.len as i32 }, self.began + now);
+        self.ask(request.source);
     }
 
-    fn synced(&mut self, asker: u32) {
-        let Some(index) = self.synced.iter().position(|&(other, _)| other == asker) else { return };
-        let (_, since) = self.synced.swap_remove(index);
-        self.last = self.world.kernel.now();
-        self.askers[asker as usize].synced(self.began + since, self.began + self.last);
-        self.ask(asker);
+    /// A source or a part waits until everything written to its files is on stable storage.
+    fn sync(&mut self, waiter: Waiter) {
+        let part = self.part_of(waiter);
+        let barrier = self.world.flush(&self.jobs[part].files);
+        self.waiting.push((waiter, barrier));
+        self.stable();
     }
 
-    fn waits_for_sync(&self, asker: u32) -> bool {
-        self.syncing.iter().any(|&(other, _, _)| other == asker) || self.synced.iter().any(|&(other, _)| other == asker)
+    fn part_of(&self, waiter: Waiter) -> usize {
+        match waiter {
+            Waiter::Source(source, _) => self.askers[source as usize].part,
+            Waiter::Part(part) => part,
+        }
     }
 
-    /// Takes all that an asker wants now.
+    /// Whose data have left the caches learns of it when the devices have them too.
+    fn stable(&mut self) {
+        let mut index = 0;
+        while index < self.waiting.len() {
+            if !self.world.passed(&mut self.waiting[index].1) {
+                index += 1;
+                continue;
+            }
+            let (waiter, _) = self.waiting.remove(index);
+            let files = &self.jobs[self.part_of(waiter)].files;
+            let done = self.world.flush_devices(files);
+            match waiter {
+                Waiter::Source(source, Stability::Data | Stability::Uncached) => {
+                    self.world.kernel.at(done, Event::Synced(source))
+                }
+                // What the log says of the data is true only once the data are there.
+                Waiter::Source(source, Stability::File) => {
+                    let address = self.world.files[files[0]].start;
+                    self.world.log(done, Owner::SyncLog(source), address);
+                }
+                Waiter::Part(part) => {
+                    let outcome = &mut self.jobs[part].outcome;
+                    outcome.sync_ns = Some(done - outcome.elapsed_ns);
+                    self.open -= 1;
+                }
+            }
+        }
+        if self.waiting.is_empty() {
+            self.world.flushed();
+        }
+    }
+
+    fn synced(&mut self, source: u32) {
+        let asker = &mut self.askers[source as usize];
+        let Some(since) = asker.syncing.take().filter(|_| !asker.done) else { return };
+        let now = self.world.kernel.now();
+        self.jobs[asker.part].outcome.elapsed_ns = now;
+        asker.source.synced(self.began + since, self.began + now);
+        self.ask(source);
+    }
+
+    /// All sources of a part are done.
+    fn end(&mut self, part: usize) {
+        if self.jobs[part].sync_at_end {
+            self.sync(Waiter::Part(part));
+        } else {
+            self.open -= 1;
+        }
+    }
+
+    /// Takes all that a source wants now.
     fn ask(&mut self, number: u32) {
         let index = number as usize;
-        if (!self.syncing.is_empty() || !self.synced.is_empty()) && self.waits_for_sync(number) {
+        if self.askers[index].syncing.is_some() || self.askers[index].done {
             return;
         }
-        if let Some(stability) = self.askers[index].sync_due() {
-            self.syncing.push((number, self.world.kernel.now(), stability));
-            self.world.flush();
-            if self.world.clean() {
-                self.stable();
-            }
-            return;
+        while self.askers[index].source.sync_due() == Some(Stability::Uncached) {
+            self.world.cache.drop_clean();
+            let now = self.began + self.world.kernel.now();
+            self.askers[index].source.synced(now, now);
         }
+        if let Some(stability) = self.askers[index].source.sync_due() {
+            self.askers[index].syncing = Some(self.world.kernel.now());
+            return self.sync(Waiter::Source(number, stability));
+        }
+        let part = self.askers[index].part;
         loop {
             let now = self.world.kernel.now();
-            match self.askers[index].next(self.began + now) {
+            match self.askers[index].source.next(self.began + now) {
                 Next::Issue(request) => {
-                    if self.issue(number, request) && self.blocking {
+                    let under_way = self.issue(number, part, request);
+                    if self.askers[index].done || (under_way && self.jobs[part].blocking) {
                         return;
                     }
                 }
                 Next::WaitUntil(until) => {
                     let until = until.saturating_sub(self.began).max(now + 1);
-                    if until < self.wakes[index] {
-                        self.wakes[index] = until;
+                    if until < self.askers[index].wake {
+                        self.askers[index].wake = until;
                         self.world.kernel.at(until, Event::Wake(number));
                     }
                     return;
                 }
                 Next::WaitForCompletion => return,
                 Next::Done => {
-                    if !std::mem::replace(&mut self.done[index], true) {
-                        self.left -= 1;
+                    self.askers[index].done = true;
+                    self.jobs[part].left -= 1;
+                    if self.jobs[part].left == 0 {
+                        self.end(part);
                     }
                     return;
                 }
@@ -166,26 +276,30 @@ impl<'a, A: Asker> Run<'a, A> {
     }
 
     /// A target ends where it ends: a request across the end is cut there, one beyond it does nothing. Returns whether one is under way.
-    fn issue(&mut self, asker: u32, mut request: machine::Request) -> bool {
-        let member = self.askers[asker as usize].member();
-        let size = if member.is_some() { self.member_size } else { self.size };
-        let room = size.saturating_sub(request.offset);
+    fn issue(&mut self, source: u32, part: usize, mut request: Request) -> bool {
+        let job = &self.jobs[part];
+        let Some(&file) = job.files.get(request.target as usize) else {
+            let (what, count) = (format!("a request for target {}", request.target), job.files.len());
+            let error = Error::refused(what, format!("the part has {count}"), "count them from 0");
+            self.fail(part, error);
+            return false;
+        };
+        let file = &self.world.files[file];
+        let room = file.size.saturating_sub(request.offset);
         if room == 0 || request.len == 0 {
             let now = self.began + self.world.kernel.now();
-            self.askers[asker as usize].complete(Completion { slot: request.slot, result: 0 }, now);
+            self.askers[source as usize].source.complete(Completion { slot: request.slot, result: 0 }, now);
             return false;
         }
-        if !request.offset.is_multiple_of(self.align) || !u64::from(request.len).is_multiple_of(self.align) {
+        if !request.offset.is_multiple_of(job.align) || !u64::from(request.len).is_multiple_of(job.align) {
             let what = format!("a direct request of {} bytes at {}", request.len, request.offset);
-            let mend = format!("give multiples of {} bytes, or go through the cache", self.align);
-            self.refused = Some(Error::refused(what, "a device takes whole blocks", mend));
-            return true;
+            let hint = format!("give multiples of {} bytes, or go through the cache", job.align);
+            self.fail(part, Error::refused(what, "a device takes whole blocks", hint));
+            return false;
         }
         request.len = request.len.min(room.min(u64::from(u32::MAX)) as u32);
-        if let Some(member) = member {
-            request.offset = Layout::on_member(member, request.offset);
-        }
-        self.world.issue(asker, request);
+        request.offset += file.start;
+        self.world.issue(part as u32, source, request);
         true
     }
 }

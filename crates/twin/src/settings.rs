@@ -48,6 +48,11 @@ pub const SETTINGS: [(&str, &str); 13] = [
     ("readahead=N", "units read ahead"),
 ];
 
+/// The machine of a target's name, and the file on it: `NAME[,SETTING=VALUE]...[#FILE]`.
+pub fn split_file(name: &str) -> (&str, Option<&str>) {
+    name.split_once('#').map_or((name, None), |(machine, file)| (machine, Some(file)))
+}
+
 fn wrong(setting: &str, reason: impl Into<String>) -> Error {
     Error::Setting { setting: setting.to_owned(), reason: reason.into() }
 }
@@ -70,12 +75,12 @@ impl Setup {
         }
     }
 
-    /// Reads `NAME[,SETTING=VALUE]...`.
+    /// Reads `NAME[,SETTING=VALUE]...`; a file behind it (`#FILE`) is none of the machine's settings.
     ///
     /// # Errors
     /// An unknown machine or setting, a value out of range, or settings that contradict each other.
     pub fn parse(text: &str) -> Result<Self> {
-        let text = text.strip_prefix("twin:").unwrap_or(text);
+        let (text, _) = split_file(text.strip_prefix("twin:").unwrap_or(text));
         let (name, settings) = text.split_once(',').unwrap_or((text, ""));
         let mut setup = Setup::of(preset::load(name.trim())?);
         setup.apply(settings)?;
@@ -113,7 +118,10 @@ impl Setup {
             "drive" => {
                 if !self.description.drives.contains_key(value) {
                     let known: Vec<&str> = self.description.drives.keys().map(String::as_str).collect();
-                    return Err(wrong(setting, format!("{} has no such drive; it has {}", self.description.name, known.join(", "))));
+                    return Err(wrong(
+                        setting,
+                        format!("{} has no such drive; it has {}", self.description.name, known.join(", ")),
+                    ));
                 }
                 value.clone_into(&mut self.drive);
             }
@@ -145,11 +153,18 @@ impl Setup {
                     "through" => WritePolicy::Through,
                     _ => return Err(wrong(setting, "give back or through")),
                 };
-                let Some((bytes, _)) = self.ram_cache else { return Err(wrong(setting, "give ramcache=SIZE before it")) };
+                let Some((bytes, _)) = self.ram_cache else {
+                    return Err(wrong(setting, "give ramcache=SIZE before it"));
+                };
                 self.ram_cache = Some((bytes, policy));
             }
             "temporary" => self.temporary = switch()?,
-            "latency" => self.scale_latency(f64::from(number(1, 10_000)?) / 100.0),
+            "latency" => {
+                let by = f64::from(number(1, 10_000)?) / 100.0;
+                if let Some(drive) = self.description.drives.get_mut(&self.drive) {
+                    drive.model_mut().scale_latency(by);
+                }
+            }
             "memory" => {
                 let fs = &mut self.description.file_system;
                 let bytes = size()?;
@@ -169,42 +184,6 @@ impl Setup {
         Ok(())
     }
 
-    /// Scales what a command costs beyond mechanics and transfer.
-    fn scale_latency(&mut self, by: f64) {
-        match self.description.drives.get_mut(&self.drive) {
-            Some(Drive::Disk(disk)) => {
-                let f = &mut disk.firmware;
-                for time in [&mut f.read_us, &mut f.read_floor_us, &mut f.read_recover_us, &mut f.select_wait_us, &mut f.reread_us] {
-                    *time *= by;
-                }
-                for time in [&mut f.write_us, &mut f.write_recover_us, &mut f.turnaround_us, &mut f.attention_us, &mut f.queue_us] {
-                    *time *= by;
-                }
-            }
-            Some(Drive::Flash(flash)) => {
-                for time in [
-                    &mut flash.command_us,
-                    &mut flash.controller_us,
-                    &mut flash.read_us,
-                    &mut flash.program_us,
-                    &mut flash.cache_program_us,
-                ] {
-                    *time *= by;
-                }
-            }
-            Some(Drive::Cloud(cloud)) => {
-                cloud.read_us *= by;
-                cloud.write_us *= by;
-            }
-            Some(Drive::Virtio(disk)) => {
-                for time in [&mut disk.notify_us, &mut disk.read_us, &mut disk.write_us, &mut disk.flush_us] {
-                    *time *= by;
-                }
-            }
-            None => {}
-        }
-    }
-
     fn check(&self) -> Result<()> {
         if self.buses > self.disks {
             return Err(wrong(
@@ -216,7 +195,10 @@ impl Setup {
             return Err(wrong(&format!("stripe={}", self.stripe), "a chunk is a multiple of 512 bytes"));
         }
         if self.parity.is_some() && self.disks < 3 {
-            return Err(wrong("raid=5", format!("parity needs 3 disks or more and there are {}; give disks=3 before it", self.disks)));
+            return Err(wrong(
+                "raid=5",
+                format!("parity needs 3 disks or more and there are {}; give disks=3 before it", self.disks),
+            ));
         }
         Ok(())
     }
@@ -233,7 +215,9 @@ mod tests {
 
     #[test]
     fn the_settings_of_a_target() {
-        let setup = Setup::parse("twin:gateway-1997,drive=st15150w,disks=4,buses=2,wce=off,stripe=64k,raid=5,parity=array").unwrap();
+        let setup =
+            Setup::parse("twin:gateway-1997,drive=st15150w,disks=4,buses=2,wce=off,stripe=64k,raid=5,parity=array")
+                .unwrap();
         assert_eq!((setup.drive.as_str(), setup.disks, setup.buses, setup.wce), ("st15150w", 4, 2, false));
         assert_eq!((setup.stripe, setup.parity), (65536, Some(Parity::Array)));
     }

@@ -1,29 +1,28 @@
-//! The simulated computer as a machine: the same askers, in virtual time.
+//! The simulated computer as a machine: the same sources, in virtual time.
 
+use crate::Result;
 use crate::bus::{Bus, Pci, PhaseTimes};
-use crate::cloud::Cloud;
-use crate::description::Drive;
-use crate::disk::Disk;
-use crate::disk::geometry::SECTOR;
-use crate::flash::Flash;
+use crate::device::Slot;
+use crate::device::disk::geometry::SECTOR;
 use crate::ram_cache::RamCache;
-use crate::run::Run;
-use crate::settings::Setup;
-use crate::virtio::Virtio;
+use crate::run::{Ended, Run};
+use crate::settings::{Setup, split_file};
 use crate::volume::Layout;
-use crate::world::{Device, Member, World};
-use crate::{Result, settings};
+use crate::world::files::VOLUME;
+use crate::world::{Member, World};
 use machine::{
-    Access, Allocation, Asker, CacheState, Capabilities, CpuTimes, Engine, MachineFacts, MemoryUse, Nanos, TargetFacts, TargetKind,
-    TargetSpec, Usage,
+    Capabilities, CpuTimes, DeviceUse, Engine, Error, MachineFacts, MemoryUse, Nanos, OnFailure, Part, PartUsage,
+    RequestSource, RunOptions, RunUsage, Start, TargetFacts, TargetKind, TargetSpec,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A simulated computer.
 pub struct Twin {
     setup: Setup,
     clock: AtomicU64,
+    computer: Arc<Mutex<Computer>>,
 }
 
 /// How busy each resource was in the last run: shares of its time, from 0 to 1.
@@ -35,63 +34,79 @@ pub struct Utilisation {
     pub share: f64,
 }
 
-/// An opened volume of a simulated computer.
-pub struct Target {
+/// The computer in motion, and when it last moved.
+struct Computer {
     world: World,
-    size: u64,
-    /// Bytes of each member, where the user gave a size.
-    member_size: Option<u64>,
-    members: Vec<u32>,
-    /// Drives that are no members at present, and since when.
-    parked: BTreeMap<u32, (Device, Nanos)>,
     ended: Nanos,
     ran: Nanos,
+}
+
+fn lock(computer: &Mutex<Computer>) -> MutexGuard<'_, Computer> {
+    computer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An opened file of a simulated computer: its volume, or an extent of it.
+pub struct Target {
+    computer: Arc<Mutex<Computer>>,
+    file: u32,
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        self.lock().world.close(self.file);
+    }
 }
 
 impl Target {
     /// Bus time by phase in the last run, bus by bus.
     pub fn bus_phases(&self) -> Vec<PhaseTimes> {
-        self.world.buses.iter().map(|bus| bus.phases).collect()
+        self.lock().world.buses.iter().map(|bus| bus.phases).collect()
     }
 
     /// Events of the last run.
     pub fn events(&self) -> u64 {
-        self.world.kernel.handled()
+        self.lock().world.kernel.handled()
     }
 
     /// Virtual time of the last run, synchronisation included.
     pub fn ran_ns(&self) -> Nanos {
-        self.ran
+        self.lock().ran
     }
 
     /// How busy each resource was in the last run, the busiest first. The first is the bottleneck, unless waiting for one
     /// thing after the other kept them all idle.
     pub fn utilisation(&self) -> Vec<Utilisation> {
-        let ran = self.ran.max(1) as f64;
-        let mut all = vec![("processor".to_owned(), self.world.cpu.busy as f64 / f64::from(self.world.cpu.cores()) / ran)];
+        let computer = self.lock();
+        let (world, ran) = (&computer.world, computer.ran.max(1) as f64);
+        let mut all = vec![("processor".to_owned(), world.cpu.busy as f64 / f64::from(world.cpu.cores()) / ran)];
         let most = |times: &mut dyn Iterator<Item = Nanos>| times.max().map(|time| time as f64 / ran);
-        if self.world.pci.busy > 0 {
-            all.push(("PCI".to_owned(), self.world.pci.busy as f64 / ran));
+        if world.pci.busy > 0 {
+            all.push(("PCI".to_owned(), world.pci.busy as f64 / ran));
         }
-        if let Some(share) = most(&mut self.world.buses.iter().map(|bus| bus.phases.busy())) {
+        if let Some(share) = most(&mut world.buses.iter().map(|bus| bus.phases.busy())) {
             all.push(("bus".to_owned(), share));
         }
         let mut parts: BTreeMap<&str, f64> = BTreeMap::new();
-        for member in &self.world.members {
-            for (name, busy) in member.device.parts(self.ran) {
+        for member in &world.members {
+            for (name, busy) in member.device.busy(computer.ran) {
                 let share = parts.entry(name).or_default();
                 *share = share.max(busy as f64 / ran);
             }
         }
         all.extend(parts.into_iter().map(|(name, share)| (name.to_owned(), share)));
-        let mut all: Vec<_> = all.into_iter().map(|(resource, share)| Utilisation { resource, share: share.min(1.0) }).collect();
+        let mut all: Vec<_> =
+            all.into_iter().map(|(resource, share)| Utilisation { resource, share: share.min(1.0) }).collect();
         all.sort_by(|a, b| b.share.total_cmp(&a.share));
         all
     }
 
     /// Share of the bytes asked of the RAM cache that it served in the last run.
     pub fn ram_cache_hits(&self) -> Option<f64> {
-        self.world.ram_cache.as_ref().map(|cache| cache.found as f64 / cache.asked.max(1) as f64)
+        self.lock().world.ram_cache.as_ref().map(|cache| cache.found as f64 / cache.asked.max(1) as f64)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Computer> {
+        lock(&self.computer)
     }
 }
 
@@ -105,8 +120,9 @@ impl Twin {
     }
 
     /// A machine set up so.
-    pub fn new(setup: settings::Setup) -> Twin {
-        Twin { setup, clock: AtomicU64::new(0) }
+    pub fn new(setup: Setup) -> Twin {
+        let computer = Computer { world: world(&setup), ended: 0, ran: 0 };
+        Twin { setup, clock: AtomicU64::new(0), computer: Arc::new(Mutex::new(computer)) }
     }
 
     /// How it is set up.
@@ -114,90 +130,59 @@ impl Twin {
         &self.setup
     }
 
-    /// The volume of all members, of `size` bytes or all that there are.
-    pub fn volume(&self, size: Option<u64>) -> Target {
-        let members: Vec<u32> = (0..self.setup.disks).collect();
-        let devices = members.iter().map(|number| device(&self.setup, *number)).collect();
-        let world = self.world(devices, self.setup.stripe);
-        Target {
-            size: size.unwrap_or(u64::MAX).min(world.layout.bytes()),
-            member_size: size.map(|size| size / u64::from(self.setup.disks)),
-            world,
-            members,
-            parked: BTreeMap::new(),
-            ended: self.clock.load(Ordering::Relaxed),
-            ran: 0,
-        }
+    /// The volume of all drives.
+    pub fn volume(&self) -> Target {
+        Target { computer: self.computer.clone(), file: VOLUME }
     }
 
-    fn world(&self, devices: Vec<Device>, stripe: u64) -> World {
-        let (setup, description) = (&self.setup, &self.setup.description);
-        let built: Vec<Member> = devices.into_iter().map(Member::new).collect();
-        let members = built.len() as u32;
-        let buses = match setup.drive() {
-            Drive::Disk(disk) => (0..setup.buses).map(|_| Bus::new(&description.buses[&disk.bus])).collect(),
-            _ => Vec::new(),
-        };
-        let member_bytes = built.iter().map(|member| member.device.bytes()).min().unwrap_or(0);
-        let parity = setup.parity.filter(|_| members >= 3);
-        let layout = Layout { members, chunk: stripe, parity, member_bytes };
-        let pci = Pci::new(description.pci_bytes_per_s);
-        let mut world = World::new(description.file_system.clone(), &description.processor, pci, buses, built, layout);
-        let copy = description.memory.rates.iter().find(|rate| rate.kind == "copy").map_or(1e9, |rate| rate.bytes_per_s);
-        world.ram_cache = setup.ram_cache.map(|(bytes, policy)| RamCache::new(bytes, policy, copy));
-        world.temporary = setup.temporary;
-        world
+    /// A file of the volume, beside those that are open: the one of that name, or a new one; without a size a quarter of what is free.
+    ///
+    /// # Errors
+    /// The volume is full, or the file of that name has another size.
+    pub fn file(&self, name: Option<&str>, size: Option<u64>) -> machine::Result<Target> {
+        let file = lock(&self.computer).world.files.open(name, size)?;
+        Ok(Target { computer: self.computer.clone(), file })
+    }
+
+    fn refused(&self, what: &str, why: &str, hint: &str) -> Error {
+        Error::refused(format!("{what} on {}", self.setup.name), why, hint)
     }
 
     /// What this machine does not do, it refuses before the run.
-    fn refuse<A: Asker>(&self, target: &Target, access: &Access, askers: &[A]) -> machine::Result<()> {
-        let refused = |what: &str, why: &str, mend: &str| {
-            let what = format!("{what} on {}", self.setup.name);
-            Err(machine::Error::refused(what, why.to_owned(), mend.to_owned()))
+    fn check<S: RequestSource>(&self, part: &Part<'_, Target, S>) -> machine::Result<()> {
+        let (what, why, hint) = if part.access.engine == Engine::Mmap {
+            ("engine mmap", "mapped files are not simulated", "take sync, threads, io_uring or libaio")
+        } else if part.access.engine == Engine::Null {
+            ("engine null", "nothing of a simulated machine is this computer's own ceiling", "take it on this computer")
+        } else if !part.processors.is_empty() {
+            ("processors", "streams cannot be bound to processors of a simulated machine", "leave out the processors")
+        } else if part.sources.iter().any(RequestSource::checks) {
+            ("checking what is read", "a simulated machine keeps no data", "leave the verification out")
+        } else if part.targets.iter().any(|target| !Arc::ptr_eq(&target.computer, &self.computer)) {
+            ("a target of another machine", "it is not on this one", "open it on this one")
+        } else {
+            return Ok(());
         };
-        if access.engine == Engine::Mmap {
-            return refused("engine mmap", "mapped files are not simulated", "take sync, threads, io_uring or libaio");
-        }
-        if access.engine == Engine::Null {
-            return refused("engine null", "nothing of a simulated machine is this computer's own ceiling", "take it on this computer");
-        }
-        if access.count_instructions {
-            return refused("counting instructions", "a simulated processor has no counter", "ask for processor time instead");
-        }
-        if askers.iter().any(Asker::checks) {
-            return refused("checking what is read", "a simulated machine keeps no data", "leave the verification out");
-        }
-        let members = target.world.layout().members;
-        if let Some(member) = askers.iter().filter_map(Asker::member).find(|&member| member >= members) {
-            return refused(&format!("member {member}"), &format!("the target has {members} members"), "count them from 0");
-        }
-        Ok(())
+        Err(self.refused(what, why, hint))
     }
 }
 
-fn device(setup: &Setup, number: u32) -> Device {
-    match setup.drive() {
-        Drive::Disk(disk) => Device::Disk(Box::new(Disk::new(disk, number, number % setup.buses, setup.wce))),
-        Drive::Flash(flash) => Device::Flash(Box::new(Flash::new(flash.clone()))),
-        Drive::Cloud(volume) => Device::Cloud(Box::new(Cloud::new(volume.clone()))),
-        Drive::Virtio(disk) => Device::Virtio(Virtio::new(disk.clone())),
-    }
-}
-
-/// Brings a target into the state that a run asks for. Space that is reserved is as good as written: to give a file its final size first
-/// is what spares a write the extension.
-fn prepare(target: &mut Target, access: &Access, idle: Nanos) {
-    let world = &mut target.world;
-    world.rest(idle);
-    let fresh = matches!(access.allocation, Allocation::Extend | Allocation::Truncate);
-    if fresh || access.cache == CacheState::Cold {
-        world.cache.clear();
-    }
-    if access.cache == CacheState::Warm {
-        world.cache.warm(access.region.0, access.region.1);
-    }
-    world.valid = if fresh { access.region.0 } else { u64::MAX };
-    world.access = Some(access.clone());
+/// The computer, at rest.
+fn world(setup: &Setup) -> World {
+    let (description, model) = (&setup.description, setup.drive().model());
+    let slot = |number| Slot { number, bus: number % setup.buses, wce: setup.wce };
+    let members: Vec<Member> = (0..setup.disks).map(|number| Member::new(model.build(slot(number)))).collect();
+    let kind = model.bus().map(|name| &description.buses[name]);
+    let buses = kind.map_or_else(Vec::new, |kind| (0..setup.buses).map(|_| Bus::new(kind)).collect());
+    let member_bytes = members.iter().map(|member| member.device.capacity_bytes()).min().unwrap_or(0);
+    let parity = setup.parity.filter(|_| setup.disks >= 3);
+    let layout = Layout { members: setup.disks, chunk: setup.stripe, parity, member_bytes };
+    let pci = Pci::new(description.pci_bytes_per_s);
+    let mut world = World::new(description.file_system.clone(), &description.processor, pci, buses, members, layout);
+    let copy = description.memory.rates.iter().find(|rate| rate.kind == "copy").map_or(1e9, |rate| rate.bytes_per_s);
+    world.ram_cache = setup.ram_cache.map(|(bytes, policy)| RamCache::new(bytes, policy, copy));
+    world.temporary = setup.temporary;
+    world
 }
 
 impl machine::Machine for Twin {
@@ -237,23 +222,38 @@ impl machine::Machine for Twin {
 
     fn open(&self, spec: &TargetSpec) -> machine::Result<Target> {
         if let Some(place) = spec.destroy.first() {
-            let place = place.display().to_string();
-            return Err(machine::Error::refused(place, "a simulated machine has nothing to destroy", "leave --destroy-data out"));
+            let why = "a simulated machine has nothing to destroy";
+            return Err(Error::refused(place.display().to_string(), why, "leave --destroy-data out"));
         }
-        let mut target = self.volume(spec.size);
-        if spec.chunk != 0 && spec.places.len() <= 1 && self.setup.disks > 1 {
-            let all = target.members.clone();
+        if let [first, second, ..] = spec.places.as_slice() {
+            let what = format!("{} and {} as one target", first.display(), second.display());
+            return Err(Error::refused(
+                what,
+                "a simulated machine stripes its own disks",
+                "give one name, with disks=N",
+            ));
+        }
+        let place = spec.places.first().map(|place| place.to_string_lossy()).unwrap_or_default();
+        let mut target = match (split_file(&place).1, spec.size) {
+            (None, None) => self.volume(),
+            (name, size) => self.file(name, size)?,
+        };
+        if spec.chunk != 0 && self.setup.disks > 1 {
+            let all: Vec<u32> = (0..self.setup.disks).collect();
             self.restripe(&mut target, &all, spec.chunk)?;
         }
         Ok(target)
     }
 
     fn target_facts(&self, target: &Target) -> TargetFacts {
-        let layout = target.world.layout();
+        let computer = target.lock();
+        let file = &computer.world.files[target.file];
+        let layout = file.layout;
+        let name = file.name.as_ref().map(|name| format!("#{name}")).unwrap_or_default();
         TargetFacts {
-            name: format!("twin:{}", self.setup.name),
+            name: format!("twin:{}{name}", self.setup.name),
             kind: TargetKind::Simulated,
-            size_bytes: target.size,
+            size_bytes: file.size,
             writable: true,
             direct: true,
             direct_refused: None,
@@ -263,145 +263,106 @@ impl machine::Machine for Twin {
             members: layout.members,
             chunk_bytes: (layout.members > 1).then_some(layout.chunk),
             in_memory: false,
-            devices: target.members.iter().map(|member| format!("{}-{member}", self.setup.drive)).collect(),
-            layers: crate::layers::layers(&self.setup, &target.world),
+            devices: file.members.iter().map(|member| format!("{}-{member}", self.setup.drive)).collect(),
+            layers: crate::layers::layers(&self.setup, &layout),
             warnings: vec!["simulated: these are predictions, not measurements".to_owned()],
         }
     }
 
-    fn run<A: Asker>(&self, target: &mut Target, access: &Access, askers: &mut [A]) -> machine::Result<Usage> {
-        self.refuse(target, access, askers)?;
-        let began = self.clock.load(Ordering::Relaxed);
-        prepare(target, access, began.saturating_sub(target.ended));
-        let elapsed_ns = Run::new(&mut target.world, askers, access, began, target.size).go()?;
-        let world = &mut target.world;
-        let sync_ns = access.sync_at_end.then(|| synchronise(world) - elapsed_ns);
-        target.ran = elapsed_ns + sync_ns.unwrap_or(0);
-        target.ended = began + target.ran;
-        self.clock.store(target.ended, Ordering::Relaxed);
-        Ok(usage(world, began, elapsed_ns, sync_ns))
+    fn run<S: RequestSource>(
+        &self,
+        parts: &mut [Part<'_, Target, S>],
+        options: RunOptions,
+    ) -> machine::Result<RunUsage> {
+        if options.count_instructions {
+            let why = "a simulated processor has no counter";
+            return Err(self.refused("counting instructions", why, "ask for processor time instead"));
+        }
+        let mut checked = Vec::with_capacity(parts.len());
+        for part in &*parts {
+            let one = self.check(part);
+            checked.push(if options.on_failure == OnFailure::EndRun { Ok(one?) } else { one });
+        }
+        if let Start::At(then) = options.start {
+            self.clock.fetch_max(then, Ordering::Relaxed);
+        }
+        let began = self.now();
+        let mut computer = lock(&self.computer);
+        let Computer { world, ended, ran } = &mut *computer;
+        world.rest(began.saturating_sub(*ended), *ran);
+        let files: Vec<Vec<u32>> =
+            parts.iter().map(|part| part.targets.iter().map(|target| target.file).collect()).collect();
+        let mut run = Run::new(world, began, options.on_failure);
+        for ((part, files), _) in parts.iter_mut().zip(&files).zip(&checked).filter(|(_, checked)| checked.is_ok()) {
+            run.add(&part.access, files.clone(), part.sources);
+        }
+        let mut outcomes = run.go()?.into_iter();
+        let outcomes: Vec<machine::Result<Ended>> = checked
+            .into_iter()
+            .map(|checked| checked.and_then(|()| outcomes.next().unwrap_or(Ok(Ended::default()))))
+            .collect();
+        let took = |outcome: &Ended| outcome.elapsed_ns + outcome.sync_ns.unwrap_or(0);
+        *ran = outcomes.iter().flatten().map(took).max().unwrap_or(0);
+        *ended = began + *ran;
+        self.clock.store(*ended, Ordering::Relaxed);
+        Ok(usage(world, began, &files, outcomes))
     }
 
     fn restripe(&self, target: &mut Target, members: &[u32], chunk: u64) -> machine::Result<()> {
-        if let Some(member) = members.iter().find(|&&member| member >= self.setup.disks) {
-            let what = format!("member {member}");
-            return Err(machine::Error::refused(what, format!("there are {} disks", self.setup.disks), "name them from 0"));
-        }
-        if let Some((at, member)) = members.iter().enumerate().find(|(at, member)| members[..*at].contains(member)) {
-            let why = format!("it is named again at place {}", at + 1);
-            return Err(machine::Error::refused(format!("member {member}"), why, "name each once"));
-        }
-        if members.is_empty() {
-            return Err(machine::Error::refused("a stripe of no members", "there is nothing to stripe", "name at least one"));
-        }
-        if members.len() > 1 && (chunk < SECTOR || !chunk.is_multiple_of(SECTOR)) {
-            let what = format!("a chunk of {chunk} bytes");
-            return Err(machine::Error::refused(what, "a disk takes whole blocks", "give a multiple of 512 bytes"));
-        }
-        let now = self.now();
-        target.world.rest(now.saturating_sub(target.ended));
-        let before = std::mem::take(&mut target.world.members);
-        target.parked.extend(target.members.iter().zip(before).map(|(number, member)| (*number, (member.device, now))));
-        let taken = members.iter().map(|number| match target.parked.remove(number) {
-            Some((mut device, since)) => {
-                device.rest(now - since);
-                device
-            }
-            None => device(&self.setup, *number),
-        });
-        let devices = taken.collect();
-        target.world = self.world(devices, if members.len() > 1 { chunk } else { self.setup.stripe });
-        let size = target.member_size.map_or(u64::MAX, |size| size * members.len() as u64);
-        target.size = size.min(target.world.layout.bytes());
-        target.members = members.to_vec();
-        target.ended = now;
-        Ok(())
+        let disks = self.setup.disks;
+        let again = |(at, member): &(usize, &u32)| members[..*at].contains(member);
+        let (what, why, hint) = if let Some(member) = members.iter().find(|&&member| member >= disks) {
+            (format!("member {member}"), format!("there are {disks} disks"), "name them from 0")
+        } else if let Some((at, member)) = members.iter().enumerate().find(again) {
+            (format!("member {member}"), format!("it is named again at place {}", at + 1), "name each once")
+        } else if members.is_empty() {
+            ("a stripe of no members".to_owned(), "there is nothing to stripe".to_owned(), "name at least one")
+        } else if members.len() > 1 && (chunk < SECTOR || !chunk.is_multiple_of(SECTOR)) {
+            let why = "a disk takes whole blocks".to_owned();
+            (format!("a chunk of {chunk} bytes"), why, "give a multiple of 512 bytes")
+        } else {
+            let chunk = if members.len() > 1 { chunk } else { self.setup.stripe };
+            target.file = lock(&self.computer).world.restripe(target.file, members, chunk)?;
+            return Ok(());
+        };
+        Err(Error::refused(what, why, hint))
     }
 
-    fn memory(&self, _for_ns: Nanos) -> Vec<MemoryUse> {
-        let rates = &self.setup.description.memory.rates;
-        rates.iter().map(|rate| MemoryUse { kind: rate.kind.clone(), threads: 1, rates_bytes_per_s: vec![rate.bytes_per_s] }).collect()
+    fn memory(&self, _for_ns: Nanos) -> machine::Result<Vec<MemoryUse>> {
+        let rates = self.setup.description.memory.rates.iter();
+        let one = |rate: f64, kind: &str| MemoryUse { kind: kind.into(), threads: 1, rates_bytes_per_s: vec![rate] };
+        Ok(rates.map(|rate| one(rate.bytes_per_s, &rate.kind)).collect())
     }
 }
 
-/// Brings everything to stable storage: the world's time when it is there.
-fn synchronise(world: &mut World) -> Nanos {
-    world.flush();
-    while !world.clean() {
-        let Some(event) = world.kernel.take() else { break };
-        world.handle(event);
-    }
-    world.flush_devices()
+fn sum(members: impl Iterator<Item = DeviceUse>) -> DeviceUse {
+    members.fold(DeviceUse::default(), |sum, one| DeviceUse {
+        reads: sum.reads + one.reads,
+        read_bytes: sum.read_bytes + one.read_bytes,
+        writes: sum.writes + one.writes,
+        write_bytes: sum.write_bytes + one.write_bytes,
+        merges: 0,
+        busy_ns: sum.busy_ns + one.busy_ns,
+        weighted_ns: sum.weighted_ns + one.weighted_ns,
+        flushes: sum.flushes + one.flushes,
+    })
 }
 
-fn usage(world: &mut World, began: Nanos, elapsed_ns: Nanos, sync_ns: Option<Nanos>) -> Usage {
-    let end = world.kernel.now();
-    for member in &mut world.members {
-        if member.flying > 0 {
-            member.busy += end - member.busy_since;
-            member.busy_since = end;
-        }
-    }
-    let mut device = world.device;
-    device.busy_ns = world.members.iter().map(|member| member.busy).sum::<Nanos>() / world.members.len().max(1) as u64;
-    let busy = world.cpu.busy;
-    Usage {
+/// What a run used, whose parts had these files and came to this.
+fn usage(world: &World, began: Nanos, files: &[Vec<u32>], outcomes: Vec<machine::Result<Ended>>) -> RunUsage {
+    let used = |number: u32| world.members[number as usize].usage(world.kernel.now());
+    let part = |files: &[u32], Ended { elapsed_ns, sync_ns }: Ended| {
+        let members = world.files.members(files);
+        let device = sum(members.iter().map(|&member| used(member)));
+        let device = DeviceUse { busy_ns: device.busy_ns / members.len().max(1) as u64, ..device };
+        PartUsage { elapsed_ns, sync_ns, device: Some(device) }
+    };
+    let (all, busy) = (sum((0..world.members.len() as u32).map(used)), world.cpu.busy);
+    RunUsage {
         began,
-        elapsed_ns,
-        sync_ns,
         cpu: CpuTimes { user_ns: 0, system_ns: busy, machine_ns: busy, steal_ns: 0, instructions_user: None },
-        device: Some(device),
-        block_bytes: Some((device.read_bytes, device.write_bytes)),
+        block_bytes: Some((all.read_bytes, all.write_bytes)),
         warnings: Vec::new(),
-    }
-}
-
-impl Member {
-    fn new(device: Device) -> Self {
-        let queue = device.queue();
-        Member { device, waiting: VecDeque::new(), inside: 0, queue, flying: 0, busy_since: 0, busy: 0 }
-    }
-}
-
-impl Device {
-    /// Its size.
-    pub(crate) fn bytes(&self) -> u64 {
-        match self {
-            Device::Disk(disk) => disk.geometry.sectors() * SECTOR,
-            Device::Flash(flash) => flash.drive().capacity_bytes,
-            Device::Cloud(cloud) => cloud.volume().capacity_bytes,
-            Device::Virtio(virtio) => virtio.disk().capacity_bytes,
-        }
-    }
-
-    /// At rest at the start of a new clock, `idle` after its last work.
-    pub(crate) fn rest(&mut self, idle: Nanos) {
-        match self {
-            Device::Disk(disk) => disk.rest(),
-            Device::Flash(flash) => flash.rest(idle),
-            Device::Cloud(cloud) => cloud.rest(idle),
-            Device::Virtio(virtio) => virtio.rest(),
-        }
-    }
-
-    fn queue(&self) -> u32 {
-        match self {
-            Device::Disk(disk) => disk.queue_limit,
-            Device::Flash(flash) => flash.drive().queue,
-            Device::Cloud(cloud) => cloud.volume().queue,
-            Device::Virtio(virtio) => virtio.disk().queue,
-        }
-    }
-
-    /// Its parts and how long each worked in a run of `ran`.
-    fn parts(&self, ran: Nanos) -> Vec<(&'static str, Nanos)> {
-        match self {
-            Device::Disk(disk) => vec![("disk mechanics", disk.media_busy.min(ran))],
-            Device::Flash(flash) => {
-                vec![("flash dies", flash.die_busy), ("drive controller", flash.controller_busy), ("drive link", flash.link_busy)]
-            }
-            Device::Cloud(cloud) => vec![("volume quota", cloud.limited.min(ran))],
-            Device::Virtio(virtio) => vec![("hypervisor workers", virtio.worker_busy), ("hypervisor path", virtio.total_busy)],
-        }
+        parts: files.iter().zip(outcomes).map(|(files, outcome)| Ok(part(files, outcome?))).collect(),
     }
 }

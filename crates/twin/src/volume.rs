@@ -25,9 +25,6 @@ pub struct Layout {
     pub member_bytes: u64,
 }
 
-/// Addresses from here on are those of single members: no volume is as large.
-const MEMBER_SPACE: u64 = 1 << 52;
-
 /// A part of a transfer on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
@@ -53,7 +50,8 @@ pub struct Plan {
 }
 
 impl Layout {
-    fn data_members(&self) -> u64 {
+    /// Members' worth of data in a row.
+    pub fn data_members(&self) -> u64 {
         u64::from(self.members) - u64::from(self.parity.is_some())
     }
 
@@ -65,27 +63,12 @@ impl Layout {
         self.member_bytes / self.chunk * self.chunk * self.data_members()
     }
 
-    /// The address of a byte of one member by itself, beside the volume that all form.
-    pub fn on_member(member: u32, offset: u64) -> u64 {
-        (u64::from(member) + 1) * MEMBER_SPACE + offset
-    }
-
-    /// The end of what an address lies in: the volume, or the member.
-    pub fn end(&self, address: u64) -> u64 {
-        match address / MEMBER_SPACE {
-            0 => self.bytes(),
-            space => space * MEMBER_SPACE + self.member_bytes,
-        }
-    }
-
     /// Plans a transfer into `plan`, whose vectors are used again.
     pub fn plan(&self, op: Op, offset: u64, bytes: u64, plan: &mut Plan) {
         plan.first.clear();
         plan.second.clear();
         plan.parity_bytes = 0;
-        if let Some(member) = (offset / MEMBER_SPACE).checked_sub(1) {
-            plan.first.push(Piece { member: member as u32, op, offset: offset % MEMBER_SPACE, bytes });
-        } else if self.members == 1 {
+        if self.members == 1 {
             plan.first.push(Piece { member: 0, op, offset, bytes });
         } else if self.parity.is_some() && op == Op::Write {
             self.plan_parity(offset, bytes, plan);
@@ -103,7 +86,11 @@ impl Layout {
             let bytes = (self.chunk - inside).min(end - at);
             let row = chunk / self.data_members();
             let column = chunk % self.data_members();
-            let member = if self.parity.is_some() { (self.parity_member(row) + 1 + column) % u64::from(self.members) } else { column };
+            let member = if self.parity.is_some() {
+                (self.parity_member(row) + 1 + column) % u64::from(self.members)
+            } else {
+                column
+            };
             each(Piece { member: member as u32, op: Op::Read, offset: row * self.chunk + inside, bytes });
             at += bytes;
         }

@@ -1,144 +1,38 @@
-//! Whatever an access or an asker may ask for is done, or refused with the reason and the mend.
+//! Whatever an access or a source may ask for is done, or refused with the reason and the hint.
+
+mod plain;
 
 use machine::{
-    Access, Allocation, Asker, Buffering, CacheState, Completion, Engine, Error, Hint, Machine, Nanos, Next, Op, Request, Stability,
-    TargetSpec, Usage,
+    Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Machine, Op, Part, RunOptions, Stability,
+    TargetSpec,
 };
-use twin::{Target, Twin};
+use plain::{Plain, direct, open, run};
+use twin::Twin;
 
-/// Requests of one size from start to end, or scattered.
-#[derive(Clone)]
-struct Plain {
-    op: Op,
-    len: u32,
-    start: u64,
-    count: u64,
-    depth: u32,
-    member: Option<u32>,
-    checks: bool,
-    sync: Option<(u64, Stability)>,
-    free: Vec<u32>,
-    issued: u64,
-    done: u64,
-    unsynced: u64,
-    most: u32,
-    last: Nanos,
-}
-
-impl Plain {
-    fn new(op: Op, len: u32, count: u64, depth: u32) -> Plain {
-        let free = (0..depth).collect();
-        Plain {
-            op,
-            len,
-            start: 0,
-            count,
-            depth,
-            member: None,
-            checks: false,
-            sync: None,
-            free,
-            issued: 0,
-            done: 0,
-            unsynced: 0,
-            most: 0,
-            last: 0,
-        }
-    }
-}
-
-impl Asker for Plain {
-    fn depth(&self) -> u32 {
-        self.depth
-    }
-    fn max_request(&self) -> u32 {
-        self.len
-    }
-    fn writes(&self) -> bool {
-        self.op == Op::Write
-    }
-    fn member(&self) -> Option<u32> {
-        self.member
-    }
-    fn sync_due(&self) -> Option<Stability> {
-        let (every, stability) = self.sync?;
-        (self.unsynced >= every).then_some(stability)
-    }
-    fn synced(&mut self, began: Nanos, ended: Nanos) {
-        assert!(ended >= began);
-        self.unsynced = 0;
-    }
-    fn begin(&mut self, _now: Nanos) {}
-    fn next(&mut self, _now: Nanos) -> Next {
-        if self.issued == self.count {
-            return if self.done == self.count { Next::Done } else { Next::WaitForCompletion };
-        }
-        let Some(slot) = self.free.pop() else { return Next::WaitForCompletion };
-        let offset = self.start + self.issued * u64::from(self.len);
-        self.issued += 1;
-        self.most = self.most.max((self.issued - self.done) as u32);
-        Next::Issue(Request { op: self.op, offset, len: self.len, slot })
-    }
-    fn complete(&mut self, completion: Completion, now: Nanos) {
-        assert_eq!(completion.result, self.len as i32);
-        self.free.push(completion.slot);
-        (self.done, self.unsynced, self.last) = (self.done + 1, self.unsynced + 1, now);
-    }
-    fn fill(&mut self, _request: &Request, _buffer: &mut [u8]) {}
-    fn checks(&self) -> bool {
-        self.checks
-    }
-}
-
-fn direct() -> Access {
-    Access {
-        engine: Engine::IoUring,
-        buffering: Buffering::Direct,
-        metadata_sync: false,
-        hint: Hint::None,
-        allocation: Allocation::Written,
-        cache: CacheState::Cold,
-        sync_at_end: false,
-        region: (0, 64 << 20),
-        count_instructions: false,
-    }
-}
-
-fn open(machine: &str) -> (Twin, Target) {
-    let twin = Twin::from_name(machine).unwrap();
-    let volume = twin.open(&TargetSpec::default()).unwrap();
-    (twin, volume)
-}
-
-fn run(machine: &str, access: &Access, asker: &Plain) -> (Usage, Plain) {
-    let (twin, mut volume) = open(machine);
-    let mut asker = asker.clone();
-    let usage = twin.run(&mut volume, access, std::slice::from_mut(&mut asker)).unwrap();
-    (usage, asker)
-}
-
-fn refused(access: &Access, asker: Plain) -> String {
-    let (twin, mut volume) = open("gateway-1997");
-    let error = twin.run(&mut volume, access, &mut [asker]).unwrap_err();
+fn refused(access: &Access, source: Plain) -> String {
+    let (twin, volume) = open("gateway-1997");
+    let error = twin.run_one(&volume, access, &mut [source]).unwrap_err();
     assert!(error.is_usage(), "{error}");
     // The target stays usable.
-    twin.run(&mut volume, &direct(), &mut [Plain::new(Op::Read, 4096, 4, 1)]).unwrap();
+    twin.run_one(&volume, &direct(), &mut [Plain::new(Op::Read, 4096, 4, 1)]).unwrap();
     error.to_string()
 }
 
 #[test]
-fn what_it_cannot_do_is_refused_with_the_mend() {
+fn what_it_cannot_do_is_refused_with_a_hint() {
     let plain = Plain::new(Op::Read, 4096, 8, 1);
     let said = refused(&Access { engine: Engine::Mmap, ..direct() }, plain.clone());
     assert!(said.contains("mmap") && said.contains("io_uring"), "{said}");
     let said = refused(&Access { engine: Engine::Null, ..direct() }, plain.clone());
     assert!(said.contains("null"), "{said}");
-    let said = refused(&Access { count_instructions: true, ..direct() }, plain.clone());
+    let (twin, volume) = open("gateway-1997");
+    let counted = RunOptions { count_instructions: true, ..RunOptions::default() };
+    let mut source = plain.clone();
+    let mut parts = [Part::new(&volume, &direct(), std::slice::from_mut(&mut source))];
+    let said = twin.run(&mut parts, counted).unwrap_err().to_string();
     assert!(said.contains("instructions") && said.contains("processor time"), "{said}");
     let said = refused(&direct(), Plain { checks: true, ..plain.clone() });
     assert!(said.contains("keeps no data"), "{said}");
-    let said = refused(&direct(), Plain { member: Some(1), ..plain.clone() });
-    assert!(said.contains("member 1") && said.contains("from 0"), "{said}");
     for wrong in [Plain { start: 100, ..plain.clone() }, Plain::new(Op::Write, 1000, 8, 1)] {
         let said = refused(&direct(), wrong);
         assert!(said.contains("512"), "{said}");
@@ -161,14 +55,14 @@ fn what_it_cannot_do_is_refused_with_the_mend() {
 fn a_blocking_engine_has_one_request_at_a_time_and_others_as_many_as_asked() {
     for machine in ["gateway-1997", "nvme", "cloud", "virtio"] {
         for (engine, most) in [(Engine::Sync, 1), (Engine::Threads, 1), (Engine::IoUring, 8), (Engine::Libaio, 8)] {
-            let (_, asker) = run(machine, &Access { engine, ..direct() }, &Plain::new(Op::Read, 4096, 64, 8));
-            assert_eq!(asker.most, most, "{machine} {engine}");
+            let (_, source) = run(machine, &Access { engine, ..direct() }, &Plain::new(Op::Read, 4096, 64, 8));
+            assert_eq!(source.most, most, "{machine} {engine}");
         }
         // As many threads as the depth are the same to the machine as one that has so many outstanding.
-        let (twin, mut volume) = open(machine);
+        let (twin, volume) = open(machine);
         let part = |n: u64| Plain { start: n << 20, ..Plain::new(Op::Read, 4096, 64, 1) };
         let mut threads: Vec<Plain> = (0..8).map(part).collect();
-        let usage = twin.run(&mut volume, &Access { engine: Engine::Threads, ..direct() }, &mut threads).unwrap();
+        let usage = twin.run_one(&volume, &Access { engine: Engine::Threads, ..direct() }, &mut threads).unwrap();
         let alone = run(machine, &direct(), &Plain::new(Op::Read, 4096, 64, 1)).0;
         assert!(threads.iter().all(|thread| thread.done == 64));
         assert!(usage.elapsed_ns > alone.elapsed_ns && usage.device.unwrap().reads == 512, "{machine}");
@@ -205,26 +99,28 @@ fn syncs_bring_data_and_for_a_file_its_log() {
         assert_eq!(file.device.unwrap().write_bytes, (40 + 4) * 4096, "{machine}");
         assert!(file.elapsed_ns > data.elapsed_ns && data.elapsed_ns > synced(None).elapsed_ns, "{machine}");
         assert!(data.sync_ns.is_none());
-        let (at_end, _) = run(machine, &Access { sync_at_end: true, ..access.clone() }, &Plain::new(Op::Write, 4096, 40, 1));
+        let (at_end, _) =
+            run(machine, &Access { sync_at_end: true, ..access.clone() }, &Plain::new(Op::Write, 4096, 40, 1));
         assert!(at_end.sync_ns.unwrap() > 0 && at_end.device.unwrap().write_bytes == 40 * 4096, "{machine}");
     }
 }
 
 #[test]
 fn cache_states_and_hints() {
-    let buffered = |cache, hint| Access { buffering: Buffering::Buffered, cache, hint, region: (0, 4 << 20), ..direct() };
+    let buffered =
+        |cache, hint| Access { buffering: Buffering::Buffered, cache, hint, region: (0, 4 << 20), ..direct() };
     let read = Plain::new(Op::Read, 16 << 10, 256, 1);
     for machine in ["gateway-1997", "nvme"] {
-        let (twin, mut volume) = open(machine);
-        let mut device_reads = |cache| {
-            let usage = twin.run(&mut volume, &buffered(cache, Hint::None), &mut [read.clone()]).unwrap();
+        let (twin, volume) = open(machine);
+        let device_reads = |cache| {
+            let usage = twin.run_one(&volume, &buffered(cache, Hint::None), &mut [read.clone()]).unwrap();
             usage.device.unwrap().read_bytes
         };
         assert!(device_reads(CacheState::Cold) >= 4 << 20, "{machine}");
         assert_eq!(device_reads(CacheState::AsIs), 0, "{machine}: what was read is there");
         assert!(device_reads(CacheState::Cold) >= 4 << 20, "{machine}");
-        let (_, mut fresh) = open(machine);
-        let warm = twin.run(&mut fresh, &buffered(CacheState::Warm, Hint::None), &mut [read.clone()]).unwrap();
+        let (twin, fresh) = open(machine);
+        let warm = twin.run_one(&fresh, &buffered(CacheState::Warm, Hint::None), &mut [read.clone()]).unwrap();
         assert_eq!(warm.device.unwrap().read_bytes, 0, "{machine}");
     }
     // A reader that says it goes about at random gets no read-ahead: it waits for every unit.
@@ -252,11 +148,30 @@ fn members_keep_their_state_and_their_size() {
     // Member 1 spends all its credit; member 0 has all of its own.
     let mut rate = |members: &[u32], requests: u64| {
         twin.restripe(&mut volume, members, 65536).unwrap();
-        let mut asker = Plain::new(Op::Read, 512, requests, 32);
-        let usage = twin.run(&mut volume, &direct(), std::slice::from_mut(&mut asker)).unwrap();
+        let mut source = Plain::new(Op::Read, 512, requests, 32);
+        let usage = twin.run_one(&volume, &direct(), std::slice::from_mut(&mut source)).unwrap();
         requests as f64 * 1e9 / usage.elapsed_ns as f64
     };
     rate(&[1], 6_050_000);
     let (other, spent) = (rate(&[0], 5000), rate(&[1], 5000));
     assert!(other > 2900.0 && spent < 1000.0, "{other} {spent}");
+}
+
+#[test]
+fn stable_storage_between_requests() {
+    for (machine, slow) in [("gateway-1997,disks=2", 1_000_000), ("virtio,disks=2", 500_000)] {
+        let (twin, volume) = open(machine);
+        let access = Access { buffering: Buffering::Buffered, ..direct() };
+        let sync = Some((4, Stability::File));
+        let source = |start| Plain { start, sync, ..Plain::new(Op::Write, 4096, 40, 1) };
+        let mut sources = [source(0), source(1 << 30)];
+        let usage = twin.run_one(&volume, &access, &mut sources).unwrap();
+        for source in &sources {
+            assert_eq!(source.syncs.len(), 10, "{machine}");
+            assert!(source.syncs.iter().all(|&time| time > slow), "{machine}: {:?}", source.syncs);
+        }
+        // Each write reached a device: what one sync wrote the next need not write again.
+        // For each of them the log is written too: fsync, and not fdatasync.
+        assert_eq!(usage.device.unwrap().write_bytes, (80 + 20) * 4096, "{machine}");
+    }
 }

@@ -35,7 +35,8 @@ fn sequences(c: &mut Criterion) {
     let shared = Cursor::Shared(Arc::new(AtomicU64::new(0)));
     let mut shared = Sequence::new(&workload(Pattern::Random, 100), REGION, 0, shared).expect("a sound workload");
     group.bench_function("random_shared", |b| b.iter(|| black_box(shared.next())));
-    let mut even = Sequence::new(&workload(Pattern::Random, 100), (0, 1 << 30), 0, Cursor::Own).expect("a sound workload");
+    let mut even =
+        Sequence::new(&workload(Pattern::Random, 100), (0, 1 << 30), 0, Cursor::Own).expect("a sound workload");
     group.bench_function("random_power_of_two", |b| b.iter(|| black_box(even.next())));
     group.finish();
 }

@@ -7,22 +7,21 @@ use machine::{Allocation, Engine};
 
 /// The largest request in bytes.
 pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
-/// The most requests that a stream keeps outstanding.
-pub const MAX_DEPTH: u32 = 65_536;
+pub use machine::MAX_DEPTH;
 /// The most threads of a run: streams, and with [`Engine::Threads`] the threads of all streams together.
 pub const MAX_THREADS: u32 = 4096;
 /// The highest rate in requests per second: one in each nanosecond, the clock's own step.
 pub const MAX_RATE_IOPS: f64 = 1e9;
 
-fn refuse<T>(what: String, why: impl Into<String>, mend: impl Into<String>) -> Result<T, Error> {
-    Err(Error::refused(what, why, mend))
+fn refuse<T>(what: String, why: impl Into<String>, hint: impl Into<String>) -> Result<T, Error> {
+    Err(Error::refused(what, why, hint))
 }
 
 impl Workload {
     /// Refuses what makes no sense on a target of `size_bytes` whose direct I/O takes multiples of `align_bytes`.
     ///
     /// # Errors
-    /// The first setting that makes no sense, with its value, the reason and the mend.
+    /// The first setting that makes no sense, with its value, the reason and the hint.
     pub fn check(&self, size_bytes: u64, align_bytes: u32) -> Result<(), Error> {
         self.check_pattern()?;
         self.check_concurrency()?;
@@ -37,22 +36,22 @@ impl Workload {
         let request = self.request_bytes;
         if request == 0 || request > MAX_REQUEST_BYTES {
             let what = format!("request size {}", show_size(u64::from(request)));
-            return refuse(what, "a request has from 1 B to 1 GiB", "choose a size between them, such as 64k");
+            return refuse(what, "request sizes are from 1 B to 1 GiB", "choose one of them, such as 64k");
         }
         if self.read_percent > 100 {
             return refuse(format!("{} % reads", self.read_percent), "a share is at most 100 %", "use 0 to 100");
         }
         match self.pattern {
-            Pattern::Seq | Pattern::Random | Pattern::Backward => Ok(()),
+            Pattern::Seq | Pattern::Random | Pattern::Uniform | Pattern::Backward => Ok(()),
             Pattern::Stride(bytes) if bytes == 0 || !bytes.is_multiple_of(u64::from(request)) => refuse(
                 format!("stride {}", show_size(bytes)),
                 format!("it is not a multiple of the request size {}", show_size(u64::from(request))),
                 "use a multiple of the request size, at least one",
             ),
-            Pattern::Columns(0) => refuse("0 columns".into(), "a row has a block at least", "use 1 or more"),
+            Pattern::Columns(0) => refuse("0 columns".into(), "each row needs at least one block", "use 1 or more"),
             Pattern::Columns(columns) if columns < self.threads => refuse(
                 format!("{columns} columns for {} streams", self.threads),
-                "each stream visits a column at least",
+                "each stream needs at least one column",
                 "use more columns or fewer streams",
             ),
             Pattern::Zipf(theta) if !(theta > 0.0 && theta.is_finite()) => {
@@ -60,23 +59,29 @@ impl Workload {
             }
             Pattern::HotCold { hot_percent, .. } if !(1..=99).contains(&hot_percent) => refuse(
                 format!("{hot_percent} % hot"),
-                "no region would be left for the other part",
+                "the cold part of the region would be empty",
                 "use 1 to 99 for the hot share of the region",
             ),
             Pattern::HotCold { access_percent, .. } if access_percent > 100 => {
                 refuse(format!("{access_percent} % of the requests hot"), "a share is at most 100 %", "use 0 to 100")
             }
-            Pattern::Pareto(h) if !(h > 0.0 && h < 1.0) => {
-                refuse(format!("pareto share {h}"), "it lies between 0 and 1", "use 0.2 for 80 % of the requests to 20 % of the blocks")
-            }
-            Pattern::Normal { deviation_percent, .. } if !(deviation_percent > 0.0 && deviation_percent <= 100.0) => refuse(
-                format!("a normal distribution with a deviation of {deviation_percent} %"),
-                "it is a share of the region above 0 %",
-                "use a percentage up to 100, such as 20",
+            Pattern::Pareto(h) if !(h > 0.0 && h < 1.0) => refuse(
+                format!("pareto share {h}"),
+                "it lies between 0 and 1",
+                "use 0.2 for 80 % of the requests to 20 % of the blocks",
             ),
-            Pattern::Normal { center_percent, .. } if !(0.0..=100.0).contains(&center_percent) => {
-                refuse(format!("a normal distribution around {center_percent} %"), "the center lies in the region", "use 0 to 100 %")
+            Pattern::Normal { deviation_percent, .. } if !(deviation_percent > 0.0 && deviation_percent <= 100.0) => {
+                refuse(
+                    format!("a normal distribution with a deviation of {deviation_percent} %"),
+                    "it is a share of the region above 0 %",
+                    "use a percentage up to 100, such as 20",
+                )
             }
+            Pattern::Normal { center_percent, .. } if !(0.0..=100.0).contains(&center_percent) => refuse(
+                format!("a normal distribution around {center_percent} %"),
+                "the center lies in the region",
+                "use 0 to 100 %",
+            ),
             Pattern::Stride(_)
             | Pattern::Columns(_)
             | Pattern::Zipf(_)
@@ -90,12 +95,20 @@ impl Workload {
     fn check_concurrency(&self) -> Result<(), Error> {
         let (depth, threads) = (self.depth, self.threads);
         if depth == 0 || depth > MAX_DEPTH {
-            return refuse(format!("depth {depth}"), "a stream keeps from 1 to 65536 requests outstanding", "choose a depth between them");
+            return refuse(
+                format!("depth {depth}"),
+                "a stream keeps from 1 to 65536 requests outstanding",
+                "choose a depth in this range",
+            );
         }
         if threads == 0 || threads > MAX_THREADS {
-            return refuse(format!("{threads} threads"), "a run has from 1 to 4096 streams", "choose a number between them");
+            return refuse(
+                format!("{threads} threads"),
+                "a run has from 1 to 4096 streams",
+                "choose a number in this range",
+            );
         }
-        if depth > 1 && matches!(self.engine, Engine::Sync | Engine::Mmap) {
+        if depth > self.engine.max_depth() {
             return refuse(
                 format!("depth {depth} with the engine {}", self.engine),
                 "its calls block, so one request is outstanding at a time",
@@ -117,11 +130,13 @@ impl Workload {
             return refuse(
                 format!("rate {rate} requests/s"),
                 "a rate is above 0 and at most 10^9",
-                "choose one between, or none to go as fast as possible",
+                "choose a rate in this range, or none to run at full speed",
             );
         }
         match self.stop {
-            Stop::AfterNs(0) => refuse("a run of 0 s".into(), "nothing would be measured", "give it a time above 0, such as 1s"),
+            Stop::AfterNs(0) => {
+                refuse("a run of 0 s".into(), "nothing would be measured", "give it a time above 0, such as 1s")
+            }
             Stop::AfterBytes(bytes) if bytes < u64::from(self.request_bytes) => refuse(
                 format!("a run of {}", show_size(bytes)),
                 format!("it is less than one request of {}", show_size(u64::from(self.request_bytes))),
@@ -140,22 +155,22 @@ impl Workload {
             if percent > 0 && data.verify {
                 return refuse(
                     format!("{percent} % {name} with verification"),
-                    "blocks that describe themselves are neither compressible nor alike",
+                    "verified blocks hold checksums, which neither compress nor repeat",
                     "leave out one of the two",
                 );
             }
         }
         if data.verify && !self.writes() {
             return refuse(
-                "reads alone with verification".into(),
-                "only what the run itself wrote is known",
-                "write too: use write or a mix",
+                "reads only with verification".into(),
+                "only data that the run itself wrote can be checked",
+                "use write or mix",
             );
         }
         if data.verify && self.allocation != Allocation::Written {
             return refuse(
                 format!("the allocation {} with verification", self.allocation.name()),
-                "what it writes is gone when the run ends",
+                "its file is gone when the run ends",
                 "use the allocation written",
             );
         }
@@ -165,7 +180,7 @@ impl Workload {
         if data.verify && !self.request_bytes.is_multiple_of(UNIT_BYTES) {
             return refuse(
                 format!("request size {} with verification", show_size(u64::from(self.request_bytes))),
-                format!("blocks that describe themselves are {UNIT_BYTES} B long"),
+                format!("verified blocks are made of units of {UNIT_BYTES} B"),
                 format!("use a multiple of {UNIT_BYTES} B"),
             );
         }
@@ -184,25 +199,30 @@ impl Workload {
         if grows && self.read_percent > 0 {
             return refuse(
                 format!("{} % reads with the allocation {}", self.read_percent, self.allocation.name()),
-                "the file begins empty, so there is nothing to read",
+                "the file starts empty, so there is nothing to read",
                 "write only, or use the allocation written",
             );
         }
-        let mut values =
-            vec![("request size", u64::from(self.request_bytes)), ("offset", self.offset_bytes), ("region start", self.region_start_bytes)];
+        let mut values = vec![
+            ("request size", u64::from(self.request_bytes)),
+            ("offset", self.offset_bytes),
+            ("region start", self.region_start_bytes),
+        ];
         values.extend(self.align_bytes.map(|bytes| ("alignment", u64::from(bytes))));
         for mix in self.sizes.iter().flat_map(|sizes| [&sizes.read, &sizes.write]) {
             match mix {
                 SizeMix::Range { least_bytes, .. } => values.push(("request size", u64::from(*least_bytes))),
-                SizeMix::Shares(shares) => values.extend(shares.iter().map(|share| ("request size", u64::from(share.bytes)))),
+                SizeMix::Shares(shares) => {
+                    values.extend(shares.iter().map(|share| ("request size", u64::from(share.bytes))))
+                }
             }
         }
         for (name, bytes) in values {
             if self.buffering.is_direct() && align_bytes > 0 && !bytes.is_multiple_of(u64::from(align_bytes)) {
                 return refuse(
                     format!("{name} {} with direct I/O", show_size(bytes)),
-                    format!("direct I/O takes multiples of {} here", show_size(u64::from(align_bytes))),
-                    "use a multiple of it, or buffered I/O",
+                    format!("direct I/O on this target needs multiples of {}", show_size(u64::from(align_bytes))),
+                    "use a multiple, or buffered I/O",
                 );
             }
         }
@@ -214,14 +234,14 @@ impl Workload {
             return refuse(
                 format!("region start {}", show_size(self.region_start_bytes)),
                 format!("the target ends at {}", show_size(size_bytes)),
-                "begin before its end",
+                "start before its end",
             );
         }
         let room = size_bytes - self.region_start_bytes;
         if let Some(bytes) = self.region_bytes.filter(|bytes| *bytes > room) {
             return refuse(
                 format!("a region of {} from {}", show_size(bytes), show_size(self.region_start_bytes)),
-                format!("the target ends after {} of it", show_size(room)),
+                format!("only {} of the target are left there", show_size(room)),
                 "shorten the region, or leave its length out to go to the end",
             );
         }
@@ -237,11 +257,17 @@ impl Workload {
         let request = show_size(u64::from(self.request_bytes));
         let streams = if self.pattern.is_divided() { self.threads } else { 1 };
         let why = match (streams, self.offset_bytes) {
-            (1, 0) => format!("it does not hold one request of {request}"),
-            (1, shift) => format!("it does not hold one request of {request} after the offset of {}", show_size(shift)),
-            (n, _) => format!("it does not hold one request of {request} for each of {n} streams"),
+            (1, 0) => format!("it is too small for one request of {request}"),
+            (1, shift) => {
+                format!("it is too small for one request of {request} after the offset of {}", show_size(shift))
+            }
+            (n, _) => format!("it is too small for one request of {request} for each of {n} streams"),
         };
-        Error::refused(format!("a region of {}", show_size(region_bytes)), why, "use smaller requests, fewer streams or a larger target")
+        Error::refused(
+            format!("a region of {}", show_size(region_bytes)),
+            why,
+            "use smaller requests, fewer streams or a larger target",
+        )
     }
 }
 
@@ -290,15 +316,31 @@ mod tests {
             ("exponent inf", Box::new(|w| w.pattern = Pattern::Zipf(f64::INFINITY))),
             ("pareto share 1", Box::new(|w| w.pattern = Pattern::Pareto(1.0))),
             ("pareto share NaN", Box::new(|w| w.pattern = Pattern::Pareto(f64::NAN))),
-            ("deviation of 0 %", Box::new(|w| w.pattern = Pattern::Normal { deviation_percent: 0.0, center_percent: 50.0 })),
-            ("around 101 %", Box::new(|w| w.pattern = Pattern::Normal { deviation_percent: 5.0, center_percent: 101.0 })),
+            (
+                "deviation of 0 %",
+                Box::new(|w| {
+                    w.pattern = Pattern::Normal { deviation_percent: 0.0, center_percent: 50.0, scattered: false }
+                }),
+            ),
+            (
+                "around 101 %",
+                Box::new(|w| {
+                    w.pattern = Pattern::Normal { deviation_percent: 5.0, center_percent: 101.0, scattered: false }
+                }),
+            ),
             ("0 % hot", Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 0, access_percent: 9 })),
             ("100 % hot", Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 100, access_percent: 9 })),
-            ("200 % of the requests", Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 10, access_percent: 200 })),
+            (
+                "200 % of the requests",
+                Box::new(|w| w.pattern = Pattern::HotCold { hot_percent: 10, access_percent: 200 }),
+            ),
             ("depth 0", Box::new(|w| w.depth = 0)),
             ("depth 65537", Box::new(|w| (w.engine, w.depth) = (Engine::IoUring, 65_537))),
             ("depth 2 with the engine sync", Box::new(|w| w.depth = 2)),
-            ("depth 2 with the engine mmap", Box::new(|w| (w.depth, w.engine, w.buffering) = (2, Engine::Mmap, Buffering::Buffered))),
+            (
+                "depth 2 with the engine mmap",
+                Box::new(|w| (w.depth, w.engine, w.buffering) = (2, Engine::Mmap, Buffering::Buffered)),
+            ),
             ("0 threads", Box::new(|w| w.threads = 0)),
             ("4097 threads", Box::new(|w| w.threads = 4097)),
             ("needs 8192 threads", Box::new(|w| (w.engine, w.depth, w.threads) = (Engine::Threads, 128, 64))),
@@ -313,10 +355,15 @@ mod tests {
             ("10 % duplicate", Box::new(|w| w.data = Data { duplicate_percent: 10, verify: true, ..Data::default() })),
             (
                 "request size 1000 B",
-                Box::new(|w| (w.request_bytes, w.buffering, w.data.verify, w.read_percent) = (1000, Buffering::Buffered, true, 0)),
+                Box::new(|w| {
+                    (w.request_bytes, w.buffering, w.data.verify, w.read_percent) = (1000, Buffering::Buffered, true, 0)
+                }),
             ),
-            ("reads alone with verification", Box::new(|w| w.data.verify = true)),
-            ("the engine null with verification", Box::new(|w| (w.engine, w.read_percent, w.data.verify) = (Engine::Null, 0, true))),
+            ("reads only with verification", Box::new(|w| w.data.verify = true)),
+            (
+                "the engine null with verification",
+                Box::new(|w| (w.engine, w.read_percent, w.data.verify) = (Engine::Null, 0, true)),
+            ),
             ("engine mmap", Box::new(|w| w.engine = Engine::Mmap)),
             ("allocation extend", Box::new(|w| w.allocation = Allocation::Extend)),
             ("request size 1000 B", Box::new(|w| w.request_bytes = 1000)),
@@ -331,7 +378,7 @@ mod tests {
         for (words, change) in cases {
             let error = error(change).unwrap_or_else(|| panic!("'{words}' was not refused"));
             assert!(error.contains(words), "'{words}' is not in: {error}");
-            assert!(error.contains("; "), "the mend is missing: {error}");
+            assert!(error.contains("; "), "the hint is missing: {error}");
         }
     }
 }

@@ -51,7 +51,7 @@ fn head_of(len: usize, compressible_percent: u8) -> usize {
 }
 
 impl Filler {
-    /// The filler of the asker number 0 of `workload`; [`Filler::fork`] makes those of the others.
+    /// The filler of the source number 0 of `workload`; [`Filler::fork`] makes those of the others.
     pub fn new(workload: &Workload) -> Self {
         let data = workload.data;
         let request = workload.request_bytes;
@@ -70,9 +70,9 @@ impl Filler {
         Filler { data, block, head, pool, position: 0, counter: 0, seed, tag: hash(seed, 0) }
     }
 
-    /// The filler of another asker (any number of its own): its blocks are unlike this one's, and the pool is shared.
-    pub fn fork(&self, asker: u64) -> Self {
-        let tag = hash(self.seed, asker);
+    /// The filler of another source (any number of its own): its blocks are unlike this one's, and the pool is shared.
+    pub fn fork(&self, source: u64) -> Self {
+        let tag = hash(self.seed, source);
         // Whole sectors apart, so that copies stay aligned.
         let position = below(tag, (POOL_BYTES / SECTOR_BYTES) as u64) as usize * SECTOR_BYTES;
         Filler { tag, position, counter: 0, ..self.clone() }
@@ -83,7 +83,7 @@ impl Filler {
         self.pool.is_some()
     }
 
-    /// Fills all buffers of an asker once, before its first write. Each begins at a multiple of the block or, in a workload of
+    /// Fills all buffers of a source once, before its first write. Each begins at a multiple of the block or, in a workload of
     /// odd request sizes, anywhere.
     pub fn fill_buffers(&self, buffers: &mut [u8]) {
         fill_random(self.tag, buffers);
@@ -103,7 +103,11 @@ impl Filler {
         }
         for block in buffer.chunks_mut(self.block) {
             let stamp = self.next_stamp();
-            let head = if block.len() == self.block { self.head } else { head_of(block.len(), self.data.compressible_percent) };
+            let head = if block.len() == self.block {
+                self.head
+            } else {
+                head_of(block.len(), self.data.compressible_percent)
+            };
             if head >= STAMP_BYTES {
                 block[..STAMP_BYTES].copy_from_slice(&stamp);
             } else {
@@ -168,12 +172,12 @@ mod tests {
         Workload { request_bytes: request, data, buffering, read_percent, ..Workload::default() }
     }
 
-    /// What `writes` writes of each of `askers` leave on a device, request after request.
-    fn written(workload: &Workload, askers: u64, writes: usize) -> Vec<u8> {
+    /// What `writes` writes of each of `sources` leave on a device, request after request.
+    fn written(workload: &Workload, sources: u64, writes: usize) -> Vec<u8> {
         let first = Filler::new(workload);
         let mut device = Vec::new();
-        for asker in 0..askers {
-            let mut filler = first.fork(asker);
+        for source in 0..sources {
+            let mut filler = first.fork(source);
             let mut buffer = vec![0; workload.request_bytes as usize];
             filler.fill_buffers(&mut buffer);
             for _ in 0..writes {
@@ -236,7 +240,10 @@ mod tests {
                 let data = Data { compressible_percent: percent, ..Data::default() };
                 let device = written(&workload(request, data, buffering, reads), 1, (1 << 20) / request as usize + 1);
                 let saved = saved_percent(&device, BLOCK_BYTES);
-                assert!((saved - f64::from(percent)).abs() <= 3.0, "{percent} % ordered, {saved:.1} % found at {request} B");
+                assert!(
+                    (saved - f64::from(percent)).abs() <= 3.0,
+                    "{percent} % ordered, {saved:.1} % found at {request} B"
+                );
             }
         }
     }

@@ -4,27 +4,27 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A setting, or two together, make no sense.
-    #[error("{what}: {why}; {mend}")]
+    #[error("{what}: {why}; {hint}")]
     Refused {
         /// The setting and its value.
         what: String,
         /// Why not.
         why: String,
         /// What to do about it.
-        mend: String,
+        hint: String,
     },
 }
 
 impl Error {
-    /// A refused setting: `what` (the setting and its value), `why` not, and the `mend`.
-    pub(crate) fn refused(what: impl Into<String>, why: impl Into<String>, mend: impl Into<String>) -> Self {
-        Error::Refused { what: what.into(), why: why.into(), mend: mend.into() }
+    /// A refused setting: `what` (the setting and its value), `why` not, and the `hint`.
+    pub(crate) fn refused(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
+        Error::Refused { what: what.into(), why: why.into(), hint: hint.into() }
     }
 }
 
 impl From<Error> for machine::Error {
     fn from(error: Error) -> Self {
-        let Error::Refused { what, why, mend } = error;
-        machine::Error::Refused { what, why, mend }
+        let Error::Refused { what, why, hint } = error;
+        machine::Error::Refused { what, why, hint }
     }
 }

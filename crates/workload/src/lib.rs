@@ -3,6 +3,8 @@
 mod check;
 mod data;
 mod error;
+pub mod metadata;
+mod options;
 mod permutation;
 pub mod rng;
 mod sequence;
@@ -13,7 +15,6 @@ mod spec;
 #[cfg(test)]
 mod testing;
 pub mod verify;
-mod words;
 mod zipf;
 
 pub use check::{MAX_DEPTH, MAX_RATE_IOPS, MAX_REQUEST_BYTES, MAX_THREADS};
@@ -21,5 +22,5 @@ pub use data::{BLOCK_BYTES, Filler};
 pub use error::Error;
 pub use permutation::Permutation;
 pub use sequence::{Cursor, Sequence};
-pub use spec::{Data, Pattern, SizeMix, SizeShare, Sizes, Stop, Workload};
+pub use spec::{Data, OpKind, Pattern, SizeMix, SizeShare, Sizes, Stop, Workload};
 pub use zipf::Zipf;

@@ -74,9 +74,10 @@ enum Order {
     Stride(Stride),
     Columns(Columns),
     Zipf(Box<(Zipf, Permutation)>),
+    Uniform,
     HotCold { hot: u64, access: u64 },
     Pareto(Box<(SelfSimilar, Permutation)>),
-    Normal(Normal),
+    Normal(Box<(Normal, Option<Permutation>)>),
 }
 
 /// How an index becomes a read or a write.
@@ -199,7 +200,8 @@ impl Sequence {
         let seed = derive(workload.seed, purpose::ORDER, u64::from(stream));
         // Where sizes differ, the last stream has what is left at the end.
         let rest = if stream + 1 == workload.threads { region.1 - workload.offset_bytes - all * request } else { 0 };
-        let varied = Varied::new(workload, blocks * request + rest, derive(workload.seed, purpose::SIZE, u64::from(stream)));
+        let varied =
+            Varied::new(workload, blocks * request + rest, derive(workload.seed, purpose::SIZE, u64::from(stream)));
         if let Some(varied) = varied.as_ref().filter(|_| !divided) {
             // Starting places, from each of which the greatest request ends within the region.
             blocks = (region.1 - workload.offset_bytes - request) / varied.unit + 1;
@@ -210,8 +212,12 @@ impl Sequence {
             (table.first, columns) = part(table.row, stream, workload.threads);
             blocks = columns * table.rows;
         }
-        let endless = matches!(order, Order::Zipf(_) | Order::HotCold { .. } | Order::Pareto(_) | Order::Normal(_));
-        let short = varied.is_none() && matches!((&order, &cursor), (Order::Forward | Order::Random(Permutation::Mixer(_)), Cursor::Own));
+        let endless = matches!(
+            order,
+            Order::Uniform | Order::Zipf(_) | Order::HotCold { .. } | Order::Pareto(_) | Order::Normal(_)
+        );
+        let short = varied.is_none()
+            && matches!((&order, &cursor), (Order::Forward | Order::Random(Permutation::Mixer(_)), Cursor::Own));
         let mut sequence = Sequence {
             place: 0,
             short_to: if short { blocks } else { 0 },
@@ -278,7 +284,11 @@ impl Sequence {
             Order::Zipf(law) => law.1.at(law.0.draw(self.seed, index) - 1),
             Order::HotCold { hot, access } => hot_cold(self.seed, index, *hot, *access, self.blocks),
             Order::Pareto(law) => law.1.at(law.0.draw(self.seed, index)),
-            Order::Normal(law) => law.draw(self.seed, index),
+            Order::Uniform => below(hash(self.seed, index), self.blocks),
+            Order::Normal(law) => {
+                let drawn = law.0.draw(self.seed, index);
+                law.1.as_ref().map_or(drawn, |scatter| scatter.at(drawn))
+            }
         };
         match &self.varied {
             None => (op, self.base + block * u64::from(self.request), self.request),
@@ -343,6 +353,7 @@ impl Order {
         Ok(match workload.pattern {
             Pattern::Seq => Order::Forward,
             Pattern::Backward => Order::Backward,
+            Pattern::Uniform => Order::Uniform,
             Pattern::Random => Order::Random(Permutation::new(blocks, seed)),
             Pattern::Stride(bytes) => {
                 let step = bytes / u64::from(workload.request_bytes);
@@ -382,7 +393,10 @@ impl Order {
                 let scatter = Permutation::new(blocks, derive(workload.seed, purpose::SCATTER, 0));
                 Order::Pareto(Box::new((SelfSimilar::new(blocks, h), scatter)))
             }
-            Pattern::Normal { deviation_percent, center_percent } => Order::Normal(Normal::new(blocks, center_percent, deviation_percent)),
+            Pattern::Normal { deviation_percent, center_percent, scattered } => {
+                let scatter = scattered.then(|| Permutation::new(blocks, derive(workload.seed, purpose::SCATTER, 0)));
+                Order::Normal(Box::new((Normal::new(blocks, center_percent, deviation_percent), scatter)))
+            }
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Requests whose sizes or starting places are not all alike.
+//! Requests of different sizes or alignments.
 
 use crate::rng::{below, hash};
 use crate::{Error, Pattern, SizeMix, Workload};
@@ -36,18 +36,20 @@ impl Draw {
     fn at(&self, random: u64) -> u32 {
         match self {
             Draw::Range { least, count } => *least * (below(random, *count) as u32 + 1),
-            Draw::Shares(ends) => ends.iter().find(|(end, _)| random <= *end).or(ends.last()).map_or(1, |(_, bytes)| *bytes),
+            Draw::Shares(ends) => {
+                ends.iter().find(|(end, _)| random <= *end).or(ends.last()).map_or(1, |(_, bytes)| *bytes)
+            }
         }
     }
 }
 
-/// The sizes of a stream's requests, and where a sequential one stands.
+/// The sizes of a stream's requests, and the position of a sequential one.
 #[derive(Debug, Clone)]
 pub(crate) struct Varied {
     read: Draw,
     write: Draw,
     seed: u64,
-    /// Requests in another than sequential order begin at multiples of this; sequential ones are cut to multiples of it.
+    /// Requests that are not sequential start at multiples of this; sequential ones are cut to multiples of it.
     pub(crate) unit: u64,
     /// Bytes that a sequential stream visits.
     len: u64,
@@ -56,7 +58,7 @@ pub(crate) struct Varied {
 }
 
 impl Varied {
-    /// Of a workload whose requests differ; `len` are the bytes that a stream visits. `None`: all are alike.
+    /// For a workload with different requests; `len` is how many bytes a stream visits. `None` if all requests are the same.
     pub(crate) fn new(workload: &Workload, len: u64, seed: u64) -> Option<Varied> {
         let alike = SizeMix::one(workload.request_bytes);
         let (read, write) = match &workload.sizes {
@@ -75,7 +77,7 @@ impl Varied {
         if op == Op::Read { self.read.at(random) } else { self.write.at(random) }
     }
 
-    /// The next sequential request: its place and its size, which ends with the region.
+    /// Offset and size of the next sequential request, cut at the end of the region.
     #[inline]
     pub(crate) fn follow(&mut self, index: u64, op: Op) -> (u64, u32) {
         if self.len - self.position < self.unit {
@@ -103,7 +105,10 @@ impl Workload {
     /// several or the alignment.
     pub(crate) fn unit_bytes(&self) -> u32 {
         let least = |mix: &SizeMix| mix.bounds().map(|(least, _)| least);
-        let mixes = self.sizes.iter().flat_map(|sizes| [(&sizes.read, self.read_percent > 0), (&sizes.write, self.read_percent < 100)]);
+        let mixes = self
+            .sizes
+            .iter()
+            .flat_map(|sizes| [(&sizes.read, self.read_percent > 0), (&sizes.write, self.read_percent < 100)]);
         let of_sizes = mixes.filter(|(_, used)| *used).filter_map(|(mix, _)| least(mix)).min();
         let align = self.align_bytes.filter(|_| self.pattern != Pattern::Seq);
         align.or(of_sizes).unwrap_or(self.request_bytes).max(1)
@@ -111,10 +116,14 @@ impl Workload {
 
     /// Bytes of the shortest request.
     pub fn least_request_bytes(&self) -> u32 {
-        if self.sizes.is_some() { Workload { align_bytes: None, ..self.clone() }.unit_bytes() } else { self.request_bytes.max(1) }
+        if self.sizes.is_some() {
+            Workload { align_bytes: None, ..self.clone() }.unit_bytes()
+        } else {
+            self.request_bytes.max(1)
+        }
     }
 
-    /// Whether the places of the requests lie on another grid than that of the request size.
+    /// Whether requests start elsewhere than at multiples of the request size.
     pub(crate) fn varies(&self) -> bool {
         self.sizes.is_some() || (self.align_bytes.is_some() && self.pattern != Pattern::Seq)
     }
@@ -122,7 +131,11 @@ impl Workload {
     /// Refuses sizes that make no sense, alone or with the other settings.
     pub(crate) fn check_sizes(&self) -> Result<(), Error> {
         if self.align_bytes == Some(0) {
-            return Err(Error::refused("an alignment of 0 B", "every place is a multiple of something", "use 512 or more"));
+            return Err(Error::refused(
+                "an alignment of 0 B",
+                "every place is a multiple of something",
+                "use 512 or more",
+            ));
         }
         let Some(sizes) = &self.sizes else { return self.check_grid() };
         let mut greatest = 0;
@@ -138,7 +151,11 @@ impl Workload {
             if let SizeMix::Shares(shares) = mix {
                 let sum: u32 = shares.iter().map(|share| u32::from(share.percent)).sum();
                 if sum != 100 {
-                    return Err(Error::refused(what(), format!("their shares are {sum} % in all"), "let them be 100 %"));
+                    return Err(Error::refused(
+                        what(),
+                        format!("their shares are {sum} % in all"),
+                        "let them be 100 %",
+                    ));
                 }
             }
             greatest = if used { most.max(greatest) } else { greatest };
@@ -161,12 +178,16 @@ impl Workload {
             return Ok(());
         }
         if matches!(self.pattern, Pattern::Backward | Pattern::Stride(_) | Pattern::Columns(_)) {
-            let what = format!("sizes or places that differ with the pattern {}", self.pattern.option());
+            let what = format!("sizes or places that differ with the pattern {}", self.pattern);
             return Err(Error::refused(what, "it visits blocks of one size", "use seq or a random pattern"));
         }
         if self.pattern == Pattern::Seq && self.engine == machine::Engine::Threads && self.depth > 1 {
             let what = "sizes that differ in sequential order with the engine threads".to_string();
-            return Err(Error::refused(what, "its threads share one sequence of places", "use depth 1, io_uring or libaio"));
+            return Err(Error::refused(
+                what,
+                "its threads share one sequence of places",
+                "use depth 1, io_uring or libaio",
+            ));
         }
         Ok(())
     }
@@ -237,7 +258,8 @@ mod tests {
 
     #[test]
     fn reads_and_writes_have_sizes_of_their_own() {
-        let mut sequence = sequence(&workload(Pattern::Seq, SizeMix::one(4 * KIB), SizeMix::one(32 * KIB), 60), 1 << 20);
+        let mut sequence =
+            sequence(&workload(Pattern::Seq, SizeMix::one(4 * KIB), SizeMix::one(32 * KIB), 60), 1 << 20);
         for _ in 0..1000 {
             let (op, _, size) = sequence.next();
             assert!(size == if op == Op::Read { 4 * KIB } else { 32 * KIB } || op == Op::Write);
@@ -247,12 +269,20 @@ mod tests {
     #[test]
     fn starting_places_lie_on_their_grid() {
         for (align, request) in [(512u32, 4 * KIB), (64 * KIB, 4 * KIB)] {
-            let workload = Workload { pattern: Pattern::Random, request_bytes: request, align_bytes: Some(align), ..Workload::default() };
+            let workload = Workload {
+                pattern: Pattern::Random,
+                request_bytes: request,
+                align_bytes: Some(align),
+                ..Workload::default()
+            };
             let mut sequence = sequence(&workload, 1 << 20);
             let places = sequence.len_blocks();
             assert_eq!(places, (u64::from((1 << 20) - request) / u64::from(align)) + 1);
-            let mut seen: Vec<u64> =
-                (0..places).map(|_| sequence.next()).inspect(|next| assert_eq!(next.2, request)).map(|next| next.1).collect();
+            let mut seen: Vec<u64> = (0..places)
+                .map(|_| sequence.next())
+                .inspect(|next| assert_eq!(next.2, request))
+                .map(|next| next.1)
+                .collect();
             seen.sort_unstable();
             assert!(seen.iter().enumerate().all(|(index, &offset)| offset == index as u64 * u64::from(align)));
         }
@@ -283,8 +313,8 @@ mod tests {
             start in 0u64..1 << 40, len in 1u64..1 << 24, shift in 0u64..10_000, small in 1u32..5000, large in 5000u32..100_000, kind in 0usize..6,
         ) {
             let pattern = [
-                Pattern::Seq, Pattern::Random, Pattern::Zipf(1.0), Pattern::HotCold { hot_percent: 20, access_percent: 80 }, Pattern::Pareto(0.2),
-                Pattern::Normal { deviation_percent: 20.0, center_percent: 90.0 },
+                Pattern::Seq, Pattern::Random, Pattern::Uniform, Pattern::Zipf(1.0), Pattern::HotCold { hot_percent: 20, access_percent: 80 }, Pattern::Pareto(0.2),
+                Pattern::Normal { deviation_percent: 20.0, center_percent: 90.0, scattered: true },
             ][kind];
             let mix = shares(&[(small, 50), (large, 50)]);
             let workload = Workload { offset_bytes: shift, threads: 2, ..workload(pattern, mix.clone(), mix, 50) };
@@ -312,8 +342,13 @@ mod tests {
         assert!(refused(&|w| w.pattern = Pattern::Backward).contains("blocks of one size"));
         assert!(refused(&|w| (w.engine, w.depth) = (machine::Engine::Threads, 2)).contains("share one sequence"));
         assert!(refused(&|w| w.data.verify = true).contains("verification"));
-        assert!(refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[(1000, 50), (8192, 50)])).contains("1000 B with direct I/O"));
-        assert!(refused(&|w| (w.pattern, w.align_bytes) = (Pattern::Random, Some(100))).contains("100 B with direct I/O"));
+        assert!(
+            refused(&|w| w.sizes.as_mut().unwrap().read = shares(&[(1000, 50), (8192, 50)]))
+                .contains("1000 B with direct I/O")
+        );
+        assert!(
+            refused(&|w| (w.pattern, w.align_bytes) = (Pattern::Random, Some(100))).contains("100 B with direct I/O")
+        );
         assert!(refused(&|w| w.align_bytes = Some(0)).contains("alignment of 0 B"));
     }
 }

@@ -112,7 +112,8 @@ mod tests {
             let law = Normal::new(n, mean, deviation);
             let mut counts = vec![0u64; n as usize];
             (0..draws).for_each(|i| counts[law.draw(13, i) as usize] += 1);
-            let weights: Vec<f64> = (0..n).map(|k| bell(k as f64, k as f64 + 1.0, mean * 2.0, deviation * 2.0)).collect();
+            let weights: Vec<f64> =
+                (0..n).map(|k| bell(k as f64, k as f64 + 1.0, mean * 2.0, deviation * 2.0)).collect();
             let total: f64 = weights.iter().sum();
             chi_square_is_plausible(&counts, &weights.iter().map(|w| w / total * draws as f64).collect::<Vec<_>>());
         }
@@ -120,8 +121,12 @@ mod tests {
 
     #[test]
     fn one_block_and_very_many() {
-        assert!((0..100).all(|i| SelfSimilar::new(1, 0.2).draw(1, i) == 0 && Normal::new(1, 100.0, 1.0).draw(1, i) == 0));
+        assert!(
+            (0..100).all(|i| SelfSimilar::new(1, 0.2).draw(1, i) == 0 && Normal::new(1, 100.0, 1.0).draw(1, i) == 0)
+        );
         let n = 1u64 << 45;
-        assert!((0..10_000).all(|i| SelfSimilar::new(n, 0.001).draw(1, i) < n && Normal::new(n, 99.0, 80.0).draw(1, i) < n));
+        assert!(
+            (0..10_000).all(|i| SelfSimilar::new(n, 0.001).draw(1, i) < n && Normal::new(n, 99.0, 80.0).draw(1, i) < n)
+        );
     }
 }

@@ -1,24 +1,27 @@
-//! A workload as data: everything that says what is asked, and how it reaches the target.
+//! A workload as data: what is asked, and how it reaches the target.
 
 use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
-/// In which order a workload visits its region. Every pattern visits blocks of the request size.
+/// The order in which a workload visits its region, in blocks of the request size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// From start to end; with several streams each has a part of the region of its own.
+    /// From start to end; each of several streams has its own part of the region.
     Seq,
     /// Every block once in a random order, then again in another: uniform, without repetition.
     Random,
-    /// From the end to the start.
+    /// Every request goes to any block, drawn anew: uniform, with repetition.
+    Uniform,
+    /// From end to start.
     Backward,
-    /// Forward by this many bytes from one request's start to the next; at the end, on with the blocks left out.
+    /// Forward by this many bytes from one request to the next; at the end, again through the blocks left out.
     Stride(u64),
     /// The region as a table of rows of this many blocks, visited column by column; several streams divide the columns among them.
     Columns(u32),
-    /// Zipf's law with this exponent over the blocks, the popular ones scattered over the region.
+    /// Zipf-distributed with this exponent; popular blocks are scattered over the region.
     Zipf(f64),
     /// `access_percent` of the requests go to the first `hot_percent` of the region.
     HotCold {
@@ -30,12 +33,15 @@ pub enum Pattern {
     /// Self-similar: a share of `1 - h` of the requests goes to the most popular share `h` of the blocks, and so on within it; the
     /// popular ones scattered over the region. 0.2 is the rule of 80 to 20.
     Pareto(f64),
-    /// Normally distributed over the region, drawn anew where it would leave it.
+    /// Normally distributed over the region; draws outside it are repeated.
     Normal {
         /// Standard deviation in percent of the region.
         deviation_percent: f64,
-        /// Where in the region the mean lies, in percent of it.
+        /// Mean, in percent of the region.
         center_percent: f64,
+        /// The blocks so drawn are scattered over the region.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        scattered: bool,
     },
 }
 
@@ -49,7 +55,7 @@ pub enum Stop {
     AfterBytes(u64),
 }
 
-/// A request size with its share.
+/// A request size and its share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeShare {
     /// Bytes of a request.
@@ -62,7 +68,7 @@ pub struct SizeShare {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SizeMix {
-    /// Every multiple of the least up to the greatest as often as any other.
+    /// Every multiple of the least size up to the greatest, equally often.
     Range {
         /// Least size, of which all are multiples.
         least_bytes: u32,
@@ -97,12 +103,14 @@ impl SizeMix {
                 let least = (*least_bytes).max(1);
                 f64::from(least) * (1.0 + f64::from(most_bytes / least)) / 2.0
             }
-            SizeMix::Shares(shares) => shares.iter().map(|share| f64::from(share.bytes) * f64::from(share.percent) / 100.0).sum(),
+            SizeMix::Shares(shares) => {
+                shares.iter().map(|share| f64::from(share.bytes) * f64::from(share.percent) / 100.0).sum()
+            }
         }
     }
 }
 
-/// Request sizes that are not all alike.
+/// Different request sizes for reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
     /// Of reads.
@@ -111,14 +119,14 @@ pub struct Sizes {
     pub write: SizeMix,
 }
 
-/// The data that writes carry.
+/// The contents of written data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Data {
     /// Percent of each block that compresses away.
     pub compressible_percent: u8,
     /// Percent of the blocks that repeat an earlier block.
     pub duplicate_percent: u8,
-    /// Blocks describe themselves (offset, generation, seed, checksum) and reads check them.
+    /// Blocks hold their offset, generation, seed and checksum, and reads check them.
     pub verify: bool,
 }
 
@@ -129,30 +137,30 @@ pub struct Workload {
     pub read_percent: u8,
     /// The order in which the region is visited.
     pub pattern: Pattern,
-    /// Request size; the greatest where they differ.
+    /// Request size; the greatest, if they differ.
     pub request_bytes: u32,
-    /// Where request sizes differ: how. Sequential requests follow one another without gaps, and the last before the region's end is
-    /// as short as it must be; the others begin at multiples of the least size.
+    /// The distribution of request sizes, if they differ. Sequential requests leave no gaps, and the last before the region's end is
+    /// cut to fit; others start at multiples of the least size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
-    /// Requests in an order that is not sequential begin at multiples of this, and not of their size.
+    /// Requests that are not sequential start at multiples of this instead of their size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub align_bytes: Option<u32>,
     /// Requests that each stream keeps outstanding.
     pub depth: u32,
-    /// Streams, each on a thread of its own.
+    /// Streams, each on its own thread.
     pub threads: u32,
     /// The mechanism.
     pub engine: Engine,
     /// Cache and durability.
     pub buffering: Buffering,
-    /// What the cache is told of the order.
+    /// Access advice for the cache.
     pub hint: Hint,
     /// State of the file's space before the run.
     pub allocation: Allocation,
     /// State of the cache before the run.
     pub cache: CacheState,
-    /// Bytes by which every request is shifted off its natural place.
+    /// Bytes added to the offset of every request.
     pub offset_bytes: u64,
     /// First byte of the region.
     pub region_start_bytes: u64,
@@ -160,19 +168,48 @@ pub struct Workload {
     pub region_bytes: Option<u64>,
     /// When a run ends.
     pub stop: Stop,
-    /// At most so many bytes over all streams, even where time is left.
+    /// Most bytes to transfer over all streams, even if time is left.
     #[serde(default)]
     pub limit_bytes: Option<u64>,
-    /// Requests per second over all streams, issued by the clock and not by completions (an open loop).
+    /// Requests per second over all streams, issued on schedule and not by completions (an open loop).
     pub rate_iops: Option<f64>,
-    /// Pause of a stream between a completion and the next request in its slot.
+    /// Pause between a completion and the request that replaces it.
     pub think_ns: Nanos,
-    /// Bring everything to stable storage after the last request, inside the timed run.
+    /// Include a final sync to stable storage in the measured time.
     pub sync_at_end: bool,
     /// The data of writes.
     pub data: Data,
-    /// Seeds everything random: the same seed is the same sequence of requests on every machine.
+    /// Seed of everything random: the same seed gives the same sequence of requests on every machine.
     pub seed: u64,
+}
+
+/// What the requests of a workload do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OpKind {
+    /// All read.
+    Read,
+    /// All write.
+    Write,
+    /// Some read, some write.
+    Mix,
+}
+
+impl OpKind {
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            OpKind::Read => "read",
+            OpKind::Write => "write",
+            OpKind::Mix => "mix",
+        }
+    }
+}
+
+impl fmt::Display for OpKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 impl Default for Workload {
@@ -206,12 +243,12 @@ impl Default for Workload {
 }
 
 impl Workload {
-    /// `read`, `write` or `mix`.
-    pub fn op_name(&self) -> &'static str {
+    /// What its requests do.
+    pub fn op(&self) -> OpKind {
         match self.read_percent {
-            100 => "read",
-            0 => "write",
-            _ => "mix",
+            100 => OpKind::Read,
+            0 => OpKind::Write,
+            _ => OpKind::Mix,
         }
     }
 
@@ -249,7 +286,6 @@ impl Workload {
             cache: self.cache,
             sync_at_end: self.sync_at_end,
             region: self.region(size_bytes),
-            count_instructions: false,
         }
     }
 }

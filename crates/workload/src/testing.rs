@@ -1,4 +1,4 @@
-//! What the tests of several distributions need.
+//! Helpers for tests of distributions.
 
 /// Asserts that counts fit their expectation: chi-square within 5 standard deviations of its mean, which a right generator
 /// misses once in some ten thousand seeds; seeds are fixed, so a test either always passes or the generator changed.

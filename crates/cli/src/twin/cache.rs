@@ -7,13 +7,15 @@ use crate::Failure;
 use clap::Args;
 use machine::Op;
 use machine::units::{KIB, MIB, parse_size, show_size, show_size_rounded, show_time, significant};
+use predict::trace::{
+    CACHE_BLOCK, CacheGain, Counting, MissCurve, Pace, Record, Replay, accesses, cache_gains, footprint, miss_curve,
+};
 use report::validation::{Page, Section, Table};
+use results::{Axis, Figure, Series, Value};
 use serde::Serialize;
 use source::Source;
 use std::path::PathBuf;
-use study::{Axis, Figure, Series, Value};
 use twin::Setup;
-use twin::trace::{CACHE_BLOCK, CacheGain, Counting, MissCurve, Pace, Record, Replay, accesses, cache_gains, footprint, miss_curve};
 
 /// Accesses up to which every block is counted unless a sample is asked for.
 const MANY_ACCESSES: u64 = 20_000_000;
@@ -51,7 +53,9 @@ pub(super) struct Arguments {
 
 fn share(text: &str) -> Result<f64, String> {
     let percent = text.trim_end_matches('%').parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
-    percent.map(|percent| percent / 100.0).ok_or_else(|| format!("'{text}' is not a percentage above 0 and up to 100; write --sample 10"))
+    percent
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("'{text}' is not a percentage above 0 and up to 100; write --sample 10"))
 }
 
 /// What a trace is.
@@ -81,7 +85,9 @@ struct Caching {
 pub(super) fn cache(arguments: &Arguments) -> Result<(), Failure> {
     let setup = Setup::parse(&arguments.machine)?;
     if let Some(size) = arguments.sizes.iter().find(|size| **size < MIB) {
-        return Err(Failure::Usage(format!("--sizes {size}: too small for a cache of blocks of 64 KiB; give at least 1m")));
+        return Err(Failure::Usage(format!(
+            "--sizes {size}: too small for a cache of blocks of 64 KiB; give at least 1m"
+        )));
     }
     let pace = arguments.source.pace();
     let records = arguments.source.records(&setup)?;
@@ -106,7 +112,9 @@ fn caching(arguments: &Arguments, setup: &Setup, records: &[Record], pace: Pace)
     let counting = match (arguments.sample, arguments.exact || accesses <= MANY_ACCESSES) {
         (None, true) => Counting::Exact,
         (Some(share), true) => Counting::Both(share),
-        (share, false) => Counting::Sampled(share.unwrap_or_else(|| (SAMPLE_BLOCKS * CACHE_BLOCK as f64 / footprint).clamp(0.001, 1.0))),
+        (share, false) => Counting::Sampled(
+            share.unwrap_or_else(|| (SAMPLE_BLOCKS * CACHE_BLOCK as f64 / footprint).clamp(0.001, 1.0)),
+        ),
     };
     let misses = miss_curve(records, &curve_sizes(&sizes), counting);
     let (without_cache, gains) = cache_gains(setup, records, pace, &sizes)?;
@@ -144,7 +152,9 @@ fn curve_sizes(replayed: &[u64]) -> Vec<u64> {
     let mut sizes: Vec<u64> = replayed.to_vec();
     for pair in replayed.windows(2) {
         let ratio = pair[1] as f64 / pair[0] as f64;
-        sizes.extend((1..4).map(|step| (pair[0] as f64 * ratio.powf(f64::from(step) / 4.0)) as u64 / CACHE_BLOCK * CACHE_BLOCK));
+        sizes.extend(
+            (1..4).map(|step| (pair[0] as f64 * ratio.powf(f64::from(step) / 4.0)) as u64 / CACHE_BLOCK * CACHE_BLOCK),
+        );
     }
     sizes.sort_unstable();
     sizes.dedup();
@@ -168,15 +178,27 @@ fn heading(caching: &Caching) -> String {
 fn base(caching: &Caching) -> String {
     let without = &caching.without_cache;
     match caching.depth {
-        Some(1) => format!("Without a cache on {}, one request after the other: {}", caching.machine, show_time(without.elapsed_ns as f64)),
+        Some(1) => format!(
+            "Without a cache on {}, one request after the other: {}",
+            caching.machine,
+            show_time(without.elapsed_ns as f64)
+        ),
         Some(depth) => {
-            format!("Without a cache on {}, {depth} requests outstanding: {}", caching.machine, show_time(without.elapsed_ns as f64))
+            format!(
+                "Without a cache on {}, {depth} requests outstanding: {}",
+                caching.machine,
+                show_time(without.elapsed_ns as f64)
+            )
         }
-        None => format!("Without a cache on {}, at the trace's times: {} of waiting", caching.machine, show_time(without.waited_ns as f64)),
+        None => format!(
+            "Without a cache on {}, at the trace's times: {} of waiting",
+            caching.machine,
+            show_time(without.waited_ns as f64)
+        ),
     }
 }
 
-fn miss_at(curve: &[twin::stack_distance::MissRatio], bytes: u64) -> Option<f64> {
+fn miss_at(curve: &[predict::stack_distance::MissRatio], bytes: u64) -> Option<f64> {
     curve.iter().find(|one| one.cache_bytes == bytes).map(|one| one.miss_ratio)
 }
 
@@ -201,7 +223,11 @@ fn sampling(caching: &Caching) -> Option<String> {
     let sampled = caching.misses.sampled.as_ref()?;
     let kind = if sampled.error_estimated { "by the distance of its two halves" } else { "against all blocks" };
     let points = |share: f64| format!("{} points", significant(share * 100.0, 2));
-    Some(format!("The sample of {} of the blocks is within {} of the miss ratio, {kind}.", percent(sampled.share), points(sampled.error)))
+    Some(format!(
+        "The sample of {} of the blocks is within {} of the miss ratio, {kind}.",
+        percent(sampled.share),
+        points(sampled.error)
+    ))
 }
 
 fn sentence(caching: &Caching) -> String {
@@ -227,18 +253,34 @@ fn page(caching: &Caching) -> Page {
     let head = head.into_iter().map(String::from).collect();
     let series = |name: &str, values: Vec<(u64, f64)>| Series {
         name: name.into(),
-        values: values.into_iter().map(|(x, y)| Value { x: x as f64, y: Some(y), interval_95: None, point: None }).collect(),
+        values: values
+            .into_iter()
+            .map(|(x, y)| Value { x: x as f64, y: Some(y), interval_95: None, point: None })
+            .collect(),
         half_power: None,
     };
-    let curve = |name: &str, curve: &[twin::stack_distance::MissRatio]| {
+    let curve = |name: &str, curve: &[predict::stack_distance::MissRatio]| {
         series(name, curve.iter().map(|one| (one.cache_bytes, one.miss_ratio)).collect())
     };
     let mut misses: Vec<Series> = caching.misses.exact.iter().map(|exact| curve("all blocks", exact)).collect();
-    misses.extend(caching.misses.sampled.iter().map(|sampled| curve(&format!("{} of the blocks", percent(sampled.share)), &sampled.curve)));
-    let gain = |name: &str, of: fn(&CacheGain) -> f64| series(name, caching.gains.iter().map(|one| (one.cache_bytes, of(one))).collect());
+    misses.extend(
+        caching
+            .misses
+            .sampled
+            .iter()
+            .map(|sampled| curve(&format!("{} of the blocks", percent(sampled.share)), &sampled.curve)),
+    );
+    let gain = |name: &str, of: fn(&CacheGain) -> f64| {
+        series(name, caching.gains.iter().map(|one| (one.cache_bytes, of(one))).collect())
+    };
     let gains = vec![gain("write-back", |one| one.write_back), gain("write-through", |one| one.write_through)];
-    let figure =
-        |id: &str, title: &str, y: Axis, series: Vec<Series>| Figure { id: id.into(), title: title.into(), x: Axis::CacheBytes, y, series };
+    let figure = |id: &str, title: &str, y: Axis, series: Vec<Series>| Figure {
+        id: id.into(),
+        title: title.into(),
+        x: Axis::CacheBytes,
+        y,
+        series,
+    };
     Page {
         kind: "cache".into(),
         title: format!("A cache in memory for {}", caching.source),

@@ -5,14 +5,13 @@ use crate::Failure;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
 use machine::{Allocation, Buffering, Engine};
-use measure::{Numbers, Point};
+use predict::fit::{Fit, FitPoint, Judged, LEAST_POINTS, Order};
+use results::Results;
+use results::{Numbers, Point};
 use serde::Serialize;
 use std::path::PathBuf;
-use study::Results;
 use twin::Setup;
 use twin::description::Drive;
-use twin::fit::{Fit, FitPoint, Judged, LEAST_POINTS};
-use twin::program::Order;
 use workload::Pattern;
 
 /// The largest request that is fitted: beyond it only the rate of the whole is told, at the price of long simulations.
@@ -45,10 +44,16 @@ pub(super) struct Arguments {
 
 /// Calibrates a machine.
 pub(super) fn fit(arguments: &Arguments) -> Result<(), Failure> {
-    if let Some(path) = arguments.output.as_ref().filter(|path| path.extension().is_none_or(|extension| extension != "toml")) {
-        return Err(Failure::Usage(format!("--output {}: a machine file is known by its ending; name it FILE.toml", path.display())));
+    if let Some(path) =
+        arguments.output.as_ref().filter(|path| path.extension().is_none_or(|extension| extension != "toml"))
+    {
+        return Err(Failure::Usage(format!(
+            "--output {}: a machine file is known by its ending; name it FILE.toml",
+            path.display()
+        )));
     }
-    let results = store::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
+    let output = crate::output::optional("--output", arguments.output.as_deref(), &[&arguments.results])?;
+    let results = results::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
     let chosen = points(&results);
     if chosen.points.len() < LEAST_POINTS {
         return Err(Failure::Usage(format!(
@@ -61,10 +66,10 @@ pub(super) fn fit(arguments: &Arguments) -> Result<(), Failure> {
         )));
     }
     let bases = bases(arguments, &chosen.points)?;
-    let fit = twin::fit::fit_best(&bases, &chosen.points, arguments.seed)?;
+    let fit = predict::fit::fit_best(&bases, &chosen.points, arguments.seed)?;
     let file = fit.machine_file()?;
-    if let Some(path) = &arguments.output {
-        super::write_file(path, &file)?;
+    if let Some(output) = &output {
+        crate::output::save(output, &format!("# {} fitted this machine.\n{file}", super::program()))?;
     }
     let shown = Shown {
         results: arguments.results.display().to_string(),
@@ -100,8 +105,11 @@ fn bases(arguments: &Arguments, points: &[FitPoint]) -> Result<Vec<Setup>, Failu
     if let Some(name) = &arguments.preset {
         return Ok(vec![Setup::parse(name)?]);
     }
-    let small = points.iter().filter(|point| point.order == Order::Random && point.depth == 1 && point.read_percent == 100);
-    let least = small.map(|point| f64::from(point.request_bytes) / point.throughput_bytes_per_s * 1e6).fold(f64::INFINITY, f64::min);
+    let small =
+        points.iter().filter(|point| point.order == Order::Random && point.depth == 1 && point.read_percent == 100);
+    let least = small
+        .map(|point| f64::from(point.request_bytes) / point.throughput_bytes_per_s * 1e6)
+        .fold(f64::INFINITY, f64::min);
     let rotating = least.is_finite() && least > ROTATING_US;
     let names: &[&str] = if rotating { &["hdd-20tb", "cloud"] } else { &MODERN };
     Ok(names.iter().map(|name| Setup::parse(name)).collect::<Result<_, _>>()?)
@@ -119,7 +127,9 @@ fn points(results: &Results) -> Chosen {
     let mut groups: Vec<(FitPoint, Vec<f64>)> = Vec::new();
     let mut merged = 0;
     for point in &results.points {
-        let (Some(one), Some(numbers)) = (fit_point(point, results.target.size_bytes), &point.numbers) else { continue };
+        let (Some(one), Some(numbers)) = (fit_point(point, results.target.size_bytes), &point.numbers) else {
+            continue;
+        };
         if was_merged(&one, numbers) {
             merged += 1;
             continue;
@@ -196,20 +206,32 @@ fn text(shown: &Shown<'_>) -> String {
             percent => format!("mix {percent}:{}", 100 - percent),
         };
         let order = if point.order == Order::Random { "random" } else { "seq" };
-        let rates = [point.throughput_bytes_per_s, judged.predicted_bytes_per_s].map(|rate| significant(rate / MIB as f64, 3));
+        let rates =
+            [point.throughput_bytes_per_s, judged.predicted_bytes_per_s].map(|rate| significant(rate / MIB as f64, 3));
         let [measured, predicted] = rates;
         let error = format!("{:+.1} %", (judged.predicted_bytes_per_s / point.throughput_bytes_per_s - 1.0) * 100.0);
         let held = if judged.held_out { "held out" } else { "" };
-        vec![op, order.into(), show_size(u64::from(point.request_bytes)), point.depth.to_string(), measured, predicted, error, held.into()]
+        vec![
+            op,
+            order.into(),
+            show_size(u64::from(point.request_bytes)),
+            point.depth.to_string(),
+            measured,
+            predicted,
+            error,
+            held.into(),
+        ]
     };
     let rows: Vec<_> = fit.points.iter().map(row).collect();
     let mut text = table(&["op", "pattern", "request", "depth", "measured MiB/s", "fitted", "error", ""], &rows, 2);
     let base = &fit.setup.name;
     let before = |value: Option<f64>| value.map_or_else(|| "none".into(), |value| significant(value, 4));
-    let rows: Vec<_> = fit.fitted.iter().map(|one| vec![one.path.clone(), before(one.before), significant(one.after, 4)]).collect();
+    let rows: Vec<_> =
+        fit.fitted.iter().map(|one| vec![one.path.clone(), before(one.before), significant(one.after, 4)]).collect();
     text += &format!("\n{}", table(&["number", &format!("of {base}"), "fitted"], &rows, 1));
     if let Drive::Virtio(disk) = fit.setup.drive() {
-        let ring = if disk.batched { "requests come and go in batches" } else { "each request comes and goes by itself" };
+        let ring =
+            if disk.batched { "requests come and go in batches" } else { "each request comes and goes by itself" };
         text += &format!("workers: {}; {ring}\n", disk.workers);
     }
     let held = fit.points.iter().filter(|point| point.held_out).count();

@@ -58,14 +58,19 @@ pub(super) fn list(arguments: &ListArguments) -> Result<(), Failure> {
     let mut machines = Vec::new();
     for name in preset::names() {
         let description = preset::load(name)?;
-        machines.push(Listed { name: name.into(), about: description.about, drives: description.drives.into_keys().collect() });
+        machines.push(Listed {
+            name: name.into(),
+            about: description.about,
+            drives: description.drives.into_keys().collect(),
+        });
     }
     let settings = SETTINGS.iter().map(|&(form, meaning)| Setting { form, meaning }).collect();
     let list = List { machines, settings };
     if arguments.json {
         return say(&(json("list", &list)? + "\n"));
     }
-    let rows: Vec<_> = list.machines.iter().map(|one| vec![one.name.clone(), one.drives.join(", "), one.about.clone()]).collect();
+    let rows: Vec<_> =
+        list.machines.iter().map(|one| vec![one.name.clone(), one.drives.join(", "), one.about.clone()]).collect();
     let mut text = table(&["machine", "drives", "what it is"], &rows, 3);
     text += "\nSettings behind the name: twin:gateway-1997,disks=4,buses=2\n";
     let rows: Vec<_> = list.settings.iter().map(|one| vec![one.form.into(), one.meaning.into()]).collect();
@@ -100,7 +105,9 @@ pub(super) fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     let name = name.split_once(',').map_or(name, |(name, _)| name).trim();
     let text = match preset::text(name) {
         Some(text) => text.to_owned(),
-        None => std::fs::read_to_string(name).map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?,
+        None => {
+            std::fs::read_to_string(name).map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?
+        }
     };
     if arguments.toml {
         return say(&text);
@@ -117,7 +124,7 @@ fn is_fitted(number: &Sourced) -> bool {
 fn describe(setup: Setup, numbers: Vec<Sourced>) -> Shown {
     let twin = Twin::new(setup);
     let setup = twin.setup();
-    let facts = twin.target_facts(&twin.volume(None));
+    let facts = twin.target_facts(&twin.volume());
     Shown {
         name: setup.name.clone(),
         about: setup.description.about.clone(),
@@ -147,8 +154,9 @@ fn describe_in_words(shown: &Shown) -> String {
     };
     let layers: Vec<_> = shown.layers.iter().map(layer).collect();
     text += &table(&["layer", "advertised", "settings"], &layers, 3);
-    let number =
-        |number: &Sourced| vec![number.path.clone(), value(number.value), number.source.clone().unwrap_or_else(|| "not named".into())];
+    let number = |number: &Sourced| {
+        vec![number.path.clone(), value(number.value), number.source.clone().unwrap_or_else(|| "not named".into())]
+    };
     let numbers: Vec<_> = shown.numbers.iter().map(number).collect();
     text += &format!("\n{}", table(&["number", "value", "from"], &numbers, 3));
     text + &format!("\n{} numbers, {} of them fitted\n", shown.numbers.len(), shown.fitted)
@@ -156,7 +164,13 @@ fn describe_in_words(shown: &Shown) -> String {
 
 fn several(shown: &Shown) -> String {
     let cache = if shown.write_cache { "on" } else { "off" };
-    format!("{} x {} on {} bus{}, write cache {cache}", shown.disks, shown.drive, shown.buses, if shown.buses == 1 { "" } else { "es" })
+    format!(
+        "{} x {} on {} bus{}, write cache {cache}",
+        shown.disks,
+        shown.drive,
+        shown.buses,
+        if shown.buses == 1 { "" } else { "es" }
+    )
 }
 
 /// A number as it stands in a machine file, about.

@@ -4,10 +4,10 @@ use super::{json, percent, program, say, table, write};
 use crate::Failure;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
+use predict::validate::{Figure, Point, Validation};
 use report::validation::{Page, Section, Table};
+use results::{Axis, Series, Value};
 use std::path::PathBuf;
-use study::{Axis, Series, Value};
-use twin::validate::{Figure, Point, Validation};
 
 /// Most labels in one drawing, each a measured curve and a simulated one.
 const MOST_LABELS: usize = 4;
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
 
 /// Sets every published point beside the simulation; fails where the model misses what it is held to.
 pub(super) fn validate(arguments: &Arguments) -> Result<(), Failure> {
-    let validation = twin::validate::validate()?;
+    let validation = predict::validate::validate()?;
     let document = json("validate", &validation)?;
     if arguments.json {
         say(&format!("{document}\n"))?;
@@ -39,7 +39,11 @@ pub(super) fn validate(arguments: &Arguments) -> Result<(), Failure> {
         write(directory, &page(&validation), &document, arguments.json)?;
     }
     let missed: Vec<&str> = validation.bars.iter().filter(|bar| !bar.holds).map(|bar| bar.name.as_str()).collect();
-    if missed.is_empty() { Ok(()) } else { Err(Failure::Run(format!("the model misses what it is held to: {}", missed.join("; ")))) }
+    if missed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Run(format!("the model misses what it is held to: {}", missed.join("; "))))
+    }
 }
 
 fn text(validation: &Validation, every_point: bool) -> String {
@@ -75,7 +79,11 @@ fn title(figure: &Figure) -> String {
         (_, Some(number)) => format!("Table {number}"),
         _ => number.to_owned(),
     };
-    if what.is_empty() { number } else { format!("{number}, {}", what.replace('_', " ").replace("wce", "WCE").replace("cpu", "CPU")) }
+    if what.is_empty() {
+        number
+    } else {
+        format!("{number}, {}", what.replace('_', " ").replace("wce", "WCE").replace("cpu", "CPU"))
+    }
 }
 
 /// The curve of a point: its series with what else varies in its figure.
@@ -119,7 +127,7 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
 
 fn bars(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let show = |name: &str, value: f64| if name.contains("in points") { format!("{value:.1}") } else { percent(value) };
-    let row = |bar: &twin::validate::Bar| {
+    let row = |bar: &predict::validate::Bar| {
         let held = if bar.holds { "held" } else { "missed" };
         vec![bar.name.clone(), show(&bar.name, bar.limit), show(&bar.name, bar.value), held.into()]
     };
@@ -148,7 +156,10 @@ fn page(validation: &Validation) -> Page {
         question: String::new(),
         sentence: format!("mean error {}, worst {}", percent(figure.mean_error), percent(figure.worst_error)),
         figures: drawings(figure),
-        tables: vec![Table { folded: true, ..as_table(&format!("Errors: {} values", figure.points.len()), points(figure)) }],
+        tables: vec![Table {
+            folded: true,
+            ..as_table(&format!("Errors: {} values", figure.points.len()), points(figure))
+        }],
     }));
     Page {
         kind: "validate".into(),
@@ -172,7 +183,7 @@ fn axes(figure: &Figure) -> Option<(Axis, Axis, f64)> {
     }
 }
 
-fn drawings(figure: &Figure) -> Vec<study::Figure> {
+fn drawings(figure: &Figure) -> Vec<results::Figure> {
     let Some((x, y, factor)) = axes(figure) else { return Vec::new() };
     let mut labels: Vec<String> = Vec::new();
     for point in &figure.points {
@@ -197,14 +208,19 @@ fn drawings(figure: &Figure) -> Vec<study::Figure> {
     chunks
         .into_iter()
         .enumerate()
-        .map(|(part, labels)| study::Figure {
+        .map(|(part, labels)| results::Figure {
             id: format!("{}-{}", figure.name, part + 1),
             title: if parts > 1 { format!("{}, part {}", title(figure), part + 1) } else { title(figure) },
             x,
             y,
             series: labels
                 .iter()
-                .flat_map(|label| [curve(label, "measured", |point| point.measured), curve(label, "simulated", |point| point.simulated)])
+                .flat_map(|label| {
+                    [
+                        curve(label, "measured", |point| point.measured),
+                        curve(label, "simulated", |point| point.simulated),
+                    ]
+                })
                 .collect(),
         })
         .collect()

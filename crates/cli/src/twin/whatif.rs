@@ -5,12 +5,12 @@ use crate::Failure;
 use clap::Args;
 use machine::units::{GIB, KIB, MIB, parse_size, show_rate, show_size, show_time, significant};
 use machine::{Allocation, Buffering, Machine};
+use predict::whatif::{Comparison, Prediction, WhatIf, what_if};
 use report::validation::{Page, Section, Table};
+use results::{Axis, Figure, Series, Value};
 use std::path::PathBuf;
-use study::{Axis, Figure, Series, Value};
-use twin::program::{Order, Program};
-use twin::whatif::{Comparison, Prediction, WhatIf, what_if};
 use twin::{Setup, Twin};
+use workload::{Pattern, Stop, Workload};
 
 /// Requests of a run at least, for each that is outstanding.
 const ROUNDS: u64 = 20;
@@ -60,21 +60,27 @@ struct Asked {
     /// Operation and pattern.
     figure: String,
     name: String,
-    program: Program,
+    workload: Workload,
 }
 
 /// Predicts workloads before and after a change.
 pub(super) fn whatif(arguments: &Arguments) -> Result<(), Failure> {
     let base = Setup::parse(&arguments.machine)?;
     let asked = workloads(arguments, &base)?;
-    let named: Vec<(String, Program)> = asked.iter().map(|one| (one.name.clone(), one.program.clone())).collect();
+    let named: Vec<(String, Workload)> = asked.iter().map(|one| (one.name.clone(), one.workload.clone())).collect();
     let result = what_if(&base, &arguments.set.join(","), &named)?;
     let document = json("whatif", &result)?;
     if arguments.json {
         say(&format!("{document}\n"))?;
     } else {
         let (head, rows) = short_rows(&result);
-        say(&format!("{} with {}\n{}\n{}\n", result.machine, result.changes, table(&head, &rows, 1), sentence(&result)))?;
+        say(&format!(
+            "{} with {}\n{}\n{}\n",
+            result.machine,
+            result.changes,
+            table(&head, &rows, 1),
+            sentence(&result)
+        ))?;
     }
     if let Some(directory) = &arguments.output {
         write(directory, &page(&result, &asked), &document, arguments.json)?;
@@ -88,7 +94,7 @@ fn or_default<T: Clone>(given: &[T], default: &[T]) -> Vec<T> {
 
 fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Asked>, Failure> {
     let twin = Twin::new(base.clone());
-    let size = twin.target_facts(&twin.volume(None)).size_bytes;
+    let size = twin.target_facts(&twin.volume()).size_bytes;
     let patterns = or_default(&arguments.pattern, &["seq".to_owned(), "random".to_owned()]);
     let mut asked = Vec::new();
     for op in or_default(&arguments.op, &["read".to_owned(), "write".to_owned()]) {
@@ -98,9 +104,9 @@ fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Asked>, Failure>
             let usual: Vec<u64> = usual.iter().map(|kib| kib * KIB).collect();
             for depth in or_default(&arguments.depth, &[1, 8]) {
                 for request in or_default(&arguments.request, &usual) {
-                    let program = program_of(arguments, &op, random, request, depth, size)?;
+                    let workload = workload_of(arguments, &op, random, request, depth, size)?;
                     let name = format!("{op} {pattern} {} x {depth}", show_size(request));
-                    asked.push(Asked { figure: format!("{op}, {pattern}"), name, program });
+                    asked.push(Asked { figure: format!("{op}, {pattern}"), name, workload });
                 }
             }
         }
@@ -108,8 +114,16 @@ fn workloads(arguments: &Arguments, base: &Setup) -> Result<Vec<Asked>, Failure>
     Ok(asked)
 }
 
-fn program_of(arguments: &Arguments, op: &str, random: bool, request: u64, depth: u32, size: u64) -> Result<Program, Failure> {
-    let wrong = |why: &str| Failure::Usage(format!("--request {request}: {why}; give a multiple of 512 bytes up to 1g"));
+fn workload_of(
+    arguments: &Arguments,
+    op: &str,
+    random: bool,
+    request: u64,
+    depth: u32,
+    size: u64,
+) -> Result<Workload, Failure> {
+    let wrong =
+        |why: &str| Failure::Usage(format!("--request {request}: {why}; give a multiple of 512 bytes up to 1g"));
     let region = if random { size.min(4 * GIB) } else { size.min(arguments.bytes.max(request)) };
     if request == 0 || !request.is_multiple_of(512) {
         return Err(wrong("no size of a request"));
@@ -118,21 +132,21 @@ fn program_of(arguments: &Arguments, op: &str, random: bool, request: u64, depth
         return Err(wrong("larger than what is read and written"));
     }
     let request_bytes = u32::try_from(request).map_err(|_| wrong("too large"))?;
-    Ok(Program {
+    let least = request * u64::from(depth) * ROUNDS;
+    let bytes = if random { arguments.bytes.min(request * 5000) } else { arguments.bytes }.max(least);
+    Ok(Workload {
         read_percent: match op {
             "read" => 100,
             "write" => 0,
             _ => arguments.read_percent,
         },
-        order: if random { Order::Random } else { Order::Sequential },
-        request_bytes,
-        depth,
-        region,
-        bytes: if random { arguments.bytes.min(request * 5000) } else { arguments.bytes }.max(request * u64::from(depth) * ROUNDS),
+        pattern: if random { Pattern::Random } else { Pattern::Seq },
+        region_bytes: Some(region),
+        stop: Stop::AfterBytes(bytes / request * request),
         buffering: if arguments.buffered { Buffering::Buffered } else { Buffering::Direct },
         allocation: if arguments.extend && op != "read" { Allocation::Extend } else { Allocation::Written },
         sync_at_end: arguments.buffered && op != "read",
-        ..Program::study(machine::Op::Read, request_bytes, depth)
+        ..predict::workload(machine::Op::Read, request_bytes, depth)
     })
 }
 
@@ -153,9 +167,21 @@ fn short_rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let row = |one: &Comparison| {
         let (before, after) = (&one.before, &one.after);
         let gain = format!("x{}", significant(one.gain, 3));
-        vec![one.workload.clone(), rate(before), rate(after), gain, latency(before), latency(after), limit(before), limit(after)]
+        vec![
+            one.workload.clone(),
+            rate(before),
+            rate(after),
+            gain,
+            latency(before),
+            latency(after),
+            limit(before),
+            limit(after),
+        ]
     };
-    (vec!["workload", "MiB/s", "then", "gain", "latency", "then", "limit", "then"], result.comparisons.iter().map(row).collect())
+    (
+        vec!["workload", "MiB/s", "then", "gain", "latency", "then", "limit", "then"],
+        result.comparisons.iter().map(row).collect(),
+    )
 }
 
 /// The same with the processor.
@@ -170,7 +196,9 @@ fn rows(result: &WhatIf) -> (Vec<&'static str>, Vec<Vec<String>>) {
 
 fn sentence(result: &WhatIf) -> String {
     let by_gain = |a: &&Comparison, b: &&Comparison| a.gain.total_cmp(&b.gain);
-    let (Some(best), Some(worst)) = (result.comparisons.iter().max_by(by_gain), result.comparisons.iter().min_by(by_gain)) else {
+    let (Some(best), Some(worst)) =
+        (result.comparisons.iter().max_by(by_gain), result.comparisons.iter().min_by(by_gain))
+    else {
         return String::new();
     };
     let told = |one: &Comparison| {
@@ -215,8 +243,9 @@ fn figures(result: &WhatIf, asked: &[Asked]) -> Vec<Figure> {
         }
     }
     let drawn = names.into_iter().enumerate().map(|(place, name)| {
-        let of: Vec<(&Asked, &Comparison)> = asked.iter().zip(&result.comparisons).filter(|(asked, _)| asked.figure == name).collect();
-        let by_size = of.iter().any(|(asked, _)| asked.program.request_bytes != of[0].0.program.request_bytes);
+        let of: Vec<(&Asked, &Comparison)> =
+            asked.iter().zip(&result.comparisons).filter(|(asked, _)| asked.figure == name).collect();
+        let by_size = of.iter().any(|(asked, _)| asked.workload.request_bytes != of[0].0.workload.request_bytes);
         let x = if by_size { Axis::RequestBytes } else { Axis::Depth };
         let title = name.replace(", seq", ", in order").replace(", random", ", scattered");
         Figure { id: format!("whatif-{place}"), title, x, y: Axis::BytesPerS, series: curves(&of, by_size) }
@@ -227,9 +256,10 @@ fn figures(result: &WhatIf, asked: &[Asked]) -> Vec<Figure> {
 fn curves(of: &[(&Asked, &Comparison)], by_size: bool) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
     for (asked, comparison) in of {
-        let program = &asked.program;
-        let x = if by_size { f64::from(program.request_bytes) } else { f64::from(program.depth) };
-        let held = if by_size { format!("depth {}", program.depth) } else { show_size(u64::from(program.request_bytes)) };
+        let workload = &asked.workload;
+        let x = if by_size { f64::from(workload.request_bytes) } else { f64::from(workload.depth) };
+        let held =
+            if by_size { format!("depth {}", workload.depth) } else { show_size(u64::from(workload.request_bytes)) };
         for (side, prediction) in [("as it is", &comparison.before), ("changed", &comparison.after)] {
             let value = Value { x, y: Some(prediction.throughput_bytes_per_s), interval_95: None, point: None };
             let name = format!("{held}, {side}");

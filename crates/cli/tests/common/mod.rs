@@ -51,7 +51,8 @@ pub struct Ended {
 impl Ended {
     /// Standard output as one JSON document and nothing else.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("standard output is no JSON document: {error}\n{self:?}"))
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("standard output is no JSON document: {error}\n{self:?}"))
     }
 
     /// Ended well, with a document.
@@ -112,13 +113,17 @@ pub fn wait_until(what: &str, mut so: impl FnMut() -> bool) {
 
 /// Files that halfpower made in a directory, by name.
 pub fn test_files(directory: &Path) -> Vec<String> {
-    let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let names =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with("halfpower-") && name.ends_with(".tmp")).collect()
 }
 
 /// A float of a document, by its JSON pointer.
 pub fn number(document: &Value, pointer: &str) -> f64 {
-    document.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer} in {document:#}"))
+    document
+        .pointer(pointer)
+        .and_then(Value::as_f64)
+        .unwrap_or_else(|| panic!("no number at {pointer} in {document:#}"))
 }
 
 /// The points of a document.

@@ -73,7 +73,8 @@ pub struct Mount {
 impl Mount {
     /// Mounts with the arguments that stand before the mount point.
     pub fn with(arguments: &[&str]) -> Result<Mount, String> {
-        let directory = tempfile::Builder::new().prefix("halfpower-test-").tempdir().map_err(|error| error.to_string())?;
+        let directory =
+            tempfile::Builder::new().prefix("halfpower-test-").tempdir().map_err(|error| error.to_string())?;
         let at = directory.path().join("mount");
         fs::create_dir(&at).map_err(|error| error.to_string())?;
         let words: Vec<&str> = arguments.iter().copied().chain([text(&at)]).collect();
@@ -136,7 +137,8 @@ impl Throttle {
         let mut throttle = Throttle { number: device.number()?, files: Vec::new() };
         for (name, limit) in limits {
             let file = PathBuf::from(format!("{BLKIO}{}/blkio.throttle.{name}_device", group.trim_end_matches('/')));
-            fs::write(&file, format!("{} {limit}", throttle.number)).map_err(|error| format!("{}: {error}", file.display()))?;
+            fs::write(&file, format!("{} {limit}", throttle.number))
+                .map_err(|error| format!("{}: {error}", file.display()))?;
             throttle.files.push(file);
         }
         Ok(throttle)

@@ -27,7 +27,8 @@ Usage: halfpower diskspd [OPTIONS] TARGET...      values are glued to their opti
   -X<FILE>     an XML profile instead
 
 halfpower's own:
-  --json FILE           all results as JSON, which report and compare read
+  --json FILE           all results as JSON, which `halfpower report` reads
+  --force               replace output files that halfpower did not make
   --destroy-data NAME   this existing file or device, also named as TARGET, may be overwritten
   --destroy-signature   even if it bears a file system
 ";

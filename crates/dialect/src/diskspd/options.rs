@@ -1,7 +1,7 @@
 //! The command line.
 
 use super::profile::{Caching, Format, Profile, Source, Target, TimeSpan};
-use crate::words::{joined, no_nul, number, refuse, shortened};
+use crate::parse::{joined, no_nul, number, refuse, shortened};
 use machine::units::{GIB, KIB, MIB};
 use machine::{Hint, Result};
 use std::fmt;
@@ -32,8 +32,13 @@ enum Size {
 impl Size {
     fn parse(option: &str, text: &str) -> Result<Size> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let wrong =
-            || refuse(format!("{option}{}", shortened(text)), "it is not a size", "write bytes, or a number with K, M, G, T or b (blocks)");
+        let wrong = || {
+            refuse(
+                format!("{option}{}", shortened(text)),
+                "it is not a size",
+                "write bytes, or a number with K, M, G, T or b (blocks)",
+            )
+        };
         let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         let Some(number) = digits.parse::<u64>().ok().filter(|_| plain) else { return wrong() };
         let unit = match &text[digits.len()..] {
@@ -125,7 +130,13 @@ impl Options {
                 return Ok(());
             }
             ("json" | "destroy-data", _) => {}
-            _ => return refuse(option, "there is no such option", "halfpower's own are --json, --destroy-data and --destroy-signature"),
+            _ => {
+                return refuse(
+                    option,
+                    "there is no such option",
+                    "halfpower's own are --json, --destroy-data and --destroy-signature",
+                );
+            }
         }
         let Some(value) = glued.or_else(|| words.next().map(String::as_str)).filter(|value| !value.is_empty()) else {
             return refuse(option, "its value is missing", "give it after the option");
@@ -199,7 +210,8 @@ impl Reading {
                     "" => (Source::Zero, None),
                     "r" => (Source::Random, None),
                     _ => {
-                        let (bytes, file) = value.split_once(',').map_or((value, None), |(bytes, file)| (bytes, Some(file)));
+                        let (bytes, file) =
+                            value.split_once(',').map_or((value, None), |(bytes, file)| (bytes, Some(file)));
                         if file == Some("") {
                             return refuse(
                                 format!("-{}", shortened(word)),
@@ -218,7 +230,11 @@ impl Reading {
     }
 
     fn unsupported(&self, word: &str) -> Result<()> {
-        refuse(format!("-{}", shortened(word)), "this option is not supported", "leave it out, or see halfpower diskspd --help")
+        refuse(
+            format!("-{}", shortened(word)),
+            "this option is not supported",
+            "leave it out, or see halfpower diskspd --help",
+        )
     }
 
     /// The letters after `-S`.
@@ -241,7 +257,11 @@ impl Reading {
                 _ => return self.unsupported(&format!("S{letters}")),
             };
             if mode.replace(chosen).is_some_and(|other| other != chosen) {
-                return refuse(format!("-S{}", shortened(letters)), "it names two ways", "use one of b, u, m and h, and w");
+                return refuse(
+                    format!("-S{}", shortened(letters)),
+                    "it names two ways",
+                    "use one of b, u, m and h, and w",
+                );
             }
         }
         let bare = if letters.is_empty() { Caching::Uncached } else { Caching::Cached };
@@ -269,7 +289,8 @@ impl Reading {
         if self.sizes.sequential && self.sizes.random.is_some() {
             return refuse("-r and -s", "requests are random or sequential", "leave out one of the two");
         }
-        let block = self.sizes.block.map_or(u64::from(self.target.block_bytes), |size| size.bytes(self.target.block_bytes));
+        let block =
+            self.sizes.block.map_or(u64::from(self.target.block_bytes), |size| size.bytes(self.target.block_bytes));
         let Ok(block) = u32::try_from(block) else {
             return refuse(format!("-b{block}"), "a request has at most 1 GiB", "use a smaller one");
         };

@@ -1,6 +1,6 @@
 //! What a run is made of, whether a command line or an XML profile said it.
 
-use crate::words::refuse;
+use crate::parse::refuse;
 use machine::units::show_size;
 use machine::{Buffering, Engine, Hint, Result};
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ pub struct Target {
     pub base_bytes: u64,
     /// `-f`: bytes used, from the file's beginning.
     pub max_bytes: Option<u64>,
-    /// `-fs`, `-fr`: what the page cache is told.
+    /// `-fs`, `-fr`: the hint to the page cache.
     pub hint: Hint,
     /// `-o`: requests that each thread keeps outstanding.
     pub outstanding: u32,
@@ -120,7 +120,11 @@ impl Target {
     pub fn check(&self) -> Result<()> {
         let block = u64::from(self.block_bytes);
         if self.block_bytes == 0 || self.block_bytes > MAX_REQUEST_BYTES {
-            return refuse(format!("-b: a block of {}", show_size(block)), "a request has from 1 B to 1 GiB", "choose a size between them");
+            return refuse(
+                format!("-b: a block of {}", show_size(block)),
+                "a request has from 1 B to 1 GiB",
+                "choose a size between them",
+            );
         }
         if self.step_bytes() == 0 {
             return refuse("-r and -s", "places cannot be 0 bytes apart", "give a larger value, or none");
@@ -142,7 +146,12 @@ impl Target {
                 "leave out one of the two",
             );
         }
-        if self.outstanding == 0 || self.outstanding > MAX_DEPTH || self.threads == 0 || self.threads > 1024 || self.write_percent > 100 {
+        if self.outstanding == 0
+            || self.outstanding > MAX_DEPTH
+            || self.threads == 0
+            || self.threads > 1024
+            || self.write_percent > 100
+        {
             return refuse(
                 "-o, -t or -w",
                 "there are 1 to 65536 requests outstanding, 1 to 1024 threads, 0 to 100 % writes",
@@ -150,7 +159,11 @@ impl Target {
             );
         }
         if self.caching == Caching::Mapped && self.write_through {
-            return refuse("-Smw", "writes to mapped memory cannot be made to wait for stable storage", "use -Sm or -Sw");
+            return refuse(
+                "-Smw",
+                "writes to mapped memory cannot be made to wait for stable storage",
+                "use -Sm or -Sw",
+            );
         }
         if self.max_bytes.is_some_and(|max| max < self.base_bytes.saturating_add(block)) {
             return refuse("-B and -f", "no request fits between them", "begin earlier or end later");
@@ -169,11 +182,19 @@ impl Target {
         let end = self.max_bytes.unwrap_or(u64::MAX).min(size_bytes);
         let block = u64::from(self.block_bytes);
         let Some(room) = end.checked_sub(self.base_bytes).and_then(|bytes| bytes.checked_sub(block)) else {
-            let why = format!("no block of {} fits between {} and {}", show_size(block), show_size(self.base_bytes), show_size(end));
+            let why = format!(
+                "no block of {} fits between {} and {}",
+                show_size(block),
+                show_size(self.base_bytes),
+                show_size(end)
+            );
             return refuse(self.path.display().to_string(), why, "use smaller blocks or a larger file");
         };
         let places = room / self.step_bytes() + 1;
-        let asynchronous = [Engine::IoUring, Engine::Libaio].into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads);
+        let asynchronous = [Engine::IoUring, Engine::Libaio]
+            .into_iter()
+            .find(|engine| engines.contains(engine))
+            .unwrap_or(Engine::Threads);
         let mapped = self.caching == Caching::Mapped;
         let depth = if mapped { 1 } else { self.outstanding };
         Ok(Workload {
@@ -197,7 +218,9 @@ impl Target {
             region_start_bytes: self.base_bytes,
             region_bytes: Some(places.saturating_mul(block)),
             stop: Stop::AfterNs(u64::from(span.duration_s) * 1_000_000_000),
-            rate_iops: self.throughput_bytes_per_ms.map(|bytes| f64::from(bytes) * 1e3 / f64::from(self.block_bytes) * f64::from(threads)),
+            rate_iops: self
+                .throughput_bytes_per_ms
+                .map(|bytes| f64::from(bytes) * 1e3 / f64::from(self.block_bytes) * f64::from(threads)),
             data: Data { compressible_percent: if self.source == Source::Zero { 100 } else { 0 }, ..Data::default() },
             seed: u64::from(span.seed) + 1,
             ..Workload::default()
@@ -216,9 +239,9 @@ pub struct TimeSpan {
     pub cool_down_s: u32,
     /// `-z`: seeds random places and data.
     pub seed: u32,
-    /// `-L`: latencies are told.
+    /// `-L`: latencies are reported.
     pub latency: bool,
-    /// `-D`: the spread of the rate over intervals of so many milliseconds is told.
+    /// `-D`: the spread of the rate over intervals of so many milliseconds is reported.
     pub interval_ms: Option<u32>,
     /// `-a`: processors that the threads run on; none: all.
     pub processors: Vec<u32>,
@@ -247,7 +270,7 @@ impl Default for TimeSpan {
 pub struct Profile {
     /// The runs.
     pub spans: Vec<TimeSpan>,
-    /// How results are told.
+    /// How results are reported.
     pub format: Format,
 }
 
@@ -261,7 +284,11 @@ impl Profile {
             return refuse("the profile", "it has no time span", "give one");
         }
         for span in &self.spans {
-            if span.duration_s == 0 || span.duration_s > 86_400_000 || span.warm_up_s > 86_400_000 || span.cool_down_s > 86_400_000 {
+            if span.duration_s == 0
+                || span.duration_s > 86_400_000
+                || span.warm_up_s > 86_400_000
+                || span.cool_down_s > 86_400_000
+            {
                 return refuse("-d, -W or -C", "a run lasts from 1 s to 1000 days", "choose a time between them");
             }
             if span.interval_ms == Some(0) {
@@ -272,8 +299,14 @@ impl Profile {
             }
             for (index, target) in span.targets.iter().enumerate() {
                 target.check()?;
-                if target.path.as_os_str().is_empty() || span.targets[..index].iter().any(|other| other.path == target.path) {
-                    return refuse(format!("'{}'", target.path.display()), "each target has a name of its own", "name each once");
+                if target.path.as_os_str().is_empty()
+                    || span.targets[..index].iter().any(|other| other.path == target.path)
+                {
+                    return refuse(
+                        format!("'{}'", target.path.display()),
+                        "each target has a name of its own",
+                        "name each once",
+                    );
                 }
             }
         }

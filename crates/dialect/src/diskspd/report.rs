@@ -93,18 +93,19 @@ fn target_lines(target: &Target) -> Vec<String> {
     }
     if let Some(bytes) = target.source_bytes {
         lines.push(format!("write buffer size: {}", exact(bytes)));
-        lines.push(
-            target
-                .source_file
-                .as_ref()
-                .map_or("write buffer data: random fill".into(), |path| format!("write buffer data: from file '{}'", path.display())),
-        );
+        lines.push(target.source_file.as_ref().map_or("write buffer data: random fill".into(), |path| {
+            format!("write buffer data: from file '{}'", path.display())
+        }));
     }
     lines.push(format!("block size: {}", exact(u64::from(target.block_bytes))));
     lines.push(match target.random_bytes {
         Some(align) => format!("using random I/O (alignment: {})", exact(align)),
         None => {
-            format!("using {}sequential I/O (stride: {})", if target.interlocked { "interlocked " } else { "" }, exact(target.step_bytes()))
+            format!(
+                "using {}sequential I/O (stride: {})",
+                if target.interlocked { "interlocked " } else { "" },
+                exact(target.step_bytes())
+            )
         }
     });
     lines.push(format!("number of outstanding I/O operations per thread: {}", target.outstanding));
@@ -126,7 +127,8 @@ fn target_lines(target: &Target) -> Vec<String> {
 }
 
 fn results(span: &TimeSpan, figures: &SpanResult) -> String {
-    let mut text = format!("actual test time:\t{:.2}s\nthread count:\t\t{}\n\n", seconds(figures), figures.threads.len());
+    let mut text =
+        format!("actual test time:\t{:.2}s\nthread count:\t\t{}\n\n", seconds(figures), figures.threads.len());
     text += &processors(figures);
     for (title, of) in [
         ("Total IO", (|reads, writes| Half::plus(reads, writes)) as fn(&Half, &Half) -> Half),
@@ -147,7 +149,8 @@ fn seconds(figures: &SpanResult) -> f64 {
 
 fn processors(figures: &SpanResult) -> String {
     let line = "-".repeat(40);
-    let shares = |[user, kernel, idle]: [f64; 3]| format!("{:6.2}%| {user:6.2}%| {kernel:6.2}%| {idle:6.2}%", user + kernel);
+    let shares =
+        |[user, kernel, idle]: [f64; 3]| format!("{:6.2}%| {user:6.2}%| {kernel:6.2}%| {idle:6.2}%", user + kernel);
     let mut text = format!("CPU |  Usage |  User  | Kernel |  Idle\n{line}\n");
     // Writing to a string cannot fail.
     for (number, one) in figures.processors_percent.iter().enumerate() {
@@ -170,7 +173,14 @@ fn section(title: &str, span: &TimeSpan, figures: &SpanResult, of: fn(&Half, &Ha
     // Writing to a string cannot fail.
     for thread in &figures.threads {
         let half = of(&thread.reads, &thread.writes);
-        let _ = writeln!(text, "{:>6} | {} | {} ({})", thread.id, columns(span, figures, &half), thread.path, size(thread.file_bytes));
+        let _ = writeln!(
+            text,
+            "{:>6} | {} | {} ({})",
+            thread.id,
+            columns(span, figures, &half),
+            thread.path,
+            size(thread.file_bytes)
+        );
         sum = sum.plus(&half);
     }
     let _ = writeln!(text, "{line}\ntotal:   {}\n", columns(span, figures, &sum));
@@ -199,7 +209,7 @@ fn columns(span: &TimeSpan, figures: &SpanResult, half: &Half) -> String {
     text
 }
 
-/// The percentiles that are told, with their names.
+/// The reported percentiles and their names.
 pub(super) const PERCENTILES: [(&str, f64); 13] = [
     ("25th", 25.0),
     ("50th", 50.0),
@@ -226,11 +236,15 @@ pub(super) fn sums(figures: &SpanResult) -> [Half; 3] {
 
 fn percentiles(figures: &SpanResult) -> String {
     let sums = sums(figures);
-    let mut text = format!("Total latency distribution:\n  %-ile |  Read (ms) | Write (ms) | Total (ms)\n{}\n", "-".repeat(46));
+    let mut text =
+        format!("Total latency distribution:\n  %-ile |  Read (ms) | Write (ms) | Total (ms)\n{}\n", "-".repeat(46));
     let mut row = |name: &str, of: &dyn Fn(&Half) -> u64| {
-        let shown = |half: &Half| if half.latency.is_empty() { "N/A".to_string() } else { format!("{:.3}", of(half) as f64 / 1e6) };
+        let shown = |half: &Half| {
+            if half.latency.is_empty() { "N/A".to_string() } else { format!("{:.3}", of(half) as f64 / 1e6) }
+        };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{name:>7} | {:>10} | {:>10} | {:>10}", shown(&sums[0]), shown(&sums[1]), shown(&sums[2]));
+        let _ =
+            writeln!(text, "{name:>7} | {:>10} | {:>10} | {:>10}", shown(&sums[0]), shown(&sums[1]), shown(&sums[2]));
     };
     row("min", &|half| half.latency.min());
     for (name, percent) in PERCENTILES {

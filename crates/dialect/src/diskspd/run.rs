@@ -3,17 +3,17 @@
 use super::profile::{Profile, Target, TimeSpan};
 use super::result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
 use super::{Options, read_profile};
-use crate::crew::{self, Job, Part, Ran, Run, Shape};
+use crate::concurrent::{self, RequestShape, RunPlan, ThreadOrder, ToolJob, ToolResult};
+use crate::parse::is_twin;
 use crate::sqlio;
-use crate::words::is_twin;
 use machine::units::show_size;
-use machine::{Engine, Error, Machine, Result, TargetFacts, TargetKind, TargetSpec};
-use measure::Point;
+use machine::{Engine, Error, Machine, Nanos, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::histogram::Histogram;
+use results::Point;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
-use workload::{Stop, Workload};
+use workload::Stop;
 
 /// The largest profile: a name that is a disk's by mistake should not fill the memory.
 const LARGEST_PROFILE: u64 = 4 << 20;
@@ -44,11 +44,7 @@ pub fn profile(options: &Options) -> Result<Profile> {
 /// # Errors
 /// A profile that cannot be read, a file that is not there, may not be written or is too small, a full file system, a failed
 /// request, an interrupt.
-pub fn run<M>(machine: &M, options: &Options, profile: &Profile, began_unix_s: u64) -> Result<DiskspdResult>
-where
-    M: Machine + Sync,
-    M::Target: Send,
-{
+pub fn run<M: Machine>(machine: &M, options: &Options, profile: &Profile, began_unix_s: u64) -> Result<DiskspdResult> {
     let mut files = open_all(machine, options, profile)?;
     let facts = machine.facts();
     let mut result = DiskspdResult {
@@ -59,15 +55,17 @@ where
         target: files.first().map(|file| file.facts.clone()),
     };
     for span in &profile.spans {
-        result.spans.push(run_span(machine, span, &mut files)?);
+        result.spans.push(run_span(machine, span, &files)?);
     }
     for file in files.iter_mut().filter(|file| file.facts.kind == TargetKind::TestFile) {
         machine.keep(&mut file.target);
     }
-    result.warnings = crate::warnings::gathered(result.spans.iter().flat_map(|span| &span.points));
+    result.warnings = crate::display::warnings(result.spans.iter().flat_map(|span| &span.points));
     result.warnings.extend(files.iter().flat_map(|file| file.facts.warnings.clone()));
     if profile.spans.iter().any(|span| span.targets.len() > 1) {
-        result.warnings.push("several targets at once: the processor's and the devices' counters of each point are those of all".into());
+        result.warnings.push(
+            "several targets at once: the processor's and the devices' counters of each point are those of all".into(),
+        );
     }
     Ok(result)
 }
@@ -117,12 +115,13 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
         sqlio::check_writable(&facts, same().any(|other| other.write_percent > 0))?;
         files.push(File { path: target.path.clone(), target: opened, facts });
     }
-    // What does not fit a file is told before the first run.
+    // What does not fit a file is refused before the first run.
     let engines = machine.capabilities().engines;
     for span in &profile.spans {
         for target in &span.targets {
             if let Some(file) = files.iter().find(|file| file.path == target.path) {
-                jobs(span, target, file.facts.size_bytes, &engines)?;
+                target.workload(span, target.threads, file.facts.size_bytes, &engines)?;
+                source(target)?;
             }
         }
     }
@@ -136,7 +135,11 @@ const LARGEST_SOURCE: u64 = 1 << 30;
 fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     let bytes = target.source_bytes.unwrap_or(0);
     if bytes > LARGEST_SOURCE || target.source_bytes == Some(0) {
-        return Err(Error::refused(format!("-Z{bytes}"), "the data of writes has from 1 B to 1 GiB", "give a size between them"));
+        return Err(Error::refused(
+            format!("-Z{bytes}"),
+            "the data of writes has from 1 B to 1 GiB",
+            "give a size between them",
+        ));
     }
     let Some(path) = &target.source_file else { return Ok(None) };
     let failed = |why: String| Error::refused(format!("-Z{bytes},{}", path.display()), why, "name a file with data");
@@ -149,91 +152,80 @@ fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     Ok(Some(data.into_iter().cycle().take(bytes as usize).collect()))
 }
 
-/// The jobs of a target: its threads together, or, where each goes through the file from a start of its own, one by one.
-fn jobs(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -> Result<Vec<Job>> {
-    let block = u64::from(target.block_bytes);
-    let shape = Shape {
-        step_bytes: (target.step_bytes() != block).then(|| target.step_bytes()),
+/// What the target's threads do to the requests of its workload.
+fn shape(span: &TimeSpan, target: &Target) -> Result<RequestShape> {
+    Ok(RequestShape {
+        threads: match (target.random_bytes, target.interlocked) {
+            (_, true) => ThreadOrder::Interlocked,
+            (Some(_), false) => ThreadOrder::Pattern,
+            (None, false) => ThreadOrder::Apart(target.thread_stride_bytes),
+        },
+        step_bytes: Some(target.step_bytes()).filter(|&step| step != u64::from(target.block_bytes)),
         interval_ns: span.interval_ms.map(|ms| u64::from(ms) * 1_000_000),
-        interlocked: target.interlocked,
         source: source(target)?,
-        ..Shape::default()
-    };
-    if target.random_bytes.is_some() || target.interlocked {
-        return Ok(vec![Job { workload: target.workload(span, target.threads, size_bytes, engines)?, shape }]);
-    }
-    let job = |thread: u32| {
-        let rotate_bytes = u64::from(thread) * target.thread_stride_bytes;
-        Ok(Job { workload: target.workload(span, 1, size_bytes, engines)?, shape: Shape { rotate_bytes, ..shape.clone() } })
-    };
-    (0..target.threads).map(job).collect()
+        ..RequestShape::default()
+    })
 }
 
-fn run_span<M>(machine: &M, span: &TimeSpan, files: &mut [File<M::Target>]) -> Result<SpanResult>
-where
-    M: Machine + Sync,
-    M::Target: Send,
-{
+fn run_span<M: Machine>(machine: &M, span: &TimeSpan, files: &[File<M::Target>]) -> Result<SpanResult> {
     let engines = machine.capabilities().engines;
     let processors = machine.processors();
-    let rans = go(machine, span, files, &engines, 0)?;
+    let ran = run_targets(machine, span, files, &engines, None)?;
     let shares = sqlio::shares(&processors, &machine.processors());
     if span.cool_down_s > 0 {
         // The load goes on for so long; what it does is not counted.
-        go(machine, span, files, &engines, u64::from(span.cool_down_s) * 1_000_000_000)?;
+        run_targets(machine, span, files, &engines, Some(u64::from(span.cool_down_s) * 1_000_000_000))?;
     }
     let mut threads = Vec::new();
     let mut points = Vec::new();
-    for (target, ran) in span.targets.iter().zip(&rans) {
+    for (target, ran) in span.targets.iter().zip(&ran) {
         let Some(file) = files.iter().find(|file| file.path == target.path) else { continue };
         threads.extend(thread_results(target, &file.facts, ran, span, threads.len() as u32));
-        let whole = whole_workload(span, target, file.facts.size_bytes, &engines)?;
+        let mut whole = target.workload(span, target.threads, file.facts.size_bytes, &engines)?;
+        // For the record the region is the file's.
+        let end = target.max_bytes.unwrap_or(u64::MAX).min(file.facts.size_bytes);
+        whole.region_bytes = Some(end - target.base_bytes);
         points.push(Point::from_samples(&whole, &file.facts, std::slice::from_ref(&ran.sample)));
     }
-    let elapsed_ns = rans.iter().map(|ran| ran.sample.measured_ns).max().unwrap_or(0);
+    let elapsed_ns = ran.iter().map(|ran| ran.sample.measured_ns).max().unwrap_or(0);
     Ok(SpanResult { elapsed_ns, threads, processors_percent: shares, points })
 }
 
-/// The workload of all of a target's threads, for the record: the region is the file's.
-fn whole_workload(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -> Result<Workload> {
-    let mut workload = target.workload(span, target.threads, size_bytes, engines)?;
-    workload.region_bytes = Some(target.max_bytes.unwrap_or(u64::MAX).min(size_bytes) - target.base_bytes);
-    Ok(workload)
-}
-
-/// One run of a span's targets; with `other_ns`, for so long and without a ramp.
-fn go<M>(machine: &M, span: &TimeSpan, files: &mut [File<M::Target>], engines: &[Engine], other_ns: u64) -> Result<Vec<Ran>>
-where
-    M: Machine + Sync,
-    M::Target: Send,
-{
-    let mut parts = Vec::new();
-    let mut places = Vec::new();
-    for file in files.iter_mut() {
-        let Some(place) = span.targets.iter().position(|target| target.path == file.path) else { continue };
-        let mut jobs = jobs(span, &span.targets[place], file.facts.size_bytes, engines)?;
-        if other_ns > 0 {
-            jobs.iter_mut().for_each(|job| job.workload.stop = Stop::AfterNs(other_ns));
-        }
-        parts.push(Part { target: &mut file.target, jobs, processors: span.processors.clone() });
-        places.push(place);
+/// One run of a span's targets, in their order; with `only_ns`, for so long and without a ramp.
+fn run_targets<M: Machine>(
+    machine: &M,
+    span: &TimeSpan,
+    files: &[File<M::Target>],
+    engines: &[Engine],
+    only_ns: Option<Nanos>,
+) -> Result<Vec<ToolResult>> {
+    let mut jobs = Vec::new();
+    for target in &span.targets {
+        let Some(file) = files.iter().find(|file| file.path == target.path) else { continue };
+        let mut workload = target.workload(span, target.threads, file.facts.size_bytes, engines)?;
+        workload.stop = only_ns.map_or(workload.stop, Stop::AfterNs);
+        let (target, shape) = (&file.target, shape(span, target)?);
+        jobs.push(ToolJob { target, workload, shape, processors: span.processors.clone() });
     }
-    let ramp_ns = if other_ns > 0 { 0 } else { u64::from(span.warm_up_s) * 1_000_000_000 };
-    let mut rans: Vec<(usize, Ran)> = places.into_iter().zip(crew::run(machine, parts, Run { ramp_ns, stonewall: false })?).collect();
-    // In the order of the span's targets.
-    rans.sort_by_key(|(place, _)| *place);
-    Ok(rans.into_iter().map(|(_, ran)| ran).collect())
+    let ramp_ns = if only_ns.is_some() { 0 } else { u64::from(span.warm_up_s) * 1_000_000_000 };
+    concurrent::run(machine, &jobs, RunPlan { ramp_ns, stonewall: false })
 }
 
-/// What each thread did. The threads of an engine without depth (`-o` with neither io_uring nor libaio) are told apart.
-fn thread_results(target: &Target, facts: &TargetFacts, ran: &Ran, span: &TimeSpan, first: u32) -> Vec<ThreadResult> {
+/// What each thread did. The threads of an engine without depth (`-o` with neither io_uring nor libaio) are counted one by one.
+fn thread_results(
+    target: &Target,
+    facts: &TargetFacts,
+    ran: &ToolResult,
+    span: &TimeSpan,
+    first: u32,
+) -> Vec<ThreadResult> {
     let whole = span.interval_ms.map_or(0, |ms| (ran.sample.measured_ns / (u64::from(ms) * 1_000_000)) as usize);
     let block = u64::from(target.block_bytes);
-    let each = ran.streams.iter().zip(&ran.notes).enumerate();
-    each.map(|(index, (stream, notes))| {
+    let each = ran.streams.iter().enumerate();
+    each.map(|(index, result)| {
         let half = |op: usize| {
-            let latency: Histogram = stream.latency()[op].clone();
-            let intervals = notes.intervals.iter().take(whole).map(|counts| counts[op]).collect();
+            let latency: Histogram = result.stream.latency()[op].clone();
+            let intervals = result.trace.intervals.iter().take(whole).map(|counts| counts[op]).collect();
             Half { requests: latency.count(), bytes: latency.count() * block, latency, intervals }
         };
         ThreadResult {

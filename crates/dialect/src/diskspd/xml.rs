@@ -1,7 +1,7 @@
 //! XML profiles: the time spans, targets and settings of a run, as `-X` takes them.
 
 use super::profile::{Caching, Format, Profile, Source, Target, TimeSpan};
-use crate::words::{refuse, shortened};
+use crate::parse::{refuse, shortened};
 use machine::{Hint, Result};
 use quick_xml::Reader;
 use quick_xml::escape::escape;
@@ -22,7 +22,9 @@ struct Element {
 
 /// The elements of a text.
 fn tree(text: &str) -> Result<Element> {
-    let wrong = |why: String| refuse("the profile", format!("it is not XML: {}", shortened(&why)), "see the schema of diskspd's profiles");
+    let wrong = |why: String| {
+        refuse("the profile", format!("it is not XML: {}", shortened(&why)), "see the schema of diskspd's profiles")
+    };
     let mut reader = Reader::from_str(text);
     let mut open: Vec<Element> = vec![Element::default()];
     loop {
@@ -30,14 +32,13 @@ fn tree(text: &str) -> Result<Element> {
             Ok(event) => event,
             Err(error) => return wrong(format!("at byte {}: {error}", reader.error_position())),
         };
-        let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match event {
             Event::Start(start) if open.len() <= DEEPEST => {
-                open.push(Element { name: name(start.local_name().as_ref()), ..Element::default() })
+                open.push(Element { name: start.local_name().as_ref().to_string(), ..Element::default() })
             }
             Event::Start(_) => return wrong("elements lie in one another too deep".into()),
             Event::Empty(empty) => {
-                let element = Element { name: name(empty.local_name().as_ref()), ..Element::default() };
+                let element = Element { name: empty.local_name().as_ref().to_string(), ..Element::default() };
                 open.last_mut().map(|parent| parent.children.push(element)).unwrap_or_default();
             }
             Event::End(_) => {
@@ -46,23 +47,17 @@ fn tree(text: &str) -> Result<Element> {
                     parent.children.push(done);
                 }
             }
-            Event::Text(part) => {
-                let part = match part.decode() {
-                    Ok(part) => part.into_owned(),
-                    Err(error) => return wrong(error.to_string()),
-                };
-                open.last_mut().map(|element| element.text += &part).unwrap_or_default();
-            }
+            Event::Text(part) => open.last_mut().map(|element| element.text += &part).unwrap_or_default(),
             Event::GeneralRef(entity) => {
                 let code = match entity.resolve_char_ref() {
                     Ok(Some(code)) => Some(code.to_string()),
-                    Ok(None) => entity.decode().ok().and_then(|name| quick_xml::escape::resolve_predefined_entity(&name)).map(String::from),
+                    Ok(None) => quick_xml::escape::resolve_predefined_entity(&entity).map(String::from),
                     Err(error) => return wrong(error.to_string()),
                 };
-                let Some(code) = code else { return wrong(format!("an entity &{}; that is unknown", name(&entity))) };
+                let Some(code) = code else { return wrong(format!("the entity &{}; is unknown", &*entity)) };
                 open.last_mut().map(|element| element.text += &code).unwrap_or_default();
             }
-            Event::CData(part) => open.last_mut().map(|element| element.text += &name(&part)).unwrap_or_default(),
+            Event::CData(part) => open.last_mut().map(|element| element.text += &part).unwrap_or_default(),
             Event::Eof => break,
             Event::Decl(_) | Event::Comment(_) | Event::PI(_) => {}
             Event::DocType(_) => return wrong("it has a document type".into()),
@@ -99,15 +94,25 @@ impl Element {
         match self.value() {
             "true" | "1" => Ok(true),
             "false" | "0" => Ok(false),
-            other => {
-                refuse(format!("<{}>{}", shortened(&self.name), shortened(other)), "it is neither true nor false", "correct the profile")
-            }
+            other => refuse(
+                format!("<{}>{}", shortened(&self.name), shortened(other)),
+                "it is neither true nor false",
+                "correct the profile",
+            ),
         }
     }
 
     fn unsupported<T>(&self) -> Result<T> {
-        let value = if self.value().is_empty() { String::new() } else { format!(" with the value {}", shortened(self.value())) };
-        refuse(format!("<{}>{value}", shortened(&self.name)), "this element of the profile is not supported", "leave it out")
+        let value = if self.value().is_empty() {
+            String::new()
+        } else {
+            format!(" with the value {}", shortened(self.value()))
+        };
+        refuse(
+            format!("<{}>{value}", shortened(&self.name)),
+            "this element of the profile is not supported",
+            "leave it out",
+        )
     }
 
     /// An element that changes nothing with this value, and is not supported with another.
@@ -125,7 +130,9 @@ pub fn read_profile(text: &str) -> Result<Profile> {
         return refuse("the profile", "it contains a NUL", "is it a text?");
     }
     let document = tree(text)?;
-    let [root] = document.children.as_slice() else { return refuse("the profile", "it is not one element", "write <Profile> around it") };
+    let [root] = document.children.as_slice() else {
+        return refuse("the profile", "it is not one element", "write <Profile> around it");
+    };
     if root.name != "Profile" {
         return refuse(format!("<{}>", shortened(&root.name)), "it is no profile", "write <Profile> around it");
     }
@@ -225,7 +232,9 @@ fn target(element: &Element) -> Result<Target> {
             "WriteThrough" if child.flag()? => read.write_through = true,
             "MemoryMappedIo" if child.flag()? => read.caching = Caching::Mapped,
             "DisableAllCache" | "DisableOSCache" | "WriteThrough" | "MemoryMappedIo" => {}
-            "TemporaryFile" | "UseLargePages" | "DisableLocalCache" | "ParallelAsyncIO" => child.only(&["false", "0"])?,
+            "TemporaryFile" | "UseLargePages" | "DisableLocalCache" | "ParallelAsyncIO" => {
+                child.only(&["false", "0"])?
+            }
             "BurstSize" | "ThinkTime" => child.only(&["0"])?,
             "IOPriority" => child.only(&["0", "3"])?,
             "WriteBufferContent" => source(child, &mut read)?,
@@ -253,7 +262,7 @@ fn source(content: &Element, target: &mut Target) -> Result<()> {
             ("RandomDataSource", _) => {
                 for part in &child.children {
                     match part.name.as_str() {
-                        "SizeInBytes" => target.source_bytes = Some(part.number(1 << 40)?),
+                        "SizeInBytes" => target.source_bytes = Some(part.number(u64::MAX)?),
                         "FilePath" => target.source_file = Some(part.value().into()),
                         _ => part.unsupported()?,
                     }
@@ -280,7 +289,12 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
     for span in &profile.spans {
         line(2, "<TimeSpan>".into());
         let flags = [("MeasureLatency", span.latency), ("CalculateIopsStdDev", span.interval_ms.is_some())];
-        let numbers = [("Duration", span.duration_s), ("Warmup", span.warm_up_s), ("Cooldown", span.cool_down_s), ("RandSeed", span.seed)];
+        let numbers = [
+            ("Duration", span.duration_s),
+            ("Warmup", span.warm_up_s),
+            ("Cooldown", span.cool_down_s),
+            ("RandSeed", span.seed),
+        ];
         numbers.iter().for_each(|(name, value)| line(3, format!("<{name}>{value}</{name}>")));
         flags.iter().for_each(|(name, value)| line(3, format!("<{name}>{value}</{name}>")));
         if let Some(ms) = span.interval_ms {
@@ -288,7 +302,9 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
         }
         if !span.processors.is_empty() {
             line(3, "<Affinity>".into());
-            span.processors.iter().for_each(|processor| line(4, format!("<AffinityAssignment>{processor}</AffinityAssignment>")));
+            span.processors
+                .iter()
+                .for_each(|processor| line(4, format!("<AffinityAssignment>{processor}</AffinityAssignment>")));
             line(3, "</Affinity>".into());
         }
         line(3, "<Targets>".into());
@@ -310,8 +326,10 @@ fn content(target: &Target) -> String {
     let Some(bytes) = target.source_bytes else {
         return format!("<Pattern>{}</Pattern>", if target.source == Source::Zero { "zero" } else { "random" });
     };
-    let file =
-        target.source_file.as_ref().map_or(String::new(), |path| format!("<FilePath>{}</FilePath>", escape(path.display().to_string())));
+    let file = target
+        .source_file
+        .as_ref()
+        .map_or(String::new(), |path| format!("<FilePath>{}</FilePath>", escape(path.display().to_string())));
     format!("<Pattern>random</Pattern><RandomDataSource><SizeInBytes>{bytes}</SizeInBytes>{file}</RandomDataSource>")
 }
 

@@ -83,7 +83,10 @@ fn time_span(lines: &mut Lines, span: &TimeSpan, figures: &SpanResult) {
         }
         let count = figures.processors_percent.len().max(1) as f64;
         lines.within("Average", |lines| {
-            shares(lines, [0, 1, 2].map(|part| figures.processors_percent.iter().map(|one| one[part]).sum::<f64>() / count))
+            shares(
+                lines,
+                [0, 1, 2].map(|part| figures.processors_percent.iter().map(|one| one[part]).sum::<f64>() / count),
+            )
         });
     });
     let sums = sums(figures);

@@ -1,10 +1,14 @@
 //! Which file each clone of a job uses, and which part of it: decided before anything is written.
 
 use super::error::FioError;
-use super::options::Fallocate;
+use super::options::{Fallocate, FioEngine};
 use super::plan::{Job, Plan};
 use super::value::Amount;
+use crate::parse::is_twin;
+use machine::NewFile;
 use machine::units::show_size;
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use workload::rng;
 
@@ -21,19 +25,6 @@ pub enum Found {
     Other(&'static str),
 }
 
-/// How a file comes to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// It is there already.
-    Found,
-    /// To be made and filled with data.
-    Filled,
-    /// To be made, its space reserved and not written.
-    Reserved,
-    /// To be made without space.
-    Sparse,
-}
-
 /// One file of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePlan {
@@ -41,8 +32,8 @@ pub struct FilePlan {
     pub path: PathBuf,
     /// Its bytes.
     pub bytes: u64,
-    /// How it comes to be.
-    pub origin: Origin,
+    /// What it holds when it is made; `None`: it is there already.
+    pub made: Option<NewFile>,
     /// Whether any job writes it.
     pub written: bool,
 }
@@ -56,8 +47,8 @@ pub struct ClonePlan {
     pub job: (usize, usize),
     /// Its files, by place in [`Arrangement::files`]: one, or several that take turns request by request.
     pub files: Vec<usize>,
-    /// First byte and length of its part of the file; of several, of all of them as one in which they take turns.
-    pub region: (u64, u64),
+    /// First byte and length of its part of each file.
+    pub part: (u64, u64),
     /// Bytes that it moves; `None`: as many as the time allows.
     pub limit_bytes: Option<u64>,
 }
@@ -79,7 +70,8 @@ fn paths_of(job: &Job, clone: u32) -> Vec<PathBuf> {
     let options = &job.options;
     // Clones take turns in several directories where their files' names are made; files with names go to the first.
     let turn = if options.filenames.is_empty() { clone as usize } else { 0 };
-    let directory = (!options.directories.is_empty()).then(|| Path::new(&options.directories[turn % options.directories.len()]));
+    let directory =
+        (!options.directories.is_empty()).then(|| Path::new(&options.directories[turn % options.directories.len()]));
     let path = |name: &str| match directory {
         // As fio does, the directory goes before an absolute name too.
         Some(directory) => directory.join(name.trim_start_matches('/')),
@@ -107,7 +99,13 @@ fn drawn_size(job: &Job, clone: u32, file: u64) -> Option<u64> {
 
 /// First byte and length of a clone's part of one of its `count` files, number `file`, of which `found` is there; and the bytes that the
 /// clone moves.
-fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: Found) -> Result<((u64, u64), u64), FioError> {
+fn region(
+    job: &Job,
+    clone: u32,
+    (file, count): (u64, u64),
+    path: &Path,
+    found: Found,
+) -> Result<((u64, u64), u64), FioError> {
     let options = &job.options;
     let shown = path.display();
     let there = match found {
@@ -121,7 +119,9 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     let whole = match (there, drawn, options.size) {
         (Some(bytes), _, _) | (None, Some(bytes), _) => bytes,
         (None, None, Some(Amount::Bytes(bytes))) => share(bytes),
-        (None, None, _) => return Err(job.wrong(format!("size: {shown} is not there yet, so its size is needed; write size=1g"))),
+        (None, None, _) => {
+            return Err(job.wrong(format!("size: {shown} is not there yet, so its size is needed; write size=1g")));
+        }
     };
     let overflow = || job.wrong("offset, offset_increment and numjobs go beyond all sizes; lower them");
     let step = options.offset_increment.of(whole).checked_mul(u64::from(clone)).ok_or_else(overflow)?;
@@ -143,7 +143,9 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     };
     let len = if count == 1 { len } else { len / job.request_bytes() * job.request_bytes() };
     if len == 0 {
-        return Err(job.wrong(format!("size: nothing is left for {shown}; give each of the {count} files a request at least")));
+        return Err(
+            job.wrong(format!("size: nothing is left for {shown}; give each of the {count} files a request at least"))
+        );
     }
     let end = start.checked_add(len).ok_or_else(overflow)?;
     match found {
@@ -156,13 +158,22 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
         }
         _ => {}
     }
-    let moved = match options.io_size.or(options.size) {
-        None => len.checked_mul(count),
-        Some(Amount::Bytes(bytes)) if options.io_size.is_none() && count > 1 => Some(bytes.min(len.saturating_mul(count))),
-        Some(Amount::Bytes(bytes)) => Some(bytes),
-        Some(part) => part.of(whole).checked_mul(count),
+    let pass = len.saturating_mul(count);
+    let moved = match (options.io_size, options.size) {
+        (Some(Amount::Bytes(bytes)), _) => Some(bytes),
+        (None, Some(Amount::Bytes(bytes))) => Some(bytes.min(pass)),
+        (Some(part), _) | (None, Some(part)) => part.of(whole).checked_mul(count),
+        (None, None) => len.checked_mul(count),
     };
-    let moved = moved.and_then(|moved| moved.checked_mul(options.loops)).ok_or_else(overflow)?;
+    // As in fio: a pass ends where no whole request is left, and what was asked with io_size is reached by a whole one.
+    let request = if job.sizes().is_none() { job.request_bytes() } else { 1 };
+    let moved = moved
+        .and_then(|moved| match options.io_size {
+            None => Some(moved / request * request).filter(|&moved| moved > 0).or(Some(moved)),
+            Some(_) => moved.checked_next_multiple_of(request),
+        })
+        .and_then(|moved| moved.checked_mul(options.loops))
+        .ok_or_else(overflow)?;
     Ok(((start, len), moved))
 }
 
@@ -171,7 +182,11 @@ impl Arrangement {
     ///
     /// # Errors
     /// A size that is missing or too large, a place that cannot be used, a file of the user's that would be overwritten.
-    pub fn new(plan: &Plan, look: &dyn Fn(&Path) -> std::io::Result<Found>, destroy: &[PathBuf]) -> Result<Arrangement, FioError> {
+    pub fn new(
+        plan: &Plan,
+        look: &dyn Fn(&Path) -> io::Result<Found>,
+        destroy: &[PathBuf],
+    ) -> Result<Arrangement, FioError> {
         let mut arrangement = Arrangement::default();
         for (group, jobs) in plan.groups.iter().enumerate() {
             for (place, job) in jobs.iter().enumerate() {
@@ -195,7 +210,7 @@ impl Arrangement {
         job: &Job,
         place: (usize, usize),
         clone: u32,
-        look: &dyn Fn(&Path) -> std::io::Result<Found>,
+        look: &dyn Fn(&Path) -> io::Result<Found>,
         destroy: &[PathBuf],
     ) -> Result<(), FioError> {
         let paths = paths_of(job, clone);
@@ -203,7 +218,8 @@ impl Arrangement {
         let mut files = Vec::new();
         let mut parts: Vec<((u64, u64), u64)> = Vec::new();
         for (number, path) in paths.into_iter().enumerate() {
-            let found = look(&path).map_err(|error| job.wrong(format!("cannot look at {}: {error}", path.display())))?;
+            let found =
+                look(&path).map_err(|error| job.wrong(format!("cannot examine {}: {error}", path.display())))?;
             check_found(job, &path, found, destroy)?;
             let part = region(job, clone, (number as u64, count), &path, found)?;
             files.push(self.file(job, path, found, part.0));
@@ -211,29 +227,30 @@ impl Arrangement {
         }
         let ((start, len), moved) = parts[0];
         if parts.iter().any(|(other, _)| *other != (start, len)) {
-            return Err(job.wrong("filename: the files that take turns differ in size; give size, so that each has the same part in it"));
+            return Err(job.wrong(
+                "filename: the files that take turns differ in size; give size, so that each has the same part in it",
+            ));
         }
         if count > 1 && !start.is_multiple_of(job.request_bytes()) {
             return Err(job.wrong("offset: files that take turns begin at a whole request; give a multiple of bs"));
         }
         let limit_bytes = (!job.options.time_based).then_some(moved);
         let number = self.clones.len() as u32 + 1;
-        let region = (start.saturating_mul(count), len.saturating_mul(count));
-        self.clones.push(ClonePlan { number, job: place, files, region, limit_bytes });
+        self.clones.push(ClonePlan { number, job: place, files, part: (start, len), limit_bytes });
         Ok(())
     }
 
     /// The place of a file of a job in the list, new or known.
     fn file(&mut self, job: &Job, path: PathBuf, found: Found, region: (u64, u64)) -> usize {
         let options = &job.options;
-        let fills = options.reads || options.overwrite || options.engine == super::options::FioEngine::Mmap;
-        let origin = match (found, fills, options.fallocate) {
-            (Found::File(_) | Found::Device(_), _, _) => Origin::Found,
+        let fills = options.reads || options.overwrite || options.engine == FioEngine::Mmap;
+        let made = match (found, fills, options.fallocate) {
+            (Found::File(_) | Found::Device(_), _, _) => None,
             // Nothing is read or written.
-            _ if options.engine == super::options::FioEngine::Null => Origin::Sparse,
-            (_, true, _) => Origin::Filled,
-            (_, false, Fallocate::Reserve) => Origin::Reserved,
-            (_, false, Fallocate::None) => Origin::Sparse,
+            _ if options.engine == FioEngine::Null => Some(NewFile::Sparse),
+            (_, true, _) => Some(NewFile::Filled),
+            (_, false, Fallocate::Reserve) => Some(NewFile::Reserved),
+            (_, false, Fallocate::None) => Some(NewFile::Sparse),
         };
         let bytes = match found {
             Found::File(bytes) | Found::Device(bytes) => bytes,
@@ -242,17 +259,46 @@ impl Arrangement {
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(index) => index,
             None => {
-                self.files.push(FilePlan { path, bytes, origin, written: false });
+                self.files.push(FilePlan { path, bytes, made, written: false });
                 self.files.len() - 1
             }
         };
         let entry = &mut self.files[file];
         entry.bytes = entry.bytes.max(bytes);
         entry.written |= options.writes;
-        if origin == Origin::Filled {
-            entry.origin = Origin::Filled;
+        if made == Some(NewFile::Filled) {
+            entry.made = made;
         }
         file
+    }
+}
+
+/// What stands at a path.
+///
+/// # Errors
+/// It cannot be examined.
+pub fn look(path: &Path) -> io::Result<Found> {
+    if is_twin(path) {
+        // A simulated volume is made as large as it must be.
+        return Ok(Found::Nothing);
+    }
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(error),
+    };
+    if metadata.is_file() {
+        return Ok(Found::File(metadata.len()));
+    }
+    if metadata.is_dir() {
+        return Ok(Found::Other("a directory"));
+    }
+    // A block device says its size at its end; what has no end holds no data.
+    match File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))) {
+        Ok(bytes) if bytes > 0 => Ok(Found::Device(bytes)),
+        Ok(_) => Ok(Found::Other("neither a file nor a block device with a medium")),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        Err(_) => Ok(Found::Other("neither a file nor a block device")),
     }
 }
 

@@ -68,7 +68,9 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
     };
     match (name, values.as_slice()) {
         ("random", [""]) => Ok(Distribution::Uniform),
-        ("zipf" | "pareto", [_, _, ..]) => Err(format!("another center of {name} is not served; leave out the second number")),
+        ("zipf" | "pareto", [_, _, ..]) => {
+            Err(format!("another center of {name} is not served; leave out the second number"))
+        }
         ("zipf", [theta]) => match if theta.is_empty() { 1.1 } else { real(theta, "zipf:1.2")? } {
             theta if theta > 0.0 => Ok(Distribution::Zipf(theta)),
             _ => Err("its exponent is not above 0; write zipf:1.2".into()),
@@ -87,7 +89,10 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
         ),
         ("zoned", zones) => two_zones(zones),
         ("zoned_abs", _) => Err("it is not served; use zoned:90/10:10/90".into()),
-        _ => Err("there is no such distribution; write random, zipf:1.2, pareto:0.2, normal:20 or zoned:90/10:10/90".into()),
+        _ => {
+            Err("there is no such distribution; write random, zipf:1.2, pareto:0.2, normal:20 or zoned:90/10:10/90"
+                .into())
+        }
     }
 }
 
@@ -103,7 +108,10 @@ fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {
 
 /// Two zones that cover everything.
 fn two_zones(zones: &[&str]) -> Result<Distribution, Reason> {
-    let wrong = || "halfpower has two zones that cover all: write zoned:90/10:10/90 (90 % of the requests to the first 10 %)".to_string();
+    let wrong = || {
+        "halfpower has two zones that cover all: write zoned:90/10:10/90 (90 % of the requests to the first 10 %)"
+            .to_string()
+    };
     let zones: Vec<[u64; 2]> = zones
         .iter()
         .map(|zone| {
@@ -113,7 +121,9 @@ fn two_zones(zones: &[&str]) -> Result<Distribution, Reason> {
         })
         .collect::<Result<_, Reason>>()?;
     match zones.as_slice() {
-        [[a, s], [b, t]] if a + b == 100 && s + t == 100 => Ok(Distribution::Zones { access: *a as u8, share: *s as u8 }),
+        [[a, s], [b, t]] if a + b == 100 && s + t == 100 => {
+            Ok(Distribution::Zones { access: *a as u8, share: *s as u8 })
+        }
         _ => Err(wrong()),
     }
 }
@@ -148,7 +158,8 @@ pub(crate) fn pattern(text: &str) -> Result<Vec<u8>, Reason> {
 pub(crate) fn percentiles(text: &str) -> Result<Vec<f64>, Reason> {
     let mut list = Vec::new();
     for part in text.split(':') {
-        let value: f64 = part.trim().parse().map_err(|_| format!("'{}' is not a number; write 50:99:99.9", cut(part)))?;
+        let value: f64 =
+            part.trim().parse().map_err(|_| format!("'{}' is not a number; write 50:99:99.9", cut(part)))?;
         if !(0.0..=100.0).contains(&value) {
             return Err(format!("{value} is not a percentile; write numbers from 0 to 100"));
         }
@@ -169,16 +180,22 @@ mod tests {
     #[test]
     fn shares_that_are_left_out_divide_the_rest() {
         let shares = |text: &str| match split(text, 1024) {
-            Ok(SizeMix::Shares(shares)) => shares.iter().map(|share| (share.bytes >> 10, share.percent)).collect::<Vec<_>>(),
+            Ok(SizeMix::Shares(shares)) => {
+                shares.iter().map(|share| (share.bytes >> 10, share.percent)).collect::<Vec<_>>()
+            }
             other => panic!("{text}: {other:?}"),
         };
         assert_eq!(shares("4k/70:64k/20:8k/10"), [(4, 70), (64, 20), (8, 10)]);
         assert_eq!(shares("4k/50:64k/:8k"), [(4, 50), (64, 25), (8, 25)]);
         assert_eq!(shares("4k:8k:16k"), [(4, 34), (8, 33), (16, 33)]);
         assert_eq!(shares("16k"), [(16, 100)]);
-        for (text, why) in
-            [("4k/70:8k/20", "90 % in all"), ("4k/70:8k/40", "110 % in all"), ("4k/x", "number"), ("0/100", "0 B"), ("4k/101", "0 to 100")]
-        {
+        for (text, why) in [
+            ("4k/70:8k/20", "90 % in all"),
+            ("4k/70:8k/40", "110 % in all"),
+            ("4k/x", "number"),
+            ("0/100", "0 B"),
+            ("4k/101", "0 to 100"),
+        ] {
             let error = split(text, 1024).unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
         }
@@ -195,7 +212,10 @@ mod tests {
     #[test]
     fn patterns_are_bytes() {
         assert_eq!(pattern("0xdeadbeef"), Ok(vec![0xde, 0xad, 0xbe, 0xef]));
-        assert_eq!((pattern("0xabc"), pattern("\"ab\""), pattern("90")), (Ok(vec![0x0a, 0xbc]), Ok(vec![b'a', b'b']), Ok(vec![90])));
+        assert_eq!(
+            (pattern("0xabc"), pattern("\"ab\""), pattern("90")),
+            (Ok(vec![0x0a, 0xbc]), Ok(vec![b'a', b'b']), Ok(vec![90]))
+        );
         for text in ["0x", "\"\"", "256", "xyz", "0xg", "0x\u{e9}\u{e9}"] {
             assert!(pattern(text).unwrap_err().contains("write it as"), "{text}");
         }
@@ -207,9 +227,18 @@ mod tests {
         assert_eq!(distribution("pareto:0.2"), Ok(Distribution::Pareto(0.2)));
         assert_eq!(distribution("normal:20"), Ok(Distribution::Normal { deviation: 20.0, center: 50.0 }));
         assert_eq!(distribution("normal:10:0.25"), Ok(Distribution::Normal { deviation: 10.0, center: 25.0 }));
-        for text in
-            ["pareto:1", "pareto:-1", "normal:0", "normal:101", "normal:20:2", "normal:1:1:1", "zipf:nan", "zipf:1:0.5", "random:1", "x"]
-        {
+        for text in [
+            "pareto:1",
+            "pareto:-1",
+            "normal:0",
+            "normal:101",
+            "normal:20:2",
+            "normal:1:1:1",
+            "zipf:nan",
+            "zipf:1:0.5",
+            "random:1",
+            "x",
+        ] {
             assert!(distribution(text).unwrap_err().contains("; "), "{text}");
         }
     }

@@ -49,7 +49,7 @@ pub struct Command {
     pub help: bool,
 }
 
-/// Options of fio's program that are not served, and the mend.
+/// Options of fio's program that are not served, and the hint.
 const REFUSED: [(&str, &str); 15] = [
     ("minimal", "use --output-format=json"),
     ("terse-version", "use --output-format=json"),
@@ -101,7 +101,8 @@ impl Command {
             if argument.contains('\0') {
                 return Err(FioError::Usage(format!("command line: '{}' holds a NUL character", cut(argument))));
             }
-            let Some(option) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')).filter(|option| !option.is_empty())
+            let Some(option) =
+                argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')).filter(|option| !option.is_empty())
             else {
                 command.files.push(PathBuf::from(argument));
                 continue;
@@ -114,8 +115,9 @@ impl Command {
                 continue;
             }
             let value = if value.is_none() && !SWITCHES.contains(&name) {
-                let next =
-                    rest.next().ok_or_else(|| FioError::Usage(format!("command line: --{} has no value; write --{0}=VALUE", cut(name))))?;
+                let next = rest.next().ok_or_else(|| {
+                    FioError::Usage(format!("command line: --{} has no value; write --{0}=VALUE", cut(name)))
+                })?;
                 Some(next.clone())
             } else {
                 value
@@ -136,7 +138,9 @@ impl Command {
             "version" | "v" => &mut self.version,
             "help" | "h" => &mut self.help,
             _ => match REFUSED.iter().find(|(refused, _)| *refused == name) {
-                Some((_, mend)) => return Err(FioError::Usage(format!("command line: halfpower does not serve --{name}; {mend}"))),
+                Some((_, hint)) => {
+                    return Err(FioError::Usage(format!("command line: halfpower does not serve --{name}; {hint}")));
+                }
                 None => return Ok(false),
             },
         };
@@ -236,6 +240,9 @@ fn format(text: &str) -> Result<Format, FioError> {
         "normal" => Ok(Format::Normal),
         "json" => Ok(Format::Json),
         "json+" => Ok(Format::JsonPlus),
-        _ => Err(FioError::Usage(format!("command line: --output-format={}: halfpower writes normal, json or json+", cut(text)))),
+        _ => Err(FioError::Usage(format!(
+            "command line: --output-format={}: halfpower writes normal, json or json+",
+            cut(text)
+        ))),
     }
 }

@@ -14,17 +14,6 @@ pub enum FioError {
         /// The machine's words.
         source: machine::Error,
     },
-    /// What was read back is not what was written.
-    #[error("{job}: {what}")]
-    Verify {
-        /// The job.
-        job: String,
-        /// How many blocks, and the first of them.
-        what: String,
-    },
-    /// A file cannot be made or written.
-    #[error("{0}")]
-    File(String),
 }
 
 impl FioError {
@@ -33,7 +22,6 @@ impl FioError {
         match self {
             FioError::Usage(_) => true,
             FioError::Machine { source, .. } => source.is_usage(),
-            FioError::File(_) | FioError::Verify { .. } => false,
         }
     }
 

@@ -108,7 +108,8 @@ impl JobFile {
     /// # Errors
     /// A file that cannot be read, a line that is none, a variable that is not set; each names file and line.
     pub fn read(path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
-        let bytes = (world.read)(path).map_err(|error| FioError::Usage(format!("cannot read the job file {}: {error}", path.display())))?;
+        let bytes = (world.read)(path)
+            .map_err(|error| FioError::Usage(format!("cannot read the job file {}: {error}", path.display())))?;
         Self::parse(&bytes, path, world)
     }
 
@@ -138,12 +139,17 @@ impl JobFile {
                     return Err(wrong(format!("there are more than {MOST_SECTIONS} sections")));
                 }
                 self.sections.push(Section { name: name.into(), settings: Vec::new(), at });
-            } else if let Some(included) = text.strip_prefix("include").filter(|rest| rest.starts_with(char::is_whitespace)) {
+            } else if let Some(included) =
+                text.strip_prefix("include").filter(|rest| rest.starts_with(char::is_whitespace))
+            {
                 self.include(included.trim(), path, &at, world, depth)?;
             } else {
                 let setting = setting(text, at.clone()).map_err(wrong)?;
                 let section = self.sections.last_mut();
-                section.ok_or_else(|| wrong(format!("'{}' stands before any [section]", cut(text))))?.settings.push(setting);
+                section
+                    .ok_or_else(|| wrong(format!("'{}' stands before any [section]", cut(text))))?
+                    .settings
+                    .push(setting);
             }
         }
         Ok(())
@@ -185,7 +191,8 @@ fn clean(line: &[u8]) -> Result<&str, String> {
     if line.len() > MOST_LINE_BYTES {
         return Err(format!("the line is {} bytes long; the most is {MOST_LINE_BYTES}", line.len()));
     }
-    let text = std::str::from_utf8(line).map_err(|_| "the line is not text (UTF-8)".to_string())?.trim_end_matches('\r');
+    let text =
+        std::str::from_utf8(line).map_err(|_| "the line is not text (UTF-8)".to_string())?.trim_end_matches('\r');
     match text.chars().find(|c| c.is_control() && *c != '\t') {
         Some(c) => Err(format!("the line holds the control character {}; is this a job file?", c.escape_unicode())),
         None => Ok(text),
@@ -200,8 +207,9 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
         out.push_str(&rest[..start]);
         let end = rest[start..].find('}').ok_or_else(|| "'${' has no '}' after it".to_string())? + start;
         let name = &rest[start + 2..end];
-        let value = (world.variable)(name)
-            .ok_or_else(|| format!("the environment variable {name} is not set (fio would put in nothing); set it before halfpower"))?;
+        let value = (world.variable)(name).ok_or_else(|| {
+            format!("the environment variable {name} is not set (fio would put in nothing); set it before halfpower")
+        })?;
         if value.contains("${") || value.chars().any(char::is_control) || out.len() + value.len() > MOST_LINE_BYTES {
             return Err(format!(
                 "the value of the environment variable {name} is not fit for a job file: too long, or with control characters or '${{'"

@@ -6,12 +6,12 @@ use super::result::{Entry, FioResult, Recorded};
 use super::run::{DiskUse, both};
 use super::steady::{Steady, SteadyReport};
 use machine::{DeviceUse, Layer, MachineFacts};
-use measure::Point;
 use measure::histogram::Histogram;
+use results::Point;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-/// The version whose layout is written, as fio says its own, and who wrote it.
+/// The version whose layout is written, as fio writes its own, and the program that wrote it.
 pub const FIO_VERSION: &str = concat!("fio-3.33-halfpower-", env!("CARGO_PKG_VERSION"));
 
 /// Name and version of what stands beside fio's fields.
@@ -53,7 +53,7 @@ struct JobReport {
     jobname: String,
     groupid: u32,
     job_start: u64,
-    error: u32,
+    error: i32,
     eta: u32,
     elapsed: u64,
     #[serde(rename = "job options")]
@@ -253,7 +253,7 @@ fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobReport {
         jobname: job.name.clone(),
         groupid: job.group_id,
         job_start: entry.job.began_unix_ms,
-        error: 0,
+        error: entry.error.map_or(0, |error| error.errno),
         eta: 0,
         elapsed: result.elapsed_ns.div_ceil(1_000_000_000),
         options: effective(&job.given, &result.plan.global, options),
@@ -387,7 +387,8 @@ impl Spread {
 /// The standard deviation of latencies, from the buckets (each within 0.4 %).
 pub(crate) fn deviation(histogram: &Histogram) -> f64 {
     let mean = histogram.mean();
-    let squares: f64 = histogram.iter().map(|bucket| (bucket.middle() as f64 - mean).powi(2) * bucket.count as f64).sum();
+    let squares: f64 =
+        histogram.iter().map(|bucket| (bucket.middle() as f64 - mean).powi(2) * bucket.count as f64).sum();
     // The sum of nothing is -0.
     (squares.abs() / histogram.count().saturating_sub(1).max(1) as f64).sqrt()
 }
@@ -400,8 +401,9 @@ fn latency_of(histogram: &Histogram, options: Option<&Options>, plus: bool) -> L
         mean: histogram.mean(),
         stddev: deviation(histogram),
         count: histogram.count(),
-        percentile: options
-            .map(|options| Ordered(options.percentiles.iter().map(|&p| (format!("{p:.6}"), histogram.percentile(p))).collect())),
+        percentile: options.map(|options| {
+            Ordered(options.percentiles.iter().map(|&p| (format!("{p:.6}"), histogram.percentile(p))).collect())
+        }),
         bins: options
             .filter(|_| plus)
             .map(|_| Ordered(histogram.iter().map(|bucket| (bucket.middle().to_string(), bucket.count)).collect())),
@@ -424,7 +426,11 @@ fn bands(latency: &Histogram, bounds: &[u64], unit: u64, from: u64) -> Ordered<f
     let mut bands = Vec::with_capacity(bounds.len());
     for &bound in bounds {
         let high = bound.saturating_mul(unit);
-        let count: u64 = latency.iter().filter(|bucket| bucket.middle() >= low && bucket.middle() < high).map(|bucket| bucket.count).sum();
+        let count: u64 = latency
+            .iter()
+            .filter(|bucket| bucket.middle() >= low && bucket.middle() < high)
+            .map(|bucket| bucket.count)
+            .sum();
         let name = if bound == u64::MAX { ">=2000".into() } else { bound.to_string() };
         bands.push((name, count as f64 * 100.0 / total));
         low = high;

@@ -1,12 +1,15 @@
 //! fio's logs: a line for each window, or for each request.
 
+use super::plan::Job;
 use super::recorder::{Line, Sum};
 use super::result::{CloneResult, FioResult};
 use machine::Op;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// What a log tells.
+const MILLISECOND_NS: u64 = 1_000_000;
+
+/// What a log holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bandwidth,
@@ -36,36 +39,46 @@ impl Kind {
 }
 
 /// The logs that the jobs ask for: paths and texts. Columns: milliseconds, value (KiB/s, requests/s or ns), 0 for reads and 1 for writes, bytes of
-/// the request (0 where averaged), 0. The time of submission is not told apart, so there is no `slat` log.
+/// the request (0 where averaged), 0. The time of submission is not measured apart, so there is no `slat` log.
 pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
     let mut files = Vec::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {
-        let logs = &job.job.options.logs;
-        let wanted = [
-            (&logs.bandwidth, "bw", Kind::Bandwidth),
-            (&logs.iops, "iops", Kind::Iops),
-            (&logs.latency, "lat", Kind::Latency),
-            (&logs.latency, "clat", Kind::Latency),
-        ];
-        for (prefix, suffix, kind) in wanted {
-            let Some(prefix) = prefix else { continue };
-            let prefix = if prefix.is_empty() { &job.job.name } else { prefix };
-            for clone in &job.clones {
-                files.push((PathBuf::from(format!("{prefix}_{suffix}.{}.log", clone.number)), log(clone, kind)));
-            }
+        for clone in &job.clones {
+            files.extend(named(&job.job, clone.number).into_iter().map(|(path, kind)| (path, log(clone, kind))));
         }
     }
     files
+}
+
+/// The logs that a job's clone of this number will leave.
+pub fn log_paths(job: &Job, clone: u32) -> Vec<PathBuf> {
+    named(job, clone).into_iter().map(|(path, _)| path).collect()
+}
+
+fn named(job: &Job, clone: u32) -> Vec<(PathBuf, Kind)> {
+    let logs = &job.options.logs;
+    let wanted = [
+        (&logs.bandwidth, "bw", Kind::Bandwidth),
+        (&logs.iops, "iops", Kind::Iops),
+        (&logs.latency, "lat", Kind::Latency),
+        (&logs.latency, "clat", Kind::Latency),
+    ];
+    let path = |(prefix, suffix, kind): (&Option<String>, &str, Kind)| {
+        let prefix = prefix.as_ref()?;
+        let prefix = if prefix.is_empty() { &job.name } else { prefix };
+        Some((PathBuf::from(format!("{prefix}_{suffix}.{clone}.log")), kind))
+    };
+    wanted.into_iter().filter_map(path).collect()
 }
 
 fn log(clone: &CloneResult, kind: Kind) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     if let Some((width, windows)) = &clone.log {
-        for (index, sums) in windows.iter().enumerate() {
-            let begins = index as u64 * width;
-            let width = clone.recorded.runtime_ns.saturating_sub(begins).clamp(1, *width);
-            let at_ms = (begins + width) / 1_000_000;
+        // A run shorter than a window has that much of one; under a millisecond it gives no rate.
+        let width = clone.recorded.runtime_ns.min(*width);
+        for (index, sums) in windows.iter().enumerate().filter(|_| width >= MILLISECOND_NS) {
+            let at_ms = (index as u64 + 1) * width / MILLISECOND_NS;
             for (side, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
                 let _ = writeln!(text, "{at_ms}, {}, {side}, 0, 0", kind.of_window(*sum, width));
             }
@@ -73,7 +86,7 @@ fn log(clone: &CloneResult, kind: Kind) -> String {
     }
     for line in clone.lines.iter().flatten() {
         let side = u8::from(line.op == Op::Write);
-        let _ = writeln!(text, "{}, {}, {side}, {}, 0", line.at_ns / 1_000_000, kind.of_line(line), line.bytes);
+        let _ = writeln!(text, "{}, {}, {side}, {}, 0", line.at_ns / MILLISECOND_NS, kind.of_line(line), line.bytes);
     }
     text
 }

@@ -1,8 +1,8 @@
 //! fio's language: job files and options in, its JSON and logs out.
 //!
 //! [`Command`] understands the arguments, [`JobFile`] the job files, [`Plan`] what they mean, [`Arrangement`] which files are used; all of
-//! that is pure, and whatever halfpower does not serve is an error there, before anything is written. [`Laid`] makes the files, [`run`]
-//! runs the plan on a [`machine::Machine`], and [`json()`], [`text()`] and [`logs()`] tell the result.
+//! that is pure, and whatever halfpower does not serve is an error there, before anything is written. [`run`] makes the files and
+//! runs the plan on a [`machine::Machine`], and [`json()`], [`text()`] and [`logs()`] report the result.
 
 mod arrange;
 mod choices;
@@ -10,7 +10,6 @@ mod command;
 mod error;
 mod jobfile;
 mod json;
-mod layout;
 mod logs;
 mod options;
 mod plan;
@@ -22,21 +21,20 @@ mod settings;
 mod steady;
 mod text;
 mod translate;
+mod turns;
 mod value;
 mod verify;
-mod xxh64;
 
-pub use arrange::{Arrangement, ClonePlan, FilePlan, Found, Origin};
+pub use arrange::{Arrangement, ClonePlan, FilePlan, Found, look};
 pub use command::{Command, Format};
 pub use error::FioError;
 pub use jobfile::{At, JobFile, Section, Setting, World};
 pub use json::{FIO_VERSION, json};
-pub use layout::{Laid, look};
-pub use logs::logs;
-pub use options::{Distribution, Fallocate, FioEngine, Logs, Options, SyncMode};
+pub use logs::{log_paths, logs};
+pub use options::{Distribution, Fallocate, FileService, FioEngine, Logs, Options, SyncMode};
 pub use plan::{Job, Plan};
 pub use recorder::{Batches, Line, Sum};
-pub use result::{CloneResult, Entry, FioResult, GroupResult, JobResult, Recorded};
+pub use result::{CloneResult, Entry, FioResult, GroupResult, JobError, JobResult, Recorded};
 pub use run::{Counts, DiskUse, Surroundings, check_machine, run};
 pub use steady::{Criterion, Steady};
 pub use text::text;

@@ -46,6 +46,17 @@ pub enum Fallocate {
     Reserve,
 }
 
+/// Which of several files a request goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileService {
+    /// They take turns request by request.
+    RoundRobin,
+    /// One after the other is gone through.
+    Sequential,
+    /// It is drawn.
+    Random,
+}
+
 /// How random blocks are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
@@ -94,8 +105,6 @@ impl Logs {
 /// The options of one job, with fio's defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// `name`, where it was an option.
-    pub name: Option<String>,
     /// `description`.
     pub description: Option<String>,
     /// Reads at all.
@@ -126,8 +135,8 @@ pub struct Options {
     pub filenames: Vec<String>,
     /// `nrfiles`: files of a job whose names are made.
     pub files: u32,
-    /// `file_service_type=random`: the next file is drawn.
-    pub random_file: bool,
+    /// `file_service_type`.
+    pub service: FileService,
     /// `filename_format`.
     pub filename_format: String,
     /// `unlink`: remove the file at the end, whoever made it.
@@ -223,7 +232,6 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            name: None,
             description: None,
             reads: true,
             writes: false,
@@ -239,7 +247,7 @@ impl Default for Options {
             directories: Vec::new(),
             filenames: Vec::new(),
             files: 1,
-            random_file: false,
+            service: FileService::RoundRobin,
             filename_format: "$jobname.$jobnum.$filenum".into(),
             unlink: false,
             offset: Amount::Bytes(0),

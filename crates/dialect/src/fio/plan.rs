@@ -2,7 +2,7 @@
 
 use super::error::FioError;
 use super::jobfile::{At, Section, Setting, cut};
-use super::options::{Distribution, FioEngine, Options, SyncMode};
+use super::options::{Distribution, FileService, FioEngine, Options, SyncMode};
 use super::verify::Method;
 use machine::units::show_size;
 use workload::{SizeMix, Sizes};
@@ -110,7 +110,8 @@ pub struct Plan {
 
 /// Takes settings into options; `kb_base` first, because the others' units depend on it.
 fn apply(options: &mut Options, settings: &[Setting]) -> Result<(), FioError> {
-    let (bases, others): (Vec<&Setting>, Vec<&Setting>) = settings.iter().partition(|setting| setting.name == "kb_base");
+    let (bases, others): (Vec<&Setting>, Vec<&Setting>) =
+        settings.iter().partition(|setting| setting.name == "kb_base");
     for setting in bases.into_iter().chain(others) {
         options.set(&setting.name, setting.value.as_deref()).map_err(|reason| {
             let value = setting.value.as_ref().map_or(String::new(), |value| format!("={}", cut(value)));
@@ -149,8 +150,7 @@ impl Plan {
             }
             let mut options = defaults.clone();
             apply(&mut options, &section.settings)?;
-            let name = options.name.clone().unwrap_or_else(|| section.name.clone());
-            if !only.is_empty() && !only.contains(&section.name) && !only.contains(&name) {
+            if !only.is_empty() && !only.contains(&section.name) {
                 continue;
             }
             let mut given = Vec::new();
@@ -162,15 +162,12 @@ impl Plan {
             if first || options.stonewall {
                 plan.groups.push(Vec::new());
             }
-            let job = Job { name, at: section.at.clone(), options, given, group_id };
+            let job = Job { name: section.name.clone(), at: section.at.clone(), options, given, group_id };
             check(&job, &mut plan.warnings)?;
             plan.groups.last_mut().expect("a group was just made").push(job);
         }
         if plan.groups.is_empty() {
             return Err(FioError::Usage("no job is defined; name a job file, or write --name=JOB --size=1g".into()));
-        }
-        for group in &plan.groups {
-            check_together(group)?;
         }
         Ok(plan)
     }
@@ -193,14 +190,20 @@ fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     check_time(job, warnings)?;
     let options = &job.options;
     if !options.random && options.distribution != Distribution::Uniform {
-        warnings.push(format!("{}: random_distribution has no effect on the sequential rw={}", job.shown(), options.mode));
+        warnings.push(format!(
+            "{}: random_distribution has no effect on the sequential rw={}",
+            job.shown(),
+            options.mode
+        ));
     }
     if options.fsync > 0 && options.fdatasync > 0 {
         return Err(job.wrong("fsync and fdatasync are both asked for; leave one out"));
     }
     for part in options.filename_format.split('$').skip(1) {
         if !["jobname", "jobnum", "filenum"].iter().any(|word| part.starts_with(word)) {
-            return Err(job.wrong(format!("filename_format: '${}' is unknown; use $jobname, $jobnum and $filenum", cut(part))));
+            return Err(
+                job.wrong(format!("filename_format: '${}' is unknown; use $jobname, $jobnum and $filenum", cut(part)))
+            );
         }
     }
     Ok(())
@@ -218,7 +221,7 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
         ));
     }
     check_verify(job)?;
-    check_files(job, warnings)
+    check_files(job)
 }
 
 /// Blocks that are verified have one size and a place of their own.
@@ -233,9 +236,10 @@ fn check_verify(job: &Job) -> Result<(), FioError> {
     }
     if job.request_bytes() < super::verify::LEAST_BYTES {
         let least = super::verify::LEAST_BYTES;
-        return Err(
-            job.wrong(format!("verify: a block of {} has no room for its header; use {least} B or more", show_size(job.request_bytes())))
-        );
+        return Err(job.wrong(format!(
+            "verify: a block of {} has no room for its header; use {least} B or more",
+            show_size(job.request_bytes())
+        )));
     }
     if options.engine == FioEngine::Null {
         return Err(job.wrong("verify with ioengine=null: there is no data to verify; use another engine"));
@@ -243,45 +247,19 @@ fn check_verify(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Several files of a job take turns request by request, so they divide evenly.
-fn check_files(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+/// Several files divide the requests among them.
+fn check_files(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
+    let (files, names) = (options.files, options.filenames.len());
+    if names > 0 && files > 1 && files as usize != names {
+        return Err(job.wrong(format!("nrfiles={files} with {names} names in filename; leave nrfiles out")));
+    }
     let count = job.file_count();
-    if !options.filenames.is_empty() && options.files > 1 && options.files as usize != options.filenames.len() {
-        return Err(job.wrong(format!("nrfiles={} with {} names in filename; leave nrfiles out", options.files, options.filenames.len())));
-    }
-    if count == 1 {
-        return Ok(());
-    }
-    let bytes = job.request_bytes();
-    if !bytes.is_multiple_of(512) {
+    let differ = job.sizes().is_some() || (options.align_bytes.is_some() && options.random);
+    if count > 1 && differ && options.service != FileService::Sequential {
         return Err(job.wrong(format!(
-            "bs: requests of {} on {count} files that take turns; use a multiple of 512 B, or one file",
-            show_size(bytes)
+            "bs, bsrange, bssplit or blockalign: {count} files that take turns have requests of one size; use file_service_type=sequential, or give each file a job of its own"
         )));
-    }
-    if job.sizes().is_some() || (options.align_bytes.is_some() && options.random) {
-        return Err(job.wrong(format!(
-            "bs, bsrange, bssplit or blockalign: {count} files that take turns have requests of one size; give each file a job of its own"
-        )));
-    }
-    if options.engine == FioEngine::Mmap || options.fsync > 0 || options.fdatasync > 0 {
-        return Err(
-            job.wrong(format!("{count} files with ioengine=mmap, fsync or fdatasync are not served; give each file a job of its own"))
-        );
-    }
-    if options.random_file && !options.random {
-        return Err(job.wrong(format!("file_service_type=random with rw={}: give roundrobin, or random requests", options.mode)));
-    }
-    if options.clones > 1 && options.filenames.is_empty() {
-        return Err(job.wrong(format!("nrfiles={count} with numjobs={}: clones with several files each are not served; name the files with filename=a:b, or make {} jobs with stonewall", options.clones, options.clones)));
-    }
-    if matches!(options.engine, FioEngine::Blocking | FioEngine::PosixAio) {
-        warnings.push(format!(
-            "{}: ioengine={} on {count} files: io_uring serves them, each stream with one request at a time",
-            job.shown(),
-            options.engine_name
-        ));
     }
     Ok(())
 }
@@ -306,13 +284,17 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             "iodepth_batch_complete_max={most} with iodepth={depth}: all completions that are there are taken at once; give {depth} or more, or leave it out"
         )));
     }
-    for (option, batch) in [("iodepth_batch", options.batch.unwrap_or(1)), ("iodepth_batch_complete_min", options.batch_complete)] {
+    for (option, batch) in
+        [("iodepth_batch", options.batch.unwrap_or(1)), ("iodepth_batch_complete_min", options.batch_complete)]
+    {
         if batch > depth {
             return Err(job.wrong(format!("{option}={batch} is more than iodepth={depth}; give at most as many")));
         }
     }
     if options.engine == FioEngine::PosixAio && (options.batch.unwrap_or(1) > 1 || options.batch_complete > 1) {
-        return Err(job.wrong("iodepth_batch with ioengine=posixaio: its threads submit one request each; use libaio or io_uring"));
+        return Err(job.wrong(
+            "iodepth_batch with ioengine=posixaio: its threads submit one request each; use libaio or io_uring",
+        ));
     }
     if options.engine == FioEngine::PosixAio {
         warnings.push(format!(
@@ -320,12 +302,16 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             job.shown()
         ));
         if options.fsync > 0 || options.fdatasync > 0 {
-            return Err(job.wrong("fsync and fdatasync with ioengine=posixaio are not served; use psync, libaio or io_uring"));
+            return Err(
+                job.wrong("fsync and fdatasync with ioengine=posixaio are not served; use psync, libaio or io_uring")
+            );
         }
     }
     if options.engine == FioEngine::Mmap {
         if options.direct {
-            return Err(job.wrong("direct=1 with ioengine=mmap: mapped memory is the page cache; use direct=0, or psync"));
+            return Err(
+                job.wrong("direct=1 with ioengine=mmap: mapped memory is the page cache; use direct=0, or psync")
+            );
         }
         if options.sync != SyncMode::None {
             return Err(job.wrong("sync with ioengine=mmap: stores to memory wait for nothing; use fsync=1, or psync"));
@@ -348,8 +334,10 @@ fn check_time(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         return Err(job.wrong("more than 10^9 requests per second are asked for; lower rate or rate_iops"));
     }
     if options.think_ns > 0 && job.effective_depth() > 1 {
-        return Err(job
-            .wrong(format!("thinktime with iodepth={}: the pause would be each request's own; use iodepth=1 and numjobs", options.depth)));
+        return Err(job.wrong(format!(
+            "thinktime with iodepth={}: the pause would be each request's own; use iodepth=1 and numjobs",
+            options.depth
+        )));
     }
     Ok(())
 }
@@ -384,7 +372,9 @@ fn check_rates(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
 fn check_steady(job: &Job) -> Result<(), FioError> {
     let steady = &job.options.steady;
     if steady.given && !steady.watches() {
-        return Err(job.wrong("steadystate without steadystate_duration watches nothing; write steadystate_duration=10"));
+        return Err(
+            job.wrong("steadystate without steadystate_duration watches nothing; write steadystate_duration=10")
+        );
     }
     if steady.watches() && !super::steady::whole_seconds(steady.duration_ns) {
         return Err(job.wrong("steadystate_duration: rates are collected once a second; give 2 or more whole seconds"));
@@ -392,54 +382,13 @@ fn check_steady(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// How a job reaches its files, in words, by option.
-fn manner(job: &Job) -> [(&'static str, String); 5] {
-    let options = &job.options;
-    let engine = match options.engine {
-        FioEngine::Blocking => "psync",
-        _ => options.engine_name.as_str(),
-    };
-    let flag = |on: bool| if on { "1" } else { "0" }.to_string();
-    let sync = match options.sync {
-        SyncMode::None => "none",
-        SyncMode::Full => "sync",
-        SyncMode::Data => "dsync",
-    };
-    [
-        ("ioengine", engine.into()),
-        ("direct", flag(options.direct)),
-        ("sync", sync.into()),
-        ("end_fsync", flag(options.end_fsync)),
-        ("invalidate", flag(options.invalidate)),
-    ]
-}
-
-/// Jobs that run together reach their files in the same way.
-fn check_together(group: &[Job]) -> Result<(), FioError> {
-    let (first, others) = group.split_first().expect("no group is empty");
-    if let Some(several) = group.iter().find(|job| job.file_count() > 1)
-        && let Some(other) = group.iter().find(|job| {
-            job.options.filenames != several.options.filenames
-                || job.file_count() != several.file_count()
-                || job.request_bytes() != several.request_bytes()
-                || (job.options.filenames.is_empty() && group.len() > 1)
-        })
-    {
-        return Err(several.wrong(format!(
-            "several files: the job '{}' runs at the same time, and jobs on several files that run together name the same ones with the same bs; put stonewall into the later one",
-            cut(&other.name)
-        )));
-    }
-    for job in others {
-        for ((option, a), (_, b)) in manner(first).into_iter().zip(manner(job)) {
-            if a != b {
-                return Err(job.wrong(format!(
-                    "{option}={b}: the job '{}' runs at the same time with {option}={a}, and jobs that run together reach their files in the same way; give both the same, or put stonewall into '{}'",
-                    cut(&first.name),
-                    cut(&job.name)
-                )));
-            }
-        }
-    }
-    Ok(())
+/// The job of these settings.
+#[cfg(test)]
+pub(crate) fn job(settings: &str) -> Job {
+    let settings = settings.split_whitespace().map(|setting| {
+        let (name, value) = setting.split_once('=').unwrap();
+        Setting { name: name.into(), value: Some(value.into()), at: At::CommandLine }
+    });
+    let section = Section { name: "j".into(), settings: settings.collect(), at: At::CommandLine };
+    Plan::new(&[section], &[]).unwrap().groups.remove(0).remove(0)
 }

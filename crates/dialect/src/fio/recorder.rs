@@ -2,9 +2,9 @@
 
 use super::plan::Job;
 use super::steady::{STEP_NS, Watch};
-use super::verify::Book;
-use crate::asking::of_the_stream;
-use machine::{Asker, Completion, Nanos, Next, Op, Request, Stability};
+use super::turns::FileTurns;
+use super::verify::VerifyStats;
+use machine::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 use measure::Stream;
 use measure::histogram::Histogram;
 use std::sync::Arc;
@@ -70,13 +70,6 @@ impl Windows {
     pub fn whole(&self) -> Vec<[Sum; 2]> {
         if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
     }
-
-    /// All windows, the last of them shorter than the others.
-    pub fn with_open(&self) -> Vec<[Sum; 2]> {
-        let mut all = self.closed.clone();
-        all.push(self.open);
-        all
-    }
 }
 
 /// One request in a log without averages.
@@ -138,7 +131,7 @@ pub struct Record {
 pub(crate) struct Recorder {
     stream: Stream,
     record: Record,
-    member: Option<u32>,
+    turns: FileTurns,
     delay: Nanos,
     ramp: Nanos,
     starts: Nanos,
@@ -150,11 +143,17 @@ pub(crate) struct Recorder {
     completed_in_row: u32,
     sync_every: u64,
     sync_what: Stability,
+    /// Writes issued since the last sync.
     unsynced: u64,
+    due: Option<Stability>,
+    /// Bytes of a pass, at the end of which the cache is dropped where another follows; 0: never.
+    pass_bytes: u64,
+    /// Bytes issued in this pass.
+    passed: u64,
     batches: Option<Batching>,
     watched: Option<Watched>,
-    /// Writes describe themselves; where nothing writes, reads are looked at.
-    book: Option<Arc<Book>>,
+    /// Writes describe themselves; where nothing writes, reads are checked.
+    verify: Option<Arc<VerifyStats>>,
     /// Where each outstanding request goes, where somebody wants to know.
     offsets: Box<[u64]>,
 }
@@ -236,8 +235,8 @@ impl Watched {
 }
 
 impl Recorder {
-    /// Around a stream of a job, on the target's `member` (none: all of it); `chance` draws its delay.
-    pub(crate) fn new(stream: Stream, job: &Job, member: Option<u32>, chance: u64) -> Recorder {
+    /// Around a stream of a job whose requests go to files in these turns; `chance` draws its delay.
+    pub(crate) fn new(stream: Stream, job: &Job, turns: FileTurns, chance: u64) -> Recorder {
         let options = &job.options;
         let depth = stream.depth() as usize;
         let average = options.logs.any().then_some(options.logs.average_ms);
@@ -256,7 +255,7 @@ impl Recorder {
                 completed: [0; 7],
                 span: (0, 0),
             },
-            member,
+            turns,
             delay: delay_of(options.start_delay_ns, chance),
             ramp: options.ramp_ns,
             starts: 0,
@@ -269,9 +268,12 @@ impl Recorder {
             sync_every,
             sync_what: if options.fsync > 0 { Stability::File } else { Stability::Data },
             unsynced: 0,
+            due: None,
+            pass_bytes: 0,
+            passed: 0,
             batches: Batching::of(job, depth as u32),
             watched: None,
-            book: None,
+            verify: None,
             offsets: Box::default(),
             stream,
         }
@@ -283,20 +285,37 @@ impl Recorder {
         self.watched = Some(Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false });
     }
 
-    /// Stamps writes and, where there are none, looks at reads.
-    pub(crate) fn verified_in(&mut self, book: Arc<Book>) {
+    /// Stamps writes and, where there are none, checks reads.
+    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>) {
         self.offsets = vec![0; self.issued.len()].into_boxed_slice();
-        self.book = Some(book);
+        self.verify = Some(stats);
+    }
+
+    /// Drops the cache after each pass of so many bytes that another one follows.
+    pub(crate) fn cold_passes(&mut self, bytes: u64) {
+        self.pass_bytes = bytes;
+    }
+
+    /// A sync after every so many writes, and an empty cache for every pass; `None`: go on. As in fio nothing waits for the writes that
+    /// are under way, and nothing is synced after the last.
+    #[inline(always)]
+    fn upkeep(&mut self, now: Nanos) -> Option<Next> {
+        let sync = self.sync_every > 0 && self.unsynced >= self.sync_every;
+        let turn = self.pass_bytes > 0 && self.passed >= self.pass_bytes;
+        if !(sync || turn) || self.stream.is_over(now) {
+            return None;
+        }
+        if !sync && self.in_flight > 0 {
+            return Some(Next::WaitForCompletion);
+        }
+        self.due = Some(if sync { self.sync_what } else { Stability::Uncached });
+        // No time passes: what was issued goes to the kernel, and then the machine asks what is due.
+        Some(Next::WaitUntil(now))
     }
 
     /// Requests done, ramp included.
     pub(crate) fn completed_with_ramp(&self) -> u64 {
         self.stream.completed_with_ramp()
-    }
-
-    /// The place of the target that it uses; `None`: all of it.
-    pub(crate) fn place(&self) -> Option<u32> {
-        self.member
     }
 
     /// What the watch has to say to the next request; `None`: go on.
@@ -344,19 +363,29 @@ fn delay_of([least, most]: [Nanos; 2], chance: u64) -> Nanos {
     least + rng::below(rng::mix(chance), most - least + 1)
 }
 
-impl Asker for Recorder {
-    of_the_stream!();
+impl RequestSource for Recorder {
+    fn depth(&self) -> u32 {
+        self.stream.depth()
+    }
 
-    fn member(&self) -> Option<u32> {
-        self.member
+    fn max_request(&self) -> u32 {
+        self.stream.max_request()
+    }
+
+    fn writes(&self) -> bool {
+        self.stream.writes()
     }
 
     #[inline(always)]
     fn sync_due(&self) -> Option<Stability> {
-        (self.sync_every > 0 && self.unsynced >= self.sync_every).then_some(self.sync_what)
+        self.due
     }
 
     fn synced(&mut self, began: Nanos, ended: Nanos) {
+        if self.due.take() == Some(Stability::Uncached) {
+            self.passed = 0;
+            return;
+        }
         self.unsynced = 0;
         if began >= self.measured_from {
             self.record.syncs.record(ended.saturating_sub(began));
@@ -392,13 +421,17 @@ impl Asker for Recorder {
             self.end_of_row();
             return next;
         }
+        if let Some(next) = self.upkeep(now) {
+            self.end_of_row();
+            return next;
+        }
         if let Some(batches) = &mut self.batches
             && let Some(next) = batches.before(now, self.in_flight, self.issued.len() as u32)
         {
             self.end_of_row();
             return next;
         }
-        let next = self.stream.next(now);
+        let mut next = self.stream.next(now);
         if let Some(batches) = &mut self.batches {
             batches.after(next);
         }
@@ -407,11 +440,14 @@ impl Asker for Recorder {
         {
             watched.watch.leave();
         }
-        if let Next::Issue(request) = next {
+        if let Next::Issue(request) = &mut next {
             self.issued[request.slot as usize] = (now, request.op, request.len);
+            self.turns.place(request);
             if let Some(offset) = self.offsets.get_mut(request.slot as usize) {
                 *offset = request.offset;
             }
+            self.unsynced += u64::from(request.op == Op::Write);
+            self.passed += u64::from(request.len);
             self.in_flight += 1;
             self.issued_in_row += 1;
             self.record.depths[(self.in_flight.ilog2() as usize).min(6)] += 1;
@@ -432,7 +468,6 @@ impl Asker for Recorder {
         if let Some(batches) = &mut self.batches {
             batches.done += 1;
         }
-        self.unsynced += u64::from(op == Op::Write);
         if now < self.measured_from {
             return;
         }
@@ -463,18 +498,67 @@ impl Asker for Recorder {
     #[inline(always)]
     fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
         self.stream.fill(request, buffer);
-        if let Some(book) = &self.book {
-            book.method.stamp(request.offset, buffer);
+        if let Some(stats) = &self.verify {
+            stats.method.stamp(request.offset, buffer);
         }
     }
 
     fn checks(&self) -> bool {
-        self.book.is_some() && !self.stream.writes()
+        self.verify.is_some() && !self.stream.writes()
     }
 
     fn check(&mut self, slot: u32, data: &[u8]) {
-        if let Some(book) = &self.book {
-            book.look(self.offsets[slot as usize], data);
+        if let Some(stats) = &self.verify {
+            stats.check(self.offsets[slot as usize], data);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::arrange::ClonePlan;
+    use crate::fio::{plan::job, translate};
+
+    /// What a job on one file of 4 blocks asks of the machine until it is done: r and w for requests, S for syncs, C for an empty cache.
+    /// With depth each request completes when no other can be issued.
+    fn asked(settings: &str, blocks: u64) -> String {
+        let job = job(settings);
+        let clone =
+            ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 4 * 4096), limit_bytes: Some(blocks * 4096) };
+        let workload = translate::clone_workload(&job, &clone, 1);
+        let filler = workload::Filler::new(&workload);
+        let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
+        let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
+        recorder.cold_passes(4 * 4096);
+        recorder.begin(0);
+        let (mut text, mut outstanding) = (String::new(), Vec::new());
+        loop {
+            match recorder.next(0) {
+                Next::Issue(request) => {
+                    text.push(if request.op == Op::Read { 'r' } else { 'w' });
+                    outstanding.push(request);
+                    continue;
+                }
+                Next::Done => return text,
+                Next::WaitUntil(_) => {}
+                Next::WaitForCompletion => {
+                    let request = outstanding.remove(0);
+                    recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
+                }
+            }
+            if let Some(what) = recorder.sync_due() {
+                text.push(if what == Stability::Uncached { 'C' } else { 'S' });
+                recorder.synced(0, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn every_pass_begins_with_an_empty_cache_and_every_few_writes_end_with_a_sync() {
+        assert_eq!(asked("rw=read", 12), "rrrrCrrrrCrrrr");
+        assert_eq!(asked("rw=randread ioengine=io_uring iodepth=3", 8), "rrrrCrrrr");
+        assert_eq!(asked("rw=write fsync=2", 6), "wwSwwSCww");
+        assert_eq!(asked("rw=write ioengine=io_uring iodepth=4 fsync=1", 4), "wSwSwSw");
     }
 }

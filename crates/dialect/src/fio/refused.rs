@@ -44,7 +44,7 @@ const ACCEPTED: [(&str, &[&str]); 38] = [
     ("mem", &["malloc", "mmap"]),
 ];
 
-/// Options that halfpower does not serve, with the mend; the part of a name before `*` stands for all that begin so.
+/// Options that halfpower does not serve, with the hint; the part of a name before `*` stands for all that begin so.
 const REFUSED: [(&str, &str); 24] = [
     ("verify*", "leave it out: whole requests are verified, each with its own header, after all were written"),
     ("trim*", "halfpower does not trim: leave it out"),
@@ -55,7 +55,10 @@ const REFUSED: [(&str, &str); 24] = [
     ("prio*", "start halfpower under ionice"),
     ("openfiles", "all files of a job stay open: leave it out"),
     ("thinktime*", "the pause follows each request: leave it out"),
-    ("iodepth_*", "completions are replaced at once, or where iodepth_batch and iodepth_batch_complete_min say so: leave it out"),
+    (
+        "iodepth_*",
+        "completions are replaced at once, or where iodepth_batch and iodepth_batch_complete_min say so: leave it out",
+    ),
     ("rate_process", "requests are issued by the clock, evenly (linear): leave it out"),
     ("rate*", "a rate that is missed is a warning in the result: leave it out"),
     ("latency_*", "halfpower sweep over --depth finds the depth for a latency"),
@@ -72,106 +75,23 @@ const REFUSED: [(&str, &str); 24] = [
     ("zone*", "two zones of the file: random_distribution=zoned:90/10:10/90"),
 ];
 
-/// Further names of fio's, so that what is merely misspelt is told from what is not served.
-const OTHERS: [&str; 20] = [
-    "buffer_pattern",
-    "buffer_compress_chunk",
-    "clocksource",
-    "continue_on_error",
-    "dedupe_mode",
-    "disk_util",
-    "ignore_error",
-    "inflight",
-    "io_submit_mode",
-    "ioscheduler",
-    "lockfile",
-    "mem_align",
-    "profile",
-    "read_iolog",
-    "replay_redirect",
-    "rw_sequencer",
-    "sqthread_poll",
-    "sync_file_range",
-    "uid",
-    "write_iolog",
-];
+/// Further names of fio's, so that an option that is not served and a misspelt one read differently.
+const OTHERS: &str = "\
+    buffer_pattern buffer_compress_chunk clocksource continue_on_error dedupe_mode disk_util ignore_error \
+    inflight io_submit_mode ioscheduler lockfile mem_align profile read_iolog replay_redirect rw_sequencer \
+    sqthread_poll sync_file_range uid write_iolog";
 
 /// The options that [`super::options::Options`] understands.
-const SERVED: [&str; 73] = [
-    "name",
-    "description",
-    "rw",
-    "readwrite",
-    "rwmixread",
-    "rwmixwrite",
-    "bs",
-    "blocksize",
-    "bsrange",
-    "bssplit",
-    "ba",
-    "blockalign",
-    "iodepth",
-    "iodepth_batch",
-    "iodepth_batch_complete_min",
-    "iodepth_batch_complete_max",
-    "numjobs",
-    "random_distribution",
-    "norandommap",
-    "randseed",
-    "randrepeat",
-    "allrandrepeat",
-    "directory",
-    "filename",
-    "filename_format",
-    "nrfiles",
-    "file_service_type",
-    "unlink",
-    "size",
-    "io_size",
-    "filesize",
-    "loops",
-    "offset",
-    "offset_increment",
-    "fallocate",
-    "overwrite",
-    "ioengine",
-    "direct",
-    "buffered",
-    "sync",
-    "fsync",
-    "fdatasync",
-    "end_fsync",
-    "fsync_on_close",
-    "invalidate",
-    "fadvise_hint",
-    "runtime",
-    "time_based",
-    "ramp_time",
-    "startdelay",
-    "steadystate",
-    "steadystate_duration",
-    "steadystate_ramp_time",
-    "thinktime",
-    "rate",
-    "rate_iops",
-    "stonewall",
-    "new_group",
-    "buffer_compress_percentage",
-    "zero_buffers",
-    "dedupe_percentage",
-    "verify",
-    "verify_pattern",
-    "do_verify",
-    "group_reporting",
-    "percentile_list",
-    "clat_percentiles",
-    "lat_percentiles",
-    "write_bw_log",
-    "write_iops_log",
-    "write_lat_log",
-    "log_avg_msec",
-    "kb_base",
-];
+const SERVED: &str = "\
+    name description rw readwrite rwmixread rwmixwrite bs blocksize bsrange bssplit ba blockalign iodepth \
+    iodepth_batch iodepth_batch_complete_min iodepth_batch_complete_max numjobs random_distribution norandommap \
+    randseed randrepeat allrandrepeat directory filename filename_format nrfiles file_service_type unlink size \
+    io_size filesize loops offset offset_increment fallocate overwrite ioengine direct buffered sync fsync \
+    fdatasync end_fsync fsync_on_close invalidate fadvise_hint runtime time_based ramp_time startdelay \
+    steadystate steadystate_duration steadystate_ramp_time thinktime rate rate_iops stonewall new_group \
+    buffer_compress_percentage zero_buffers dedupe_percentage verify verify_pattern do_verify group_reporting \
+    percentile_list clat_percentiles lat_percentiles write_bw_log write_iops_log write_lat_log log_avg_msec \
+    kb_base";
 
 /// Whether an option has a value with which it changes nothing here.
 ///
@@ -183,23 +103,23 @@ pub(crate) fn accepts_anyway(name: &str, value: Option<&str>) -> Result<bool, Re
         return Ok(true);
     }
     let given = values.iter().filter(|value| !value.is_empty()).copied().collect::<Vec<_>>().join(" or ");
-    Err(match mend(name) {
-        Some(mend) => format!("halfpower serves only {given} here; {mend}"),
+    Err(match hint(name) {
+        Some(hint) => format!("halfpower serves only {given} here; {hint}"),
         None => format!("halfpower serves only {given} here; leave it out"),
     })
 }
 
-fn mend(name: &str) -> Option<&'static str> {
+fn hint(name: &str) -> Option<&'static str> {
     let fits = |pattern: &str| pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start));
-    REFUSED.iter().find(|(pattern, _)| fits(pattern)).map(|(_, mend)| *mend)
+    REFUSED.iter().find(|(pattern, _)| fits(pattern)).map(|(_, hint)| *hint)
 }
 
 /// Why an option is not taken: it is not served, or nobody knows it.
 pub(crate) fn unknown(name: &str) -> Reason {
-    if let Some(mend) = mend(name) {
-        return format!("halfpower does not serve it; {mend}");
+    if let Some(hint) = hint(name) {
+        return format!("halfpower does not serve it; {hint}");
     }
-    if OTHERS.contains(&name) {
+    if OTHERS.split(' ').any(|other| other == name) {
         return "halfpower does not serve it; leave it out".into();
     }
     match nearest(name) {
@@ -211,25 +131,9 @@ pub(crate) fn unknown(name: &str) -> Reason {
 /// The known option that is nearest in letters, if any is near.
 fn nearest(name: &str) -> Option<&'static str> {
     let name = name.replace('-', "_").to_ascii_lowercase();
-    let known = SERVED.iter().chain(ACCEPTED.iter().map(|(name, _)| name)).copied();
-    let (distance, near) = known.map(|known| (distance(&name, known), known)).min()?;
+    let known = SERVED.split(' ').chain(ACCEPTED.iter().map(|(name, _)| *name));
+    let (distance, near) = known.map(|known| (strsim::levenshtein(&name, known), known)).min()?;
     (distance <= 2 && distance * 3 <= name.len().max(2)).then_some(near)
-}
-
-/// Letters to change, add or leave out (Levenshtein, 1966).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let cost = (diagonal + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = row[j + 1];
-            row[j + 1] = cost;
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -239,10 +143,12 @@ mod tests {
 
     #[test]
     fn what_is_called_served_is_served() {
-        for name in SERVED {
+        for name in SERVED.split(' ') {
             if let Err(reason) = Options::default().set(name, Some("no such value")) {
                 assert!(
-                    !reason.contains("does not serve it") && !reason.contains("no such option") && !reason.contains("does not know"),
+                    !reason.contains("does not serve it")
+                        && !reason.contains("no such option")
+                        && !reason.contains("does not know"),
                     "{name}: {reason}"
                 );
             }
@@ -250,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_pen_is_told_from_what_is_not_served() {
+    fn a_misspelt_option_and_one_that_is_not_served_read_differently() {
         for (name, reason) in [
             ("run_time", "runtime"),
             ("io_depth", "iodepth"),
@@ -259,8 +165,8 @@ mod tests {
             ("cpus_allowed", "taskset"),
             ("xyzzy", "know"),
         ] {
-            let told = unknown(name);
-            assert!(told.contains(reason), "{name}: {told}");
+            let why = unknown(name);
+            assert!(why.contains(reason), "{name}: {why}");
         }
         assert!(accepts_anyway("thinktime_blocks", Some("4")).unwrap_err().contains("leave it out"));
         assert_eq!(accepts_anyway("thinktime_blocks", Some("1")), Ok(true));

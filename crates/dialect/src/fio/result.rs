@@ -5,8 +5,8 @@ use super::recorder::{Batches, Line, SPREAD_NS, Sum};
 use super::run::{Counts, DiskUse};
 use super::steady::Steady;
 use machine::{MachineFacts, Nanos, TargetFacts, Usage};
-use measure::Point;
 use measure::histogram::Histogram;
+use results::Point;
 
 /// What was recorded of one clone of a job, or of several together.
 #[derive(Debug, Clone, Default)]
@@ -45,9 +45,11 @@ impl Recorded {
         for (sum, part) in self.requests.iter_mut().zip(&other.requests) {
             *sum += part;
         }
-        for (sums, parts) in
-            [(&mut self.depths, &other.depths), (&mut self.submitted, &other.submitted), (&mut self.completed, &other.completed)]
-        {
+        for (sums, parts) in [
+            (&mut self.depths, &other.depths),
+            (&mut self.submitted, &other.submitted),
+            (&mut self.completed, &other.completed),
+        ] {
             sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
         }
         for (sum, part) in self.bytes.iter_mut().zip(&other.bytes) {
@@ -101,10 +103,19 @@ pub struct CloneResult {
     pub number: u32,
     /// What was recorded.
     pub recorded: Recorded,
-    /// The averaged log, if wanted: its window's width and the windows, of which the last ends with the run.
+    /// The averaged log, if wanted: its window's width and the windows that are over.
     pub log: Option<(Nanos, Vec<[Sum; 2]>)>,
     /// The log without averages, if wanted.
     pub lines: Option<Vec<Line>>,
+}
+
+/// Why a job failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobError {
+    /// The system's number, as fio reports it.
+    pub errno: i32,
+    /// The same in a sentence.
+    pub text: String,
 }
 
 /// One job.
@@ -116,6 +127,8 @@ pub struct JobResult {
     pub clones: Vec<CloneResult>,
     /// The same as halfpower's own result: intervals, processor time, what was achieved, doubts.
     pub point: Point,
+    /// What it ended with, where it failed: its figures are then those of what was done before.
+    pub error: Option<JobError>,
     /// When what is measured began, milliseconds since 1970.
     pub began_unix_ms: u64,
     /// How steady its rate was, where that was watched.
@@ -174,22 +187,36 @@ pub struct Entry<'a> {
     pub clones: u32,
     /// What was recorded of all of them.
     pub recorded: Recorded,
+    /// The first error of any.
+    pub error: Option<&'a JobError>,
 }
 
 impl FioResult {
+    /// Every job that failed, with the reason.
+    pub fn failures(&self) -> Vec<String> {
+        let jobs = self.groups.iter().flat_map(|group| &group.jobs);
+        jobs.filter_map(|job| job.error.as_ref().map(|error| format!("{}: {}", job.job.shown(), error.text))).collect()
+    }
+
     /// The entries of a report: each clone one, and all of a group one where `group_reporting` is on.
     pub fn entries(&self) -> Vec<Entry<'_>> {
         let mut entries: Vec<Entry<'_>> = Vec::new();
         for group in &self.groups {
             for job in &group.jobs {
                 for clone in &job.clones {
-                    let joins = |entry: &&mut Entry<'_>| job.job.options.group_reporting && entry.job.job.group_id == job.job.group_id;
+                    let joins = |entry: &&mut Entry<'_>| {
+                        job.job.options.group_reporting && entry.job.job.group_id == job.job.group_id
+                    };
                     match entries.last_mut().filter(joins) {
                         Some(entry) => {
                             entry.clones += 1;
                             entry.recorded.add(&clone.recorded);
+                            entry.error = entry.error.or(job.error.as_ref());
                         }
-                        None => entries.push(Entry { job, group, clones: 1, recorded: clone.recorded.clone() }),
+                        None => {
+                            let (recorded, error) = (clone.recorded.clone(), job.error.as_ref());
+                            entries.push(Entry { job, group, clones: 1, recorded, error });
+                        }
                     }
                 }
             }

@@ -1,25 +1,22 @@
 //! Runs a plan on a machine.
 
-use super::arrange::{Arrangement, ClonePlan};
+use super::arrange::{Arrangement, ClonePlan, FilePlan};
 use super::error::FioError;
 use super::plan::{Job, Plan};
 use super::recorder::{Record, Recorder, SPREAD_NS};
-use super::result::{CloneResult, FioResult, GroupResult, JobResult, Recorded};
+use super::result::{CloneResult, FioResult, GroupResult, JobError, JobResult, Recorded};
 use super::steady::Watch;
 use super::translate;
-use super::verify::{Book, Reader};
-use crate::words::is_twin;
-use machine::{Access, Hint, Machine, Nanos, TargetFacts, TargetKind, TargetSpec, Usage};
+use super::verify::{Reader, VerifyStats};
+use crate::parse::is_twin;
+use machine::{
+    Access, Machine, Nanos, OnFailure, Part, RequestSource, RunOptions, TargetFacts, TargetKind, TargetSpec, Usage,
+};
 use measure::histogram::Histogram;
-use measure::{Point, Stream, gather, streams};
-use std::fs::File;
-use std::io;
-use std::path::Path;
+use measure::{Stream, gather, streams};
+use results::Point;
 use std::sync::Arc;
-use workload::{Cursor, Pattern, Sequence, Workload};
-
-/// Multiple of a stripe's chunk; files side by side are no stripe, and this is the least that one can have.
-const LEAST_CHUNK: u64 = 512;
+use workload::{Cursor, Pattern, Sequence};
 
 /// What the kernel counted of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,18 +48,8 @@ pub struct DiskUse {
     pub busy_ms: u64,
 }
 
-/// What a machine itself does not tell: what fio reports beyond its [`Usage`], and the space of its file systems.
+/// What fio reports beyond a machine's [`Usage`].
 pub trait Surroundings {
-    /// Reserves space for a file without writing it, and makes it so long.
-    ///
-    /// # Errors
-    /// The file system cannot (`Unsupported`), or has no such space.
-    fn reserve(&self, file: &File, bytes: u64) -> io::Result<()>;
-    /// Bytes that a directory's file system has left for this user; `None`: it does not say.
-    ///
-    /// # Errors
-    /// There is no such directory.
-    fn free_bytes(&self, directory: &Path) -> io::Result<Option<u64>>;
     /// What the kernel has counted of this process so far.
     fn counts(&self) -> Counts;
     /// What these devices have done so far; those that do not count are left out.
@@ -99,7 +86,7 @@ impl DiskUse {
 /// Refuses what this machine cannot do, before anything is written.
 ///
 /// # Errors
-/// An engine that is not to be had here.
+/// An engine that is not available here.
 pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioError> {
     let engines = machine.capabilities().engines;
     for job in plan.jobs() {
@@ -108,32 +95,47 @@ pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioErro
         if !nothing && !engines.contains(&translate::engine(job)) {
             let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
             let engine = &job.options.engine_name;
-            return Err(job.wrong(format!("ioengine={engine} is not to be had on this machine; it has {}", names.join(", "))));
+            return Err(
+                job.wrong(format!("ioengine={engine} is not available on this machine; it has {}", names.join(", ")))
+            );
         }
     }
     Ok(())
 }
 
-/// Runs sets of jobs one after the other; `told` hears of each before it begins. The files are there already.
+/// Runs sets of jobs one after the other, on files that are made first and stay only where `keep` says so; `on_group` is called before
+/// each set.
+///
+/// A job that fails has its error in its result, and the others go on.
 ///
 /// # Errors
-/// A workload that makes no sense on its file, a refusal or failure of the machine, the user's interrupt.
+/// A file that cannot be made or opened, a workload that makes no sense on its file, the user's interrupt.
 pub fn run<M: Machine>(
     machine: &M,
     surroundings: &dyn Surroundings,
     plan: &Plan,
     arrangement: &Arrangement,
     destroy_signed: bool,
-    told: &mut dyn FnMut(&[Job]),
+    keep: bool,
+    on_group: &mut dyn FnMut(&[Job]),
 ) -> Result<FioResult, FioError> {
     let began = machine.now();
     let mut warnings = plan.warnings.clone();
     let mut groups = Vec::with_capacity(plan.groups.len());
+    let open = |file| machine.open(&target_spec(file, destroy_signed));
+    let opened: machine::Result<Vec<M::Target>> = arrangement.files.iter().map(open).collect();
+    let mut targets = opened.map_err(|source| FioError::Machine { job: "laying out files".into(), source })?;
+    let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
     for (number, jobs) in plan.groups.iter().enumerate() {
-        told(jobs);
+        on_group(jobs);
         let clones: Vec<&ClonePlan> = arrangement.clones.iter().filter(|clone| clone.job.0 == number).collect();
-        let group = Group { jobs, clones, arrangement, surroundings, destroy_signed, chance: surroundings.unix_ms() };
-        groups.push(group.run(machine, &mut warnings)?);
+        let chance = surroundings.unix_ms();
+        let group =
+            Group { machine, jobs, clones, arrangement, targets: &targets, facts: &facts, surroundings, chance };
+        groups.push(group.run(&mut warnings)?);
+    }
+    if keep {
+        targets.iter_mut().for_each(|target| machine.keep(target));
     }
     Ok(FioResult {
         plan: plan.clone(),
@@ -145,144 +147,183 @@ pub fn run<M: Machine>(
     })
 }
 
+/// How a file is opened, and made where it is not there.
+fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
+    let simulated = is_twin(&file.path);
+    TargetSpec {
+        places: vec![file.path.clone()],
+        destroy: if file.written && !simulated && file.made.is_none() { vec![file.path.clone()] } else { Vec::new() },
+        destroy_signed,
+        as_is: true,
+        create: file.made.is_some(),
+        new_file: file.made.unwrap_or_default(),
+        // A simulated volume is as large as it must be.
+        size: file.made.map(|_| file.bytes),
+        ..TargetSpec::default()
+    }
+}
+
 /// Who watches each job for a steady rate, where somebody does.
 type Watches = Vec<Option<Arc<Watch>>>;
 
-/// What was looked at of each job, where something is.
-type Books = Vec<Option<Arc<Book>>>;
+/// What was checked of each job, where something is.
+type Verified = Vec<Option<Arc<VerifyStats>>>;
 
 /// A set of jobs that run together.
-struct Group<'a> {
+struct Group<'a, M: Machine> {
+    machine: &'a M,
     jobs: &'a [Job],
     clones: Vec<&'a ClonePlan>,
     arrangement: &'a Arrangement,
+    /// Every file of the arrangement, and what lies under it.
+    targets: &'a [M::Target],
+    facts: &'a [TargetFacts],
     surroundings: &'a dyn Surroundings,
-    destroy_signed: bool,
     /// Seeds jobs that are not to repeat.
     chance: u64,
 }
 
-impl Group<'_> {
-    /// The group in a message.
-    fn shown(&self) -> String {
-        let names: Vec<String> = self.jobs.iter().map(Job::shown).collect();
-        names.join(", ")
-    }
-
-    /// The files of the group, each once, by place in the arrangement.
-    fn files(&self) -> Vec<usize> {
-        let mut files: Vec<usize> = Vec::new();
-        for clone in &self.clones {
-            for file in &clone.files {
-                if !files.contains(file) {
-                    files.push(*file);
-                }
-            }
-        }
-        files
-    }
-
-    /// Whether every clone uses several files, request by request in turns.
-    fn take_turns(&self) -> bool {
-        self.clones.iter().all(|clone| clone.files.len() > 1)
-    }
-
-    /// The chunk of the stripe that the files are opened as: a request where they take turns.
-    fn chunk(&self, files: usize) -> u64 {
-        match files {
-            0 | 1 => 0,
-            _ if self.take_turns() => self.jobs[0].request_bytes(),
-            _ => LEAST_CHUNK,
-        }
-    }
-
-    fn job_of(&self, clone: &ClonePlan) -> &Job {
+impl<'a, M: Machine> Group<'a, M> {
+    fn job_of(&self, clone: &ClonePlan) -> &'a Job {
         &self.jobs[clone.job.1]
     }
 
-    fn run<M: Machine>(&self, machine: &M, warnings: &mut Vec<String>) -> Result<GroupResult, FioError> {
-        let failed = |source: machine::Error| FioError::Machine { job: self.shown(), source };
-        let files = self.files();
-        let of = |file: &usize| &self.arrangement.files[*file];
-        let spec = TargetSpec {
-            places: files.iter().map(|file| of(file).path.clone()).collect(),
-            destroy: files.iter().map(of).filter(|file| file.written && !is_twin(&file.path)).map(|file| file.path.clone()).collect(),
-            destroy_signed: self.destroy_signed,
-            as_is: true,
-            chunk: self.chunk(files.len()),
-            // A simulated volume is as large as it must be.
-            size: files.first().map(of).filter(|file| is_twin(&file.path)).map(|file| file.bytes),
-            ..TargetSpec::default()
-        };
-        let mut target = machine.open(&spec).map_err(failed)?;
-        let facts = machine.target_facts(&target);
-        warnings.extend(facts.warnings.iter().filter(|warning| !warnings.contains(warning)).cloned().collect::<Vec<_>>());
-        let books: Books = self.jobs.iter().map(|job| job.options.method().map(|method| Arc::new(Book::new(method)))).collect();
+    /// What lies under all files of these clones together.
+    fn facts_of(&self, clones: &[&ClonePlan]) -> TargetFacts {
+        let mut files: Vec<usize> = Vec::new();
+        clones.iter().for_each(|clone| add_new(&mut files, &clone.files));
+        together(files.iter().map(|&file| &self.facts[file]))
+    }
+
+    fn run(&self, warnings: &mut Vec<String>) -> Result<GroupResult, FioError> {
+        let facts = self.facts_of(&self.clones);
+        add_new(warnings, &facts.warnings);
+        let verified: Verified =
+            self.jobs.iter().map(|job| job.options.method().map(|method| Arc::new(VerifyStats::new(method)))).collect();
         self.check_simulated(&facts)?;
-        let (mut recorders, watches) = self.recorders(&files, &facts, &books)?;
-        let hint = self.hint(warnings);
-        let access = translate::access(&self.jobs[0], hint, facts.size_bytes);
+        let (mut recorders, watches) = self.recorders(&verified)?;
         let before = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
         let unix_ms = self.surroundings.unix_ms();
-        let usage = machine.run(&mut target, &access, &mut recorders).map_err(failed)?;
+        let mut errors: Vec<Option<JobError>> = vec![None; self.jobs.len()];
+        let usage = self.run_parts(self.parts(&mut recorders), &mut errors)?;
         let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
-        let read_back = self.read_back(machine, &mut target, &access, &recorders, (&facts, &books)).map_err(failed)?;
-        for (job, book) in self.jobs.iter().zip(&books) {
-            if let Some(what) = book.as_ref().and_then(|book| book.complaint()) {
-                return Err(FioError::Verify { job: job.shown(), what });
+        let read_back = self.read_back(&recorders, &verified, &mut errors)?;
+        for (error, stats) in errors.iter_mut().zip(&verified) {
+            if let (None, Some(text)) = (&error, stats.as_ref().and_then(|stats| stats.complaint())) {
+                *error = Some(JobError { errno: ILLEGAL_SEQUENCE, text });
             }
         }
-        let mut jobs = self.results(recorders, &watches, &usage, &facts, unix_ms)?;
+        let mut jobs = self.results(recorders, &watches, &usage, unix_ms, errors)?;
         for (number, recorded) in read_back {
             let clone = jobs.iter_mut().flat_map(|job| &mut job.clones).find(|clone| clone.number == number);
             clone.into_iter().for_each(|clone| clone.recorded.read_back = Some(Box::new(recorded.clone())));
         }
-        for (job, book) in jobs.iter_mut().zip(&books) {
-            job.verified_bytes = book.as_ref().map(|book| book.bytes());
+        for (job, stats) in jobs.iter_mut().zip(&verified) {
+            job.verified_bytes = stats.as_ref().map(|stats| stats.bytes());
         }
-        for warning in jobs.iter().filter_map(|job| job.point.numbers.as_ref()).flat_map(|numbers| &numbers.warnings) {
-            if !warnings.contains(warning) {
-                warnings.push(warning.clone());
-            }
+        for numbers in jobs.iter().filter_map(|job| job.point.numbers.as_ref()) {
+            add_new(warnings, &numbers.warnings);
         }
-        let disks =
-            after.1.iter().filter_map(|disk| before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was))).collect();
+        let disks = after
+            .1
+            .iter()
+            .filter_map(|disk| before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was)))
+            .collect();
         Ok(GroupResult { jobs, usage, counts: after.0.since(before.0), disks, facts })
     }
 
-    /// What the cache is told: what all jobs agree on.
-    fn hint(&self, warnings: &mut Vec<String>) -> Hint {
-        let first = translate::hint(&self.jobs[0]);
-        if self.jobs.iter().all(|job| translate::hint(job) == first) {
-            return first;
+    /// The parts of the run, each with the place of its job: the clones of a job on the same files are streams of one.
+    fn parts<'r>(&self, recorders: &'r mut [Recorder]) -> Vec<(usize, Part<'r, M::Target, Recorder>)>
+    where
+        'a: 'r,
+    {
+        let mut parts = Vec::new();
+        let (mut rest, mut clones) = (recorders, self.clones.as_slice());
+        while let Some(first) = clones.first() {
+            let alike = |clone: &&&ClonePlan| clone.files == first.files && clone.job == first.job;
+            let count = clones.iter().take_while(alike).count();
+            let job = self.job_of(first);
+            let (own, others) = rest.split_at_mut(streams_of(job) as usize * count);
+            (rest, clones) = (others, &clones[count..]);
+            let access = translate::access(job, self.file_bytes(first));
+            let part = Part { targets: self.targets_of(first), access, sources: own, processors: &[] };
+            parts.push((first.job.1, part));
         }
-        warnings
-            .push(format!("{}: random and sequential jobs run together, so the page cache is told neither (fadvise_hint)", self.shown()));
-        Hint::None
+        parts
     }
 
-    /// The askers of all clones, in their order, and who watches each job for a steady rate.
-    fn recorders(&self, files: &[usize], facts: &TargetFacts, books: &Books) -> Result<(Vec<Recorder>, Watches), FioError> {
+    /// Runs parts, each with the place of its job; a part that fails gives its job an error.
+    fn run_parts<S: RequestSource>(
+        &self,
+        parts: Vec<(usize, Part<'_, M::Target, S>)>,
+        errors: &mut [Option<JobError>],
+    ) -> Result<Usage, FioError> {
+        let (jobs, mut parts): (Vec<usize>, Vec<_>) = parts.into_iter().unzip();
+        let options = RunOptions { on_failure: OnFailure::EndPart, ..RunOptions::default() };
+        let failed = |source: machine::Error| {
+            let names: Vec<String> = self.jobs.iter().map(Job::shown).collect();
+            FioError::Machine { job: names.join(", "), source }
+        };
+        let run = self.machine.run(&mut parts, options).map_err(failed)?;
+        let mut whole = Usage { began: run.began, cpu: run.cpu, block_bytes: run.block_bytes, ..Usage::default() };
+        whole.warnings = run.warnings;
+        let alone = run.parts.len() == 1;
+        for (job, part) in jobs.into_iter().zip(run.parts) {
+            match part {
+                Ok(part) => {
+                    whole.elapsed_ns = whole.elapsed_ns.max(part.elapsed_ns);
+                    whole.sync_ns = whole.sync_ns.max(part.sync_ns);
+                    // Parts may share a device: its counters belong to none alone.
+                    whole.device = part.device.filter(|_| alone);
+                }
+                Err(machine::Error::Interrupted) => return Err(failed(machine::Error::Interrupted)),
+                Err(error) => drop(errors[job].get_or_insert_with(|| error.into())),
+            }
+        }
+        Ok(whole)
+    }
+
+    fn targets_of(&self, clone: &ClonePlan) -> Vec<&'a M::Target> {
+        clone.files.iter().map(|&file| &self.targets[file]).collect()
+    }
+
+    /// Bytes of each of a clone's files.
+    fn file_bytes(&self, clone: &ClonePlan) -> u64 {
+        clone.files.iter().map(|&file| self.arrangement.files[file].bytes).min().unwrap_or(0)
+    }
+
+    /// Bytes of all of a clone's files, which its stream sees as one.
+    fn bytes(&self, clone: &ClonePlan) -> u64 {
+        self.file_bytes(clone) * clone.files.len() as u64
+    }
+
+    /// The sources of all clones, in their order, and who watches each job for a steady rate.
+    fn recorders(&self, verified: &Verified) -> Result<(Vec<Recorder>, Watches), FioError> {
         let watches = self.watches();
         let mut recorders = Vec::new();
         for clone in &self.clones {
             let job = self.job_of(clone);
+            let options = &job.options;
             let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
-            let bytes = if clone.files.len() > 1 { facts.size_bytes } else { self.arrangement.files[clone.files[0]].bytes };
+            let facts = TargetFacts { size_bytes: self.bytes(clone), ..self.facts_of(&[clone]) };
             let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
-            workload.check(bytes, align).map_err(|error| failed(error.into()))?;
-            let alone = files.len() > 1 && clone.files.len() == 1;
-            let member = files.iter().position(|&file| file == clone.files[0]).filter(|_| alone).map(|member| member as u32);
-            let facts = TargetFacts { size_bytes: bytes, ..facts.clone() };
-            for stream in streams(&workload, &facts, job.options.ramp_ns).map_err(failed)? {
-                let mut recorder = Recorder::new(stream, job, member, seed ^ u64::from(clone.number));
-                if let Some(book) = &books[clone.job.1] {
-                    recorder.verified_in(book.clone());
+            workload.check(facts.size_bytes, align).map_err(|error| failed(error.into()))?;
+            let turns = translate::turns(job, clone, seed);
+            let several_passes = clone.limit_bytes.is_none_or(|bytes| bytes > turns.pass_bytes());
+            let streams = streams(&workload, &facts, options.ramp_ns).map_err(failed)?;
+            let pass_bytes = turns.pass_bytes() / streams.len() as u64;
+            for stream in streams {
+                let mut recorder = Recorder::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
+                if let Some(stats) = &verified[clone.job.1] {
+                    recorder.verified_in(stats.clone());
                 }
                 if let Some(watch) = &watches[clone.job.1] {
-                    recorder.watched_by(watch.clone(), job.options.steady.ramp_ns);
+                    recorder.watched_by(watch.clone(), options.steady.ramp_ns);
+                }
+                if options.invalidate && !options.direct && several_passes {
+                    recorder.cold_passes(pass_bytes);
                 }
                 recorders.push(recorder);
             }
@@ -292,62 +333,69 @@ impl Group<'_> {
 
     /// A simulated machine has no data, and no files to take turns with.
     fn check_simulated(&self, facts: &TargetFacts) -> Result<(), FioError> {
-        let refused = self.jobs.iter().find(|job| job.options.verify.is_some()).filter(|_| facts.kind == TargetKind::Simulated);
-        refused.map_or(Ok(()), |job| Err(job.wrong("verify: a simulated machine holds no data that could be verified; leave it out")))
+        let refused =
+            self.jobs.iter().find(|job| job.options.verify.is_some()).filter(|_| facts.kind == TargetKind::Simulated);
+        refused.map_or(Ok(()), |job| {
+            Err(job.wrong("verify: a simulated machine holds no data that could be verified; leave it out"))
+        })
     }
 
-    /// Reads what the jobs wrote and looks at it, where that is asked; by the clones' numbers.
-    fn read_back<M: Machine>(
+    /// Reads what the jobs wrote and checks it, where that is asked; by the clones' numbers.
+    fn read_back(
         &self,
-        machine: &M,
-        target: &mut M::Target,
-        access: &Access,
         recorders: &[Recorder],
-        (facts, books): (&TargetFacts, &Books),
-    ) -> machine::Result<Vec<(u32, Recorded)>> {
+        verified: &Verified,
+        errors: &mut [Option<JobError>],
+    ) -> Result<Vec<(u32, Recorded)>, FioError> {
         let mut rest = recorders;
-        let (mut numbers, mut readers) = (Vec::new(), Vec::new());
+        let (mut asked, mut readers) = (Vec::new(), Vec::new());
         for clone in &self.clones {
-            let job = self.job_of(clone);
-            let (own, others) = rest.split_at(self.hands(job) as usize);
+            let (job, place) = (self.job_of(clone), clone.job.1);
+            let (own, others) = rest.split_at(streams_of(job) as usize);
             rest = others;
-            let Some(book) = books[clone.job.1].as_deref().filter(|_| job.options.do_verify && job.options.writes) else { continue };
-            let workload = translate::clone_workload(job, clone, seed(job, self.chance));
-            let bytes = if clone.files.len() > 1 { facts.size_bytes } else { self.arrangement.files[clone.files[0]].bytes };
-            let sequence = Sequence::new(&workload, workload.region(bytes), 0, Cursor::Own)?;
+            let wanted = job.options.do_verify && job.options.writes && errors[place].is_none();
+            let Some(stats) = verified[place].as_deref().filter(|_| wanted) else { continue };
+            let seed = seed(job, self.chance);
+            let workload = translate::clone_workload(job, clone, seed);
+            let turns = translate::turns(job, clone, seed);
+            let sequence = Sequence::new(&workload, workload.region(self.bytes(clone)), 0, Cursor::Own)
+                .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
             let mut requests: u64 = own.iter().map(Recorder::completed_with_ramp).sum();
             if !job.options.reads && matches!(workload.pattern, Pattern::Seq | Pattern::Random) {
                 // One pass is all that there is.
-                requests = requests.min(sequence.len_blocks());
+                requests = requests.min(turns.pass_bytes() / job.request_bytes());
             }
             let depth = if workload.engine.is_async() { workload.depth } else { 1 };
-            numbers.push(clone.number);
-            readers.push(Reader::new(sequence, requests, own[0].place(), depth, workload.request_bytes, book));
+            asked.push(*clone);
+            readers.push(Reader::new(sequence, requests, turns, depth, workload.request_bytes, stats));
         }
         if readers.is_empty() {
             return Ok(Vec::new());
         }
-        machine.run(target, &Access { sync_at_end: false, ..access.clone() }, &mut readers)?;
-        Ok(numbers.into_iter().zip(readers.into_iter().map(Reader::recorded)).collect())
-    }
-
-    /// Streams of a clone.
-    fn hands(&self, job: &Job) -> u32 {
-        if translate::engine(job) == machine::Engine::Threads { job.effective_depth() } else { 1 }
+        let part = |(clone, reader): (&&'a ClonePlan, _)| {
+            let access = Access { sync_at_end: false, ..translate::access(self.job_of(clone), self.file_bytes(clone)) };
+            let sources = std::slice::from_mut(reader);
+            (clone.job.1, Part { targets: self.targets_of(clone), access, sources, processors: &[] })
+        };
+        self.run_parts(asked.iter().zip(&mut readers).map(part).collect(), errors)?;
+        Ok(asked.iter().map(|clone| clone.number).zip(readers.into_iter().map(Reader::recorded)).collect())
     }
 
     /// Who watches each job: jobs that are reported together are watched together.
     fn watches(&self) -> Watches {
-        let together = |a: &Job, b: &Job| a.options.group_reporting && b.options.group_reporting && a.group_id == b.group_id;
-        let streams =
-            |job: &Job| job.options.clones * if translate::engine(job) == machine::Engine::Threads { job.effective_depth() } else { 1 };
+        let together =
+            |a: &Job, b: &Job| a.options.group_reporting && b.options.group_reporting && a.group_id == b.group_id;
+        let streams = |job: &Job| job.options.clones * streams_of(job);
         let mut watches = Watches::new();
         for (index, job) in self.jobs.iter().enumerate() {
-            let known = self.jobs[..index].iter().position(|other| together(other, job) && other.options.steady.watches());
+            let known =
+                self.jobs[..index].iter().position(|other| together(other, job) && other.options.steady.watches());
             let count = || {
                 self.jobs
                     .iter()
-                    .filter(|other| std::ptr::eq(*other, job) || (together(other, job) && other.options.steady.watches()))
+                    .filter(|other| {
+                        std::ptr::eq(*other, job) || (together(other, job) && other.options.steady.watches())
+                    })
                     .map(streams)
                     .sum()
             };
@@ -366,14 +414,15 @@ impl Group<'_> {
         recorders: Vec<Recorder>,
         watches: &[Option<Arc<Watch>>],
         usage: &Usage,
-        facts: &TargetFacts,
         unix_ms: u64,
+        errors: Vec<Option<JobError>>,
     ) -> Result<Vec<JobResult>, FioError> {
         let mut recorders = recorders.into_iter();
-        let mut all: Vec<(Vec<Stream>, Vec<CloneResult>, Nanos)> = self.jobs.iter().map(|_| (Vec::new(), Vec::new(), Nanos::MAX)).collect();
+        let mut all: Vec<(Vec<Stream>, Vec<CloneResult>, Nanos)> =
+            self.jobs.iter().map(|_| (Vec::new(), Vec::new(), Nanos::MAX)).collect();
         for clone in &self.clones {
             let job = self.job_of(clone);
-            let together = self.hands(job);
+            let together = streams_of(job);
             let (streams, results, began) = &mut all[clone.job.1];
             let mut result: Option<CloneResult> = None;
             for (stream, record) in recorders.by_ref().take(together as usize).map(Recorder::into_parts) {
@@ -389,20 +438,76 @@ impl Group<'_> {
         }
         let total: u64 = all.iter().flat_map(|(streams, _, _)| streams).map(Stream::completed_with_ramp).sum();
         let mut jobs = Vec::with_capacity(self.jobs.len());
-        for (index, (job, (streams, clones, began))) in self.jobs.iter().zip(all).enumerate() {
-            let first = self.clones.iter().find(|clone| clone.job.1 == index).expect("a job has a clone");
-            let workload = translate::job_workload(job, first, self.arrangement, seed(job, self.chance));
+        let each = self.jobs.iter().zip(all).zip(errors).enumerate();
+        for (index, ((job, (streams, clones, began)), mut error)) in each {
+            let own_clones: Vec<&ClonePlan> =
+                self.clones.iter().copied().filter(|clone| clone.job.1 == index).collect();
+            let workload = translate::job_workload(job, own_clones[0], self.arrangement, seed(job, self.chance));
             let own: u64 = streams.iter().map(Stream::completed_with_ramp).sum();
-            let usage = if self.jobs.len() == 1 { usage.clone() } else { share(usage, own as f64 / total.max(1) as f64) };
-            if clones.iter().all(|clone| clone.recorded.requests == [0, 0]) {
-                return Err(nothing_measured(job));
-            }
-            let point = point(job, &workload, &streams, usage.clone(), facts)?;
+            let usage =
+                if self.jobs.len() == 1 { usage.clone() } else { share(usage, own as f64 / total.max(1) as f64) };
             let began_unix_ms = unix_ms + began.saturating_sub(usage.began) / 1_000_000;
+            if error.is_none() && clones.iter().all(|clone| clone.recorded.requests == [0, 0]) {
+                error = Some(JobError { errno: NO_DATA, text: nothing_measured(job).into() });
+            }
+            let point = match &error {
+                Some(error) => Point::failed(workload, &error.text),
+                None => {
+                    let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
+                    let sample = gather(&streams, usage, &workload).map_err(failed)?;
+                    Point::from_samples(&workload, &self.facts_of(&own_clones), &[sample])
+                }
+            };
             let steady = watches[index].as_ref().map(|watch| watch.verdict());
-            jobs.push(JobResult { job: job.clone(), clones, point, began_unix_ms, steady, verified_bytes: None });
+            let job = job.clone();
+            jobs.push(JobResult { job, clones, point, error, began_unix_ms, steady, verified_bytes: None });
         }
         Ok(jobs)
+    }
+}
+
+/// Linux's EILSEQ, with which fio reports data that is not what was written.
+const ILLEGAL_SEQUENCE: i32 = 84;
+/// Linux's ENODATA.
+const NO_DATA: i32 = 61;
+/// Linux's EIO, for what has no number of the system's.
+const IO_ERROR: i32 = 5;
+
+impl From<machine::Error> for JobError {
+    fn from(error: machine::Error) -> Self {
+        let errno = match &error {
+            machine::Error::Request { source, .. } | machine::Error::Io { source, .. } => source.raw_os_error(),
+            _ => None,
+        };
+        JobError { errno: errno.unwrap_or(IO_ERROR), text: error.to_string() }
+    }
+}
+
+/// Streams of a clone.
+fn streams_of(job: &Job) -> u32 {
+    if translate::engine(job) == machine::Engine::Threads { job.effective_depth() } else { 1 }
+}
+
+/// What is under all targets together.
+fn together<'f>(mut each: impl Iterator<Item = &'f TargetFacts>) -> TargetFacts {
+    let mut whole = each.next().expect("a set of jobs has a file").clone();
+    for facts in each {
+        whole.name = format!("{}, {}", whole.name, facts.name);
+        whole.direct_refused = whole.direct_refused.or_else(|| facts.direct_refused.clone());
+        whole.direct_align_bytes = whole.direct_align_bytes.max(facts.direct_align_bytes);
+        add_new(&mut whole.devices, &facts.devices);
+        add_new(&mut whole.layers, &facts.layers);
+        add_new(&mut whole.warnings, &facts.warnings);
+    }
+    whole
+}
+
+/// Adds what is not there yet.
+fn add_new<T: Clone + PartialEq>(known: &mut Vec<T>, more: &[T]) {
+    for one in more {
+        if !known.contains(one) {
+            known.push(one.clone());
+        }
     }
 }
 
@@ -424,21 +529,13 @@ fn share(usage: &Usage, part: f64) -> Usage {
     Usage { cpu, device: None, block_bytes: None, ..usage.clone() }
 }
 
-/// A job of which no request ended in the part that is measured.
-fn nothing_measured(job: &Job) -> FioError {
-    let why = if job.options.ramp_ns > 0 {
+/// Why nothing was measured of a job of which no request ended in the part that is measured.
+fn nothing_measured(job: &Job) -> &'static str {
+    if job.options.ramp_ns > 0 {
         "all of it was done within its ramp_time, so nothing was measured; give it time_based with a runtime, or a shorter ramp_time"
     } else {
         "no request completed in the time of the run; give it more runtime, or a smaller bs"
-    };
-    FioError::Machine { job: job.shown(), source: machine::Error::Unsupported(why.into()) }
-}
-
-/// A job's result as halfpower has it.
-fn point(job: &Job, workload: &Workload, streams: &[Stream], usage: Usage, facts: &TargetFacts) -> Result<Point, FioError> {
-    let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
-    let sample = gather(streams, usage, workload).map_err(failed)?;
-    Ok(Point::from_samples(workload, facts, &[sample]))
+    }
 }
 
 /// What one stream of a clone gave.
@@ -457,7 +554,7 @@ fn clone_result(number: u32, stream: &Stream, record: Record) -> CloneResult {
         completed: record.completed,
         read_back: None,
     };
-    CloneResult { number, recorded, log: record.log.map(|log| (log.width_ns, log.with_open())), lines: record.lines }
+    CloneResult { number, recorded, log: record.log.map(|log| (log.width_ns, log.whole())), lines: record.lines }
 }
 
 /// Joins the streams of a clone that has several.

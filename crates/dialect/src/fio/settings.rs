@@ -1,7 +1,7 @@
 //! The options of one job, understood one by one.
 
 use super::choices::{distribution, pattern, percentiles, range, split};
-use super::options::{Fallocate, FioEngine, Options, SyncMode, canonical};
+use super::options::{Fallocate, FileService, FioEngine, Options, SyncMode, canonical};
 use super::refused::{accepts_anyway, unknown};
 use super::value::{Amount, Reason, amount, by_direction, ends, number, size, switch, time_ns};
 use super::verify::Method;
@@ -29,7 +29,8 @@ impl Options {
     /// A value that is none, an option that halfpower does not serve or nobody knows; the reason alone.
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), Reason> {
         let name = canonical(name);
-        let groups = [Self::set_order, Self::set_files, Self::set_access, Self::set_time, Self::set_data, Self::set_report];
+        let groups =
+            [Self::set_order, Self::set_files, Self::set_access, Self::set_time, Self::set_data, Self::set_report];
         for group in groups {
             if group(self, name, value)? {
                 return Ok(());
@@ -51,7 +52,9 @@ impl Options {
             "ba" => self.align_bytes = Some(by_direction(need(value)?, bytes)?[usize::from(!self.reads)]),
             "iodepth" => self.depth = number(need(value)?, 1, u64::from(workload::MAX_DEPTH))? as u32,
             "iodepth_batch" => self.batch = Some(number(need(value)?, 0, u64::from(workload::MAX_DEPTH))? as u32),
-            "iodepth_batch_complete_min" => self.batch_complete = number(need(value)?, 0, u64::from(workload::MAX_DEPTH))? as u32,
+            "iodepth_batch_complete_min" => {
+                self.batch_complete = number(need(value)?, 0, u64::from(workload::MAX_DEPTH))? as u32
+            }
             "iodepth_batch_complete_max" => {
                 self.batch_complete_most = Some(number(need(value)?, 0, u64::from(workload::MAX_DEPTH))? as u32);
             }
@@ -90,10 +93,11 @@ impl Options {
             "filename" => self.filenames = paths(need(value)?)?,
             "nrfiles" => self.files = number(need(value)?, 1, MOST_FILES)? as u32,
             "file_service_type" => {
-                self.random_file = match need(value)? {
-                    "roundrobin" => false,
-                    "random" => true,
-                    _ => return Err("halfpower serves roundrobin and random".into()),
+                self.service = match need(value)? {
+                    "roundrobin" => FileService::RoundRobin,
+                    "sequential" => FileService::Sequential,
+                    "random" => FileService::Random,
+                    _ => return Err("halfpower serves roundrobin, sequential and random".into()),
                 }
             }
             "filename_format" => self.filename_format = need(value)?.into(),
@@ -148,15 +152,19 @@ impl Options {
     }
 
     fn set_engine(&mut self, text: &str) -> Result<(), Reason> {
-        self.engine = match text {
-            "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" => FioEngine::Blocking,
-            "libaio" => FioEngine::Libaio,
-            "io_uring" => FioEngine::IoUring,
-            "posixaio" => FioEngine::PosixAio,
-            "mmap" => FioEngine::Mmap,
-            "null" => FioEngine::Null,
-            _ => return Err("halfpower serves sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap and null".into()),
-        };
+        self.engine =
+            match text {
+                "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" => FioEngine::Blocking,
+                "libaio" => FioEngine::Libaio,
+                "io_uring" => FioEngine::IoUring,
+                "posixaio" => FioEngine::PosixAio,
+                "mmap" => FioEngine::Mmap,
+                "null" => FioEngine::Null,
+                _ => return Err(
+                    "halfpower serves sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap and null"
+                        .into(),
+                ),
+            };
         self.engine_name = text.into();
         Ok(())
     }
@@ -210,7 +218,8 @@ impl Options {
         // A log without a name is called after its job.
         let prefix = || Some(value.unwrap_or_default().to_string());
         match name {
-            "name" => self.name = Some(need(value)?.into()),
+            // As fio does: a job is called after its section.
+            "name" => drop(need(value)?),
             "description" => self.description = Some(value.unwrap_or_default().into()),
             "group_reporting" => self.group_reporting = switch(value)?,
             "percentile_list" => self.percentiles = percentiles(need(value)?)?,

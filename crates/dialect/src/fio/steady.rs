@@ -31,7 +31,15 @@ pub struct Criterion {
 
 impl Default for Criterion {
     fn default() -> Self {
-        Criterion { bandwidth: false, slope: true, limit: 0.01, percent: true, duration_ns: 0, ramp_ns: 0, given: false }
+        Criterion {
+            bandwidth: false,
+            slope: true,
+            limit: 0.01,
+            percent: true,
+            duration_ns: 0,
+            ramp_ns: 0,
+            given: false,
+        }
     }
 }
 
@@ -69,7 +77,12 @@ impl Criterion {
     /// As fio says it.
     pub fn shown(&self) -> String {
         let unit = if self.bandwidth { "bw" } else { "iops" };
-        format!("{unit}{}:{:.6}{}", if self.slope { "_slope" } else { "" }, self.limit, if self.percent { "%" } else { "" })
+        format!(
+            "{unit}{}:{:.6}{}",
+            if self.slope { "_slope" } else { "" },
+            self.limit,
+            if self.percent { "%" } else { "" }
+        )
     }
 }
 
@@ -128,21 +141,26 @@ impl Steady {
             criterion: format!("{:.6}{}", self.found, if self.criterion.percent { "%" } else { "" }),
             max_deviation: self.max_deviation,
             slope: self.slope,
-            data: SteadyData { bw_mean: mean(&self.bytes), iops_mean: mean(&self.iops), iops: self.iops.clone(), bw: self.bytes.clone() },
+            data: SteadyData {
+                bw_mean: mean(&self.bytes),
+                iops_mean: mean(&self.iops),
+                iops: self.iops.clone(),
+                bw: self.bytes.clone(),
+            },
         }
     }
 }
 
-/// Requests and bytes of one second over all streams, and how many have told theirs.
+/// Requests and bytes of one second over all streams, and how many streams have reported theirs.
 #[derive(Debug, Clone, Copy, Default)]
 struct Second {
     sums: [u64; 2],
-    told: u32,
+    reported: u32,
 }
 
 #[derive(Debug)]
 struct Board {
-    /// Seconds that some stream has not told yet; the first is number `first`.
+    /// Seconds that some stream has not reported yet; the first is number `first`.
     open: VecDeque<Second>,
     first: u64,
     streams: u32,
@@ -161,8 +179,15 @@ pub(crate) struct Watch {
 impl Watch {
     /// For so many streams.
     pub(crate) fn new(criterion: Criterion, streams: u32) -> Watch {
-        let verdict =
-            Steady { criterion, attained: false, found: 0.0, max_deviation: 0.0, slope: 0.0, iops: Vec::new(), bytes: Vec::new() };
+        let verdict = Steady {
+            criterion,
+            attained: false,
+            found: 0.0,
+            max_deviation: 0.0,
+            slope: 0.0,
+            iops: Vec::new(),
+            bytes: Vec::new(),
+        };
         let board = Board { open: VecDeque::new(), first: 0, streams, window: VecDeque::new(), verdict };
         Watch { criterion, board: Mutex::new(board), steady: AtomicBool::new(false) }
     }
@@ -181,7 +206,7 @@ impl Watch {
             board.open.push_back(Second::default());
         }
         let entry = &mut board.open[index as usize];
-        entry.told += 1;
+        entry.reported += 1;
         entry.sums.iter_mut().zip(sums).for_each(|(sum, part)| *sum += part);
         self.judge(&mut board);
     }
@@ -193,9 +218,12 @@ impl Watch {
         self.judge(&mut board);
     }
 
-    /// Judges each second that all have told.
+    /// Judges each second that all have reported.
     fn judge(&self, board: &mut Board) {
-        while board.streams > 0 && !board.verdict.attained && board.open.front().is_some_and(|second| second.told >= board.streams) {
+        while board.streams > 0
+            && !board.verdict.attained
+            && board.open.front().is_some_and(|second| second.reported >= board.streams)
+        {
             let sums = board.open.pop_front().map_or([0; 2], |second| second.sums);
             board.first += 1;
             board.window.push_back(sums);

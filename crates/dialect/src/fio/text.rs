@@ -13,8 +13,14 @@ pub fn text(result: &FioResult) -> String {
         entry_text(&mut text, entry);
         let last = entries.get(index + 1).is_none_or(|next| !std::ptr::eq(next.job, entry.job));
         if last {
-            let joined = |job: &&JobResult| job.job.options.group_reporting && job.job.group_id == entry.job.job.group_id;
-            entry.group.jobs.iter().filter(|job| std::ptr::eq(*job, entry.job) || joined(job)).for_each(|job| job_text(&mut text, job));
+            let joined =
+                |job: &&JobResult| job.job.options.group_reporting && job.job.group_id == entry.job.job.group_id;
+            entry
+                .group
+                .jobs
+                .iter()
+                .filter(|job| std::ptr::eq(*job, entry.job) || joined(job))
+                .for_each(|job| job_text(&mut text, job));
         }
     }
     // Writing to a String cannot fail.
@@ -78,7 +84,8 @@ fn entry_text(text: &mut String, entry: &Entry<'_>) {
         );
         if options.clat_percentiles || options.lat_percentiles {
             for line in options.percentiles.chunks(6) {
-                let parts: Vec<String> = line.iter().map(|&p| format!("p{p} {}", show_time(latency.percentile(p) as f64))).collect();
+                let parts: Vec<String> =
+                    line.iter().map(|&p| format!("p{p} {}", show_time(latency.percentile(p) as f64))).collect();
                 let _ = writeln!(text, "         {}", parts.join("  "));
             }
         }
@@ -86,15 +93,24 @@ fn entry_text(text: &mut String, entry: &Entry<'_>) {
     if !recorded.syncs.is_empty() {
         let syncs = &recorded.syncs;
         let (mean, p99) = (show_time(syncs.mean()), show_time(syncs.percentile(99.0) as f64));
-        let _ = writeln!(text, "  sync   {} times, mean {mean}, p99 {p99}, greatest {}", syncs.count(), show_time(syncs.max() as f64));
+        let _ = writeln!(
+            text,
+            "  sync   {} times, mean {mean}, p99 {p99}, greatest {}",
+            syncs.count(),
+            show_time(syncs.max() as f64)
+        );
     }
 }
 
 /// What belongs to a job as a whole, all its clones together.
 fn job_text(text: &mut String, result: &JobResult) {
+    if let Some(error) = &result.error {
+        let _ = writeln!(text, "  failed: {}", error.text);
+    }
     let Some(numbers) = &result.point.numbers else { return };
     let job = &result.job;
-    let who = if job.options.clones > 1 { format!("all {} of {}: ", job.options.clones, job.name) } else { String::new() };
+    let who =
+        if job.options.clones > 1 { format!("all {} of {}: ", job.options.clones, job.name) } else { String::new() };
     if let Some(bytes) = result.verified_bytes {
         let _ = writeln!(text, "  verified: {}, all of it as written", show_size_rounded(bytes as f64));
     }
@@ -105,15 +121,20 @@ fn job_text(text: &mut String, result: &JobResult) {
         let _ = writeln!(
             text,
             "  {}steady: {} ({what} of the {unit} {}{mark} over {} s, {}{mark} allowed)",
-            if job.options.clones > 1 { format!("all {} of {}: ", job.options.clones, job.name) } else { String::new() },
+            if job.options.clones > 1 {
+                format!("all {} of {}: ", job.options.clones, job.name)
+            } else {
+                String::new()
+            },
             if steady.attained { "yes" } else { "no" },
             significant(steady.found, 3),
             steady.criterion.window(),
             significant(steady.criterion.limit, 3),
         );
     }
-    let interval =
-        numbers.relative_half_width.map_or(String::new(), |half| format!("rate within {} % (95 %), ", significant(half * 100.0, 2)));
+    let interval = numbers
+        .relative_half_width
+        .map_or(String::new(), |half| format!("rate within {} % (95 %), ", significant(half * 100.0, 2)));
     let cpu = numbers.cpu_ns_per_request;
     let _ = writeln!(
         text,

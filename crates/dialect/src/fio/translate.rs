@@ -1,9 +1,10 @@
 //! A job as a workload of halfpower's.
 
-use super::arrange::{Arrangement, ClonePlan, Origin};
+use super::arrange::{Arrangement, ClonePlan};
 use super::options::{Distribution, FioEngine, SyncMode};
 use super::plan::Job;
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint};
+use super::turns::FileTurns;
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, NewFile};
 use workload::{Data, Pattern, Stop, Workload, rng};
 
 /// What the seed of a clone is derived for.
@@ -36,15 +37,19 @@ fn pattern(job: &Job) -> Pattern {
         (false, _) => Pattern::Seq,
         (true, Distribution::Zipf(theta)) => Pattern::Zipf(theta),
         (true, Distribution::Pareto(h)) => Pattern::Pareto(h),
-        (true, Distribution::Normal { deviation, center }) => Pattern::Normal { deviation_percent: deviation, center_percent: center },
-        (true, Distribution::Zones { access, share }) => Pattern::HotCold { hot_percent: share, access_percent: access },
-        // Half the requests to half of the file, drawn anew each time, is every block as often as any other, with repetition.
-        (true, Distribution::Uniform) if options.no_random_map => Pattern::HotCold { hot_percent: 50, access_percent: 50 },
+        (true, Distribution::Normal { deviation, center }) => {
+            // fio hashes what it draws: the popular blocks lie anywhere.
+            Pattern::Normal { deviation_percent: deviation, center_percent: center, scattered: true }
+        }
+        (true, Distribution::Zones { access, share }) => {
+            Pattern::HotCold { hot_percent: share, access_percent: access }
+        }
+        (true, Distribution::Uniform) if options.no_random_map => Pattern::Uniform,
         (true, Distribution::Uniform) => Pattern::Random,
     }
 }
 
-/// What the cache is told of a job's order.
+/// The hint to the cache about a job's order.
 pub(crate) fn hint(job: &Job) -> Hint {
     match (job.options.hint && !job.options.direct, job.options.random) {
         (false, _) => Hint::None,
@@ -53,9 +58,15 @@ pub(crate) fn hint(job: &Job) -> Hint {
     }
 }
 
-/// The workload of one clone: one stream in its part of its file.
+/// How a clone's requests are divided among its files.
+pub(crate) fn turns(job: &Job, clone: &ClonePlan, seed: u64) -> FileTurns {
+    FileTurns::new(job, clone.files.len() as u64, clone.part, seed)
+}
+
+/// The workload of one clone: one stream in its part of its files.
 pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workload {
     let options = &job.options;
+    let region = turns(job, clone, seed).region();
     let runtime = Some(options.runtime_ns).filter(|&ns| ns > 0);
     Workload {
         read_percent: job.read_percent(),
@@ -68,17 +79,21 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
         engine: engine(job),
         buffering: buffering(job),
         hint: hint(job),
-        region_start_bytes: clone.region.0,
-        region_bytes: Some(clone.region.1),
+        region_start_bytes: region.0,
+        region_bytes: Some(region.1),
         stop: match (runtime, clone.limit_bytes) {
             (Some(ns), _) => Stop::AfterNs(ns),
-            (None, bytes) => Stop::AfterBytes(bytes.unwrap_or(clone.region.1)),
+            (None, bytes) => Stop::AfterBytes(bytes.unwrap_or(region.1)),
         },
         limit_bytes: runtime.and(clone.limit_bytes),
         rate_iops: job.rate_iops(),
         think_ns: options.think_ns,
         sync_at_end: options.end_fsync,
-        data: Data { compressible_percent: options.compressible_percent, duplicate_percent: options.duplicate_percent, verify: false },
+        data: Data {
+            compressible_percent: options.compressible_percent,
+            duplicate_percent: options.duplicate_percent,
+            verify: false,
+        },
         seed: rng::derive(seed, PURPOSE_CLONE, u64::from(clone.number)),
         ..Workload::default()
     }
@@ -86,27 +101,26 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
 
 /// The workload of all clones of a job, for the record.
 pub(crate) fn job_workload(job: &Job, first: &ClonePlan, arrangement: &Arrangement, seed: u64) -> Workload {
-    let origin = arrangement.files[first.files[0]].origin;
+    let made = arrangement.files[first.files[0]].made;
     Workload {
         threads: job.options.clones,
         rate_iops: job.rate_iops().map(|rate| rate * f64::from(job.options.clones)),
-        allocation: if origin == Origin::Reserved { Allocation::Reserved } else { Allocation::Written },
+        allocation: if made == Some(NewFile::Reserved) { Allocation::Reserved } else { Allocation::Written },
         cache: if job.options.invalidate { CacheState::Cold } else { CacheState::AsIs },
         ..clone_workload(job, first, seed)
     }
 }
 
-/// How jobs that run together reach their files, the first of them standing for all ([`super::Plan`] has seen to that).
-pub(crate) fn access(job: &Job, hint: Hint, size_bytes: u64) -> Access {
+/// How a job accesses its files.
+pub(crate) fn access(job: &Job, size_bytes: u64) -> Access {
     Access {
         engine: engine(job),
         buffering: buffering(job),
         metadata_sync: job.options.sync == SyncMode::Full,
-        hint,
+        hint: hint(job),
         allocation: Allocation::Written,
         cache: if job.options.invalidate { CacheState::Cold } else { CacheState::AsIs },
         sync_at_end: job.options.end_fsync,
         region: (0, size_bytes),
-        count_instructions: false,
     }
 }

@@ -146,12 +146,19 @@ pub(crate) fn by_direction<T: Clone>(text: &str, parse: impl Fn(&str) -> Result<
 }
 
 /// A range with its ends, or one value that is both.
-pub(crate) fn ends<T: PartialOrd + Copy>(text: &str, parse: impl Fn(&str) -> Result<T, Reason>) -> Result<[T; 2], Reason> {
+pub(crate) fn ends<T: PartialOrd + Copy>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, Reason>,
+) -> Result<[T; 2], Reason> {
     match text.split_once('-').filter(|(low, _)| !low.is_empty()) {
         None => parse(text).map(|value| [value, value]),
         Some((low, high)) => {
             let (low, high) = (parse(low)?, parse(high)?);
-            if low <= high { Ok([low, high]) } else { Err("its first end is above its second; write the smaller one first".into()) }
+            if low <= high {
+                Ok([low, high])
+            } else {
+                Err("its first end is above its second; write the smaller one first".into())
+            }
         }
     }
 }
@@ -194,13 +201,19 @@ mod tests {
     #[test]
     fn times_add_up() {
         let second = 1_000_000_000;
-        for (text, ns) in
-            [("30", 30 * second), ("500ms", second / 2), ("1m5s", 65 * second), ("2h", 7200 * second), ("1d", 86_400 * second)]
-        {
+        for (text, ns) in [
+            ("30", 30 * second),
+            ("500ms", second / 2),
+            ("1m5s", 65 * second),
+            ("2h", 7200 * second),
+            ("1d", 86_400 * second),
+        ] {
             assert_eq!(time_ns(text, second), Ok(ns), "{text}");
         }
         assert_eq!(time_ns("40", 1000), Ok(40_000));
-        assert!(time_ns("3w", second).is_err() && time_ns("-1", second).is_err() && time_ns("9999999d", second).is_err());
+        assert!(
+            time_ns("3w", second).is_err() && time_ns("-1", second).is_err() && time_ns("9999999d", second).is_err()
+        );
     }
 
     #[test]

@@ -4,14 +4,15 @@
 //! pattern the block is the pattern, again and again.
 
 use super::result::Recorded;
-use super::xxh64::xxh64;
+use super::turns::FileTurns;
 use machine::units::show_size;
-use machine::{Asker, Completion, Nanos, Next, Op, Request};
+use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 use measure::histogram::Histogram;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use workload::Sequence;
+use xxhash_rust::xxh64::xxh64;
 
 /// Bytes before the data of a block.
 const HEADER: usize = 40;
@@ -115,28 +116,30 @@ impl fmt::Display for Fault {
             Why::NoHeader => f.write_str("bears no header: no job of halfpower's with verify wrote it, or it was lost"),
             Why::OtherMethod => f.write_str("was written with another verify method"),
             Why::Checksum => f.write_str("does not match its checksum: it was changed, or written in part"),
-            Why::Elsewhere { belongs, len } => write!(f, "is sound but was written as {} at byte {belongs}", show_size(len)),
+            Why::Elsewhere { belongs, len } => {
+                write!(f, "is sound but was written as {} at byte {belongs}", show_size(len))
+            }
             Why::NotThePattern { at, found } => write!(f, "is not the pattern: byte {at} is {found:#04x}"),
         }
     }
 }
 
-/// What was looked at, over all streams of a job.
+/// What was checked, over all streams of a job.
 #[derive(Debug)]
-pub(crate) struct Book {
+pub(crate) struct VerifyStats {
     pub(crate) method: Method,
     bytes: AtomicU64,
     faults: AtomicU64,
     first: Mutex<Option<Fault>>,
 }
 
-impl Book {
-    pub(crate) fn new(method: Method) -> Book {
-        Book { method, bytes: AtomicU64::new(0), faults: AtomicU64::new(0), first: Mutex::new(None) }
+impl VerifyStats {
+    pub(crate) fn new(method: Method) -> VerifyStats {
+        VerifyStats { method, bytes: AtomicU64::new(0), faults: AtomicU64::new(0), first: Mutex::new(None) }
     }
 
-    /// Looks at a block.
-    pub(crate) fn look(&self, offset: u64, block: &[u8]) {
+    /// Checks a block.
+    pub(crate) fn check(&self, offset: u64, block: &[u8]) {
         self.bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
         if let Some(fault) = self.method.fault(offset, block) {
             self.faults.fetch_add(1, Ordering::Relaxed);
@@ -144,7 +147,7 @@ impl Book {
         }
     }
 
-    /// Bytes that were looked at.
+    /// Bytes that were checked.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -153,7 +156,11 @@ impl Book {
     pub(crate) fn complaint(&self) -> Option<String> {
         let first = self.first.lock().unwrap_or_else(|broken| broken.into_inner()).clone()?;
         let count = self.faults.load(Ordering::Relaxed);
-        Some(if count == 1 { format!("verify: {first}") } else { format!("verify: {count} blocks are not what was written; {first}") })
+        Some(if count == 1 {
+            format!("verify: {first}")
+        } else {
+            format!("verify: {count} blocks are not what was written; {first}")
+        })
     }
 }
 
@@ -162,12 +169,12 @@ pub(crate) struct Reader<'a> {
     sequence: Sequence,
     /// Requests of the sequence that are still to be walked.
     left: u64,
-    member: Option<u32>,
+    turns: FileTurns,
     max_request: u32,
     free: Vec<u32>,
     /// Where each outstanding request goes, and since when.
     issued: Box<[(u64, Nanos)]>,
-    book: &'a Book,
+    stats: &'a VerifyStats,
     latency: Histogram,
     bytes: u64,
     span: (Nanos, Nanos),
@@ -175,15 +182,22 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Over the first `requests` of a sequence, `depth` at a time.
-    pub(crate) fn new(sequence: Sequence, requests: u64, member: Option<u32>, depth: u32, max_request: u32, book: &'a Book) -> Self {
+    pub(crate) fn new(
+        sequence: Sequence,
+        requests: u64,
+        turns: FileTurns,
+        depth: u32,
+        max_request: u32,
+        stats: &'a VerifyStats,
+    ) -> Self {
         Reader {
             sequence,
             left: requests,
-            member,
+            turns,
             max_request,
             free: (0..depth).collect(),
             issued: vec![(0, 0); depth as usize].into_boxed_slice(),
-            book,
+            stats,
             latency: Histogram::new(),
             bytes: 0,
             span: (0, 0),
@@ -202,7 +216,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-impl Asker for Reader<'_> {
+impl RequestSource for Reader<'_> {
     fn depth(&self) -> u32 {
         self.issued.len() as u32
     }
@@ -215,10 +229,6 @@ impl Asker for Reader<'_> {
         false
     }
 
-    fn member(&self) -> Option<u32> {
-        self.member
-    }
-
     fn begin(&mut self, now: Nanos) {
         self.span = (now, now);
     }
@@ -228,9 +238,11 @@ impl Asker for Reader<'_> {
             let Some(slot) = self.free.pop() else { return Next::WaitForCompletion };
             self.left -= 1;
             let (op, offset, len) = self.sequence.next();
+            let mut request = Request { op, target: 0, offset, len, slot };
+            self.turns.place(&mut request);
             if op == Op::Write {
-                self.issued[slot as usize] = (offset, now);
-                return Next::Issue(Request { op: Op::Read, offset, len, slot });
+                self.issued[slot as usize] = (request.offset, now);
+                return Next::Issue(Request { op: Op::Read, ..request });
             }
             self.free.push(slot);
         }
@@ -251,7 +263,7 @@ impl Asker for Reader<'_> {
     }
 
     fn check(&mut self, slot: u32, data: &[u8]) {
-        self.book.look(self.issued[slot as usize].0, data);
+        self.stats.check(self.issued[slot as usize].0, data);
     }
 }
 

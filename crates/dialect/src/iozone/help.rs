@@ -37,7 +37,8 @@ Usage: halfpower iozone [OPTIONS]
   -+u          processor use
 
 halfpower's own:
-  --json FILE           all results as JSON, which report and compare read
+  --json FILE           all results as JSON, which `halfpower report` reads
+  --force               replace output files that halfpower did not make
   --html FILE           the rates over file and record sizes as surfaces, in a page for a browser
   --repeats N           runs of each test [default: 3, one where it took more than a second]
   --seed N              seeds random orders and data [default: 1]

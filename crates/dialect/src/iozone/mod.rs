@@ -1,6 +1,6 @@
 //! IOzone: file size against record size (Norcott and Capps, "Iozone Filesystem Benchmark").
 //!
-//! The options and texts are those of IOzone 3. Beyond it: every figure is the median of repeats whose spread is told, the file
+//! The options and texts are those of IOzone 3. Beyond it: every figure is the median of repeats with their spread, the file
 //! size at which a cache is outgrown is found and named, and all of it is there as points with latencies and processor cost.
 
 mod help;

@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::words::{joined, no_nul, number, refuse, shortened};
+use crate::parse::{joined, no_nul, number, refuse, shortened};
 use machine::Result;
 use machine::units::{GIB, KIB, MIB, show_size};
 use std::fmt;
@@ -115,7 +115,11 @@ fn size(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
     match bytes {
         Some(bytes) if (least..=most).contains(&bytes) => Ok(bytes),
-        _ => refuse(what(), format!("it is not between {} and {}", show_size(least), show_size(most)), "choose a size between them"),
+        _ => refuse(
+            what(),
+            format!("it is not between {} and {}", show_size(least), show_size(most)),
+            "choose a size between them",
+        ),
     }
 }
 
@@ -229,7 +233,10 @@ impl Options {
             'l' => self.child_range.0 = Some(children(words.value(&option)?)?),
             'u' => self.child_range.1 = Some(children(words.value(&option)?)?),
             'T' => self.threads = true,
-            'H' | 'k' => self.asynchronous = Some((letter == 'k', number(&option, words.value(&option)?, 1, u64::from(MAX_DEPTH))? as u32)),
+            'H' | 'k' => {
+                self.asynchronous =
+                    Some((letter == 'k', number(&option, words.value(&option)?, 1, u64::from(MAX_DEPTH))? as u32))
+            }
             'B' => self.mmap = true,
             'O' => self.operations = true,
             'N' => self.microseconds = true,
@@ -248,7 +255,9 @@ impl Options {
             '+' => match words.value("-+")? {
                 "u" => self.cpu = true,
                 "D" => self.dsync = true,
-                other => return refuse(format!("-+{}", shortened(other)), "this option is not supported", "leave it out"),
+                other => {
+                    return refuse(format!("-+{}", shortened(other)), "this option is not supported", "leave it out");
+                }
             },
             _ => return refuse(option, "this option is not supported", "leave it out, or see halfpower iozone --help"),
         }
@@ -291,7 +300,11 @@ impl Options {
             return refuse("-O and -N", "a figure is in one unit", "leave out one of the two");
         }
         if self.mmap && (self.direct || self.sync || self.dsync || self.asynchronous.is_some()) {
-            return refuse("-B", "mapped memory is the page cache and knows neither -I, -o, -+D, -H nor -k", "leave out one of them");
+            return refuse(
+                "-B",
+                "mapped memory is the page cache and knows neither -I, -o, -+D, -H nor -k",
+                "leave out one of them",
+            );
         }
         if self.tests.contains(&8) && !self.throughput() {
             return refuse("-i 8", "the mix needs several processes", "add -t 2 or more");
@@ -300,12 +313,17 @@ impl Options {
             return refuse("-Q", "latency files are written for one process", "leave out -t, -l and -u");
         }
         if self.html.is_some() && self.throughput() {
-            return refuse("--html", "the throughput mode has no rates over file and record sizes", "leave out --html, or -t, -l and -u");
+            return refuse(
+                "--html",
+                "the throughput mode has no rates over file and record sizes",
+                "leave out --html, or -t, -l and -u",
+            );
         }
         if self.auto && self.throughput() {
             return refuse("-a", "the throughput mode has one file size and one record size", "leave out -a, or -t");
         }
-        let most = self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0).max().unwrap_or(0) as usize;
+        let most = self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0).max().unwrap_or(0)
+            as usize;
         if !self.process_files.is_empty() && (self.process_files.len() < most || !self.throughput()) {
             let why = format!("{} files for {most} processes", self.process_files.len());
             return refuse("-F", why, "name one file for each process of -t or -u");
@@ -324,7 +342,11 @@ impl Options {
         if let Some(pattern) = self.verify
             && self.mmap
         {
-            return refuse(format!("-V {pattern}"), "data is checked through calls, not through mapped memory", "leave out -B");
+            return refuse(
+                format!("-V {pattern}"),
+                "data is checked through calls, not through mapped memory",
+                "leave out -B",
+            );
         }
         Ok(())
     }
@@ -371,7 +393,10 @@ impl Options {
             ("-q", self.record_range.1),
             ("-S", self.cache_bytes),
         ];
-        sizes.iter().filter_map(|(option, bytes)| Some((option, (*bytes)?))).for_each(|(option, bytes)| put(option, kilobytes(bytes)));
+        sizes
+            .iter()
+            .filter_map(|(option, bytes)| Some((option, (*bytes)?)))
+            .for_each(|(option, bytes)| put(option, kilobytes(bytes)));
         self.files.iter().for_each(|bytes| put("-s", kilobytes(*bytes)));
         self.records.iter().for_each(|bytes| put("-r", kilobytes(*bytes)));
         self.tests.iter().for_each(|test| put("-i", test.to_string()));
@@ -390,7 +415,10 @@ impl Options {
             ("--repeats", self.repeats.map(u64::from)),
             ("--seed", self.seed),
         ];
-        numbers.iter().filter_map(|(option, value)| Some((option, (*value)?))).for_each(|(option, value)| put(option, value.to_string()));
+        numbers
+            .iter()
+            .filter_map(|(option, value)| Some((option, (*value)?)))
+            .for_each(|(option, value)| put(option, value.to_string()));
         let paths = [("-f", &self.file), ("-b", &self.excel_file), ("--json", &self.json), ("--html", &self.html)];
         paths
             .iter()

@@ -65,8 +65,16 @@ impl Test {
     ];
 
     /// The columns that follow where tests 9 to 12 were chosen.
-    pub const POSITIONED: [Test; 8] =
-        [Test::Pwrite, Test::Repwrite, Test::Pread, Test::Repread, Test::Pwritev, Test::Repwritev, Test::Preadv, Test::Repreadv];
+    pub const POSITIONED: [Test; 8] = [
+        Test::Pwrite,
+        Test::Repwrite,
+        Test::Pread,
+        Test::Repread,
+        Test::Pwritev,
+        Test::Repwritev,
+        Test::Preadv,
+        Test::Repreadv,
+    ];
 
     /// The passes of test `number` of `-i`, in order.
     pub fn of(number: u8) -> &'static [Test] {
@@ -151,8 +159,23 @@ impl Test {
 
     /// Whether it writes.
     pub fn writes(self) -> bool {
-        use Test::{Fwrite, Mixed, Pwrite, Pwritev, RandomWrite, RecordRewrite, Refwrite, Repwrite, Repwritev, Rewrite, Write};
-        matches!(self, Write | Rewrite | RandomWrite | RecordRewrite | Fwrite | Refwrite | Mixed | Pwrite | Repwrite | Pwritev | Repwritev)
+        use Test::{
+            Fwrite, Mixed, Pwrite, Pwritev, RandomWrite, RecordRewrite, Refwrite, Repwrite, Repwritev, Rewrite, Write,
+        };
+        matches!(
+            self,
+            Write
+                | Rewrite
+                | RandomWrite
+                | RecordRewrite
+                | Fwrite
+                | Refwrite
+                | Mixed
+                | Pwrite
+                | Repwrite
+                | Pwritev
+                | Repwritev
+        )
     }
 
     fn is_stdio(self) -> bool {
@@ -193,7 +216,12 @@ impl Options {
             } else {
                 one(&self.records, 4 * KIB)
             };
-            cells.extend(records.into_iter().filter(|record| *record <= file_bytes).map(|record_bytes| Cell { file_bytes, record_bytes }));
+            cells.extend(
+                records
+                    .into_iter()
+                    .filter(|record| *record <= file_bytes)
+                    .map(|record_bytes| Cell { file_bytes, record_bytes }),
+            );
         }
         cells
     }
@@ -235,7 +263,8 @@ impl Options {
     ///   are, as in the C library, and smaller ones are gathered to requests of the buffer's size.
     /// * A stride that leaves a small file goes round it, which is the file in order.
     pub fn workload(&self, cell: Cell, test: Test, reader: bool) -> Workload {
-        let request = if test.is_stdio() { cell.record_bytes.max(STDIO_BYTES.min(cell.file_bytes)) } else { cell.record_bytes };
+        let request =
+            if test.is_stdio() { cell.record_bytes.max(STDIO_BYTES.min(cell.file_bytes)) } else { cell.record_bytes };
         let bytes = cell.file_bytes / request * request;
         let step = u64::from(self.stride.unwrap_or(STRIDE));
         let pattern = match test {

@@ -7,7 +7,8 @@ use std::fmt::Write;
 /// The version whose layout this is.
 const REVISION: &str = "3.487";
 
-const HEADER_1: &str = "                                                              random    random     bkwd    record    stride";
+const HEADER_1: &str =
+    "                                                              random    random     bkwd    record    stride";
 const HEADER_2: &str = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread";
 
 /// Columns of tests 9 to 12.
@@ -62,7 +63,10 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
         (options.record_range.0, "Using Minimum Record Size", "kB"),
         (options.record_range.1, "Using Maximum Record Size", "kB"),
     ];
-    sizes.iter().filter_map(|(bytes, text, unit)| bytes.map(|bytes| format!("{text} {} {unit}", kib(bytes)))).for_each(&mut say);
+    sizes
+        .iter()
+        .filter_map(|(bytes, text, unit)| bytes.map(|bytes| format!("{text} {} {unit}", kib(bytes))))
+        .for_each(&mut say);
     options.records.iter().for_each(|bytes| say(format!("Record Size {} kB", kib(*bytes))));
     options.files.iter().for_each(|bytes| say(format!("File size set to {} kB", kib(*bytes))));
     options.asynchronous.iter().for_each(|(_, depth)| say(format!("POSIX Async I/O (no bcopy). Depth {depth} ")));
@@ -135,7 +139,8 @@ pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<Table> {
             let cell = Cell { file_bytes, record_bytes };
             result.cells.iter().find(|measured| measured.test == test && measured.cell == cell).map(value)
         };
-        let rows = files.iter().map(|file| (*file, records.iter().map(|record| find(*file, *record)).collect())).collect();
+        let rows =
+            files.iter().map(|file| (*file, records.iter().map(|record| find(*file, *record)).collect())).collect();
         (title, records, rows)
     };
     let mut tables = Vec::new();
@@ -145,9 +150,11 @@ pub(super) fn tables(options: &Options, result: &IozoneResult) -> Vec<Table> {
     if options.cpu {
         for test in options.passes() {
             let title = test.report_title().trim_end_matches(" report");
-            tables.push(of(format!("{title} CPU utilization report (Zero values should be ignored)"), test, &|measured| {
-                measured.cpu_percent
-            }));
+            tables.push(of(
+                format!("{title} CPU utilization report (Zero values should be ignored)"),
+                test,
+                &|measured| measured.cpu_percent,
+            ));
         }
     }
     tables
@@ -164,7 +171,8 @@ pub fn excel(options: &Options, result: &IozoneResult) -> String {
         // Writing to a string cannot fail.
         let _ = write!(text, "\n\"{title}\"\n        {}\n", heads.join("  "));
         for (file, values) in rows {
-            let shown = |value: &f64| if title.contains("CPU") { format!("{value:.2}") } else { format!("{}", *value as u64) };
+            let shown =
+                |value: &f64| if title.contains("CPU") { format!("{value:.2}") } else { format!("{}", *value as u64) };
             let values: Vec<String> = values.iter().map(|value| value.as_ref().map_or(String::new(), shown)).collect();
             let _ = writeln!(text, "{}", format!("\"{}\"   {}", kib(file), values.join(" ")).trim_end());
         }
@@ -180,8 +188,12 @@ fn excel_throughput(options: &Options, result: &IozoneResult) -> String {
         unit(options)
     );
     for test in options.passes() {
-        let values: Vec<String> =
-            result.throughput.iter().filter(|one| one.test == test).map(|one| format!("{:10.2} ", children_see(options, one))).collect();
+        let values: Vec<String> = result
+            .throughput
+            .iter()
+            .filter(|one| one.test == test)
+            .map(|one| format!("{:10.2} ", children_see(options, one)))
+            .collect();
         let label = match test {
             Test::Write => "Initial write",
             Test::Reread => "Re-read",
@@ -227,14 +239,21 @@ pub fn throughput_intro(options: &Options, cell: Cell, children: u32) -> String 
 pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     let count = one.children.len();
     // The original pads the number for its first three tests alone.
-    let number = if matches!(one.test, Test::Write | Test::Rewrite | Test::Read) { format!("{count:>2}") } else { count.to_string() };
+    let number = if matches!(one.test, Test::Write | Test::Rewrite | Test::Read) {
+        format!("{count:>2}")
+    } else {
+        count.to_string()
+    };
     let tabs = if one.test.doers().len() < 8 { "\t\t" } else { "\t" };
     let unit = unit(options);
     let doer = if options.threads { "thread" } else { "process" };
-    let each: Vec<f64> = one.children.iter().map(|child| rate(options, child.bytes, child.operations, child.elapsed_ns)).collect();
+    let each: Vec<f64> =
+        one.children.iter().map(|child| rate(options, child.bytes, child.operations, child.elapsed_ns)).collect();
     let sum: f64 = each.iter().sum();
-    let (bytes, operations) =
-        one.children.iter().fold((0, 0), |(bytes, operations), child| (bytes + child.bytes, operations + child.operations));
+    let (bytes, operations) = one
+        .children
+        .iter()
+        .fold((0, 0), |(bytes, operations), child| (bytes + child.bytes, operations + child.operations));
     let parent = rate(options, bytes, operations, one.elapsed_ns);
     let least = each.iter().copied().fold(f64::INFINITY, f64::min);
     let most = each.iter().copied().fold(0.0, f64::max);
@@ -318,7 +337,8 @@ fn short(test: Test) -> &'static str {
 pub fn extra(result: &IozoneResult) -> String {
     let mut text = String::from("\nHalfpower:\n");
     let spread = |values: &[f64]| {
-        let (least, most) = values.iter().fold((f64::INFINITY, 0.0f64), |(least, most), value| (least.min(*value), most.max(*value)));
+        let (least, most) =
+            values.iter().fold((f64::INFINITY, 0.0f64), |(least, most), value| (least.min(*value), most.max(*value)));
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         (most - least) / sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN) * 100.0

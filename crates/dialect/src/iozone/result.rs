@@ -3,7 +3,7 @@
 use super::{Cell, Test};
 use machine::TargetFacts;
 use machine::units::{show_rate, show_size};
-use measure::Point;
+use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -140,7 +140,10 @@ pub fn surfaces(cells: &[Measured]) -> Vec<Surface> {
     let (files, records) = (sizes(|cell| cell.cell.file_bytes), sizes(|cell| cell.cell.record_bytes));
     let rate = |test, file_bytes, record_bytes| {
         let cell = Cell { file_bytes, record_bytes };
-        cells.iter().find(|measured| measured.test == test && measured.cell == cell).map(|measured| measured.rate() / 1024.0)
+        cells
+            .iter()
+            .find(|measured| measured.test == test && measured.cell == cell)
+            .map(|measured| measured.rate() / 1024.0)
     };
     let surface = |test| Surface {
         test,
@@ -158,7 +161,8 @@ pub fn cliffs(surfaces: &[Surface], memory_bytes: u64, direct: bool) -> Vec<Clif
 }
 
 fn cliff(surface: &Surface, memory_bytes: u64, direct: bool) -> Option<Cliff> {
-    let best: Vec<f64> = surface.kib_per_s.iter().map(|row| row.iter().flatten().copied().fold(0.0, f64::max) * 1024.0).collect();
+    let best: Vec<f64> =
+        surface.kib_per_s.iter().map(|row| row.iter().flatten().copied().fold(0.0, f64::max) * 1024.0).collect();
     let after = |from: usize| best[from..].iter().copied().fold(0.0, f64::max);
     let at = (1..best.len()).find(|&from| {
         let before = best[..from].iter().copied().fold(0.0, f64::max);

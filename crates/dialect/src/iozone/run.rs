@@ -1,11 +1,13 @@
 //! Runs: files are made, passes made over them, figures printed as they come.
 
 use super::{Cell, Child, IozoneResult, Measured, Options, Test, Throughput, cliffs, report, surfaces};
-use crate::crew::{self, Job, Part, Ran, Run, Shape};
-use crate::words::is_twin;
+use crate::concurrent::{self, RequestShape, RunPlan, ToolJob, ToolResult};
+use crate::display::print;
+use crate::parse::is_twin;
 use machine::units::show_size;
-use machine::{Allocation, Error, Machine, Nanos, Result, TargetFacts, TargetKind, TargetSpec};
-use measure::{Point, Sample};
+use machine::{Allocation, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind, TargetSpec};
+use measure::Sample;
+use results::Point;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -35,11 +37,7 @@ struct Open<T> {
 ///
 /// # Errors
 /// A file that may not be written or is too small, a full file system, a failed request, an interrupt, `out` that cannot be written.
-pub fn run<M>(machine: &M, options: &Options, began_unix_s: u64, out: &mut dyn Write) -> Result<IozoneResult>
-where
-    M: Machine + Sync,
-    M::Target: Send,
-{
+pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &mut dyn Write) -> Result<IozoneResult> {
     check(options)?;
     let mut result = IozoneResult {
         command: options.to_string(),
@@ -71,10 +69,6 @@ where
     Ok(result)
 }
 
-fn print(out: &mut dyn Write, text: &str) -> Result<()> {
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("cannot print to", "standard output"))
-}
-
 fn create_new(path: &Path) -> Result<std::fs::File> {
     OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
@@ -84,14 +78,18 @@ fn create_new(path: &Path) -> Result<std::fs::File> {
     })
 }
 
-/// What can be told before anything is written.
+/// What can be refused before anything is written.
 fn check(options: &Options) -> Result<()> {
     let mut outputs: Vec<PathBuf> = options.excel_file.iter().cloned().collect();
     if options.latency_files {
         outputs.extend(options.passes().into_iter().filter_map(latency_file).map(PathBuf::from));
     }
     if let Some(path) = outputs.iter().find(|path| path.exists()) {
-        return Err(Error::refused(path.display().to_string(), "the file is there already", "name another, or move it away"));
+        return Err(Error::refused(
+            path.display().to_string(),
+            "the file is there already",
+            "name another, or move it away",
+        ));
     }
     let files: Vec<PathBuf> = files(options);
     if let Some(stray) = options.destroy.iter().find(|named| !files.contains(named)) {
@@ -100,10 +98,6 @@ fn check(options: &Options) -> Result<()> {
             "it is named for destruction but is no test file",
             "name the same file with -f or -F",
         ));
-    }
-    if let Some(twin) = options.file.as_ref().filter(|path| is_twin(path) && options.throughput()) {
-        let why = "a simulated machine serves one file at a time";
-        return Err(Error::refused(twin.display().to_string(), why, "leave out -t, -l and -u"));
     }
     if options.verify.is_some() && !options.passes().first().is_some_and(|test| test.creates()) {
         return Err(Error::refused("-V", "the file must be written before it can be checked", "add -i 0"));
@@ -120,6 +114,11 @@ fn files(options: &Options) -> Vec<PathBuf> {
     if !options.process_files.is_empty() {
         return options.process_files.clone();
     }
+    if let Some(twin) = options.file.as_ref().filter(|path| is_twin(path)) {
+        let twin = twin.to_string_lossy();
+        let joint = if twin.contains('#') { '.' } else { '#' };
+        return (0..most).map(|child| format!("{twin}{joint}{child}").into()).collect();
+    }
     // A directory given with -f is where the files of the children go, too.
     let base = options.file.clone().filter(|path| path.is_dir()).unwrap_or_default();
     (0..most).map(|child| base.join(format!("iozone.DUMMY.{child}"))).collect()
@@ -127,6 +126,7 @@ fn files(options: &Options) -> Vec<PathBuf> {
 
 fn open<M: Machine>(machine: &M, options: &Options, path: &Path, bytes: u64) -> Result<Open<M::Target>> {
     let passes = options.passes();
+    let writes_first = passes.first().is_some_and(|test| test.creates());
     let spec = TargetSpec {
         places: vec![path.into()],
         size: Some(bytes),
@@ -134,14 +134,14 @@ fn open<M: Machine>(machine: &M, options: &Options, path: &Path, bytes: u64) -> 
         destroy_signed: options.destroy_signed,
         seed: options.seed.unwrap_or(1),
         create: true,
-        grown: passes.first().is_some_and(|test| test.creates()) && !options.mmap,
+        new_file: if writes_first && !options.mmap { NewFile::Empty } else { NewFile::Filled },
         ..TargetSpec::default()
     };
     let target = machine.open(&spec)?;
     let facts = machine.target_facts(&target);
     if !facts.writable && passes.iter().any(|test| test.writes()) {
-        let mend = "name it again with --destroy-data to write it, choose tests that read (-i 1 -i 3 -i 5), or name another file";
-        return Err(Error::refused(facts.name, "it was there before and is only read", mend));
+        let hint = "name it again with --destroy-data to write it, choose tests that read (-i 1 -i 3 -i 5), or name another file";
+        return Err(Error::refused(facts.name, "it was there before and is only read", hint));
     }
     if facts.size_bytes < bytes {
         let why = format!("it has only {} of {}", show_size(facts.size_bytes), show_size(bytes));
@@ -150,19 +150,21 @@ fn open<M: Machine>(machine: &M, options: &Options, path: &Path, bytes: u64) -> 
     Ok(Open { target, facts })
 }
 
-/// The job of a pass by one process.
-fn job(options: &Options, facts: &TargetFacts, cell: Cell, test: Test, reader: bool) -> Job {
-    let mut workload = options.workload(cell, test, reader);
-    if !matches!(facts.kind, TargetKind::TestFile | TargetKind::Simulated) {
+/// The job of a pass by one process, or by child number `child` of the throughput mode.
+fn job<'t, T>(options: &Options, file: &'t Open<T>, cell: Cell, test: Test, child: Option<u32>) -> ToolJob<'t, T> {
+    // Of a mixed test every other child reads.
+    let mut workload = options.workload(cell, test, child.is_some_and(|child| child.is_multiple_of(2)));
+    if !matches!(file.facts.kind, TargetKind::TestFile | TargetKind::Simulated) {
         // What was there before is overwritten in its place.
         workload.allocation = Allocation::Written;
     }
-    let shape = Shape {
+    let shape = RequestShape {
         pattern: options.verify.map(|byte| u64::from_le_bytes([byte; 8])),
         log: options.latency_files && latency_file(test).is_some(),
-        ..Shape::default()
+        ..RequestShape::default()
     };
-    Job { workload, shape }
+    let processors = options.bind.map(|first| first + child.unwrap_or(0)).into_iter().collect();
+    ToolJob { target: &file.target, workload, shape, processors }
 }
 
 /// Walks through more memory than the processor's cache holds.
@@ -175,24 +177,26 @@ fn purge(options: &Options) {
     }
 }
 
-/// Whether a test is run once more.
-fn again(options: &Options, made: usize, took_ns: Nanos) -> bool {
-    match options.repeats {
-        Some(repeats) => made < repeats as usize,
-        None => made == 0 || (made < REPEATS as usize && took_ns <= LONG_NS),
-    }
+/// Runs tests in turn as often as the options ask; `run` returns how long one took.
+fn repeat(options: &Options, tests: usize, mut run: impl FnMut(usize) -> Result<Nanos>) -> Result<()> {
+    measure::rounds(tests, options.repeats.unwrap_or(REPEATS), |test| {
+        let took_ns = run(test)?;
+        Ok(options.repeats.is_some() || took_ns <= LONG_NS)
+    })
 }
 
 /// Time of a part: its requests, and the way to stable storage where that counts.
-fn time_of(ran: &Ran) -> Nanos {
+fn time_of(ran: &ToolResult) -> Nanos {
     ran.span.1.saturating_sub(ran.span.0) + ran.sample.usage.sync_ns.unwrap_or(0)
 }
 
-fn single<M>(machine: &M, options: &Options, began_unix_s: u64, result: &mut IozoneResult, out: &mut dyn Write) -> Result<()>
-where
-    M: Machine + Sync,
-    M::Target: Send,
-{
+fn single<M: Machine>(
+    machine: &M,
+    options: &Options,
+    began_unix_s: u64,
+    result: &mut IozoneResult,
+    out: &mut dyn Write,
+) -> Result<()> {
     let cells = options.cells();
     let Some(bytes) = cells.iter().map(|cell| cell.file_bytes).max() else {
         return Err(Error::refused("the sizes", "no record fits into a file", "use smaller records or larger files"));
@@ -202,7 +206,7 @@ where
     result.target = Some(file.facts.clone());
     print(out, &(report::banner(options, began_unix_s) + &report::header(options)))?;
     for cell in cells {
-        let measured = one_cell(machine, options, &mut file, cell)?;
+        let measured = one_cell(machine, options, &file, cell)?;
         print(out, &report::row(options, cell, &measured))?;
         result.cells.extend(measured);
     }
@@ -213,44 +217,33 @@ where
 }
 
 /// All passes over one file with one record size, a round of all after a round of all.
-fn one_cell<M>(machine: &M, options: &Options, file: &mut Open<M::Target>, cell: Cell) -> Result<Vec<Measured>>
-where
-    M: Machine + Sync,
-    M::Target: Send,
-{
+fn one_cell<M: Machine>(machine: &M, options: &Options, file: &Open<M::Target>, cell: Cell) -> Result<Vec<Measured>> {
     let passes = options.passes();
     let mut runs: Vec<Vec<(Nanos, Sample)>> = passes.iter().map(|_| Vec::new()).collect();
     let mut jobs: Vec<Workload> = Vec::new();
-    loop {
-        let mut open = false;
-        for (index, test) in passes.iter().enumerate() {
-            if !again(options, runs[index].len(), runs[index].first().map_or(0, |(ns, _)| *ns)) {
-                continue;
-            }
-            open = true;
-            purge(options);
-            let job = job(options, &file.facts, cell, *test, false);
-            if runs[index].is_empty() {
-                jobs.push(job.workload.clone());
-            }
-            let part = Part { target: &mut file.target, jobs: vec![job], processors: options.bind.into_iter().collect() };
-            let ran = crew::run(machine, vec![part], Run::default())?.remove(0);
-            if runs[index].is_empty() {
-                log(options, *test, cell, &ran)?;
-            }
-            runs[index].push((time_of(&ran), ran.sample));
+    repeat(options, passes.len(), |index| {
+        let test = passes[index];
+        purge(options);
+        let job = job(options, file, cell, test, None);
+        if runs[index].is_empty() {
+            jobs.push(job.workload.clone());
         }
-        if !open {
-            break;
+        let ran = concurrent::run(machine, &[job], RunPlan::default())?.remove(0);
+        if runs[index].is_empty() {
+            log(options, test, cell, &ran)?;
         }
-    }
+        let took_ns = time_of(&ran);
+        runs[index].push((took_ns, ran.sample));
+        Ok(took_ns)
+    })?;
     let figures = passes.iter().zip(runs).zip(jobs);
     Ok(figures.map(|((test, runs), workload)| measured(cell, *test, &workload, &file.facts, runs)).collect())
 }
 
 fn measured(cell: Cell, test: Test, workload: &Workload, facts: &TargetFacts, runs: Vec<(Nanos, Sample)>) -> Measured {
     let request = u64::from(workload.request_bytes);
-    let rates: Vec<f64> = runs.iter().map(|(ns, sample)| (sample.requests * request) as f64 * 1e9 / (*ns).max(1) as f64).collect();
+    let rates: Vec<f64> =
+        runs.iter().map(|(ns, sample)| (sample.requests * request) as f64 * 1e9 / (*ns).max(1) as f64).collect();
     let cpu: u64 = runs.iter().map(|(_, sample)| sample.usage.cpu.user_ns + sample.usage.cpu.system_ns).sum();
     let elapsed: u64 = runs.iter().map(|(ns, _)| *ns).sum();
     let samples: Vec<Sample> = runs.into_iter().map(|(_, sample)| sample).collect();
@@ -278,23 +271,24 @@ fn latency_file(test: Test) -> Option<&'static str> {
     }
 }
 
-fn log(options: &Options, test: Test, cell: Cell, ran: &Ran) -> Result<()> {
+fn log(options: &Options, test: Test, cell: Cell, ran: &ToolResult) -> Result<()> {
     let Some(name) = latency_file(test).filter(|_| options.latency_files) else { return Ok(()) };
     let failed = || Error::io("cannot write", name);
     let file = OpenOptions::new().create(true).append(true).open(name).map_err(failed())?;
     let mut file = std::io::BufWriter::new(file);
     let mut text = String::from("  Offset in Kbytes   Latency in microseconds  Transfer size in bytes\n");
-    for (offset, latency) in ran.notes.iter().flat_map(|notes| &notes.log) {
+    for (offset, latency) in ran.streams.iter().flat_map(|stream| &stream.trace.log) {
         text += &format!("{:>18} {:>25.2} {:>23}\n", offset / 1024, *latency as f64 / 1e3, cell.record_bytes);
     }
     file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(failed())
 }
 
-fn throughput<M>(machine: &M, options: &Options, result: &mut IozoneResult, out: &mut dyn Write) -> Result<()>
-where
-    M: Machine + Sync,
-    M::Target: Send,
-{
+fn throughput<M: Machine>(
+    machine: &M,
+    options: &Options,
+    result: &mut IozoneResult,
+    out: &mut dyn Write,
+) -> Result<()> {
     let paths = files(options);
     for cell in options.cells() {
         for count in options.child_counts() {
@@ -305,7 +299,7 @@ where
             }
             result.target.get_or_insert_with(|| open_files[0].facts.clone());
             for test in options.passes() {
-                let one = side_by_side(machine, options, &mut open_files, cell, test)?;
+                let one = side_by_side(machine, options, &open_files, cell, test)?;
                 print(out, &report::throughput_block(options, &one))?;
                 result.throughput.push(one);
             }
@@ -319,44 +313,48 @@ where
 }
 
 /// One test by all children, repeated; the children of the median repeat are reported.
-fn side_by_side<M>(machine: &M, options: &Options, files: &mut [Open<M::Target>], cell: Cell, test: Test) -> Result<Throughput>
-where
-    M: Machine + Sync,
-    M::Target: Send,
-{
+fn side_by_side<M: Machine>(
+    machine: &M,
+    options: &Options,
+    files: &[Open<M::Target>],
+    cell: Cell,
+    test: Test,
+) -> Result<Throughput> {
     let count = files.len();
-    let jobs: Vec<Job> = files.iter().enumerate().map(|(index, file)| job(options, &file.facts, cell, test, index % 2 == 0)).collect();
+    let jobs: Vec<_> = files.iter().zip(0..).map(|(file, child)| job(options, file, cell, test, Some(child))).collect();
     let mut runs: Vec<(f64, Vec<Child>, Nanos, u64)> = Vec::new();
     let mut samples: Vec<Vec<Sample>> = (0..count).map(|_| Vec::new()).collect();
-    while again(options, runs.len(), runs.first().map_or(0, |run| run.2)) {
+    repeat(options, 1, |_| {
         purge(options);
-        let parts = files.iter_mut().zip(&jobs).enumerate().map(|(index, (file, job))| Part {
-            target: &mut file.target,
-            jobs: vec![job.clone()],
-            processors: options.bind.map(|first| first + index as u32).into_iter().collect(),
-        });
-        let how = Run { stonewall: !options.no_stonewall && count > 1, ..Run::default() };
-        let rans = crew::run(machine, parts.collect(), how)?;
+        let plan = RunPlan { stonewall: !options.no_stonewall && count > 1, ..RunPlan::default() };
+        let rans = concurrent::run(machine, &jobs, plan)?;
         let children: Vec<Child> = rans.iter().zip(&jobs).map(|(ran, job)| child(ran, &job.workload, cell)).collect();
         let sum = children.iter().map(|child| child.bytes as f64 * 1e9 / child.elapsed_ns.max(1) as f64).sum();
         let began = rans.iter().map(|ran| ran.span.0).min().unwrap_or(0);
         let ended = rans.iter().zip(&children).map(|(ran, child)| ran.span.0 + child.elapsed_ns).max().unwrap_or(0);
         // The processor's meter is the process', so each part has read the time of all.
-        let cpu = rans.iter().map(|ran| ran.sample.usage.cpu.user_ns + ran.sample.usage.cpu.system_ns).max().unwrap_or(0);
-        runs.push((sum, children, ended.saturating_sub(began), cpu));
+        let cpu =
+            rans.iter().map(|ran| ran.sample.usage.cpu.user_ns + ran.sample.usage.cpu.system_ns).max().unwrap_or(0);
+        let took_ns = ended.saturating_sub(began);
+        runs.push((sum, children, took_ns, cpu));
         rans.into_iter().zip(&mut samples).for_each(|(ran, samples)| samples.push(ran.sample));
-    }
+        Ok(took_ns)
+    })?;
     let rates = runs.iter().map(|run| run.0).collect();
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (_, children, elapsed_ns, cpu_ns) = runs.swap_remove(runs.len() / 2);
-    let points =
-        files.iter().zip(&jobs).zip(&samples).map(|((file, job), samples)| Point::from_samples(&job.workload, &file.facts, samples));
+    let points = files
+        .iter()
+        .zip(&jobs)
+        .zip(&samples)
+        .map(|((file, job), samples)| Point::from_samples(&job.workload, &file.facts, samples));
     Ok(Throughput { test, children, elapsed_ns, runs_bytes_per_s: rates, cpu_ns, points: points.collect() })
 }
 
-fn child(ran: &Ran, workload: &Workload, cell: Cell) -> Child {
+fn child(ran: &ToolResult, workload: &Workload, cell: Cell) -> Child {
     // With a stonewall each counts until the first is done; the rest of the file is written or read all the same.
-    let (requests, ended) = ran.notes.first().and_then(|notes| notes.counted).unwrap_or((ran.sample.requests, ran.span.1));
+    let (requests, ended) =
+        ran.streams.first().and_then(|stream| stream.trace.counted).unwrap_or((ran.sample.requests, ran.span.1));
     let bytes = requests * u64::from(workload.request_bytes);
     let elapsed_ns = ended.saturating_sub(ran.span.0) + ran.sample.usage.sync_ns.unwrap_or(0);
     Child { bytes, elapsed_ns, operations: bytes / cell.record_bytes }
@@ -364,8 +362,9 @@ fn child(ran: &Ran, workload: &Workload, cell: Cell) -> Child {
 
 /// The warnings of all points, each once.
 fn warnings(result: &IozoneResult) -> Vec<String> {
-    let points = result.cells.iter().map(|cell| &cell.point).chain(result.throughput.iter().flat_map(|one| &one.points));
-    let mut warnings = crate::warnings::gathered(points);
+    let points =
+        result.cells.iter().map(|cell| &cell.point).chain(result.throughput.iter().flat_map(|one| &one.points));
+    let mut warnings = crate::display::warnings(points);
     warnings.extend(result.target.iter().flat_map(|facts| facts.warnings.clone()));
     warnings
 }

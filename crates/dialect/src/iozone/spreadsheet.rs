@@ -54,7 +54,11 @@ pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
         }
         label(&mut sheet, row, 0, &title);
         row += 1;
-        records.iter().take(254).enumerate().for_each(|(column, bytes)| number(&mut sheet, row, column + 1, (bytes / 1024) as f64));
+        records
+            .iter()
+            .take(254)
+            .enumerate()
+            .for_each(|(column, bytes)| number(&mut sheet, row, column + 1, (bytes / 1024) as f64));
         for (file, values) in rows {
             row += 1;
             number(&mut sheet, row, 0, (file / 1024) as f64);
@@ -76,8 +80,12 @@ mod tests {
         let mut sheet = Vec::new();
         number(&mut sheet, 1, 2, 1.0);
         label(&mut sheet, 0x0102, 0, "ab");
-        let expected: Vec<u8> =
-            [&[3, 0, 15, 0, 1, 0, 2, 0, 0, 0, 0][..], &1.0f64.to_le_bytes(), &[4, 0, 10, 0, 2, 1, 0, 0, 0, 0, 0, 2, b'a', b'b']].concat();
+        let expected: Vec<u8> = [
+            &[3, 0, 15, 0, 1, 0, 2, 0, 0, 0, 0][..],
+            &1.0f64.to_le_bytes(),
+            &[4, 0, 10, 0, 2, 1, 0, 0, 0, 0, 0, 2, b'a', b'b'],
+        ]
+        .concat();
         assert_eq!(sheet, expected);
     }
 }

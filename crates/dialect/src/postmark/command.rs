@@ -1,6 +1,6 @@
 //! One line of the language.
 
-use crate::words::is_twin;
+use crate::parse::is_twin;
 use machine::files::{FileEngine, FileSync};
 use std::fmt;
 use std::path::PathBuf;
@@ -87,7 +87,9 @@ pub enum Complaint {
         given: String,
     },
     /// `!`.
-    #[error("Error: '!' starts no shell here, because what a shell does would be measured with the files: use another terminal")]
+    #[error(
+        "Error: '!' starts no shell here, because what a shell does would be measured with the files: use another terminal"
+    )]
     Shell,
 }
 
@@ -108,9 +110,15 @@ type Parser = fn(&str) -> Result<Command, String>;
 /// Every command: its name, its help, its parser. The first name that a line begins with is meant.
 const TABLE: [(&str, &str, Parser); 20] = [
     ("set size", "Sets low and high bounds of files", size),
-    ("set number", "Sets number of simultaneous files", |a| count(a, "invalid number of files", MOST / 2).map(Command::SetNumber)),
-    ("set seed", "Sets seed for random number generator", |a| count(a, "invalid seed for random numbers", MOST).map(Command::SetSeed)),
-    ("set transactions", "Sets number of transactions", |a| count(a, "no transactions specified", MOST).map(Command::SetTransactions)),
+    ("set number", "Sets number of simultaneous files", |a| {
+        count(a, "invalid number of files", MOST / 2).map(Command::SetNumber)
+    }),
+    ("set seed", "Sets seed for random number generator", |a| {
+        count(a, "invalid seed for random numbers", MOST).map(Command::SetSeed)
+    }),
+    ("set transactions", "Sets number of transactions", |a| {
+        count(a, "no transactions specified", MOST).map(Command::SetTransactions)
+    }),
     ("set location", "Sets location of working files", location),
     ("set subdirectories", "Sets number of subdirectories", |a| {
         count(a, "invalid number of subdirectories", MOST).map(Command::SetSubdirectories)
@@ -131,7 +139,9 @@ const TABLE: [(&str, &str, Parser); 20] = [
         named(a, FileEngine::ALL.map(|e| (e.name(), e))).map(Command::SetEngine)
     }),
     ("run", "Runs one iteration of benchmark", |a| Ok(Command::Run(file(a)))),
-    ("load", "Read configuration file", |a| file(a).map(Command::Load).ok_or_else(|| "no configuration file specified".into())),
+    ("load", "Read configuration file", |a| {
+        file(a).map(Command::Load).ok_or_else(|| "no configuration file specified".into())
+    }),
     ("show", "Displays current configuration", |a| Ok(Command::Show(file(a)))),
     ("help", "Prints out available commands", |a| Ok(Command::Help(a.to_string()))),
     ("quit", "Exit program", |_| Ok(Command::Quit)),
@@ -156,7 +166,8 @@ pub fn parse(line: &str, at_prompt: bool) -> Result<Command, Complaint> {
     let aliases = [("?", "help"), ("exit", "quit")];
     let alias = aliases.iter().find(|(alias, _)| at_prompt && line.starts_with(alias));
     let (typed, name) = alias.copied().unwrap_or(("", ""));
-    let found = TABLE.iter().find(|(command, ..)| if name.is_empty() { line.starts_with(command) } else { name == *command });
+    let found =
+        TABLE.iter().find(|(command, ..)| if name.is_empty() { line.starts_with(command) } else { name == *command });
     let Some((command, _, parser)) = found else { return Err(Complaint::Unknown) };
     let mut rest = line[if name.is_empty() { command.len() } else { typed.len() }..].chars();
     rest.next();
@@ -167,7 +178,11 @@ pub fn parse(line: &str, at_prompt: bool) -> Result<Command, Complaint> {
 /// The help on every command that begins with `prefix`; on all of them where none does.
 pub(super) fn help(prefix: &str) -> String {
     let lines = |prefix: &str| {
-        TABLE.iter().filter(|(name, ..)| name.starts_with(prefix)).map(|(name, help, _)| format!("{name} - {help}\n")).collect()
+        TABLE
+            .iter()
+            .filter(|(name, ..)| name.starts_with(prefix))
+            .map(|(name, help, _)| format!("{name} - {help}\n"))
+            .collect()
     };
     let some: String = lines(prefix);
     if some.is_empty() { lines("") } else { some }
@@ -227,9 +242,8 @@ fn location(argument: &str) -> Result<Command, String> {
         return Err(format!("{}: {why}", path.display()));
     }
     let weight = match words.next() {
-        Some(word) if sign != Some('-') => {
-            within(atoi(word), 1, MOST).ok_or_else(|| format!("invalid weight: write a number from 1 to {MOST} after the directory"))?
-        }
+        Some(word) if sign != Some('-') => within(atoi(word), 1, MOST)
+            .ok_or_else(|| format!("invalid weight: write a number from 1 to {MOST} after the directory"))?,
         _ => 1,
     };
     Ok(Command::SetLocation(match sign {
@@ -251,7 +265,9 @@ fn bias(argument: &str) -> Result<Option<u8>, String> {
     let wrong = "no bias specified (0-10 for greater chance,-1 to disable)";
     match atoi(argument) {
         -1 => Ok(None),
-        value if !argument.is_empty() => within(value, 0, 10).map(|value| Some(value as u8)).ok_or_else(|| wrong.into()),
+        value if !argument.is_empty() => {
+            within(value, 0, 10).map(|value| Some(value as u8)).ok_or_else(|| wrong.into())
+        }
         _ => Err(wrong.into()),
     }
 }
@@ -266,7 +282,11 @@ fn report_style(argument: &str) -> Result<Command, String> {
 
 fn named<T, const N: usize>(argument: &str, choices: [(&str, T); N]) -> Result<T, String> {
     let names = choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-    choices.into_iter().find(|(name, _)| *name == argument).map(|(_, value)| value).ok_or_else(|| format!("one of {names} required"))
+    choices
+        .into_iter()
+        .find(|(name, _)| *name == argument)
+        .map(|(_, value)| value)
+        .ok_or_else(|| format!("one of {names} required"))
 }
 
 fn file(argument: &str) -> Option<String> {
@@ -282,8 +302,12 @@ impl fmt::Display for Command {
             Command::SetNumber(n) => write!(f, "set number {n}"),
             Command::SetSeed(n) => write!(f, "set seed {n}"),
             Command::SetTransactions(n) => write!(f, "set transactions {n}"),
-            Command::SetLocation(LocationEdit::Replace(path, weight)) => write!(f, "set location {} {weight}", path.display()),
-            Command::SetLocation(LocationEdit::Add(path, weight)) => write!(f, "set location +{} {weight}", path.display()),
+            Command::SetLocation(LocationEdit::Replace(path, weight)) => {
+                write!(f, "set location {} {weight}", path.display())
+            }
+            Command::SetLocation(LocationEdit::Add(path, weight)) => {
+                write!(f, "set location +{} {weight}", path.display())
+            }
             Command::SetLocation(LocationEdit::Remove(path)) => write!(f, "set location -{}", path.display()),
             Command::SetSubdirectories(n) => write!(f, "set subdirectories {n}"),
             Command::SetRead(n) => write!(f, "set read {n}"),

@@ -22,7 +22,13 @@ pub struct Config {
 impl Default for Config {
     /// The original's defaults: one thread, standard I/O, nothing synchronised.
     fn default() -> Self {
-        Config { plan: SmallFilePlan::default(), threads: 1, sync: FileSync::None, engine: FileEngine::Stdio, report: ReportStyle::Verbose }
+        Config {
+            plan: SmallFilePlan::default(),
+            threads: 1,
+            sync: FileSync::None,
+            engine: FileEngine::Stdio,
+            report: ReportStyle::Verbose,
+        }
     }
 }
 

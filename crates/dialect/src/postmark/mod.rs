@@ -16,7 +16,7 @@ mod show;
 pub use command::{Command, Complaint, LocationEdit, ReportStyle, parse};
 pub use config::Config;
 pub use report::{classic, extra, terse};
-pub use result::{Interval, Latency, Phases, PostmarkResult, Rates};
+pub use result::{Interval, Phases, PostmarkResult, Rates};
 pub use run::{RunError, run};
 pub use session::{Outcome, Session};
 pub use show::show;

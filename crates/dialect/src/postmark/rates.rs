@@ -3,7 +3,7 @@
 use super::result::per_second;
 use super::{Command, PostmarkResult};
 use machine::files::{FileEngine, FileSync};
-use measure::{LatencySummary, OperationRate};
+use results::{LatencySummary, OperationRate};
 use workload::smallfile::SmallFilePlan;
 
 impl PostmarkResult {
@@ -18,7 +18,10 @@ impl PostmarkResult {
         let all = [
             (plan.number != usual.number, Command::SetNumber(plan.number)),
             (plan.transactions != usual.transactions, Command::SetTransactions(plan.transactions)),
-            ((plan.low_bytes, plan.high_bytes) != (usual.low_bytes, usual.high_bytes), Command::SetSize(plan.low_bytes, plan.high_bytes)),
+            (
+                (plan.low_bytes, plan.high_bytes) != (usual.low_bytes, usual.high_bytes),
+                Command::SetSize(plan.low_bytes, plan.high_bytes),
+            ),
             (plan.subdirectories_used() > 0, Command::SetSubdirectories(plan.subdirectories)),
             (plan.read_block_bytes != usual.read_block_bytes, Command::SetRead(plan.read_block_bytes)),
             (plan.write_block_bytes != usual.write_block_bytes, Command::SetWrite(plan.write_block_bytes)),
@@ -29,7 +32,11 @@ impl PostmarkResult {
             (self.threads != 1, Command::SetThreads(self.threads)),
             (self.sync != FileSync::None, Command::SetSync(self.sync)),
         ];
-        all.iter().filter(|(differs, _)| *differs).map(|(_, command)| command.to_string()).collect::<Vec<_>>().join("; ")
+        all.iter()
+            .filter(|(differs, _)| *differs)
+            .map(|(_, command)| command.to_string())
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 
     /// Rates of the transactions and of each operation, over the times that the report relates them to: files made and deleted over all of

@@ -32,7 +32,10 @@ pub fn classic(result: &PostmarkResult) -> String {
     let over = |count: u64, seconds: u64| format!("({} per second)", count / seconds);
     line(0, "Time:".into());
     line(1, format!("{total} seconds total"));
-    line(1, format!("{transactions} seconds of transactions {}", over(u64::from(result.plan.transactions), transactions)));
+    line(
+        1,
+        format!("{transactions} seconds of transactions {}", over(u64::from(result.plan.transactions), transactions)),
+    );
     line(0, String::new());
     line(0, "Files:".into());
     line(1, format!("{} created {}", counts.created(), over(counts.created(), total)));
@@ -98,8 +101,9 @@ pub fn extra(result: &PostmarkResult) -> String {
         s(phases.transactions_ns),
         s(phases.delete_ns)
     ));
-    let interval =
-        result.transactions_interval.map_or(String::new(), |i| format!(" (95 % of this run: {:.1} to {:.1})", i.low_per_s, i.high_per_s));
+    let interval = result
+        .transactions_interval
+        .map_or(String::new(), |i| format!(" (95 % of this run: {:.1} to {:.1})", i.low_per_s, i.high_per_s));
     line(format!("Mix rate {:.1}/s{interval}", result.rates.transactions_per_s));
     let cpu = machine::units::show_time(result.cpu_per_transaction_ns);
     line(format!(
@@ -115,7 +119,10 @@ pub fn extra(result: &PostmarkResult) -> String {
     for name in ["create", "read", "append", "delete"] {
         let Some(l) = result.latency.get(name) else { continue };
         let us = |ns: f64| format!("{:>10.2}", ns / 1e3);
-        let row: String = [l.p50_ns, l.p95_ns, l.p99_ns, l.p999_ns, l.max_ns].iter().map(|&ns| format!(" {}", us(ns as f64))).collect();
+        let row: String = [l.p50_ns, l.p95_ns, l.p99_ns, l.p999_ns, l.max_ns]
+            .iter()
+            .map(|&ns| format!(" {}", us(ns as f64)))
+            .collect();
         line(format!("{:<8} {:>10} {}{row}", capitalised(name), l.count, us(l.mean_ns)));
     }
     for warning in &result.warnings {

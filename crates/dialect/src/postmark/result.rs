@@ -1,7 +1,7 @@
 //! What one run gave.
 
 use machine::files::{FileEngine, FileSync};
-use measure::histogram::Histogram;
+use results::Latency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -81,46 +81,6 @@ pub struct Interval {
     pub low_per_s: f64,
     /// Upper end, per second.
     pub high_per_s: f64,
-}
-
-/// The latency of one kind of operation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Latency {
-    /// Operations done.
-    pub count: u64,
-    /// Mean.
-    pub mean_ns: f64,
-    /// Smallest.
-    pub min_ns: u64,
-    /// Half of the operations took no longer.
-    pub p50_ns: u64,
-    /// 95 % took no longer.
-    pub p95_ns: u64,
-    /// 99 % took no longer.
-    pub p99_ns: u64,
-    /// 99.9 % took no longer.
-    pub p999_ns: u64,
-    /// Largest.
-    pub max_ns: u64,
-    /// All of them.
-    pub histogram: Histogram,
-}
-
-impl Latency {
-    /// The figures of a histogram.
-    pub fn of(histogram: &Histogram) -> Self {
-        Latency {
-            count: histogram.count(),
-            mean_ns: histogram.mean(),
-            min_ns: histogram.min(),
-            p50_ns: histogram.percentile(50.0),
-            p95_ns: histogram.percentile(95.0),
-            p99_ns: histogram.percentile(99.0),
-            p999_ns: histogram.percentile(99.9),
-            max_ns: histogram.max(),
-            histogram: histogram.clone(),
-        }
-    }
 }
 
 /// Per second; a time of nothing counts as a nanosecond.

@@ -1,9 +1,10 @@
 //! One run: the phases, the workers, the clock.
 
 use super::result::per_second;
-use super::{Config, Interval, Latency, Phases, PostmarkResult, Rates};
+use super::{Config, Interval, Phases, PostmarkResult, Rates};
 use machine::files::{FileArea, FileError, FileSystem, FileUsage, FileWork};
 use measure::histogram::Histogram;
+use results::Latency;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -124,7 +125,8 @@ fn phase<F: FileSystem, W: FileWork + Send>(
     let began = shared.system.now();
     let (first, others) = workers.split_first_mut().expect("at least one worker");
     let end = std::thread::scope(|scope| {
-        let handles: Vec<_> = others.iter_mut().map(|worker| scope.spawn(|| worker.walk(phase, shared, &mut |_| {}))).collect();
+        let handles: Vec<_> =
+            others.iter_mut().map(|worker| scope.spawn(|| worker.walk(phase, shared, &mut |_| {}))).collect();
         let mut end = first.walk(phase, shared, transacted);
         for handle in handles {
             let other = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -143,7 +145,12 @@ fn phase<F: FileSystem, W: FileWork + Send>(
 ///
 /// # Errors
 /// A plan or a location that cannot be used, a failed operation (the rest is not done), running out of files, an interrupt.
-pub fn run<F: FileSystem>(system: &F, config: &Config, interrupt: &AtomicBool, out: &mut dyn Write) -> Result<PostmarkResult, RunError> {
+pub fn run<F: FileSystem>(
+    system: &F,
+    config: &Config,
+    interrupt: &AtomicBool,
+    out: &mut dyn Write,
+) -> Result<PostmarkResult, RunError> {
     let start = Generator::start(&config.plan)?;
     let area = system.open(&config.area())?;
     let mut workers = (0..config.threads.max(1))
@@ -247,7 +254,13 @@ fn phases<F: FileSystem, W: FileWork + Send>(
     Ok(Measured { phases, slices, out_of_files: (end == PhaseEnd::OutOfFiles).then_some(done) })
 }
 
-fn result<W>(config: &Config, workers: &[Worker<W>], phases: Phases, slices: &[f64], usage: (FileUsage, FileUsage)) -> PostmarkResult {
+fn result<W>(
+    config: &Config,
+    workers: &[Worker<W>],
+    phases: Phases,
+    slices: &[f64],
+    usage: (FileUsage, FileUsage),
+) -> PostmarkResult {
     let counts = workers.iter().fold(SmallFileCounts::default(), |sum, worker| sum.plus(&worker.counts));
     let mut latency = std::collections::BTreeMap::new();
     for (kind, name) in OPERATIONS.iter().enumerate() {
@@ -260,7 +273,10 @@ fn result<W>(config: &Config, workers: &[Worker<W>], phases: Phases, slices: &[f
     let (before, after) = usage;
     let cpu_user_ns = after.user_ns.saturating_sub(before.user_ns);
     let cpu_system_ns = after.system_ns.saturating_sub(before.system_ns);
-    let device = before.block_bytes.zip(after.block_bytes).map(|(was, is)| (is.0.saturating_sub(was.0), is.1.saturating_sub(was.1)));
+    let device = before
+        .block_bytes
+        .zip(after.block_bytes)
+        .map(|(was, is)| (is.0.saturating_sub(was.0), is.1.saturating_sub(was.1)));
     let transactions = f64::from(config.plan.transactions);
     // Slices are of equal work and not of equal time, so the interval is that of the time a transaction takes.
     let interval = measure::stats::estimate_runs(&[slices]).filter(|time| time.low > 0.0);
@@ -298,11 +314,14 @@ fn warnings(result: &PostmarkResult) -> Vec<String> {
     let mut warnings = Vec::new();
     if result.phases.transactions_ns < SHORT_NS {
         let ms = result.phases.transactions_ns as f64 / 1e6;
-        warnings.push(format!("the mix lasted {ms:.1} ms: figures of under a second tell little, so ask for more of it"));
+        warnings
+            .push(format!("the mix lasted {ms:.1} ms: figures of under a second tell little, so ask for more of it"));
     }
     let unsynchronised = result.sync == machine::files::FileSync::None;
     if unsynchronised && result.counts.read_bytes > 0 && result.device_read_bytes == Some(0) {
-        warnings.push("no byte came from a device and nothing waited for one: this is the speed of the file-system cache".into());
+        warnings.push(
+            "no byte came from a device and nothing waited for one: this is the speed of the file-system cache".into(),
+        );
     }
     warnings
 }

@@ -1,6 +1,9 @@
 //! A session: lines in, text out.
 
-use super::{BANNER, Command, Complaint, Config, PostmarkResult, ReportStyle, RunError, classic, command, extra, parse, run, show, terse};
+use super::{
+    BANNER, Command, Complaint, Config, PostmarkResult, ReportStyle, RunError, classic, command, extra, parse, run,
+    show, terse,
+};
 use machine::files::{FileError, FileSystem};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -121,7 +124,9 @@ impl<'a, F: FileSystem> Session<'a, F> {
         match obeyed {
             Ok(Command::Run(file)) => self.run(file.as_deref(), out, err),
             Ok(Command::Load(file)) => self.load_file(Path::new(&file), out, err),
-            Ok(Command::Show(file)) => deliver(&show(&self.config), file.as_deref(), out, err).map(|()| Outcome::Continue),
+            Ok(Command::Show(file)) => {
+                deliver(&show(&self.config), file.as_deref(), out, err).map(|()| Outcome::Continue)
+            }
             Ok(Command::Help(prefix)) => out.write_all(command::help(&prefix).as_bytes()).map(|()| Outcome::Continue),
             Ok(Command::Quit) => Ok(Outcome::Quit),
             Ok(_) => Ok(Outcome::Continue),
@@ -153,7 +158,9 @@ impl<'a, F: FileSystem> Session<'a, F> {
                 // A place that is none is a misuse, and nothing was run.
                 match error {
                     RunError::Plan(_)
-                    | RunError::File(FileError::NoLocation(_) | FileError::NotADirectory(_) | FileError::Engine { .. }) => {
+                    | RunError::File(
+                        FileError::NoLocation(_) | FileError::NotADirectory(_) | FileError::Engine { .. },
+                    ) => {
                         self.refused += 1;
                     }
                     _ => self.failed += 1,
@@ -170,7 +177,11 @@ impl<'a, F: FileSystem> Session<'a, F> {
 /// Appends a text to a file, or prints it where none is named or the file cannot be written.
 fn deliver(text: &str, file: Option<&str>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
     if let Some(name) = file {
-        let appended = OpenOptions::new().append(true).create(true).open(name).and_then(|mut file| file.write_all(text.as_bytes()));
+        let appended = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(name)
+            .and_then(|mut file| file.write_all(text.as_bytes()));
         let Err(error) = appended else { return Ok(()) };
         writeln!(err, "Error: Cannot direct output to file '{name}': {error}")?;
     }

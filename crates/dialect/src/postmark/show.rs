@@ -7,7 +7,10 @@ use std::fmt::Write;
 /// The configuration as the original shows it, with a line more for each setting of our own that is not at its default.
 pub fn show(config: &Config) -> String {
     let plan = &config.plan;
-    let mut text = format!("Current configuration is:\nThe base number of files is {}\nTransactions: {}\n", plan.number, plan.transactions);
+    let mut text = format!(
+        "Current configuration is:\nThe base number of files is {}\nTransactions: {}\n",
+        plan.number, plan.transactions
+    );
     let mut line = |arguments: std::fmt::Arguments<'_>| {
         // Writing to a string cannot fail.
         let _ = text.write_fmt(arguments);
@@ -35,7 +38,10 @@ pub fn show(config: &Config) -> String {
     line(format_args!("Block sizes are: read={}, write={}", size(plan.read_block_bytes), size(plan.write_block_bytes)));
     let bias = |bias: Option<u8>| bias.map_or(-1, i32::from);
     line(format_args!("Biases are: read/append={}, create/delete={}", bias(plan.bias_read), bias(plan.bias_create)));
-    line(format_args!("{} Unix buffered file I/O", if config.engine == FileEngine::Stdio { "Using" } else { "Not using" }));
+    line(format_args!(
+        "{} Unix buffered file I/O",
+        if config.engine == FileEngine::Stdio { "Using" } else { "Not using" }
+    ));
     line(format_args!("Random number generator seed is {}", plan.seed));
     line(format_args!("Report format is {}.", if config.report == ReportStyle::Verbose { "verbose" } else { "terse" }));
     if config.engine == FileEngine::IoUring {

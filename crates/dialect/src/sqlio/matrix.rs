@@ -9,8 +9,9 @@ use super::run::{check_destroy, check_writable, spec};
 use super::{Access, Kind, Options, files};
 use machine::units::show_size;
 use machine::{Machine, Result, TargetFacts, TargetSpec};
+use measure::Repeats;
 use measure::stats::{Ratio, ratio_interval};
-use measure::{Point, Repeats};
+use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -103,7 +104,7 @@ pub fn target(options: &Options) -> Result<TargetSpec> {
 /// The points: what is measured, in the order of the table, the partition starts of one point side by side.
 pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, Workload)> {
     let aligns = if options.align.is_empty() { vec![0] } else { options.align.clone() };
-    let most = options.most_threads.unwrap_or(super::MAX_THREADS);
+    let most = options.max_threads.unwrap_or(super::MAX_THREADS);
     let mut all = Vec::new();
     for (kind, op) in [(Kind::Read, 'R'), (Kind::Write, 'W')] {
         for access in [Access::Random, Access::Sequential] {
@@ -113,7 +114,10 @@ pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, 
                     workload.offset_bytes = *align;
                     workload.region_bytes = None;
                     let pattern = access.short().to_string();
-                    all.push((Entry { op, pattern, threads, align_bytes: *align, runs_ios_per_s: Vec::new() }, workload));
+                    all.push((
+                        Entry { op, pattern, threads, align_bytes: *align, runs_ios_per_s: Vec::new() },
+                        workload,
+                    ));
                 }
             }
         }
@@ -121,7 +125,7 @@ pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, 
     all
 }
 
-/// Makes the study on an opened target; `told` hears of every run (point, of how many, runs of it so far).
+/// Makes the study on an opened target; `on_progress` is called after every run (point, of how many, runs of it so far).
 ///
 /// # Errors
 /// A file that may not be written, a point that makes no sense on the target, an interrupt. A point that fails stays empty.
@@ -129,26 +133,28 @@ pub fn run<M: Machine>(
     machine: &M,
     target: &mut M::Target,
     options: &Options,
-    mut told: impl FnMut(usize, usize, usize),
+    mut on_progress: impl FnMut(usize, usize, usize),
 ) -> Result<MatrixResult> {
     let facts = machine.target_facts(target);
     check_writable(&facts, true)?;
-    let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) = workloads(options, &machine.capabilities().engines).into_iter().unzip();
+    let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) =
+        workloads(options, &machine.capabilities().engines).into_iter().unzip();
     for workload in &workloads {
         let direct = workload.buffering.is_direct() && facts.direct;
         workload.check(facts.size_bytes, if direct { facts.direct_align_bytes } else { 1 })?;
     }
     let most = options.repeats.unwrap_or(MOST);
-    let repeats = Repeats { least: LEAST.min(most), most, tight: TIGHT };
+    let repeats = Repeats { least: LEAST.min(most), most, precision: TIGHT, ..Repeats::default() };
     let count = workloads.len();
-    let points = measure::measure(machine, target, &workloads, repeats, |index, made| told(index, count, made))?;
+    let points =
+        results::measure_points(machine, target, &workloads, repeats, |index, made| on_progress(index, count, made))?;
     let request = options.request_bytes();
     for (entry, point) in entries.iter_mut().zip(&points) {
         let rates = point.numbers.iter().flat_map(|numbers| &numbers.runs_bytes_per_s);
         entry.runs_ios_per_s = rates.map(|rate| rate / f64::from(request)).collect();
     }
     let differences = differences(&entries, request);
-    let mut warnings = crate::warnings::gathered(points.iter());
+    let mut warnings = crate::display::warnings(points.iter());
     warnings.extend(points.iter().zip(&entries).filter_map(|(point, entry)| {
         let why = point.error.as_ref()?;
         Some(format!("{} {} with {} threads failed: {why}", entry.op, entry.pattern, entry.threads))
@@ -170,7 +176,9 @@ pub fn differences(entries: &[Entry], request_bytes: u32) -> Vec<Difference> {
     let mb = |ios: f64| cut(ios * f64::from(request_bytes) / (1 << 20) as f64);
     let Some(first) = entries.first().map(|entry| entry.align_bytes) else { return Vec::new() };
     let compare = |new: &Entry| {
-        let same = |old: &&Entry| old.align_bytes == first && old.op == new.op && old.pattern == new.pattern && old.threads == new.threads;
+        let same = |old: &&Entry| {
+            old.align_bytes == first && old.op == new.op && old.pattern == new.pattern && old.threads == new.threads
+        };
         let old = entries.iter().find(same)?;
         let ios = [old.best()?, new.best()?];
         let rates = [mb(ios[0]), mb(ios[1])];
@@ -197,13 +205,20 @@ pub fn sentences(differences: &[Difference]) -> Vec<String> {
     aligns.dedup();
     aligns
         .iter()
-        .map(|pair| sentence(*pair, &differences.iter().filter(|difference| difference.align_bytes == *pair).collect::<Vec<_>>()))
+        .map(|pair| {
+            sentence(
+                *pair,
+                &differences.iter().filter(|difference| difference.align_bytes == *pair).collect::<Vec<_>>(),
+            )
+        })
         .collect()
 }
 
 fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
     let mean = |rows: &[f64]| rows.iter().sum::<f64>() / rows.len().max(1) as f64;
-    let of = |pattern: &str| rows.iter().filter(|row| row.pattern == pattern).map(|row| row.diff_percent).collect::<Vec<_>>();
+    let of = |pattern: &str| {
+        rows.iter().filter(|row| row.pattern == pattern).map(|row| row.diff_percent).collect::<Vec<_>>()
+    };
     let all: Vec<f64> = rows.iter().map(|row| row.diff_percent).collect();
     let least = all.iter().copied().fold(f64::INFINITY, f64::min);
     let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -219,7 +234,10 @@ fn sentence(pair: [u64; 2], rows: &[&Difference]) -> String {
     if judged > 0 {
         let apart = rows.iter().filter(|row| row.ratio.as_ref().is_some_and(Ratio::is_different)).count();
         // Writing to a string cannot fail.
-        let _ = write!(text, " In {apart} of {judged} points the 95 % interval of the runs leaves no doubt that there is a difference.");
+        let _ = write!(
+            text,
+            " In {apart} of {judged} points the 95 % interval of the runs leaves no doubt that there is a difference."
+        );
     }
     text
 }
@@ -232,11 +250,17 @@ pub fn table(result: &MatrixResult) -> String {
         let _ = writeln!(text, "oper     thr    IOs/sec    MBs/sec  runs");
         for entry in &result.entries {
             let ios = entry.best().map_or("failed".into(), |best| format!("{best:.2}"));
-            let mb = entry
-                .best()
-                .map_or("failed".into(), |best| format!("{:.2}", cut(best * f64::from(result.request_bytes) / (1 << 20) as f64)));
-            let _ =
-                writeln!(text, "{} {} {:>6} {ios:>10} {mb:>10} {:>5}", entry.op, entry.pattern, entry.threads, entry.runs_ios_per_s.len());
+            let mb = entry.best().map_or("failed".into(), |best| {
+                format!("{:.2}", cut(best * f64::from(result.request_bytes) / (1 << 20) as f64))
+            });
+            let _ = writeln!(
+                text,
+                "{} {} {:>6} {ios:>10} {mb:>10} {:>5}",
+                entry.op,
+                entry.pattern,
+                entry.threads,
+                entry.runs_ios_per_s.len()
+            );
         }
     }
     let mut pairs: Vec<[u64; 2]> = result.differences.iter().map(|row| row.align_bytes).collect();

@@ -12,7 +12,9 @@ mod report;
 mod run;
 
 pub use help::HELP;
-pub use options::{Access, Caching, DEFAULT_FILE, FileLine, Kind, MAX_THREADS, Multi, Options, parse, parse_parameters};
+pub use options::{
+    Access, Caching, DEFAULT_FILE, FileLine, Kind, MAX_THREADS, Multi, Options, parse, parse_parameters,
+};
 pub use plan::{FileJob, files};
 pub use report::{Figures, LatencyFigures, before, figures, report};
 pub use run::{SqlioResult, run};

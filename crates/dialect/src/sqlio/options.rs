@@ -1,6 +1,6 @@
 //! The command line and the parameter file.
 
-use crate::words::{joined, no_nul, number, refuse, shortened};
+use crate::parse::{joined, no_nul, number, refuse, shortened};
 use machine::Result;
 use machine::units::{parse_size, parse_time, show_size};
 use std::fmt;
@@ -76,7 +76,7 @@ pub struct Options {
     pub kind: Option<Kind>,
     /// `-t`: threads of each file.
     pub threads: Option<u32>,
-    /// `-s` in seconds or `--seconds`: length of the run.
+    /// `-s` in seconds or `--runtime`: length of the run.
     pub run_ns: Option<u64>,
     /// `-f`
     pub access: Option<Access>,
@@ -96,9 +96,9 @@ pub struct Options {
     pub processor: Option<(bool, u32)>,
     /// `-a`: a set of processors, one bit each.
     pub mask: Option<u64>,
-    /// `-L`: latencies are told; `S` or `P` with an optional `i` say by which clock in the original.
+    /// `-L`: latencies are reported; `S` or `P` with an optional `i` say by which clock in the original.
     pub latency: Option<(char, bool)>,
-    /// `-U`: processor use is told; true for each processor.
+    /// `-U`: processor use is reported; true for each processor.
     pub cpu: Option<bool>,
     /// `-64`: buffers in the upper address space, where all are.
     pub wide: bool,
@@ -120,8 +120,8 @@ pub struct Options {
     pub align: Vec<u64>,
     /// `--repeats`: the most runs of a point of the study.
     pub repeats: Option<u32>,
-    /// `--most-threads`: the study goes up to so many threads.
-    pub most_threads: Option<u32>,
+    /// `--max-threads`: the study goes up to so many threads.
+    pub max_threads: Option<u32>,
     /// `--seed`: seeds random orders and the data.
     pub seed: Option<u64>,
     /// `--destroy-data`: existing files or devices that may be overwritten.
@@ -157,7 +157,10 @@ fn mask(option: &str, text: &str) -> Result<u64> {
         Some(_) => None,
         None => number(option, text, 0, u64::MAX).ok(),
     };
-    parsed.map_or_else(|| refuse(format!("{option} {}", shortened(text)), "it is not a mask of processors", "write it as 5 or 0x5"), Ok)
+    parsed.map_or_else(
+        || refuse(format!("{option} {}", shortened(text)), "it is not a mask of processors", "write it as 5 or 0x5"),
+        Ok,
+    )
 }
 
 /// Reads a parameter file: `<file> <threads> [<mask> [<size in MB>]]` on each line; `#` begins a remark.
@@ -176,7 +179,11 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
             return refuse(place, "it contains a NUL", "is it a text?");
         }
         if words.len() < 2 || words.len() > 4 {
-            return refuse(place, format!("it has {} words", words.len()), "write <file> <threads> [<mask> [<size in MB>]]");
+            return refuse(
+                place,
+                format!("it has {} words", words.len()),
+                "write <file> <threads> [<mask> [<size in MB>]]",
+            );
         }
         lines.push(FileLine {
             path: words[0].into(),
@@ -186,7 +193,11 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
         });
     }
     if lines.is_empty() {
-        return refuse("the parameter file", "it names no file", "write <file> <threads> [<mask> [<size in MB>]] on a line");
+        return refuse(
+            "the parameter file",
+            "it names no file",
+            "write <file> <threads> [<mask> [<size in MB>]] on a line",
+        );
     }
     Ok(lines)
 }
@@ -236,10 +247,10 @@ impl Options {
                 self.destroy_signed = true;
                 return Ok(());
             }
-            ("json" | "size" | "align" | "seconds" | "repeats" | "most-threads" | "seed" | "destroy-data", _) => {}
+            ("json" | "size" | "align" | "runtime" | "repeats" | "max-threads" | "seed" | "destroy-data", _) => {}
             _ => {
-                let mend = "halfpower's own are --json, --size, --matrix, --align, --seconds, --repeats, --most-threads, --seed, --destroy-data and --destroy-signature";
-                return refuse(option, "there is no such option", mend);
+                let hint = "halfpower's own are --json, --size, --matrix, --align, --runtime, --repeats, --max-threads, --seed, --destroy-data and --destroy-signature";
+                return refuse(option, "there is no such option", hint);
             }
         }
         let Some(value) = glued.or_else(|| words.next().map(String::as_str)).filter(|value| !value.is_empty()) else {
@@ -250,9 +261,11 @@ impl Options {
             "json" => self.json = Some(value.into()),
             "size" => self.size = Some(size(value)?),
             "align" => self.align = value.split(',').map(size).collect::<Result<_>>()?,
-            "seconds" => self.run_ns = Some(parse_time(value).or_else(|why| refuse(&option, shortened(&why), "give a time"))?),
+            "runtime" => {
+                self.run_ns = Some(parse_time(value).or_else(|why| refuse(&option, shortened(&why), "give a time"))?)
+            }
             "repeats" => self.repeats = Some(number(&option, value, 1, 1000)? as u32),
-            "most-threads" => self.most_threads = Some(number(&option, value, 1, u64::from(MAX_THREADS))? as u32),
+            "max-threads" => self.max_threads = Some(number(&option, value, 1, u64::from(MAX_THREADS))? as u32),
             "seed" => self.seed = Some(number(&option, value, 0, u64::MAX)?),
             _ => self.destroy.push(value.into()),
         }
@@ -269,7 +282,7 @@ impl Options {
         let Some(letter) = letters.next() else { return refuse("-", "an option is missing", "leave it out") };
         let value = letters.as_str();
         let option = format!("-{letter}");
-        let unknown = |mend: &str| refuse(format!("-{}", shortened(word)), "there is no such option", mend);
+        let unknown = |hint: &str| refuse(format!("-{}", shortened(word)), "there is no such option", hint);
         match letter {
             'k' => {
                 self.kind = Some(match value {
@@ -340,24 +353,29 @@ impl Options {
         if self.parameters.is_some() && !(self.files.is_empty() && self.raw.is_empty() && self.drives.is_empty()) {
             return refuse("-F", "the files come from the parameter file", "name no others");
         }
-        if self.matrix && (self.parameters.is_some() || self.files.len() + self.raw.len() > 1 || self.drives.len() > 1) {
+        if self.matrix && (self.parameters.is_some() || self.files.len() + self.raw.len() > 1 || self.drives.len() > 1)
+        {
             return refuse("--matrix", "the study is made on one file", "name one file, directory or device");
         }
         if self.matrix && (self.kind.is_some() || self.access.is_some() || self.threads.is_some()) {
             return refuse("--matrix", "the study itself goes through -k, -f and -t", "leave these out");
         }
-        if !self.matrix && (!self.align.is_empty() || self.most_threads.is_some()) {
-            return refuse("--align and --most-threads", "they belong to the study", "add --matrix");
+        if !self.matrix && (!self.align.is_empty() || self.max_threads.is_some()) {
+            return refuse("--align and --max-threads", "they belong to the study", "add --matrix");
         }
         if self.run_ns == Some(0) {
-            return refuse("--seconds 0", "nothing would be measured", "give a time above 0");
+            return refuse("--runtime 0", "nothing would be measured", "give a time above 0");
         }
         if self.processor.is_some() && self.mask.is_some() {
             return refuse("-p and -a", "threads are bound to one processor or to a set", "leave out one of the two");
         }
         let request = u64::from(self.block_bytes()) * u64::from(self.multi.map_or(1, Multi::blocks));
         if request > u64::from(workload::MAX_REQUEST_BYTES) {
-            return refuse(format!("requests of {}", show_size(request)), "a request has at most 1 GiB", "use smaller or fewer blocks");
+            return refuse(
+                format!("requests of {}", show_size(request)),
+                "a request has at most 1 GiB",
+                "use smaller or fewer blocks",
+            );
         }
         if self.align.iter().collect::<std::collections::BTreeSet<_>>().len() != self.align.len() {
             return refuse("--align", "a value is there twice", "name each once");
@@ -420,12 +438,12 @@ impl Options {
         put("-64", self.wide.then(String::new));
         put("--matrix", self.matrix.then(String::new));
         put("--destroy-signature", self.destroy_signed.then(String::new));
-        put("--seconds=", self.run_ns.map(|ns| format!("{ns}ns")));
+        put("--runtime=", self.run_ns.map(|ns| format!("{ns}ns")));
         put("--size=", self.size.map(|bytes| bytes.to_string()));
         let aligns: Vec<String> = self.align.iter().map(u64::to_string).collect();
         put("--align=", (!aligns.is_empty()).then(|| aligns.join(",")));
         put("--repeats=", plain(self.repeats));
-        put("--most-threads=", plain(self.most_threads));
+        put("--max-threads=", plain(self.max_threads));
         put("--seed=", self.seed.map(|seed| seed.to_string()));
         put("--json=", self.json.as_ref().map(|path| path.display().to_string()));
         self.destroy.iter().for_each(|path| put("--destroy-data=", Some(path.display().to_string())));

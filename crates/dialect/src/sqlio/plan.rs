@@ -33,14 +33,22 @@ impl FileJob {
 pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
     let random = !matches!(options.access(), Access::Stripes(_));
     let jobs: Vec<FileJob> = if lines.is_empty() {
-        let named =
-            if options.files.is_empty() && options.raw.is_empty() { vec![PathBuf::from(DEFAULT_FILE)] } else { options.files.clone() };
+        let named = if options.files.is_empty() && options.raw.is_empty() {
+            vec![PathBuf::from(DEFAULT_FILE)]
+        } else {
+            options.files.clone()
+        };
         let placed = |name: &PathBuf| {
             let in_each = options.drives.iter().map(|drive| drive.join(name)).collect::<Vec<_>>();
             if in_each.is_empty() { vec![name.clone()] } else { in_each }
         };
         let paths = named.iter().flat_map(placed).chain(options.raw.iter().cloned());
-        let job = |path| FileJob { path, threads: options.threads.unwrap_or(1), mask: options.mask.unwrap_or(0), size_bytes: options.size };
+        let job = |path| FileJob {
+            path,
+            threads: options.threads.unwrap_or(1),
+            mask: options.mask.unwrap_or(0),
+            size_bytes: options.size,
+        };
         paths.map(job).collect()
     } else {
         let job = |line: &FileLine| FileJob {
@@ -54,12 +62,20 @@ pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
     };
     let threads: u32 = jobs.iter().map(|job| job.threads).sum();
     if threads > super::MAX_THREADS {
-        return Err(Error::refused(format!("{threads} threads over all files"), "there are at most 256", "use fewer threads or files"));
+        return Err(Error::refused(
+            format!("{threads} threads over all files"),
+            "there are at most 256",
+            "use fewer threads or files",
+        ));
     }
     let mut jobs = jobs;
     if let Some((_, processor)) = options.processor {
         if processor >= 64 {
-            return Err(Error::refused(format!("-p{processor}"), "processors are numbered from 0 to 63", "choose one of them"));
+            return Err(Error::refused(
+                format!("-p{processor}"),
+                "processors are numbered from 0 to 63",
+                "choose one of them",
+            ));
         }
         jobs.iter_mut().for_each(|job| job.mask = 1 << processor);
     }
@@ -88,7 +104,7 @@ impl Options {
         self.start_block.unwrap_or(0) * u64::from(self.block_bytes())
     }
 
-    /// How a file is reached. What reads ask of the disk's cache cannot be told apart here, so `-BN` and `-BH` differ in writes alone.
+    /// How a file is reached. What reads ask of the disk's cache cannot be distinguished here, so `-BN` and `-BH` differ in writes alone.
     pub fn buffering(&self, kind: Kind) -> Buffering {
         match (self.caching.unwrap_or_default(), kind) {
             (Caching::None, Kind::Write) => Buffering::DirectDsync,
@@ -103,7 +119,10 @@ impl Options {
     /// A sequential run with several threads gives each a part of the file of its own.
     pub fn workload(&self, kind: Kind, access: Access, threads: u32, engines: &[Engine]) -> Workload {
         let depth = self.outstanding.unwrap_or(if self.matrix { 4 } else { 1 }).max(1);
-        let asynchronous = [Engine::IoUring, Engine::Libaio].into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads);
+        let asynchronous = [Engine::IoUring, Engine::Libaio]
+            .into_iter()
+            .find(|engine| engines.contains(engine))
+            .unwrap_or(Engine::Threads);
         Workload {
             read_percent: if kind == Kind::Read { 100 } else { 0 },
             pattern: match access {

@@ -16,11 +16,11 @@ pub struct Figures {
     pub ios_per_s: f64,
     /// 2^20 bytes per second.
     pub mib_per_s: f64,
-    /// Latencies, told with `-L`.
+    /// Latencies, reported with `-L`.
     pub latency: LatencyFigures,
-    /// User, system and idle share of all processors in percent, told with `-U`.
+    /// User, system and idle share of all processors in percent, reported with `-U`.
     pub cpu_percent: [f64; 3],
-    /// The same of each processor, told with `-Up`.
+    /// The same of each processor, reported with `-Up`.
     pub processors_percent: Vec<[f64; 3]>,
 }
 
@@ -85,12 +85,14 @@ pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> Str
         None => {}
     }
     let threads: u32 = jobs.iter().map(|job| job.threads).sum();
-    let plural = |count: u32, word: &str| if count == 1 { format!("{count} {word}") } else { format!("{count} {word}s") };
+    let plural =
+        |count: u32, word: &str| if count == 1 { format!("{count} {word}") } else { format!("{count} {word}s") };
     if let Some(path) = &options.parameters {
         let _ = writeln!(text, "parameter file used: {}", path.display());
         let mut first = 0;
         for job in jobs {
-            let which = if job.threads == 1 { format!("{first}") } else { format!("{first}-{}", first + job.threads - 1) };
+            let which =
+                if job.threads == 1 { format!("{first}") } else { format!("{first}-{}", first + job.threads - 1) };
             let _ = writeln!(
                 text,
                 "\tfile {} with {} ({which}) using mask {:#x} ({})",
@@ -114,15 +116,23 @@ pub fn before(options: &Options, jobs: &[FileJob], sizes: &[(u64, bool)]) -> Str
         Access::Sequential => writeln!(text, "\tusing {block}KB sequential IOs"),
         Access::Stripes(columns) => {
             let stripe = u64::from(columns) * u64::from(block);
-            writeln!(text, "\tusing {block}KB IOs over {stripe}KB stripes with {} IOs per run", options.rows.unwrap_or(64))
+            writeln!(
+                text,
+                "\tusing {block}KB IOs over {stripe}KB stripes with {} IOs per run",
+                options.rows.unwrap_or(64)
+            )
         }
     };
     if let Some(depth) = options.outstanding.filter(|depth| *depth > 0) {
         let _ = writeln!(text, "\tenabling multiple I/Os per thread with {depth} outstanding");
     }
     match options.multi {
-        Some(Multi::Copy(blocks)) => writeln!(text, "\tusing multi-buffer I/O with {blocks} blocks, copied").unwrap_or_default(),
-        Some(Multi::Scatter(blocks)) => writeln!(text, "\tusing scatter/gather I/O with {blocks} blocks").unwrap_or_default(),
+        Some(Multi::Copy(blocks)) => {
+            writeln!(text, "\tusing multi-buffer I/O with {blocks} blocks, copied").unwrap_or_default()
+        }
+        Some(Multi::Scatter(blocks)) => {
+            writeln!(text, "\tusing scatter/gather I/O with {blocks} blocks").unwrap_or_default()
+        }
         None => {}
     }
     text += match options.caching.unwrap_or_default() {
@@ -161,7 +171,8 @@ pub fn report(options: &Options, figures: &Figures) -> String {
         text.push('\n');
     }
     if let Some(each) = options.cpu {
-        let line = |[user, system, idle]: [f64; 3]| format!("user {user:6.2} % kernel {system:6.2} % idle {idle:6.2} %");
+        let line =
+            |[user, system, idle]: [f64; 3]| format!("user {user:6.2} % kernel {system:6.2} % idle {idle:6.2} %");
         let _ = writeln!(text, "CPU metrics:\nall processors: {}", line(figures.cpu_percent));
         if each {
             figures

@@ -2,12 +2,14 @@
 
 use super::report::Figures;
 use super::{Access, FileJob, Kind, Multi, Options, files, parse_parameters, report};
-use crate::crew::{self, Job, Part, Run, Shape};
-use crate::words::is_twin;
+use crate::concurrent::{self, RequestShape, RunPlan, ToolJob};
+use crate::display::print;
+use crate::parse::is_twin;
 use machine::units::show_size;
 use machine::{Error, Machine, ProcessorTimes, Result, TargetFacts, TargetKind, TargetSpec};
+use measure::Sample;
 use measure::histogram::Histogram;
-use measure::{Point, Sample};
+use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -52,8 +54,8 @@ pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     let size = job.size_bytes.or(stripes);
     let there = is_twin(&job.path) || (job.path.exists() && !job.path.is_dir());
     if size.is_none() && !there {
-        let mend = "give it with --size, or in MB in a parameter file";
-        return Err(Error::refused(job.path.display().to_string(), "the file is to be made and has no size", mend));
+        let hint = "give it with --size, or in MB in a parameter file";
+        return Err(Error::refused(job.path.display().to_string(), "the file is to be made and has no size", hint));
     }
     Ok(TargetSpec {
         places: vec![job.path.clone()],
@@ -69,8 +71,8 @@ pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
 /// Refuses to write what was there before.
 pub(crate) fn check_writable(facts: &TargetFacts, writes: bool) -> Result<()> {
     if writes && !facts.writable {
-        let mend = "name it again with --destroy-data to write it, or name another file or a directory";
-        return Err(Error::refused(facts.name.clone(), "it was there before and is only read", mend));
+        let hint = "name it again with --destroy-data to write it, or name another file or a directory";
+        return Err(Error::refused(facts.name.clone(), "it was there before and is only read", hint));
     }
     Ok(())
 }
@@ -90,11 +92,7 @@ pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
 ///
 /// # Errors
 /// A file that may not be written or is too small, a full file system, a failed request, an interrupt, `out` that cannot be written.
-pub fn run<M>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult>
-where
-    M: Machine + Sync,
-    M::Target: Send,
-{
+pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> Result<SqlioResult> {
     let jobs = jobs(options)?;
     check_destroy(options, &jobs)?;
     let kind = options.kind.unwrap_or_default();
@@ -110,25 +108,29 @@ where
     for facts in &facts {
         check_writable(facts, kind == Kind::Write)?;
     }
-    let workloads: Vec<Workload> = jobs.iter().map(|job| options.workload(kind, options.access(), job.threads, &engines)).collect();
-    let sizes: Vec<(u64, bool)> = facts.iter().zip(&jobs).map(|(facts, job)| (facts.size_bytes, job.size_bytes.is_some())).collect();
+    let workloads: Vec<Workload> =
+        jobs.iter().map(|job| options.workload(kind, options.access(), job.threads, &engines)).collect();
+    let sizes: Vec<(u64, bool)> =
+        facts.iter().zip(&jobs).map(|(facts, job)| (facts.size_bytes, job.size_bytes.is_some())).collect();
     print(out, &report::before(options, &jobs, &sizes))?;
-    let shape = Shape {
+    let shape = RequestShape {
         copy_block: match options.multi {
             Some(Multi::Copy(_)) => Some(options.block_bytes() as usize),
             _ => None,
         },
-        ..Shape::default()
+        ..RequestShape::default()
     };
-    let parts = targets.iter_mut().zip(&workloads).zip(&jobs).map(|((target, workload), job)| Part {
+    let tool_job = |((target, workload), job): ((_, &Workload), &FileJob)| ToolJob {
         target,
-        jobs: vec![Job { workload: workload.clone(), shape: shape.clone() }],
+        workload: workload.clone(),
+        shape: shape.clone(),
         processors: job.processors(),
-    });
+    };
+    let tool_jobs: Vec<_> = targets.iter().zip(&workloads).zip(&jobs).map(tool_job).collect();
     let processors = machine.processors();
-    let rans = crew::run(machine, parts.collect(), Run::default())?;
+    let ran = concurrent::run(machine, &tool_jobs, RunPlan::default())?;
     let shares = shares(&processors, &machine.processors());
-    let samples: Vec<Sample> = rans.into_iter().map(|ran| ran.sample).collect();
+    let samples: Vec<Sample> = ran.into_iter().map(|ran| ran.sample).collect();
     let figures = totals(&samples, options.request_bytes(), &shares);
     print(out, &report::report(options, &figures))?;
     for (target, facts) in targets.iter_mut().zip(&facts) {
@@ -142,16 +144,14 @@ where
         .zip(&samples)
         .map(|((workload, facts), sample)| Point::from_samples(workload, facts, std::slice::from_ref(sample)))
         .collect();
-    let mut warnings = crate::warnings::gathered(points.iter());
+    let mut warnings = crate::display::warnings(points.iter());
     warnings.extend(facts.iter().flat_map(|facts| facts.warnings.clone()));
     if points.len() > 1 {
-        warnings.push("several files at once: the processor's and the devices' counters of each point are those of all".into());
+        warnings.push(
+            "several files at once: the processor's and the devices' counters of each point are those of all".into(),
+        );
     }
     Ok(SqlioResult { command: options.to_string(), figures, points, warnings, target: facts.into_iter().next() })
-}
-
-fn print(out: &mut dyn Write, text: &str) -> Result<()> {
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::io("cannot print to", "standard output"))
 }
 
 /// User, system and idle shares of each processor between two readings, in percent.

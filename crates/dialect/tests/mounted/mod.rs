@@ -10,11 +10,18 @@ impl Mounted {
     /// `None`, told, where this user may not mount, unless everything is required.
     pub fn tmpfs(size: &str) -> Option<Mounted> {
         let directory = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"]).arg(directory.path()).status();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"])
+            .arg(directory.path())
+            .status();
         if mounted.is_ok_and(|status| status.success()) {
             return Some(Mounted(directory));
         }
-        assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "this test mounts a small file system: run it as root");
+        assert_ne!(
+            std::env::var("HALFPOWER_REQUIRE").as_deref(),
+            Ok("all"),
+            "this test mounts a small file system: run it as root"
+        );
         eprintln!("skipped: mounting a small file system needs root");
         None
     }

@@ -4,16 +4,18 @@
 //! snapshot costs a few system calls and nothing between them. A snapshot is a plain value; two of them
 //! give the difference that a run used.
 
+mod others;
 mod perf;
 
+pub use others::OtherPrograms;
 pub use perf::{PerfCounter, PerfUnavailable};
 
+use super::clock::kernel_now;
 use super::facts::Roots;
 use machine::{CpuTimes, DeviceUse, Error, Nanos, Result};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Sectors in `/sys/class/block/*/stat` are 512 bytes whatever the device's own sector
 /// (Linux, Documentation/block/stat.rst).
@@ -41,7 +43,10 @@ impl Gauge {
     }
 
     fn nonsense(&self) -> Error {
-        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, "not the fields that this kernel file is known to have");
+        let source = std::io::Error::new(
+            std::io::ErrorKind::InvalidData,
+            "not the fields that this kernel file is known to have",
+        );
         Error::Io { doing: "cannot understand", path: self.path.clone(), source }
     }
 }
@@ -49,14 +54,6 @@ impl Gauge {
 /// The whole numbers in a text, in order; words between them are passed over.
 fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
     text.split(|byte| byte.is_ascii_whitespace()).filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
-}
-
-/// Nanoseconds of the monotonic clock.
-fn monotonic_ns() -> Nanos {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid for writes; CLOCK_MONOTONIC exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Reads processor time of this process and of the whole machine.
@@ -109,7 +106,7 @@ impl IdleBaseline {
         // A tenth of a processor is more than the housekeeping of an idle system.
         (self.busy_processors > 0.1).then(|| {
             format!(
-                "other programs kept {:.1} processors busy before the run began: stop them, or take no rate for the machine's best",
+                "other programs kept {:.1} processors busy before the run began: results may understate this machine; stop them",
                 self.busy_processors
             )
         })
@@ -122,14 +119,15 @@ impl CpuMeter {
     /// # Errors
     /// `/proc/stat` cannot be read.
     pub fn open(roots: &Roots) -> Result<Self> {
-        let tasks = super::facts::cgroup_v1_root(roots, "cpuacct").and_then(|dir| Gauge::open(dir.join("cpuacct.usage")).ok());
+        let tasks =
+            super::facts::cgroup_v1_root(roots, "cpuacct").and_then(|dir| Gauge::open(dir.join("cpuacct.usage")).ok());
         // SAFETY: sysconf has no preconditions.
-        let (processors, ticks) = unsafe { (libc::sysconf(libc::_SC_NPROCESSORS_ONLN), libc::sysconf(libc::_SC_CLK_TCK)) };
+        let processors = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
         let meter = Self {
             stat: Gauge::open(roots.proc.join("stat"))?,
             tasks,
             processors: processors.max(1) as u64,
-            tick_ns: 1_000_000_000 / ticks.max(1) as u64,
+            tick_ns: tick_ns(),
         };
         meter.read()?;
         Ok(meter)
@@ -147,10 +145,14 @@ impl CpuMeter {
     pub fn read(&self) -> Result<CpuSnapshot> {
         let mut buffer = [0; READ_BYTES];
         let text = self.stat.read(&mut buffer)?;
-        let at_ns = monotonic_ns();
+        let at_ns = kernel_now();
         // cpu user nice system idle iowait irq softirq steal guest guest_nice, in ticks (proc(5)).
         let mut fields = [0; 8];
-        let line = text.split(|&byte| byte == b'\n').next().filter(|line| line.starts_with(b"cpu ")).ok_or_else(|| self.stat.nonsense())?;
+        let line = text
+            .split(|&byte| byte == b'\n')
+            .next()
+            .filter(|line| line.starts_with(b"cpu "))
+            .ok_or_else(|| self.stat.nonsense())?;
         for (field, number) in fields.iter_mut().zip(numbers(line)) {
             *field = number * self.tick_ns;
         }
@@ -162,8 +164,8 @@ impl CpuMeter {
         Ok(CpuSnapshot { at_ns, user_ns, system_ns, idle_ns: fields[3] + fields[4], steal_ns: fields[7], tasks_ns })
     }
 
-    /// What was used between two snapshots, the machine's part less what it uses without us. Where the baseline was taken while
-    /// others were busy, and they gave way to us, the machine's part is at least this process' own.
+    /// What was used between two snapshots, the machine's part less what it uses without us. Where the baseline was
+    /// taken while others were busy, and they gave way to us, the machine's part is at least this process' own.
     pub fn used(&self, before: &CpuSnapshot, after: &CpuSnapshot, baseline: IdleBaseline) -> CpuTimes {
         let elapsed_ns = after.at_ns.saturating_sub(before.at_ns);
         let without_us = (baseline.busy_processors * elapsed_ns as f64).round() as Nanos;
@@ -184,8 +186,9 @@ impl CpuMeter {
         let away = after.idle_ns.saturating_sub(before.idle_ns) + after.steal_ns.saturating_sub(before.steal_ns);
         let by_idle = capacity.saturating_sub(away);
         match (before.tasks_ns, after.tasks_ns) {
-            // The tasks' own count knows nothing of interrupts on an idle processor; the idle time does, but each of its
-            // two parts (idle, waiting for I/O) is cut off to a tick at both ends. Together: the fine one within the margin of the coarse.
+            // The tasks' own count knows nothing of interrupts on an idle processor; the idle time does, but each of
+            // its two parts (idle, waiting for I/O) is cut off to a tick at both ends. Together: the fine one within
+            // the margin of the coarse.
             (Some(was), Some(is)) => {
                 let margin = 2 * self.tick_ns;
                 is.saturating_sub(was).clamp(by_idle.saturating_sub(margin), by_idle + margin)
@@ -193,22 +196,12 @@ impl CpuMeter {
             _ => by_idle,
         }
     }
+}
 
-    /// Watches the machine while this thread sleeps. Other threads of this process should do nothing meanwhile; what
-    /// they use is not counted. A machine whose coarse clock cannot tell its busy time from nothing has a baseline of 0.
-    ///
-    /// # Errors
-    /// As [`CpuMeter::read`].
-    pub fn idle_baseline(&self, watch: Duration) -> Result<IdleBaseline> {
-        let before = self.read()?;
-        std::thread::sleep(watch);
-        let after = self.read()?;
-        let used = self.used(&before, &after, IdleBaseline::NONE);
-        let observed_ns = after.at_ns.saturating_sub(before.at_ns).max(1);
-        let others = used.machine_ns.saturating_sub(used.user_ns + used.system_ns);
-        let told_apart = if others > self.resolution_ns() { others } else { 0 };
-        Ok(IdleBaseline { busy_processors: told_apart as f64 / observed_ns as f64, observed_ns })
-    }
+/// The kernel's unit of processor time.
+pub(super) fn tick_ns() -> Nanos {
+    // SAFETY: sysconf has no preconditions.
+    1_000_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64
 }
 
 /// User and system time of this process, all threads that are or were.
@@ -348,12 +341,6 @@ impl DeviceSnapshot {
     }
 }
 
-/// Bytes (read, written) at the devices that were not this process': somebody else's I/O, or what a layer between
-/// added (parity, journals, copies).
-pub fn foreign_bytes(device: &DeviceUse, own: (u64, u64)) -> (u64, u64) {
-    (device.read_bytes.saturating_sub(own.0), device.write_bytes.saturating_sub(own.1))
-}
-
 /// Reads what this process asked of the block layer.
 pub struct ProcessIoMeter {
     gauge: Gauge,
@@ -435,8 +422,15 @@ mod tests {
         assert_eq!(used.machine_ns, 700_000_000, "2 processors x 1000 ms - 1200 idle - 100 stolen");
         assert_eq!(used.steal_ns, 100_000_000);
         let idle = IdleBaseline { busy_processors: 0.05, observed_ns: 1 };
-        assert_eq!(meter.used(&snapshot(0, 100, 0, None), &snapshot(1000, 1300, 100, None), idle).machine_ns, 650_000_000);
-        assert_eq!(meter.used(&snapshot(0, 0, 0, None), &snapshot(1000, 2000, 0, None), idle).machine_ns, 0, "never negative");
+        assert_eq!(
+            meter.used(&snapshot(0, 100, 0, None), &snapshot(1000, 1300, 100, None), idle).machine_ns,
+            650_000_000
+        );
+        assert_eq!(
+            meter.used(&snapshot(0, 0, 0, None), &snapshot(1000, 2000, 0, None), idle).machine_ns,
+            0,
+            "never negative"
+        );
     }
 
     #[test]
@@ -452,7 +446,8 @@ mod tests {
     #[test]
     fn the_fine_count_moves_within_the_margin_of_the_coarse() {
         let meter = meter(true);
-        let busy = |tasks| meter.busy_ns(&snapshot(0, 0, 0, Some(0)), &snapshot(1000, 1500, 0, Some(tasks))) / 1_000_000;
+        let busy =
+            |tasks| meter.busy_ns(&snapshot(0, 0, 0, Some(0)), &snapshot(1000, 1500, 0, Some(tasks))) / 1_000_000;
         assert_eq!(busy(507), 507, "inside the margin the fine count holds");
         assert_eq!(busy(300), 480, "tasks miss what interrupts took from idle processors");
         assert_eq!(busy(900), 520);
@@ -476,7 +471,6 @@ mod tests {
         let used = read.since(&DeviceSnapshot { devices: 2, ..DeviceSnapshot::default() });
         assert_eq!((used.read_bytes, used.write_bytes, used.merges), (106 * 512, 114 * 512, 104 + 112));
         assert_eq!((used.busy_ns, used.weighted_ns), (60_000_000, 122_000_000), "busy is a mean, weighted a sum");
-        assert_eq!(foreign_bytes(&used, (6 * 512, 115 * 512)), (100 * 512, 0));
     }
 
     #[test]

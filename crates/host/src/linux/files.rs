@@ -1,28 +1,31 @@
 //! Whole files through the kernel: made, read, appended to and deleted in directories of our own.
 
 mod directories;
-mod hands;
 mod stdio;
 mod uring;
+mod worker;
 
 use super::clock::Clock;
 use super::counters::{CpuMeter, ProcessIoMeter};
 use super::facts::Roots;
 use super::sys;
+use crate::session::Time;
+use crate::test_file::{is_our_name, mark, name};
 pub use directories::directory_facts;
-use hands::Hands;
 use machine::Nanos;
 use machine::files::{AreaSpec, FileAct, FileArea, FileEngine, FileError, FileSystem, FileUsage};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
 use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use worker::FileWorker;
 
-/// Directories of files are called `halfpower-PID-N.files`, and their maker holds a lock on them for as long as it lives.
-const PREFIX: &str = "halfpower-";
+/// Directories of files are called `halfpower-MARK.files`, and their maker holds a lock on them for as long as it
+/// lives.
 const SUFFIX: &str = ".files";
 
 /// Whole files on this computer.
@@ -65,50 +68,48 @@ impl FileSystem for HostFiles {
 
     fn open(&self, spec: &AreaSpec) -> Result<HostArea, FileError> {
         if spec.engine == FileEngine::IoUring {
-            uring::Chain::new().map_err(|error| FileError::Engine { engine: spec.engine.name(), why: error.to_string() })?;
+            uring::Chain::new()
+                .map_err(|error| FileError::Engine { engine: spec.engine.name(), why: error.to_string() })?;
         }
         let here = [PathBuf::from(".")];
         let locations = if spec.locations.is_empty() { &here[..] } else { &spec.locations };
-        let rooms = locations.iter().map(|location| Room::make(location)).collect::<Result<_, _>>()?;
-        Ok(HostArea { rooms: Arc::new(rooms), spec: spec.clone() })
+        let directories = locations.iter().map(|location| WorkDirectory::make(location)).collect::<Result<_, _>>()?;
+        Ok(HostArea { directories: Arc::new(directories), spec: spec.clone() })
     }
 }
 
 /// Directories of our own, one in each location.
 pub struct HostArea {
-    rooms: Arc<Vec<Room>>,
+    directories: Arc<Vec<WorkDirectory>>,
     spec: AreaSpec,
 }
 
 impl FileArea for HostArea {
-    type Work = Hands;
+    type Work = FileWorker;
 
     fn make_subdirectories(&self) -> Result<(), FileError> {
-        self.each_subdirectory(FileAct::MakeDirectory, |fd, name| {
-            // SAFETY: an open descriptor and a C string.
-            check(unsafe { libc::mkdirat(fd, name.as_ptr(), 0o700) })
-        })
+        self.each_subdirectory(FileAct::MakeDirectory, |directory, name| Ok(mkdirat(directory, name, Mode::RWXU)?))
     }
 
     fn remove_subdirectories(&self) -> Result<(), FileError> {
-        self.each_subdirectory(FileAct::RemoveDirectory, |fd, name| {
-            // SAFETY: an open descriptor and a C string.
-            check(unsafe { libc::unlinkat(fd, name.as_ptr(), libc::AT_REMOVEDIR) })
+        self.each_subdirectory(FileAct::RemoveDirectory, |directory, name| {
+            Ok(unlinkat(directory, name, AtFlags::REMOVEDIR)?)
         })
     }
 
-    fn work(&self) -> Result<Hands, FileError> {
-        Hands::new(self.rooms.clone(), &self.spec)
+    fn work(&self) -> Result<FileWorker, FileError> {
+        FileWorker::new(self.directories.clone(), &self.spec)
     }
 }
 
 impl HostArea {
-    fn each_subdirectory(&self, act: FileAct, what: impl Fn(RawFd, &CStr) -> io::Result<()>) -> Result<(), FileError> {
-        let mut name = hands::Name::default();
-        for room in self.rooms.iter() {
+    fn each_subdirectory(&self, act: FileAct, what: impl Fn(&File, &CStr) -> io::Result<()>) -> Result<(), FileError> {
+        let mut name = worker::Name::default();
+        for directory in self.directories.iter() {
             for index in 0..self.spec.subdirectories {
                 let name = name.directory(index);
-                what(room.fd(), name).map_err(|error| FileError::of(act, room.path.join(text(name)), error))?;
+                what(&directory.handle, name)
+                    .map_err(|error| FileError::of(act, directory.path.join(text(name)), error))?;
             }
         }
         Ok(())
@@ -117,16 +118,15 @@ impl HostArea {
 
 /// A directory that we made: locked while it is used, removed with all that is in it when dropped.
 #[derive(Debug)]
-struct Room {
+struct WorkDirectory {
     path: PathBuf,
     handle: File,
     /// Bytes of a file-system block, which is what C's standard I/O buffers.
     block: usize,
 }
 
-impl Room {
-    fn make(location: &Path) -> Result<Room, FileError> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
+impl WorkDirectory {
+    fn make(location: &Path) -> Result<WorkDirectory, FileError> {
         let explain = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => FileError::NoLocation(location.into()),
             io::ErrorKind::NotADirectory => FileError::NotADirectory(location.into()),
@@ -136,17 +136,24 @@ impl Room {
             return Err(FileError::NotADirectory(location.into()));
         }
         remove_leftovers(location);
-        let path = location.join(format!("{PREFIX}{}-{}{SUFFIX}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-        let explain = |error| FileError::of(FileAct::MakeDirectory, path.clone(), error);
-        fs::create_dir(&path).map_err(explain)?;
-        let handle = open_directory(libc::AT_FDCWD, &path).and_then(|handle| sys::try_lock(&handle).map(|()| handle));
-        let handle = handle.map_err(|error| {
-            // Empty and ours; if even this fails the next run tries again.
-            let _ = fs::remove_dir(&path);
-            explain(error)
-        })?;
-        let block = handle.metadata().map_or(4096, |metadata| std::os::unix::fs::MetadataExt::blksize(&metadata) as usize);
-        Ok(Room { path, handle, block: block.clamp(512, 1 << 20) })
+        let parent = open_directory(CWD, location).map_err(explain)?;
+        // Nobody looks for the hidden name; the directory is locked before it has the other.
+        let random = sys::random();
+        let hidden = format!(".halfpower-{random:016x}.part");
+        let made = || {
+            mkdirat(&parent, &hidden, Mode::RWXU)?;
+            let handle = open_directory(&parent, Path::new(&hidden))?;
+            sys::try_lock(&handle)?;
+            let metadata = handle.metadata()?;
+            let path = location.join(name(&mark(random, metadata.ino()), SUFFIX));
+            renameat(&parent, &hidden, CWD, &path)?;
+            Ok(WorkDirectory { path, handle, block: (metadata.blksize() as usize).clamp(512, 1 << 20) })
+        };
+        made().map_err(|error: io::Error| {
+            // Empty and ours, where it was made at all.
+            let _ = unlinkat(&parent, &hidden, AtFlags::REMOVEDIR);
+            FileError::of(FileAct::MakeDirectory, location.join(&hidden), error)
+        })
     }
 
     fn fd(&self) -> RawFd {
@@ -154,22 +161,23 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for WorkDirectory {
     fn drop(&mut self) {
-        // Nothing is left to do about a failure: the next run tries again.
-        let _ = fs::remove_dir_all(&self.path);
+        crate::cleanup::note(&self.path, fs::remove_dir_all(&self.path));
     }
 }
 
-/// Removes the directories of files that killed runs left in `location`: the names are ours and nobody holds their lock. Returns their number.
+/// Removes the directories of files that killed runs left in `location`: they bear our mark and nobody holds their
+/// lock. Returns their number.
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
     for entry in fs::read_dir(location).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if !name.to_str().is_some_and(is_our_name) || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            continue;
-        }
-        let unused = open_directory(libc::AT_FDCWD, &entry.path()).is_ok_and(|handle| sys::try_lock(&handle).is_ok());
+        let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
+        let unused = open_directory(CWD, &entry.path()).is_ok_and(|handle| {
+            handle.metadata().is_ok_and(|metadata| is_our_name(text, SUFFIX, metadata.ino()))
+                && sys::try_lock(&handle).is_ok()
+        });
         if unused && fs::remove_dir_all(entry.path()).is_ok() {
             removed += 1;
         }
@@ -177,31 +185,16 @@ pub fn remove_leftovers(location: &Path) -> u32 {
     removed
 }
 
-/// `halfpower-PID-N.files` and nothing else.
-fn is_our_name(name: &str) -> bool {
-    let middle = name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX)).and_then(|middle| middle.split_once('-'));
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    middle.is_some_and(|(pid, n)| number(pid) && number(n))
+fn open_directory(from: impl AsFd, path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(from, path, flags, Mode::empty())?.into())
 }
 
-fn open_directory(from: RawFd, path: &Path) -> io::Result<File> {
-    let path = std::ffi::CString::new(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))?;
-    open_at(from, &path, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW)
-}
-
-fn open_at(from: RawFd, name: &CStr, flags: i32) -> io::Result<File> {
-    // SAFETY: a C string; the descriptor that comes back is ours alone.
-    unsafe {
-        let fd = libc::openat(from, name.as_ptr(), flags | libc::O_CLOEXEC, 0o666);
-        check(fd)?;
-        Ok(File::from_raw_fd(fd))
-    }
+fn open_at(from: impl AsFd, name: &CStr, flags: i32) -> io::Result<File> {
+    let flags = OFlags::from_bits_retain(flags as u32) | OFlags::CLOEXEC;
+    Ok(openat(from, name, flags, Mode::from_raw_mode(0o666))?.into())
 }
 
 fn text(name: &CStr) -> &Path {
     Path::new(name.to_str().unwrap_or("?"))
-}
-
-fn check(returned: i32) -> io::Result<()> {
-    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

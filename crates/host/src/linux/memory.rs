@@ -1,81 +1,142 @@
 //! Main memory by read, write and copy, with one thread and with all: the ceiling of everything buffered.
 
 use super::clock::Clock;
+use super::facts::{Roots, memory_left};
 use super::sys;
-use machine::{MemoryUse, Nanos};
+use crate::session::Time;
+use machine::{Error, MemoryUse, Nanos, Result, units};
 use std::fs::File;
 use std::hint::black_box;
+use std::io;
 use std::os::unix::fs::FileExt;
+use std::panic::resume_unwind;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Each thread's buffer: several times any processor cache of its share.
-const BYTES: usize = 64 << 20;
+/// Each thread's buffer where there is memory enough: several times any processor cache of its share.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// With less than this the caches would be measured.
+const LEAST_BYTES: u64 = 8 << 20;
+
+/// Each thread has two buffers and a file in memory.
+const BUFFERS: u64 = 3;
+
+/// Of the memory that is left, this share is used.
+const SHARE: u64 = 2;
 
 /// One pass over the buffers of a thread; the second is also where a file in memory is copied from and to.
-type Work = fn(&mut [u64], &mut [u64], Option<&File>);
+type Work = fn(&mut [u64], &mut [u64], &File) -> io::Result<()>;
 
 /// What is measured, in the order of the report. The last two go through the kernel to a file that lives in memory.
-const KINDS: [(&str, Work); 5] =
-    [("read", read), ("write", write), ("copy", copy), ("file in memory, read", file_read), ("file in memory, write", file_write)];
+const KINDS: [(&str, Work); 5] = [
+    ("read", read),
+    ("write", write),
+    ("copy", copy),
+    ("file in memory, read", file_read),
+    ("file in memory, write", file_write),
+];
 
 /// Bytes of one request to the file in memory.
 const REQUEST: usize = 1 << 20;
 
-/// Rates of each kind, several repeats in about `for_ns` altogether; after an interrupt, of those that were done.
-pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Vec<MemoryUse> {
+/// Rates of each kind, several repeats in about `for_ns` altogether.
+///
+/// # Errors
+/// Too little memory is left, a file in memory fails, an interrupt.
+pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<MemoryUse>> {
     let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let bytes = buffer_bytes(memory_left(&Roots::default()), all)?;
     let counts = if all > 1 { vec![1, all] } else { vec![1] };
     let each_ns = for_ns / (KINDS.len() * counts.len()) as u64;
-    let with = |threads| {
-        let kinds = rates(clock, threads, each_ns, interrupt);
-        kinds.into_iter().map(move |(kind, rates_bytes_per_s)| MemoryUse { kind: kind.into(), threads, rates_bytes_per_s })
-    };
-    counts.into_iter().flat_map(with).collect()
+    let mut measured = Vec::new();
+    for threads in counts {
+        let rates = rates(clock, threads, bytes, each_ns, interrupt).map_err(Error::io("cannot measure", "memory"))?;
+        measured.extend(rates.into_iter().zip(KINDS).map(|(rates_bytes_per_s, (kind, _))| MemoryUse {
+            kind: kind.into(),
+            threads,
+            rates_bytes_per_s,
+        }));
+    }
+    if interrupt.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(measured) }
 }
 
-/// Rates of each kind with so many threads, pass by pass. Buffers and files are made once: that takes longer than a pass.
-fn rates(clock: Clock, threads: u32, each_ns: Nanos, interrupt: &AtomicBool) -> Vec<(&'static str, Vec<f64>)> {
+/// Bytes of each buffer of each thread, by the memory that is left.
+fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
+    let each = left.unwrap_or(u64::MAX) / SHARE / (BUFFERS * u64::from(threads));
+    let bytes = each.min(MOST_BYTES) / REQUEST as u64 * REQUEST as u64;
+    if bytes < LEAST_BYTES {
+        return Err(Error::Unsupported(format!(
+            "memory is not measured: {threads} threads would need {} and {} are available",
+            units::show_size(LEAST_BYTES * BUFFERS * SHARE * u64::from(threads)),
+            units::show_size_rounded(left.unwrap_or(0) as f64)
+        )));
+    }
+    Ok(bytes as usize)
+}
+
+/// Rates of each kind with so many threads, pass by pass. Buffers and files are made once: that takes longer than a
+/// pass.
+fn rates(
+    clock: Clock,
+    threads: u32,
+    bytes: usize,
+    each_ns: Nanos,
+    interrupt: &AtomicBool,
+) -> io::Result<Vec<Vec<f64>>> {
     let barrier = Barrier::new(threads as usize);
-    let passes: Vec<Vec<Vec<Nanos>>> = std::thread::scope(|scope| {
-        let one = || {
-            let (mut a, mut b) = (vec![1u64; BYTES / 8], vec![2u64; BYTES / 8]);
-            let file = sys::memory_file().ok();
-            file_write(&mut a, &mut b, file.as_ref());
-            let times = |(kind, work): (&str, Work)| {
-                barrier.wait();
-                // Without such a file its two rates are absent, and the others are as they are.
-                if file.is_none() && kind.starts_with("file") {
-                    return Vec::new();
+    let one = || {
+        let (mut a, mut b) = (vec![1u64; bytes / 8], vec![2u64; bytes / 8]);
+        let mut file = sys::memory_file().and_then(|file| file_write(&mut a, &mut b, &file).map(|()| file));
+        let mut times = Vec::new();
+        for (_, work) in KINDS {
+            // A thread that failed still waits with the others.
+            barrier.wait();
+            if let Ok(open) = &file {
+                match passes(clock, each_ns, interrupt, || work(black_box(&mut a), black_box(&mut b), open)) {
+                    Ok(passes) => times.push(passes),
+                    Err(error) => file = Err(error),
                 }
-                passes(clock, each_ns, interrupt, || work(black_box(&mut a), black_box(&mut b), file.as_ref()))
-            };
-            KINDS.map(times).to_vec()
-        };
+            }
+        }
+        file.map(|_| times)
+    };
+    let passes: Vec<Vec<Vec<Nanos>>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
-        workers.into_iter().filter_map(|worker| worker.join().ok()).collect()
-    });
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect::<io::Result<_>>()
+    })?;
     let of = |kind: usize| {
         let shortest = passes.iter().map(|thread| thread[kind].len()).min().unwrap_or(0);
-        (0..shortest).map(|pass| passes.iter().map(|thread| BYTES as f64 / (thread[kind][pass].max(1) as f64 / 1e9)).sum()).collect()
+        (0..shortest)
+            .map(|pass| passes.iter().map(|thread| bytes as f64 / (thread[kind][pass].max(1) as f64 / 1e9)).sum())
+            .collect()
     };
-    KINDS.iter().enumerate().map(|(kind, (name, _))| (*name, of(kind))).collect()
+    Ok((0..KINDS.len()).map(of).collect())
 }
 
 /// How long each pass took, the first left out: at least three, for one number has no interval.
-fn passes(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool, mut pass: impl FnMut()) -> Vec<Nanos> {
-    pass();
+fn passes(
+    clock: Clock,
+    for_ns: Nanos,
+    interrupt: &AtomicBool,
+    mut pass: impl FnMut() -> io::Result<()>,
+) -> io::Result<Vec<Nanos>> {
+    pass()?;
     let start = clock.now();
     let mut times = Vec::new();
-    while !interrupt.load(Ordering::Relaxed) && (times.len() < 3 || (clock.now() - start < for_ns && times.len() < 200)) {
+    while !interrupt.load(Ordering::Relaxed) && (times.len() < 3 || (clock.now() - start < for_ns && times.len() < 200))
+    {
         let began = clock.now();
-        pass();
+        pass()?;
         times.push(clock.now() - began);
     }
-    times
+    Ok(times)
 }
 
-fn read(a: &mut [u64], _: &mut [u64], _: Option<&File>) {
+fn read(a: &mut [u64], _: &mut [u64], _: &File) -> io::Result<()> {
     // Eight sums: the additions must not be the limit.
     let mut sums = [0u64; 8];
     for chunk in a.chunks_exact(8) {
@@ -84,14 +145,17 @@ fn read(a: &mut [u64], _: &mut [u64], _: Option<&File>) {
         }
     }
     black_box(sums);
+    Ok(())
 }
 
-fn write(a: &mut [u64], _: &mut [u64], _: Option<&File>) {
+fn write(a: &mut [u64], _: &mut [u64], _: &File) -> io::Result<()> {
     a.fill(black_box(3));
+    Ok(())
 }
 
-fn copy(a: &mut [u64], b: &mut [u64], _: Option<&File>) {
+fn copy(a: &mut [u64], b: &mut [u64], _: &File) -> io::Result<()> {
     b.copy_from_slice(a);
+    Ok(())
 }
 
 /// The buffer as bytes.
@@ -100,17 +164,38 @@ fn bytes(words: &mut [u64]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), std::mem::size_of_val(words)) }
 }
 
-fn file_read(_: &mut [u64], b: &mut [u64], file: Option<&File>) {
-    let Some(file) = file else { return };
+fn file_read(_: &mut [u64], b: &mut [u64], file: &File) -> io::Result<()> {
     for (index, request) in bytes(b).chunks_mut(REQUEST).enumerate() {
-        // A file in memory fails only when memory does, and then the rate shows it.
-        let _ = file.read_at(request, (index * REQUEST) as u64);
+        file.read_exact_at(request, (index * REQUEST) as u64)?;
     }
+    Ok(())
 }
 
-fn file_write(_: &mut [u64], b: &mut [u64], file: Option<&File>) {
-    let Some(file) = file else { return };
+fn file_write(_: &mut [u64], b: &mut [u64], file: &File) -> io::Result<()> {
     for (index, request) in bytes(b).chunks_mut(REQUEST).enumerate() {
-        let _ = file.write_at(request, (index * REQUEST) as u64);
+        file.write_all_at(request, (index * REQUEST) as u64)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_in_memory_that_fails_is_an_error_and_no_rate() {
+        let (mut a, mut b) = (vec![0u64; REQUEST / 4], vec![0u64; REQUEST / 4]);
+        let only_read = File::open("/dev/zero").unwrap();
+        assert!(file_write(&mut a, &mut b, &only_read).is_err());
+        let empty = sys::memory_file().unwrap();
+        assert!(file_read(&mut a, &mut b, &empty).is_err(), "a short read moved less than its rate says");
+    }
+
+    #[test]
+    fn buffers_are_bounded_by_the_memory_that_is_left() {
+        assert_eq!(buffer_bytes(Some(1 << 40), 8).unwrap() as u64, MOST_BYTES);
+        let some = buffer_bytes(Some(1 << 30), 16).unwrap() as u64;
+        assert!(some * BUFFERS * 16 <= 1 << 29 && some >= LEAST_BYTES, "{some}");
+        assert!(buffer_bytes(Some(1 << 30), 128).unwrap_err().to_string().contains("128 threads"));
     }
 }

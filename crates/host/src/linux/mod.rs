@@ -1,46 +1,32 @@
 //! Linux.
 
-mod arena;
 mod clock;
 pub mod counters;
+mod engines;
 pub mod facts;
 pub mod files;
+mod made;
+mod member;
 mod memory;
-mod place;
 mod processors;
 mod run;
-mod session;
 mod snapshot;
 mod sys;
 mod target;
-mod together;
 
+use crate::session::Time;
 use machine::{
-    Access, Asker, Capabilities, Engine, MachineFacts, MemoryUse, Nanos, ProcessorTimes, Result, StandIn, TargetFacts, TargetSpec, Usage,
+    Access, Capabilities, MachineFacts, MemoryUse, Nanos, NullBackend, Part, ProcessorTimes, RequestSource, Result,
+    RunOptions, RunUsage, TargetFacts, TargetSpec,
 };
 use std::sync::atomic::AtomicBool;
 
 pub use target::HostTarget;
 
-/// Removes the test files that killed runs left in a directory; files of living runs stay. Returns their number and bytes.
+/// Removes the test files that killed runs left in a directory; files of living runs stay. Returns their number and
+/// bytes.
 pub fn remove_leftovers(directory: &std::path::Path) -> (u32, u64) {
-    place::remove_leftovers(directory)
-}
-
-/// Bytes that a directory's file system has left for this user; `None`: it does not say.
-///
-/// # Errors
-/// There is no such directory.
-pub fn free_bytes(directory: &std::path::Path) -> std::io::Result<Option<u64>> {
-    sys::free_bytes(directory)
-}
-
-/// Reserves space for a file without writing it, and makes it so long.
-///
-/// # Errors
-/// The file system cannot, or has no such space.
-pub fn reserve(file: &std::fs::File, bytes: u64) -> std::io::Result<()> {
-    sys::reserve(file, bytes)
+    made::remove_leftovers(directory)
 }
 
 /// This computer.
@@ -59,6 +45,10 @@ impl Host {
     fn clock(&self) -> clock::Clock {
         clock::Clock::get()
     }
+
+    fn context(&self) -> run::Context<'_> {
+        run::Context { clock: self.clock(), interrupt: self.interrupt, meters: &self.meters }
+    }
 }
 
 impl machine::Machine for Host {
@@ -71,15 +61,11 @@ impl machine::Machine for Host {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let mut engines = vec![Engine::Sync, Engine::Threads];
-        if session::uring::available() {
-            engines.push(Engine::IoUring);
+        Capabilities {
+            engines: engines::available(),
+            noisy: true,
+            counts_instructions: counters::PerfCounter::try_open().is_ok(),
         }
-        if session::aio::available() {
-            engines.push(Engine::Libaio);
-        }
-        engines.push(Engine::Mmap);
-        Capabilities { engines, noisy: true, counts_instructions: counters::PerfCounter::try_open().is_ok() }
     }
 
     fn now(&self) -> Nanos {
@@ -87,7 +73,7 @@ impl machine::Machine for Host {
     }
 
     fn pause(&self, for_ns: Nanos) {
-        session::pass(for_ns);
+        self.clock().pass(for_ns);
     }
 
     fn open(&self, spec: &TargetSpec) -> Result<HostTarget> {
@@ -98,12 +84,18 @@ impl machine::Machine for Host {
         target.facts().clone()
     }
 
-    fn run<A: Asker>(&self, target: &mut HostTarget, access: &Access, askers: &mut [A]) -> Result<Usage> {
-        run::run(self, target, access, askers)
+    fn run<S: RequestSource>(&self, parts: &mut [Part<'_, HostTarget, S>], options: RunOptions) -> Result<RunUsage> {
+        run::run(&self.context(), parts, options)
     }
 
-    fn rehearse<A: Asker>(&self, target: &HostTarget, access: &Access, stand_in: StandIn, askers: &mut [A]) -> Result<bool> {
-        run::rehearse(self, target, access, stand_in, askers)
+    fn measure_ceiling<A: RequestSource>(
+        &self,
+        target: &HostTarget,
+        access: &Access,
+        backend: NullBackend,
+        sources: &mut [A],
+    ) -> Result<bool> {
+        run::measure_ceiling(&self.context(), target, access, backend, sources)
     }
 
     fn restripe(&self, target: &mut HostTarget, members: &[u32], chunk: u64) -> Result<()> {
@@ -118,18 +110,7 @@ impl machine::Machine for Host {
         processors::processors(&facts::Roots::default())
     }
 
-    fn bind(&self, processors: &[u32]) -> Result<()> {
-        sys::bind(processors).map_err(|error| {
-            let named: Vec<String> = processors.iter().map(u32::to_string).collect();
-            machine::Error::refused(
-                format!("processors {}", named.join(", ")),
-                error.to_string(),
-                "name processors that are online, numbered from 0",
-            )
-        })
-    }
-
-    fn memory(&self, for_ns: Nanos) -> Vec<MemoryUse> {
+    fn memory(&self, for_ns: Nanos) -> Result<Vec<MemoryUse>> {
         memory::measure(self.clock(), for_ns, self.interrupt)
     }
 }

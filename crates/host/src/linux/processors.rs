@@ -1,13 +1,12 @@
 //! The times of each processor, from `/proc/stat` (proc(5)).
 
+use super::counters::tick_ns;
 use super::facts::Roots;
 use machine::ProcessorTimes;
 
 /// The times of each processor so far, in order of their numbers; none where they cannot be read.
 pub(crate) fn processors(roots: &Roots) -> Vec<ProcessorTimes> {
-    // SAFETY: sysconf has no preconditions.
-    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
-    std::fs::read_to_string(roots.proc.join("stat")).map_or(Vec::new(), |text| parse(&text, 1_000_000_000 / ticks))
+    std::fs::read_to_string(roots.proc.join("stat")).map_or(Vec::new(), |text| parse(&text, tick_ns()))
 }
 
 fn parse(text: &str, tick_ns: u64) -> Vec<ProcessorTimes> {
@@ -18,7 +17,12 @@ fn parse(text: &str, tick_ns: u64) -> Vec<ProcessorTimes> {
         // user nice system idle iowait irq softirq; what was stolen is nobody's.
         let times: Vec<u64> = fields.map_while(|field| field.parse::<u64>().ok()).collect();
         let at = |index: usize| times.get(index).copied().unwrap_or(0) * tick_ns;
-        Some(ProcessorTimes { processor, user_ns: at(0) + at(1), system_ns: at(2) + at(5) + at(6), idle_ns: at(3) + at(4) })
+        Some(ProcessorTimes {
+            processor,
+            user_ns: at(0) + at(1),
+            system_ns: at(2) + at(5) + at(6),
+            idle_ns: at(3) + at(4),
+        })
     };
     text.lines().filter_map(line).collect()
 }

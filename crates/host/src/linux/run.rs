@@ -1,228 +1,300 @@
 //! One run: bring the target into the state asked for, start the streams together, take the counters around them.
 
-use super::arena::Arena;
-use super::place::{MadeFile, Place, descriptors, open_with};
-use super::session::aio::NativeAio;
-use super::session::mapped::Mapped;
-use super::session::null::{Instant, Null};
-use super::session::striped::{Striped, most_parts};
-use super::session::sync::Blocking;
-use super::session::uring::{NoOps, Ring};
-use super::session::{BlockingSession, Halt, Session, serve, serve_blocking};
-use super::snapshot::{Meters, Snapshot};
+use super::clock::Clock;
+use super::facts::{Roots, memory_left};
+use super::made::{MadeFile, reopen};
+use super::member::descriptors;
+use super::snapshot::{MachineMeters, Meters, Snapshot};
 use super::target::HostTarget;
-use super::together::{Gate, all_at_once};
-use super::{Host, clock, sys};
-use machine::{Access, Allocation, Asker, Buffering, CacheState, Engine, Error, Hint, Nanos, Result, StandIn, Usage, fill_random};
+use super::{engines, sys};
+use crate::arena::Arena;
+use crate::run_streams::{PartEnd, PartStreams, Ready, run_streams};
+use crate::session::{Halt, Time};
+use machine::{
+    Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Nanos, NullBackend, Part, PartUsage, RequestSource,
+    Result, RunOptions, RunUsage, fill_random, units,
+};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::RawFd;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The open files of a run.
-struct Files {
+/// What every run of a process needs.
+pub(crate) struct Context<'a> {
+    pub(crate) clock: Clock,
+    pub(crate) interrupt: &'a AtomicBool,
+    pub(crate) meters: &'a MachineMeters,
+}
+
+/// The open files of a part.
+struct PartFiles {
     files: Vec<File>,
     /// Bytes of each file that the region covers.
     region: (u64, u64),
     /// Cut these to nothing as the first act of the timed run.
     truncate: bool,
+    /// Where they are the members of a stripe: its chunk.
+    chunk: Option<u64>,
+    /// Scratch files among them, and the target that keeps them afterwards.
+    scratch: Vec<MadeFile>,
 }
 
-pub(crate) fn run<A: Asker>(host: &Host, target: &mut HostTarget, access: &Access, askers: &mut [A]) -> Result<Usage> {
-    let writes = askers.iter().any(Asker::writes);
-    let may_write = |asker: &A| {
-        asker.member().map_or(target.facts().writable, |member| target.places().get(member as usize).is_some_and(|place| place.writable))
+pub(crate) fn run<S: RequestSource>(
+    context: &Context<'_>,
+    parts: &mut [Part<'_, HostTarget, S>],
+    options: RunOptions,
+) -> Result<RunUsage> {
+    check_memory(parts)?;
+    let mut opened = Vec::with_capacity(parts.len());
+    for part in parts.iter() {
+        check(part)?;
+        opened.push(open_part(part, context.interrupt)?);
+    }
+    for (part, files) in parts.iter().zip(&opened) {
+        prepare_cache(files, &part.access, context.interrupt)?;
+    }
+    let mut meters = Meters::new(context.clock, context.meters, parts, options.count_instructions);
+    let outcome = streams(context, &opened, parts, options, &mut meters);
+    let mut usage = RunUsage::default();
+    let mut failure = None;
+    match outcome {
+        Ok((before, after, began, ends)) => {
+            let device = meters.between(&before, &after, &mut usage);
+            usage.began = began;
+            usage.parts = (ends.into_iter().zip(device))
+                .map(|(end, device)| {
+                    let (last, sync_ns) = end?;
+                    Ok(PartUsage { elapsed_ns: last.saturating_sub(began), sync_ns, device })
+                })
+                .collect();
+        }
+        Err(error) => failure = Some(error),
+    }
+    for (part, files) in parts.iter().zip(opened) {
+        let settled = settle(part, files, context.interrupt);
+        failure = failure.or(settled.err());
+    }
+    failure.map_or(Ok(usage), Err)
+}
+
+/// What a part left dirty must not be the next run's burden; scratch files stay for it. After an interrupt there is no
+/// next run.
+fn settle<S: RequestSource>(part: &Part<'_, HostTarget, S>, files: PartFiles, interrupt: &AtomicBool) -> Result<()> {
+    let dirty = part.sources.iter().any(RequestSource::writes) && !part.access.buffering.is_dsync();
+    if dirty && !interrupt.load(Ordering::Relaxed) {
+        for file in &files.files {
+            file.sync_data().map_err(Error::io("cannot sync", &part.targets[0].members()[0].path))?;
+        }
+    }
+    if !files.scratch.is_empty() {
+        part.targets[0].keep_scratch(files.scratch);
+    }
+    Ok(())
+}
+
+/// What can be refused before anything is opened.
+fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
+    let Some(first) = part.targets.first() else {
+        return Err(Error::Unsupported("a part of the run has no target".into()));
     };
-    if askers.iter().any(|asker| asker.writes() && !may_write(asker)) {
+    let writes = part.sources.iter().any(RequestSource::writes);
+    if let Some(target) = part.targets.iter().find(|target| writes && !target.facts().writable) {
         return Err(Error::refused(
             target.facts().name.clone(),
             "it was there before and is only read",
             "name it again after --destroy-data to write it, or name a directory",
         ));
     }
-    check_members(target, access, askers)?;
-    let files = open_files(target, access, writes)?;
-    prepare_cache(&files, access)?;
-    let stripe = target.striped().then_some((target.places().len() as u32, target.chunk));
-    let mut meters = Meters::new(host, target, access.count_instructions);
-    let Outcome { before, after, began, last, sync_ns } = streams(host, &files, stripe, access, askers, &mut meters)?;
-    if writes && !access.buffering.is_dsync() {
-        // What this run left dirty must not be the next one's burden.
-        for (file, place) in files.files.iter().zip(target.places()) {
-            file.sync_data().map_err(Error::io("cannot bring to stable storage", &place.path))?;
-        }
+    if let Some(striped) = part.targets.iter().find(|target| part.targets.len() > 1 && target.striped()) {
+        return Err(Error::refused(
+            striped.facts().name.clone(),
+            "a stripe cannot be one of several targets of a part",
+            "name its members, or give it a part of its own",
+        ));
     }
-    let mut usage = meters.between(&before, &after);
-    usage.began = began;
-    usage.elapsed_ns = last.saturating_sub(began);
-    usage.sync_ns = sync_ns;
-    Ok(usage)
-}
-
-/// Every asker has a place, and a mapping is of one file.
-fn check_members<A: Asker>(target: &HostTarget, access: &Access, askers: &[A]) -> Result<()> {
-    let count = target.places().len() as u32;
-    if let Some(member) = askers.iter().filter_map(Asker::member).find(|&member| member >= count) {
-        return Err(Error::refused(format!("member {member}"), format!("the target has {count}"), "name one of these, from 0"));
-    }
-    let whole = askers.iter().any(|asker| asker.member().is_none());
-    if access.engine == Engine::Mmap && (access.buffering != Buffering::Buffered || (target.striped() && whole)) {
-        return Err(Error::Unsupported("mmap goes through the page cache of one file: use --buffered and a single target".into()));
+    if part.access.engine == Engine::Mmap && (part.access.buffering != Buffering::Buffered || first.striped()) {
+        return Err(Error::Unsupported(
+            "mmap goes through the page cache of one file: use --buffered and a single target".into(),
+        ));
     }
     Ok(())
 }
 
-struct Outcome {
-    before: Snapshot,
-    after: Snapshot,
-    began: Nanos,
-    last: Nanos,
-    sync_ns: Option<Nanos>,
+/// Refuses a run with larger buffers than there is memory: the kernel would kill it, or another program.
+fn check_memory<S: RequestSource>(parts: &[Part<'_, HostTarget, S>]) -> Result<()> {
+    let sources = || parts.iter().flat_map(|part| part.sources.iter());
+    let mut sizes = sources().map(|one| Arena::bytes_for(one.depth(), one.max_request(), one.writes()));
+    let needed = sizes.try_fold(0u64, |sum, bytes| sum.checked_add(bytes?)).unwrap_or(u64::MAX);
+    let Some(left) = memory_left(&Roots::default()).filter(|&left| needed > left) else { return Ok(()) };
+    let outstanding: u64 = sources().map(|source| u64::from(source.depth())).sum();
+    let largest = sources().map(RequestSource::max_request).max().unwrap_or(0);
+    Err(Error::refused(
+        format!("{outstanding} requests of up to {} outstanding", units::show_size(u64::from(largest))),
+        format!("their buffers take {}, and {} of memory are available", rounded(needed), rounded(left)),
+        "lower the depth, the number of threads or the request size",
+    ))
 }
+
+fn rounded(bytes: u64) -> String {
+    units::show_size_rounded(bytes as f64)
+}
+
+/// The counters before and after, the start, and for each part its last completion and the time of its final sync.
+type Outcome = (Snapshot, Snapshot, Nanos, Vec<PartEnd<Option<Nanos>>>);
 
 /// Runs the streams over the open files, the counters taken around them.
-fn streams<A: Asker>(
-    host: &Host,
-    files: &Files,
-    stripe: Option<(u32, u64)>,
-    access: &Access,
-    askers: &mut [A],
-    meters: &mut Meters<'_>,
+fn streams<S: RequestSource>(
+    context: &Context<'_>,
+    opened: &[PartFiles],
+    parts: &mut [Part<'_, HostTarget, S>],
+    options: RunOptions,
+    meters: &mut Meters,
 ) -> Result<Outcome> {
-    let paths = Paths { fds: descriptors(&files.files), end: files.region.0 + files.region.1, stripe };
+    let clock = context.clock;
+    let paths: Vec<Paths> = opened.iter().map(Paths::of).collect();
+    let work = parts
+        .iter_mut()
+        .zip(opened.iter().zip(&paths))
+        .map(|(part, (files, paths))| {
+            let access = &part.access;
+            let processors = part.processors;
+            PartStreams {
+                sources: &mut *part.sources,
+                serve: move |source: &mut S, halt: Halt<'_>, ready: Ready<'_>| {
+                    bind(processors)?;
+                    stream(paths, access, None, source, clock, halt, ready)
+                },
+                finish: move |last: Nanos| {
+                    if !access.sync_at_end {
+                        return Ok(None);
+                    }
+                    for file in &files.files {
+                        file.sync_data().map_err(Error::io("cannot sync", "the test file"))?;
+                    }
+                    Ok(Some(clock.now().saturating_sub(last)))
+                },
+            }
+        })
+        .collect();
     let mut before = None;
-    let (began, last) = all_at_once(
-        host,
-        askers,
-        |asker, halt, gate| stream(&paths, access, None, asker, host.clock(), halt, gate),
-        || {
-            before = Some(meters.take());
-            let began = host.clock().now();
-            if !files.truncate {
-                return Ok(began);
+    let (began, ends) = run_streams(clock, context.interrupt, work, options, |start| {
+        before = Some(meters.take());
+        let truncated = opened.iter().filter(|files| files.truncate).flat_map(|files| &files.files);
+        let mut began = start;
+        for (number, file) in truncated.enumerate() {
+            if number == 0 {
+                // It is the first act of the run.
+                began = clock.now();
             }
-            for file in &files.files {
-                file.set_len(0).map_err(Error::io("cannot truncate", "the test file"))?;
-            }
-            Ok(began)
-        },
-    )?;
-    let mut sync_ns = None;
-    if access.sync_at_end {
-        for file in &files.files {
-            file.sync_data().map_err(Error::io("cannot bring to stable storage", "the test file"))?;
+            file.set_len(0).map_err(Error::io("cannot truncate", "the test file"))?;
         }
-        sync_ns = Some(host.clock().now().saturating_sub(last));
-    }
+        Ok(began)
+    })?;
     let after = meters.take();
-    Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, began, last, sync_ns })
+    Ok((before.unwrap_or_else(|| meters.take()), after, began, ends))
 }
 
-/// Runs the streams with a stand-in for the target; `false` where the engine has none such.
-pub(crate) fn rehearse<A: Asker>(host: &Host, target: &HostTarget, access: &Access, stand_in: StandIn, askers: &mut [A]) -> Result<bool> {
-    if stand_in == StandIn::NoOp && access.engine != Engine::IoUring {
+/// Runs the streams with nothing behind them; `false` where the engine has no such backend.
+pub(crate) fn measure_ceiling<S: RequestSource>(
+    context: &Context<'_>,
+    target: &HostTarget,
+    access: &Access,
+    backend: NullBackend,
+    sources: &mut [S],
+) -> Result<bool> {
+    if !engines::has_backend(access.engine, backend) {
         return Ok(false);
     }
-    let stripe = target.striped().then_some((target.places().len() as u32, target.chunk));
-    let paths = Paths { fds: Vec::new(), end: 0, stripe };
-    let work = |asker: &mut A, halt: Halt<'_>, gate: &Gate| stream(&paths, access, Some(stand_in), asker, host.clock(), halt, gate);
-    all_at_once(host, askers, work, || Ok(host.clock().now())).map(|_| true)
+    let paths = Paths { fds: Vec::new(), end: 0, stripe: target.stripe() };
+    let clock = context.clock;
+    let work = PartStreams {
+        sources,
+        serve: |source: &mut S, halt: Halt<'_>, ready: Ready<'_>| {
+            stream(&paths, access, Some(backend), source, clock, halt, ready)
+        },
+        finish: |_| Ok(()),
+    };
+    run_streams(clock, context.interrupt, vec![work], RunOptions::default(), Ok).map(|_| true)
 }
 
-/// Where the streams of a run go: the open files, the end of what they use, and, where they are the members of a stripe, their number
-/// and its chunk.
+/// Where the streams of a part go: the open files, the end of what they use, and, where they are the members of a
+/// stripe, their number and its chunk.
 struct Paths {
     fds: Vec<RawFd>,
     end: u64,
     stripe: Option<(u32, u64)>,
 }
 
-/// One stream: makes its session, passes the gate, runs.
-fn stream<A: Asker>(
+impl Paths {
+    fn of(files: &PartFiles) -> Paths {
+        Paths {
+            fds: descriptors(&files.files),
+            end: files.region.0 + files.region.1,
+            stripe: files.chunk.map(|chunk| (files.files.len() as u32, chunk)),
+        }
+    }
+}
+
+/// Confines the calling thread to these processors; none: to nothing.
+fn bind(processors: &[u32]) -> Result<()> {
+    if processors.is_empty() {
+        return Ok(());
+    }
+    sys::bind(processors).map_err(|error| {
+        let named: Vec<String> = processors.iter().map(u32::to_string).collect();
+        Error::refused(
+            format!("processors {}", named.join(", ")),
+            error.to_string(),
+            "name processors that are online, numbered from 0",
+        )
+    })
+}
+
+/// One stream: makes its buffers and its session, waits for the start, runs.
+fn stream<S: RequestSource>(
     paths: &Paths,
     access: &Access,
-    stand_in: Option<StandIn>,
-    asker: &mut A,
-    clock: clock::Clock,
+    backend: Option<NullBackend>,
+    source: &mut S,
+    clock: Clock,
     halt: Halt<'_>,
-    gate: &Gate,
+    ready: Ready<'_>,
 ) -> Result<Nanos> {
-    let (mut fds, mut stripe) = (paths.fds.as_slice(), paths.stripe);
-    if let Some(member) = asker.member() {
-        fds = fds.get(member as usize..=member as usize).unwrap_or_default();
-        stripe = None;
+    let mut arena = Arena::new(source.depth(), source.max_request(), source.writes())
+        .map_err(Error::io("no memory for the buffers of", "a stream"))?;
+    if source.writes() {
+        source.fill_buffers(arena.bytes());
     }
-    let depth = asker.depth();
-    let made = Arena::new(depth, asker.max_request(), asker.writes()).map_err(Error::io("no memory for the buffers of", "a stream"));
-    let mut arena = match made {
-        Ok(arena) => arena,
-        Err(error) => {
-            gate.pass();
-            return Err(error);
-        }
-    };
-    if asker.writes() {
-        asker.fill_buffers(arena.bytes());
-    }
-    let parts = stripe.map_or(1, |(_, chunk)| most_parts(asker.max_request(), chunk));
-    let entries = u32::try_from(u64::from(depth) * parts).unwrap_or(u32::MAX);
-    // A stripe's members work side by side only under an asynchronous engine, even at depth 1.
-    let engine = match (access.engine, stripe) {
-        (Engine::Sync | Engine::Threads, Some(_)) => Engine::IoUring,
-        (engine, _) => engine,
-    };
-    let unsupported = |error: io::Error| Error::Unsupported(format!("{engine} is not to be had here: {error}"));
-    let mut ways = Ways { stripe, fds, asker, arena: &mut arena, clock, halt, gate };
-    match (engine, stand_in) {
-        (Engine::Sync | Engine::Threads | Engine::Mmap, Some(_)) => ways.blocking(Ok(Instant)),
-        (Engine::IoUring, Some(StandIn::NoOp)) => ways.queued(NoOps::new(entries).map_err(unsupported)),
-        (Engine::Null, _) | (_, Some(_)) => ways.queued(Ok(Null::new(entries))),
-        (Engine::Sync | Engine::Threads, None) => ways.blocking(Ok(Blocking::new(fds[0]))),
-        (Engine::IoUring, None) => {
-            let session = Ring::new(fds, entries, ways.arena).map_err(unsupported);
-            ways.queued(session)
-        }
-        (Engine::Libaio, None) => ways.queued(NativeAio::new(fds.to_vec(), entries.min(65_536)).map_err(unsupported)),
-        (Engine::Mmap, None) => {
-            let session = Mapped::new(fds[0], paths.end, ways.asker.writes(), access.hint).map_err(unsupported);
-            ways.blocking(session)
-        }
-    }
+    let Paths { ref fds, end, stripe } = *paths;
+    let (hint, arena) = (access.hint, &mut arena);
+    engines::run(access.engine, backend, engines::Stream { fds, stripe, end, hint, source, arena, clock, halt, ready })
 }
 
-/// What it takes to serve an asker through a session of either kind. Both ways pass the gate whether or not there is a session,
-/// because the other streams wait there.
-struct Ways<'a, A: Asker> {
-    stripe: Option<(u32, u64)>,
-    fds: &'a [RawFd],
-    asker: &'a mut A,
-    arena: &'a mut Arena,
-    clock: clock::Clock,
-    halt: Halt<'a>,
-    gate: &'a Gate,
-}
-
-impl<A: Asker> Ways<'_, A> {
-    fn queued<S: Session>(&mut self, session: Result<S>) -> Result<Nanos> {
-        self.gate.pass();
-        let mut session = session?;
-        match self.stripe {
-            None => serve(&mut session, self.fds, self.asker, self.arena, self.clock, self.halt),
-            Some((members, chunk)) => {
-                let mut session = Striped::new(session, members, chunk, self.asker.depth());
-                serve(&mut session, self.fds, self.asker, self.arena, self.clock, self.halt)
-            }
-        }
+/// Opens the files of a part's targets, or scratch files in the state of allocation that it asks for.
+fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interrupt: &AtomicBool) -> Result<PartFiles> {
+    let writes = part.sources.iter().any(RequestSource::writes);
+    let mut whole = PartFiles {
+        files: Vec::new(),
+        region: part.access.region,
+        truncate: false,
+        chunk: part.targets[0].stripe().map(|(_, chunk)| chunk),
+        scratch: Vec::new(),
+    };
+    for target in &part.targets {
+        let mut one = open_files(target, &part.access, writes, interrupt)?;
+        whole.files.append(&mut one.files);
+        whole.scratch.append(&mut one.scratch);
+        (whole.region, whole.truncate) = (one.region, one.truncate);
     }
-
-    fn blocking<S: BlockingSession>(&mut self, session: Result<S>) -> Result<Nanos> {
-        self.gate.pass();
-        serve_blocking(&mut session?, self.fds, self.asker, self.arena, self.clock, self.halt)
+    if part.targets.len() > 1 && !whole.scratch.is_empty() {
+        return Err(Error::Unsupported("scratch files stand beside a single target: use --allocate written".into()));
     }
+    Ok(whole)
 }
 
 /// Opens the target's files, or scratch files in the state of allocation that the run asks for.
-fn open_files(target: &mut HostTarget, access: &Access, writes: bool) -> Result<Files> {
+fn open_files(target: &HostTarget, access: &Access, writes: bool, interrupt: &AtomicBool) -> Result<PartFiles> {
     let mut flags = 0;
     if access.buffering.is_direct() {
         if let Some(reason) = &target.facts().direct_refused {
@@ -233,27 +305,33 @@ fn open_files(target: &mut HostTarget, access: &Access, writes: bool) -> Result<
     if access.buffering.is_dsync() {
         flags |= if access.metadata_sync { libc::O_SYNC } else { libc::O_DSYNC };
     }
-    let members = target.places().len() as u64;
-    let region = if members > 1 { member_region(access.region, members, target.chunk) } else { access.region };
-    let in_place = access.allocation == Allocation::Extend && target.grown && target.places().iter().all(Place::is_made);
+    let chunk = target.stripe().map(|(_, chunk)| chunk);
+    let members = target.members().len() as u64;
+    let region = chunk.map_or(access.region, |chunk| member_region(access.region, members, chunk));
+    let in_place = access.allocation == Allocation::Extend
+        && target.grown
+        && target.members().iter().all(|member| member.made().is_some());
     if access.allocation == Allocation::Written || !writes || in_place {
-        let opened: io::Result<Vec<File>> = target.places().iter().map(|place| place.open_with(writes && place.writable, flags)).collect();
+        let opened: io::Result<Vec<File>> =
+            target.members().iter().map(|member| member.open_with(writes, flags)).collect();
         let files = opened.map_err(|error| cannot_open(target, error))?;
         if in_place {
-            for (file, place) in files.iter().zip(target.places()) {
-                file.set_len(0).map_err(Error::io("cannot empty", &place.path))?;
+            for (file, member) in files.iter().zip(target.members()) {
+                file.set_len(0).map_err(Error::io("cannot empty", &member.path))?;
             }
         }
-        return Ok(Files { files, region, truncate: false });
+        return Ok(PartFiles { files, region, truncate: false, chunk, scratch: Vec::new() });
     }
     if access.engine == Engine::Mmap && access.allocation != Allocation::Reserved {
-        return Err(Error::Unsupported("a mapped file cannot grow as it is written: use --allocate written or reserved".into()));
+        return Err(Error::Unsupported(
+            "a mapped file cannot grow as it is written: use --allocate written or reserved".into(),
+        ));
     }
     let len = (access.region.0 + access.region.1).div_ceil(members);
-    make_scratch(target, access.allocation, len)?;
-    let opened: io::Result<Vec<File>> = target.scratch.iter().map(|made| open_with(&made.path, true, flags)).collect();
+    let scratch = make_scratch(target, access.allocation, len, interrupt)?;
+    let opened: io::Result<Vec<File>> = scratch.iter().map(|made| reopen(made.file(), true, flags)).collect();
     let files = opened.map_err(|error| cannot_open(target, error))?;
-    Ok(Files { files, region, truncate: access.allocation == Allocation::Truncate })
+    Ok(PartFiles { files, region, truncate: access.allocation == Allocation::Truncate, chunk, scratch })
 }
 
 /// The part of each member that holds a region of the stripe, a chunk more than exact at either end.
@@ -263,39 +341,47 @@ fn member_region((start, len): (u64, u64), members: u64, chunk: u64) -> (u64, u6
 }
 
 fn cannot_open(target: &HostTarget, error: io::Error) -> Error {
-    Error::io("cannot open", &target.places()[0].path)(error)
+    Error::io("cannot open", &target.members()[0].path)(error)
 }
 
-/// Leaves one scratch file beside each test file, its space in the state asked for.
-fn make_scratch(target: &mut HostTarget, allocation: Allocation, len: u64) -> Result<()> {
+/// A scratch file beside each test file, its space in the state asked for.
+fn make_scratch(
+    target: &HostTarget,
+    allocation: Allocation,
+    len: u64,
+    interrupt: &AtomicBool,
+) -> Result<Vec<MadeFile>> {
     // Those of the last run go first: their space may be needed.
-    let kept = if allocation == Allocation::Truncate { std::mem::take(&mut target.scratch) } else { Vec::new() };
-    target.scratch.clear();
-    if kept.len() == target.places().len() && kept.iter().all(|made| std::fs::metadata(&made.path).is_ok_and(|file| file.len() >= len)) {
-        target.scratch = kept;
-        return Ok(());
+    let kept = target.take_scratch();
+    if allocation == Allocation::Truncate
+        && kept.len() == target.members().len()
+        && kept.iter().all(|made| made.file().metadata().is_ok_and(|file| file.len() >= len))
+    {
+        return Ok(kept);
     }
     drop(kept);
     let mut scratch = Vec::new();
-    for place in target.places() {
-        let Some(directory) = place.directory() else {
+    for member in target.members() {
+        let Some(own) = member.made() else {
             return Err(Error::Unsupported(format!(
                 "{} was there before: only in a directory can files be made whose space is {}",
-                place.path.display(),
+                member.path.display(),
                 allocation.name()
             )));
         };
-        let made = MadeFile::create(directory)?;
-        let file = open_with(&made.path, true, 0).map_err(Error::io("cannot open", &made.path))?;
+        let made = own.create_beside()?;
+        let file = made.file();
         match allocation {
             Allocation::Reserved => {
-                sys::reserve(&file, len)
-                    .map_err(|error| Error::Unsupported(format!("the file system cannot reserve space (fallocate): {error}")))?;
+                sys::reserve(file, len).map_err(|error| {
+                    Error::Unsupported(format!("the file system cannot reserve space (fallocate): {error}"))
+                })?;
             }
             Allocation::Truncate => {
                 let mut buffer = vec![0u8; 1 << 20];
                 fill_random(len, &mut buffer);
                 for offset in (0..len).step_by(buffer.len()) {
+                    go_on(interrupt)?;
                     let step = (len - offset).min(buffer.len() as u64) as usize;
                     file.write_all_at(&buffer[..step], offset).map_err(Error::io("cannot fill", &made.path))?;
                 }
@@ -305,28 +391,27 @@ fn make_scratch(target: &mut HostTarget, allocation: Allocation, len: u64) -> Re
         file.sync_all().map_err(Error::io("cannot bring to stable storage", &made.path))?;
         scratch.push(made);
     }
-    target.scratch = scratch;
-    Ok(())
+    Ok(scratch)
 }
 
-/// Drops or fills the page cache of the region, and tells it the hint.
-fn prepare_cache(files: &Files, access: &Access) -> Result<()> {
+/// Drops or fills the page cache of the region, and gives it the hint.
+fn prepare_cache(files: &PartFiles, access: &Access, interrupt: &AtomicBool) -> Result<()> {
     for file in &files.files {
-        let fd: RawFd = file.as_raw_fd();
         let (start, len) = files.region;
         if access.hint != Hint::None {
-            sys::advise(fd, access.hint);
+            sys::advise(file, access.hint);
         }
         match access.cache {
             CacheState::AsIs => {}
             CacheState::Cold => {
                 file.sync_data().map_err(Error::io("cannot bring to stable storage", "the target"))?;
-                sys::drop_cache(fd, start, len);
+                sys::drop_cache(file, start, len);
             }
             CacheState::Warm => {
                 let mut buffer = vec![0u8; 1 << 20];
                 let mut offset = start;
                 while offset < start + len {
+                    go_on(interrupt)?;
                     let step = (start + len - offset).min(buffer.len() as u64) as usize;
                     match file.read_at(&mut buffer[..step], offset) {
                         Ok(0) => break,
@@ -338,4 +423,8 @@ fn prepare_cache(files: &Files, access: &Access) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn go_on(interrupt: &AtomicBool) -> Result<()> {
+    if interrupt.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
 }

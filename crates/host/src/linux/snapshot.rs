@@ -1,37 +1,56 @@
 //! The counters around a run: taken just before its first request and just after its last.
 
-use super::clock::kernel_now;
-use super::counters::{CpuMeter, CpuSnapshot, DeviceMeter, DeviceSnapshot, IdleBaseline, PerfCounter, ProcessIo, ProcessIoMeter};
+use super::clock::{Clock, kernel_now};
+use super::counters::{
+    CpuMeter, CpuSnapshot, DeviceMeter, DeviceSnapshot, IdleBaseline, OtherPrograms, PerfCounter, ProcessIo,
+    ProcessIoMeter,
+};
 use super::facts::Roots;
 use super::target::HostTarget;
-use super::{Host, clock::Clock};
-use machine::{Nanos, Usage};
-use std::sync::OnceLock;
-use std::time::Duration;
+use crate::session::Time;
+use machine::{DeviceUse, Nanos, Part, RunUsage};
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
 
 /// More disagreement than this between the time-stamp counter and the kernel's clock is told.
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// How long the idle machine is watched, once, after the first run: before it, it would keep the user waiting.
-const BASELINE_WATCH: Duration = Duration::from_millis(300);
+/// For how long at least the other programs are watched. Making a test file usually takes longer; where there is none
+/// to make, the watch ends with the first run that is long enough.
+const LEAST_WATCH_NS: Nanos = 100_000_000;
 
 /// The meters that belong to the machine and not to a run. One that cannot be read is absent, and so are its figures.
 pub(crate) struct MachineMeters {
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
+    /// The other programs when this process began; absent until a thread has read them, for nobody should wait for
+    /// that.
+    others: Arc<OnceLock<OtherPrograms>>,
+    /// What they used until the first run.
     baseline: OnceLock<IdleBaseline>,
 }
 
 impl MachineMeters {
     pub(crate) fn open() -> MachineMeters {
         let roots = Roots::default();
-        MachineMeters { cpu: CpuMeter::open(&roots).ok(), io: ProcessIoMeter::open(&roots).ok(), baseline: OnceLock::new() }
+        let others = Arc::new(OnceLock::new());
+        let to_fill = others.clone();
+        // Without a thread nothing is known of others.
+        let _ = std::thread::Builder::new().spawn(move || to_fill.set(OtherPrograms::now(&Roots::default())));
+        MachineMeters {
+            cpu: CpuMeter::open(&roots).ok(),
+            io: ProcessIoMeter::open(&roots).ok(),
+            others,
+            baseline: OnceLock::new(),
+        }
     }
 
+    /// What the other programs used; nothing as long as they were not watched for long enough.
     fn baseline(&self) -> IdleBaseline {
-        *self
-            .baseline
-            .get_or_init(|| self.cpu.as_ref().and_then(|cpu| cpu.idle_baseline(BASELINE_WATCH).ok()).unwrap_or(IdleBaseline::NONE))
+        match self.others.get().filter(|others| others.age_ns() >= LEAST_WATCH_NS) {
+            Some(others) => *self.baseline.get_or_init(|| OtherPrograms::now(&Roots::default()).since(others)),
+            None => IdleBaseline::NONE,
+        }
     }
 }
 
@@ -39,7 +58,8 @@ impl MachineMeters {
 pub(crate) struct Meters<'a> {
     clock: Clock,
     machine: &'a MachineMeters,
-    device: Option<&'a DeviceMeter>,
+    /// Of each part, where its devices count.
+    devices: Vec<Option<Arc<DeviceMeter>>>,
     count: Option<PerfCounter>,
 }
 
@@ -48,20 +68,27 @@ pub(crate) struct Snapshot {
     at: Nanos,
     kernel_at: Nanos,
     cpu: Option<CpuSnapshot>,
-    device: Option<DeviceSnapshot>,
+    devices: Vec<Option<DeviceSnapshot>>,
     io: Option<ProcessIo>,
     instructions: Option<u64>,
 }
 
 impl<'a> Meters<'a> {
     /// Opens the processor's counters where asked; they count threads that start from now on.
-    pub(crate) fn new(host: &'a Host, target: &'a HostTarget, count_instructions: bool) -> Meters<'a> {
+    pub(crate) fn new<S>(
+        clock: Clock,
+        machine: &'a MachineMeters,
+        parts: &[Part<'_, HostTarget, S>],
+        count_instructions: bool,
+    ) -> Meters<'a> {
+        // The first run must not be in it where that can be had without waiting.
+        machine.baseline();
         // Kernel instructions are left alone: a hypervisor may count them wrong, and each counter slows the run.
         let mut count = if count_instructions { PerfCounter::try_open().ok() } else { None };
         if let Some(counter) = &mut count {
             counter.start();
         }
-        Meters { clock: host.clock(), machine: &host.meters, device: target.meter(), count }
+        Meters { clock, machine, devices: parts.iter().map(|part| device_meter(&part.targets)).collect(), count }
     }
 
     /// What the meters show now.
@@ -70,29 +97,39 @@ impl<'a> Meters<'a> {
             at: self.clock.now(),
             kernel_at: kernel_now(),
             cpu: self.machine.cpu.as_ref().and_then(|meter| meter.read().ok()),
-            device: self.device.and_then(|meter| meter.read().ok()),
+            devices: self.devices.iter().map(|meter| meter.as_ref().and_then(|meter| meter.read().ok())).collect(),
             io: self.machine.io.as_ref().and_then(|meter| meter.read().ok()),
             instructions: self.count.as_mut().and_then(PerfCounter::read),
         }
     }
 
-    /// What was used between two moments; the times of the run are the caller's to add.
-    pub(crate) fn between(&self, before: &Snapshot, after: &Snapshot) -> Usage {
-        let mut usage = Usage::default();
+    /// What was used between two moments, by the whole run and (returned) by the devices of each part.
+    pub(crate) fn between(&self, before: &Snapshot, after: &Snapshot, usage: &mut RunUsage) -> Vec<Option<DeviceUse>> {
         let baseline = self.machine.baseline();
         if let (Some(meter), Some(before), Some(after)) = (&self.machine.cpu, &before.cpu, &after.cpu) {
             usage.cpu = meter.used(before, after, baseline);
         }
-        usage.device = before.device.zip(after.device).map(|(before, after)| after.since(&before));
         usage.block_bytes = before.io.zip(after.io).map(|(before, after)| after.since(&before));
-        usage.cpu.instructions_user = before.instructions.zip(after.instructions).map(|(before, after)| after.saturating_sub(before));
+        usage.cpu.instructions_user =
+            before.instructions.zip(after.instructions).map(|(before, after)| after.saturating_sub(before));
         usage.warnings.extend(baseline.warning());
-        let (told, kernel) = ((after.at - before.at) as f64, (after.kernel_at - before.kernel_at) as f64);
-        if kernel > 1e7 && (told / kernel - 1.0).abs() > CLOCK_TOLERANCE {
-            usage
-                .warnings
-                .push(format!("the clock jumped: the time-stamp counter and the kernel differ by {:.2} %", (told / kernel - 1.0) * 100.0));
+        let (ours, kernel) = ((after.at - before.at) as f64, (after.kernel_at - before.kernel_at) as f64);
+        if kernel > 1e7 && (ours / kernel - 1.0).abs() > CLOCK_TOLERANCE {
+            usage.warnings.push(format!(
+                "the clock jumped: the time-stamp counter and the kernel differ by {:.2} %",
+                (ours / kernel - 1.0) * 100.0
+            ));
         }
-        usage
+        let devices = before.devices.iter().zip(&after.devices);
+        devices.map(|(before, after)| before.zip(*after).map(|(before, after)| after.since(&before))).collect()
     }
+}
+
+/// The counters of the devices under all of these targets.
+fn device_meter(targets: &[&HostTarget]) -> Option<Arc<DeviceMeter>> {
+    if let [only] = targets {
+        return only.meter();
+    }
+    let names: BTreeSet<&String> = targets.iter().flat_map(|target| &target.facts().devices).collect();
+    DeviceMeter::open(&Roots::default(), &names.into_iter().collect::<Vec<_>>()).ok().map(Arc::new)
 }

@@ -132,7 +132,10 @@ pub fn student_quantile(p: f64, df: f64) -> f64 {
         if student_cdf(middle, df) < p { low = middle } else { high = middle }
     }
     let t = 0.5 * (low + high);
-    let log_density = ln_gamma((df + 1.0) / 2.0) - ln_gamma(df / 2.0) - 0.5 * (df * PI).ln() - (df + 1.0) / 2.0 * (t * t / df).ln_1p();
+    let log_density = ln_gamma((df + 1.0) / 2.0)
+        - ln_gamma(df / 2.0)
+        - 0.5 * (df * PI).ln()
+        - (df + 1.0) / 2.0 * (t * t / df).ln_1p();
     t - (student_cdf(t, df) - p) / log_density.exp()
 }
 
@@ -176,7 +179,9 @@ fn ln_gamma(x: f64) -> f64 {
         x += 1.0;
     }
     let square = x * x;
-    let series = (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - 1.0 / (1188.0 * square)) / square) / square) / square) / x;
+    let series = (1.0 / 12.0
+        - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - 1.0 / (1188.0 * square)) / square) / square) / square)
+        / x;
     shift + (x - 0.5) * x.ln() - x + 0.5 * (2.0 * PI).ln() + series
 }
 

@@ -145,10 +145,12 @@ impl Robust {
         for _ in 0..ROUNDS {
             // The error is in proportion to the truth, which the line knows better than the point itself does.
             fit.scales = points.iter().map(|&(x, _)| (fit.a + fit.b * x).max(0.1 * smallest)).collect();
-            let residuals: Vec<f64> = points.iter().zip(&fit.scales).map(|(&(x, y), s)| ((y - fit.a - fit.b * x) / s).abs()).collect();
+            let residuals: Vec<f64> =
+                points.iter().zip(&fit.scales).map(|(&(x, y), s)| ((y - fit.a - fit.b * x) / s).abs()).collect();
             // 1.4826 times the median deviation is the standard deviation of a normal variable; two residuals went into the line.
             let spread = 1.4826 * median(&residuals) * (n as f64 / (n as f64 - 2.0)).sqrt();
-            fit.weights = residuals.iter().map(|&r| if r <= HUBER * spread { 1.0 } else { HUBER * spread / r }).collect();
+            fit.weights =
+                residuals.iter().map(|&r| if r <= HUBER * spread { 1.0 } else { HUBER * spread / r }).collect();
             let (a, b) = fit.solve(points);
             let settled = (a - fit.a).abs() <= 1e-12 * a.abs() && (b - fit.b).abs() <= 1e-12 * b.abs();
             (fit.a, fit.b) = (a, b);
@@ -184,14 +186,21 @@ impl Robust {
         // Variance of a robust fit from pseudo-values (Huber 1981, 7.6): squares of the clipped residuals over
         // the square of the share that is not clipped.
         let unclipped = self.weights.iter().filter(|&&w| w >= 1.0).count() as f64 / n;
-        let squares: f64 =
-            points.iter().enumerate().map(|(i, p)| (self.weights[i] * (p.1 - self.a - self.b * p.0) / self.scales[i]).powi(2)).sum();
+        let squares: f64 = points
+            .iter()
+            .enumerate()
+            .map(|(i, p)| (self.weights[i] * (p.1 - self.a - self.b * p.0) / self.scales[i]).powi(2))
+            .sum();
         let variance = squares / (n - 2.0) / (unclipped * unclipped).max(0.25);
         let t = student_quantile(0.975, n - 2.0);
         let about = |value: f64, error: f64| Coefficient { value, low: value - t * error, high: value + t * error };
         let slope = about(self.b, (variance / sxx).sqrt());
         let intercept = about(self.a, (variance * (1.0 / w + xm * xm / sxx)).sqrt());
-        let rate = (slope.low > 0.0).then(|| Coefficient { value: 1.0 / slope.value, low: 1.0 / slope.high, high: 1.0 / slope.low });
+        let rate = (slope.low > 0.0).then(|| Coefficient {
+            value: 1.0 / slope.value,
+            low: 1.0 / slope.high,
+            high: 1.0 / slope.low,
+        });
         (intercept, slope, rate)
     }
 }
@@ -266,7 +275,10 @@ fn bent(points: &[(f64, f64)], knee: Option<f64>) -> Option<Bent> {
         }
     }
     let solution = solve(m, unknowns)?;
-    let squares = points.iter().map(|&(x, y)| (1.0 - scaled(x).iter().zip(solution).map(|(c, s)| c * s).sum::<f64>() / y).powi(2)).sum();
+    let squares = points
+        .iter()
+        .map(|&(x, y)| (1.0 - scaled(x).iter().zip(solution).map(|(c, s)| c * s).sum::<f64>() / y).powi(2))
+        .sum();
     let [_, b, c] = solution.map(|s| s / unit);
     Some(Bent { x: knee.unwrap_or(f64::NAN), slope_below: b, slope_above: b + c, squares })
 }
@@ -306,14 +318,20 @@ mod tests {
     fn an_exact_line_is_found_exactly() {
         let points: Vec<_> = sizes().iter().map(|&x| (x, 120e-6 + x / 20e6)).collect();
         let fit = fit_line(&points).unwrap();
-        assert!((fit.intercept.value - 120e-6).abs() < 1e-12 && (fit.rate.unwrap().value - 20e6).abs() < 1.0, "{fit:?}");
+        assert!(
+            (fit.intercept.value - 120e-6).abs() < 1e-12 && (fit.rate.unwrap().value - 20e6).abs() < 1.0,
+            "{fit:?}"
+        );
         assert!(fit.max_relative_residual < 1e-9 && fit.knee.is_none(), "{fit:?}");
     }
 
     #[test]
     fn one_outlier_does_not_turn_the_line() {
-        let mut points: Vec<_> =
-            sizes().iter().enumerate().map(|(i, &x)| (x, (120e-6 + x / 20e6) * if i % 2 == 0 { 1.01 } else { 0.99 })).collect();
+        let mut points: Vec<_> = sizes()
+            .iter()
+            .enumerate()
+            .map(|(i, &x)| (x, (120e-6 + x / 20e6) * if i % 2 == 0 { 1.01 } else { 0.99 }))
+            .collect();
         points[9].1 *= 3.0;
         let fit = fit_line(&points).unwrap();
         assert!((fit.intercept.value / 120e-6 - 1.0).abs() < 0.05, "{:?}", fit.intercept);
@@ -327,7 +345,13 @@ mod tests {
         let points: Vec<_> = sizes()
             .iter()
             .enumerate()
-            .map(|(i, &x)| (x, (100e-6 + x.min(65536.0) / 40e6 + (x - 65536.0).max(0.0) / 10e6) * if i % 3 == 0 { 1.02 } else { 0.99 }))
+            .map(|(i, &x)| {
+                (
+                    x,
+                    (100e-6 + x.min(65536.0) / 40e6 + (x - 65536.0).max(0.0) / 10e6)
+                        * if i % 3 == 0 { 1.02 } else { 0.99 },
+                )
+            })
             .collect();
         let knee = fit_line(&points).unwrap().knee.expect("a bend by a factor of four");
         assert!((32768.0..=131072.0).contains(&knee.x), "{knee:?}");

@@ -124,7 +124,11 @@ mod tests {
     #[test]
     fn crosses_between_the_settings() {
         let points = curve(&[(2.0, 10.0), (4.0, 20.0), (8.0, 40.0), (16.0, 80.0), (32.0, 100.0)], 0.1);
-        let Some(HalfPower { half, reached: Reached::At { setting, crossing, low, high } }) = half_power(&points, 100.0) else { panic!() };
+        let Some(HalfPower { half, reached: Reached::At { setting, crossing, low, high } }) =
+            half_power(&points, 100.0)
+        else {
+            panic!()
+        };
         assert_eq!((half, setting), (50.0, 16.0));
         // The rate is proportional to the setting here: 5 times 10.
         assert!((crossing - 10.0).abs() < 1e-9, "{crossing}");
@@ -137,7 +141,10 @@ mod tests {
         let rate = |size: f64| size / (100.0 + size / 4.0);
         let points = curve(&[(64.0, rate(64.0)), (16_384.0, rate(16_384.0))], 0.0);
         let Some(HalfPower { reached: Reached::At { crossing, .. }, .. }) = half_power(&points, 4.0) else { panic!() };
-        assert!((crossing - 400.0).abs() < 1e-9, "Hockney's n-half is the fixed time by the rate at the limit: {crossing}");
+        assert!(
+            (crossing - 400.0).abs() < 1e-9,
+            "Hockney's n-half is the fixed time by the rate at the limit: {crossing}"
+        );
     }
 
     #[test]

@@ -26,14 +26,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::distribution::student_quantile;
-use super::series::{autocorrelation_at_1, detrended, mean, median};
+use super::series::{autocorrelation_at_1, detrended, mean};
 
 /// A measured quantity with its 95 % interval. Units are those of the values it was made from.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
-    /// The median over the runs (of one run: over stretches of it long enough to be nearly independent).
-    pub median: f64,
-    /// Total work over total time: the mean, which the interval is about.
+    /// Total work over total time: the mean, which the interval is about and which it always holds.
     pub mean: f64,
     /// Lower end of the 95 % interval of the mean; not below zero where no value is.
     pub low: f64,
@@ -50,11 +48,26 @@ pub struct Estimate {
 
 impl Estimate {
     /// The estimate from its centre and half the width of its interval; `None` where that is not finite.
-    fn new(centre: f64, median: f64, half: f64, nonnegative: bool, n_runs: usize, n_effective: f64) -> Option<Estimate> {
+    fn new(centre: f64, half: f64, nonnegative: bool, n_runs: usize, n_effective: f64) -> Option<Estimate> {
         let low = if nonnegative { (centre - half).max(0.0) } else { centre - half };
         let relative_half_width = if half == 0.0 { 0.0 } else { (half / centre.abs()).min(f64::MAX) };
-        let e = Estimate { median, mean: centre, low, high: centre + half, n_runs: n_runs as u64, n_effective, relative_half_width };
-        [e.median, e.mean, e.low, e.high, e.n_effective].iter().all(|v| v.is_finite()).then_some(e)
+        let e = Estimate {
+            mean: centre,
+            low,
+            high: centre + half,
+            n_runs: n_runs as u64,
+            n_effective,
+            relative_half_width,
+        };
+        [e.mean, e.low, e.high, e.n_effective].iter().all(|v| v.is_finite()).then_some(e)
+    }
+
+    /// The estimate of `amount / x` where this one is of x: the rate of rounds of equal work from the time that each took. `None` where
+    /// x may be zero.
+    pub fn rate_of(self, amount: f64) -> Option<Estimate> {
+        let [mean, low, high] = [self.mean, self.high, self.low].map(|x| amount / x);
+        let e = Estimate { mean, low, high, relative_half_width: (high - low) / 2.0 / mean, ..self };
+        (self.low > 0.0).then_some(e)
     }
 
     /// Whether the interval holds `value`.
@@ -105,9 +118,7 @@ fn estimate_run(run: &[f64]) -> Option<Estimate> {
     let n = run.len() as f64;
     let error = (lrv.variance / n).sqrt();
     let half = student_quantile(0.975, lrv.degrees as f64) * error;
-    let stretch = run.len().div_ceil(lrv.degrees + 1);
-    let stretches: Vec<f64> = run.chunks(stretch).filter(|c| 2 * c.len() > stretch).map(mean).collect();
-    Estimate::new(centre, median(&stretches), half, nonnegative(&[run]), 1, worth(&[run], centre, error))
+    Estimate::new(centre, half, nonnegative(&[run]), 1, worth(&[run], centre, error))
 }
 
 fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
@@ -120,7 +131,7 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     let centre: f64 = weights.iter().zip(&means).map(|(w, m)| w * m).sum();
     let (between, degrees) = error_between(&weights, &means, centre);
     let half = (student_quantile(0.975, degrees) * between).max(LEAST_HALF_WIDTH * error_within(runs, &weights));
-    Estimate::new(centre, median(&means), half, nonnegative(runs), runs.len(), worth(runs, centre, between))
+    Estimate::new(centre, half, nonnegative(runs), runs.len(), worth(runs, centre, between))
 }
 
 /// Standard error of the weighted mean from what the runs differ by, and its degrees of freedom.
@@ -130,8 +141,9 @@ fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
         (0.0, 0.0)
     } else {
         let middle: f64 = weights.iter().enumerate().map(|(i, w)| w * i as f64).sum();
-        let moment =
-            |power: i32, f: &dyn Fn(usize) -> f64| (0..k).map(|i| weights[i] * (i as f64 - middle).powi(power) * f(i)).sum::<f64>();
+        let moment = |power: i32, f: &dyn Fn(usize) -> f64| {
+            (0..k).map(|i| weights[i] * (i as f64 - middle).powi(power) * f(i)).sum::<f64>()
+        };
         (moment(1, &|i| means[i] - centre) / moment(2, &|_| 1.0), middle)
     };
     let squares: f64 = (0..k).map(|i| (weights[i] * (means[i] - centre - slope * (i as f64 - middle))).powi(2)).sum();
@@ -215,7 +227,7 @@ mod tests {
     fn textbook_values() {
         // 5 values of mean 3 and standard deviation sqrt(2.5); t with 4 degrees of freedom is 2.776.
         let e = estimate_values(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
-        assert_eq!((e.mean, e.median, e.n_runs), (3.0, 3.0, 5));
+        assert_eq!((e.mean, e.n_runs), (3.0, 5));
         let half = 2.776_445 * (2.5f64 / 5.0).sqrt();
         assert!((e.high - 3.0 - half).abs() < 1e-5 && (e.low - 3.0 + half).abs() < 1e-5, "{e:?}");
         assert!((e.relative_half_width - half / 3.0).abs() < 1e-6);
@@ -236,7 +248,7 @@ mod tests {
     fn constant_rates_have_no_width() {
         for runs in [vec![vec![7.0; 100]], vec![vec![7.0; 20]; 4]] {
             let e = estimate_runs(&runs).unwrap();
-            assert_eq!((e.low, e.mean, e.median, e.high, e.relative_half_width), (7.0, 7.0, 7.0, 7.0, 0.0));
+            assert_eq!((e.low, e.mean, e.high, e.relative_half_width), (7.0, 7.0, 7.0, 0.0));
         }
         assert_eq!(estimate_values(&[0.0, 0.0, 0.0]).unwrap().relative_half_width, 0.0);
     }
@@ -261,6 +273,14 @@ mod tests {
     fn longer_runs_count_more() {
         let e = estimate_runs(&[vec![10.0; 30], vec![20.0; 10]]).unwrap();
         assert_eq!(e.mean, 12.5, "total work over total time");
+    }
+
+    #[test]
+    fn rounds_of_equal_work_have_the_rate_of_all_work_over_all_time() {
+        let times = estimate_values(&[1.0, 2.0, 1.5, 1.5]).unwrap();
+        let rate = times.rate_of(300.0).unwrap();
+        assert!((rate.mean - 4.0 * 300.0 / 6.0).abs() < 1e-9 && rate.contains(rate.mean), "{rate:?}");
+        assert_eq!(estimate_values(&[0.1, 3.0]).unwrap().rate_of(1.0), None, "no time at all is possible");
     }
 
     #[test]

@@ -81,9 +81,15 @@ mod tests {
         let a = [100.0, 80.0, 120.0, 60.0, 150.0];
         let b = [181.0, 143.0, 217.0, 107.0, 271.0];
         let r = ratio_interval(&a, &b).unwrap();
-        assert!(r.low > 1.77 && r.high < 1.83 && (r.median - 1.8).abs() < 0.02 && r.n_pairs == 5 && r.is_different(), "{r:?}");
+        assert!(
+            r.low > 1.77 && r.high < 1.83 && (r.median - 1.8).abs() < 0.02 && r.n_pairs == 5 && r.is_different(),
+            "{r:?}"
+        );
         let back = ratio_interval(&b, &a).unwrap();
-        assert!((back.mean * r.mean - 1.0).abs() < 1e-12 && (back.low * r.high - 1.0).abs() < 1e-9, "the other way round is the inverse");
+        assert!(
+            (back.mean * r.mean - 1.0).abs() < 1e-12 && (back.low * r.high - 1.0).abs() < 1e-9,
+            "the other way round is the inverse"
+        );
     }
 
     #[test]

@@ -254,7 +254,8 @@ fn quantum(series: &[f64]) -> f64 {
     sorted.sort_by(f64::total_cmp);
     let scale = sorted.last().map_or(0.0, |most| most.abs());
     // Equal counts differ by how their rates were rounded.
-    let least = sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 1e-9 * scale).fold(f64::INFINITY, f64::min);
+    let least =
+        sorted.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 1e-9 * scale).fold(f64::INFINITY, f64::min);
     if least.is_finite() { least } else { 0.0 }
 }
 
@@ -320,8 +321,8 @@ impl Stalls {
         }
         let gaps: Vec<f64> = begins.windows(2).map(|w| w[1] - w[0]).collect();
         let middle = median(&gaps);
-        let regular =
-            gaps.len() >= 3 && 4 * gaps.iter().filter(|&&g| (g - middle).abs() <= (0.15 * middle).max(1.0)).count() >= 3 * gaps.len();
+        let regular = gaps.len() >= 3
+            && 4 * gaps.iter().filter(|&&g| (g - middle).abs() <= (0.15 * middle).max(1.0)).count() >= 3 * gaps.len();
         let stalled = self.stalled.iter().filter(|&&s| s).count();
         Verdict::Stalls {
             count: begins.len(),

@@ -41,8 +41,16 @@ pub struct Noise {
     pub drift_over: f64,
 }
 
-pub const WHITE: Noise =
-    Noise { name: "white", phi: 0.0, spread: 0.1, skewed: false, between: 0.0, between_skewed: false, drift_within: 0.0, drift_over: 0.0 };
+pub const WHITE: Noise = Noise {
+    name: "white",
+    phi: 0.0,
+    spread: 0.1,
+    skewed: false,
+    between: 0.0,
+    between_skewed: false,
+    drift_within: 0.0,
+    drift_over: 0.0,
+};
 
 /// A variable of standard deviation `spread` and mean 0 from a standard normal one; lognormal about 1 if skewed.
 fn shaped(x: f64, spread: f64, skewed: bool) -> f64 {

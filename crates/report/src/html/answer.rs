@@ -1,9 +1,10 @@
-//! The top of the page: what was found.
+//! The answer at the top of the page.
 
-use crate::words::{grouped, half_power_lines, percent, plus_minus, range, rate, share, trim_zeros};
+use crate::format::{grouped, half_power_lines, percent, plus_minus, range, rate, share, trim_zeros};
 use machine::units::{MIB, show_size_rounded, show_time, significant};
+use results::{Answer, CostModel, CostScope, Finding, HalfPower, Peak, PeakSource, Results, ServiceModel, Varied};
 use serde::Serialize;
-use study::{Answer, CostModel, Finding, HalfPower, Peak, Results, ServiceModel};
+use workload::OpKind;
 
 /// The answer on the page.
 #[derive(Serialize)]
@@ -14,20 +15,20 @@ pub(super) struct AnswerView {
     /// Findings beyond the first three.
     more_findings: Vec<FindingView>,
     costs: Vec<Vec<String>>,
-    /// The same of the process alone, where the whole machine's is told first.
+    /// The same for the process alone, if the whole machine's is shown first.
     more_costs: Vec<Vec<String>>,
     service_times: Vec<Vec<String>>,
     left_out: Vec<String>,
 }
 
-/// Reading or writing: its peak, what limits it, where half of it is reached.
+/// Reads or writes: peak, limit, and half-power points.
 #[derive(Serialize)]
 struct Operation {
     name: String,
     peak: Option<PeakView>,
     limits: Vec<String>,
     half_power: Vec<HalfGroup>,
-    /// Those of the peak that a layer advertises.
+    /// Half-power points of the peak that a layer advertises.
     advertised_half_power: Vec<HalfGroup>,
 }
 
@@ -72,7 +73,7 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
     let answer = results.answer.as_ref()?;
     let mut findings: Vec<FindingView> = answer.findings.iter().map(finding).collect();
     let more_findings = findings.split_off(findings.len().min(3));
-    let (costs, more_costs) = crate::words::costs_by_mode(&answer.costs);
+    let (costs, more_costs) = crate::format::costs_by_mode(&answer.costs);
     Some(AnswerView {
         doubts: answer.doubts.clone(),
         operations: operations(results, answer),
@@ -85,23 +86,28 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
     })
 }
 
-/// Every operation that has a peak, a limit or a half-power point, in this order of appearance.
+/// Operations with a peak, a limit or a half-power point, in order of appearance.
 fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
-    let mut names: Vec<&String> = Vec::new();
-    let peaks = answer.peaks.iter().map(|peak| &peak.op);
-    for op in peaks.chain(answer.limits.iter().map(|limit| &limit.op)).chain(answer.half_power.iter().map(|half| &half.op)) {
-        if !names.contains(&op) {
-            names.push(op);
+    let mut ops: Vec<OpKind> = Vec::new();
+    let peaks = answer.peaks.iter().map(|peak| peak.op);
+    for op in
+        peaks.chain(answer.limits.iter().map(|limit| limit.op)).chain(answer.half_power.iter().map(|half| half.op))
+    {
+        if !ops.contains(&op) {
+            ops.push(op);
         }
     }
-    names
-        .into_iter()
+    ops.into_iter()
         .map(|op| Operation {
-            name: op.clone(),
-            peak: answer.peaks.iter().find(|peak| peak.op == *op).map(|peak| peak_view(results, peak)),
-            limits: answer.limits.iter().filter(|limit| limit.op == *op).map(|limit| limit.sentence.clone()).collect(),
-            half_power: half_groups(answer.half_power.iter().filter(|half| half.op == *op && half.peak_from == "measured")),
-            advertised_half_power: half_groups(answer.half_power.iter().filter(|half| half.op == *op && half.peak_from != "measured")),
+            name: op.to_string(),
+            peak: answer.peaks.iter().find(|peak| peak.op == op).map(|peak| peak_view(results, peak)),
+            limits: answer.limits.iter().filter(|limit| limit.op == op).map(|limit| limit.sentence.clone()).collect(),
+            half_power: half_groups(
+                answer.half_power.iter().filter(|half| half.op == op && half.peak_from == PeakSource::Measured),
+            ),
+            advertised_half_power: half_groups(
+                answer.half_power.iter().filter(|half| half.op == op && half.peak_from == PeakSource::Advertised),
+            ),
         })
         .collect()
 }
@@ -129,8 +135,9 @@ fn peak_view(results: &Results, peak: &Peak) -> PeakView {
 fn half_groups<'a>(all: impl Iterator<Item = &'a HalfPower>) -> Vec<HalfGroup> {
     let mut groups: Vec<(String, Vec<&HalfPower>)> = Vec::new();
     for half in all {
-        let what = if half.of == "depth" { "Half of it by depth" } else { "Half of it by request size" };
-        let title = if half.peak_from == "measured" {
+        let what =
+            if half.of == Varied::Depth { "Half of the peak, by depth" } else { "Half of the peak, by request size" };
+        let title = if half.peak_from == PeakSource::Measured {
             what.to_string()
         } else {
             format!("{what}, of the {} {}", half.peak_from, rate(half.peak_bytes_per_s))
@@ -140,7 +147,9 @@ fn half_groups<'a>(all: impl Iterator<Item = &'a HalfPower>) -> Vec<HalfGroup> {
             None => groups.push((title, vec![half])),
         }
     }
-    let rows = |members: &[&HalfPower]| half_power_lines(members).into_iter().map(|line| [line.at, line.value, line.interval]).collect();
+    let rows = |members: &[&HalfPower]| {
+        half_power_lines(members).into_iter().map(|line| [line.at, line.value, line.interval]).collect()
+    };
     groups.into_iter().map(|(title, members)| HalfGroup { title, rows: rows(&members) }).collect()
 }
 
@@ -159,32 +168,34 @@ fn finding(finding: &Finding) -> FindingView {
     }
 }
 
-/// Mode, cost of a request, cost of a MiB, whose time, residual, instructions.
+/// Mode, cost per request, cost per MiB, whose time, residual, instructions.
 fn cost(cost: &CostModel) -> Vec<String> {
     let mib = MIB as f64;
     let interval = |[low, high]: [f64; 2], factor: f64| range(&show_time(low * factor), &show_time(high * factor));
     let instructions = match (cost.instructions_per_request, cost.instructions_per_byte) {
-        (Some(request), Some(byte)) => format!("{} + {} a byte", grouped(request.round()), trim_zeros(&significant(byte, 2))),
+        (Some(request), Some(byte)) => {
+            format!("{} + {} a byte", grouped(request.round()), trim_zeros(&significant(byte, 2)))
+        }
         (Some(request), None) => grouped(request.round()),
         _ => String::new(),
     };
     vec![
-        cost.mode.clone(),
+        cost.mode.to_string(),
         show_time(cost.ns_per_request),
         interval(cost.ns_per_request_interval_95, 1.0),
         show_time(cost.ns_per_byte * mib),
         interval(cost.ns_per_byte_interval_95, mib),
-        if cost.whose == "machine" { "whole machine".into() } else { cost.whose.clone() },
+        if cost.whose == CostScope::Machine { "whole machine".into() } else { cost.whose.to_string() },
         instructions,
         format!("{} %", percent(cost.rms_residual * 100.0)),
     ]
 }
 
-/// Mode, fixed part, rate of the rest, residuals, knee.
+/// Mode, fixed time, rate, residuals, knee.
 fn service_time(service: &ServiceModel) -> Vec<String> {
     let [low, high] = service.fixed_ns_interval_95;
     vec![
-        service.mode.clone(),
+        service.mode.to_string(),
         show_time(service.fixed_ns),
         range(&show_time(low), &show_time(high)),
         service.rate_bytes_per_s.map_or("no rise".into(), rate),

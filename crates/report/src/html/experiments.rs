@@ -1,17 +1,17 @@
 //! The experiments of a page: figures, tables, notes.
 
 use super::{anchor, column, sweep};
+use crate::format::{axis_value, half_power_interval, half_power_value, median, plural, rate};
 use crate::plot::scene::Scene;
 use crate::plot::{self, Room};
 use crate::terminal::{at, xs};
-use crate::words::{axis_value, half_power_interval, half_power_value, median, plural, rate};
 use machine::MemoryUse;
-use measure::Point;
+use results::Point;
+use results::{Experiment, Figure, PeakSource, Results};
 use serde::Serialize;
 use std::borrow::Cow;
-use study::{Experiment, Figure, Results};
 
-/// Something with a drawing: of which experiment, and what.
+/// A drawing and the experiment that it belongs to.
 pub(super) enum Drawn<'a> {
     Figure(usize, Cow<'a, Figure>),
     Memory(usize, &'a [MemoryUse]),
@@ -39,10 +39,13 @@ impl Drawn<'_> {
     }
 }
 
-/// All that is drawn of a document, in order; their places make the anchors. A sweep is drawn as one experiment.
+/// All drawings of a document in order; their indices make the anchors. A sweep is drawn as one experiment.
 pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
     if results.experiments.is_empty() {
-        return sweep::figures(&results.points).into_iter().map(|figure| Drawn::Figure(0, Cow::Owned(figure))).collect();
+        return sweep::figures(&results.points)
+            .into_iter()
+            .map(|figure| Drawn::Figure(0, Cow::Owned(figure)))
+            .collect();
     }
     let mut all = Vec::new();
     for (place, experiment) in results.experiments.iter().enumerate() {
@@ -74,7 +77,7 @@ struct FigureView {
     description: String,
     scenes: [Scene; 2],
     half_power: Vec<HalfView>,
-    /// The peak that is halved, if it is the same for all curves.
+    /// The peak to which half power refers, if it is the same for all curves.
     half: Option<String>,
     notes: Vec<String>,
     table: Table,
@@ -88,7 +91,7 @@ struct HalfView {
     dark: String,
     value: String,
     interval: Option<String>,
-    /// The peak that is halved.
+    /// The peak to which half power refers.
     of: String,
 }
 
@@ -150,8 +153,13 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// A part of a page that is no study's: heading, question and sentence, and figures whose anchors count from `first`.
-pub(crate) fn section_view(number: usize, first: usize, [title, question, sentence]: [&str; 3], figures: &[Figure]) -> ExperimentView {
+/// A section that belongs to no study: heading, question, sentence, and figures with anchors from `first` on.
+pub(crate) fn section_view(
+    number: usize,
+    first: usize,
+    [title, question, sentence]: [&str; 3],
+    figures: &[Figure],
+) -> ExperimentView {
     let view = |(index, figure): (usize, &Figure)| figure_view(anchor(first + index, &figure.id), figure, &[]);
     ExperimentView {
         anchor: format!("e{}", anchor(number, title)),
@@ -180,10 +188,14 @@ fn figure_view(anchor: String, figure: &Figure, points: &[Point]) -> FigureView 
         .zip(&scenes[0].curves)
         .filter_map(|(series, curve)| {
             let half = series.half_power.as_ref()?;
-            let peak =
-                plot::peak_on_axis(figure.y, series, points).map_or_else(|| rate(half.peak_bytes_per_s), |peak| axis_value(figure.y, peak));
+            let peak = plot::peak_on_axis(figure.y, series, points)
+                .map_or_else(|| rate(half.peak_bytes_per_s), |peak| axis_value(figure.y, peak));
             Some(HalfView {
-                of: if half.peak_from == "measured" { peak } else { format!("the {} {peak}", half.peak_from) },
+                of: if half.peak_from == PeakSource::Measured {
+                    peak
+                } else {
+                    format!("the {} {peak}", half.peak_from)
+                },
                 name: series.name.clone(),
                 light: curve.light.clone(),
                 dark: curve.dark.clone(),
@@ -206,7 +218,7 @@ fn figure_view(anchor: String, figure: &Figure, points: &[Point]) -> FigureView 
     }
 }
 
-/// What the signs in a figure mean, if they are there.
+/// Explains the symbols that a figure uses.
 fn notes(scene: &Scene) -> Vec<String> {
     let count = |part: fn(&plot::scene::Curve) -> usize| scene.curves.iter().map(part).sum::<usize>();
     let mut notes = Vec::new();
@@ -225,58 +237,72 @@ fn notes(scene: &Scene) -> Vec<String> {
     notes
 }
 
-/// The figure for those who cannot see it.
+/// A description of the figure for screen readers.
 fn describe(figure: &Figure) -> String {
     let curves: Vec<String> = figure
         .series
         .iter()
         .map(|series| {
-            let measured: Vec<(f64, f64)> = series.values.iter().filter_map(|value| Some((value.x, value.y?))).collect();
+            let measured: Vec<(f64, f64)> =
+                series.values.iter().filter_map(|value| Some((value.x, value.y?))).collect();
             let place = |(x, y): (f64, f64)| format!("{} at {}", axis_value(figure.y, y), axis_value(figure.x, x));
             match (measured.first(), measured.last()) {
-                (Some(first), Some(last)) if measured.len() > 1 => format!("{}: from {} to {}", series.name, place(*first), place(*last)),
+                (Some(first), Some(last)) if measured.len() > 1 => {
+                    format!("{}: from {} to {}", series.name, place(*first), place(*last))
+                }
                 (Some(first), _) => format!("{}: {}", series.name, place(*first)),
                 _ => format!("{}: nothing was measured", series.name),
             }
         })
         .collect();
-    format!("{} by {}. {}. All values are in the table below the figure.", column(figure.y), column(figure.x), curves.join("; "))
+    format!(
+        "{} by {}. {}. All values are in the table below the figure.",
+        column(figure.y),
+        column(figure.x),
+        curves.join("; ")
+    )
 }
 
 fn table(figure: &Figure) -> Table {
     let xs = xs(figure);
-    let cell = |series: &study::Series, x: f64| match at(series, x) {
+    let cell = |series: &results::Series, x: f64| match at(series, x) {
         None => Cell::default(),
         Some(value) => match value.y {
             None => Cell { value: "failed".into(), interval: None, failed: true },
             Some(y) => Cell {
                 value: without_unit(figure.y, y),
-                interval: crate::words::plus_minus(y, value.interval_95).map(|text| text.replace("± ", "±").replace(" %", "%")),
+                interval: crate::format::plus_minus(y, value.interval_95)
+                    .map(|text| text.replace("± ", "±").replace(" %", "%")),
                 failed: false,
             },
         },
     };
     let rows: Vec<Row> = xs
         .iter()
-        .map(|x| Row { x: axis_value(figure.x, *x), cells: figure.series.iter().map(|series| cell(series, *x)).collect() })
+        .map(|x| Row {
+            x: axis_value(figure.x, *x),
+            cells: figure.series.iter().map(|series| cell(series, *x)).collect(),
+        })
         .collect();
     let values = figure.series.iter().map(|series| series.values.len()).sum();
-    let head = std::iter::once(column(figure.x).to_string()).chain(figure.series.iter().map(|series| series.name.clone())).collect();
+    let head = std::iter::once(column(figure.x).to_string())
+        .chain(figure.series.iter().map(|series| series.name.clone()))
+        .collect();
     Table { size: format!("{}, {}", plural(values, "value"), column(figure.y)), head, rows }
 }
 
-/// Rates without their unit, which the table's name has; times with it, as it changes.
-fn without_unit(axis: study::Axis, y: f64) -> String {
+/// Rates without a unit, which is in the table's name; times with theirs, as it varies.
+fn without_unit(axis: results::Axis, y: f64) -> String {
     match axis {
-        study::Axis::BytesPerS => crate::words::mib_per_s(y),
-        study::Axis::Iops => crate::words::grouped(y),
+        results::Axis::BytesPerS => crate::format::mib_per_s(y),
+        results::Axis::Iops => crate::format::grouped(y),
         axis => axis_value(axis, y),
     }
 }
 
 fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
     let scenes = [Room::Wide, Room::Narrow].map(|room| plot::lay_out_memory(memory, room));
-    let shown = |value: Option<f64>| value.map_or("failed".into(), crate::words::mib_per_s);
+    let shown = |value: Option<f64>| value.map_or("failed".into(), crate::format::mib_per_s);
     let rows = memory
         .iter()
         .map(|usage| {
@@ -286,8 +312,10 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
             Row { x: plot::memory_name(usage), cells: cells.into() }
         })
         .collect();
-    let said: Vec<String> =
-        memory.iter().map(|usage| format!("{}: {} MiB/s", plot::memory_name(usage), shown(median(&usage.rates_bytes_per_s)))).collect();
+    let said: Vec<String> = memory
+        .iter()
+        .map(|usage| format!("{}: {} MiB/s", plot::memory_name(usage), shown(median(&usage.rates_bytes_per_s))))
+        .collect();
     FigureView {
         anchor,
         title: "Memory bandwidth".into(),

@@ -1,15 +1,15 @@
-//! The foot of the page: the machine, the layers under the target, all points, and how it was measured.
+//! The end of the page: machine, layers under the target, all points, and method.
 
 use super::target_words;
-use crate::words::{
-    duration, grouped, layer_kind, mib_per_s, mode, operation, percent, plural, process_cpu_ns, rate, share, short_count, size,
-};
-use machine::units::{show_size, show_size_rounded, show_time, significant};
-use measure::Point;
+use crate::format::{cell, duration, grouped, layer_kind, plural, rate, share};
+use machine::units::{show_size, show_size_rounded};
+use results::Point;
+use results::Results;
+use results::columns::{self, Column};
 use serde::Serialize;
-use study::Results;
+use workload::OpKind;
 
-/// Names and values under one another.
+/// A list of names and values.
 type Facts = Vec<(String, String)>;
 
 fn fact(facts: &mut Facts, name: &str, value: impl Into<String>) {
@@ -30,7 +30,11 @@ pub(super) struct MachineView {
 pub(super) fn machine(results: &Results) -> MachineView {
     let machine = &results.machine;
     let mut facts = Facts::new();
-    fact(&mut facts, "name", if machine.simulated { format!("{} (simulated)", machine.name) } else { machine.name.clone() });
+    fact(
+        &mut facts,
+        "name",
+        if machine.simulated { format!("{} (simulated)", machine.name) } else { machine.name.clone() },
+    );
     fact(&mut facts, "system", machine.system.as_str());
     fact(&mut facts, "processor", machine.processor.as_str());
     fact(&mut facts, "processors online", machine.processors.to_string());
@@ -71,7 +75,7 @@ pub(super) fn target(results: &Results) -> Facts {
     facts
 }
 
-/// A layer under the target, with what was reached of what it advertises.
+/// A layer under the target, and how much of its advertised rate was achieved.
 #[derive(Serialize)]
 pub(super) struct LayerView {
     kind: &'static str,
@@ -84,12 +88,16 @@ pub(super) struct LayerView {
 }
 
 pub(super) fn layers(results: &Results) -> Vec<LayerView> {
-    let mut peaks: Vec<(String, f64)> =
-        results.answer.iter().flat_map(|answer| &answer.peaks).map(|peak| (peak.op.clone(), peak.throughput_bytes_per_s)).collect();
+    let mut peaks: Vec<(OpKind, f64)> = results
+        .answer
+        .iter()
+        .flat_map(|answer| &answer.peaks)
+        .map(|peak| (peak.op, peak.throughput_bytes_per_s))
+        .collect();
     if peaks.is_empty() {
-        for op in ["read", "write", "mix"] {
+        for op in [OpKind::Read, OpKind::Write, OpKind::Mix] {
             let rates = results.points.iter().filter(|point| point.workload.op == op).filter_map(Point::rate);
-            peaks.extend(rates.reduce(f64::max).map(|rate| (op.to_string(), rate)));
+            peaks.extend(rates.reduce(f64::max).map(|rate| (op, rate)));
         }
     }
     let view = |layer: &machine::Layer| LayerView {
@@ -102,7 +110,7 @@ pub(super) fn layers(results: &Results) -> Vec<LayerView> {
                 .iter()
                 .filter_map(|(op, peak)| {
                     let bar = format!("{:.1}", (peak / advertised * 100.0).clamp(0.0, 100.0));
-                    Some((op.clone(), share(*peak, advertised)?, bar))
+                    Some((op.to_string(), share(*peak, advertised)?, bar))
                 })
                 .collect(),
             None => Vec::new(),
@@ -122,7 +130,7 @@ pub(super) struct PointView {
     warnings: Vec<String>,
 }
 
-/// Most warnings told of a point, and most characters of each.
+/// Most warnings shown for a point, and most characters of each.
 const MOST_WARNINGS: usize = 4;
 const MOST_CHARACTERS: usize = 300;
 
@@ -130,33 +138,24 @@ pub(super) fn points(results: &Results, most: usize) -> Vec<PointView> {
     results.points.iter().take(most).enumerate().map(|(index, point)| point_view(index, point)).collect()
 }
 
+/// The columns of the table of all points.
+fn page_columns() -> impl Iterator<Item = &'static Column<Point>> {
+    columns::POINT.iter().filter(|column| !column.heading.is_empty() && column.heading != "to disk")
+}
+
+/// Its headings, and whether the column holds words.
+pub(super) fn headings() -> Vec<(&'static str, bool)> {
+    let words = |heading| matches!(heading, "op" | "pattern" | "engine" | "mode");
+    page_columns().map(|column| (column.heading, words(column.heading))).collect()
+}
+
 fn point_view(index: usize, point: &Point) -> PointView {
-    let w = &point.workload;
     let short = |text: &String| text.chars().take(MOST_CHARACTERS).collect::<String>();
-    let asked = vec![
-        operation(point),
-        w.pattern.option(),
-        show_size(u64::from(w.request_bytes)),
-        w.depth.to_string(),
-        w.threads.to_string(),
-        w.engine.name().into(),
-        mode(point),
-        if w.offset_bytes > 0 { show_size(w.offset_bytes) } else { String::new() },
-    ];
-    let measured = point.numbers.as_ref().map(|n| {
-        vec![
-            mib_per_s(n.throughput_bytes_per_s),
-            n.relative_half_width.map(|width| percent(width * 100.0)).unwrap_or_default(),
-            n.repeats.to_string(),
-            short_count(n.iops),
-            show_time(n.latency_ns.p50 as f64),
-            show_time(n.latency_ns.p99 as f64),
-            significant(process_cpu_ns(n) / 1e3, 3),
-            significant(n.cpu_ns_per_request.machine / 1e3, 3),
-            significant(n.achieved.mean_depth, 3),
-            n.achieved.device_request_bytes.map(|bytes| size(bytes.round())).unwrap_or_default(),
-        ]
-    });
+    let cells = |asked: bool| -> Vec<String> {
+        page_columns().filter(|column| column.asked == asked).map(|column| cell(column, point)).collect()
+    };
+    let asked = cells(true);
+    let measured = point.numbers.as_ref().map(|_| cells(false));
     let error = match (&point.error, &measured) {
         (Some(error), _) => Some(short(error)),
         (None, None) => Some("not measured".into()),
@@ -175,7 +174,7 @@ pub(super) fn method(results: &Results) -> Facts {
     let budget = results.budget_ns.map(|ns| format!(" of a budget of {}", duration(ns))).unwrap_or_default();
     fact(&mut facts, "time", format!("{}{budget}", duration(results.elapsed_ns)));
     fact(&mut facts, "seed", results.seed.to_string());
-    let measured: Vec<&measure::Numbers> = results.points.iter().filter_map(|point| point.numbers.as_ref()).collect();
+    let measured: Vec<&results::Numbers> = results.points.iter().filter_map(|point| point.numbers.as_ref()).collect();
     let failed = results.points.len() - measured.len();
     let failed = if failed > 0 { format!(", {failed} of them failed") } else { String::new() };
     fact(&mut facts, "points", format!("{}{failed}", grouped(results.points.len() as f64)));
@@ -186,11 +185,20 @@ pub(super) fn method(results: &Results) -> Facts {
         fact(
             &mut facts,
             "runs",
-            format!("{}, {least} to {most} a point, half of the points {} or more", grouped(runs as f64), repeats[repeats.len() / 2]),
+            format!(
+                "{}, {least} to {most} a point, half of the points {} or more",
+                grouped(runs as f64),
+                repeats[repeats.len() / 2]
+            ),
         );
-        let tight = measured.iter().filter(|numbers| numbers.relative_half_width.is_some_and(|width| width <= 0.03)).count();
+        let tight =
+            measured.iter().filter(|numbers| numbers.relative_half_width.is_some_and(|width| width <= 0.03)).count();
         let part = share(tight as f64, measured.len() as f64).unwrap_or_default();
-        fact(&mut facts, "intervals", format!("95 %, of the median; within 3 % for {tight} of {} points ({part})", measured.len()));
+        fact(
+            &mut facts,
+            "intervals",
+            format!("95 %, of the mean; within 3 % for {tight} of {} points ({part})", measured.len()),
+        );
     }
     fact(&mut facts, "schema", results.schema.as_str());
     facts

@@ -1,4 +1,4 @@
-//! The report as one HTML file that needs nothing else: figures as SVG, style and script inside.
+//! The report as one self-contained HTML file: SVG figures, style and script inside.
 
 mod answer;
 mod experiments;
@@ -9,15 +9,17 @@ mod values;
 pub(crate) use experiments::{ExperimentView, section_view};
 pub(crate) use values::{ShownCurve, figures_json, shown_json};
 
-use crate::words::{axis_title, clean, date, duration, plural, target_kind};
+use crate::format::{axis_title, cell, date, duration, plural, target_kind};
 use crate::{Error, plot};
+use machine::text::printable;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment, context, escape_formatter};
-use study::{Kind, Results};
+use results::columns::{self, Column};
+use results::{Kind, OperationRate, Results};
 
-/// Rows of the table of all points: more would not be read and make the page too long; `points.csv` has them all.
+/// Most rows of the table of all points, to bound the page's size; `points.csv` has them all.
 const MOST_ROWS: usize = 2000;
-/// Rows where even that makes the page too long.
+/// Most rows if even that makes the page too long.
 const FEW_ROWS: usize = 100;
 /// The longest page, in bytes.
 const MOST_BYTES: usize = 2_000_000;
@@ -48,14 +50,15 @@ fn page(results: &Results, rows: usize) -> Result<String, Error> {
         machine,
         program => format!("{} {}", results.program.name, results.program.version),
         warnings => results.warnings,
-        // An answer leads with them in its own words.
+        // An answer shows its own doubts first.
         doubts => if answer.is_some() { &[] } else { results.warnings.as_slice() },
         answer,
         experiments,
         layers => method::layers(results),
-        rate_columns => crate::words::OPERATION_COLUMNS,
-        rates => results.rates.iter().map(crate::words::operation_row).collect::<Vec<_>>(),
+        rate_columns => rate_columns().map(|column| column.heading).collect::<Vec<_>>(),
+        rates => results.rates.iter().map(|rate| rate_columns().map(|column| cell(column, rate)).collect()).collect::<Vec<Vec<_>>>(),
         one_point => one_point(results),
+        point_columns => method::headings(),
         points => method::points(results, rows),
         points_left_out => results.points.len().saturating_sub(rows),
         method => method::method(results),
@@ -63,14 +66,14 @@ fn page(results: &Results, rows: usize) -> Result<String, Error> {
     Ok(environment.get_template("report.html")?.render(context)?)
 }
 
-/// A run of one point in full, as the terminal tells it.
+/// A run of one point in full, as in the terminal.
 fn one_point(results: &Results) -> Option<Value> {
     if results.answer.is_some() || results.points.len() != 1 {
         return None;
     }
     let text = crate::terminal::points(results, 100, false);
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    // Its texts are cleaned already, and its line breaks are meant.
+    // Its text is printable already, and its line breaks are intended.
     Some(Value::from_safe_string(escaped))
 }
 
@@ -79,10 +82,12 @@ pub(crate) fn environment() -> Result<Environment<'static>, Error> {
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
-    // Every text of the document passes here: nothing invisible reaches the page, whoever chose the name.
+    // Every text of the document passes here, so no control character of any name reaches the page.
     environment.set_formatter(|out, state, value| match value.as_str() {
         None if value.is_none() => Ok(()),
-        Some(text) if value.kind() == ValueKind::String && !value.is_safe() => escape_formatter(out, state, &Value::from(clean(text))),
+        Some(text) if value.kind() == ValueKind::String && !value.is_safe() => {
+            escape_formatter(out, state, &Value::from(printable(text)))
+        }
         _ => escape_formatter(out, state, value),
     });
     environment.add_global("css", Value::from_safe_string(css()));
@@ -94,7 +99,11 @@ pub(crate) fn environment() -> Result<Environment<'static>, Error> {
     Ok(environment)
 }
 
-/// The style sheet with the pages' colours, against which the curves' colours are chosen.
+fn rate_columns() -> impl Iterator<Item = &'static Column<OperationRate>> {
+    columns::OPERATION.iter().filter(|column| !column.heading.is_empty())
+}
+
+/// The style sheet, which defines the page colours.
 fn css() -> String {
     include_str!("../../templates/style.css")
         .replace("$light-page", plot::colour::LIGHT_PAGE)
@@ -111,20 +120,21 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// The machine and what was done on it, in a line.
+/// One line on the machine and the measurements.
 pub(crate) fn about(results: &Results) -> String {
     let points = plural(results.points.len(), "point");
     format!("{} · {points} in {}", method::machine(results).line, duration(results.elapsed_ns))
 }
 
-/// A name that may stand in an id or an anchor: letters, digits and hyphens, with its place in front so that no two are the same.
+/// An anchor: letters, digits and hyphens of a name, after its index, which makes it unique.
 fn anchor(place: usize, id: &str) -> String {
-    let plain: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).take(40).collect();
+    let plain: String =
+        id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).take(40).collect();
     format!("f{place}-{plain}")
 }
 
 /// The name of an axis in the head of a table column.
-fn column(axis: study::Axis) -> &'static str {
+fn column(axis: results::Axis) -> &'static str {
     axis_title(axis)
 }
 

@@ -1,9 +1,8 @@
 //! Figures of a sweep: its document has points and no experiments, so the axes follow from what varies.
 
-use crate::words::{mode, operation};
 use machine::units::show_size;
-use measure::Point;
-use study::{Axis, Figure, Series, Value};
+use results::Point;
+use results::{Axis, Figure, Series, Value};
 
 /// Most curves in a figure: with more, colours and labels no longer tell them apart.
 const MOST_CURVES: usize = 12;
@@ -11,31 +10,39 @@ const MOST_CURVES: usize = 12;
 /// Most values drawn of a sweep; the rest is in the table and in points.csv.
 const MOST_VALUES: usize = 1200;
 
-/// A way to vary points: the axis it makes, its value, and its name in a curve's label.
+/// A dimension in which points vary: its axis, a point's value, and its name in a curve's label.
 struct Dimension {
     axis: Option<Axis>,
     value: fn(&Point) -> f64,
     name: fn(&Point) -> String,
 }
 
-/// What may vary, the first that does becomes x.
+/// Dimensions in order of preference: the first that varies becomes x.
 const DIMENSIONS: [Dimension; 8] = [
     Dimension {
         axis: Some(Axis::RequestBytes),
         value: |p| f64::from(p.workload.request_bytes),
         name: |p| show_size(u64::from(p.workload.request_bytes)),
     },
-    Dimension { axis: Some(Axis::Depth), value: |p| f64::from(p.workload.depth), name: |p| format!("depth {}", p.workload.depth) },
-    Dimension { axis: Some(Axis::Threads), value: |p| f64::from(p.workload.threads), name: |p| format!("{} threads", p.workload.threads) },
+    Dimension {
+        axis: Some(Axis::Depth),
+        value: |p| f64::from(p.workload.depth),
+        name: |p| format!("depth {}", p.workload.depth),
+    },
+    Dimension {
+        axis: Some(Axis::Threads),
+        value: |p| f64::from(p.workload.threads),
+        name: |p| format!("{} threads", p.workload.threads),
+    },
     Dimension {
         axis: Some(Axis::OffsetBytes),
         value: |p| p.workload.offset_bytes as f64,
         name: |p| format!("shifted by {}", show_size(p.workload.offset_bytes)),
     },
-    Dimension { axis: None, value: |_| 0.0, name: operation },
-    Dimension { axis: None, value: |_| 0.0, name: |p| p.workload.pattern.option() },
+    Dimension { axis: None, value: |_| 0.0, name: Point::operation },
+    Dimension { axis: None, value: |_| 0.0, name: |p| p.workload.pattern.to_string() },
     Dimension { axis: None, value: |_| 0.0, name: |p| p.workload.engine.name().into() },
-    Dimension { axis: None, value: |_| 0.0, name: mode },
+    Dimension { axis: None, value: |_| 0.0, name: Point::mode },
 ];
 
 /// Rate, and processor time a request, by the first dimension that varies; a curve for each combination of the others.
@@ -45,12 +52,14 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
         names.next().is_some_and(|first| names.any(|name| name != first))
     };
     let varying: Vec<&Dimension> = DIMENSIONS.iter().filter(varies).collect();
-    let Some((along, axis)) = varying.iter().find_map(|dimension| Some((*dimension, dimension.axis?))) else { return Vec::new() };
+    let Some((along, axis)) = varying.iter().find_map(|dimension| Some((*dimension, dimension.axis?))) else {
+        return Vec::new();
+    };
     let others: Vec<&Dimension> = varying.into_iter().filter(|dimension| dimension.axis != Some(axis)).collect();
     let mut curves: Vec<(String, Vec<usize>)> = Vec::new();
     for (index, point) in points.iter().enumerate() {
         let parts: Vec<String> = others.iter().rev().map(|dimension| (dimension.name)(point)).collect();
-        let name = if parts.is_empty() { operation(point) } else { parts.join(", ") };
+        let name = if parts.is_empty() { point.operation() } else { parts.join(", ") };
         match curves.iter_mut().find(|(known, _)| *known == name) {
             Some((_, members)) => members.push(index),
             None => curves.push((name, vec![index])),
@@ -63,18 +72,26 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
         if part > 0 && drawn > MOST_VALUES {
             break;
         }
-        for (id, title, y) in [("rate", "Rate", Axis::BytesPerS), ("cpu", "Processor time a request, whole machine", Axis::CpuNsPerRequest)]
-        {
-            let by = crate::words::axis_title(axis);
+        for (id, title, y) in [
+            ("rate", "Rate", Axis::BytesPerS),
+            ("cpu", "Processor time a request, whole machine", Axis::CpuNsPerRequest),
+        ] {
+            let by = crate::format::axis_title(axis);
             let more = if curves.len() > MOST_CURVES { format!(", part {}", part + 1) } else { String::new() };
             let series = chunk.iter().map(|(name, members)| curve(name, members, points, along, y)).collect();
-            figures.push(Figure { id: format!("{id}-{}", part + 1), title: format!("{title} by {by}{more}"), x: axis, y, series });
+            figures.push(Figure {
+                id: format!("{id}-{}", part + 1),
+                title: format!("{title} by {by}{more}"),
+                x: axis,
+                y,
+                series,
+            });
         }
     }
     figures
 }
 
-/// What [`figures`] does not draw, in a sentence.
+/// A sentence on what [`figures`] leaves out.
 pub(super) fn left_out(points: &[Point], figures: &[&Figure]) -> Option<String> {
     let drawn: usize = figures
         .iter()

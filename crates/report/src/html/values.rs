@@ -1,14 +1,15 @@
-//! What a reader sees who points at a value, as JSON within the page.
+//! Details shown when the reader points at a value, as JSON within the page.
 
 use super::{anchor, experiments};
 use crate::Error;
+use crate::format::{axis_place, axis_value, mib_per_s, plus_minus, range, short_count};
 use crate::plot;
-use crate::words::{axis_place, axis_value, clean, mib_per_s, plus_minus, range, short_count};
 use machine::MemoryUse;
+use machine::text::printable;
 use machine::units::show_time;
-use measure::Point;
+use results::Point;
+use results::{Axis, Figure, Results, Value};
 use serde::Serialize;
-use study::{Axis, Figure, Results, Value};
 
 /// The values of a figure.
 #[derive(Serialize)]
@@ -23,17 +24,17 @@ struct CurveValues {
     values: Vec<Shown>,
 }
 
-/// A value: where, how much, and what else there is to say, a line each.
+/// A value: its setting, its size, and further lines.
 #[derive(Serialize)]
 struct Shown {
     x: String,
     y: String,
     lines: Vec<String>,
-    /// Reasons to doubt it, or why there is none.
+    /// Reasons to doubt the value, or why it failed.
     doubts: Vec<String>,
 }
 
-/// Most reasons told of a value, and most characters of each.
+/// Most reasons shown for a value, and most characters of each.
 const MOST_DOUBTS: usize = 3;
 const MOST_CHARACTERS: usize = 240;
 
@@ -50,28 +51,30 @@ pub(super) fn json(results: &Results) -> Result<String, Error> {
     Ok(in_script(&serde_json::to_string(&all)?))
 }
 
-/// The values of figures that are no study's, by the anchors of their places.
+/// The values of figures that belong to no experiment, by their anchors.
 pub(crate) fn figures_json(figures: &[(usize, &Figure)]) -> Result<String, Error> {
     let all: std::collections::BTreeMap<String, FigureValues> =
         figures.iter().map(|(place, figure)| (anchor(*place, &figure.id), figure_values(figure, &[]))).collect();
     Ok(in_script(&serde_json::to_string(&all)?))
 }
 
-/// A curve by its name, and of each value: where, how much, and what else there is to say.
+/// A curve's name, and for each value its setting, size and further lines.
 pub(crate) type ShownCurve = (String, Vec<(String, String, Vec<String>)>);
 
-/// The values of drawings that are no figures with axes, by their anchors.
+/// The values of drawings without axes, by their anchors.
 pub(crate) fn shown_json(figures: Vec<(String, Vec<ShownCurve>)>) -> Result<String, Error> {
     let curve = |(name, values): ShownCurve| CurveValues {
-        name: clean(&name),
+        name: printable(&name),
         values: values.into_iter().map(|(x, y, lines)| Shown { x, y, lines, doubts: Vec::new() }).collect(),
     };
-    let all: std::collections::BTreeMap<String, FigureValues> =
-        figures.into_iter().map(|(anchor, curves)| (anchor, FigureValues { curves: curves.into_iter().map(curve).collect() })).collect();
+    let all: std::collections::BTreeMap<String, FigureValues> = figures
+        .into_iter()
+        .map(|(anchor, curves)| (anchor, FigureValues { curves: curves.into_iter().map(curve).collect() }))
+        .collect();
     Ok(in_script(&serde_json::to_string(&all)?))
 }
 
-/// JSON that no parser of HTML takes for markup.
+/// JSON that an HTML parser never takes for markup.
 fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('>', "\\u003e")
@@ -81,8 +84,8 @@ fn in_script(json: &str) -> String {
 }
 
 fn figure_values(figure: &Figure, points: &[Point]) -> FigureValues {
-    let curve = |series: &study::Series| CurveValues {
-        name: clean(&series.name),
+    let curve = |series: &results::Series| CurveValues {
+        name: printable(&series.name),
         values: series.values.iter().map(|value| shown(figure, value, points)).collect(),
     };
     FigureValues { curves: figure.series.iter().map(curve).collect() }
@@ -93,13 +96,20 @@ fn shown(figure: &Figure, value: &Value, points: &[Point]) -> Shown {
     let mut lines = Vec::new();
     if let (Some(y), Some([low, high])) = (value.y, value.interval_95) {
         let spread = plus_minus(y, value.interval_95).unwrap_or_default();
-        lines.push(format!("95 % interval {} ({spread})", range(&axis_value(figure.y, low), &axis_value(figure.y, high))));
+        lines.push(format!(
+            "95 % interval {} ({spread})",
+            range(&axis_value(figure.y, low), &axis_value(figure.y, high))
+        ));
     }
     let mut doubts = Vec::new();
     if let Some(numbers) = point.and_then(|point| point.numbers.as_ref()) {
         let runs = if numbers.repeats == 1 { "1 run".into() } else { format!("{} runs", numbers.repeats) };
         let latency = &numbers.latency_ns;
-        lines.push(format!("{runs}; latency p50 {}, p99 {}", show_time(latency.p50 as f64), show_time(latency.p99 as f64)));
+        lines.push(format!(
+            "{runs}; latency p50 {}, p99 {}",
+            show_time(latency.p50 as f64),
+            show_time(latency.p99 as f64)
+        ));
         if figure.y == Axis::Iops {
             lines.push(format!("{} MiB/s", mib_per_s(numbers.throughput_bytes_per_s)));
         } else {
@@ -116,14 +126,18 @@ fn shown(figure: &Figure, value: &Value, points: &[Point]) -> Shown {
         doubts.truncate(MOST_DOUBTS);
         doubts.push(format!("and {more} more"));
     }
-    let lines = lines.iter().map(|line| clean(line)).collect();
+    let lines = lines.iter().map(|line| printable(line)).collect();
     let y = value.y.map_or("failed".into(), |y| axis_value(figure.y, y));
     Shown { x: axis_place(figure.x, value.x), y, lines, doubts }
 }
 
 fn shortened(text: &str) -> String {
-    let text = clean(text);
-    if text.chars().count() <= MOST_CHARACTERS { text } else { text.chars().take(MOST_CHARACTERS).chain(['…']).collect() }
+    let text = printable(text);
+    if text.chars().count() <= MOST_CHARACTERS {
+        text
+    } else {
+        text.chars().take(MOST_CHARACTERS).chain(['…']).collect()
+    }
 }
 
 fn memory_values(memory: &[MemoryUse]) -> FigureValues {

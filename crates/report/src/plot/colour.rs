@@ -26,7 +26,7 @@ const CATEGORIES: [(&str, &str); 6] = [
     ("#474959", "#a5a7ab"),
 ];
 
-/// Colours before they begin again.
+/// Number of distinct colours.
 pub(crate) const MOST: usize = CATEGORIES.len();
 
 /// The ramp of curves with an order, from the first to the last.
@@ -135,8 +135,18 @@ mod tests {
     #[test]
     fn every_colour_can_be_read_as_text() {
         for pair in colours(6, false).into_iter().chain(colours(12, true)) {
-            assert!(contrast(&pair.light, LIGHT_PAGE) >= 4.4, "{} on light: {:.2}", pair.light, contrast(&pair.light, LIGHT_PAGE));
-            assert!(contrast(&pair.dark, DARK_PAGE) >= 4.5, "{} on dark: {:.2}", pair.dark, contrast(&pair.dark, DARK_PAGE));
+            assert!(
+                contrast(&pair.light, LIGHT_PAGE) >= 4.4,
+                "{} on light: {:.2}",
+                pair.light,
+                contrast(&pair.light, LIGHT_PAGE)
+            );
+            assert!(
+                contrast(&pair.dark, DARK_PAGE) >= 4.5,
+                "{} on dark: {:.2}",
+                pair.dark,
+                contrast(&pair.dark, DARK_PAGE)
+            );
         }
     }
 
@@ -148,7 +158,11 @@ mod tests {
                 for (place, a) in colours.iter().enumerate() {
                     for b in &colours[..place] {
                         for (a, b) in [(&a.light, &b.light), (&a.dark, &b.dark)] {
-                            assert!(distance(a, b, sight) >= least, "{a} and {b} of {count}: {:.3}", distance(a, b, sight));
+                            assert!(
+                                distance(a, b, sight) >= least,
+                                "{a} and {b} of {count}: {:.3}",
+                                distance(a, b, sight)
+                            );
                         }
                     }
                 }

@@ -3,13 +3,13 @@
 use super::frame::{Frame, LINE, X_PAD, drawable};
 use super::halves::{halves, peaks};
 use super::labels::spread;
-use super::looks::looks;
 use super::scene::{Curve, DASHES, Mark, SHAPES, Scene, Stroke, Text, tenth};
+use super::style::styles;
 use super::{Room, text};
-use crate::words::clean;
-use measure::Point;
+use machine::text::printable;
+use results::Point;
+use results::{Figure, Series, Value};
 use std::fmt::Write;
-use study::{Figure, Series, Value};
 
 /// With more curves than this bands would cover one another, and whiskers say it alone.
 const MOST_BANDS: usize = 2;
@@ -18,7 +18,7 @@ const DENSE: usize = 60;
 
 /// A figure in `room`; `points` are the document's, whose warnings make hollow markers.
 pub(crate) fn lay_out(figure: &Figure, points: &[Point], room: Room) -> Scene {
-    let names: Vec<String> = figure.series.iter().map(|series| clean(&series.name)).collect();
+    let names: Vec<String> = figure.series.iter().map(|series| printable(&series.name)).collect();
     let peaks = peaks(figure, points);
     let frame = Frame::new(figure, &names, &peaks, room);
     let mut scene = frame.axes(figure, room);
@@ -31,14 +31,15 @@ pub(crate) fn lay_out(figure: &Figure, points: &[Point], room: Room) -> Scene {
     }
     if scene.curves.iter().all(|curve| curve.marks.is_empty() && curve.below.is_empty()) {
         let [left, top, right, bottom] = scene.plot;
-        let said = if figure.series.is_empty() { "nothing was measured" } else { "no point of this figure could be measured" };
+        let said =
+            if figure.series.is_empty() { "nothing was measured" } else { "no point of this figure could be measured" };
         scene.empty = Some(Text::new((left + right) / 2.0, (top + bottom) / 2.0, "middle", said));
     }
     scene
 }
 
 fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) -> Vec<Curve> {
-    let looks = looks(names);
+    let styles = styles(names);
     let count = figure.series.len();
     let mut failures: Vec<f64> = Vec::new();
     figure
@@ -46,7 +47,7 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
         .iter()
         .enumerate()
         .map(|(place, series)| {
-            let look = &looks[place];
+            let style = &styles[place];
             // Values that stand for themselves are drawn beside one another, or intervals would hide intervals.
             let aside = match frame.x.slot() {
                 Some(slot) => (place as f64 - (count - 1) as f64 / 2.0) * (slot * 0.6 / count as f64).min(12.0),
@@ -54,10 +55,10 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
             };
             let mut curve = Curve {
                 name: names[place].clone(),
-                light: look.pair.light.clone(),
-                dark: look.pair.dark.clone(),
-                dashes: DASHES[look.dash % DASHES.len()],
-                shape: SHAPES[look.shape % SHAPES.len()],
+                light: style.pair.light.clone(),
+                dark: style.pair.dark.clone(),
+                dashes: DASHES[style.dash % DASHES.len()],
+                shape: SHAPES[style.shape % SHAPES.len()],
                 ..Curve::default()
             };
             draw(&mut curve, figure, series, points, frame, aside, &mut failures);
@@ -79,7 +80,15 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
 type Placed = (f64, f64, Option<(f64, f64)>);
 
 /// Puts a curve's values where they belong.
-fn draw(curve: &mut Curve, figure: &Figure, series: &Series, points: &[Point], frame: &Frame, aside: f64, failures: &mut Vec<f64>) {
+fn draw(
+    curve: &mut Curve,
+    figure: &Figure,
+    series: &Series,
+    points: &[Point],
+    frame: &Frame,
+    aside: f64,
+    failures: &mut Vec<f64>,
+) {
     let mut run: Vec<Placed> = Vec::new();
     let bottom = frame.y.begin;
     for (place, value) in series.values.iter().enumerate() {
@@ -140,7 +149,14 @@ fn label_ends(names: &[String], frame: &Frame, scene: &mut Scene) {
     let ends: Vec<(f64, f64)> = scene
         .curves
         .iter()
-        .map(|curve| curve.marks.last().or(curve.failed.last()).or(curve.below.last()).map_or((right, bottom), |mark| (mark.x, mark.y)))
+        .map(|curve| {
+            curve
+                .marks
+                .last()
+                .or(curve.failed.last())
+                .or(curve.below.last())
+                .map_or((right, bottom), |mark| (mark.x, mark.y))
+        })
         .collect();
     let wanted = settled(scene, &ends);
     let placed = spread(&wanted, LINE, top, bottom - 5.0);

@@ -5,13 +5,13 @@ use super::scale::{Scale, Spread};
 use super::scene::{Scene, Text, tenth};
 use super::ticks::{self, Tick};
 use super::{Room, text};
-use crate::words::axis_title;
-use study::{Axis, Figure};
+use crate::format::axis_title;
+use results::{Axis, Figure};
 
 /// Distance of two lines of text.
 pub(super) const LINE: f64 = 17.0;
 
-/// Whether an axis is logarithmic, as [`study::Axis`] says.
+/// Whether an axis is logarithmic, as [`results::Axis`] says.
 pub(super) fn logarithmic(axis: Axis) -> bool {
     use Axis::{BytesPerS, Gain, Iops, Members, MissShare, OffsetBytes, Position, TimeNs};
     !matches!(axis, Position | Members | TimeNs | BytesPerS | Iops | OffsetBytes | MissShare | Gain)
@@ -79,8 +79,11 @@ impl Frame {
             let x = self.x.at_or_end(tick.value).clamp(half, (self.width - half).max(half));
             x_labels.push(Text::new(x, bottom + 8.0 + text::ASCENT + row as f64 * LINE, "middle", &tick.label));
         }
-        let y_labels =
-            self.y_ticks.iter().map(|tick| Text::new(left - 8.0, self.y.at_or_end(tick.value) + 4.2, "end", &tick.label)).collect();
+        let y_labels = self
+            .y_ticks
+            .iter()
+            .map(|tick| Text::new(left - 8.0, self.y.at_or_end(tick.value) + 4.2, "end", &tick.label))
+            .collect();
         let below = bottom + 8.0 + text::ASCENT + self.rows as f64 * LINE;
         Scene {
             room: room.name(),
@@ -107,7 +110,8 @@ fn y_axis(figure: &Figure, peaks: &[Option<f64>], height: f64) -> (Spread, Vec<T
     let highest = values.iter().copied().fold(0.0, f64::max);
     // An interval may be so wide that it would press all else flat.
     let ends = all.filter_map(|value| value.interval_95).flatten().filter(|end| drawable(figure.y, *end));
-    let ends: Vec<f64> = ends.map(|end| end.clamp(-highest * 2.0, highest * 2.0)).filter(|end| drawable(figure.y, *end)).collect();
+    let ends: Vec<f64> =
+        ends.map(|end| end.clamp(-highest * 2.0, highest * 2.0)).filter(|end| drawable(figure.y, *end)).collect();
     values.extend(ends);
     if logarithmic(figure.y) {
         let low = values.iter().copied().reduce(f64::min).unwrap_or(1.0);
@@ -127,15 +131,21 @@ fn y_axis(figure: &Figure, peaks: &[Option<f64>], height: f64) -> (Spread, Vec<T
 }
 
 fn x_axis(figure: &Figure, left: f64, right: f64, width: f64) -> (Scale, Vec<Tick>, usize) {
-    let mut values: Vec<f64> =
-        figure.series.iter().flat_map(|series| &series.values).map(|value| value.x).filter(|x| drawable(figure.x, *x)).collect();
+    let mut values: Vec<f64> = figure
+        .series
+        .iter()
+        .flat_map(|series| &series.values)
+        .map(|value| value.x)
+        .filter(|x| drawable(figure.x, *x))
+        .collect();
     values.sort_by(f64::total_cmp);
     values.dedup();
     let padded = |spread| Scale { spread, begin: left + X_PAD, end: right - X_PAD };
     let ends = values.first().copied().zip(values.last().copied());
     if figure.x == Axis::OffsetBytes {
         let scale = Scale { spread: Spread::Each(values.clone()), begin: left, end: right };
-        let labels: Vec<Tick> = values.iter().map(|x| Tick { value: *x, label: crate::words::axis_value(figure.x, *x) }).collect();
+        let labels: Vec<Tick> =
+            values.iter().map(|x| Tick { value: *x, label: crate::format::axis_value(figure.x, *x) }).collect();
         return staggered(scale, labels);
     }
     if logarithmic(figure.x) {

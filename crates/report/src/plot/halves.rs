@@ -4,9 +4,9 @@ use super::frame::{Frame, X_PAD, drawable, logarithmic};
 use super::labels::{Ink, Placer, Rect};
 use super::scene::{HalfLine, HalfMark, Scene, Stroke, Text, tenth};
 use super::text;
-use crate::words::{axis_value, half_power_value};
-use measure::Point;
-use study::{Axis, Figure, HalfPower, Series};
+use crate::format::{axis_value, half_power_value};
+use results::Point;
+use results::{Axis, Figure, HalfPower, Series, Varied};
 
 /// Most peaks whose half is drawn across the figure: more would be a grid, and each curve gets its own.
 const MOST_HALF_LINES: usize = 2;
@@ -15,7 +15,9 @@ const HALF_LINES_APART: f64 = 24.0;
 
 /// For each curve the peak that its half-power point halves, on the figure's y axis, where it can be shown there.
 pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
-    let shown = |series: &Series| peak_on_axis(figure.y, series, points).filter(|peak| drawable(figure.y, *peak) && *peak > 0.0);
+    let shown = |series: &Series| {
+        peak_on_axis(figure.y, series, points).filter(|peak| drawable(figure.y, *peak) && *peak > 0.0)
+    };
     figure.series.iter().map(shown).collect()
 }
 
@@ -25,7 +27,11 @@ pub(crate) fn peak_on_axis(axis: Axis, series: &Series, points: &[Point]) -> Opt
     match axis {
         Axis::BytesPerS => Some(peak),
         Axis::Iops => {
-            let mut sizes = series.values.iter().filter_map(|value| points.get(value.point?)).map(|point| point.workload.request_bytes);
+            let mut sizes = series
+                .values
+                .iter()
+                .filter_map(|value| points.get(value.point?))
+                .map(|point| point.workload.request_bytes);
             let size = sizes.next().filter(|size| *size > 0)?;
             sizes.all(|other| other == size).then_some(peak / f64::from(size))
         }
@@ -57,7 +63,8 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
     }
     marks.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
     let rings = marks.iter().map(|(_, x, y, _)| Rect { x: x - 6.0, y: y - 6.0, width: 12.0, height: 12.0 }).collect();
-    let mut lines: Vec<(f64, f64)> = half_peaks(peaks).into_iter().filter_map(|value| Some((value, frame.y.at(value)?))).collect();
+    let mut lines: Vec<(f64, f64)> =
+        half_peaks(peaks).into_iter().filter_map(|value| Some((value, frame.y.at(value)?))).collect();
     lines.retain(|(_, y)| *y >= top && *y <= bottom);
     lines.sort_by(|a, b| a.1.total_cmp(&b.1));
     let apart = lines.windows(2).all(|pair| pair[1].1 - pair[0].1 >= HALF_LINES_APART);
@@ -98,11 +105,17 @@ fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
 }
 
 /// Where a curve's half-power point lies in the figure, if the figure's x is what was varied.
-fn crossing(figure: &Figure, series: &Series, half: &HalfPower, peak: Option<f64>, frame: &Frame) -> Option<(f64, f64)> {
-    let fits = match half.of.as_str() {
-        "request_bytes" => figure.x == Axis::RequestBytes,
-        "depth" => matches!(figure.x, Axis::Depth | Axis::Threads),
-        _ => false,
+fn crossing(
+    figure: &Figure,
+    series: &Series,
+    half: &HalfPower,
+    peak: Option<f64>,
+    frame: &Frame,
+) -> Option<(f64, f64)> {
+    let fits = match half.of {
+        Varied::RequestBytes => figure.x == Axis::RequestBytes,
+        Varied::Depth => matches!(figure.x, Axis::Depth | Axis::Threads),
+        Varied::ChunkBytes => false,
     };
     let value = if half.at_or_below { half.smallest.or(half.crossing) } else { half.crossing.or(half.smallest) };
     let value = value.filter(|value| fits && drawable(figure.x, *value))?;
@@ -138,7 +151,11 @@ fn ink(scene: &Scene, lines: &[f64]) -> Vec<Ink> {
     let mut ink: Vec<Ink> = Vec::new();
     let [left, _, right, _] = scene.plot;
     for y in lines {
-        ink.extend((0..((right - left) / 5.0) as usize).map(|step| Ink { x: left + step as f64 * 5.0, y: *y, weight: 0.3 }));
+        ink.extend((0..((right - left) / 5.0) as usize).map(|step| Ink {
+            x: left + step as f64 * 5.0,
+            y: *y,
+            weight: 0.3,
+        }));
     }
     let full = |x, y| Ink { x, y, weight: 1.0 };
     for curve in &scene.curves {

@@ -1,4 +1,4 @@
-//! Places for texts, so that none overlaps another.
+//! Places labels so that none overlaps another.
 
 /// A rectangle: its left upper corner and its size.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,7 +11,10 @@ pub(crate) struct Rect {
 
 impl Rect {
     pub(crate) fn overlaps(&self, other: &Rect) -> bool {
-        self.x < other.x + other.width && other.x < self.x + self.width && self.y < other.y + other.height && other.y < self.y + self.height
+        self.x < other.x + other.width
+            && other.x < self.x + self.width
+            && self.y < other.y + other.height
+            && other.y < self.y + self.height
     }
 
     pub(crate) fn holds(&self, (x, y): (f64, f64)) -> bool {
@@ -66,14 +69,14 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> 
     placed
 }
 
-/// Finds places for labels near their anchors, off one another, and where it can off the curves.
+/// Places labels near their anchors, without overlap, and away from curves if possible.
 pub(crate) struct Placer {
     bounds: Rect,
     taken: Vec<Rect>,
     ink: Vec<Ink>,
 }
 
-/// A point of something drawn, and how much it hurts to cover it.
+/// A drawn point and the cost of covering it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ink {
     pub x: f64,
@@ -87,7 +90,7 @@ impl Placer {
         Placer { bounds, taken, ink }
     }
 
-    /// How much it hurts to cover what lies under a rectangle.
+    /// The cost of covering what lies under a rectangle.
     fn covered(&self, rect: &Rect) -> f64 {
         self.ink.iter().filter(|ink| rect.holds((ink.x, ink.y))).map(|ink| ink.weight).sum()
     }
@@ -134,8 +137,9 @@ impl Placer {
     }
 }
 
-/// The sides of an anchor, the most wanted first: a rising curve leaves room above to the left and below to the right.
-const DIRECTIONS: [(f64, f64); 8] = [(-1.0, -1.0), (1.0, 1.0), (1.0, 0.3), (-1.0, -0.3), (0.0, -1.0), (0.0, 1.0), (1.0, -1.0), (-1.0, 1.0)];
+/// The sides of an anchor in order of preference: a rising curve leaves room above to the left and below to the right.
+const DIRECTIONS: [(f64, f64); 8] =
+    [(-1.0, -1.0), (1.0, 1.0), (1.0, 0.3), (-1.0, -0.3), (0.0, -1.0), (0.0, 1.0), (1.0, -1.0), (-1.0, 1.0)];
 
 /// The rectangle that touches the circle of `distance` around an anchor on this side.
 fn beside((x, y): (f64, f64), (right, down): (f64, f64), distance: f64, width: f64, height: f64) -> Rect {

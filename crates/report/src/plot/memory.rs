@@ -4,22 +4,27 @@ use super::colour;
 use super::scale::{Scale, Spread};
 use super::scene::{Curve, Mark, SHAPES, Scene, Stroke, Text, tenth};
 use super::{Room, text, ticks};
-use crate::words::{clean, median, rate};
+use crate::format::{median, rate};
 use machine::MemoryUse;
-use study::Axis;
+use machine::text::printable;
+use results::Axis;
 
 /// Distance of two rows.
 const ROW: f64 = 26.0;
 
 /// The name of a row: `copy, 2 threads`.
 pub(crate) fn name(usage: &MemoryUse) -> String {
-    format!("{}, {}", clean(&usage.kind), crate::words::plural(usage.threads as usize, "thread"))
+    format!("{}, {}", printable(&usage.kind), crate::format::plural(usage.threads as usize, "thread"))
 }
 
 /// The rates of memory in `room`.
 pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
     let width = room.width();
-    let rates = memory.iter().flat_map(|usage| &usage.rates_bytes_per_s).copied().filter(|rate| rate.is_finite() && *rate < 1e300);
+    let rates = memory
+        .iter()
+        .flat_map(|usage| &usage.rates_bytes_per_s)
+        .copied()
+        .filter(|rate| rate.is_finite() && *rate < 1e300);
     let most = rates.fold(0.0, f64::max);
     let names: Vec<String> = memory.iter().map(|usage| text::fit(&name(usage), width * 0.4)).collect();
     let medians: Vec<Option<f64>> = memory.iter().map(|usage| median(&usage.rates_bytes_per_s)).collect();
@@ -58,8 +63,13 @@ pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
         let y = top + (place as f64 + 0.5) * ROW;
         scene.grid.push(tenth(y));
         scene.y_labels.push(Text::new(left - 10.0, y + 4.2, "end", &names[place]));
-        let mut curve =
-            Curve { name: names[place].clone(), light: pair.light.clone(), dark: pair.dark.clone(), shape: SHAPES[0], ..Curve::default() };
+        let mut curve = Curve {
+            name: names[place].clone(),
+            light: pair.light.clone(),
+            dark: pair.dark.clone(),
+            shape: SHAPES[0],
+            ..Curve::default()
+        };
         for (value, rate) in usage.rates_bytes_per_s.iter().enumerate() {
             if let Some(x) = scale.at(*rate) {
                 curve.marks.push(Mark { x: tenth(x), y: tenth(y), value, doubtful: false });

@@ -1,4 +1,4 @@
-//! Figures as shapes and texts with their places: everything is decided here, so that a page only has to write it down.
+//! Figures as shapes and texts with positions, ready to be written as SVG.
 //!
 //! A figure is laid out for a width in its own units (about a CSS pixel). Texts are placed so that none overlaps another: widths are
 //! taken from a wide font, so any narrower one keeps the promise.
@@ -8,10 +8,10 @@ mod figure;
 mod frame;
 mod halves;
 mod labels;
-mod looks;
 mod memory;
 mod scale;
 pub(crate) mod scene;
+mod style;
 pub(crate) mod surface;
 mod text;
 mod ticks;
@@ -20,12 +20,12 @@ pub(crate) use figure::lay_out;
 pub(crate) use halves::peak_on_axis;
 pub(crate) use memory::{lay_out as lay_out_memory, name as memory_name};
 
-/// For which room a figure is laid out.
+/// The width for which a figure is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// A page on a desk or on paper.
+    /// A desktop screen or paper.
     Wide,
-    /// A telephone.
+    /// A phone.
     Narrow,
 }
 
@@ -38,7 +38,7 @@ impl Room {
         }
     }
 
-    /// The height between the axes, if nothing asks for more.
+    /// The usual height between the axes.
     pub(crate) fn height(self) -> f64 {
         match self {
             Room::Wide => 300.0,
@@ -61,13 +61,23 @@ mod tests {
     use super::scene::{Scene, Text};
     use super::{Room, lay_out};
     use proptest::prelude::*;
-    use study::{Axis, Figure, HalfPower, Series, Value};
+    use results::{Axis, Figure, HalfPower, PeakSource, Series, Value, Varied};
 
     fn texts(scene: &Scene) -> Vec<&Text> {
-        let curves =
-            scene.curves.iter().flat_map(|curve| curve.label.iter().chain(curve.half_power.iter().filter_map(|half| half.label.as_ref())));
+        let curves = scene
+            .curves
+            .iter()
+            .flat_map(|curve| curve.label.iter().chain(curve.half_power.iter().filter_map(|half| half.label.as_ref())));
         let lines = scene.half_lines.iter().filter_map(|line| line.label.as_ref());
-        scene.x_labels.iter().chain(&scene.y_labels).chain(&scene.x_title).chain(&scene.y_title).chain(curves).chain(lines).collect()
+        scene
+            .x_labels
+            .iter()
+            .chain(&scene.y_labels)
+            .chain(&scene.x_title)
+            .chain(&scene.y_title)
+            .chain(curves)
+            .chain(lines)
+            .collect()
     }
 
     fn series(name: String, heights: &[Option<f64>], half: Option<f64>) -> Series {
@@ -78,11 +88,11 @@ mod tests {
             point: None,
         };
         let half_power = half.map(|crossing| HalfPower {
-            of: "request_bytes".into(),
+            of: Varied::RequestBytes,
             at: name.clone(),
-            op: "read".into(),
+            op: workload::OpKind::Read,
             peak_bytes_per_s: 1e9,
-            peak_from: "measured".into(),
+            peak_from: PeakSource::Measured,
             smallest: Some(crossing),
             crossing: Some(crossing),
             interval_95: None,

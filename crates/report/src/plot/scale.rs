@@ -1,4 +1,4 @@
-//! From values to places.
+//! Maps values to positions.
 
 /// How values of an axis spread over its length.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,13 +20,15 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// The place of a value; `None` for one that this axis cannot show.
+    /// The position of a value; `None` if this axis cannot show it.
     pub(crate) fn at(&self, value: f64) -> Option<f64> {
         let share = match &self.spread {
             Spread::Linear(low, high) => (value - low) / (high - low),
             Spread::Log(low, high) if value > 0.0 => (value.ln() - low.ln()) / (high.ln() - low.ln()),
             Spread::Log(..) => return None,
-            Spread::Each(values) => (values.iter().position(|known| *known == value)? as f64 + 0.5) / values.len() as f64,
+            Spread::Each(values) => {
+                (values.iter().position(|known| *known == value)? as f64 + 0.5) / values.len() as f64
+            }
         };
         // A hundredfold outside is nowhere near the figure: such a value is not drawn.
         (share.is_finite() && share.abs() < 100.0).then_some(self.begin + share * (self.end - self.begin))

@@ -1,4 +1,4 @@
-//! A figure that is laid out: shapes and texts with their places, ready to be written down.
+//! A figure that is laid out: shapes and texts with positions.
 
 use serde::Serialize;
 
@@ -126,7 +126,7 @@ pub(crate) struct Scene {
     pub y_title: Option<Text>,
     pub half_lines: Vec<HalfLine>,
     pub curves: Vec<Curve>,
-    /// Said in place of curves where there are none.
+    /// The text shown if there are no curves.
     pub empty: Option<Text>,
 }
 

@@ -10,8 +10,8 @@ use super::scene::{Stroke, Text, tenth};
 use super::{text, ticks};
 use crate::surfaces::Surface;
 use machine::units::show_size;
+use results::Axis;
 use serde::Serialize;
-use study::Axis;
 
 /// Steps of the colours between nothing and the greatest rate.
 pub(crate) const BANDS: usize = 16;
@@ -109,7 +109,13 @@ impl Places<'_> {
     }
 
     fn rate(&self, row: usize, column: usize) -> Option<f64> {
-        self.surface.bytes_per_s.get(row)?.get(column).copied().flatten().filter(|rate| rate.is_finite() && *rate >= 0.0)
+        self.surface
+            .bytes_per_s
+            .get(row)?
+            .get(column)
+            .copied()
+            .flatten()
+            .filter(|rate| rate.is_finite() && *rate >= 0.0)
     }
 
     fn band(&self, rate: f64) -> usize {
@@ -137,7 +143,8 @@ fn path(points: &[(f64, f64)], closed: bool) -> String {
 /// Lays out a surface for a room.
 pub(crate) fn lay_out_surface(surface: &Surface, room: Room) -> SurfaceScene {
     let m = Measures::of(room);
-    let most = surface.bytes_per_s.iter().flatten().flatten().copied().filter(|rate| rate.is_finite()).fold(0.0, f64::max);
+    let most =
+        surface.bytes_per_s.iter().flatten().flatten().copied().filter(|rate| rate.is_finite()).fold(0.0, f64::max);
     let heights = ticks::from_zero(Axis::BytesPerS, most, 4);
     let most = heights.last().map_or(1.0, |tick| tick.value).max(f64::MIN_POSITIVE);
     let top = 26.0;
@@ -206,8 +213,10 @@ fn layer(places: &Places<'_>, row: usize) -> Layer {
     if row > 0 {
         for column in 1..columns {
             let corners = [(row - 1, column - 1), (row - 1, column), (row, column), (row, column - 1)];
-            let there: Vec<(f64, (f64, f64))> =
-                corners.iter().filter_map(|&(row, column)| Some((places.rate(row, column)?, places.vertex(row, column)?))).collect();
+            let there: Vec<(f64, (f64, f64))> = corners
+                .iter()
+                .filter_map(|&(row, column)| Some((places.rate(row, column)?, places.vertex(row, column)?)))
+                .collect();
             if there.len() >= 3 {
                 let mean = there.iter().map(|(rate, _)| rate).sum::<f64>() / there.len() as f64;
                 let points: Vec<(f64, f64)> = there.iter().map(|(_, point)| *point).collect();
@@ -300,9 +309,12 @@ mod tests {
 
     #[test]
     fn every_value_is_there_and_what_is_in_front_is_drawn_last() {
-        let scene =
-            lay_out_surface(&surface(3, 4, |row, column| (row + 1 >= column).then_some((row * 10 + column + 1) as f64 * 1e6)), Room::Wide);
-        let peaks: Vec<(usize, usize)> = scene.layers.iter().map(|layer| (layer.peaks.len(), layer.facets.len())).collect();
+        let scene = lay_out_surface(
+            &surface(3, 4, |row, column| (row + 1 >= column).then_some((row * 10 + column + 1) as f64 * 1e6)),
+            Room::Wide,
+        );
+        let peaks: Vec<(usize, usize)> =
+            scene.layers.iter().map(|layer| (layer.peaks.len(), layer.facets.len())).collect();
         // Two columns, three, four; a facet needs three of its corners.
         assert_eq!(peaks, [(2, 0), (3, 2), (4, 3)]);
         let front = &scene.layers[2].peaks[0];
@@ -318,7 +330,10 @@ mod tests {
         let mut surface = surface(4, 3, |row, _| Some(if row < 2 { 8e9 } else { 1e9 }));
         surface.cliff = Some(Cliff { first_slow_row: 2, sentence: String::new() });
         let scene = lay_out_surface(&surface, Room::Wide);
-        assert_eq!(scene.layers.iter().map(|layer| !layer.cliff.is_empty()).collect::<Vec<_>>(), [false, false, true, false]);
+        assert_eq!(
+            scene.layers.iter().map(|layer| !layer.cliff.is_empty()).collect::<Vec<_>>(),
+            [false, false, true, false]
+        );
         assert_eq!(scene.cliff_label.map(|label| label.text), Some("cliff".into()));
     }
 }

@@ -1,4 +1,4 @@
-//! How much room a text takes, without the font at hand.
+//! Estimates the width of text without the font.
 
 /// Size of all text in figures.
 pub(crate) const SIZE: f64 = 12.0;
@@ -24,13 +24,13 @@ fn advance(c: char) -> f64 {
         'w' | '≤' | '≥' | '×' | '±' | '+' | '<' | '>' | '=' | '~' => 0.84,
         'A'..='Z' | '&' => 0.79,
         c if c.is_ascii() => 0.64,
-        // Other scripts: a full square is never too little.
+        // Other scripts: a full square is an upper bound.
         c if u32::from(c) < 0x0370 => 0.8,
         _ => 1.05,
     }
 }
 
-/// A text cut to a width, with an ellipsis where something is missing.
+/// Cuts text to a width, with an ellipsis at the cut.
 pub(crate) fn fit(text: &str, room: f64) -> String {
     if width(text) <= room {
         return text.into();

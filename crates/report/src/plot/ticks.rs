@@ -1,9 +1,9 @@
 //! Which values an axis names.
 
 use super::text;
-use crate::words::{grouped, trim_zeros};
+use crate::format::{grouped, trim_zeros};
 use machine::units::{GIB, KIB, MIB, show_time, significant};
-use study::Axis;
+use results::Axis;
 
 /// A named value.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +19,11 @@ const GAP: f64 = 10.0;
 fn step(length: f64, most: usize) -> f64 {
     let rough = (length / most.max(1) as f64).max(f64::MIN_POSITIVE);
     let power = 10f64.powf(rough.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|digit| digit * power).find(|step| *step >= rough * 0.999_999).unwrap_or(10.0 * power)
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|digit| digit * power)
+        .find(|step| *step >= rough * 0.999_999)
+        .unwrap_or(10.0 * power)
 }
 
 /// The unit in which a linear axis counts: how much of the axis's values it is, and its name behind each number.
@@ -62,7 +66,10 @@ pub(crate) fn from_zero(axis: Axis, most: f64, parts: usize) -> Vec<Tick> {
             } else {
                 format!("{value:e}")
             };
-            Tick { value: value * factor, label: if place == 0 && name == "k" { "0".into() } else { format!("{number}{name}") } }
+            Tick {
+                value: value * factor,
+                label: if place == 0 && name == "k" { "0".into() } else { format!("{number}{name}") },
+            }
         })
         .collect()
 }
@@ -74,8 +81,12 @@ fn log_label(axis: Axis, value: f64) -> String {
         None => trim_zeros(&text),
     };
     match axis {
-        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes if value >= 1.0 => crate::words::size(value),
-        Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs if value >= 1e-6 => squeeze(show_time(value)),
+        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes if value >= 1.0 => {
+            crate::format::size(value)
+        }
+        Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs if value >= 1e-6 => {
+            squeeze(show_time(value))
+        }
         Axis::BytesPerS => squeeze(significant(value / MIB as f64, 3)),
         _ => trim_zeros(&significant(value, 3)),
     }
@@ -97,7 +108,9 @@ pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec
             .collect()
     };
     let fits = |ticks: &[Tick], every: i32| {
-        ticks.windows(2).all(|pair| (text::width(&pair[0].label) + text::width(&pair[1].label)) / 2.0 + GAP <= per_power * f64::from(every))
+        ticks.windows(2).all(|pair| {
+            (text::width(&pair[0].label) + text::width(&pair[1].label)) / 2.0 + GAP <= per_power * f64::from(every)
+        })
     };
     for every in [1, 2, 4, 10, 20, 40, 80, 160, 320, 640, 1280] {
         let ticks = ticks(every);
@@ -113,7 +126,7 @@ pub(crate) fn of_values(axis: Axis, values: &[f64], place: impl Fn(f64) -> Optio
     let mut free_from = f64::NEG_INFINITY;
     let mut ticks = Vec::new();
     for &value in values {
-        let label = crate::words::axis_value(axis, value);
+        let label = crate::format::axis_value(axis, value);
         let half = text::width(&label) / 2.0;
         let Some(x) = place(value) else { continue };
         if x - half >= free_from {
@@ -171,7 +184,10 @@ mod tests {
     #[test]
     fn rates_from_zero_in_round_steps() {
         assert_eq!(labels(&from_zero(Axis::BytesPerS, 1640.0 * MIB as f64, 5)), ["0", "500", "1000", "1500", "2000"]);
-        assert_eq!(labels(&from_zero(Axis::BytesPerS, 0.9 * MIB as f64, 5)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(
+            labels(&from_zero(Axis::BytesPerS, 0.9 * MIB as f64, 5)),
+            ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+        );
         assert_eq!(labels(&from_zero(Axis::Iops, 419_000.0, 5)), ["0", "100k", "200k", "300k", "400k", "500k"]);
         assert_eq!(labels(&from_zero(Axis::Position, 1.0, 4)), ["0 %", "50 %", "100 %"]);
         assert_eq!(labels(&from_zero(Axis::Members, 2.0, 5)), ["0", "1", "2"]);
@@ -184,8 +200,14 @@ mod tests {
         assert_eq!(labels(&wide), ["1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB"]);
         let narrow = powers_of_two(Axis::RequestBytes, 400.0, 5e6, 280.0);
         assert_eq!(labels(&narrow), ["4 KiB", "64 KiB", "1 MiB"]);
-        assert_eq!(labels(&powers_of_two(Axis::Depth, 0.9, 300.0, 600.0)), ["1", "2", "4", "8", "16", "32", "64", "128", "256"]);
-        assert!(powers_of_two(Axis::Depth, 2.9, 3.1, 600.0).is_empty(), "no power of two lies between: the values are named");
+        assert_eq!(
+            labels(&powers_of_two(Axis::Depth, 0.9, 300.0, 600.0)),
+            ["1", "2", "4", "8", "16", "32", "64", "128", "256"]
+        );
+        assert!(
+            powers_of_two(Axis::Depth, 2.9, 3.1, 600.0).is_empty(),
+            "no power of two lies between: the values are named"
+        );
     }
 
     #[test]

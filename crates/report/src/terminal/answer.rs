@@ -1,15 +1,16 @@
 //! The answer of a study on one screen.
 
 use super::{Line, Tone, fit, pad, points, render, wrap_most};
-use crate::words::{clean, costs_by_mode, duration, grouped, half_power_lines, plural, plus_minus, rate, share};
+use crate::format::{costs_by_mode, duration, grouped, half_power_lines, plural, plus_minus, rate, share};
+use machine::text::printable;
 use machine::units::{MIB, show_time, significant};
-use study::{Answer, CostModel, Finding, HalfPower, Results};
+use results::{Answer, CostModel, CostScope, Finding, HalfPower, PeakSource, Results, Varied};
 use unicode_width::UnicodeWidthStr;
 
-/// Columns of the names of the parts.
+/// Width of the column of part names.
 const GUTTER: usize = 8;
 
-/// How much is said, so that all of it fits.
+/// How much detail to show, so that the answer fits.
 #[derive(Clone, Copy)]
 struct Detail {
     doubts: usize,
@@ -25,7 +26,7 @@ struct Detail {
     spaced: bool,
 }
 
-/// The least that still is an answer.
+/// The least detail.
 const LEAST: Detail = Detail {
     doubts: 1,
     doubt_lines: 1,
@@ -40,7 +41,7 @@ const LEAST: Detail = Detail {
     spaced: false,
 };
 
-/// What is added while there is room, the most wanted first.
+/// Details to add while there is room, the most important first.
 const MORE: [fn(&mut Detail); 16] = [
     |d| d.settings = true,
     |d| d.doubt_lines = 2,
@@ -82,7 +83,7 @@ pub fn answer(results: &Results, width: usize, colour: bool) -> String {
     render(&lines, width, colour)
 }
 
-/// The parts under one another.
+/// Lays out the parts.
 fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> Vec<Line> {
     let room = width - GUTTER;
     let mut lines = vec![title(results, width)];
@@ -101,22 +102,28 @@ fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> 
     };
     part("Doubt", Tone::Doubt, doubts(&answer.doubts, detail, room));
     part("Peak", Tone::Quiet, peaks(results, answer, detail, room));
-    let limits = answer.limits.iter().flat_map(|limit| sentence(Tone::Plain, &limit.sentence, room, detail.limit_lines));
+    let limits =
+        answer.limits.iter().flat_map(|limit| sentence(Tone::Plain, &limit.sentence, room, detail.limit_lines));
     part("Limit", Tone::Quiet, limits.collect());
     part("Half", Tone::Quiet, half_power(&answer.half_power, detail, room));
     let (costs, more_costs) = costs_by_mode(&answer.costs);
     part("CPU", Tone::Quiet, costs.into_iter().chain(more_costs).take(detail.costs).map(cost).collect());
-    let findings = answer.findings.iter().take(3).enumerate().flat_map(|(place, finding)| change(place + 1, finding, detail, room));
+    let findings = answer
+        .findings
+        .iter()
+        .take(3)
+        .enumerate()
+        .flat_map(|(place, finding)| change(place + 1, finding, detail, room));
     part("Change", Tone::Quiet, findings.collect());
     let left_out = answer.left_out.iter().take(detail.left_out).flat_map(|text| sentence(Tone::Quiet, text, room, 1));
     part("Omitted", Tone::Quiet, left_out.collect());
     lines
 }
 
-/// The target, and on the right what was spent on it.
+/// The target on the left, points and time on the right.
 fn title(results: &Results, width: usize) -> Line {
     let spent = format!("{}, {}", plural(results.points.len(), "point"), duration(results.elapsed_ns));
-    let name = fit(&clean(&results.target.name), width.saturating_sub(spent.width() + 2));
+    let name = fit(&printable(&results.target.name), width.saturating_sub(spent.width() + 2));
     let gap = width.saturating_sub(name.width() + spent.width());
     vec![(Tone::Strong, name), (Tone::Plain, " ".repeat(gap)), (Tone::Quiet, spent)]
 }
@@ -126,10 +133,16 @@ fn sentence(tone: Tone, text: &str, room: usize, most: usize) -> Vec<Line> {
 }
 
 fn doubts(doubts: &[String], detail: Detail, room: usize) -> Vec<Line> {
-    let mut lines: Vec<Line> =
-        doubts.iter().take(detail.doubts).flat_map(|text| sentence(Tone::Doubt, text, room, detail.doubt_lines)).collect();
+    let mut lines: Vec<Line> = doubts
+        .iter()
+        .take(detail.doubts)
+        .flat_map(|text| sentence(Tone::Doubt, text, room, detail.doubt_lines))
+        .collect();
     if doubts.len() > detail.doubts {
-        lines.push(vec![(Tone::Doubt, format!("and {} more in the report", plural(doubts.len() - detail.doubts, "doubt")))]);
+        lines.push(vec![(
+            Tone::Doubt,
+            format!("and {} more in the report", plural(doubts.len() - detail.doubts, "doubt")),
+        )]);
     }
     lines
 }
@@ -137,43 +150,50 @@ fn doubts(doubts: &[String], detail: Detail, room: usize) -> Vec<Line> {
 fn peaks(results: &Results, answer: &Answer, detail: Detail, room: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for peak in &answer.peaks {
-        let mut line = vec![(Tone::Plain, pad(&clean(&peak.op), 6)), (Tone::Strong, rate(peak.throughput_bytes_per_s))];
+        let mut line = vec![(Tone::Plain, pad(peak.op.name(), 6)), (Tone::Strong, rate(peak.throughput_bytes_per_s))];
         if let Some(spread) = plus_minus(peak.throughput_bytes_per_s, peak.interval_95) {
             line.push((Tone::Plain, format!(" {spread}")));
         }
         if let Some(advertised) = &peak.advertised
             && let Some(part) = share(peak.throughput_bytes_per_s, advertised.throughput_bytes_per_s)
         {
-            line.push((Tone::Plain, format!(", {part} of what {} allows", clean(&advertised.layer))));
+            line.push((Tone::Plain, format!(", {part} of what {} allows", printable(&advertised.layer))));
         }
         lines.push(line);
         if detail.settings {
-            let how = results.points.get(peak.point).map_or_else(|| clean(&peak.settings), |point| point.workload.short());
+            let how = results
+                .points
+                .get(peak.point)
+                .map_or_else(|| printable(&peak.settings), |point| point.workload.short());
             lines.push(vec![(Tone::Quiet, fit(&format!("      {how}"), room))]);
         }
     }
     lines
 }
 
-/// Half-power points, those of one operation and one setting in a sentence.
+/// Half-power points: one sentence for each operation and setting.
 fn half_power(all: &[HalfPower], detail: Detail, room: usize) -> Vec<Line> {
     let mut groups: Vec<(String, Vec<&HalfPower>)> = Vec::new();
     for half in all {
-        let from = if half.peak_from == "measured" { String::new() } else { format!(" of the {} peak", clean(&half.peak_from)) };
-        let varied = if half.of == "depth" { "depth" } else { "size" };
-        let name = format!("{} {varied}{from}", clean(&half.op));
+        let from = if half.peak_from == PeakSource::Measured {
+            String::new()
+        } else {
+            format!(" of the {} peak", half.peak_from)
+        };
+        let varied = if half.of == Varied::Depth { "depth" } else { "size" };
+        let name = format!("{} {varied}{from}", half.op);
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, members)) => members.push(half),
             None => groups.push((name, vec![half])),
         }
     }
-    let lines = groups
-        .iter()
-        .flat_map(|(name, members)| sentence(Tone::Plain, &format!("{name}: {}", settings_at(members)), room, detail.half_power_lines));
+    let lines = groups.iter().flat_map(|(name, members)| {
+        sentence(Tone::Plain, &format!("{name}: {}", settings_at(members)), room, detail.half_power_lines)
+    });
     lines.collect()
 }
 
-/// `98 KiB at depth 1, 39 KiB at 2, 18 KiB at 4 to 8`: what the places have in common is said once.
+/// `98 KiB at depth 1, 39 KiB at 2, 18 KiB at 4 to 8`: common words appear once.
 fn settings_at(members: &[&HalfPower]) -> String {
     let lines = half_power_lines(members);
     let all = |shares: &dyn Fn(&str) -> bool| lines.iter().all(|line| shares(&line.at));
@@ -181,26 +201,27 @@ fn settings_at(members: &[&HalfPower]) -> String {
     let after = if all(&|at| at.ends_with(" requests")) { " requests" } else { "" };
     let said = lines.iter().enumerate().map(|(place, line)| {
         let at = if place == 0 { &line.at } else { &line.at[before.len()..line.at.len() - after.len()] };
-        format!("{} at {}", line.value, clean(at))
+        format!("{} at {}", line.value, printable(at))
     });
     said.collect::<Vec<_>>().join(", ")
 }
 
 fn cost(cost: &CostModel) -> Line {
-    let whose = if cost.whose == "machine" { "whole machine" } else { "process" };
+    let whose = if cost.whose == CostScope::Machine { "whole machine" } else { "process" };
     let text = format!(
         "{}: {} a request + {} a MiB ({whose})",
-        clean(&cost.mode),
+        cost.mode,
         show_time(cost.ns_per_request),
         show_time(cost.ns_per_byte * MIB as f64)
     );
     vec![(Tone::Plain, text)]
 }
 
-/// How much faster: `×1.83 (1.70–1.95)`.
+/// The gain with its interval: `×1.83 (1.70–1.95)`.
 pub(super) fn gain(finding: &Finding) -> String {
     let show = |value: f64| if value >= 99.5 { grouped(value) } else { significant(value, 3) };
-    let interval = finding.gain_interval_95.map(|[low, high]| format!(" ({}–{})", show(low), show(high))).unwrap_or_default();
+    let interval =
+        finding.gain_interval_95.map(|[low, high]| format!(" ({}–{})", show(low), show(high))).unwrap_or_default();
     format!("×{}{interval}", show(finding.gain))
 }
 
@@ -222,10 +243,10 @@ fn change(number: usize, finding: &Finding, detail: Detail, room: usize) -> Vec<
     };
     add(Tone::Plain, "", &finding.evidence, detail.evidence_lines);
     if detail.setting {
-        add(Tone::Quiet, "use ", &finding.setting, detail.evidence_lines);
+        add(Tone::Quiet, "setting: ", &finding.setting, detail.evidence_lines);
     }
     if detail.check {
-        add(Tone::Quiet, "check ", &finding.check, detail.evidence_lines);
+        add(Tone::Quiet, "check: ", &finding.check, detail.evidence_lines);
     }
     lines
 }

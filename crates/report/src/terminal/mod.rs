@@ -3,6 +3,7 @@
 //! Widths are columns of the terminal. With `colour`, ANSI sequences are added; they change no width, and the text without them is the same.
 
 mod answer;
+mod metadata;
 mod one_point;
 mod points;
 mod tables;
@@ -12,11 +13,12 @@ pub use points::points;
 pub use tables::tables;
 pub(crate) use tables::{at, xs};
 
-use crate::words::clean;
 use anstyle::{AnsiColor, Style};
+use machine::text::printable;
+pub use metadata::metadata;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What a piece of text is, which decides its colour.
+/// The role of a piece of text, which determines its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -40,7 +42,7 @@ impl Tone {
     }
 }
 
-/// A text in its tone.
+/// Adds the colour of a tone.
 pub(crate) fn paint(tone: Tone, text: &str, colour: bool) -> String {
     if !colour || tone == Tone::Plain || text.is_empty() {
         return text.into();
@@ -69,7 +71,7 @@ pub(crate) fn render(lines: &[Line], width: usize, colour: bool) -> String {
     out
 }
 
-/// A text cut to at most `width` columns, with an ellipsis where something is missing.
+/// Cuts text to at most `width` columns, with an ellipsis at the cut.
 pub(crate) fn fit(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.into();
@@ -90,12 +92,12 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     out
 }
 
-/// A text on lines of at most `width` columns, broken at spaces, or anywhere in a word that is longer than a line.
+/// Wraps text to lines of at most `width` columns, at spaces, or within a word that is longer than a line.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in clean(text).split_whitespace() {
+    for word in printable(text).split_whitespace() {
         let columns = word.width();
         if used > 0 && used + 1 + columns > width {
             lines.push(String::new());
@@ -120,7 +122,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// [`wrap`] to at most `most` lines; the last one ends in an ellipsis where something is missing.
+/// [`wrap`] to at most `most` lines; the last one ends in an ellipsis if text was cut.
 pub(crate) fn wrap_most(text: &str, width: usize, most: usize) -> Vec<String> {
     let mut lines = wrap(text, width);
     if lines.len() > most {
@@ -135,16 +137,19 @@ pub(crate) fn wrap_most(text: &str, width: usize, most: usize) -> Vec<String> {
     lines
 }
 
-/// A text filled with spaces to `width` columns.
+/// Pads text with spaces to `width` columns.
 pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// A table without borders: a rule under the header, two spaces between columns; the first `left` columns are texts, the others numbers.
+/// A table without borders: a rule under the header, two spaces between columns. The first `left` columns align left, the others right.
 pub fn table(header: &[String], rows: &[Vec<String>], left: usize, width: usize, colour: bool) -> String {
-    use comfy_table::{CellAlignment, ContentArrangement, Table};
+    use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
+    const LINES: ContentLineStyle = ContentLineStyle::none().junction(' ');
+    const RULE: LineStyle = LineStyle::none().fill('─').junction('─');
+    const STYLE: TableStyle = TableStyle::new().header_lines(LINES).header_separator(RULE).content_lines(LINES);
     let mut table = Table::new();
-    table.load_preset("     ──            ").set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);
     table.set_header(header);
     for row in rows {
         table.add_row(row);

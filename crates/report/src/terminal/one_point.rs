@@ -1,15 +1,16 @@
 //! One point in full.
 
 use super::{Line, Tone, render, wrap};
-use crate::words::{clean, grouped, percent, process_cpu_ns, range, rate, short_count, size};
+use crate::format::{grouped, percent, range, rate, short_count, size};
+use machine::text::printable;
 use machine::units::{show_time, significant};
-use measure::{Achieved, LatencySummary, Numbers, Point};
-use study::Results;
+use results::Results;
+use results::{Achieved, LatencySummary, Numbers, Point};
 
-/// Columns of the names of the parts.
+/// Width of the column of part names.
 const GUTTER: usize = 9;
 
-/// Faults that are shown of a run that verified.
+/// Most faults shown for a verified run.
 const FAULTS: usize = 10;
 
 struct Block {
@@ -26,10 +27,10 @@ impl Block {
     }
 }
 
-/// A point with everything that was measured of it.
+/// A point with all its measurements.
 pub(super) fn block(results: &Results, point: &Point, width: usize, colour: bool) -> String {
     let mut block = Block { lines: Vec::new(), room: width - GUTTER };
-    block.lines.push(vec![(Tone::Strong, clean(&point.workload.short()))]);
+    block.lines.push(vec![(Tone::Strong, printable(&point.workload.short()))]);
     block.say("target", Tone::Plain, &results.target.name);
     match &point.numbers {
         Some(numbers) => say_numbers(&mut block, point, numbers),
@@ -41,9 +42,9 @@ pub(super) fn block(results: &Results, point: &Point, width: usize, colour: bool
     if let Some(found) = &point.verification {
         let checked = size(found.checked_bytes as f64);
         match found.fault_count() {
-            0 => block.say("verified", Tone::Good, &format!("{checked} read and compared: every block is what was written")),
+            0 => block.say("verified", Tone::Good, &format!("{checked} read back: the data read is the data written")),
             count => {
-                block.say("faults", Tone::Failed, &format!("{count} in {checked} that were read and compared"));
+                block.say("faults", Tone::Failed, &format!("{count} in {checked} read back"));
                 found.first_faults.iter().take(FAULTS).for_each(|fault| block.say("", Tone::Failed, fault));
             }
         }
@@ -74,7 +75,7 @@ fn say_numbers(block: &mut Block, point: &Point, numbers: &Numbers) {
     };
     let text = format!(
         "{} a request{spread}: user {}, system {}; whole machine {}, {} processors busy",
-        show_time(process_cpu_ns(numbers)),
+        show_time(numbers.cpu_ns_per_request.process()),
         show_time(cpu.user),
         show_time(cpu.system),
         show_time(cpu.machine),
@@ -82,15 +83,24 @@ fn say_numbers(block: &mut Block, point: &Point, numbers: &Numbers) {
     );
     block.say("CPU", Tone::Plain, &text);
     if let Some(instructions) = numbers.achieved.instructions_per_request {
-        block.say("", Tone::Plain, &format!("{} user-space instructions a request, counted in a run of its own", grouped(instructions)));
+        block.say(
+            "",
+            Tone::Plain,
+            &format!("{} user-space instructions a request, counted in a separate run", grouped(instructions)),
+        );
     }
-    if let (Some(ceiling), Some(percent_of)) = (numbers.achieved.driver_ceiling_iops, numbers.achieved.of_ceiling_percent) {
+    if let (Some(ceiling), Some(percent_of)) =
+        (numbers.achieved.driver_ceiling_iops, numbers.achieved.of_ceiling_percent)
+    {
         let no_ops = match numbers.achieved.no_op_ceiling_iops {
             Some(no_ops) => format!(", {} with no-ops in the kernel", short_count(no_ops)),
             None => String::new(),
         };
-        let text =
-            format!("at {} % of its own ceiling: {} requests/s with nothing behind it{no_ops}", percent(percent_of), short_count(ceiling));
+        let text = format!(
+            "{} % of its own limit of {} requests/s without I/O{no_ops}",
+            percent(percent_of),
+            short_count(ceiling)
+        );
         block.say("driver", Tone::Plain, &text);
     }
     for warning in &numbers.warnings {
@@ -101,13 +111,21 @@ fn say_numbers(block: &mut Block, point: &Point, numbers: &Numbers) {
 fn say_rate(block: &mut Block, numbers: &Numbers) {
     let spread = match numbers.interval_95 {
         Some([low, high]) => format!("95 % interval {}", range(&rate(low), &rate(high))),
-        None => "no interval from so short a run".into(),
+        None => "too short for an interval".into(),
     };
     let runs = if numbers.repeats == 1 { "1 run".to_string() } else { format!("{} runs", numbers.repeats) };
-    let text = format!("{}, {} requests/s ({spread}, {runs})", rate(numbers.throughput_bytes_per_s), short_count(numbers.iops));
+    let text = format!(
+        "{}, {} requests/s ({spread}, {runs})",
+        rate(numbers.throughput_bytes_per_s),
+        short_count(numbers.iops)
+    );
     block.say("rate", Tone::Strong, &text);
     if let Some(synced) = numbers.achieved.synced_bytes_per_s {
-        let wait = numbers.achieved.sync_ns.map(|ns| format!(", {} after the last completion", show_time(ns))).unwrap_or_default();
+        let wait = numbers
+            .achieved
+            .sync_ns
+            .map(|ns| format!(", {} after the last completion", show_time(ns)))
+            .unwrap_or_default();
         block.say("", Tone::Plain, &format!("{} to stable storage{wait}", rate(synced)));
     }
 }
@@ -160,7 +178,9 @@ fn strip(latency: &LatencySummary, room: usize) -> Option<String> {
     if columns < 30 || high - low < 0.1 {
         return None;
     }
-    let place = |ns: u64| ((((ns.max(1) as f64).ln() - low) / (high - low)).clamp(0.0, 1.0) * (columns - 1) as f64).round() as usize;
+    let place = |ns: u64| {
+        ((((ns.max(1) as f64).ln() - low) / (high - low)).clamp(0.0, 1.0) * (columns - 1) as f64).round() as usize
+    };
     let (p50, p90, p99) = (place(latency.p50), place(latency.p90), place(latency.p99));
     let text = (0..columns).map(|column| match column {
         0 => '├',

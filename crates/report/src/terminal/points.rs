@@ -2,58 +2,13 @@
 
 use super::one_point::block;
 use super::{Tone, paint, table, wrap};
-use crate::words::{OPERATION_COLUMNS, clean, mib_per_s, mode, operation, operation_row, percent, plural, process_cpu_ns, short_count};
-use machine::units::{show_size, show_time, significant};
-use measure::{OperationRate, Point};
-use study::{Kind, Results};
+use crate::format::{cell, plural};
+use machine::text::printable;
+use results::columns::{self, Column};
+use results::{Kind, Results};
+use results::{OperationRate, Point};
 
-/// A column: its name, what it shows of a point, whether it says what was asked, and how readily it is given up (0: never).
-struct Column {
-    name: &'static str,
-    show: fn(&Point) -> String,
-    asked: bool,
-    readily: u8,
-}
-
-const COLUMNS: [Column; 16] = [
-    Column { name: "op", show: operation, asked: true, readily: 0 },
-    Column { name: "pattern", show: |p| p.workload.pattern.option(), asked: true, readily: 0 },
-    Column { name: "request", show: |p| show_size(u64::from(p.workload.request_bytes)), asked: true, readily: 0 },
-    Column { name: "depth", show: |p| p.workload.depth.to_string(), asked: true, readily: 0 },
-    Column { name: "threads", show: |p| p.workload.threads.to_string(), asked: true, readily: 0 },
-    Column { name: "engine", show: |p| p.workload.engine.name().into(), asked: true, readily: 0 },
-    Column { name: "mode", show: mode, asked: true, readily: 0 },
-    Column { name: "shift", show: |p| show_size(p.workload.offset_bytes), asked: true, readily: 0 },
-    Column { name: "MiB/s", show: rate, asked: false, readily: 0 },
-    Column {
-        name: "± %",
-        show: |p| measured(p, |n| n.relative_half_width.map_or("?".into(), |w| percent(w * 100.0))),
-        asked: false,
-        readily: 1,
-    },
-    Column { name: "IOPS", show: |p| measured(p, |n| short_count(n.iops)), asked: false, readily: 2 },
-    Column { name: "p50", show: |p| measured(p, |n| show_time(n.latency_ns.p50 as f64)), asked: false, readily: 3 },
-    Column { name: "p99", show: |p| measured(p, |n| show_time(n.latency_ns.p99 as f64)), asked: false, readily: 1 },
-    Column { name: "CPU us", show: |p| measured(p, |n| significant(process_cpu_ns(n) / 1e3, 3)), asked: false, readily: 1 },
-    Column {
-        name: "to disk",
-        show: |p| measured(p, |n| n.achieved.synced_bytes_per_s.map_or(String::new(), mib_per_s)),
-        asked: false,
-        readily: 4,
-    },
-    Column { name: "", show: notes, asked: false, readily: 0 },
-];
-
-fn measured(point: &Point, show: fn(&measure::Numbers) -> String) -> String {
-    point.numbers.as_ref().map_or_else(String::new, show)
-}
-
-/// The rate, or that there is none.
-fn rate(point: &Point) -> String {
-    point.numbers.as_ref().map_or_else(|| "failed".into(), |numbers| mib_per_s(numbers.throughput_bytes_per_s))
-}
-
-/// Marks of a point whose words stand below the table.
+/// Marks that refer to remarks below the table.
 fn notes(point: &Point) -> String {
     match &point.numbers {
         None => "x".into(),
@@ -62,9 +17,9 @@ fn notes(point: &Point) -> String {
     }
 }
 
-/// The points of a document as a table, their warnings and errors below it; one point alone is told in full.
+/// The points of a document as a table with their warnings and errors below; a single point is shown in full.
 ///
-/// What is the same for all points is said once above the table. Where the columns do not fit, those go first that follow from others.
+/// What all points have in common is printed once above the table. If the columns do not fit, derived ones are dropped first.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let rates = operations(&results.rates, width, colour);
@@ -76,52 +31,77 @@ pub fn points(results: &Results, width: usize, colour: bool) -> String {
     }
 }
 
-/// Rates of operations on whole files; columns that say nothing are left out.
+/// The columns that a terminal has room for.
+fn shown_columns<T>(columns: &'static [Column<T>]) -> Vec<&'static Column<T>> {
+    columns.iter().filter(|column| column.readily.is_some()).collect()
+}
+
+/// Rates of operations on whole files; empty columns are left out.
 fn operations(rates: &[OperationRate], width: usize, colour: bool) -> String {
     if rates.is_empty() {
         return String::new();
     }
-    let rows: Vec<Vec<String>> = rates.iter().map(|rate| operation_row(rate).iter().map(|cell| clean(cell)).collect()).collect();
-    let shown: Vec<usize> = (0..OPERATION_COLUMNS.len()).filter(|&column| rows.iter().any(|row| !row[column].is_empty())).collect();
-    let header: Vec<String> = shown.iter().map(|&column| OPERATION_COLUMNS[column].to_string()).collect();
-    let rows: Vec<Vec<String>> = rows.iter().map(|row| shown.iter().map(|&column| row[column].clone()).collect()).collect();
-    let left = shown.iter().filter(|column| **column < 2).count();
+    let of_column = |column: &'static Column<OperationRate>| {
+        let cells: Vec<String> = rates.iter().map(|rate| printable(&cell(column, rate))).collect();
+        cells.iter().any(|cell| !cell.is_empty()).then_some((column, cells))
+    };
+    let shown: Vec<_> = shown_columns(columns::OPERATION).into_iter().filter_map(of_column).collect();
+    let header: Vec<String> = shown.iter().map(|(column, _)| column.heading.to_string()).collect();
+    let rows: Vec<Vec<String>> =
+        (0..rates.len()).map(|row| shown.iter().map(|(_, cells)| cells[row].clone()).collect()).collect();
+    let left = shown.iter().filter(|(column, _)| column.asked).count();
     table(&header, &rows, left, width, colour)
 }
 
 fn many(points: &[Point], width: usize, colour: bool) -> String {
-    let cells: Vec<Vec<String>> = COLUMNS.iter().map(|column| points.iter().map(|point| clean(&(column.show)(point))).collect()).collect();
+    let columns = shown_columns(columns::POINT);
+    let show = |column: &Column<Point>, point: &Point| match (&point.numbers, column.heading) {
+        (None, "MiB/s") => "failed".to_string(),
+        _ => printable(&cell(column, point)),
+    };
+    let mut cells: Vec<Vec<String>> =
+        columns.iter().map(|column| points.iter().map(|point| show(column, point)).collect()).collect();
     let same = |place: usize| cells[place].iter().all(|cell| *cell == cells[place][0]);
-    let (said, mut shown): (Vec<usize>, Vec<usize>) = (0..COLUMNS.len()).partition(|&place| COLUMNS[place].asked && same(place));
-    shown.retain(|&place| COLUMNS[place].asked || !cells[place].iter().all(String::is_empty));
+    let (said, mut shown): (Vec<usize>, Vec<usize>) =
+        (0..columns.len()).partition(|&place| columns[place].asked && same(place));
+    let common: Vec<(&str, &str)> =
+        said.iter().map(|&place| (columns[place].heading, cells[place][0].as_str())).collect();
+    let common = in_common(&common);
+    cells.push(points.iter().map(notes).collect());
+    let mut heading: Vec<&str> = columns.iter().map(|column| column.heading).collect();
+    heading.push("");
+    shown.push(columns.len());
+    let asked = |place: usize| columns.get(place).is_some_and(|column| column.asked);
+    let readily = |place: usize| columns.get(place).and_then(|column| column.readily).unwrap_or(0);
+    shown.retain(|&place| asked(place) || !cells[place].iter().all(String::is_empty));
     let columns_of = |place: usize| {
         use unicode_width::UnicodeWidthStr;
-        cells[place].iter().map(|cell| cell.width()).max().unwrap_or(0).max(COLUMNS[place].name.width()) + 2
+        cells[place].iter().map(|cell| cell.width()).max().unwrap_or(0).max(heading[place].width()) + 2
     };
     while shown.iter().map(|&place| columns_of(place)).sum::<usize>() > width + 2 {
-        let Some(&given_up) = shown.iter().filter(|&&place| COLUMNS[place].readily > 0).max_by_key(|&&place| COLUMNS[place].readily) else {
-            break;
-        };
+        let given_up = shown.iter().copied().filter(|&place| readily(place) > 0).max_by_key(|&place| readily(place));
+        let Some(given_up) = given_up else { break };
         shown.retain(|&place| place != given_up);
     }
     let mut out = String::new();
-    for line in wrap(&format!("all {}: {}", plural(points.len(), "point"), in_common(&said, &cells)), width) {
+    for line in wrap(&format!("all {}: {}", plural(points.len(), "point"), common), width) {
         out.push_str(&paint(Tone::Quiet, &line, colour));
         out.push('\n');
     }
-    let header: Vec<String> = shown.iter().map(|&place| COLUMNS[place].name.to_string()).collect();
-    let rows: Vec<Vec<String>> = (0..points.len()).map(|row| shown.iter().map(|&place| cells[place][row].clone()).collect()).collect();
-    let left = shown.iter().take_while(|&&place| matches!(COLUMNS[place].name, "op" | "pattern")).count();
+    let header: Vec<String> = shown.iter().map(|&place| heading[place].to_string()).collect();
+    let rows: Vec<Vec<String>> =
+        (0..points.len()).map(|row| shown.iter().map(|&place| cells[place][row].clone()).collect()).collect();
+    let left = shown.iter().take_while(|&&place| matches!(heading[place], "op" | "pattern")).count();
     out.push_str(&table(&header, &rows, left, width, colour));
     out.push_str(&remarks(points, width, colour));
     out
 }
 
-/// What is the same for all points: `read, seq, 1 thread, io_uring, direct`.
-fn in_common(said: &[usize], cells: &[Vec<String>]) -> String {
+/// What all points have in common: `read, seq, 1 thread, io_uring, direct`.
+fn in_common(said: &[(&str, &str)]) -> String {
     let words: Vec<String> = said
         .iter()
-        .filter_map(|&place| match (COLUMNS[place].name, cells[place][0].as_str()) {
+        .filter_map(|one| match *one {
             ("shift", "0 B") => None,
             ("shift", value) => Some(format!("shifted by {value}")),
             ("request", value) => Some(format!("{value} requests")),
@@ -134,12 +114,13 @@ fn in_common(said: &[usize], cells: &[Vec<String>]) -> String {
     if words.is_empty() { "nothing in common".into() } else { words.join(", ") }
 }
 
-/// Errors and warnings, each text once with the points that it is about.
+/// Errors and warnings, each text once with the points it concerns.
 fn remarks(points: &[Point], width: usize, colour: bool) -> String {
     let mut said: Vec<(Tone, String, Vec<String>)> = Vec::new();
     for point in points {
         let errors = point.error.iter().map(|text| (Tone::Failed, format!("failed: {text}")));
-        let warnings = point.numbers.iter().flat_map(|numbers| &numbers.warnings).map(|text| (Tone::Doubt, text.clone()));
+        let warnings =
+            point.numbers.iter().flat_map(|numbers| &numbers.warnings).map(|text| (Tone::Doubt, text.clone()));
         for (tone, text) in errors.chain(warnings) {
             match said.iter_mut().find(|(_, known, _)| *known == text) {
                 Some((_, _, about)) => about.push(point.workload.short()),

@@ -1,11 +1,12 @@
-//! Every experiment as tables, for those who scroll.
+//! Every experiment as tables.
 
 use super::{Tone, paint, table, wrap};
-use crate::words::{axis_title, axis_value, clean, mib_per_s, percent, plus_minus, rate};
-use study::{Experiment, Figure, Results, Series, Value};
+use crate::format::{axis_title, axis_value, mib_per_s, percent, plus_minus, rate};
+use machine::text::printable;
+use results::{Experiment, Figure, Results, Series, Value};
 use unicode_width::UnicodeWidthStr;
 
-/// Question, sentence and values of each experiment, a table for each figure; too many curves for the width make several tables.
+/// Question, sentence and a table for each figure of each experiment; curves that do not fit the width go to further tables.
 pub fn tables(results: &Results, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -46,14 +47,20 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
             let show = |value: Option<f64>| value.map(mib_per_s).unwrap_or_default();
             let rates = &usage.rates_bytes_per_s;
             let (least, most) = (rates.iter().copied().reduce(f64::min), rates.iter().copied().reduce(f64::max));
-            vec![clean(&usage.kind), usage.threads.to_string(), show(crate::words::median(rates)), show(least), show(most)]
+            vec![
+                printable(&usage.kind),
+                usage.threads.to_string(),
+                show(crate::format::median(rates)),
+                show(least),
+                show(most),
+            ]
         })
         .collect();
     let header = ["memory", "threads", "MiB/s", "least", "most"].map(String::from);
     format!("\n{}", table(&header, &rows, 1, width, colour))
 }
 
-/// The x of a figure, each once, rising; the unit of a curve's table rows.
+/// The distinct x values of a figure in rising order: its table's rows.
 pub(crate) fn xs(figure: &Figure) -> Vec<f64> {
     let mut xs: Vec<f64> = figure.series.iter().flat_map(|series| &series.values).map(|value| value.x).collect();
     xs.sort_by(f64::total_cmp);
@@ -70,7 +77,7 @@ fn cell(figure: &Figure, value: Option<&Value>) -> String {
     let Some(value) = value else { return String::new() };
     let Some(y) = value.y else { return "failed".into() };
     let shown = match figure.y {
-        study::Axis::BytesPerS => mib_per_s(y),
+        results::Axis::BytesPerS => mib_per_s(y),
         axis => axis_value(axis, y),
     };
     match plus_minus(y, value.interval_95) {
@@ -80,7 +87,7 @@ fn cell(figure: &Figure, value: Option<&Value>) -> String {
 }
 
 fn one_figure(figure: &Figure, width: usize, colour: bool) -> String {
-    let unit = if figure.y == study::Axis::BytesPerS { "MiB/s" } else { axis_title(figure.y) };
+    let unit = if figure.y == results::Axis::BytesPerS { "MiB/s" } else { axis_title(figure.y) };
     let mut out = String::new();
     for line in wrap(&format!("{} ({unit})", figure.title), width) {
         out.push_str(&paint(Tone::Plain, &line, colour));
@@ -88,7 +95,8 @@ fn one_figure(figure: &Figure, width: usize, colour: bool) -> String {
     }
     let xs = xs(figure);
     let first: Vec<String> = xs.iter().map(|x| axis_value(figure.x, *x)).collect();
-    let columns: Vec<Vec<String>> = figure.series.iter().map(|series| xs.iter().map(|x| cell(figure, at(series, *x))).collect()).collect();
+    let columns: Vec<Vec<String>> =
+        figure.series.iter().map(|series| xs.iter().map(|x| cell(figure, at(series, *x))).collect()).collect();
     let wide = |cells: &[String]| cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
     let first_width = wide(&first).max(axis_title(figure.x).width());
     let mut next = 0;
@@ -96,7 +104,7 @@ fn one_figure(figure: &Figure, width: usize, colour: bool) -> String {
         let mut used = first_width;
         let begin = next;
         while next < columns.len() {
-            let name = clean(&figure.series[next].name).width().min(24);
+            let name = printable(&figure.series[next].name).width().min(24);
             used += wide(&columns[next]).max(name) + 2;
             if used > width && next > begin {
                 break;
@@ -104,19 +112,23 @@ fn one_figure(figure: &Figure, width: usize, colour: bool) -> String {
             next += 1;
         }
         let header: Vec<String> = std::iter::once(axis_title(figure.x).to_string())
-            .chain(figure.series[begin..next].iter().map(|s| super::fit(&clean(&s.name), 24)))
+            .chain(figure.series[begin..next].iter().map(|s| super::fit(&printable(&s.name), 24)))
             .collect();
         let rows: Vec<Vec<String>> = (0..xs.len())
-            .map(|row| std::iter::once(first[row].clone()).chain(columns[begin..next].iter().map(|column| column[row].clone())).collect())
+            .map(|row| {
+                std::iter::once(first[row].clone())
+                    .chain(columns[begin..next].iter().map(|column| column[row].clone()))
+                    .collect()
+            })
             .collect();
         out.push_str(&table(&header, &rows, 0, width, colour));
     }
     for (series, half) in figure.series.iter().filter_map(|series| Some((series, series.half_power.as_ref()?))) {
-        let interval = crate::words::half_power_interval(half).map(|text| format!(" ({text})")).unwrap_or_default();
+        let interval = crate::format::half_power_interval(half).map(|text| format!(" ({text})")).unwrap_or_default();
         let text = format!(
             "half power of {}: {}{interval}; half of {} is {}",
-            clean(&series.name),
-            crate::words::half_power_value(half),
+            printable(&series.name),
+            crate::format::half_power_value(half),
             rate(half.peak_bytes_per_s),
             rate(half.peak_bytes_per_s / 2.0)
         );

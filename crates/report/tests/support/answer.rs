@@ -2,16 +2,19 @@
 
 use super::experiments::{best, find, gain};
 use machine::{Allocation, Engine};
-use measure::Point;
-use study::{Advertised, Answer, CostModel, Experiment, Finding, HalfPower, Limit, Peak, ServiceModel};
+use results::{
+    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Experiment, Finding, HalfPower, Limit, Peak, Point,
+    ServiceMode, ServiceModel,
+};
+use workload::OpKind;
 
 pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
     let read = best(points, true);
     let write = best(points, false);
-    let peak = |op: &str, point: usize, advertised: Option<Advertised>| {
+    let peak = |op: OpKind, point: usize, advertised: Option<Advertised>| {
         let numbers = points[point].numbers.as_ref().expect("the best point was measured");
         Peak {
-            op: op.into(),
+            op,
             throughput_bytes_per_s: numbers.throughput_bytes_per_s,
             interval_95: numbers.interval_95,
             point,
@@ -30,32 +33,32 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
         .collect();
     Answer {
         doubts: vec!["the hypervisor took up to 7 % of a processor away: rates of small requests may be low".into()],
-        peaks: vec![peak("read", read, Some(throttle)), peak("write", write, None)],
+        peaks: vec![peak(OpKind::Read, read, Some(throttle)), peak(OpKind::Write, write, None)],
         limits: vec![
             Limit {
-                op: "read".into(),
-                what: "device".into(),
+                op: OpKind::Read,
+                what: Bottleneck::Device,
                 sentence: "The device limits reading: it is busy 98 % of the time at 29.8 requests in flight, and four times the depth adds 0.4 %."
                     .into(),
             },
             Limit {
-                op: "write".into(),
-                what: "latency".into(),
+                op: OpKind::Write,
+                what: Bottleneck::Latency,
                 sentence: "Latency limits writing: 118 us of each request do not depend on its size, and the device is busy 61 % of the time.".into(),
             },
         ],
         half_power,
-        costs: vec![cost("buffered read", "machine", 4030.0, 0.153), cost("direct read", "machine", 4030.0, 0.0143)],
-        service_times: vec![service("direct read", 78e3, 2.72e9), service("same blocks again", 31e3, 6.8e9)],
+        costs: vec![cost(CostMode::BufferedRead, 4030.0, 0.153), cost(CostMode::DirectRead, 4030.0, 0.0143)],
+        service_times: vec![service(ServiceMode::DirectRead, 78e3, 2.72e9), service(ServiceMode::SameBlock, 31e3, 6.8e9)],
         findings: findings(points),
         left_out: vec!["streams above 16 and requests above 4 MiB: the budget of 3 min ended first".into()],
     }
 }
 
-fn cost(mode: &str, whose: &str, request: f64, byte: f64) -> CostModel {
+fn cost(mode: CostMode, request: f64, byte: f64) -> CostModel {
     CostModel {
-        mode: mode.into(),
-        whose: whose.into(),
+        mode,
+        whose: CostScope::Machine,
         ns_per_request: request,
         ns_per_request_interval_95: [request * 0.93, request * 1.06],
         ns_per_byte: byte,
@@ -66,9 +69,9 @@ fn cost(mode: &str, whose: &str, request: f64, byte: f64) -> CostModel {
     }
 }
 
-fn service(mode: &str, fixed: f64, rate: f64) -> ServiceModel {
+fn service(mode: ServiceMode, fixed: f64, rate: f64) -> ServiceModel {
     ServiceModel {
-        mode: mode.into(),
+        mode,
         fixed_ns: fixed,
         fixed_ns_interval_95: [fixed * 0.97, fixed * 1.03],
         rate_bytes_per_s: Some(rate),
@@ -88,11 +91,16 @@ fn findings(points: &[Point]) -> Vec<Finding> {
             gain_interval_95: Some([gain * 0.95, gain * 1.06]),
             evidence: evidence.into(),
             setting: setting.into(),
-            check: format!("halfpower compare /srv/data '{}' '{}'", points[from].workload.options(), points[to].workload.options()),
+            check: format!(
+                "halfpower compare /srv/data '{}' '{}'",
+                points[from].workload.options(),
+                points[to].workload.options()
+            ),
             points: [from, to],
         }
     };
-    let shallow = find(points, |w| w.request_bytes == 16384 && w.depth == 1 && w.engine == Engine::Sync && w.read_percent == 100);
+    let shallow =
+        find(points, |w| w.request_bytes == 16384 && w.depth == 1 && w.engine == Engine::Sync && w.read_percent == 100);
     let deep = find(points, |w| w.request_bytes == 16384 && w.depth == 32 && w.read_percent == 100);
     let grown = find(points, |w| w.allocation == Allocation::Extend && w.request_bytes == 65536);
     let written = find(points, |w| w.depth == 8 && w.read_percent == 0 && w.request_bytes == 65536);
@@ -120,6 +128,12 @@ fn findings(points: &[Point]) -> Vec<Finding> {
             "1 MiB requests",
             "Synchronous reads: 625 MiB/s with 64 KiB, 1483 MiB/s with 1 MiB requests.",
         ),
-        finding("Use larger writes", small, large, "1 MiB requests", "A fourth finding that the answer does not lead with."),
+        finding(
+            "Use larger writes",
+            small,
+            large,
+            "1 MiB requests",
+            "A fourth finding that the answer does not lead with.",
+        ),
     ]
 }

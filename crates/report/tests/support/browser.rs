@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 pub fn browser() -> Result<PathBuf, String> {
     let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).flat_map(|place| names.map(|name| place.join(name))).find(|file| file.is_file());
+    let found =
+        std::env::split_paths(&path).flat_map(|place| names.map(|name| place.join(name))).find(|file| file.is_file());
     found.ok_or_else(|| "no Chromium is installed: install chromium".into())
 }
 
@@ -25,7 +26,14 @@ pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -
     let profile = tempfile::tempdir_in(directory).expect("a profile");
     let (stdout, stderr) = (profile.path().join("stdout"), profile.path().join("stderr"));
     let mut child = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+        ])
         .args(["--disable-component-update", "--disable-sync", "--hide-scrollbars", "--enable-logging=stderr"])
         .arg(format!("--user-data-dir={}", profile.path().join("profile").display()))
         .args(options)
@@ -42,7 +50,10 @@ pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -
         }
         if began.elapsed() > Duration::from_secs(60) {
             child.kill().expect("the browser can be stopped");
-            panic!("the browser did not end within a minute; it said {}", fs::read_to_string(&stderr).unwrap_or_default());
+            panic!(
+                "the browser did not end within a minute; it said {}",
+                fs::read_to_string(&stderr).unwrap_or_default()
+            );
         }
         std::thread::sleep(Duration::from_millis(20));
     };
@@ -135,7 +146,11 @@ const NARROWEST_WINDOW: u32 = 500;
 pub fn look_at(browser: &Path, page: &str, width: u32, dark: bool) -> Value {
     let directory = tempfile::tempdir().expect("a directory");
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
-    let page = page.replacen("<meta charset", &format!("{COLLECT}<meta charset"), 1).replacen("</body>", &format!("{LOOK}</body>"), 1);
+    let page = page.replacen("<meta charset", &format!("{COLLECT}<meta charset"), 1).replacen(
+        "</body>",
+        &format!("{LOOK}</body>"),
+        1,
+    );
     let file = directory.path().join("report.html");
     fs::write(&file, framed(page, width)).expect("the page is written");
     let size = format!("--window-size={width},900");
@@ -156,14 +171,21 @@ pub fn text(value: &Value) -> &str {
 pub fn check(seen: &Value, width: u32) -> Vec<&str> {
     assert_eq!(seen["wrong"], serde_json::json!([]), "nothing goes wrong at {width}");
     assert_eq!(seen["width"], width, "the window is as wide as asked");
-    assert!(seen["wide"].as_u64() <= Some(u64::from(width)), "the page does not scroll sideways at {width}: {}", seen["wide"]);
+    assert!(
+        seen["wide"].as_u64() <= Some(u64::from(width)),
+        "the page does not scroll sideways at {width}: {}",
+        seen["wide"]
+    );
     assert_eq!(seen["images"], 0, "nothing is loaded from elsewhere");
     assert_eq!(seen["scripts"], 4, "no name became a script: the page has two, and two look at it");
     let all = seen["figures"].as_array().expect("figures");
     for figure in all {
         let id = text(&figure["id"]);
         assert_eq!(figure["shown"], 1, "{id} is drawn once at {width}");
-        assert!(figure["width"].as_f64() > Some(200.0) && figure["height"].as_f64() > Some(120.0), "{id} has a size: {figure}");
+        assert!(
+            figure["width"].as_f64() > Some(200.0) && figure["height"].as_f64() > Some(120.0),
+            "{id} has a size: {figure}"
+        );
         assert_eq!(figure["overlaps"], serde_json::json!([]), "no text of {id} covers another at {width}");
         assert_eq!(figure["outside"], serde_json::json!([]), "all texts of {id} lie within it at {width}");
         assert!(figure["texts"].as_u64() > Some(5) && !text(&figure["title"]).is_empty());

@@ -2,8 +2,8 @@
 
 use super::{modelled, point, workload};
 use machine::{Allocation, Buffering, Engine, MemoryUse};
-use measure::Point;
-use study::{Axis, Experiment, Figure, HalfPower, Series, Value};
+use results::{Axis, Experiment, Figure, HalfPower, PeakSource, Point, Series, Value, Varied};
+use workload::OpKind;
 use workload::{Pattern, Workload};
 
 const SIZES: [u32; 12] = [512, 2048, 4096, 8192, 16384, 32768, 65536, 131_072, 262_144, 524_288, 1 << 20, 4 << 20];
@@ -15,7 +15,8 @@ fn y_of(axis: Axis, point: &Point) -> (Option<f64>, Option<[f64; 2]>) {
     let scaled = |factor: f64| numbers.interval_95.map(|[low, high]| [low * factor, high * factor]);
     let cpu = numbers.cpu_ns_per_request;
     let process = cpu.user + cpu.system;
-    let cpu_scaled = |factor: f64| cpu.process_interval_95.map(|[low, high]| [low / process * factor, high / process * factor]);
+    let cpu_scaled =
+        |factor: f64| cpu.process_interval_95.map(|[low, high]| [low / process * factor, high / process * factor]);
     match axis {
         Axis::Iops => (Some(numbers.iops), scaled(1.0 / size)),
         Axis::CpuNsPerMib => {
@@ -39,7 +40,10 @@ fn draw(points: &mut Vec<Point>, y: Axis, curve: Curve<'_>) -> Series {
     for (x, workload) in curve.made {
         let number = points.len() as u64;
         points.push(match number {
-            23 | 61 => Point::failed(workload, "a write of 65536 bytes at offset 18874368 failed: No space left on device (os error 28)"),
+            23 | 61 => Point::failed(
+                workload,
+                "a write of 65536 bytes at offset 18874368 failed: No space left on device (os error 28)",
+            ),
             _ => point(workload, number),
         });
         let (value, interval_95) = y_of(y, &points[number as usize]);
@@ -54,11 +58,14 @@ fn redraw(points: &[Point], y: Axis, series: &[Series]) -> Vec<Series> {
         let (value, interval_95) = v.point.map_or((None, None), |index| y_of(y, &points[index]));
         Value { y: value, interval_95, ..*v }
     };
-    series.iter().map(|s| Series { name: s.name.clone(), values: s.values.iter().map(value).collect(), half_power: None }).collect()
+    series
+        .iter()
+        .map(|s| Series { name: s.name.clone(), values: s.values.iter().map(value).collect(), half_power: None })
+        .collect()
 }
 
 /// Where a curve crosses half of `peak`, as the study would find it.
-fn half_power(series: &Series, of: &str, at: &str, op: &str, peak: f64) -> HalfPower {
+fn half_power(series: &Series, of: Varied, at: &str, op: OpKind, peak: f64) -> HalfPower {
     let half = peak / 2.0;
     let reached = series.values.iter().position(|v| v.y.is_some_and(|y| y >= half));
     let crossing = reached.filter(|&place| place > 0).and_then(|place| {
@@ -67,11 +74,11 @@ fn half_power(series: &Series, of: &str, at: &str, op: &str, peak: f64) -> HalfP
         Some((a.x.log2() + share * (b.x / a.x).log2()).exp2())
     });
     HalfPower {
-        of: of.into(),
+        of,
         at: at.into(),
-        op: op.into(),
+        op,
         peak_bytes_per_s: peak,
-        peak_from: "measured".into(),
+        peak_from: PeakSource::Measured,
         smallest: reached.map(|place| series.values[place].x),
         crossing,
         interval_95: crossing.map(|x| [x * 0.94, x * 1.07]),
@@ -145,13 +152,20 @@ fn memory() -> Experiment {
 fn buffered(points: &mut Vec<Point>) -> Experiment {
     let buffered = |read: bool, size: u32| Workload { buffering: Buffering::Buffered, ..workload(read, size, 1) };
     let series = vec![
-        draw(points, Axis::BytesPerS, by_size("read, cold", |size| Workload { cache: machine::CacheState::Cold, ..buffered(true, size) })),
+        draw(
+            points,
+            Axis::BytesPerS,
+            by_size("read, cold", |size| Workload { cache: machine::CacheState::Cold, ..buffered(true, size) }),
+        ),
         draw(points, Axis::BytesPerS, by_size("read, cold, sequential hint", |size| buffered(true, size))),
         draw(points, Axis::BytesPerS, by_size("write, to the last return", |size| buffered(false, size))),
         draw(
             points,
             Axis::BytesPerS,
-            by_size("write, to stable storage", |size| Workload { buffering: Buffering::Direct, ..buffered(false, size) }),
+            by_size("write, to stable storage", |size| Workload {
+                buffering: Buffering::Direct,
+                ..buffered(false, size)
+            }),
         ),
     ];
     experiment(
@@ -166,10 +180,11 @@ fn buffered(points: &mut Vec<Point>) -> Experiment {
 fn unbuffered(points: &mut Vec<Point>) -> Experiment {
     let mut read = draw(points, Axis::BytesPerS, by_size("read", |size| workload(true, size, 1)));
     let mut write = draw(points, Axis::BytesPerS, by_size("write", |size| workload(false, size, 1)));
-    let through = by_size("write-through", |size| Workload { buffering: Buffering::DirectDsync, ..workload(false, size, 1) });
+    let through =
+        by_size("write-through", |size| Workload { buffering: Buffering::DirectDsync, ..workload(false, size, 1) });
     let through = draw(points, Axis::BytesPerS, through);
-    read.half_power = Some(half_power(&read, "request_bytes", "depth 1", "read", 1640.0 * super::MIB));
-    write.half_power = Some(half_power(&write, "request_bytes", "depth 1", "write", 905.0 * super::MIB));
+    read.half_power = Some(half_power(&read, Varied::RequestBytes, "depth 1", OpKind::Read, 1640.0 * super::MIB));
+    write.half_power = Some(half_power(&write, Varied::RequestBytes, "depth 1", OpKind::Write, 905.0 * super::MIB));
     Experiment {
         left_out: vec!["8 MiB and 16 MiB requests: the budget ended first".into()],
         ..experiment(
@@ -190,7 +205,8 @@ fn unbuffered(points: &mut Vec<Point>) -> Experiment {
 
 fn cost(points: &mut Vec<Point>) -> Experiment {
     let direct = draw(points, Axis::CpuNsPerMib, by_size("direct read", |size| workload(true, size, 1)));
-    let buffered = by_size("buffered read", |size| Workload { buffering: Buffering::Buffered, ..workload(true, size, 1) });
+    let buffered =
+        by_size("buffered read", |size| Workload { buffering: Buffering::Buffered, ..workload(true, size, 1) });
     let buffered = draw(points, Axis::CpuNsPerMib, buffered);
     let series = vec![direct, buffered];
     let requests = redraw(points, Axis::CpuNsPerRequest, &series);
@@ -208,12 +224,12 @@ fn cost(points: &mut Vec<Point>) -> Experiment {
 
 fn depth(points: &mut Vec<Point>) -> Experiment {
     let mut figures = Vec::new();
-    for (op, read, peak) in [("read", true, 1640.0), ("write", false, 905.0)] {
+    for (op, read, peak) in [(OpKind::Read, true, 1640.0), (OpKind::Write, false, 905.0)] {
         let mut family = Vec::new();
         for depth in [1, 2, 4, 8, 32, 128] {
             let name = format!("depth {depth}");
             let mut series = draw(points, Axis::BytesPerS, by_size(&name, |size| workload(read, size, depth)));
-            series.half_power = Some(half_power(&series, "request_bytes", &name, op, peak * super::MIB));
+            series.half_power = Some(half_power(&series, Varied::RequestBytes, &name, op, peak * super::MIB));
             family.push(series);
         }
         figures.push(figure(
@@ -226,12 +242,21 @@ fn depth(points: &mut Vec<Point>) -> Experiment {
     }
     let mut engines = Vec::new();
     for engine in [Engine::IoUring, Engine::Libaio, Engine::Threads, Engine::Mmap] {
-        let made = (0..9).map(|power| (f64::from(1 << power), Workload { engine, ..workload(true, 16384, 1 << power) })).collect();
+        let made = (0..9)
+            .map(|power| (f64::from(1 << power), Workload { engine, ..workload(true, 16384, 1 << power) }))
+            .collect();
         let mut series = draw(points, Axis::BytesPerS, Curve { name: engine.name(), made });
-        series.half_power = Some(half_power(&series, "depth", "16 KiB requests", "read", 1640.0 * super::MIB));
+        series.half_power =
+            Some(half_power(&series, Varied::Depth, "16 KiB requests", OpKind::Read, 1640.0 * super::MIB));
         engines.push(series);
     }
-    figures.push(figure("engines", "16 KiB reads by depth, one curve a mechanism", Axis::Depth, Axis::BytesPerS, engines));
+    figures.push(figure(
+        "engines",
+        "16 KiB reads by depth, one curve a mechanism",
+        Axis::Depth,
+        Axis::BytesPerS,
+        engines,
+    ));
     experiment(
         "depth",
         "Depth",
@@ -243,13 +268,19 @@ fn depth(points: &mut Vec<Point>) -> Experiment {
 
 fn random(points: &mut Vec<Point>) -> Experiment {
     let mut series = Vec::new();
-    for (name, read, size) in
-        [("4 KiB read", true, 4096), ("8 KiB read", true, 8192), ("4 KiB write", false, 4096), ("8 KiB write", false, 8192)]
-    {
+    for (name, read, size) in [
+        ("4 KiB read", true, 4096),
+        ("8 KiB read", true, 8192),
+        ("4 KiB write", false, 4096),
+        ("8 KiB write", false, 8192),
+    ] {
         let made = (0..9)
             .map(|power| {
                 let threads = 1 << power;
-                (f64::from(threads), Workload { pattern: Pattern::Random, threads, engine: Engine::IoUring, ..workload(read, size, 4) })
+                (
+                    f64::from(threads),
+                    Workload { pattern: Pattern::Random, threads, engine: Engine::IoUring, ..workload(read, size, 4) },
+                )
             })
             .collect();
         series.push(draw(points, Axis::Iops, Curve { name, made }));
@@ -310,7 +341,9 @@ fn alignment(points: &mut Vec<Point>) -> Experiment {
 fn streams(points: &mut Vec<Point>) -> Experiment {
     let mut series = Vec::new();
     for (name, read) in [("read", true), ("write", false)] {
-        let made = [1, 2, 3, 4, 8, 16].map(|threads| (f64::from(threads), Workload { threads, ..workload(read, 65536, 1) })).to_vec();
+        let made = [1, 2, 3, 4, 8, 16]
+            .map(|threads| (f64::from(threads), Workload { threads, ..workload(read, 65536, 1) }))
+            .to_vec();
         series.push(draw(points, Axis::BytesPerS, Curve { name, made }));
     }
     experiment(
@@ -348,7 +381,10 @@ fn device_cache(points: &mut Vec<Point>) -> Experiment {
         let made = (9..=20)
             .map(|power| {
                 let size = 1_u32 << power;
-                (f64::from(size), Workload { pattern: Pattern::Stride(u64::from(size) * factor), ..workload(true, size, 1) })
+                (
+                    f64::from(size),
+                    Workload { pattern: Pattern::Stride(u64::from(size) * factor), ..workload(true, size, 1) },
+                )
             })
             .collect();
         series.push(draw(points, Axis::ServiceNs, Curve { name, made }));
@@ -370,9 +406,11 @@ fn device_cache(points: &mut Vec<Point>) -> Experiment {
 
 /// For the answer: the best point of an operation.
 pub fn best(points: &[Point], read: bool) -> usize {
-    let rate = |point: &Point| if (point.workload.read_percent == 100) == read { point.rate().unwrap_or(0.0) } else { 0.0 };
-    let direct =
-        |point: &Point| if point.workload.buffering == Buffering::Direct && point.workload.threads == 1 { rate(point) } else { 0.0 };
+    let rate =
+        |point: &Point| if (point.workload.read_percent == 100) == read { point.rate().unwrap_or(0.0) } else { 0.0 };
+    let direct = |point: &Point| {
+        if point.workload.buffering == Buffering::Direct && point.workload.threads == 1 { rate(point) } else { 0.0 }
+    };
     (0..points.len()).max_by(|&a, &b| direct(&points[a]).total_cmp(&direct(&points[b]))).unwrap_or(0)
 }
 

@@ -8,9 +8,9 @@ pub mod browser;
 mod experiments;
 
 use machine::{Buffering, Engine, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
-use measure::{Achieved, CpuPerRequest, LatencySummary, Numbers, OperationRate, Point};
+use results::{Achieved, CpuPerRequest, LatencySummary, Numbers, OperationRate, Point};
+use results::{Kind, Program, Results, SCHEMA};
 use std::collections::BTreeMap;
-use study::{Kind, Program, Results, SCHEMA};
 use workload::{Pattern, Workload};
 
 pub const MIB: f64 = 1048576.0;
@@ -79,7 +79,9 @@ pub fn point(workload: Workload, number: u64) -> Point {
             interval_95: (number % 29 != 28).then_some([rate * (1.0 - width), rate * (1.0 + width * 0.8)]),
             relative_half_width: (number % 29 != 28).then_some(width * 0.9),
             repeats,
-            runs_bytes_per_s: (0..repeats).map(|run| rate * (1.0 + 0.01 * disturbance(number * 10 + u64::from(run)))).collect(),
+            runs_bytes_per_s: (0..repeats)
+                .map(|run| rate * (1.0 + 0.01 * disturbance(number * 10 + u64::from(run))))
+                .collect(),
             latency_ns: LatencySummary {
                 mean: service,
                 min: ns(0.61),
@@ -176,8 +178,17 @@ pub fn sweep() -> Results {
         }
     }
     let failed = points[9].workload.workload.clone();
-    points[9] = Point::failed(failed, "a read of 1048576 bytes at offset 734003200 failed: Input/output error (os error 5)");
-    Results { kind: Kind::Sweep, points, experiments: Vec::new(), answer: None, budget_ns: None, warnings: Vec::new(), ..study() }
+    points[9] =
+        Point::failed(failed, "a read of 1048576 bytes at offset 734003200 failed: Input/output error (os error 5)");
+    Results {
+        kind: Kind::Sweep,
+        points,
+        experiments: Vec::new(),
+        answer: None,
+        budget_ns: None,
+        warnings: Vec::new(),
+        ..study()
+    }
 }
 
 /// A single run.
@@ -210,10 +221,11 @@ pub fn metadata() -> Results {
 
 /// Figures that are hard to draw: many curves that end together, long names, no value, one value, only failures, wide intervals, odd axes.
 pub fn crowded() -> Results {
-    use study::{Axis, Experiment, Figure, Series, Value};
+    use results::{Axis, Experiment, Figure, PeakSource, Series, Value};
     let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: Some([y * 0.5, y * 1.8]), point: Some(0) };
     let series = |name: &str, values: Vec<Value>| Series { name: name.into(), values, half_power: None };
-    let figure = |id: &str, x, y, series| Figure { id: id.into(), title: format!("A crowded figure: {id}"), x, y, series };
+    let figure =
+        |id: &str, x, y, series| Figure { id: id.into(), title: format!("A crowded figure: {id}"), x, y, series };
     let peak = 800.0 * MIB;
     let many: Vec<Series> = (0..16)
         .map(|place| {
@@ -222,12 +234,12 @@ pub fn crowded() -> Results {
                 &format!("depth {}", place + 1),
                 (9..=22).map(|power| value(f64::from(1 << power), rate(f64::from(1 << power)))).collect(),
             );
-            curve.half_power = Some(study::HalfPower {
-                of: "request_bytes".into(),
+            curve.half_power = Some(results::HalfPower {
+                of: results::Varied::RequestBytes,
                 at: curve.name.clone(),
-                op: "read".into(),
+                op: workload::OpKind::Read,
                 peak_bytes_per_s: peak,
-                peak_from: if place % 2 == 0 { "measured" } else { "advertised" }.into(),
+                peak_from: if place % 2 == 0 { PeakSource::Measured } else { PeakSource::Advertised },
                 smallest: Some(f64::from(2048 << (place % 10))),
                 crossing: Some(1000.0 * f64::from(1 << (place % 10))),
                 interval_95: Some([900.0 * f64::from(1 << (place % 10)), 1100.0 * f64::from(1 << (place % 10))]),
@@ -257,7 +269,12 @@ pub fn crowded() -> Results {
             Axis::BytesPerS,
             vec![series("read", vec![failed(4096.0), failed(8192.0)]), series("write", vec![failed(4096.0)])],
         ),
-        figure("shifts", Axis::OffsetBytes, Axis::BytesPerS, vec![series("read", shifts.clone()), series("write", shifts)]),
+        figure(
+            "shifts",
+            Axis::OffsetBytes,
+            Axis::BytesPerS,
+            vec![series("read", shifts.clone()), series("write", shifts)],
+        ),
         figure(
             "time",
             Axis::TimeNs,
@@ -318,9 +335,18 @@ pub fn target() -> TargetFacts {
         members: 1,
         chunk_bytes: None,
         in_memory: false,
-        devices: vec!["nvme0n1".into(), "a_device_with_a_very_long_name_that_somebody_thought_was_a_good_idea_0123456789".into()],
+        devices: vec![
+            "nvme0n1".into(),
+            "a_device_with_a_very_long_name_that_somebody_thought_was_a_good_idea_0123456789".into(),
+        ],
         layers: vec![
-            layer(LayerKind::FileSystem, "ext4 on /srv", None, None, &[("mount", "rw,noatime,errors=remount-ro"), ("block", "4096")]),
+            layer(
+                LayerKind::FileSystem,
+                "ext4 on /srv",
+                None,
+                None,
+                &[("mount", "rw,noatime,errors=remount-ro"), ("block", "4096")],
+            ),
             layer(LayerKind::Partition, "nvme0n1p2", None, None, &[("start", "1 MiB"), ("alignment_offset", "0")]),
             layer(
                 LayerKind::Disk,
@@ -390,5 +416,9 @@ pub fn surfaces() -> Vec<report::surfaces::Surface> {
             }),
         }
     };
-    vec![surface("Reader", &files, 64 << 20), surface("Writer", &files, u64::MAX), surface("Random read", &files[5..6], u64::MAX)]
+    vec![
+        surface("Reader", &files, 64 << 20),
+        surface("Writer", &files, u64::MAX),
+        surface("Random read", &files[5..6], u64::MAX),
+    ]
 }

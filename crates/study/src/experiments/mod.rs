@@ -1,25 +1,97 @@
-//! The experiments, each a question and a grid. What they have in common is data; what each says is in `sentences`.
+//! The experiments. Each has a folder that owns all about it; to add one is to add a folder and a line to [`ALL`].
 
-mod access;
-mod concurrency;
-mod layout;
+mod alignment;
+mod allocation;
+mod buffered;
+mod cost;
+mod depth;
+mod device_cache;
+mod location;
+mod memory;
+mod random;
+mod streams;
+mod stripe;
+mod unbuffered;
 
-use crate::design::{Design, Setting};
+use crate::found::{Conclusion, Found};
+use crate::grid::{Cell, CurveSet, Grid};
+use crate::setting::Setting;
 
-/// Every experiment's design, in the order of the report.
-pub(crate) fn designs(setting: &Setting) -> Vec<Design> {
-    vec![
-        access::memory(setting),
-        access::buffered(setting),
-        access::unbuffered(setting),
-        access::cost(setting),
-        concurrency::depth(setting),
-        concurrency::random(setting),
-        layout::allocation(setting),
-        layout::alignment(setting),
-        concurrency::streams(setting),
-        layout::location(setting),
-        concurrency::stripe(setting),
-        access::device_cache(setting),
-    ]
+/// What every experiment uses.
+mod prelude {
+    pub(super) use super::Experiment;
+    pub(super) use crate::findings::{Change, Comparison};
+    pub(super) use crate::found::{Conclusion, ENOUGH, Found, Reading, best, smallest, worst};
+    pub(super) use crate::grid::{Curve, CurveSet, FigureDesign, Grid, Rank};
+    pub(super) use crate::models;
+    pub(super) use crate::sentences::{effect, percent, plural, reach, size, times, together};
+    pub(super) use crate::setting::{OPS, Setting};
+    pub(super) use machine::units::{show_rate, show_size, show_time};
+    pub(super) use results::Axis;
+    pub(super) use workload::{OpKind, Pattern, Workload};
+}
+
+/// A question, the grid whose points answer it, and what they say.
+pub(crate) struct Experiment {
+    /// Its name in the document and for `--only`.
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) question: &'static str,
+    /// In the order of the report.
+    pub(crate) curves: &'static [&'static CurveSet],
+    /// The cells to be measured on this target.
+    pub(crate) grid: fn(&Setting) -> Grid,
+    /// What the points say.
+    pub(crate) conclude: fn(&Found<'_>) -> Conclusion,
+    /// Whether a size is added between the two around each half-power point.
+    pub(crate) refines: bool,
+    /// Whether the instructions of a cell's requests are counted.
+    pub(crate) counts_instructions: fn(&Cell) -> bool,
+    /// Whether it needs the rates of the machine's memory.
+    pub(crate) needs_memory: bool,
+}
+
+impl Experiment {
+    const fn new(
+        id: &'static str,
+        title: &'static str,
+        question: &'static str,
+        curves: &'static [&'static CurveSet],
+        grid: fn(&Setting) -> Grid,
+        conclude: fn(&Found<'_>) -> Conclusion,
+    ) -> Experiment {
+        let (refines, needs_memory) = (false, false);
+        Experiment {
+            id,
+            title,
+            question,
+            curves,
+            grid,
+            conclude,
+            refines,
+            counts_instructions: |_| false,
+            needs_memory,
+        }
+    }
+}
+
+/// Every experiment, in the order of the report.
+pub(crate) static ALL: [&Experiment; 12] = [
+    &memory::EXPERIMENT,
+    &buffered::EXPERIMENT,
+    &unbuffered::EXPERIMENT,
+    &cost::EXPERIMENT,
+    &depth::EXPERIMENT,
+    &random::EXPERIMENT,
+    &allocation::EXPERIMENT,
+    &alignment::EXPERIMENT,
+    &streams::EXPERIMENT,
+    &location::EXPERIMENT,
+    &stripe::EXPERIMENT,
+    &device_cache::EXPERIMENT,
+];
+
+/// The names of the experiments, in the order of the report.
+pub fn experiment_ids() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|experiment| experiment.id)
 }

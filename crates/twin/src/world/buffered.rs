@@ -1,6 +1,7 @@
 //! Requests through the file-system cache: demand reads, read-ahead, pre-reads of partial pages, copies.
 
-use super::{Event, Owner, World};
+use super::{Owner, Request, World};
+use crate::event::Event;
 use machine::{Hint, Nanos, Op};
 
 /// What a reader has shown of its order.
@@ -14,7 +15,7 @@ impl World {
     pub(super) fn issue_buffered(&mut self, number: u32) {
         let request = self.requests[number];
         if request.op == Op::Read {
-            self.read_ahead(request.asker, request.offset, request.offset + u64::from(request.len));
+            self.read_ahead(&request);
         }
         let cost = if request.op == Op::Read { self.costs.read } else { self.costs.write };
         let at = self.cpu.work(self.now(), cost);
@@ -33,10 +34,11 @@ impl World {
         let unit_end = ((unit + 1) * self.fs.unit_bytes).min(end);
         let copied = match request.op {
             Op::Read => self.pages_present(number, unit, request.at, unit_end),
-            Op::Write => self.pages_writable(number, unit, request.at, unit_end),
+            Op::Write => self.pages_writable(&request, number, unit, unit_end),
         };
         if copied {
-            let cost = self.copy_cost(request.op, request.at - request.offset, unit_end - request.at, u64::from(request.len));
+            let cost =
+                self.copy_cost(request.op, request.at - request.offset, unit_end - request.at, u64::from(request.len));
             self.requests[number].at = unit_end;
             let at = self.cpu.work(self.now(), cost);
             self.kernel.at(at, Event::Step(number));
@@ -75,13 +77,13 @@ impl World {
     }
 
     /// Whether a unit's part can be written: partial pages must be read first, and too much dirty data must be written back first.
-    fn pages_writable(&mut self, number: u32, unit: u64, at: u64, end: u64) -> bool {
-        let page = self.cache.page_bytes();
+    fn pages_writable(&mut self, request: &Request, number: u32, unit: u64, end: u64) -> bool {
+        let (page, at, valid) = (self.cache.page_bytes(), request.at, self.files.of(request.offset).valid);
         let mut partial = 0;
-        if !at.is_multiple_of(page) && at / page * page < self.valid {
+        if !at.is_multiple_of(page) && at / page * page < valid {
             partial |= self.cache.pages(unit, at, at + 1);
         }
-        if !end.is_multiple_of(page) && end < self.valid {
+        if !end.is_multiple_of(page) && end < valid {
             partial |= self.cache.pages(unit, end - 1, end);
         }
         let wanted = self.cache.pages(unit, at, end);
@@ -97,7 +99,7 @@ impl World {
             self.fetch(unit, missing & missing.wrapping_neg(), false);
             return false;
         }
-        if self.through() {
+        if self.writes_through(request) {
             self.cache.entry(unit).valid |= wanted;
         } else {
             let fresh = u64::from((wanted & !self.cache.entry(unit).dirty).count_ones()) * page;
@@ -106,14 +108,12 @@ impl World {
                 return false;
             }
             self.cache.dirty(unit, wanted);
-            self.dirtied(u64::from(self.requests[number].len));
+            self.files.of_mut(at).dirty += fresh;
+            self.dirtied(request);
         }
-        self.valid = self.valid.max(end);
+        let file = self.files.of_mut(at);
+        file.valid = file.valid.max(end);
         true
-    }
-
-    fn through(&self) -> bool {
-        self.access.as_ref().is_some_and(|access| access.buffering.is_dsync())
     }
 
     /// Reads pages of a unit, from the first to the last asked for.
@@ -122,7 +122,7 @@ impl World {
         let (first, last) = (u64::from(pages.trailing_zeros()), 64 - u64::from(pages.leading_zeros()));
         let span = (u64::MAX >> (64 - (last - first))) << first;
         let offset = unit * self.fs.unit_bytes + first * page;
-        let bytes = ((last - first) * page).min(self.layout.end(offset) - offset);
+        let bytes = ((last - first) * page).min(self.files.of(offset).end() - offset);
         self.cache.entry(unit).reading |= span;
         let (before, _) = self.costs.paging(bytes);
         let at = self.cpu.work(self.now(), before);
@@ -146,21 +146,24 @@ impl World {
     }
 
     /// A sequential reader's worker reads ahead of it.
-    fn read_ahead(&mut self, asker: u32, offset: u64, end: u64) {
-        let hint = self.access.as_ref().map_or(Hint::None, |access| access.hint);
-        if self.writer.readers.len() <= asker as usize {
-            self.writer.readers.resize(asker as usize + 1, Reader::default());
+    fn read_ahead(&mut self, request: &Request) {
+        let (source, offset, end) = (request.source, request.offset, request.offset + u64::from(request.len));
+        let hint = self.accesses[request.part as usize].hint;
+        if self.writer.readers.len() <= source as usize {
+            self.writer.readers.resize(source as usize + 1, Reader::default());
         }
-        let reader = &mut self.writer.readers[asker as usize];
+        let reader = &mut self.writer.readers[source as usize];
         reader.in_order = if offset == reader.end { reader.in_order + 1 } else { 1 };
         reader.end = end;
         if hint == Hint::Random || reader.in_order < self.fs.sequential_requests {
             return;
         }
         let unit = (end - 1) / self.fs.unit_bytes;
-        let limit = self.layout.end(offset).div_ceil(self.fs.unit_bytes);
+        let limit = self.files.of(offset).end().div_ceil(self.fs.unit_bytes);
         for ahead in unit + 1..=(unit + u64::from(self.fs.read_ahead_units)).min(limit.saturating_sub(1)) {
-            if !self.writer.ahead.contains(&ahead) && self.cache.get(ahead).is_none_or(|unit| unit.valid == 0 && unit.reading == 0) {
+            if !self.writer.ahead.contains(&ahead)
+                && self.cache.get(ahead).is_none_or(|unit| unit.valid == 0 && unit.reading == 0)
+            {
                 self.writer.ahead.push_back(ahead);
             }
         }
@@ -170,11 +173,9 @@ impl World {
     fn read_ahead_next(&mut self) {
         while self.writer.reading_ahead < self.fs.read_ahead_units {
             let Some(unit) = self.writer.ahead.pop_front() else { return };
-            let all = self.cache.pages(
-                unit,
-                unit * self.fs.unit_bytes,
-                ((unit + 1) * self.fs.unit_bytes).min(self.layout.end(unit * self.fs.unit_bytes)),
-            );
+            let start = unit * self.fs.unit_bytes;
+            let end = (start + self.fs.unit_bytes).min(self.files.of(start).end());
+            let all = self.cache.pages(unit, start, end);
             let entry = self.cache.entry(unit);
             let missing = all & !entry.valid & !entry.reading;
             if missing != 0 {
@@ -187,22 +188,23 @@ impl World {
     /// The whole request is copied.
     fn copied(&mut self, number: u32) {
         let request = self.requests[number];
-        if request.op == Op::Read || !self.through() {
+        if request.op == Op::Read || !self.writes_through(&request) {
             self.kernel.at(self.now(), Event::Deliver(number));
             return;
         }
         let page = self.cache.page_bytes();
-        let (start, end) = (request.offset / page * page, (request.offset + u64::from(request.len)).div_ceil(page) * page);
-        let bytes = end.min(self.layout.end(start)) - start;
+        let (start, end) =
+            (request.offset / page * page, (request.offset + u64::from(request.len)).div_ceil(page) * page);
+        let bytes = end.min(self.files.of(start).end()) - start;
         let at = self.cpu.work(self.now(), self.costs.transfer(bytes).0);
         self.transfer(at, Owner::Through(number), Op::Write, start, bytes, true);
     }
 
     pub(super) fn written_through(&mut self, number: u32) {
-        let bytes = u64::from(self.requests[number].len);
-        let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
-        if self.fs.write_through_logs || self.syncs_metadata() {
-            self.log(at, Owner::Log(number));
+        let request = self.requests[number];
+        let at = self.cpu.work(self.now(), self.costs.transfer(u64::from(request.len)).1);
+        if self.fs.write_through_logs || self.syncs_metadata(&request) {
+            self.log(at, Owner::Log(number), request.offset);
         } else {
             self.kernel.at(at, Event::Deliver(number));
         }

@@ -1,73 +1,37 @@
 //! The simulated computer in motion: records of what is under way, events, and the hand from one layer to the next.
 //!
-//! A *request* is what an asker issues. It becomes *transfers* of the volume (one, for direct I/O; demand reads, pre-reads, write-backs for
+//! A *request* is what a source issues. It becomes *transfers* of the volume (one, for direct I/O; demand reads, pre-reads, write-backs for
 //! buffered I/O), and a transfer becomes *commands* to members.
 
 mod buffered;
-mod scsi;
+pub(crate) mod files;
 mod transfer;
 mod writer;
 
-use crate::bus::{Bus, Outcome, Pci};
-use crate::cloud::Cloud;
+use crate::bus::{Bus, Pci};
 use crate::cpu::Cpu;
 use crate::description::{FileSystem, Processor};
-use crate::disk::{Disk, us};
+use crate::device::{Command, Device, us};
+use crate::event::Event;
 use crate::file_cache::FileCache;
-use crate::flash::Flash;
 use crate::kernel::Kernel;
-use crate::ram_cache::RamCache;
+use crate::ram_cache::{self, RamCache};
 use crate::slab::Slab;
-use crate::virtio::Virtio;
 use crate::volume::{Layout, Plan};
-use machine::{Access, Nanos, Op};
+use files::Files;
+use machine::{Access, Allocation, CacheState, DeviceUse, Nanos, Op};
 use std::collections::VecDeque;
+use std::ops::Range;
 
-/// What may happen next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// An asker's time has come.
-    Wake(u32),
-    /// A request is done and its asker learns of it.
-    Deliver(u32),
-    /// What an asker wrote is on stable storage.
-    Synced(u32),
-    /// A buffered request goes on.
-    Step(u32),
-    /// A transfer goes to the members.
-    Launch(u32),
-    /// A command that a member served by itself is done.
-    CommandDone(u32),
-    /// A hypervisor looks at a disk's ring of requests.
-    Ring(u32),
-    /// The adapter tries again to send to a disk.
-    TrySend(u32),
-    /// A connection on a bus ends.
-    BusFree(u32, Outcome),
-    /// A drive wants the bus back for a command.
-    Reselect(u32),
-    /// There is work for a disk's head.
-    Media(u32),
-    /// A disk's head ends its work.
-    MediaDone(u32),
-    /// A disk's head may leave its prefetch.
-    MediaRelease(u32),
-    /// A disk's processor ends a chore.
-    Firmware(u32),
-    /// The write-back worker comes back from one write.
-    WriterBack,
-    /// The lazy writer's period.
-    LazyScan,
-    /// Whether the RAM cache has been left alone.
-    RamCacheIdle,
-}
-
-/// A request of an asker.
+/// A request of a source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
-    pub asker: u32,
+    /// Its part of the run.
+    pub part: u32,
+    pub source: u32,
     pub slot: u32,
     pub op: Op,
+    /// First address.
     pub offset: u64,
     pub len: u32,
     /// Buffered: the next byte to be copied.
@@ -89,10 +53,17 @@ pub(crate) enum Owner {
     Through(u32),
     /// The log of a written-through request.
     Log(u32),
-    /// The log of a file that an asker brings to stable storage.
+    /// The log of a file that a source brings to stable storage.
     SyncLog(u32),
     /// The RAM cache's own, for nobody.
     Behind,
+}
+
+impl Owner {
+    /// The transfer is of the file system's log, and not of the file.
+    fn is_log(self) -> bool {
+        matches!(self, Owner::Log(_) | Owner::SyncLog(_))
+    }
 }
 
 /// Bytes on their way between the volume and memory.
@@ -100,6 +71,7 @@ pub(crate) enum Owner {
 pub(crate) struct Transfer {
     pub owner: Owner,
     pub op: Op,
+    /// First address.
     pub offset: u64,
     pub bytes: u64,
     /// To be on stable storage when done.
@@ -114,38 +86,42 @@ pub(crate) struct Transfer {
     pub copied: bool,
 }
 
-/// What a member is asked to do.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Command {
-    pub transfer: u32,
-    pub member: u32,
-    pub op: Op,
-    pub offset: u64,
-    pub bytes: u64,
-    pub durable: bool,
-    pub since: Nanos,
-}
-
-/// What a volume consists of.
-pub(crate) enum Device {
-    Disk(Box<Disk>),
-    Flash(Box<Flash>),
-    Cloud(Box<Cloud>),
-    Virtio(Virtio),
-}
-
-/// A device and the host's side of it.
+/// A device and the computer's side of it.
 pub(crate) struct Member {
-    pub device: Device,
-    /// Commands waiting to be sent to a device that is not a [`Disk`].
-    pub waiting: VecDeque<u32>,
-    /// Commands in a device that is not a [`Disk`].
-    pub inside: u32,
-    pub queue: u32,
-    /// Commands at the adapter and in the device.
-    pub flying: u32,
-    pub busy_since: Nanos,
-    pub busy: Nanos,
+    pub device: Box<dyn Device>,
+    /// Commands that wait to be accepted.
+    waiting: VecDeque<u32>,
+    /// Commands in the device.
+    inside: u32,
+    queue: u32,
+    /// Commands that wait or are in the device.
+    flying: u32,
+    busy_since: Nanos,
+    /// What the device did in this run.
+    usage: DeviceUse,
+}
+
+impl Member {
+    /// A device at rest.
+    pub fn new(device: Box<dyn Device>) -> Self {
+        let (queue, usage) = (device.queue(), DeviceUse::default());
+        Member { device, waiting: VecDeque::new(), inside: 0, queue, flying: 0, busy_since: 0, usage }
+    }
+
+    /// Ready for a run, `idle` after the one before, which took `ran`: a device that had no part in it has rested as long.
+    fn rest(&mut self, idle: Nanos, ran: Nanos) {
+        let used = self.usage.reads + self.usage.writes > 0;
+        self.device.rest(if used { idle } else { idle + ran });
+        self.waiting.clear();
+        (self.inside, self.flying, self.busy_since) = (0, 0, 0);
+        self.usage = DeviceUse::default();
+    }
+
+    /// What the device did until `now`.
+    pub fn usage(&self, now: Nanos) -> DeviceUse {
+        let under_way = if self.flying > 0 { now - self.busy_since } else { 0 };
+        DeviceUse { busy_ns: self.usage.busy_ns + under_way, ..self.usage }
+    }
 }
 
 /// Femtoseconds of a nanosecond.
@@ -213,7 +189,7 @@ pub(crate) struct World {
     pub pci: Pci,
     pub buses: Vec<Bus>,
     pub members: Vec<Member>,
-    pub layout: Layout,
+    pub files: Files,
     pub fs: FileSystem,
     pub cache: FileCache,
     pub ram_cache: Option<RamCache>,
@@ -221,22 +197,23 @@ pub(crate) struct World {
     pub transfers: Slab<Transfer>,
     pub commands: Slab<Command>,
     plan: Plan,
-    pub access: Option<Access>,
+    /// How each part of the run reaches its files.
+    pub accesses: Vec<Access>,
     /// Buffered writes stay in memory while there is room.
     pub temporary: bool,
-    /// Block of the volume where the file system keeps its log.
-    pub log_offset: u64,
-    /// End of the data: a write beyond it extends.
-    pub valid: u64,
-    extending: bool,
-    extenders: VecDeque<u32>,
     pub writer: writer::Writer,
-    pub device: machine::DeviceUse,
 }
 
 impl World {
-    /// A computer at rest.
-    pub fn new(fs: FileSystem, processor: &Processor, pci: Pci, buses: Vec<Bus>, members: Vec<Member>, layout: Layout) -> Self {
+    /// A computer at rest, with `members` that form a volume as `layout` says.
+    pub fn new(
+        fs: FileSystem,
+        processor: &Processor,
+        pci: Pci,
+        buses: Vec<Bus>,
+        members: Vec<Member>,
+        layout: Layout,
+    ) -> Self {
         World {
             kernel: Kernel::new(0),
             cpu: Cpu::new(processor.cores),
@@ -244,8 +221,7 @@ impl World {
             pci,
             buses,
             members,
-            log_offset: layout.bytes() / 2 / 4096 * 4096,
-            layout,
+            files: Files::new(layout, fs.unit_bytes * ram_cache::BLOCK),
             cache: FileCache::new(fs.unit_bytes, u64::from(fs.block_bytes), fs.cache_bytes),
             ram_cache: None,
             fs,
@@ -253,27 +229,20 @@ impl World {
             transfers: Slab::default(),
             commands: Slab::default(),
             plan: Plan::default(),
-            access: None,
+            accesses: Vec::new(),
             temporary: false,
-            valid: u64::MAX,
-            extending: false,
-            extenders: VecDeque::new(),
             writer: writer::Writer::default(),
-            device: machine::DeviceUse::default(),
         }
     }
 
-    /// Ready for a run whose clock begins at zero, after `idle`: what was under way has ended, caches of the drives are as after a pause.
-    pub fn rest(&mut self, idle: Nanos) {
+    /// Ready for a run whose clock begins at zero, `idle` after the one before, which took `ran`: what was under way has ended, caches of
+    /// the drives are as after a pause.
+    pub fn rest(&mut self, idle: Nanos, ran: Nanos) {
         self.kernel = Kernel::new(0);
         self.cpu.rest();
         self.pci.rest();
         self.buses.iter_mut().for_each(Bus::rest);
-        for member in &mut self.members {
-            member.device.rest(idle);
-            member.waiting.clear();
-            (member.inside, member.flying, member.busy_since, member.busy) = (0, 0, 0, 0);
-        }
+        self.members.iter_mut().for_each(|member| member.rest(idle, ran));
         self.cache.settle();
         if let Some(cache) = &mut self.ram_cache {
             cache.settle();
@@ -281,49 +250,96 @@ impl World {
         self.requests.clear();
         self.transfers.clear();
         self.commands.clear();
-        (self.extending, self.valid) = (false, u64::MAX);
-        self.extenders.clear();
+        self.files.rest();
+        self.accesses.clear();
         self.writer = writer::Writer::default();
-        self.device = machine::DeviceUse::default();
+    }
+
+    /// One target less is this file; of the last nothing stays in the caches.
+    pub fn close(&mut self, file: u32) {
+        if let Some(addresses) = self.files.close(file) {
+            self.forget(addresses);
+        }
+    }
+
+    /// Lays a file out on other members, and gives its new number.
+    ///
+    /// # Errors
+    /// Another target is the same file.
+    pub fn restripe(&mut self, file: u32, members: &[u32], chunk: u64) -> machine::Result<u32> {
+        let file = self.files.restripe(file, members, chunk)?;
+        self.forget(self.files[file].addresses());
+        Ok(file)
+    }
+
+    fn forget(&mut self, addresses: Range<u64>) {
+        self.cache.forget(addresses.clone());
+        if let Some(cache) = &mut self.ram_cache {
+            cache.forget(addresses);
+        }
+    }
+
+    /// The next part of a run: brings its files into the state that it asks for. Space that is reserved is as good as written: to give a
+    /// file its final size first is what spares a write the extension.
+    pub fn prepare(&mut self, access: &Access, files: &[u32]) {
+        let fresh = matches!(access.allocation, Allocation::Extend | Allocation::Truncate);
+        for &number in files {
+            let file = &mut self.files[number];
+            let begin = file.start + access.region.0;
+            if fresh || access.cache == CacheState::Cold {
+                self.cache.forget(file.addresses());
+            }
+            if access.cache == CacheState::Warm {
+                self.cache.warm(begin, access.region.1.min(file.end().saturating_sub(begin)));
+            }
+            if fresh {
+                file.valid = file.valid.min(begin);
+            }
+        }
+        self.accesses.push(access.clone());
     }
 
     pub(crate) fn now(&self) -> Nanos {
         self.kernel.now()
     }
 
-    /// Handles an event that is not an asker's.
+    /// Handles an event that is not a source's.
     pub fn handle(&mut self, event: Event) {
         match event {
-            Event::Wake(_) | Event::Deliver(_) | Event::Synced(_) => debug_assert!(false, "askers' events are the run's"),
+            Event::Wake(_) | Event::Deliver(_) | Event::Synced(_) => {
+                debug_assert!(false, "sources' events are the run's")
+            }
             Event::Step(request) => self.step(request),
             Event::Launch(transfer) => self.launch(transfer),
-            Event::CommandDone(command) => self.served(command),
-            Event::Ring(member) => self.look_at_ring(member),
-            Event::TrySend(member) => self.try_again(member),
-            Event::BusFree(bus, outcome) => self.bus_free(bus, outcome),
-            Event::Reselect(command) => self.reselect(command),
-            Event::Media(member) => self.media_start(member),
-            Event::MediaDone(member) => self.media_done(member),
-            Event::MediaRelease(member) => self.media_release(member),
-            Event::Firmware(member) => self.chore_done(member),
-            Event::WriterBack => self.writer_back(),
+            Event::Device(number, wake) => self.device_event(number, wake),
+            Event::BusFree(bus) => self.bus_free(bus),
+            Event::WriterBack(file) => self.writer_back(file),
             Event::LazyScan => self.lazy_scan(),
             Event::RamCacheIdle => self.ram_cache_idle(),
         }
     }
 
-    /// An asker issues a request.
-    pub fn issue(&mut self, asker: u32, request: machine::Request) {
+    /// A source issues a request, whose offset is an address.
+    pub fn issue(&mut self, part: u32, source: u32, request: machine::Request) {
         let end = request.offset + u64::from(request.len);
-        let write = request.op == Op::Write;
-        let extends = write && end > self.valid && self.fs.extend_one_at_a_time;
-        let record =
-            Request { asker, slot: request.slot, op: request.op, offset: request.offset, len: request.len, at: request.offset, extends };
+        let file = self.files.of(request.offset);
+        let extends = request.op == Op::Write && end > file.valid && self.fs.extend_one_at_a_time;
+        let waits = extends && file.extending;
+        let record = Request {
+            part,
+            source,
+            slot: request.slot,
+            op: request.op,
+            offset: request.offset,
+            len: request.len,
+            at: request.offset,
+            extends,
+        };
         let number = self.requests.insert(record);
-        if self.access.as_ref().is_some_and(|access| !access.buffering.is_direct()) {
+        if !self.accesses[part as usize].buffering.is_direct() {
             self.issue_buffered(number);
-        } else if extends && self.extending {
-            self.extenders.push_back(number);
+        } else if waits {
+            self.files.of_mut(request.offset).extenders.push_back(number);
         } else {
             self.issue_direct(number);
         }
@@ -332,9 +348,9 @@ impl World {
     fn issue_direct(&mut self, number: u32) {
         let request = self.requests[number];
         if request.extends {
-            self.extending = true;
+            self.files.of_mut(request.offset).extending = true;
         }
-        let durable = self.access.as_ref().is_some_and(|access| access.buffering.is_dsync());
+        let durable = self.writes_through(&request);
         let bytes = u64::from(request.len);
         let (before, _) = self.costs.transfer(bytes);
         let at = self.cpu.work(self.now(), before);
@@ -342,51 +358,57 @@ impl World {
     }
 
     /// The end of a transfer, for its owner.
-    fn transfer_done(&mut self, owner: Owner, bytes: u64) {
+    fn transfer_done(&mut self, owner: Owner, offset: u64, bytes: u64) {
         match owner {
             Owner::Request(number) => {
                 let request = self.requests[number];
                 if request.extends {
-                    self.valid = self.valid.max(request.offset + u64::from(request.len));
-                    self.extending = false;
-                    if let Some(next) = self.extenders.pop_front() {
+                    let file = self.files.of_mut(offset);
+                    file.valid = file.valid.max(offset + u64::from(request.len));
+                    file.extending = false;
+                    if let Some(next) = file.extenders.pop_front() {
                         self.issue_direct(next);
                     }
                 }
                 let (_, after) = self.costs.transfer(bytes);
                 let at = self.cpu.work(self.now(), after);
-                if request.op == Op::Write && self.syncs_metadata() {
-                    self.log(at, Owner::Log(number));
+                if request.op == Op::Write && self.syncs_metadata(&request) {
+                    self.log(at, Owner::Log(number), offset);
                 } else {
                     self.kernel.at(at, Event::Deliver(number));
                 }
             }
             Owner::Unit { unit, pages, ahead } => self.unit_read(unit, pages, ahead, bytes),
-            Owner::WriteBack { unit } => self.written_back(unit, bytes),
+            Owner::WriteBack { unit } => self.written_back(unit, offset, bytes),
             Owner::Through(number) => self.written_through(number),
             Owner::Log(number) => {
                 let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
                 self.kernel.at(at, Event::Deliver(number));
             }
-            Owner::SyncLog(asker) => {
+            Owner::SyncLog(source) => {
                 let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
-                let done = self.flush_devices().max(at);
-                self.kernel.at(done, Event::Synced(asker));
+                let done = self.flush_devices(&[files::Files::number_of(offset)]).max(at);
+                self.kernel.at(done, Event::Synced(source));
             }
             Owner::Behind => self.ram_cache_cleaned(bytes),
         }
     }
 
-    /// Each write brings the file's metadata to stable storage too.
-    fn syncs_metadata(&self) -> bool {
-        self.access.as_ref().is_some_and(|access| access.buffering.is_dsync() && access.metadata_sync)
+    fn writes_through(&self, request: &Request) -> bool {
+        self.accesses[request.part as usize].buffering.is_dsync()
     }
 
-    /// Writes a block of the file system's log.
-    pub fn log(&mut self, at: Nanos, owner: Owner) {
+    /// Each write brings the file's metadata to stable storage too.
+    fn syncs_metadata(&self, request: &Request) -> bool {
+        self.writes_through(request) && self.accesses[request.part as usize].metadata_sync
+    }
+
+    /// Writes a block of the file system's log, for the file of this address.
+    pub fn log(&mut self, at: Nanos, owner: Owner, address: u64) {
         let bytes = u64::from(self.fs.block_bytes);
         let at = self.cpu.work(at, self.costs.transfer(bytes).0);
-        self.transfer(at, owner, Op::Write, self.log_offset, bytes, true);
+        let log = self.files.of(address).log();
+        self.transfer(at, owner, Op::Write, log, bytes, true);
     }
 
     /// The record of a request that is done, given back.

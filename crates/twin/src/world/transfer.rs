@@ -1,13 +1,16 @@
 //! From transfers of the volume to commands of its members, and back.
 
-use super::{Command, Device, Event, Owner, Transfer, World};
+use super::{Owner, Transfer, World};
+use crate::device::{Command, Host, Outcome};
+use crate::event::{Event, Wake};
 use crate::volume::{Parity, Piece};
 use machine::{Nanos, Op};
 
 impl World {
     /// Begins a transfer at `at`.
     pub(crate) fn transfer(&mut self, at: Nanos, owner: Owner, op: Op, offset: u64, bytes: u64, durable: bool) {
-        let record = Transfer { owner, op, offset, bytes, durable, pending: 0, combined: false, second: false, copied: false };
+        let record =
+            Transfer { owner, op, offset, bytes, durable, pending: 0, combined: false, second: false, copied: false };
         let number = self.transfers.insert(record);
         if at <= self.now() {
             self.launch(number);
@@ -22,10 +25,11 @@ impl World {
         }
         let mut plan = std::mem::take(&mut self.plan);
         let transfer = &self.transfers[number];
-        self.layout.plan(transfer.op, transfer.offset, transfer.bytes, &mut plan);
+        let file = self.files.of(transfer.offset);
+        file.plan(transfer.op, transfer.offset, transfer.bytes, transfer.owner.is_log(), &mut plan);
         // Parity of whole rows is needed before the first write, of parts before the second.
         let parity_now = plan.second.is_empty() || transfer.second;
-        if plan.parity_bytes > 0 && parity_now && !transfer.combined && self.layout.parity == Some(Parity::Host) {
+        if plan.parity_bytes > 0 && parity_now && !transfer.combined && file.layout.parity == Some(Parity::Host) {
             self.transfers[number].combined = true;
             let at = self.cpu.work(self.now(), plan.parity_bytes * self.costs.parity_fs / super::FS);
             self.kernel.at(at, Event::Launch(number));
@@ -44,7 +48,15 @@ impl World {
             let (mut offset, end) = (piece.offset, piece.offset + piece.bytes);
             while offset < end {
                 let bytes = limit.min(end - offset);
-                let command = Command { transfer: number, member: piece.member, op: piece.op, offset, bytes, durable, since: now };
+                let command = Command {
+                    transfer: number,
+                    device: piece.member,
+                    op: piece.op,
+                    offset,
+                    bytes,
+                    durable,
+                    since: now,
+                };
                 let command = self.commands.insert(command);
                 self.send(piece.member, command);
                 offset += bytes;
@@ -59,72 +71,53 @@ impl World {
             member.busy_since = now;
         }
         member.flying += 1;
-        if let Device::Disk(disk) = &mut member.device {
-            disk.to_send.push_back(command);
-            self.try_send(number);
-        } else {
-            member.waiting.push_back(command);
-            self.serve(number);
+        member.waiting.push_back(command);
+        self.advance(number);
+    }
+
+    /// Offers a device the next command that waits for it.
+    fn advance(&mut self, number: u32) {
+        let World { members, kernel, commands, buses, pci, .. } = self;
+        let member = &mut members[number as usize];
+        if member.inside >= member.queue {
+            return;
+        }
+        let Some(&front) = member.waiting.front() else { return };
+        let mut host = Host { kernel, commands, buses, pci, number, inside: member.inside + 1 };
+        if member.device.accept(front, &mut host) {
+            member.waiting.pop_front();
+            member.inside += 1;
         }
     }
 
-    /// Devices that need no events of their own say at once when they are done.
-    fn serve(&mut self, number: u32) {
-        let now = self.kernel.now();
-        let member = &mut self.members[number as usize];
-        if let Device::Virtio(virtio) = &mut member.device
-            && virtio.disk().batched
-        {
-            if !member.waiting.is_empty()
-                && let Some(at) = virtio.wake(now)
-            {
-                self.kernel.at(at, Event::Ring(number));
+    pub(super) fn device_event(&mut self, number: u32, wake: Wake) {
+        let World { members, kernel, commands, buses, pci, .. } = self;
+        let member = &mut members[number as usize];
+        let mut host = Host { kernel, commands, buses, pci, number, inside: member.inside };
+        match member.device.event(wake, &mut host) {
+            Outcome::Nothing => return,
+            Outcome::Ready => {}
+            Outcome::Done(command) => {
+                member.inside -= 1;
+                self.command_done(command);
             }
-            return;
         }
-        while member.inside < member.queue {
-            let Some(index) = member.waiting.pop_front() else { return };
-            let command = self.commands[index];
-            member.inside += 1;
-            let Command { op, offset, bytes, durable, .. } = command;
-            let done = match &mut member.device {
-                Device::Flash(flash) => flash.submit(now, op, offset, bytes, durable),
-                Device::Cloud(cloud) => cloud.submit(now, op, bytes),
-                Device::Virtio(virtio) => virtio.submit(now, op, bytes, durable),
-                Device::Disk(_) => now,
-            };
-            self.kernel.at(done, Event::CommandDone(index));
-        }
+        self.advance(number);
     }
 
-    /// A hypervisor takes what is in the ring and comes back when all of it is done.
-    pub(super) fn look_at_ring(&mut self, number: u32) {
-        let now = self.kernel.now();
-        let member = &mut self.members[number as usize];
-        let Device::Virtio(virtio) = &mut member.device else { return };
-        let batch = member.waiting.len().min(member.queue as usize);
-        if batch == 0 {
-            virtio.sleep();
-            return;
+    /// A connection ends: the next device has the bus before the one that had it goes on.
+    pub(super) fn bus_free(&mut self, number: u32) {
+        let bus = &mut self.buses[number as usize];
+        let ended = bus.holder.take();
+        if let Some((next, connect)) = bus.waiting.pop_front() {
+            let World { members, kernel, commands, buses, pci, .. } = self;
+            let member = &mut members[next as usize];
+            let mut host = Host { kernel, commands, buses, pci, number: next, inside: member.inside };
+            host.connect(number, connect, member.device.as_mut());
         }
-        let mut done = now;
-        for index in member.waiting.iter().take(batch) {
-            let Command { op, bytes, durable, .. } = self.commands[*index];
-            done = done.max(virtio.serve(now, op, bytes, durable));
+        if let Some((device, wake)) = ended {
+            self.device_event(device, wake);
         }
-        let told = virtio.interrupt(done);
-        for index in member.waiting.drain(..batch) {
-            member.inside += 1;
-            self.kernel.at(told, Event::CommandDone(index));
-        }
-        self.kernel.at(done, Event::Ring(number));
-    }
-
-    pub(super) fn served(&mut self, index: u32) {
-        let member = self.commands[index].member;
-        self.members[member as usize].inside -= 1;
-        self.command_done(index);
-        self.serve(member);
     }
 
     /// The host has the end of a command.
@@ -132,22 +125,18 @@ impl World {
         let now = self.now();
         let command = self.commands[index];
         self.commands.release(index);
-        let member = &mut self.members[command.member as usize];
+        let member = &mut self.members[command.device as usize];
         member.flying -= 1;
         if member.flying == 0 {
-            member.busy += now - member.busy_since;
+            member.usage.busy_ns += now - member.busy_since;
         }
-        self.device.weighted_ns += now - command.since;
-        match command.op {
-            Op::Read => {
-                self.device.reads += 1;
-                self.device.read_bytes += command.bytes;
-            }
-            Op::Write => {
-                self.device.writes += 1;
-                self.device.write_bytes += command.bytes;
-            }
-        }
+        member.usage.weighted_ns += now - command.since;
+        let (count, bytes) = match command.op {
+            Op::Read => (&mut member.usage.reads, &mut member.usage.read_bytes),
+            Op::Write => (&mut member.usage.writes, &mut member.usage.write_bytes),
+        };
+        *count += 1;
+        *bytes += command.bytes;
         let transfer = &mut self.transfers[command.transfer];
         transfer.pending -= 1;
         if transfer.pending == 0 {
@@ -157,9 +146,10 @@ impl World {
 
     fn pieces_done(&mut self, number: u32) {
         let transfer = &self.transfers[number];
-        if transfer.op == Op::Write && self.layout.parity.is_some() && !transfer.second {
+        let file = self.files.of(transfer.offset);
+        if transfer.op == Op::Write && file.layout.parity.is_some() && !transfer.second {
             let mut plan = std::mem::take(&mut self.plan);
-            self.layout.plan(transfer.op, transfer.offset, transfer.bytes, &mut plan);
+            file.plan(transfer.op, transfer.offset, transfer.bytes, transfer.owner.is_log(), &mut plan);
             let more = !plan.second.is_empty();
             self.plan = plan;
             if more {
@@ -172,8 +162,8 @@ impl World {
     }
 
     pub(crate) fn end_transfer(&mut self, number: u32) {
-        let (owner, bytes) = (self.transfers[number].owner, self.transfers[number].bytes);
+        let Transfer { owner, offset, bytes, .. } = self.transfers[number];
         self.transfers.release(number);
-        self.transfer_done(owner, bytes);
+        self.transfer_done(owner, offset, bytes);
     }
 }

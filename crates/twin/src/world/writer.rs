@@ -1,9 +1,11 @@
 //! The write-back worker, the lazy writer's period, and writers that must wait.
 
 use super::buffered::Reader;
-use super::{Device, Event, Owner, World};
-use crate::disk::{ms, us};
-use crate::volume::Layout;
+use super::files::{Barrier, Files};
+use super::{Owner, Request, World};
+use crate::device::{ms, us};
+use crate::event::Event;
+use crate::ram_cache::RamCache;
 use machine::{Hint, Nanos, Op};
 use std::collections::VecDeque;
 
@@ -16,13 +18,13 @@ pub(crate) struct Writer {
     throttled: VecDeque<u32>,
     /// Bytes that the lazy writer may still write in this period.
     quota: u64,
-    /// Everything is to be written.
-    pub flushing: bool,
     scan_scheduled: bool,
     started: u64,
     /// When the worker may begin its next write.
     pace: Nanos,
+    /// Size of the newest write, and whether the cache was told that its writer goes in order.
     request_bytes: u64,
+    hinted: bool,
     pub(super) readers: Vec<Reader>,
     pub(super) ahead: VecDeque<u64>,
     pub(super) reading_ahead: u32,
@@ -30,8 +32,9 @@ pub(crate) struct Writer {
 
 impl World {
     /// There is more dirty data.
-    pub(super) fn dirtied(&mut self, request_bytes: u64) {
-        self.writer.request_bytes = request_bytes;
+    pub(super) fn dirtied(&mut self, request: &Request) {
+        self.writer.request_bytes = u64::from(request.len);
+        self.writer.hinted = self.accesses[request.part as usize].hint == Hint::Sequential;
         if !self.writer.scan_scheduled {
             self.writer.scan_scheduled = true;
             self.kernel.at(self.now() + ms(self.fs.writeback_period_ms), Event::LazyScan);
@@ -59,7 +62,8 @@ impl World {
     fn may_write(&self) -> bool {
         let w = &self.writer;
         let lazily = w.quota > 0 || self.cache.dirty_bytes > self.fs.dirty_bytes / 2;
-        !w.throttled.is_empty() || (!self.temporary && (w.flushing || lazily))
+        let flushing = |&unit: &u64| self.files.of(unit * self.fs.unit_bytes).flushing;
+        !w.throttled.is_empty() || (!self.temporary && (lazily || self.cache.dirty_queue.front().is_some_and(flushing)))
     }
 
     pub(crate) fn write_back(&mut self) {
@@ -85,16 +89,17 @@ impl World {
             self.writer.quota = self.writer.quota.saturating_sub(bytes);
             let cost = self.costs.paging(bytes).0 + bytes * self.costs.writeback_fs / super::FS;
             let at = self.cpu.work(self.now(), cost);
-            let bytes = bytes.min(self.layout.end(offset) - offset);
+            let file = self.files.of_mut(offset);
+            file.outstanding += 1;
+            let bytes = bytes.min(file.end() - offset);
             self.transfer(at, Owner::WriteBack { unit: number }, Op::Write, offset, bytes, false);
         }
     }
 
     /// Without the sequential hint some units go in two pieces: how many quarters the first has.
     fn splits(&mut self) -> Option<u64> {
-        let hinted = self.access.as_ref().is_some_and(|access| access.hint == Hint::Sequential);
         let one_in = u64::from(self.fs.writeback_split_one_in);
-        if hinted || one_in == 0 || self.writer.request_bytes >= self.fs.unit_bytes {
+        if self.writer.hinted || one_in == 0 || self.writer.request_bytes >= self.fs.unit_bytes {
             return None;
         }
         self.writer.started += 1;
@@ -102,14 +107,15 @@ impl World {
         turn.is_multiple_of(one_in).then(|| 1 + turn / one_in % 3)
     }
 
-    pub(super) fn written_back(&mut self, unit: u64, bytes: u64) {
-        let page = self.cache.page_bytes();
-        self.cache.dirty_bytes = self.cache.dirty_bytes.saturating_sub(bytes.div_ceil(page) * page);
+    pub(super) fn written_back(&mut self, unit: u64, offset: u64, bytes: u64) {
+        let pages = bytes.next_multiple_of(self.cache.page_bytes());
+        self.cache.dirty_bytes = self.cache.dirty_bytes.saturating_sub(pages);
+        self.files.wrote(offset, pages);
         let entry = self.cache.entry(unit);
         entry.writing = false;
         let after = self.costs.paging(bytes).1;
         let at = self.cpu.work(self.now(), after);
-        self.kernel.at(at.max(self.writer.pace), Event::WriterBack);
+        self.kernel.at(at.max(self.writer.pace), Event::WriterBack(Files::number_of(offset)));
         while let Some(number) = self.writer.throttled.pop_front() {
             self.kernel.at(at, Event::Step(number));
             // One unit makes room for one writer's unit; it will queue again if that is not enough.
@@ -119,61 +125,69 @@ impl World {
         }
     }
 
-    pub(super) fn writer_back(&mut self) {
+    pub(super) fn writer_back(&mut self, file: u32) {
         self.writer.outstanding -= 1;
+        self.files[file].outstanding -= 1;
         self.write_back();
     }
 
-    /// Whether everything written is where the system would leave it.
-    pub fn clean(&self) -> bool {
-        (self.temporary || self.cache.dirty_bytes == 0)
-            && self.writer.outstanding == 0
-            && (!self.fs.sync_flushes_drives || !self.drives_dirty())
-    }
-
-    fn drives_dirty(&self) -> bool {
-        let dirty = |member: &super::Member| matches!(&member.device, Device::Disk(disk) if disk.dirty());
-        self.ram_cache.as_ref().is_some_and(crate::ram_cache::RamCache::busy) || self.members.iter().any(dirty)
-    }
-
-    /// Begins to write everything back.
-    pub fn flush(&mut self) {
-        self.writer.flushing = true;
+    /// Begins to write back what is dirty of these files, before all else, and says when that is done: what is written to them later,
+    /// or to others, is not waited for.
+    pub fn flush(&mut self, files: &[u32]) -> Barrier {
+        files.iter().for_each(|&file| self.files[file].flushing = true);
+        let (files_of, unit_bytes) = (&self.files, self.fs.unit_bytes);
+        self.cache.dirty_queue.make_contiguous().sort_by_key(|unit| !files_of.of(unit * unit_bytes).flushing);
         if self.fs.sync_flushes_drives
             && let Some(cache) = &mut self.ram_cache
         {
             cache.flushing = true;
         }
+        let files =
+            files.iter().map(|&number| (number, self.files[number].written + self.files[number].dirty)).collect();
         self.ram_cache_clean();
         self.write_back();
+        Barrier { files, sent: None }
+    }
+
+    /// Whether everything before the barrier is where the system would leave it.
+    pub fn passed(&self, barrier: &mut Barrier) -> bool {
+        let written = |&(number, bytes): &(u32, u64)| {
+            let file = &self.files[number];
+            let settled = file.outstanding == 0 && (self.temporary || file.dirty == 0);
+            settled || (file.dirty > 0 && file.written >= bytes)
+        };
+        if barrier.sent.is_none() {
+            if !barrier.files.iter().all(written) {
+                return false;
+            }
+            barrier.sent = Some((self.now(), self.ram_cache.as_ref().map_or(0, RamCache::written_when_clean)));
+        }
+        let Some((sent, bytes)) = barrier.sent.filter(|_| self.fs.sync_flushes_drives) else { return true };
+        let members = barrier.files.iter().flat_map(|&(number, _)| &self.files[number].members);
+        self.ram_cache.as_ref().is_none_or(|cache| cache.written >= bytes)
+            && !members.into_iter().any(|&member| self.members[member as usize].device.dirty(sent))
     }
 
     /// Writes back lazily again.
     pub fn flushed(&mut self) {
-        self.writer.flushing = false;
+        self.files.all().for_each(|file| file.flushing = false);
         if let Some(cache) = &mut self.ram_cache {
             cache.flushing = false;
         }
     }
 
-    /// When the devices have emptied their own caches, once all data has been sent.
-    pub fn flush_devices(&mut self) -> Nanos {
+    /// When the devices of these files have emptied their own caches, once all data has been sent.
+    pub fn flush_devices(&mut self, files: &[u32]) -> Nanos {
         let now = self.now();
         if !self.fs.sync_flushes_drives {
             return now;
         }
-        self.device.flushes += self.members.len() as u64;
-        let done = self.members.iter_mut().map(|member| match &mut member.device {
-            Device::Disk(_) => now,
-            Device::Flash(flash) => flash.flush(now),
-            Device::Cloud(_) => now,
-            Device::Virtio(virtio) => virtio.flush(now),
-        });
-        done.max().unwrap_or(now)
-    }
-
-    /// How the members form the volume.
-    pub fn layout(&self) -> Layout {
-        self.layout
+        let mut done = now;
+        for number in self.files.members(files) {
+            let member = &mut self.members[number as usize];
+            member.usage.flushes += 1;
+            done = done.max(member.device.flush(now));
+        }
+        done
     }
 }

@@ -74,12 +74,13 @@ proptest! {
 
     #[test]
     fn no_request_leaves_the_region(
-        start in 0u64..1 << 40, len in 1u64..1 << 24, shift in 0u64..10_000, request in 1u32..100_000, stream in 0u32..3, kind in 0usize..9, reads in 0u8..=100,
+        start in 0u64..1 << 40, len in 1u64..1 << 24, shift in 0u64..10_000, request in 1u32..100_000, stream in 0u32..3, kind in 0usize..11, reads in 0u8..=100,
     ) {
         let pattern = [
             Pattern::Seq, Pattern::Random, Pattern::Backward, Pattern::Stride(2 * u64::from(request)), Pattern::Zipf(1.0),
             Pattern::HotCold { hot_percent: 20, access_percent: 80 }, Pattern::Columns(5), Pattern::Pareto(0.2),
-            Pattern::Normal { deviation_percent: 30.0, center_percent: 10.0 },
+            Pattern::Normal { deviation_percent: 30.0, center_percent: 10.0, scattered: false },
+            Pattern::Normal { deviation_percent: 30.0, center_percent: 10.0, scattered: true }, Pattern::Uniform,
         ][kind];
         let workload = Workload { pattern, request_bytes: request, offset_bytes: shift, threads: 3, read_percent: reads, ..Workload::default() };
         if let Ok(mut sequence) = Sequence::new(&workload, (start, len), stream, Cursor::Own) {
@@ -116,8 +117,9 @@ proptest! {
 #[test]
 fn random_streams_cover_the_whole_region_in_orders_of_their_own() {
     let workload = Workload { threads: 4, ..workload(Pattern::Random) };
-    let orders: Vec<Vec<u64>> =
-        (0..4).map(|stream| blocks(&mut Sequence::new(&workload, (0, 1000 * 4096), stream, Cursor::Own).unwrap(), 1000)).collect();
+    let orders: Vec<Vec<u64>> = (0..4)
+        .map(|stream| blocks(&mut Sequence::new(&workload, (0, 1000 * 4096), stream, Cursor::Own).unwrap(), 1000))
+        .collect();
     for (i, order) in orders.iter().enumerate() {
         assert_eq!(sorted(order.clone()), (0..1000).collect::<Vec<_>>());
         assert!(orders[..i].iter().all(|other| other != order));
@@ -185,7 +187,8 @@ fn zipf_follows_the_law_and_scatters_the_popular_blocks() {
 
 #[test]
 fn hot_and_cold_get_their_shares_evenly() {
-    for (hot_percent, access_percent, n) in [(10u8, 90u8, 1000u64), (20, 80, 50), (1, 50, 200), (50, 0, 100), (50, 100, 100), (99, 1, 100)]
+    for (hot_percent, access_percent, n) in
+        [(10u8, 90u8, 1000u64), (20, 80, 50), (1, 50, 200), (50, 0, 100), (50, 100, 100), (99, 1, 100)]
     {
         let pattern = Pattern::HotCold { hot_percent, access_percent };
         let hot = (n * u64::from(hot_percent) / 100) as usize;
@@ -194,7 +197,9 @@ fn hot_and_cold_get_their_shares_evenly() {
         blocks(&mut sequence(&workload(pattern), n), draws).into_iter().for_each(|b| counts[b as usize] += 1);
         let access = f64::from(access_percent) / 100.0;
         let expected: Vec<f64> = (0..n as usize)
-            .map(|b| draws as f64 * if b < hot { access / hot as f64 } else { (1.0 - access) / (n as usize - hot) as f64 })
+            .map(|b| {
+                draws as f64 * if b < hot { access / hot as f64 } else { (1.0 - access) / (n as usize - hot) as f64 }
+            })
             .collect();
         chi_square_is_plausible(&counts, &expected);
     }
@@ -245,7 +250,8 @@ fn one_seed_is_one_sequence() {
         assert_ne!(of(1, 1).fingerprint(10_000), first);
     }
     // Written down once: a change of any of these breaks the promise that a seed is a sequence.
-    let fixed = |pattern| sequence(&Workload { read_percent: 70, seed: 42, ..workload(pattern) }, 5000).fingerprint(6000);
+    let fixed =
+        |pattern| sequence(&Workload { read_percent: 70, seed: 42, ..workload(pattern) }, 5000).fingerprint(6000);
     let found = [Pattern::Seq, Pattern::Random, Pattern::Stride(16 * 4096)].map(fixed);
     assert_eq!(found, [5_957_755_701_194_224_265, 2_793_974_259_583_931_308, 10_001_898_741_678_822_074]);
 }
@@ -260,4 +266,33 @@ fn a_region_too_small_is_refused_with_its_size() {
         assert!(error.contains("4 streams"), "{error}");
     }
     assert!(Sequence::new(&four, (0, 1 << 20), 4, Cursor::Own).is_err(), "there is no stream 4 of 4");
+}
+
+#[test]
+fn uniform_draws_repeat_and_go_everywhere() {
+    const N: u64 = 100;
+    let mut sequence = sequence(&workload(Pattern::Uniform), N);
+    let drawn = blocks(&mut sequence, 100 * N);
+    let count = |block: u64| drawn.iter().filter(|&&drawn| drawn == block).count() as f64;
+    // 100 draws a block are expected; five standard deviations are 50.
+    assert!((0..N).all(|block| (count(block) - 100.0).abs() < 50.0));
+    let first = sorted(drawn[..N as usize].to_vec());
+    assert!(first.windows(2).any(|pair| pair[0] == pair[1]), "the first 100 of 100 are not each block once");
+}
+
+#[test]
+fn scattered_normals_are_as_popular_and_anywhere() {
+    const N: u64 = 1000;
+    let counts = |scattered: bool| {
+        let pattern = Pattern::Normal { deviation_percent: 5.0, center_percent: 50.0, scattered };
+        let mut counts = vec![0u32; N as usize];
+        blocks(&mut sequence(&workload(pattern), N), 50_000).iter().for_each(|&block| counts[block as usize] += 1);
+        counts
+    };
+    let (mut dense, mut scattered) = (counts(false), counts(true));
+    let outer = |counts: &[u32]| counts[..300].iter().chain(&counts[700..]).sum::<u32>();
+    assert!(outer(&dense) < 50 && outer(&scattered) > 20_000, "{} {}", outer(&dense), outer(&scattered));
+    dense.sort_unstable();
+    scattered.sort_unstable();
+    assert_eq!(dense, scattered, "each popularity belongs to one block");
 }

@@ -373,7 +373,10 @@ mod tests {
         assert_eq!((megabytes(counts.read_bytes), megabytes(counts.written_bytes)), ("257.93".into(), "826.79".into()));
         let counts = dry(&SmallFilePlan { transactions: 20_000, ..plan });
         assert_eq!((counts.created(), counts.read, counts.appended), (20_092, 9_935, 10_064));
-        assert_eq!((megabytes(counts.read_bytes), megabytes(counts.written_bytes)), ("548.25".into(), "1157.99".into()));
+        assert_eq!(
+            (megabytes(counts.read_bytes), megabytes(counts.written_bytes)),
+            ("548.25".into(), "1157.99".into())
+        );
     }
 
     /// The first files of PostMark 1.53 over three weighted locations, seen in its system calls.
@@ -393,7 +396,9 @@ mod tests {
             .unwrap()
             .generator
             .filter_map(|step| match step {
-                Step::Do(FileOp::Create(f, _)) => Some(format!("{}/s{}", ["A", "B", "C"][f.location as usize], f.subdirectory)),
+                Step::Do(FileOp::Create(f, _)) => {
+                    Some(format!("{}/s{}", ["A", "B", "C"][f.location as usize], f.subdirectory))
+                }
                 _ => None,
             })
             .collect();

@@ -1,58 +1,46 @@
 //! The Mersenne Twister with its seeding of 1999.
 
-const N: usize = 624;
-const M: usize = 397;
+use rand_mt::Mt;
+
+/// Words of the generator's state.
+const WORDS: usize = 624;
 
 /// MT19937 (Matsumoto and Nishimura, "Mersenne Twister", ACM TOMACS 8(1), 1998) as it was seeded before 2002: each
 /// word of the state takes its halves from two steps of the generator `69069 x + 1`. The seeding of 2002 gives other numbers.
 #[derive(Debug, Clone)]
-pub struct Mt19937 {
-    state: Box<[u32; N]>,
-    at: usize,
-}
+pub struct Mt19937(Mt);
 
 impl Mt19937 {
     /// A generator seeded as in 1999.
     pub fn seeded_1999(seed: u32) -> Self {
-        let mut state = Box::new([0u32; N]);
         let mut x = seed;
         let mut step = || {
             let high = x & 0xffff_0000;
             x = x.wrapping_mul(69069).wrapping_add(1);
             high
         };
-        for word in state.iter_mut() {
-            *word = step() | (step() >> 16);
-        }
-        Mt19937 { state, at: N }
+        // The library recovers a state from the numbers that it gives.
+        let given: [u32; WORDS] = std::array::from_fn(|_| tempered(step() | (step() >> 16)));
+        Mt19937(Mt::recover(given).unwrap_or_default())
     }
 
     /// The next 32 bits.
     pub fn next_u32(&mut self) -> u32 {
-        if self.at == N {
-            self.refill();
-        }
-        let mut y = self.state[self.at];
-        self.at += 1;
-        y ^= y >> 11;
-        y ^= (y << 7) & 0x9d2c_5680;
-        y ^= (y << 15) & 0xefc6_0000;
-        y ^ (y >> 18)
+        self.0.next_u32()
     }
 
     /// A number below `limit` by the remainder; 0, and nothing drawn, where `limit` is 0.
     pub fn below(&mut self, limit: u32) -> u32 {
         if limit == 0 { 0 } else { self.next_u32() % limit }
     }
+}
 
-    fn refill(&mut self) {
-        for i in 0..N {
-            let y = (self.state[i] & 0x8000_0000) | (self.state[(i + 1) % N] & 0x7fff_ffff);
-            let twist = if y & 1 == 1 { 0x9908_b0df } else { 0 };
-            self.state[i] = self.state[(i + M) % N] ^ (y >> 1) ^ twist;
-        }
-        self.at = 0;
-    }
+/// The number that a word of the state gives.
+fn tempered(mut y: u32) -> u32 {
+    y ^= y >> 11;
+    y ^= (y << 7) & 0x9d2c_5680;
+    y ^= (y << 15) & 0xefc6_0000;
+    y ^ (y >> 18)
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ pub const MOST: u32 = i32::MAX as u32;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
     /// The directory; it must exist.
+    #[serde(serialize_with = "machine::text::serialize_path")]
+    #[schemars(with = "PathBuf")]
     pub path: PathBuf,
     /// Its share of the files, against the sum of all weights.
     pub weight: u32,

@@ -87,9 +87,16 @@ fn judge_damaged(seed: u64, at: u64, unit: &[u8], label: Option<Label>, expected
     let candidates = candidates(seed, at, label, expected);
     if let Some((before, after, seam)) = seam(unit, &candidates) {
         let rightly = expected.racing && expected.admits(before) && expected.admits(after);
-        return if rightly { Verdict::Right } else { Verdict::Wrong(FaultKind::Torn, Found::Seam { before, after, at: seam as u32 }) };
+        return if rightly {
+            Verdict::Right
+        } else {
+            Verdict::Wrong(FaultKind::Torn, Found::Seam { before, after, at: seam as u32 })
+        };
     }
-    let nearest = candidates.iter().map(|(generation, image)| (differing_bits(unit, image), *generation, image)).min_by_key(|near| near.0);
+    let nearest = candidates
+        .iter()
+        .map(|(generation, image)| (differing_bits(unit, image), *generation, image))
+        .min_by_key(|near| near.0);
     if let Some((bits, generation, image)) = nearest.filter(|near| near.0 <= FLIPPED_BITS) {
         let first_bit = first_differing_bit(unit, image);
         return Verdict::Wrong(FaultKind::Flipped, Found::Bits { first_bit, bits, generation });
@@ -104,7 +111,8 @@ fn judge_damaged(seed: u64, at: u64, unit: &[u8], label: Option<Label>, expected
 /// The units that may have been meant: the expected generations and a few older ones, and the one that the header names.
 fn candidates(seed: u64, at: u64, label: Option<Label>, expected: Expected) -> Vec<(u32, [u8; UNIT])> {
     let oldest = expected.oldest.saturating_sub(OLDER).max(1);
-    let labels = (oldest..=expected.newest).rev().take(CANDIDATES).map(|generation| Label { seed, offset: at, generation });
+    let labels =
+        (oldest..=expected.newest).rev().take(CANDIDATES).map(|generation| Label { seed, offset: at, generation });
     let named = label.filter(|label| label.seed == seed);
     labels
         .chain(named)
@@ -119,8 +127,10 @@ fn candidates(seed: u64, at: u64, label: Option<Label>, expected: Expected) -> V
 /// Whether the unit is one candidate up to a byte and another from there on.
 fn seam(unit: &[u8], candidates: &[(u32, [u8; UNIT])]) -> Option<(u32, u32, usize)> {
     let heads = candidates.iter().map(|(g, image)| (*g, unit.iter().zip(image).take_while(|(a, b)| a == b).count()));
-    let tails: Vec<(u32, usize)> =
-        candidates.iter().map(|(g, image)| (*g, unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count())).collect();
+    let tails: Vec<(u32, usize)> = candidates
+        .iter()
+        .map(|(g, image)| (*g, unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count()))
+        .collect();
     for (before, head) in heads.filter(|(_, head)| *head >= SEAM_BYTES) {
         for &(after, tail) in tails.iter().filter(|(after, tail)| *after != before && *tail >= SEAM_BYTES) {
             if head + tail >= UNIT {

@@ -22,7 +22,11 @@ impl Expected {
 
     /// What a read may find that was issued when `self` held and ended when `after` did.
     pub(crate) fn until(self, after: Expected) -> Expected {
-        Expected { oldest: self.oldest, newest: after.newest, racing: self.racing || after.racing || self.newest != after.newest }
+        Expected {
+            oldest: self.oldest,
+            newest: after.newest,
+            racing: self.racing || after.racing || self.newest != after.newest,
+        }
     }
 }
 
@@ -76,7 +80,8 @@ impl Generations {
     /// A write of `block` with this generation is about to be issued (or was, in a log).
     pub(crate) fn begin_as(&mut self, block: u64, generation: u32) {
         let newest = &mut self.newest[block as usize];
-        let open = self.open.entry(block).or_insert(Open { oldest: *newest, first: generation, in_flight: 0, failed: false });
+        let open =
+            self.open.entry(block).or_insert(Open { oldest: *newest, first: generation, in_flight: 0, failed: false });
         if open.in_flight == 0 {
             open.first = generation;
             open.failed = false;

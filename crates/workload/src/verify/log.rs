@@ -38,14 +38,16 @@ pub enum LogError {
     Io(#[from] io::Error),
     /// It is something else.
     #[error(
-        "this is no verification log: it begins with {found:02x?} and not with HPVERIFY; name the log that the run with verification wrote"
+        "this is not a verification log: it begins with {found:02x?} instead of HPVERIFY; name the log that `run --verify-log` wrote"
     )]
     NotALog {
         /// Its first bytes.
         found: Vec<u8>,
     },
     /// Another version wrote it.
-    #[error("the verification log has version {found}, and this program reads version 1; resume with the program that wrote it")]
+    #[error(
+        "the verification log has version {found}, and this halfpower reads version 1; use the version that wrote it"
+    )]
     Version {
         /// The version in the file.
         found: u32,

@@ -78,7 +78,7 @@ impl Verifier {
         if request == 0 || !request.is_multiple_of(UNIT_BYTES) {
             return Err(Error::refused(
                 format!("request size {} with verification", show_size(u64::from(request))),
-                format!("blocks that describe themselves are {UNIT_BYTES} B long"),
+                format!("verified blocks are made of units of {UNIT_BYTES} B"),
                 format!("use a multiple of {UNIT_BYTES} B"),
             ));
         }
@@ -86,12 +86,16 @@ impl Verifier {
         if blocks > MAX_BLOCKS {
             return Err(Error::refused(
                 format!("{blocks} blocks with verification"),
-                format!("at most {MAX_BLOCKS} can be remembered"),
+                format!("verification keeps track of at most {MAX_BLOCKS}"),
                 "use a smaller region or larger requests",
             ));
         }
         let grid = Grid { base: region.0 + workload.offset_bytes, request, blocks };
-        Ok(Verifier { seed: derive(workload.seed, PURPOSE_VERIFY, run), grid, generations: Mutex::new(Generations::new(blocks)) })
+        Ok(Verifier {
+            seed: derive(workload.seed, PURPOSE_VERIFY, run),
+            grid,
+            generations: Mutex::new(Generations::new(blocks)),
+        })
     }
 
     /// Makes the buffer of a write that is about to be issued; returns the generation that it carries. With a [`Log`], log it

@@ -16,7 +16,8 @@ struct Device {
 
 impl Device {
     fn new(request: u32) -> Self {
-        let workload = Workload { request_bytes: request, offset_bytes: BASE % 4096, read_percent: 0, ..Workload::default() };
+        let workload =
+            Workload { request_bytes: request, offset_bytes: BASE % 4096, read_percent: 0, ..Workload::default() };
         let region = (BASE - BASE % 4096, BASE % 4096 + BLOCKS * u64::from(request) + 100);
         let verifier = Verifier::new(&workload, region, 77).unwrap();
         assert_eq!(verifier.area(), (BASE, BLOCKS * u64::from(request), request));
@@ -113,7 +114,11 @@ fn a_flipped_bit_anywhere_is_named_with_its_place() {
             device.block(4)[bit as usize / 8] ^= 1 << (bit % 8);
             let fault = device.fault();
             let unit = u64::from(bit / 4096) * 512;
-            assert_eq!((fault.kind, fault.offset, fault.bytes), (FaultKind::Flipped, device.offset(4) + unit, 512), "bit {bit}");
+            assert_eq!(
+                (fault.kind, fault.offset, fault.bytes),
+                (FaultKind::Flipped, device.offset(4) + unit, 512),
+                "bit {bit}"
+            );
             assert_eq!(fault.found, Found::Bits { first_bit: bit % 4096, bits: 1, generation: 2 });
             device.block(4)[bit as usize / 8] ^= 1 << (bit % 8);
         }
@@ -166,7 +171,10 @@ fn a_misdirected_write_is_found_where_it_fell_and_where_it_is_missing() {
         let faults = device.faults();
         assert_eq!(faults.len(), 2, "{faults:#?}");
         assert_eq!((faults[0].kind, faults[0].offset), (FaultKind::Lost, device.offset(3)));
-        assert_eq!((faults[1].kind, faults[1].offset, faults[1].bytes), (FaultKind::Misdirected, device.offset(11), 4096));
+        assert_eq!(
+            (faults[1].kind, faults[1].offset, faults[1].bytes),
+            (FaultKind::Misdirected, device.offset(11), 4096)
+        );
         assert_eq!(faults[1].found, Found::Offset { offset: device.offset(3), generation: 2 });
     }
 }
@@ -369,8 +377,8 @@ fn a_lost_write_is_found_after_a_kill() {
 #[test]
 fn what_is_no_log_is_refused_in_words() {
     let words = |bytes: &[u8]| Verifier::resume(bytes).unwrap_err().to_string();
-    assert!(words(b"").contains("no verification log"));
-    assert!(words(b"SQLite format 3").contains("no verification log"));
+    assert!(words(b"").contains("not a verification log"));
+    assert!(words(b"SQLite format 3").contains("not a verification log"));
     let (_, mut log) = killed_run(1, 10);
     assert!(words(&log[..20]).contains("cut off"));
     log[8] = 2;

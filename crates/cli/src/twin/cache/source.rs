@@ -1,14 +1,14 @@
 //! The requests that a cache is tried with: of a trace, or of a workload.
 
 use crate::Failure;
-use crate::arguments::pattern;
 use clap::Args;
 use machine::units::{GIB, parse_size, show_size};
 use machine::{Engine, Machine, Op};
+use predict::trace::{Pace, Record, parse};
 use std::io::Read;
-use twin::trace::{Pace, Record, parse};
+use std::str::FromStr;
 use twin::{Setup, Twin};
-use workload::{Cursor, Pattern, Sequence, Workload};
+use workload::{Cursor, OpKind, Pattern, Sequence, Workload};
 
 /// Requests of a workload at most: they are kept in memory.
 const MOST_REQUESTS: u64 = 50_000_000;
@@ -26,7 +26,7 @@ pub(super) struct Source {
     #[arg(long, value_name = "PERCENT", default_value_t = 70, value_parser = clap::value_parser!(u8).range(1..=99))]
     read_percent: u8,
     /// Of a workload: seq, random, backward, stride:SIZE, zipf:THETA or hotcold:HOT%:ACCESS% [default: seq]
-    #[arg(long, value_parser = pattern)]
+    #[arg(long, value_parser = Pattern::from_str)]
     pattern: Option<Pattern>,
     /// Of a workload: request size
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "64k")]
@@ -57,7 +57,11 @@ pub(super) struct Source {
 impl Source {
     /// When a replay issues requests.
     pub(super) fn pace(&self) -> Pace {
-        if self.recorded { Pace::Recorded } else { Pace::Outstanding(self.depth.saturating_mul(self.threads).min(1024)) }
+        if self.recorded {
+            Pace::Recorded
+        } else {
+            Pace::Outstanding(self.depth.saturating_mul(self.threads).min(1024))
+        }
     }
 
     /// What it is, in a few words.
@@ -67,8 +71,12 @@ impl Source {
             Some(trace) => trace.clone(),
             None => {
                 let workload = self.workload(0);
-                let op = if workload.op_name() == "mix" { format!("{} % reads", workload.read_percent) } else { workload.op_name().into() };
-                let pattern = workload.pattern.option();
+                let op = if workload.op() == OpKind::Mix {
+                    format!("{} % reads", workload.read_percent)
+                } else {
+                    workload.op().to_string()
+                };
+                let pattern = workload.pattern;
                 format!("{op} {pattern} {} of {}", show_size(self.request), show_size(self.size))
             }
         }
@@ -83,8 +91,7 @@ impl Source {
             return if self.op.is_some() || self.pattern.is_some() {
                 self.drawn(setup)
             } else {
-                let why =
-                    "name a block trace (lines of time_ns,op,offset,bytes), or give a workload: --op mix --pattern zipf:1.1 --request 4k";
+                let why = "name a block trace (lines of time_ns,op,offset,bytes), or give a workload: --op mix --pattern zipf:1.1 --request 4k";
                 Err(Failure::Usage(format!("nothing to try a cache with: {why}")))
             };
         };
@@ -124,10 +131,14 @@ impl Source {
     /// The requests of a workload, in the very order in which its streams would issue them if they were equally fast.
     fn drawn(&self, setup: &Setup) -> Result<Vec<Record>, Failure> {
         let twin = Twin::new(setup.clone());
-        let size = self.size.min(twin.target_facts(&twin.volume(None)).size_bytes);
-        let request = u32::try_from(self.request).ok().filter(|bytes| (512..=GIB as u32).contains(bytes) && bytes % 512 == 0);
+        let size = self.size.min(twin.target_facts(&twin.volume()).size_bytes);
+        let request =
+            u32::try_from(self.request).ok().filter(|bytes| (512..=GIB as u32).contains(bytes) && bytes % 512 == 0);
         let request = request.ok_or_else(|| {
-            Failure::Usage(format!("--request {}: no size of a request; give a multiple of 512 bytes up to 1g", self.request))
+            Failure::Usage(format!(
+                "--request {}: no size of a request; give a multiple of 512 bytes up to 1g",
+                self.request
+            ))
         })?;
         let workload = self.workload(request);
         workload.check(size, 512)?;
@@ -136,7 +147,8 @@ impl Source {
             let why = format!("{requests} requests; give --bytes for 1 to {MOST_REQUESTS} of them");
             return Err(Failure::Usage(format!("a workload of {why}")));
         }
-        let streams = (0..workload.threads).map(|stream| Sequence::new(&workload, workload.region(size), stream, Cursor::Own));
+        let streams =
+            (0..workload.threads).map(|stream| Sequence::new(&workload, workload.region(size), stream, Cursor::Own));
         let mut streams = streams.collect::<Result<Vec<_>, _>>()?;
         let count = streams.len() as u64;
         let mut next = |index: u64| -> (Op, u64, u32) { streams[(index % count) as usize].next() };

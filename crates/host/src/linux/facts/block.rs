@@ -37,7 +37,10 @@ pub(super) fn directory(roots: &Roots, name: &str) -> PathBuf {
 /// The disk that a partition is a part of.
 pub(super) fn disk_of_partition(roots: &Roots, name: &str) -> Option<String> {
     let dir = directory(roots, name);
-    dir.join("partition").exists().then(|| dir.parent()?.file_name().map(|name| name.to_string_lossy().into_owned())).flatten()
+    dir.join("partition")
+        .exists()
+        .then(|| dir.parent()?.file_name().map(|name| name.to_string_lossy().into_owned()))
+        .flatten()
 }
 
 /// What a device is, by its kernel name.
@@ -230,7 +233,11 @@ fn mapped(name: &str, dir: &Path) -> Described {
     let mut layer = layer(LayerKind::Volume, format!("{own} ({kind})"), queue(dir));
     put(&mut layer, "device", Some(name.to_owned()));
     put(&mut layer, "kind", Some(kind.to_owned()));
-    put(&mut layer, "encryption", uuid.strip_prefix("CRYPT-").and_then(|rest| rest.split('-').next()).map(str::to_owned));
+    put(
+        &mut layer,
+        "encryption",
+        uuid.strip_prefix("CRYPT-").and_then(|rest| rest.split('-').next()).map(str::to_owned),
+    );
     put(&mut layer, "members", Some(members.join(" ")));
     let warnings = if kind == "VDO" {
         vec![format!("{own} compresses and deduplicates: only incompressible data tells its rate")]

@@ -1,6 +1,6 @@
 //! What this computer is.
 
-use super::{Roots, chosen, link_name, names, number, text};
+use super::{Roots, chosen, link_name, names, number, text, throttle};
 use machine::MachineFacts;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -40,7 +40,8 @@ fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
 
 /// The processor's model. ARM's `/proc/cpuinfo` has none: there the device tree names the board.
 fn processor(cpuinfo: &str, roots: &Roots) -> String {
-    let board = || text(roots.sys.join("firmware/devicetree/base/model")).map(|model| model.trim_end_matches('\0').to_owned());
+    let board =
+        || text(roots.sys.join("firmware/devicetree/base/model")).map(|model| model.trim_end_matches('\0').to_owned());
     ["model name", "cpu model", "cpu", "Model", "Hardware"]
         .iter()
         .find_map(|name| cpu_field(cpuinfo, name).map(str::to_owned))
@@ -63,9 +64,19 @@ fn count_of_list(list: &str) -> Option<u32> {
 }
 
 fn memory_bytes(roots: &Roots) -> u64 {
-    let meminfo = text(roots.proc.join("meminfo")).unwrap_or_default();
-    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    total.unwrap_or(0) * 1024
+    meminfo(roots, "MemTotal:").unwrap_or(0)
+}
+
+/// A line of `/proc/meminfo`, in bytes.
+fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
+    let kilobytes = |line: &str| line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok();
+    Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
+}
+
+/// Bytes of memory that this process may still take without driving anything out: the system's, and those of its
+/// control groups.
+pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
+    throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).min()
 }
 
 /// A hypervisor and a container, where seen: `KVM (Amazon EC2 m5.large), container (docker)`.
@@ -91,15 +102,22 @@ fn hypervisor(roots: &Roots, cpuinfo: &str) -> Option<String> {
         ("OpenStack", "OpenStack"),
         ("Bochs", "Bochs"),
     ];
-    // The cpuid flag is the hypervisor's own word; the DMI strings name it, but also stand on bare-metal cloud machines.
-    let flagged = cpu_field(cpuinfo, "flags").is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
+    // The cpuid flag is the hypervisor's own word; the DMI strings name it, but also stand on bare-metal cloud
+    // machines.
+    let flagged =
+        cpu_field(cpuinfo, "flags").is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"));
     let xen = text(roots.sys.join("hypervisor/type"));
-    if !flagged && xen.is_none() && !(cpu_field(cpuinfo, "flags").is_none() && known.iter().any(|(mark, _)| product.contains(mark))) {
+    if !flagged
+        && xen.is_none()
+        && !(cpu_field(cpuinfo, "flags").is_none() && known.iter().any(|(mark, _)| product.contains(mark)))
+    {
         return None;
     }
-    let named = xen.or_else(|| known.iter().find(|(mark, _)| product.contains(mark)).map(|(_, name)| (*name).to_owned()));
+    let named =
+        xen.or_else(|| known.iter().find(|(mark, _)| product.contains(mark)).map(|(_, name)| (*name).to_owned()));
     // Without DMI (microVMs), the clock source and the virtio bus still tell.
-    let clock = text(roots.sys.join("devices/system/clocksource/clocksource0/available_clocksource")).unwrap_or_default();
+    let clock =
+        text(roots.sys.join("devices/system/clocksource/clocksource0/available_clocksource")).unwrap_or_default();
     let guessed = || match () {
         () if clock.contains("kvm-clock") => Some("KVM".to_owned()),
         () if clock.contains("hyperv") => Some("Hyper-V".to_owned()),
@@ -168,10 +186,17 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     put("cpuidle.driver", text(cpu.join("cpuidle/current_driver")).filter(|driver| driver != "none"));
     let memory = roots.sys.join("kernel/mm");
     put("transparent_hugepage", text(memory.join("transparent_hugepage/enabled")).map(|list| chosen(&list).to_owned()));
-    put("transparent_hugepage.shmem", text(memory.join("transparent_hugepage/shmem_enabled")).map(|list| chosen(&list).to_owned()));
+    put(
+        "transparent_hugepage.shmem",
+        text(memory.join("transparent_hugepage/shmem_enabled")).map(|list| chosen(&list).to_owned()),
+    );
     put("numa_nodes", Some(numa_nodes(roots)).filter(|&nodes| nodes > 0).map(|nodes| nodes.to_string()));
     put("clocksource", text(roots.sys.join("devices/system/clocksource/clocksource0/current_clocksource")));
-    put("iommu", link_name(roots.sys.join("class/iommu/dmar0/device/subsystem")).or_else(|| names(roots.sys.join("class/iommu")).pop()));
+    put(
+        "iommu",
+        link_name(roots.sys.join("class/iommu/dmar0/device/subsystem"))
+            .or_else(|| names(roots.sys.join("class/iommu")).pop()),
+    );
     put("mitigations", Some(mitigations(&cpu, roots)).filter(|told| !told.is_empty()));
     settings
 }
@@ -198,13 +223,16 @@ fn numa_nodes(roots: &Roots) -> usize {
     names(roots.sys.join("devices/system/node")).iter().filter(is_node).count()
 }
 
-/// `off` where the kernel was told so, else how many weaknesses of the processor are mitigated: each costs time at every system call.
+/// `off` where the kernel was told so, else how many weaknesses of the processor are mitigated: each costs time at
+/// every system call.
 fn mitigations(cpu: &Path, roots: &Roots) -> String {
     let command_line = text(roots.proc.join("cmdline")).unwrap_or_default();
     let told = command_line.split_whitespace().filter_map(|word| word.strip_prefix("mitigations=")).next_back();
     let active: Vec<String> = names(cpu.join("vulnerabilities"))
         .into_iter()
-        .filter(|name| text(cpu.join("vulnerabilities").join(name)).is_some_and(|state| state.starts_with("Mitigation")))
+        .filter(|name| {
+            text(cpu.join("vulnerabilities").join(name)).is_some_and(|state| state.starts_with("Mitigation"))
+        })
         .collect();
     match (told, active.is_empty()) {
         (Some(told), true) => told.to_owned(),

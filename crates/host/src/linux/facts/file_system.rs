@@ -3,7 +3,6 @@
 use super::{Mount, Roots, layers, names, text};
 use machine::{Layer, LayerKind};
 use std::collections::BTreeMap;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// A file system described.
@@ -52,7 +51,8 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
 
 /// The options that change results, each by a name of its own, and all of them as `mount`.
 fn options(mount: &Mount) -> BTreeMap<String, String> {
-    let mut settings = BTreeMap::from([("mount".to_owned(), mount.options.join(",")), ("source".to_owned(), mount.source.clone())]);
+    let mut settings =
+        BTreeMap::from([("mount".to_owned(), mount.options.join(",")), ("source".to_owned(), mount.source.clone())]);
     let mut put = |name: &str, value: String| settings.insert(name.to_owned(), value);
     let atime = ["noatime", "relatime"].into_iter().find(|option| mount.has_option(option)).unwrap_or("strictatime");
     put("atime", atime.into());
@@ -62,7 +62,8 @@ fn options(mount: &Mount) -> BTreeMap<String, String> {
         }
     }
     // `discard`, `discard=async`, `compress=zstd:3`, `compress-force=lzo`, f2fs's `compress_algorithm=lz4`, ...
-    let value = |name: &str| mount.option(name).map(|value| if value.is_empty() { "yes".to_owned() } else { value.to_owned() });
+    let value =
+        |name: &str| mount.option(name).map(|value| if value.is_empty() { "yes".to_owned() } else { value.to_owned() });
     if let Some(kind) = value("compress").or_else(|| value("compress-force")).or_else(|| value("compress_algorithm")) {
         put("compress", kind);
     }
@@ -72,7 +73,9 @@ fn options(mount: &Mount) -> BTreeMap<String, String> {
         let barrier = if mount.has_option("nobarrier") || mount.option("barrier") == Some("0") { "no" } else { "yes" };
         put("barrier", barrier.into());
     }
-    for name in ["data", "commit", "stripe", "sunit", "swidth", "logbsize", "allocsize", "rsize", "wsize", "size", "huge"] {
+    for name in
+        ["data", "commit", "stripe", "sunit", "swidth", "logbsize", "allocsize", "rsize", "wsize", "size", "huge"]
+    {
         if let Some(value) = mount.option(name).filter(|value| !value.is_empty()) {
             put(name, value.to_owned());
         }
@@ -90,7 +93,9 @@ fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>) {
             "data" | "commit" | "barrier" => settings.insert(name.to_owned(), value.to_owned()),
             "stripe" if value != "0" => settings.insert(name.to_owned(), value.to_owned()),
             "nobarrier" => settings.insert("barrier".into(), "no".into()),
-            "delalloc" | "nodelalloc" => settings.insert("delalloc".into(), if name == "delalloc" { "yes" } else { "no" }.into()),
+            "delalloc" | "nodelalloc" => {
+                settings.insert("delalloc".into(), if name == "delalloc" { "yes" } else { "no" }.into())
+            }
             _ => None,
         };
     }
@@ -101,12 +106,7 @@ fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>) {
 
 /// The file system's block at a path of this machine; 0 where it cannot be told.
 fn block_bytes(path: &Path) -> u32 {
-    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return 0 };
-    // SAFETY: all-zero is a valid statvfs; the name is zero-terminated; the structure is valid for writes.
-    unsafe {
-        let mut told: libc::statvfs = std::mem::zeroed();
-        if libc::statvfs(name.as_ptr(), &mut told) == 0 { told.f_bsize as u32 } else { 0 }
-    }
+    rustix::fs::statvfs(path).map_or(0, |stat| stat.f_bsize as u32)
 }
 
 /// The kernel's names of the devices that a file system is on; none where it is on no block device.
@@ -141,7 +141,8 @@ fn btrfs(roots: &Roots, mount: &Mount) -> Option<(PathBuf, Vec<String>)> {
 
 /// btrfs' own RAID over several devices.
 fn btrfs_volume(roots: &Roots, mount: &Mount) -> Option<Layer> {
-    let (dir, devices) = btrfs(roots, mount).filter(|_| mount.fs_type == "btrfs").filter(|(_, devices)| devices.len() > 1)?;
+    let (dir, devices) =
+        btrfs(roots, mount).filter(|_| mount.fs_type == "btrfs").filter(|(_, devices)| devices.len() > 1)?;
     // The profile in use has a directory of its own below allocation/data; more than one while a balance converts.
     let profile = |kind: &str| {
         let profiles: Vec<String> = names(dir.join("allocation").join(kind))

@@ -2,6 +2,7 @@
 
 use super::{Roots, block, file_system, layers, mounts, names, text};
 use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -20,11 +21,12 @@ pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
         }
         let dir = block::directory(roots, &part);
         for holder in names(dir.join("holders")) {
-            let shown = text(block::directory(roots, &holder).join("dm/name")).map_or(holder.clone(), |own| format!("{holder} ({own})"));
+            let shown = text(block::directory(roots, &holder).join("dm/name"))
+                .map_or(holder.clone(), |own| format!("{holder} ({own})"));
             told.push(format!("{part} is a part of {shown}"));
         }
-        for (device, file) in loop_files(roots) {
-            if layers::device_of_node(roots, &file).is_some_and(|device| device == part) {
+        for (device, backing) in loop_backings(roots) {
+            if backing.device(roots).is_some_and(|on| on == part) {
                 told.push(format!("{part} is what the loop device {device} is on"));
             }
         }
@@ -32,9 +34,15 @@ pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
     told
 }
 
-/// Why a block device or file must not be written, in a sentence; `None` where nothing is known to use it. What it bears
-/// ([`super::signature`]) is another question.
+/// Why a block device or file must not be written, in a sentence; `None` where nothing is known to use it. What it
+/// bears ([`super::signature`]) is another question.
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
+    let uses = uses(roots, path);
+    (!uses.is_empty()).then(|| format!("{} is in use: {}", path.display(), uses.join(", ")))
+}
+
+/// What uses a block device or file: each a part of a sentence.
+pub(crate) fn uses(roots: &Roots, path: &Path) -> Vec<String> {
     if let Some(name) = layers::device_of_node(roots, path) {
         // A partition is in use when what is on the whole disk is, and the other way round.
         let disk = block::disk_of_partition(roots, &name);
@@ -46,20 +54,16 @@ pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
         if told.is_empty() && roots.is_this_machine() && held_exclusively(path) {
             told.push("another program or the kernel holds it exclusively".into());
         }
-        return sentence(path, told);
+        return told;
     }
     let mut told = Vec::new();
     if swaps(roots).iter().any(|swap| same_file(swap, path)) {
         told.push("it is swap space in use".to_owned());
     }
-    for (device, _) in loop_files(roots).into_iter().filter(|(_, file)| same_file(file, path)) {
+    for (device, _) in loop_backings(roots).into_iter().filter(|(_, backing)| backing.is(path)) {
         told.push(format!("it is what the loop device {device} is on"));
     }
-    sentence(path, told)
-}
-
-fn sentence(path: &Path, told: Vec<String>) -> Option<String> {
-    (!told.is_empty()).then(|| format!("{} is in use: {}", path.display(), told.join(", ")))
+    told
 }
 
 fn partitions(roots: &Roots, name: &str) -> Vec<String> {
@@ -67,7 +71,8 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
     names(&dir).into_iter().filter(|part| dir.join(part).join("partition").exists()).collect()
 }
 
-/// Every block device with a mounted file system, and where. btrfs has several devices, and its mounts no device's number.
+/// Every block device with a mounted file system, and where. btrfs has several devices, and its mounts no device's
+/// number.
 fn mounted(roots: &Roots) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
     for mount in mounts::all_mounts(roots).unwrap_or_default() {
@@ -81,20 +86,74 @@ fn mounted(roots: &Roots) -> Vec<(String, String)> {
 /// The devices and files of `/proc/swaps`.
 fn swaps(roots: &Roots) -> Vec<PathBuf> {
     let table = text(roots.proc.join("swaps")).unwrap_or_default();
-    table.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(|path| PathBuf::from(mounts::unescape(path))).collect()
+    table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .map(|path| PathBuf::from(mounts::unescape(path)))
+        .collect()
 }
 
-/// Loop devices in use, with their files.
-fn loop_files(roots: &Roots) -> Vec<(String, PathBuf)> {
+/// What a loop device is on.
+enum Backing {
+    /// By its path, which may lead to another file by now, or lie in another mount namespace.
+    Path(PathBuf),
+    /// By the numbers of its file: of the file system's device, of the file, and, where it is a device, of that.
+    File { dev: u64, inode: u64, rdev: u64 },
+}
+
+impl Backing {
+    /// The kernel's name of the device that it is.
+    fn device(&self, roots: &Roots) -> Option<String> {
+        match *self {
+            Backing::Path(ref path) => layers::device_of_node(roots, path),
+            Backing::File { rdev: 0, .. } => None,
+            Backing::File { rdev, .. } => layers::name_of_number(roots, (libc::major(rdev), libc::minor(rdev))),
+        }
+    }
+
+    fn is(&self, path: &Path) -> bool {
+        match self {
+            Backing::Path(own) => same_file(own, path),
+            Backing::File { dev, inode, .. } => {
+                std::fs::metadata(path).is_ok_and(|file| (file.dev(), file.ino()) == (*dev, *inode))
+            }
+        }
+    }
+}
+
+/// Loop devices in use, with what they are on.
+fn loop_backings(roots: &Roots) -> Vec<(String, Backing)> {
     let devices = names(roots.sys.join("class/block"));
     devices
         .into_iter()
         .filter(|name| name.starts_with("loop"))
         .filter_map(|name| {
-            let file = text(roots.sys.join("class/block").join(&name).join("loop/backing_file"))?;
-            Some((name, PathBuf::from(file)))
+            let path = text(roots.sys.join("class/block").join(&name).join("loop/backing_file"))?;
+            // A partition of a loop device has no such file.
+            let asked = if roots.is_this_machine() { backing_of(&roots.dev.join(&name)) } else { None };
+            Some((name, asked.unwrap_or(Backing::Path(path.into()))))
         })
         .collect()
+}
+
+/// What the kernel says that a loop device is on; `None`: it may not be asked.
+fn backing_of(device: &Path) -> Option<Backing> {
+    /// The beginning of `struct loop_info64` (linux/loop.h), and the rest of it.
+    #[repr(C)]
+    struct LoopInfo {
+        dev: u64,
+        inode: u64,
+        rdev: u64,
+        rest: [u8; 208],
+    }
+    const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
+    let device = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(device).ok()?;
+    let mut info = LoopInfo { dev: 0, inode: 0, rdev: 0, rest: [0; 208] };
+    // SAFETY: the structure is as long as the kernel's, 232 bytes.
+    let result = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64 as _, &mut info) };
+    // The kernel has its numbers in the encoding of the C library's dev_t for all but very large minors.
+    (result == 0).then_some(Backing::File { dev: info.dev, inode: info.inode, rdev: info.rdev })
 }
 
 /// By what the paths lead to, where they lead anywhere; two names of one file are one file.
@@ -105,8 +164,8 @@ fn same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Whether the kernel refuses to share a block device: it is mounted (perhaps where this process cannot see it), a part of a
-/// volume, or opened by a tool that does not share.
+/// Whether the kernel refuses to share a block device: it is mounted (perhaps where this process cannot see it), a part
+/// of a volume, or opened by a tool that does not share.
 fn held_exclusively(path: &Path) -> bool {
     let is_device = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL | libc::O_NONBLOCK).open(path);

@@ -19,10 +19,11 @@ pub struct BlockDevice {
 /// The block devices under a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BlockDevices {
-    /// What the file system is on, or the device itself: one, or several where a file system spans them. May be a partition.
+    /// What the file system is on, or the device itself: one, or several where a file system spans them. May be a
+    /// partition.
     pub sits_on: Vec<BlockDevice>,
-    /// The devices whose counters tell what a workload did: whole disks, with volumes taken apart. A loop device counts its
-    /// own requests, so it stands here and not what lies under its file, which a cache may keep quiet.
+    /// The devices whose counters tell what a workload did: whole disks, with volumes taken apart. A loop device counts
+    /// its own requests, so it stands here and not what lies under its file, which a cache may keep quiet.
     pub counted: Vec<BlockDevice>,
     /// The devices at the very bottom, under the files of loop devices too.
     pub deepest: Vec<BlockDevice>,
@@ -118,7 +119,9 @@ impl<'a> Walk<'a> {
     }
 
     fn finish(mut self) -> Under {
-        let number = |device: &BlockDevice| super::number(block::directory(self.roots, &device.name).join("queue/physical_block_size"));
+        let number = |device: &BlockDevice| {
+            super::number(block::directory(self.roots, &device.name).join("queue/physical_block_size"))
+        };
         let of_disk = |device: &BlockDevice| {
             number(device).or_else(|| {
                 let disk = block::disk_of_partition(self.roots, &device.name)?;
@@ -128,7 +131,8 @@ impl<'a> Walk<'a> {
         // Disks that share an adapter each bring its warning.
         let mut told = std::collections::BTreeSet::new();
         self.under.warnings.retain(|warning| told.insert(warning.clone()));
-        self.under.physical_block_bytes = self.under.devices.sits_on.iter().filter_map(of_disk).max().unwrap_or(0) as u32;
+        self.under.physical_block_bytes =
+            self.under.devices.sits_on.iter().filter_map(of_disk).max().unwrap_or(0) as u32;
         self.under
     }
 
@@ -142,13 +146,15 @@ impl<'a> Walk<'a> {
         self.add(told.layer);
         match mount.fs_type.as_str() {
             "overlay" => self.overlay(mount),
-            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "afs" | "fuse.sshfs" | "fuse.glusterfs" => self.add(Layer {
-                kind: LayerKind::Link,
-                name: format!("{} to {}", mount.fs_type, mount.source),
-                advertised_bytes_per_s: None,
-                advertised_iops: None,
-                settings: BTreeMap::new(),
-            }),
+            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "afs" | "fuse.sshfs" | "fuse.glusterfs" => {
+                self.add(Layer {
+                    kind: LayerKind::Link,
+                    name: format!("{} to {}", mount.fs_type, mount.source),
+                    advertised_bytes_per_s: None,
+                    advertised_iops: None,
+                    settings: BTreeMap::new(),
+                })
+            }
             _ => {
                 let members = file_system::members(self.roots, mount);
                 self.add_all(told.volume);
@@ -161,15 +167,16 @@ impl<'a> Walk<'a> {
 
     /// The directory of an overlay that takes the writes; without one, the lowest, where the bulk of the files is.
     fn overlay(&mut self, mount: &Mount) {
-        let below = mount.option("upperdir").or_else(|| mount.option("lowerdir").and_then(|dirs| dirs.rsplit(':').next()));
+        let below =
+            mount.option("upperdir").or_else(|| mount.option("lowerdir").and_then(|dirs| dirs.rsplit(':').next()));
         // In a container these paths are the host's, and may lead nowhere from here.
         let found = below.map(Path::new).and_then(|dir| Some((dir, mounts::mount_of(self.roots, dir).ok()?)));
         match found {
             Some((dir, mount)) if mount.fs_type != "overlay" => self.file_system(&mount, dir),
-            _ => self
-                .under
-                .warnings
-                .push(format!("what lies under the overlay on {} cannot be seen from inside this container", mount.mount_point.display())),
+            _ => self.under.warnings.push(format!(
+                "what lies under the overlay on {} cannot be seen from inside this container",
+                mount.mount_point.display()
+            )),
         }
     }
 

@@ -18,7 +18,9 @@ pub(super) fn links(disk: &Path) -> Links {
     // An NVMe namespace with several paths hangs below its subsystem; each path is a controller linked from there.
     let parent = disk.parent().unwrap_or(disk);
     if file_name(parent).starts_with("nvme-subsys") {
-        for controller in names(parent).iter().filter(|name| name.starts_with("nvme") && parent.join(name).join("transport").exists()) {
+        for controller in
+            names(parent).iter().filter(|name| name.starts_with("nvme") && parent.join(name).join("transport").exists())
+        {
             if let Ok(path) = parent.join(controller).canonicalize() {
                 links.climb(&path);
             }
@@ -42,9 +44,15 @@ impl Links {
             if name == "devices" {
                 break;
             }
-            if let Some(transport) = text(dir.join("transport")).filter(|transport| transport != "pcie" && dir.join("cntlid").exists()) {
-                self.plain(format!("NVMe over {transport}"), [("device", Some(name)), ("address", text(dir.join("address")))]);
-            } else if name.starts_with("ata") && name[3..].bytes().all(|digit| digit.is_ascii_digit()) && name.len() > 3 {
+            if let Some(transport) =
+                text(dir.join("transport")).filter(|transport| transport != "pcie" && dir.join("cntlid").exists())
+            {
+                self.plain(
+                    format!("NVMe over {transport}"),
+                    [("device", Some(name)), ("address", text(dir.join("address")))],
+                );
+            } else if name.starts_with("ata") && name[3..].bytes().all(|digit| digit.is_ascii_digit()) && name.len() > 3
+            {
                 self.sata(dir);
             } else if name.starts_with("end_device-") || name.starts_with("expander-") {
                 self.sas(dir);
@@ -54,8 +62,8 @@ impl Links {
                 if !name.starts_with("usb") {
                     self.usb(dir);
                 }
-            } else if let Some(bus) =
-                link_name(dir.join("subsystem")).filter(|bus| matches!(bus.as_str(), "virtio" | "xen" | "vmbus" | "mmc"))
+            } else if let Some(bus) = link_name(dir.join("subsystem"))
+                .filter(|bus| matches!(bus.as_str(), "virtio" | "xen" | "vmbus" | "mmc"))
             {
                 self.plain(bus, [("device", Some(name)), ("driver", link_name(dir.join("driver")))]);
             }
@@ -63,7 +71,13 @@ impl Links {
     }
 
     fn push(&mut self, name: String, rate: Option<f64>, settings: BTreeMap<String, String>) {
-        self.layers.push(Layer { kind: LayerKind::Link, name, advertised_bytes_per_s: rate, advertised_iops: None, settings });
+        self.layers.push(Layer {
+            kind: LayerKind::Link,
+            name,
+            advertised_bytes_per_s: rate,
+            advertised_iops: None,
+            settings,
+        });
     }
 
     /// A bus that advertises no rate.
@@ -71,12 +85,17 @@ impl Links {
         self.push(name, None, details.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect());
     }
 
-    /// A PCI Express link of a function or bridge, told where it is narrower than all below it. Returns the narrowest so far.
+    /// A PCI Express link of a function or bridge, told where it is narrower than all below it. Returns the narrowest
+    /// so far.
     fn pcie(&mut self, dir: &Path, narrowest: f64) -> f64 {
-        let (Some(speed), Some(width)) = (text(dir.join("current_link_speed")), number(dir.join("current_link_width"))) else {
+        let (Some(speed), Some(width)) = (text(dir.join("current_link_speed")), number(dir.join("current_link_width")))
+        else {
             return narrowest;
         };
-        let Some(rate) = pcie_lane_bytes_per_s(&speed).map(|lane| lane * width as f64).filter(|&rate| rate > 0.0) else { return narrowest };
+        let Some(rate) = pcie_lane_bytes_per_s(&speed).map(|lane| lane * width as f64).filter(|&rate| rate > 0.0)
+        else {
+            return narrowest;
+        };
         if rate >= narrowest {
             return narrowest;
         }
@@ -85,9 +104,13 @@ impl Links {
         for key in ["current_link_speed", "current_link_width", "max_link_speed", "max_link_width"] {
             settings.extend(text(dir.join(key)).map(|value| (key.to_owned(), value)));
         }
-        let most = text(dir.join("max_link_speed")).zip(number(dir.join("max_link_width"))).and_then(|(speed, width)| {
-            Some((pcie_lane_bytes_per_s(&speed)? * width as f64, format!("PCIe {} x{width}", pcie_generation(&speed))))
-        });
+        let most =
+            text(dir.join("max_link_speed")).zip(number(dir.join("max_link_width"))).and_then(|(speed, width)| {
+                Some((
+                    pcie_lane_bytes_per_s(&speed)? * width as f64,
+                    format!("PCIe {} x{width}", pcie_generation(&speed)),
+                ))
+            });
         if let Some((_, possible)) = most.filter(|(most, _)| *most > rate * 1.01) {
             self.warnings.push(format!(
                 "the link of {} runs as {name} though it could be {possible}: look at the slot, the cable and the link's power management",
@@ -108,7 +131,9 @@ impl Links {
             for key in ["hw_sata_spd_limit", "sata_spd_limit"] {
                 settings.extend(text(dir.join(key)).map(|value| (key.to_owned(), value)));
             }
-            if let Some(most) = text(dir.join("hw_sata_spd_limit")).as_deref().and_then(leading_number).filter(|&most| most > gbps) {
+            if let Some(most) =
+                text(dir.join("hw_sata_spd_limit")).as_deref().and_then(leading_number).filter(|&most| most > gbps)
+            {
                 self.warnings.push(format!(
                     "the SATA link of {} runs at {gbps} Gbit/s though the port has {most}: look at the cable",
                     file_name(port)
@@ -144,11 +169,14 @@ impl Links {
     /// A USB device's link to its hub.
     fn usb(&mut self, dir: &Path) {
         let Some(mbps) = text(dir.join("speed")).as_deref().and_then(leading_number) else { return };
-        let mut settings = BTreeMap::from([("speed_mbit_per_s".to_owned(), mbps.to_string()), ("port".to_owned(), file_name(dir))]);
+        let mut settings =
+            BTreeMap::from([("speed_mbit_per_s".to_owned(), mbps.to_string()), ("port".to_owned(), file_name(dir))]);
         settings.extend(text(dir.join("version")).map(|version| ("usb_version".to_owned(), version)));
         if mbps <= 480.0 {
-            self.warnings
-                .push(format!("the USB device {} runs at {mbps} Mbit/s: use a USB 3 port and cable if it has USB 3", file_name(dir)));
+            self.warnings.push(format!(
+                "the USB device {} runs at {mbps} Mbit/s: use a USB 3 port and cable if it has USB 3",
+                file_name(dir)
+            ));
         }
         self.push(format!("USB {mbps} Mbit/s"), Some(usb_bytes_per_s(mbps)), settings);
     }
@@ -160,9 +188,9 @@ fn leading_number(text: &str) -> Option<f64> {
     number.parse().ok().filter(|&value: &f64| value > 0.0)
 }
 
-/// Bytes per second of one lane in one direction, less the line code but not the packets' own overhead: 8b/10b at 2.5 and 5 GT/s,
-/// 128b/130b at 8, 16 and 32 GT/s (PCI Express Base Specification 5.0, chapter 4); from 64 GT/s, 236 of each FLIT's 256 bytes
-/// (Base Specification 6.0).
+/// Bytes per second of one lane in one direction, less the line code but not the packets' own overhead: 8b/10b at 2.5
+/// and 5 GT/s, 128b/130b at 8, 16 and 32 GT/s (PCI Express Base Specification 5.0, chapter 4); from 64 GT/s, 236 of
+/// each FLIT's 256 bytes (Base Specification 6.0).
 fn pcie_lane_bytes_per_s(speed: &str) -> Option<f64> {
     let transfers = leading_number(speed)?;
     let coded = match transfers {
@@ -192,7 +220,8 @@ fn sas_bytes_per_s(gbps: f64) -> f64 {
     gbps * 1e9 * coded / 8.0
 }
 
-/// USB 2 has no line code (bit stuffing depends on the data); 5 Gbit/s is 8b/10b, 10 and 20 Gbit/s 128b/132b (USB 3.2 specification).
+/// USB 2 has no line code (bit stuffing depends on the data); 5 Gbit/s is 8b/10b, 10 and 20 Gbit/s 128b/132b (USB 3.2
+/// specification).
 fn usb_bytes_per_s(mbps: f64) -> f64 {
     let coded = match mbps {
         m if m < 5_000.0 => 1.0,

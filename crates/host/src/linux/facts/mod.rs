@@ -14,6 +14,8 @@ mod signature;
 mod throttle;
 
 pub use computer::machine_facts;
+pub(crate) use computer::memory_left;
+pub(crate) use in_use::uses;
 pub use in_use::{device_in_use, holders};
 pub use layers::{BlockDevice, BlockDevices, Under, block_devices_of, layers_under, under, under_device};
 pub use mounts::{Mount, mount_at, mount_of, mount_of_file};

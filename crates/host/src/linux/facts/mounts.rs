@@ -2,8 +2,8 @@
 
 use super::Roots;
 use machine::{Error, Result};
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 /// One mount, as in `/proc/self/mountinfo`.
@@ -21,7 +21,8 @@ pub struct Mount {
     pub fs_type: String,
     /// Options of the mount and of the file system, in the kernel's order.
     pub options: Vec<String>,
-    /// Device number (major, minor). Major 0 is no block device: a virtual file system, or btrfs, which numbers each subvolume.
+    /// Device number (major, minor). Major 0 is no block device: a virtual file system, or btrfs, which numbers each
+    /// subvolume.
     pub dev_t: (u32, u32),
 }
 
@@ -53,8 +54,7 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
     let mounts = all_mounts(roots)?;
     if roots.is_this_machine() {
         let path = path.canonicalize().map_err(Error::io("cannot find", path))?;
-        let name = std::ffi::CString::new(path.as_os_str().as_bytes()).expect("a path of the kernel's has no zero byte");
-        if let Some(mount) = mount_id(libc::AT_FDCWD, &name).and_then(|id| mounts.iter().find(|mount| mount.id == id)) {
+        if let Some(mount) = mount_id(CWD, &path).and_then(|id| mounts.iter().find(|mount| mount.id == id)) {
             return Ok(mount.clone());
         }
         return at(mounts, &path).ok_or_else(|| no_mount(&path));
@@ -67,7 +67,8 @@ pub fn mount_of(roots: &Roots, path: &Path) -> Result<Mount> {
 /// # Errors
 /// As [`mount_of`].
 pub fn mount_of_file(roots: &Roots, file: BorrowedFd<'_>) -> Result<Mount> {
-    let by_id = mount_id(file.as_raw_fd(), c"").map(|id| all_mounts(roots).map(|mounts| mounts.into_iter().find(|mount| mount.id == id)));
+    let by_id = mount_id(file, Path::new(""))
+        .map(|id| all_mounts(roots).map(|mounts| mounts.into_iter().find(|mount| mount.id == id)));
     if let Some(Some(mount)) = by_id.transpose()? {
         return Ok(mount);
     }
@@ -109,17 +110,10 @@ fn no_mount(path: &Path) -> Error {
 }
 
 /// The kernel's number of the mount of `name` below `dir`, or of `dir` itself with an empty name (Linux 5.8 and later).
-fn mount_id(dir: i32, name: &std::ffi::CStr) -> Option<u64> {
-    // SAFETY: all-zero is a valid statx; the name is zero-terminated; the structure is valid for writes.
-    let told = unsafe {
-        let mut told: libc::statx = std::mem::zeroed();
-        let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC | libc::AT_NO_AUTOMOUNT;
-        if libc::statx(dir, name.as_ptr(), flags, libc::STATX_MNT_ID, &mut told) != 0 {
-            return None;
-        }
-        told
-    };
-    (told.stx_mask & libc::STATX_MNT_ID != 0).then_some(told.stx_mnt_id)
+fn mount_id(dir: impl AsFd, name: &Path) -> Option<u64> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+    let found = statx(dir, name, flags, StatxFlags::MNT_ID).ok()?;
+    (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
 }
 
 /// A line of mountinfo: `36 35 98:0 /root /point rw,noatime shared:1 - ext3 /dev/root rw,errors=continue` (proc(5)).
@@ -158,7 +152,9 @@ pub(super) fn unescape(field: &str) -> String {
     let mut at = 0;
     while at < bytes.len() {
         let escape = bytes.get(at + 1..at + 4).filter(|_| bytes[at] == b'\\').and_then(|digits| {
-            digits.iter().try_fold(0u32, |sum, digit| matches!(digit, b'0'..=b'7').then(|| sum * 8 + u32::from(digit - b'0')))
+            digits
+                .iter()
+                .try_fold(0u32, |sum, digit| matches!(digit, b'0'..=b'7').then(|| sum * 8 + u32::from(digit - b'0')))
         });
         match escape.and_then(|code| u8::try_from(code).ok()) {
             Some(byte) => {
@@ -185,10 +181,16 @@ mod tests {
             parse(r"36 35 98:3 /sub\040dir /mnt\0401\134x rw,noatime shared:1 master:2 - ext4 /dev/root rw,errors=continue,noatime")
                 .unwrap();
         assert_eq!(mount.mount_point, Path::new(r"/mnt 1\x"));
-        assert_eq!((mount.root.as_path(), mount.source.as_str(), mount.fs_type.as_str()), (Path::new("/sub dir"), "/dev/root", "ext4"));
+        assert_eq!(
+            (mount.root.as_path(), mount.source.as_str(), mount.fs_type.as_str()),
+            (Path::new("/sub dir"), "/dev/root", "ext4")
+        );
         assert_eq!(mount.dev_t, (98, 3));
         assert_eq!(mount.options, ["rw", "noatime", "errors=continue"]);
-        assert_eq!((mount.option("errors"), mount.option("rw"), mount.option("error")), (Some("continue"), Some(""), None));
+        assert_eq!(
+            (mount.option("errors"), mount.option("rw"), mount.option("error")),
+            (Some("continue"), Some(""), None)
+        );
     }
 
     #[test]

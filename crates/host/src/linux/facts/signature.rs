@@ -28,7 +28,8 @@ const fn magic(name: &'static str, at: u64, bytes: &'static [u8]) -> Magic {
     Magic { name, at: At::Start(at), bytes }
 }
 
-/// Places and values from each format's own description. The ext family, swap, md and MBR need a closer look and have functions below.
+/// Places and values from each format's own description. The ext family, swap, md and MBR need a closer look and have
+/// functions below.
 const MAGICS: &[Magic] = &[
     magic("an XFS file system", 0, b"XFSB"),
     magic("a btrfs file system", 0x10040, b"_BHRfS_M"),
@@ -85,13 +86,15 @@ const MAGICS: &[Magic] = &[
 /// 0xa92b4efc, in the machine's order in version 0.90 and little-endian in version 1.
 const MD_MAGIC: [u8; 4] = 0xa92b_4efc_u32.to_le_bytes();
 
-/// What a block device or file bears, each thing once; `None` where nothing known was found. Looks, and changes nothing.
+/// What a block device or file bears, each thing once; `None` where nothing known was found. Looks, and changes
+/// nothing.
 ///
 /// # Errors
 /// The place cannot be opened or read.
 pub fn signature(path: &Path) -> Result<Option<String>> {
     let file = File::open(path).map_err(Error::io("cannot open", path))?;
-    let end = std::io::Seek::seek(&mut &file, std::io::SeekFrom::End(0)).map_err(Error::io("cannot tell the size of", path))?;
+    let end = std::io::Seek::seek(&mut &file, std::io::SeekFrom::End(0))
+        .map_err(Error::io("cannot tell the size of", path))?;
     let mut medium = Medium { file, end, failed: None };
     let found = medium.all();
     match medium.failed {
@@ -164,8 +167,9 @@ impl Medium {
             found.extend(self.md_at_end());
         }
         // A FAT or NTFS boot sector ends like an MBR, and a GPT has one to protect it.
-        let explained =
-            found.iter().any(|name| ["FAT", "NTFS", "GPT partition table", "BitLocker", "ReFS"].iter().any(|kind| name.contains(kind)));
+        let explained = found.iter().any(|name| {
+            ["FAT", "NTFS", "GPT partition table", "BitLocker", "ReFS"].iter().any(|kind| name.contains(kind))
+        });
         if !explained {
             found.extend(self.mbr());
         }
@@ -209,7 +213,8 @@ impl Medium {
         (0..4).find_map(|sector| (self.read::<8>(sector * 512)? == *b"LABELONE").then_some("an LVM physical volume"))
     }
 
-    /// ZFS has four labels of 256 KiB, two at each end, each with a ring of uberblocks from 128 KiB on in either byte order.
+    /// ZFS has four labels of 256 KiB, two at each end, each with a ring of uberblocks from 128 KiB on in either byte
+    /// order.
     fn zfs(&mut self) -> Option<&'static str> {
         const LABEL: u64 = 256 << 10;
         const UBERBLOCK_MAGIC: u64 = 0x00ba_b10c;
@@ -223,7 +228,8 @@ impl Medium {
         })
     }
 
-    /// md metadata 1.0 stands 8 to 12 KiB before the end, on a multiple of 4 KiB; 0.90 in the last whole 64 KiB but one.
+    /// md metadata 1.0 stands 8 to 12 KiB before the end, on a multiple of 4 KiB; 0.90 in the last whole 64 KiB but
+    /// one.
     fn md_at_end(&mut self) -> Option<&'static str> {
         let version_1 = self.end.checked_sub(8 << 10).map(|offset| offset / 4096 * 4096);
         let version_0 = (self.end / (64 << 10) * (64 << 10)).checked_sub(64 << 10);
@@ -303,7 +309,11 @@ mod tests {
         assert_eq!(bearing(&[(65526, b"SWAPSPACE2")]).as_deref(), Some("swap space"));
         assert_eq!(bearing(&[(512, b"LABELONE")]).as_deref(), Some("an LVM physical volume"));
         let end = (4 << 20) + 512 * 3;
-        assert_eq!(bearing(&[((end - 8192) / 4096 * 4096, &MD_MAGIC)]).as_deref(), Some("a member of an md RAID"), "1.0");
+        assert_eq!(
+            bearing(&[((end - 8192) / 4096 * 4096, &MD_MAGIC)]).as_deref(),
+            Some("a member of an md RAID"),
+            "1.0"
+        );
         assert_eq!(bearing(&[((4 << 20) - (64 << 10), &MD_MAGIC)]).as_deref(), Some("a member of an md RAID"), "0.90");
         assert_eq!(
             bearing(&[((256 << 10) + (128 << 10) + 5 * 1024, &0xba_b10c_u64.to_be_bytes())]).as_deref(),

@@ -1,6 +1,6 @@
 //! Limits that control groups set on this process' I/O.
 
-use super::{Roots, mounts, text};
+use super::{Roots, mounts, number, text};
 use machine::{Layer, LayerKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,9 @@ struct Limits {
 /// The mount point of the version-1 control groups with `controller`, where it shows the root group.
 pub fn cgroup_v1_root(roots: &Roots, controller: &str) -> Option<PathBuf> {
     let mounts = mounts::all_mounts(roots).ok()?;
-    let mount =
-        mounts.into_iter().find(|mount| mount.fs_type == "cgroup" && mount.has_option(controller) && mount.root == Path::new("/"))?;
+    let mount = mounts
+        .into_iter()
+        .find(|mount| mount.fs_type == "cgroup" && mount.has_option(controller) && mount.root == Path::new("/"))?;
     Some(roots.resolve(&mount.mount_point))
 }
 
@@ -30,7 +31,9 @@ pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
         let limits = text(dir.join("io.max")).map(|limits| limits_v2(&limits, &device)).unwrap_or_default();
         layers.extend(layer(limits, &group, &device));
     }
-    for (group, dir) in groups_v1(roots) {
+    // Without `cgroup.sane_behavior`, which only test kernels set, the block layer treats all groups of version 1 as
+    // equals side by side, and a parent's limit does not bind its children.
+    for (group, dir) in groups_v1(roots, "blkio").into_iter().take(1) {
         layers.extend(layer(limits_v1(&dir, &device), &group, &device));
     }
     layers
@@ -40,7 +43,8 @@ fn layer(limits: Limits, group: &str, device: &str) -> Option<Layer> {
     if limits == Limits::default() {
         return None;
     }
-    let mut settings = BTreeMap::from([("cgroup".to_owned(), group.to_owned()), ("device".to_owned(), device.to_owned())]);
+    let mut settings =
+        BTreeMap::from([("cgroup".to_owned(), group.to_owned()), ("device".to_owned(), device.to_owned())]);
     for (name, limit) in [
         ("read_bytes_per_s", limits.read_bytes_per_s),
         ("write_bytes_per_s", limits.write_bytes_per_s),
@@ -76,13 +80,33 @@ fn groups_v2(roots: &Roots) -> Vec<(String, PathBuf)> {
     visible(roots, &mount, &own)
 }
 
-/// The group of version 1: this process' own alone. Without `cgroup.sane_behavior`, which only test kernels set, the block
-/// layer treats all groups of version 1 as equals side by side, and a parent's limit does not bind its children.
-fn groups_v1(roots: &Roots) -> Vec<(String, PathBuf)> {
+/// The groups of version 1 with a controller: this process' own and every ancestor that is visible.
+fn groups_v1(roots: &Roots, controller: &str) -> Vec<(String, PathBuf)> {
     let Ok(mounts) = mounts::all_mounts(roots) else { return Vec::new() };
-    let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup" && mount.has_option("blkio")) else { return Vec::new() };
-    let Some(own) = own_group(roots, |controllers| controllers.split(',').any(|name| name == "blkio")) else { return Vec::new() };
-    visible(roots, &mount, &own).into_iter().take(1).collect()
+    let Some(mount) = mounts.into_iter().find(|mount| mount.fs_type == "cgroup" && mount.has_option(controller)) else {
+        return Vec::new();
+    };
+    let Some(own) = own_group(roots, |controllers| controllers.split(',').any(|name| name == controller)) else {
+        return Vec::new();
+    };
+    visible(roots, &mount, &own)
+}
+
+/// Bytes that the memory limits of this process' groups leave, each group's; what is cached of files and not in use
+/// counts as left.
+pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
+    let left = |dir: &Path, limit: &str, used: &str, cached: &str| {
+        let stat = text(dir.join("memory.stat")).unwrap_or_default();
+        let cached = stat.lines().find_map(|line| line.strip_prefix(cached)?.trim().parse::<u64>().ok()).unwrap_or(0);
+        Some(number(dir.join(limit))?.saturating_sub(number(dir.join(used))?.saturating_sub(cached)))
+    };
+    let v2 = groups_v2(roots)
+        .into_iter()
+        .filter_map(|(_, dir)| left(&dir, "memory.max", "memory.current", "inactive_file "));
+    let v1 = groups_v1(roots, "memory")
+        .into_iter()
+        .filter_map(|(_, dir)| left(&dir, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "));
+    v2.chain(v1).collect()
 }
 
 /// The directory of `own` below a mount of its hierarchy, and its ancestors up to the mount point.
@@ -115,7 +139,8 @@ fn limits_v2(file: &str, device: &str) -> Limits {
     limits
 }
 
-/// Version 1: a file for each limit with lines `8:16 1048576` (Linux, Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
+/// Version 1: a file for each limit with lines `8:16 1048576` (Linux,
+/// Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 fn limits_v1(dir: &Path, device: &str) -> Limits {
     let limit = |file: &str| {
         let lines = text(dir.join(file))?;

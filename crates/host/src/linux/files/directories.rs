@@ -5,8 +5,8 @@ use crate::linux::sys;
 use machine::{Result, TargetFacts, TargetKind};
 use std::path::PathBuf;
 
-/// What is known of directories as the place of many files, all of them together. None named: the current directory. The bytes are those free
-/// to this user on the first one's file system.
+/// What is known of directories as the place of many files, all of them together. None named: the current directory.
+/// The bytes are those free to this user on the first one's file system.
 ///
 /// # Errors
 /// A directory that cannot be looked at.
@@ -36,7 +36,8 @@ pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
         all.physical_block_bytes = all.physical_block_bytes.max(under.physical_block_bytes);
         all.block_bytes = all.block_bytes.max(under.block_bytes);
         all.in_memory |= under.in_memory;
-        let devices = under.devices.counted.into_iter().map(|device| device.name).filter(|name| !all.devices.contains(name));
+        let devices =
+            under.devices.counted.into_iter().map(|device| device.name).filter(|name| !all.devices.contains(name));
         all.devices.extend(devices.collect::<Vec<_>>());
         let layers = under.layers.into_iter().filter(|layer| !all.layers.contains(layer));
         all.layers.extend(layers.collect::<Vec<_>>());

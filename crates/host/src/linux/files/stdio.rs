@@ -1,4 +1,5 @@
-//! Buffered reading and writing as C's standard I/O does it: calls of any size, system calls of whole file-system blocks.
+//! Buffered reading and writing as C's standard I/O does it: calls of any size, system calls of whole file-system
+//! blocks.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -23,7 +24,8 @@ pub(super) fn write(file: &mut File, content: &[u8], call: usize, buffer: &mut [
     file.write_all(&buffer[..held])
 }
 
-/// Reads `bytes` by calls of `call` bytes into `into`, which has room for one call, through `buffer`. Returns what was there.
+/// Reads `bytes` by calls of `call` bytes into `into`, which has room for one call, through `buffer`. Returns what was
+/// there.
 pub(super) fn read(file: &mut File, bytes: u64, call: usize, into: &mut [u8], buffer: &mut [u8]) -> io::Result<u64> {
     let (mut from, mut to) = (0, 0);
     let mut done = 0;

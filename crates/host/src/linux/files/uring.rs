@@ -63,7 +63,15 @@ impl Chain {
     }
 
     /// Opens, writes by blocks, brings to stable storage where asked, closes.
-    pub(super) fn write(&mut self, room: RawFd, name: &CStr, flags: i32, content: &[u8], block: usize, sync: bool) -> io::Result<()> {
+    pub(super) fn write(
+        &mut self,
+        room: RawFd,
+        name: &CStr,
+        flags: i32,
+        content: &[u8],
+        block: usize,
+        sync: bool,
+    ) -> io::Result<()> {
         let pieces = content.chunks(block).map(|piece| {
             // Offset -1 is where the file stands: a new one at its start, an appended one at its end.
             let write = opcode::Write::new(types::Fixed(SLOT), piece.as_ptr(), piece.len() as u32).offset(u64::MAX);
@@ -75,7 +83,14 @@ impl Chain {
     }
 
     /// Opens, reads by blocks into `into` (which has room for one), closes. Returns how many bytes there were.
-    pub(super) fn read(&mut self, room: RawFd, name: &CStr, into: &mut [u8], bytes: u64, block: usize) -> io::Result<u64> {
+    pub(super) fn read(
+        &mut self,
+        room: RawFd,
+        name: &CStr,
+        into: &mut [u8],
+        bytes: u64,
+        block: usize,
+    ) -> io::Result<u64> {
         let at = into.as_mut_ptr();
         let block = (block as u64).min(into.len() as u64).max(1);
         let pieces = (0..bytes.div_ceil(block)).map(|index| {
@@ -94,7 +109,8 @@ impl Chain {
         progress.error.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
     }
 
-    /// Opens, does the pieces in order, closes; returns the bytes that they moved. Names and buffers live in the caller, which waits here.
+    /// Opens, does the pieces in order, closes; returns the bytes that they moved. Names and buffers live in the
+    /// caller, which waits here.
     fn run(&mut self, open: squeue::Entry, pieces: impl Iterator<Item = squeue::Entry>) -> io::Result<u64> {
         let close = || opcode::Close::new(types::Fixed(SLOT)).build().user_data(CLOSE);
         let mut entries = [open].into_iter().chain(pieces).chain([close()]).peekable();
@@ -143,5 +159,10 @@ impl Chain {
 
 fn open(room: RawFd, name: &CStr, flags: i32) -> squeue::Entry {
     let slot = types::DestinationSlot::try_from_slot_target(SLOT).expect("slot 0 is in range");
-    opcode::OpenAt::new(types::Fd(room), name.as_ptr()).flags(flags).mode(0o666).file_index(Some(slot)).build().user_data(OPEN)
+    opcode::OpenAt::new(types::Fd(room), name.as_ptr())
+        .flags(flags)
+        .mode(0o666)
+        .file_index(Some(slot))
+        .build()
+        .user_data(OPEN)
 }

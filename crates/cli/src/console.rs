@@ -1,0 +1,54 @@
+//! Standard output and standard error. Neither ever panics; a reader that has gone away has read enough.
+
+use crate::Failure;
+use machine::text::{PrintableWriter, printable};
+use std::io::{self, ErrorKind, Stdout, Write};
+
+/// Prints on standard output.
+///
+/// # Errors
+/// Standard output cannot be written, unless its reader has gone away.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(cannot_print(error)),
+        _ => Ok(()),
+    }
+}
+
+/// A failure to write to standard output.
+pub(crate) fn cannot_print(error: io::Error) -> Failure {
+    Failure::Run(format!("cannot write to standard output: {error}"))
+}
+
+/// Standard output for another tool's report, in which names may hold anything. What nobody reads any more is discarded.
+pub(crate) struct Report(PrintableWriter<Stdout>);
+
+/// Standard output for another tool's report.
+pub(crate) fn report() -> Report {
+    Report(PrintableWriter(io::stdout()))
+}
+
+impl Write for Report {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+    }
+}
+
+/// Prints a message on standard error.
+pub(crate) fn tell(message: &str) {
+    // Where standard error is closed, nobody can be told.
+    let _ = writeln!(io::stderr(), "halfpower: {}", printable(message));
+}
+
+/// Prints warnings on standard error.
+pub(crate) fn warn(warnings: &[String]) {
+    warnings.iter().for_each(|warning| tell(&format!("warning: {warning}")));
+}

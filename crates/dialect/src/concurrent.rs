@@ -1,0 +1,187 @@
+//! Concurrent jobs of a tool: several workloads, each on a target of its own, in one run of parts that start together.
+//!
+//! [`measure::sample`] runs one workload on one target. The tools also run a file per process, a file's threads from different starting
+//! points, or readers beside writers, and report each job by itself.
+
+use machine::{Error, Machine, Nanos, Op, Part, Result, RunOptions, TargetFacts, TargetKind, Usage};
+use measure::{Sample, Stream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use stream::{Shared, ToolStream};
+use workload::{Cursor, Filler, Workload};
+
+mod stream;
+#[cfg(test)]
+mod tests;
+
+/// How the threads of a job share its region.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum ThreadOrder {
+    /// As the workload's pattern has it.
+    #[default]
+    Pattern,
+    /// They take the next block of one common sequence.
+    Interlocked,
+    /// Each goes through all of the region, and begins so many bytes after the one before it.
+    Apart(u64),
+}
+
+/// What a tool does to the requests of a workload.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RequestShape {
+    pub(crate) threads: ThreadOrder,
+    /// Requests begin so many bytes apart instead of a request's length. The region then has a request's length for each of them,
+    /// wherever that ends.
+    pub(crate) step_bytes: Option<u64>,
+    /// Writes carry this pattern, and reads must find it.
+    pub(crate) pattern: Option<u64>,
+    /// Writes carry these bytes, each going on where the one before ended.
+    pub(crate) source: Option<Arc<[u8]>>,
+    /// The data of reads is copied once more, in blocks of so many bytes.
+    pub(crate) copy_block: Option<usize>,
+    /// Keep offset and latency of every request.
+    pub(crate) log: bool,
+    /// Count completions in intervals of so many nanoseconds, reads and writes apart.
+    pub(crate) interval_ns: Option<Nanos>,
+}
+
+/// A workload, its target, and the processors that its streams may run on (empty: all).
+pub(crate) struct ToolJob<'t, T> {
+    pub(crate) target: &'t T,
+    pub(crate) workload: Workload,
+    pub(crate) shape: RequestShape,
+    pub(crate) processors: Vec<u32>,
+}
+
+impl<T> ToolJob<'_, T> {
+    /// Bytes that a target of `size_bytes` must seem to have for the workload's region.
+    fn seeming_size(&self, size_bytes: u64) -> u64 {
+        match (self.shape.step_bytes, self.workload.region_bytes) {
+            (Some(_), Some(bytes)) => size_bytes.max(self.workload.region_start_bytes + bytes),
+            _ => size_bytes,
+        }
+    }
+}
+
+/// How a run is made.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RunPlan {
+    /// Time at the start that is run but not measured.
+    pub(crate) ramp_ns: Nanos,
+    /// When the first stream has done its bytes, the others go on but count no more ([`Trace::counted`]).
+    pub(crate) stonewall: bool,
+}
+
+/// What one job measured.
+#[derive(Debug)]
+pub(crate) struct ToolResult {
+    pub(crate) sample: Sample,
+    pub(crate) streams: Vec<StreamResult>,
+    /// When the first stream began and the last ended, on the machine's clock.
+    pub(crate) span: (Nanos, Nanos),
+}
+
+/// What one stream measured and traced.
+#[derive(Debug)]
+pub(crate) struct StreamResult {
+    pub(crate) stream: Stream,
+    pub(crate) trace: Trace,
+}
+
+/// What a stream keeps beside its measurements.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Trace {
+    /// Offset in bytes and latency of every request, in order of completion.
+    pub(crate) log: Vec<(u64, Nanos)>,
+    /// Reads and writes completed in each interval.
+    pub(crate) intervals: Vec<[u64; 2]>,
+    /// When the stream began and when its last request ended.
+    pub(crate) began: Nanos,
+    pub(crate) ended: Nanos,
+    /// Requests done, and the time, when the first stream of a run with a stonewall was done.
+    pub(crate) counted: Option<(u64, Nanos)>,
+}
+
+/// Runs all jobs at once.
+///
+/// # Errors
+/// A workload that makes no sense on its target, an access mode that a target refuses, a failed request, data that is not
+/// what was written. The first error ends the run.
+pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan: RunPlan) -> Result<Vec<ToolResult>> {
+    let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
+    check_simulated(jobs, &facts)?;
+    let shared = Arc::new(Shared {
+        stonewall: plan.stonewall,
+        first_done: AtomicBool::new(false),
+        stop: AtomicBool::new(false),
+    });
+    let mut sources: Vec<Vec<ToolStream>> = Vec::with_capacity(jobs.len());
+    for (job, facts) in jobs.iter().zip(&facts) {
+        let streams = streams(job, facts, plan.ramp_ns)?.into_iter().enumerate();
+        let region = job.workload.region(job.seeming_size(facts.size_bytes));
+        let source = |(thread, stream)| {
+            ToolStream::new(stream, thread as u64, &job.workload, &job.shape, region, &shared, plan.ramp_ns)
+        };
+        sources.push(streams.map(source).collect());
+    }
+    let mut parts: Vec<Part<'_, M::Target, ToolStream>> = Vec::with_capacity(jobs.len());
+    for ((job, facts), sources) in jobs.iter().zip(&facts).zip(&mut sources) {
+        let mut access = job.workload.access(facts.size_bytes);
+        if job.shape.step_bytes.is_some() {
+            access.region = (0, facts.size_bytes);
+        }
+        parts.push(Part { targets: vec![job.target], access, sources, processors: &job.processors });
+    }
+    let usage = machine.run(&mut parts, RunOptions::default())?;
+    jobs.iter().zip(sources).zip(usage.by_part()).map(|((job, sources), usage)| result(job, sources, usage?)).collect()
+}
+
+/// A simulated machine moves no data.
+fn check_simulated<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts]) -> Result<()> {
+    let Some(twin) = facts.iter().find(|facts| facts.kind == TargetKind::Simulated) else { return Ok(()) };
+    if jobs.iter().any(|job| job.shape.pattern.is_some()) {
+        let why = "a simulated machine holds no data that could be verified";
+        return Err(Error::refused(twin.name.clone(), why, "leave out the verification"));
+    }
+    Ok(())
+}
+
+/// The streams of a job.
+fn streams<T>(job: &ToolJob<'_, T>, facts: &TargetFacts, ramp: Nanos) -> Result<Vec<Stream>> {
+    let workload = &job.workload;
+    let direct = workload.buffering.is_direct();
+    if let (true, Some(why)) = (direct, &facts.direct_refused) {
+        return Err(Error::Unsupported(format!("{}: {why}", facts.name)));
+    }
+    let facts = TargetFacts { size_bytes: job.seeming_size(facts.size_bytes), ..facts.clone() };
+    let align = if direct { facts.direct_align_bytes } else { 1 };
+    if workload.threads == 1 || job.shape.threads == ThreadOrder::Pattern {
+        workload.check(facts.size_bytes, align)?;
+        return measure::streams(workload, &facts, ramp);
+    }
+    let rate_iops = workload.rate_iops.map(|rate| rate / f64::from(workload.threads));
+    let alone = Workload { threads: 1, rate_iops, ..workload.clone() };
+    alone.check(facts.size_bytes, align)?;
+    let shared = (job.shape.threads == ThreadOrder::Interlocked).then(|| Arc::new(AtomicU64::new(0)));
+    let region = workload.region(facts.size_bytes);
+    let stream = |thread: u32| {
+        let cursor = shared.clone().map_or(Cursor::Own, Cursor::Shared);
+        let filler = Filler::new(workload).fork(u64::from(thread));
+        Ok(Stream::new(&alone, region, (0, 0), cursor, filler, ramp)?)
+    };
+    (0..workload.threads).map(stream).collect()
+}
+
+/// What the streams of a job measured.
+fn result<T>(job: &ToolJob<'_, T>, sources: Vec<ToolStream>, usage: Usage) -> Result<ToolResult> {
+    if let Some(offset) = sources.iter().find_map(|source| source.wrong) {
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, "the data is not what was written");
+        return Err(Error::Request { op: Op::Read, offset, len: job.workload.request_bytes, source });
+    }
+    let span = (
+        sources.iter().map(|source| source.result.trace.began).min().unwrap_or(usage.began),
+        sources.iter().map(|source| source.result.trace.ended).max().unwrap_or(usage.began),
+    );
+    let sample = measure::gather(&sources, usage, &job.workload)?;
+    Ok(ToolResult { sample, streams: sources.into_iter().map(|source| source.result).collect(), span })
+}

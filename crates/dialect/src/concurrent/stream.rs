@@ -1,0 +1,205 @@
+//! A stream whose requests a tool shapes and traces.
+
+use super::{RequestShape, StreamResult, ThreadOrder, Trace};
+use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
+use measure::Stream;
+use std::borrow::Borrow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use workload::{Stop, Workload};
+
+/// What all streams of a run share.
+pub(super) struct Shared {
+    pub(super) stonewall: bool,
+    /// A stream is done: the others' counts end here.
+    pub(super) first_done: AtomicBool,
+    /// A stream read wrong data: nothing more is issued.
+    pub(super) stop: AtomicBool,
+}
+
+/// A stream with the tool's shape around it.
+pub(super) struct ToolStream {
+    pub(super) result: StreamResult,
+    shape: RequestShape,
+    shared: Arc<Shared>,
+    /// First byte and length of the region that offsets stay in.
+    region: (u64, u64),
+    /// Bytes by which every offset is moved on within the region, around its end.
+    rotate_bytes: u64,
+    requests: Box<[(Request, Nanos)]>,
+    in_flight: u32,
+    scratch: Box<[u8]>,
+    /// Where the next write begins in the data of [`RequestShape::source`].
+    source_at: usize,
+    measured_from: Nanos,
+    ramp: Nanos,
+    /// Where data was read that is not what was written.
+    pub(super) wrong: Option<u64>,
+}
+
+impl ToolStream {
+    /// Of thread number `thread` of a workload, in the region (first byte and length).
+    pub(super) fn new(
+        stream: Stream,
+        thread: u64,
+        workload: &Workload,
+        shape: &RequestShape,
+        region: (u64, u64),
+        shared: &Arc<Shared>,
+        ramp: Nanos,
+    ) -> ToolStream {
+        let request = workload.request_bytes;
+        let none = (Request { op: Op::Read, target: 0, offset: 0, len: 0, slot: 0 }, 0);
+        let expected = match workload.stop {
+            Stop::AfterBytes(bytes) if shape.log => bytes / u64::from(request) + 1,
+            _ => 0,
+        };
+        let intervals = match (shape.interval_ns, workload.stop) {
+            (Some(width), Stop::AfterNs(run)) => run / width.max(1) + 2,
+            _ => 0,
+        };
+        let trace = Trace {
+            log: Vec::with_capacity(expected as usize),
+            intervals: vec![[0; 2]; intervals as usize],
+            ..Trace::default()
+        };
+        ToolStream {
+            requests: vec![none; stream.depth() as usize].into_boxed_slice(),
+            shape: shape.clone(),
+            shared: shared.clone(),
+            region,
+            rotate_bytes: if let ThreadOrder::Apart(bytes) = shape.threads { thread * bytes } else { 0 },
+            in_flight: 0,
+            scratch: vec![0; if shape.copy_block.is_some() { request as usize } else { 0 }].into_boxed_slice(),
+            source_at: 0,
+            measured_from: 0,
+            ramp,
+            wrong: None,
+            result: StreamResult { stream, trace },
+        }
+    }
+
+    /// Where a request of the workload goes.
+    #[inline]
+    fn moved(&self, offset: u64, len: u32) -> u64 {
+        if self.rotate_bytes == 0 && self.shape.step_bytes.is_none() {
+            return offset;
+        }
+        let len = u64::from(len);
+        let step = self.shape.step_bytes.unwrap_or(len);
+        let (index, count) = ((offset - self.region.0) / len, (self.region.1 / len).max(1));
+        self.region.0 + (index * step + self.rotate_bytes) % (count * step)
+    }
+}
+
+impl Borrow<Stream> for ToolStream {
+    fn borrow(&self) -> &Stream {
+        &self.result.stream
+    }
+}
+
+impl RequestSource for ToolStream {
+    fn depth(&self) -> u32 {
+        self.result.stream.depth()
+    }
+
+    fn max_request(&self) -> u32 {
+        self.result.stream.max_request()
+    }
+
+    fn writes(&self) -> bool {
+        self.result.stream.writes()
+    }
+
+    fn fill_buffers(&mut self, buffers: &mut [u8]) {
+        match self.shape.pattern {
+            Some(pattern) => buffers.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&pattern.to_le_bytes())),
+            None => self.result.stream.fill_buffers(buffers),
+        }
+    }
+
+    fn begin(&mut self, now: Nanos) {
+        self.result.stream.begin(now);
+        self.result.trace.began = now;
+        self.result.trace.ended = now;
+        self.measured_from = now + self.ramp;
+    }
+
+    #[inline]
+    fn next(&mut self, now: Nanos) -> Next {
+        if self.shared.stop.load(Ordering::Relaxed) {
+            return if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion };
+        }
+        if self.shared.stonewall
+            && self.result.trace.counted.is_none()
+            && self.shared.first_done.load(Ordering::Relaxed)
+        {
+            self.result.trace.counted = Some((self.result.stream.completed(), now));
+        }
+        let next = self.result.stream.next(now);
+        match next {
+            Next::Issue(mut request) => {
+                request.offset = self.moved(request.offset, request.len);
+                self.requests[request.slot as usize] = (request, now);
+                self.in_flight += 1;
+                Next::Issue(request)
+            }
+            Next::Done => {
+                if self.shared.stonewall && self.result.trace.counted.is_none() {
+                    self.result.trace.counted = Some((self.result.stream.completed(), self.result.trace.ended));
+                    self.shared.first_done.store(true, Ordering::Relaxed);
+                }
+                Next::Done
+            }
+            wait => wait,
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, completion: Completion, now: Nanos) {
+        self.in_flight -= 1;
+        self.result.trace.ended = now;
+        let (request, issued) = self.requests[completion.slot as usize];
+        if self.shape.log {
+            self.result.trace.log.push((request.offset, now - issued));
+        }
+        if let Some(width) = self.shape.interval_ns
+            && now >= self.measured_from
+            && let Some(count) = self.result.trace.intervals.get_mut(((now - self.measured_from) / width) as usize)
+        {
+            count[request.op as usize] += 1;
+        }
+        self.result.stream.complete(completion, now);
+    }
+
+    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
+        if let Some(source) = &self.shape.source {
+            let from = source[self.source_at..].iter().chain(source.iter().cycle());
+            buffer.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+            self.source_at = (self.source_at + buffer.len()) % source.len();
+        } else if self.shape.pattern.is_none() {
+            self.result.stream.fill(request, buffer);
+        }
+    }
+
+    fn checks(&self) -> bool {
+        self.shape.pattern.is_some() || self.shape.copy_block.is_some()
+    }
+
+    fn check(&mut self, slot: u32, data: &[u8]) {
+        if let Some(pattern) = self.shape.pattern {
+            let wanted = pattern.to_le_bytes();
+            if let Some(at) = data.chunks_exact(8).position(|word| word != wanted) {
+                let offset = self.requests[slot as usize].0.offset + at as u64 * 8;
+                self.wrong.get_or_insert(offset);
+                self.shared.stop.store(true, Ordering::Relaxed);
+            }
+        }
+        if let Some(block) = self.shape.copy_block {
+            for (to, from) in self.scratch.chunks_mut(block).zip(data.chunks(block)) {
+                to[..from.len()].copy_from_slice(from);
+            }
+            std::hint::black_box(&self.scratch);
+        }
+    }
+}

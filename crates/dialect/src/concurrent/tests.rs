@@ -1,0 +1,115 @@
+//! Where requests go, what is noted of them, and who waits for whom.
+
+use super::stream::{Shared, ToolStream};
+use super::*;
+use machine::{Buffering, Completion, Next, RequestSource};
+use workload::Stop;
+
+const BLOCK: u64 = 4096;
+
+fn shared() -> Arc<Shared> {
+    Arc::new(Shared { stonewall: true, first_done: AtomicBool::new(false), stop: AtomicBool::new(false) })
+}
+
+/// Thread number `thread` of sequential reads over so many blocks.
+fn stream(shape: &RequestShape, thread: u64, blocks: u64, shared: &Arc<Shared>) -> ToolStream {
+    let workload = Workload {
+        request_bytes: BLOCK as u32,
+        buffering: Buffering::Buffered,
+        region_start_bytes: 10 * BLOCK,
+        region_bytes: Some(blocks * BLOCK),
+        stop: Stop::AfterBytes(6 * BLOCK),
+        ..Workload::default()
+    };
+    let region = workload.region(u64::MAX >> 1);
+    let stream = Stream::new(&workload, region, (0, 0), Cursor::Own, Filler::new(&workload), 0).unwrap();
+    let mut stream = ToolStream::new(stream, thread, &workload, shape, region, shared, 0);
+    stream.begin(1000);
+    stream
+}
+
+/// Where the next request goes, in blocks; it takes `ns`. `None` when there is none.
+fn step(stream: &mut ToolStream, now: &mut Nanos, ns: Nanos) -> Option<f64> {
+    loop {
+        match stream.next(*now) {
+            Next::Issue(request) => {
+                *now += ns;
+                stream.complete(Completion { slot: request.slot, result: request.len as i32 }, *now);
+                return Some(request.offset as f64 / BLOCK as f64);
+            }
+            Next::WaitUntil(then) => *now = then,
+            Next::Done => return None,
+            Next::WaitForCompletion => unreachable!("every request has ended"),
+        }
+    }
+}
+
+fn offsets(shape: RequestShape, blocks: u64) -> Vec<f64> {
+    let mut stream = stream(&shape, 1, blocks, &shared());
+    let mut now = 1000;
+    std::iter::from_fn(|| step(&mut stream, &mut now, 10)).collect()
+}
+
+#[test]
+fn places_are_apart_as_far_as_the_tool_asks_and_start_where_it_asks() {
+    assert_eq!(offsets(RequestShape::default(), 4), [10.0, 11.0, 12.0, 13.0, 10.0, 11.0]);
+    assert_eq!(
+        offsets(RequestShape { step_bytes: Some(BLOCK / 2), ..RequestShape::default() }, 5),
+        [10.0, 10.5, 11.0, 11.5, 12.0, 10.0]
+    );
+    assert_eq!(
+        offsets(RequestShape { step_bytes: Some(3 * BLOCK), ..RequestShape::default() }, 3),
+        [10.0, 13.0, 16.0, 10.0, 13.0, 16.0]
+    );
+    assert_eq!(
+        offsets(RequestShape { threads: ThreadOrder::Apart(3 * BLOCK), ..RequestShape::default() }, 4),
+        [13.0, 10.0, 11.0, 12.0, 13.0, 10.0]
+    );
+}
+
+#[test]
+fn what_the_tool_wants_to_know_of_each_request_is_kept() {
+    let mut stream = stream(&RequestShape { log: true, ..RequestShape::default() }, 0, 3, &shared());
+    let mut now = 1000;
+    while step(&mut stream, &mut now, 25).is_some() {}
+    assert_eq!(stream.result.trace.log, [10, 11, 12, 10, 11, 12].map(|block| (block * BLOCK, 25)));
+    assert_eq!((stream.result.trace.began, stream.result.trace.ended), (1000, 1150));
+}
+
+#[test]
+fn with_a_stonewall_the_slower_counts_until_the_faster_is_done_and_goes_on() {
+    let (shape, shared) = (RequestShape::default(), shared());
+    let (mut fast, mut slow) = (stream(&shape, 0, 8, &shared), stream(&shape, 1, 8, &shared));
+    let began = 1000;
+    let (mut a, mut b) = (began, began);
+    for _ in 0..3 {
+        step(&mut fast, &mut a, 10);
+        step(&mut fast, &mut a, 10);
+        step(&mut slow, &mut b, 20);
+    }
+    assert_eq!(step(&mut fast, &mut a, 10), None);
+    let mut rest = 0;
+    while step(&mut slow, &mut b, 20).is_some() {
+        rest += 1;
+    }
+    assert_eq!(
+        (fast.result.trace.counted, slow.result.trace.counted, rest),
+        (Some((6, began + 60)), Some((3, began + 60)), 3)
+    );
+}
+
+#[test]
+fn data_that_is_not_the_pattern_stops_everybody() {
+    let shape = RequestShape { pattern: Some(u64::from_le_bytes([9; 8])), ..RequestShape::default() };
+    let shared = shared();
+    let (mut stream, mut other) = (stream(&shape, 0, 8, &shared), stream(&shape, 1, 8, &shared));
+    let Next::Issue(request) = stream.next(1000) else { unreachable!() };
+    let mut data = vec![9; BLOCK as usize];
+    stream.check(request.slot, &data);
+    assert_eq!(stream.wrong, None);
+    data[100] = 8;
+    stream.check(request.slot, &data);
+    assert_eq!(stream.wrong, Some(10 * BLOCK + 96));
+    stream.complete(Completion { slot: request.slot, result: request.len as i32 }, 1010);
+    assert_eq!((stream.next(1010), other.next(1010)), (Next::Done, Next::Done));
+}

@@ -1,0 +1,148 @@
+//! Which file of a job a request goes to, and where in it: `file_service_type`, and the two cursors of a sequential mix.
+
+use super::options::FileService;
+use super::plan::Job;
+use machine::{Op, Request};
+use std::sync::{Arc, Mutex, PoisonError};
+use workload::rng;
+
+/// Sends the requests of a stream to the files of its job.
+///
+/// The stream sees all files as one region in which they take turns request by request, or, where one follows another, a single file.
+#[derive(Debug, Clone)]
+pub(crate) struct FileTurns {
+    files: u64,
+    request_bytes: u64,
+    /// First byte and length of the part of each file that is used.
+    part: (u64, u64),
+    service: FileService,
+    seed: u64,
+    /// What the offset of the stream does not tell; shared by the threads of one stream.
+    state: Option<Arc<Mutex<State>>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Bytes issued in this pass.
+    issued: u64,
+    /// Bytes that reads and writes have gone into each file, where they have cursors of their own.
+    cursors: Vec<[u64; 2]>,
+}
+
+impl FileTurns {
+    /// At the beginning, over so many files; `part` is first byte and length of what is used of each.
+    pub(crate) fn new(job: &Job, files: u64, part: (u64, u64), seed: u64) -> FileTurns {
+        let options = &job.options;
+        let own_cursors = !options.random
+            && ((options.reads && options.writes) || (files > 1 && options.service == FileService::Random));
+        let cursors = vec![[0; 2]; if own_cursors { files as usize } else { 0 }];
+        // What is left at the end, where no whole request fits, is not used.
+        let request = job.request_bytes();
+        let rest = if job.sizes().is_none() && part.1 >= request { part.1 % request } else { 0 };
+        let stateful = own_cursors || (files > 1 && options.service == FileService::Sequential);
+        FileTurns {
+            files,
+            request_bytes: request,
+            part: (part.0, part.1 - rest),
+            service: options.service,
+            seed,
+            state: stateful.then(|| Arc::new(Mutex::new(State { issued: 0, cursors }))),
+        }
+    }
+
+    /// First byte and length of what the stream sees.
+    pub(crate) fn region(&self) -> (u64, u64) {
+        if self.service == FileService::Sequential && self.files > 1 {
+            return self.part;
+        }
+        (self.part.0.saturating_mul(self.files), self.part.1.saturating_mul(self.files))
+    }
+
+    /// Bytes of a pass over all files.
+    pub(crate) fn pass_bytes(&self) -> u64 {
+        self.part.1.saturating_mul(self.files)
+    }
+
+    /// Sends a request to its own file.
+    #[inline(always)]
+    pub(crate) fn place(&self, request: &mut Request) {
+        if self.state.is_some() {
+            self.place_by_state(request);
+        } else if self.files > 1 {
+            let (turn, within) = (request.offset / self.request_bytes, request.offset % self.request_bytes);
+            request.target = (turn % self.files) as u32;
+            request.offset = turn / self.files * self.request_bytes + within;
+        }
+    }
+
+    fn place_by_state(&self, request: &mut Request) {
+        let Some(state) = &self.state else { return };
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (first, share) = self.part;
+        if state.issued >= self.pass_bytes() {
+            state.issued = 0;
+            state.cursors.iter_mut().for_each(|cursor| *cursor = [0; 2]);
+        }
+        let at = std::mem::replace(&mut state.issued, 0);
+        state.issued = at + u64::from(request.len);
+        let file = match self.service {
+            FileService::Sequential => at / share,
+            FileService::RoundRobin => at / self.request_bytes % self.files,
+            FileService::Random => {
+                let drawn = rng::below(rng::hash(self.seed, at), self.files);
+                let left = |file: &u64| state.cursors[*file as usize].iter().sum::<u64>() < share;
+                (0..self.files).map(|turn| (drawn + turn) % self.files).find(left).unwrap_or(drawn)
+            }
+        };
+        request.target = file as u32;
+        if let Some(cursor) = state.cursors.get_mut(file as usize) {
+            let cursor = &mut cursor[usize::from(request.op == Op::Write)];
+            request.offset = first + *cursor;
+            *cursor += u64::from(request.len);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::plan::job;
+
+    /// File and block of each request, those of the stream at these blocks.
+    fn placed(turns: &FileTurns, requests: &[(Op, u64)]) -> Vec<(u32, u64)> {
+        let place = |(op, block): &(Op, u64)| {
+            let mut request = Request { op: *op, target: 0, offset: block * 4096, len: 4096, slot: 0 };
+            turns.place(&mut request);
+            (request.target, request.offset / 4096)
+        };
+        requests.iter().map(place).collect()
+    }
+
+    #[test]
+    fn files_take_turns_follow_one_another_or_are_drawn() {
+        let part = (0, 2 * 4096);
+        let writes: Vec<(Op, u64)> = (0..6).map(|block| (Op::Write, block)).collect();
+        let turns = FileTurns::new(&job("rw=write nrfiles=3"), 3, part, 1);
+        assert_eq!(turns.region(), (0, 6 * 4096));
+        assert_eq!(placed(&turns, &writes), [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)]);
+        let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=sequential"), 3, part, 1);
+        assert_eq!(turns.region(), part);
+        let one_file: Vec<(Op, u64)> = (0..7).map(|block| (Op::Write, block % 2)).collect();
+        assert_eq!(placed(&turns, &one_file), [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (0, 0)]);
+        let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=random"), 3, part, 1);
+        let mut drawn = placed(&turns, &writes);
+        let of_file = |file: u32| drawn.iter().filter(move |(drawn, _)| *drawn == file).map(|(_, block)| *block);
+        assert!((0..3).all(|file| of_file(file).eq([0, 1])), "each file from its start to its end: {drawn:?}");
+        drawn.dedup_by_key(|(file, _)| *file);
+        assert_ne!(drawn.len(), 3, "in a drawn order");
+    }
+
+    #[test]
+    fn reads_and_writes_of_a_sequential_mix_go_forward_each_from_the_start() {
+        let turns = FileTurns::new(&job("rw=rw"), 1, (8 * 4096, 4 * 4096), 1);
+        let (r, w) = (Op::Read, Op::Write);
+        // The mix as Debian's fio 3.33 logs it: each direction has a cursor, and a pass is over after the region's bytes.
+        let mix = [(r, 8), (r, 9), (w, 10), (r, 11), (w, 8), (w, 9)];
+        assert_eq!(placed(&turns, &mix), [(0, 8), (0, 9), (0, 8), (0, 10), (0, 8), (0, 9)]);
+    }
+}

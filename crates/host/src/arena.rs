@@ -1,0 +1,170 @@
+//! The I/O buffers of one session: one mapping, page aligned, filled once, never moved.
+//!
+//! Large buffers lie in huge pages where the kernel has them. Scattered pages make a large request as many segments,
+//! and a device takes only so many in one: a request of 1 MiB would be one, two or three by where its pages happened to
+//! lie, and the same run would give another rate next time.
+
+use rustix::mm;
+use std::io;
+use std::ptr::NonNull;
+
+/// Writes walk through a slot's share of this many bytes, so that a compressor or a deduplicator below does not meet
+/// the same data in the next request.
+const WALK_BYTES: u64 = 4 << 20;
+
+/// Requests begin at multiples of this.
+const PAGE: usize = 4096;
+
+/// A huge page, and where one may begin.
+const HUGE: usize = 2 << 20;
+
+/// From this many bytes on, buffers are in huge pages: below, what is gained is less than a huge page costs to clear.
+const HUGE_FROM: usize = 256 << 10;
+
+/// Page-aligned buffers for `slots` requests.
+pub(crate) struct Arena {
+    base: NonNull<u8>,
+    len: usize,
+    mapping: Mapping,
+    stride: usize,
+    request: usize,
+    /// Next place in each slot's share for a write.
+    places: Box<[u32]>,
+}
+
+// SAFETY: the mapping belongs to this arena alone.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    /// Buffers for `slots` requests of up to `request` bytes. Those of writers have room to walk in.
+    pub(crate) fn new(slots: u32, request: u32, writes: bool) -> io::Result<Arena> {
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let len = Arena::bytes_for(slots, request, writes).and_then(|len| usize::try_from(len).ok());
+        let len = len.ok_or_else(too_large)?;
+        let (mapping, base) = Mapping::new(len)?;
+        let mut arena = Arena {
+            base,
+            len,
+            mapping,
+            stride: len / slots as usize,
+            request: (request as usize).next_multiple_of(PAGE),
+            places: vec![0; slots as usize].into_boxed_slice(),
+        };
+        // Touch every page now: a page fault belongs to no request.
+        for page in arena.bytes().chunks_mut(PAGE) {
+            page[0] = 1;
+        }
+        Ok(arena)
+    }
+
+    /// Bytes of [`Arena::new`]'s buffers; `None`: more than can be counted.
+    pub(crate) fn bytes_for(slots: u32, request: u32, writes: bool) -> Option<u64> {
+        let request = u64::from(request).next_multiple_of(PAGE as u64);
+        let walk = if writes { (WALK_BYTES / u64::from(slots)).min(1 << 20) / request * request } else { 0 };
+        walk.max(request).checked_mul(u64::from(slots))
+    }
+
+    /// Never unmaps the buffers: the kernel still writes to them or reads them.
+    pub(crate) fn leak(&mut self) {
+        self.mapping.leaked = true;
+    }
+
+    /// All buffers as one piece.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is `len` bytes long and lives as long as the arena.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
+    }
+
+    /// Where a read into `slot` goes.
+    #[inline(always)]
+    pub(crate) fn read_place(&self, slot: u32) -> *mut u8 {
+        debug_assert!((slot as usize) < self.places.len());
+        // SAFETY: slots are below the number the arena was made for.
+        unsafe { self.base.as_ptr().add(slot as usize * self.stride) }
+    }
+
+    /// Where the next write from `slot` comes from.
+    #[inline(always)]
+    pub(crate) fn write_place(&mut self, slot: u32) -> *mut u8 {
+        let place = self.places[slot as usize];
+        let next = place as usize + self.request;
+        self.places[slot as usize] = if next + self.request <= self.stride { next as u32 } else { 0 };
+        // SAFETY: `place + request` is within the slot's stride.
+        unsafe { self.read_place(slot).add(place as usize) }
+    }
+}
+
+/// An anonymous private mapping of our own.
+struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+    leaked: bool,
+}
+
+impl Mapping {
+    /// A mapping with room for `len` bytes, and where in it they begin.
+    fn new(len: usize) -> io::Result<(Mapping, NonNull<u8>)> {
+        let huge = len >= HUGE_FROM;
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let whole = if huge {
+            len.checked_next_multiple_of(HUGE).and_then(|whole| whole.checked_add(HUGE)).ok_or_else(too_large)?
+        } else {
+            len
+        };
+        let access = mm::ProtFlags::READ | mm::ProtFlags::WRITE;
+        // SAFETY: a new mapping, wherever the kernel has room.
+        let start = unsafe { mm::mmap_anonymous(std::ptr::null_mut(), whole, access, mm::MapFlags::PRIVATE)? };
+        let start = NonNull::new(start.cast::<u8>()).ok_or_else(too_large)?;
+        let mapping = Mapping { start, len: whole, leaked: false };
+        if !huge {
+            return Ok((mapping, start));
+        }
+        // SAFETY: the mapping is one huge page longer than what is used, so the aligned beginning and all bytes after
+        // it are inside. A kernel without huge pages refuses the advice, and the buffers are as good as any program's.
+        let base = unsafe {
+            let base = start.add(start.as_ptr().align_offset(HUGE));
+            #[cfg(target_os = "linux")]
+            let _ = mm::madvise(base.as_ptr().cast(), whole - HUGE, mm::Advice::LinuxHugepage);
+            base
+        };
+        Ok((mapping, base))
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        if !self.leaked {
+            // SAFETY: unmaps what `new` mapped, once. It cannot fail: the range is the mapping's.
+            let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.len) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_buffers_begin_where_a_huge_page_can_and_small_ones_are_not_longer_than_asked() {
+        let mut large = Arena::new(1, 1 << 20, false).unwrap();
+        assert!((large.read_place(0) as usize).is_multiple_of(HUGE));
+        large.bytes().fill(7);
+        let small = Arena::new(1, 4096, false).unwrap();
+        assert_eq!((small.mapping.start, small.mapping.len), (small.base, 4096));
+    }
+
+    #[test]
+    fn writes_walk_within_their_slot_and_reads_stay() {
+        let mut arena = Arena::new(4, 5000, true).unwrap();
+        let start = arena.read_place(1) as usize;
+        let end = arena.read_place(2) as usize;
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..1000 {
+            let place = arena.write_place(1) as usize;
+            assert!(place >= start && place + 5000 <= end && place.is_multiple_of(4096));
+            seen.insert(place);
+        }
+        assert!(seen.len() > 50, "the walk covers the slot: {}", seen.len());
+        assert_eq!(arena.read_place(1) as usize, start);
+    }
+}

@@ -1,0 +1,32 @@
+//! What became of the test files and directories that this process made.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Test files and directories that were to be removed.
+#[derive(Debug, Clone, Default)]
+pub struct Cleanup {
+    /// How many are gone.
+    pub removed: usize,
+    /// Those that could not be removed, with the reason.
+    pub left: Vec<(PathBuf, String)>,
+}
+
+static CLEANUP: Mutex<Cleanup> = Mutex::new(Cleanup { removed: 0, left: Vec::new() });
+
+/// What was removed so far, and what could not be.
+pub fn cleanup() -> Cleanup {
+    CLEANUP.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Remembers the outcome of removing `path`.
+pub(crate) fn note(path: &Path, outcome: io::Result<()>) {
+    let mut cleanup = CLEANUP.lock().unwrap_or_else(PoisonError::into_inner);
+    match outcome {
+        Ok(()) => cleanup.removed += 1,
+        // Somebody else removed or replaced it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => cleanup.left.push((path.into(), error.to_string())),
+    }
+}

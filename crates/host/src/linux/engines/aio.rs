@@ -1,0 +1,190 @@
+//! Linux native asynchronous I/O: `io_submit` and `io_getevents`, called directly.
+
+use super::open::{Open, Setup, synchronise};
+use crate::session::{Session, TICK_NS, Wait};
+use machine::{Completion, Op, Request, Stability};
+use std::io;
+use std::os::fd::RawFd;
+
+const IOCB_CMD_PREAD: u16 = 0;
+const IOCB_CMD_PWRITE: u16 = 1;
+
+/// The kernel's `struct iocb` (little-endian layout, `linux/aio_abi.h`).
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct ControlBlock {
+    data: u64,
+    key: u32,
+    rw_flags: i32,
+    opcode: u16,
+    priority: i16,
+    fd: u32,
+    buffer: u64,
+    bytes: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    result_fd: u32,
+}
+
+/// The kernel's `struct io_event`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Event {
+    data: u64,
+    object: u64,
+    result: i64,
+    result2: i64,
+}
+
+/// A context of `io_setup`.
+pub(crate) struct NativeAio<'a> {
+    context: u64,
+    fds: &'a [RawFd],
+    blocks: Box<[ControlBlock]>,
+    /// Blocks that are not at the kernel.
+    free: Vec<u32>,
+    queued: Vec<*mut ControlBlock>,
+    events: Box<[Event]>,
+    ready: usize,
+    /// Requests that the kernel refused at submission, to be reaped as failures.
+    refused: Vec<Completion>,
+}
+
+/// The largest context; more outstanding requests than this wait for their turn here.
+const CONTEXT_MOST: u32 = 65_536;
+
+impl<'f> Open<'f> for NativeAio<'f> {
+    /// Asked with a context that is none: making and destroying a real one takes the kernel tens of milliseconds.
+    fn available() -> bool {
+        // SAFETY: the kernel looks for context 0, and there is none.
+        let result = unsafe { libc::syscall(libc::SYS_io_destroy, 0 as libc::c_ulong) };
+        result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+    }
+
+    fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
+        let Setup { fds, entries, .. } = setup;
+        let mut context = 0u64;
+        let most = entries.min(CONTEXT_MOST);
+        // SAFETY: io_setup writes one context handle.
+        if unsafe { libc::syscall(libc::SYS_io_setup, most as libc::c_long, &mut context as *mut u64) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(NativeAio {
+            context,
+            fds,
+            blocks: vec![ControlBlock::default(); entries as usize].into_boxed_slice(),
+            free: (0..entries).rev().collect(),
+            queued: Vec::with_capacity(entries as usize),
+            events: vec![Event::default(); most as usize].into_boxed_slice(),
+            ready: 0,
+            refused: Vec::with_capacity(entries as usize),
+        })
+    }
+}
+
+impl Session for NativeAio<'_> {
+    #[inline(always)]
+    fn issue(&mut self, file: u32, request: &Request, at: *mut u8) {
+        let Some(index) = self.free.pop() else {
+            self.refused.push(Completion { slot: request.slot, result: -libc::EAGAIN });
+            return;
+        };
+        let block = &mut self.blocks[index as usize];
+        *block = ControlBlock {
+            data: u64::from(index) << 32 | u64::from(request.slot),
+            opcode: if request.op == Op::Read { IOCB_CMD_PREAD } else { IOCB_CMD_PWRITE },
+            fd: self.fds[file as usize] as u32,
+            buffer: at as u64,
+            bytes: u64::from(request.len),
+            offset: request.offset as i64,
+            ..ControlBlock::default()
+        };
+        self.queued.push(block);
+    }
+
+    fn submit(&mut self, wait: Wait) -> io::Result<()> {
+        let mut start = 0;
+        while start < self.queued.len() {
+            let rest = &mut self.queued[start..];
+            // SAFETY: every pointer is to a block of `self.blocks`, which lives until the context is destroyed.
+            let taken = unsafe {
+                libc::syscall(libc::SYS_io_submit, self.context, rest.len() as libc::c_long, rest.as_mut_ptr())
+            };
+            if taken > 0 {
+                start += taken as usize;
+                continue;
+            }
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EINTR) => {}
+                // The kernel's queue is full: take completions first, submit the rest at the next turn. With nothing in
+                // it there are none to wait for.
+                Some(libc::EAGAIN) => {
+                    let at_kernel = self.blocks.len() - self.free.len() - rest.len();
+                    if at_kernel == 0 && self.refused.is_empty() {
+                        self.queued.drain(..start);
+                        return Err(error);
+                    }
+                    break;
+                }
+                code => {
+                    // The first of the rest is the one refused; the ones behind it may be well.
+                    // SAFETY: a pointer to a block of `self.blocks`.
+                    let data = unsafe { (*rest[0]).data };
+                    self.free.push((data >> 32) as u32);
+                    self.refused.push(Completion { slot: data as u32, result: -code.unwrap_or(libc::EIO) });
+                    start += 1;
+                }
+            }
+        }
+        self.queued.drain(..start);
+        let wait_ns = match wait {
+            _ if !self.refused.is_empty() => 0,
+            Wait::One => TICK_NS,
+            Wait::For(ns) => ns,
+        };
+        let mut timeout = libc::timespec { tv_sec: 0, tv_nsec: wait_ns as i64 };
+        // SAFETY: `events` has room for as many as are asked for.
+        let got = unsafe {
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.context,
+                libc::c_long::from(wait_ns > 0),
+                self.events.len() as libc::c_long,
+                self.events.as_mut_ptr(),
+                &mut timeout,
+            )
+        };
+        if got < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.ready = got as usize;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn reap(&mut self, mut take: impl FnMut(Completion)) {
+        for event in &self.events[..self.ready] {
+            self.free.push((event.data >> 32) as u32);
+            take(Completion { slot: event.data as u32, result: event.result as i32 });
+        }
+        self.ready = 0;
+        self.refused.drain(..).for_each(take);
+    }
+
+    fn queued(&mut self) -> u32 {
+        self.queued.len() as u32
+    }
+
+    fn sync(&mut self, what: Stability) -> io::Result<()> {
+        synchronise(self.fds, what)
+    }
+}
+
+impl Drop for NativeAio<'_> {
+    fn drop(&mut self) {
+        // SAFETY: destroys the context of `new`, once; it waits for what is in flight.
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
+    }
+}

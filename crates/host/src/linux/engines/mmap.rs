@@ -1,0 +1,152 @@
+//! Copies from and to a memory-mapped file.
+
+use super::open::{Open, Setup, synchronise};
+use crate::session::BlockingSession;
+use machine::{Hint, Op, Request, Stability};
+use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{Ordering, compiler_fence};
+
+/// A session over mapped files.
+pub(crate) struct Mapped<'a> {
+    fds: &'a [RawFd],
+    files: Vec<Mapping>,
+}
+
+/// A mapping of the start of a file.
+struct Mapping {
+    base: *mut u8,
+    len: usize,
+}
+
+impl<'f> Open<'f> for Mapped<'f> {
+    fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
+        let Setup { fds, end, writes, hint, .. } = setup;
+        catch_bus_errors()?;
+        let files = fds.iter().map(|&fd| Mapping::new(fd, end, writes, hint)).collect::<io::Result<_>>()?;
+        Ok(Mapped { fds, files })
+    }
+}
+
+impl Mapping {
+    /// Maps the first `len` bytes of a file, writable where asked.
+    fn new(fd: RawFd, len: u64, writes: bool, hint: Hint) -> io::Result<Mapping> {
+        let len = len as usize;
+        let write = if writes { ProtFlags::WRITE } else { ProtFlags::empty() };
+        let advice = match hint {
+            Hint::None => Advice::Normal,
+            Hint::Sequential => Advice::Sequential,
+            Hint::Random => Advice::Random,
+        };
+        // SAFETY: a new shared mapping of a file that is open for as long as the session; the kernel chooses where. The
+        // advice is on our own mapping, and its failure changes nothing but speed.
+        let base = unsafe {
+            let file = BorrowedFd::borrow_raw(fd);
+            let base = mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ | write, MapFlags::SHARED, file, 0)?;
+            let _ = mm::madvise(base, len, advice);
+            base
+        };
+        Ok(Mapping { base: base.cast(), len })
+    }
+}
+
+impl BlockingSession for Mapped<'_> {
+    #[inline(always)]
+    fn perform(&mut self, request: &Request, at: *mut u8) -> i32 {
+        let file = &self.files[request.target as usize];
+        let (offset, len) = (request.offset as usize, request.len as usize);
+        if offset.checked_add(len).is_none_or(|end| end > file.len) {
+            return -libc::EINVAL;
+        }
+        // SAFETY: the range was just checked to lie in the mapping; `at` is `len` bytes of the arena.
+        let failed = unsafe {
+            let mapped = file.base.add(offset);
+            match request.op {
+                Op::Read => copy_or_fail(mapped, at, mapped, len),
+                Op::Write => copy_or_fail(at, mapped, mapped, len),
+            }
+        };
+        if failed { -libc::EIO } else { request.len as i32 }
+    }
+
+    fn sync(&mut self, what: Stability) -> io::Result<()> {
+        synchronise(self.fds, what)
+    }
+}
+
+thread_local! {
+    /// The mapped range that this thread copies now, and whether a page of it could not be had.
+    static COPYING: Cell<(usize, usize, bool)> = const { Cell::new((0, 0, false)) };
+}
+
+/// Copies from or to a mapped range; whether a page of it could not be had, because the file ends before it or its
+/// device failed.
+///
+/// # Safety
+/// `len` bytes are valid at `from` for reads and at `to` for writes; `mapped` is that of the two which is mapped.
+#[inline(always)]
+unsafe fn copy_or_fail(from: *const u8, to: *mut u8, mapped: *mut u8, len: usize) -> bool {
+    COPYING.set((mapped as usize, len, false));
+    // The handler runs in the middle of the copy: the range is told before, and asked after.
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: as the caller promises.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+    compiler_fence(Ordering::SeqCst);
+    let (_, _, failed) = COPYING.replace((0, 0, false));
+    failed
+}
+
+/// The handler of SIGBUS: a page of the mapped range that cannot be had becomes a page of zeros, so that the copy goes
+/// on, and the request fails. Any other SIGBUS ends the process as ever.
+extern "C" fn on_bus_error(_signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    let (start, len, _) = COPYING.get();
+    // SAFETY: the kernel gives the handler a valid structure.
+    let address = unsafe { (*info).si_addr() } as usize;
+    // SAFETY: sysconf has no preconditions, and may be called in a handler.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    // SAFETY: the page is one of our own mapping's, which this thread alone uses; `mmap`, `signal` and `raise` may be
+    // called in a handler.
+    unsafe {
+        if (start..start + len).contains(&address) {
+            let replaced = libc::mmap(
+                (address / page * page) as *mut libc::c_void,
+                page,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+                -1,
+                0,
+            );
+            if replaced != libc::MAP_FAILED {
+                COPYING.set((start, len, true));
+                return;
+            }
+        }
+        libc::signal(libc::SIGBUS, libc::SIG_DFL);
+        libc::raise(libc::SIGBUS);
+    }
+}
+
+/// Installs [`on_bus_error`], once.
+fn catch_bus_errors() -> io::Result<()> {
+    static CAUGHT: OnceLock<bool> = OnceLock::new();
+    let caught = *CAUGHT.get_or_init(|| {
+        // SAFETY: an all-zero action is valid; the handler has the signature that SA_SIGINFO asks for.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_bus_error as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()) == 0
+        }
+    });
+    if caught { Ok(()) } else { Err(io::Error::other("SIGBUS cannot be caught")) }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: unmaps what `new` mapped, once. It cannot fail: the range is the mapping's.
+        let _ = unsafe { mm::munmap(self.base.cast(), self.len) };
+    }
+}

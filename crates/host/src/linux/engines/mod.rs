@@ -1,0 +1,143 @@
+//! The engines: how one thread's requests reach the kernel. Each is a file of its own and a line of [`engines!`].
+
+mod aio;
+mod mmap;
+mod null;
+mod open;
+mod sync;
+mod uring;
+
+use super::clock::Clock;
+use crate::arena::Arena;
+use crate::run_streams::Ready;
+use crate::serve::{serve, serve_blocking};
+use crate::session::{BlockingSession, Halt, Session};
+use crate::stripe::{Striped, most_pieces};
+use machine::{Engine, Error, Hint, Nanos, NullBackend, RequestSource, Result};
+use open::{Open, Setup};
+use std::os::fd::RawFd;
+
+/// A stream of a run: its source, and how it reaches the files.
+pub(crate) struct Stream<'f, 's, S> {
+    pub(crate) fds: &'f [RawFd],
+    /// Members and chunk where the files are a stripe's.
+    pub(crate) stripe: Option<(u32, u64)>,
+    /// Where the part of each file that requests may touch ends.
+    pub(crate) end: u64,
+    pub(crate) hint: Hint,
+    pub(crate) source: &'s mut S,
+    pub(crate) arena: &'s mut Arena,
+    pub(crate) clock: Clock,
+    pub(crate) halt: Halt<'s>,
+    pub(crate) ready: Ready<'s>,
+}
+
+impl<'f, S: RequestSource> Stream<'f, '_, S> {
+    fn open<Q: Open<'f>>(&mut self, engine: Engine) -> Result<Q> {
+        let pieces = self.stripe.map_or(1, |(_, chunk)| most_pieces(self.source.max_request(), chunk));
+        let setup = Setup {
+            fds: self.fds,
+            entries: u32::try_from(u64::from(self.source.depth()) * pieces).unwrap_or(u32::MAX),
+            arena: self.arena,
+            end: self.end,
+            writes: self.source.writes(),
+            hint: self.hint,
+        };
+        Q::open(setup).map_err(|error| Error::Unsupported(format!("{engine} is not available: {error}")))
+    }
+
+    /// Serves the source through a session of many requests.
+    fn queued<Q: Open<'f> + Session>(mut self, engine: Engine) -> Result<Nanos> {
+        let session: Q = self.open(engine)?;
+        let Stream { stripe, source, arena, clock, halt, ready, .. } = self;
+        ready.wait(halt, clock);
+        match stripe {
+            None => serve(session, source, arena, clock, halt),
+            Some((members, chunk)) => {
+                let session = Striped::new(session, members, chunk, source.depth());
+                serve(session, source, arena, clock, halt)
+            }
+        }
+    }
+
+    /// Serves the source through calls that each wait.
+    fn blocking<B: Open<'f> + BlockingSession>(mut self, engine: Engine) -> Result<Nanos> {
+        let session: B = self.open(engine)?;
+        let Stream { source, arena, clock, halt, ready, .. } = self;
+        ready.wait(halt, clock);
+        serve_blocking(session, source, arena, clock, halt)
+    }
+}
+
+/// Each line: the engine, how its sessions are served, their type, and, where the kernel has a request that does
+/// nothing, the session of such requests.
+macro_rules! engines {
+    ($($engine:ident: $serve:ident $session:ty $(, no_op $no_op:ty)?;)*) => {
+        /// The engines that work here.
+        pub(crate) fn available() -> Vec<Engine> {
+            let all = [$((Engine::$engine, <$session as Open<'_>>::available as fn() -> bool)),*];
+            all.into_iter().filter(|(_, available)| available()).map(|(engine, _)| engine).collect()
+        }
+
+        /// Whether an engine has such a backend.
+        pub(crate) fn has_backend(engine: Engine, backend: NullBackend) -> bool {
+            match (engine, backend) {
+                (_, NullBackend::Null) => true,
+                $($((Engine::$engine, NullBackend::NoOp) => { let _: Option<$no_op> = None; true })?)*
+                _ => false,
+            }
+        }
+
+        fn serve_through<S: RequestSource>(
+            engine: Engine,
+            backend: Option<NullBackend>,
+            stream: Stream<'_, '_, S>,
+        ) -> Result<Nanos> {
+            match (engine, backend) {
+                $((Engine::$engine, None) => stream.$serve::<$session>(engine),
+                $((Engine::$engine, Some(NullBackend::NoOp)) => stream.$serve::<$no_op>(engine),)?
+                (Engine::$engine, Some(_)) => stream.$serve::<idle!($serve)>(engine),)*
+            }
+        }
+    };
+}
+
+/// The session that stands in for one of this kind where nothing is to be done.
+macro_rules! idle {
+    (blocking) => {
+        null::Instant
+    };
+    (queued) => {
+        null::Null
+    };
+}
+
+engines! {
+    Sync: blocking sync::Blocking<'_>;
+    Threads: blocking sync::Blocking<'_>;
+    IoUring: queued uring::Ring<'_>, no_op uring::NoOps;
+    Libaio: queued aio::NativeAio<'_>;
+    Mmap: blocking mmap::Mapped<'_>;
+    Null: queued null::Null;
+}
+
+/// Serves a stream through an engine, or through what stands in for it: waits for the common start and returns the time
+/// of the last completion.
+///
+/// # Errors
+/// The engine is not available here; as [`serve`].
+pub(crate) fn run<S: RequestSource>(
+    engine: Engine,
+    backend: Option<NullBackend>,
+    stream: Stream<'_, '_, S>,
+) -> Result<Nanos> {
+    // A stripe's members work side by side only under an asynchronous engine, even at depth 1.
+    let engine = match stream.stripe {
+        Some(_) if !engine.is_async() => available().into_iter().find(|engine| engine.is_async()).unwrap_or(engine),
+        _ => engine,
+    };
+    if stream.stripe.is_some() && !engine.is_async() {
+        return Err(Error::Unsupported("a stripe needs io_uring or libaio, and this kernel offers neither".into()));
+    }
+    serve_through(engine, backend, stream)
+}

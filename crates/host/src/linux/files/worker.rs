@@ -1,0 +1,265 @@
+//! Operations on files by one thread.
+
+use super::{WorkDirectory, open_at, open_directory, stdio, text, uring};
+use machine::files::{AreaSpec, FileAct, FileEngine, FileError, FileId, FileSync, FileWork};
+use rustix::fs::{AtFlags, RawDir, renameat, statat, unlinkat};
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::IntoRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A path below a location, written without allocating: `s4294967295/4294967295` is the longest.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Name {
+    bytes: [u8; 24],
+}
+
+impl Name {
+    pub(super) fn directory(&mut self, index: u32) -> &CStr {
+        self.bytes[0] = b's';
+        let end = self.number(1, index);
+        self.ended(end)
+    }
+
+    pub(super) fn file(&mut self, file: FileId, subdirectories: bool) -> &CStr {
+        let mut at = 0;
+        if subdirectories {
+            self.bytes[0] = b's';
+            at = self.number(1, file.subdirectory);
+            self.bytes[at] = b'/';
+            at += 1;
+        }
+        let end = self.number(at, file.number);
+        self.ended(end)
+    }
+
+    fn number(&mut self, at: usize, number: u32) -> usize {
+        let end = at + number.checked_ilog10().unwrap_or(0) as usize + 1;
+        let mut rest = number;
+        for place in self.bytes[at..end].iter_mut().rev() {
+            *place = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        end
+    }
+
+    fn ended(&mut self, end: usize) -> &CStr {
+        self.bytes[end] = 0;
+        CStr::from_bytes_until_nul(&self.bytes).expect("just ended")
+    }
+}
+
+/// Works on files for one thread.
+pub struct FileWorker {
+    directories: Arc<Vec<WorkDirectory>>,
+    subdirectories: bool,
+    engine: FileEngine,
+    sync: FileSync,
+    read_call: usize,
+    write_call: usize,
+    name: Name,
+    /// Of standard I/O: one file-system block.
+    buffer: Vec<u8>,
+    /// Where a read call's bytes go.
+    into: Vec<u8>,
+    chain: Option<uring::Chain>,
+}
+
+impl FileWorker {
+    pub(super) fn new(directories: Arc<Vec<WorkDirectory>>, spec: &AreaSpec) -> Result<Self, FileError> {
+        let chain = match spec.engine {
+            FileEngine::IoUring => {
+                let refused =
+                    |error: io::Error| FileError::Engine { engine: spec.engine.name(), why: error.to_string() };
+                Some(uring::Chain::new().map_err(refused)?)
+            }
+            _ => None,
+        };
+        let block = directories.first().map_or(4096, |directory| directory.block);
+        Ok(FileWorker {
+            directories,
+            subdirectories: spec.subdirectories > 0,
+            engine: spec.engine,
+            sync: spec.sync,
+            read_call: spec.read_block_bytes.max(1) as usize,
+            write_call: spec.write_block_bytes.max(1) as usize,
+            name: Name::default(),
+            buffer: vec![0; block],
+            into: Vec::new(),
+            chain,
+        })
+    }
+
+    fn path(&self, file: FileId) -> PathBuf {
+        let mut name = self.name;
+        self.directories[file.location as usize].path.join(text(name.file(file, self.subdirectories)))
+    }
+
+    fn named<T>(&self, result: io::Result<T>, act: FileAct, file: FileId) -> Result<T, FileError> {
+        result.map_err(|error| FileError::of(act, self.path(file), error))
+    }
+
+    fn directory(&self, file: FileId) -> &WorkDirectory {
+        &self.directories[file.location as usize]
+    }
+
+    fn open_file(&mut self, file: FileId, flags: i32) -> io::Result<File> {
+        let name = self.name.file(file, self.subdirectories);
+        open_at(&self.directories[file.location as usize].handle, name, flags)
+    }
+
+    fn write_new(&mut self, file: FileId, content: &[u8], flags: i32) -> io::Result<()> {
+        if let Some(chain) = &mut self.chain {
+            let name = self.name.file(file, self.subdirectories);
+            let directory = self.directories[file.location as usize].fd();
+            return chain.write(directory, name, flags, content, self.write_call, self.sync != FileSync::None);
+        }
+        let mut open = self.open_file(file, flags)?;
+        match self.engine {
+            FileEngine::Stdio => stdio::write(&mut open, content, self.write_call, &mut self.buffer)?,
+            _ => content.chunks(self.write_call).try_for_each(|piece| open.write_all(piece))?,
+        }
+        if self.sync != FileSync::None {
+            open.sync_all()?;
+        }
+        // A network file system may tell only now that it is full.
+        // SAFETY: the descriptor is ours, and is given up here.
+        if unsafe { libc::close(open.into_raw_fd()) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    fn read_whole(&mut self, file: FileId, bytes: u64) -> io::Result<u64> {
+        let call = (self.read_call as u64).min(bytes) as usize;
+        if self.into.len() < call {
+            self.into.resize(call, 0);
+        }
+        if let Some(chain) = &mut self.chain {
+            let name = self.name.file(file, self.subdirectories);
+            let directory = self.directories[file.location as usize].fd();
+            return chain.read(directory, name, &mut self.into, bytes, self.read_call);
+        }
+        let mut open = self.open_file(file, libc::O_RDONLY)?;
+        if self.engine == FileEngine::Stdio {
+            return stdio::read(&mut open, bytes, call.max(1), &mut self.into, &mut self.buffer);
+        }
+        let mut done = 0;
+        while done < bytes {
+            let want = (bytes - done).min(call as u64) as usize;
+            match stdio::read_some(&mut open, &mut self.into[..want])? {
+                0 => break,
+                n => done += n as u64,
+            }
+        }
+        Ok(done)
+    }
+
+    /// Brings a directory's entries to stable storage where that is asked for.
+    fn sync_directory(&self, file: FileId) -> io::Result<()> {
+        if self.sync != FileSync::All {
+            return Ok(());
+        }
+        let handle = &self.directory(file).handle;
+        if self.subdirectories {
+            let mut name = self.name;
+            open_directory(handle, text(name.directory(file.subdirectory)))?.sync_all()
+        } else {
+            handle.sync_all()
+        }
+    }
+
+    fn unlink(&mut self, file: FileId) -> io::Result<()> {
+        let name = self.name.file(file, self.subdirectories);
+        let directory = &self.directories[file.location as usize];
+        match &mut self.chain {
+            Some(chain) => chain.unlink(directory.fd(), name),
+            None => Ok(unlinkat(&directory.handle, name, AtFlags::empty())?),
+        }
+    }
+}
+
+impl FileWork for FileWorker {
+    fn create(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError> {
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
+        let result = self.write_new(file, content, flags).and_then(|()| self.sync_directory(file));
+        self.named(result, FileAct::Create, file)
+    }
+
+    fn read(&mut self, file: FileId, bytes: u64) -> Result<(), FileError> {
+        let result = self.read_whole(file, bytes);
+        let got = self.named(result, FileAct::Read, file)?;
+        if got == bytes { Ok(()) } else { Err(FileError::Size { path: self.path(file), expected: bytes, got }) }
+    }
+
+    fn append(&mut self, file: FileId, content: &[u8]) -> Result<(), FileError> {
+        let result = self.write_new(file, content, libc::O_WRONLY | libc::O_APPEND);
+        self.named(result, FileAct::Append, file)
+    }
+
+    fn delete(&mut self, file: FileId) -> Result<(), FileError> {
+        let result = self.unlink(file).and_then(|()| self.sync_directory(file));
+        self.named(result, FileAct::Delete, file)
+    }
+
+    fn stat(&mut self, file: FileId) -> Result<u64, FileError> {
+        let name = self.name.file(file, self.subdirectories);
+        let handle = &self.directories[file.location as usize].handle;
+        let result =
+            statat(handle, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| stat.st_size as u64).map_err(io::Error::from);
+        self.named(result, FileAct::Stat, file)
+    }
+
+    fn open(&mut self, file: FileId) -> Result<(), FileError> {
+        let result = self.open_file(file, libc::O_RDONLY).map(drop);
+        self.named(result, FileAct::Open, file)
+    }
+
+    fn rename(&mut self, from: FileId, to: FileId) -> Result<(), FileError> {
+        let mut new = Name::default();
+        let (old, new) = (self.name.file(from, self.subdirectories), new.file(to, self.subdirectories));
+        let directory = |file: FileId| &self.directories[file.location as usize].handle;
+        let result = renameat(directory(from), old, directory(to), new).map_err(io::Error::from);
+        let result = result.and_then(|()| self.sync_directory(to));
+        let far = from.location != to.location || from.subdirectory != to.subdirectory;
+        let result = if far { result.and_then(|()| self.sync_directory(from)) } else { result };
+        self.named(result, FileAct::Rename, from)
+    }
+
+    fn list(&mut self, location: u32, subdirectory: u32) -> Result<u64, FileError> {
+        let directory = &self.directories[location as usize];
+        let mut name = Name::default();
+        let below = if self.subdirectories { text(name.directory(subdirectory)) } else { Path::new(".") };
+        let listed = open_directory(&directory.handle, below).and_then(|opened| count_entries(&opened, &mut self.into));
+        listed.map_err(|error| FileError::of(FileAct::List, directory.path.join(below), error))
+    }
+}
+
+/// Bytes of directory entries asked for at once, as the C library does.
+const LISTING: usize = 32 << 10;
+
+/// Entries of a directory but for `.` and `..`.
+fn count_entries(directory: &File, buffer: &mut Vec<u8>) -> io::Result<u64> {
+    buffer.reserve(LISTING);
+    let mut listing = RawDir::new(directory, buffer.spare_capacity_mut());
+    let mut entries = 0;
+    while let Some(entry) = listing.next() {
+        let entry = entry?;
+        let name = entry.file_name();
+        entries += u64::from(name != c"." && name != c"..");
+    }
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_and_the_shortest_names_fit() {
+        let file = |subdirectory, number| FileId { location: 0, subdirectory, number };
+        assert_eq!(Name::default().file(file(u32::MAX, u32::MAX), true), c"s4294967295/4294967295");
+        assert_eq!(Name::default().file(file(0, 0), true), c"s0/0");
+        assert_eq!(Name::default().file(file(3, 1000), false), c"1000");
+        assert_eq!(Name::default().directory(17), c"s17");
+    }
+}

@@ -1,0 +1,277 @@
+//! Files that halfpower makes: locked before anybody sees them, removed when dropped, and recognised after a kill.
+
+use super::sys;
+use crate::test_file::{is_mark, is_our_name, mark, name};
+use machine::{Error, Result};
+use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags, XattrFlags};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Test files are called `halfpower-MARK.tmp`.
+const SUFFIX: &str = ".tmp";
+
+/// Where a file under a name of the user's bears its mark.
+const ATTRIBUTE: &str = "user.halfpower";
+
+/// A file that halfpower made.
+///
+/// It has a name, although an unnamed one (O_TMPFILE) would vanish by itself: file systems treat a file without a link
+/// differently where it matters here (btrfs logs no fsync of one, ext4 keeps it on the orphan list).
+#[derive(Debug)]
+pub(crate) struct MadeFile {
+    /// Where it was made, for messages.
+    pub(crate) path: PathBuf,
+    directory: Arc<File>,
+    name: OsString,
+    file: Arc<File>,
+    /// Its name is the user's.
+    named: bool,
+    kept: bool,
+}
+
+impl MadeFile {
+    /// Makes an empty file in `directory`, under a name of its own or this one, which must be free.
+    pub(crate) fn create(directory: &Path, own_name: Option<&OsStr>) -> Result<MadeFile> {
+        let opened = File::open(directory).map_err(|error| explain(error, directory, directory))?;
+        MadeFile::create_in(Arc::new(opened), directory, own_name)
+    }
+
+    /// Another one in the same directory, whatever its path leads to by now.
+    pub(crate) fn create_beside(&self) -> Result<MadeFile> {
+        MadeFile::create_in(self.directory.clone(), self.path.parent().unwrap_or(Path::new(".")), None)
+    }
+
+    fn create_in(directory: Arc<File>, shown: &Path, own_name: Option<&OsStr>) -> Result<MadeFile> {
+        let made = make(&directory, own_name);
+        let (file, name) =
+            made.map_err(|error| explain(error, shown, &own_name.map_or(shown.into(), |name| shown.join(name))))?;
+        let (path, named) = (shown.join(&name), own_name.is_some());
+        Ok(MadeFile { path, directory, name, file: Arc::new(file), named, kept: false })
+    }
+
+    /// The open file.
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// A file under a name of the user's stays and is the user's from now on.
+    pub(crate) fn keep(&mut self) {
+        if self.named {
+            self.kept = true;
+            // Where it bears no mark there is none to take away.
+            let _ = fs::fremovexattr(&self.file, ATTRIBUTE);
+        }
+    }
+}
+
+impl Drop for MadeFile {
+    fn drop(&mut self) {
+        if !self.kept {
+            crate::cleanup::note(&self.path, remove(&self.directory, &self.name, &self.file));
+        }
+    }
+}
+
+/// A new file, locked, then linked under its name.
+fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsString)> {
+    let random = sys::random();
+    let access = OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    // What a file system without unnamed files says; another error would come of a named one too.
+    let unnamed = match fs::openat(directory, ".", access | OFlags::TMPFILE, mode) {
+        Ok(file) => Some(File::from(file)),
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => None,
+        Err(error) => return Err(error.into()),
+    };
+    // Otherwise a hidden one, which nobody looks for, is renamed.
+    let hidden = format!(".halfpower-{random:016x}.part");
+    let (file, unnamed) = match unnamed {
+        Some(file) => (file, true),
+        None => (
+            fs::openat(directory, &hidden, access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, mode)?.into(),
+            false,
+        ),
+    };
+    let named = || {
+        sys::try_lock(&file)?;
+        let mark = mark(random, file.metadata()?.ino());
+        let name = own_name.map_or_else(|| name(&mark, SUFFIX).into(), OsStr::to_owned);
+        if own_name.is_some() {
+            // A file system without attributes keeps no mark: what a kill leaves there stays.
+            let _ = fs::fsetxattr(&file, ATTRIBUTE, mark.as_bytes(), XattrFlags::CREATE);
+        }
+        if unnamed {
+            fs::linkat(fs::CWD, sys::path_of(&file), directory, &name, AtFlags::SYMLINK_FOLLOW)?;
+        } else {
+            match fs::renameat_with(directory, &hidden, directory, &name, RenameFlags::NOREPLACE) {
+                // A link does not replace a file either.
+                Err(rustix::io::Errno::INVAL) => {
+                    fs::linkat(directory, &hidden, directory, &name, AtFlags::empty())?;
+                    fs::unlinkat(directory, &hidden, AtFlags::empty())?;
+                }
+                renamed => renamed?,
+            }
+        }
+        Ok(name)
+    };
+    match named() {
+        Ok(name) => Ok((file, name)),
+        Err(error) => {
+            if !unnamed {
+                let _ = fs::unlinkat(directory, &hidden, AtFlags::empty());
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Removes a name where it still is this file's.
+fn remove(directory: &File, name: &OsStr, file: &File) -> io::Result<()> {
+    let (there, own) = (fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?, file.metadata()?);
+    if (there.st_dev, there.st_ino) != (own.dev(), own.ino()) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(fs::unlinkat(directory, name, AtFlags::empty())?)
+}
+
+/// Removes a regular file that bears our mark and that nobody holds; its bytes.
+fn remove_leftover(directory: &File, name: &OsStr, is_ours: impl Fn(&File, u64) -> bool) -> Option<u64> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::from(fs::openat(directory, name, flags, Mode::empty()).ok()?);
+    let metadata = file.metadata().ok()?;
+    let leftover = metadata.is_file() && is_ours(&file, metadata.ino()) && sys::try_lock(&file).is_ok();
+    (leftover && remove(directory, name, &file).is_ok()).then_some(metadata.len())
+}
+
+/// Removes the test files that killed runs left in `directory`: they bear our mark and nobody holds their lock. Returns
+/// their number and bytes.
+pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
+    let mut removed = (0, 0);
+    let Ok(opened) = File::open(directory) else { return removed };
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
+        if let Some(bytes) = remove_leftover(&opened, &name, |_, inode| is_our_name(text, SUFFIX, inode)) {
+            removed = (removed.0 + 1, removed.1 + bytes);
+        }
+    }
+    removed
+}
+
+/// Removes a file of this name where a killed run left it; whether it did.
+pub(crate) fn remove_named_leftover(path: &Path) -> bool {
+    let is_ours = |file: &File, inode| {
+        let mut text = [0u8; 64];
+        let len = fs::fgetxattr(file, ATTRIBUTE, &mut text[..]).unwrap_or(0);
+        std::str::from_utf8(&text[..len]).is_ok_and(|text| is_mark(text, inode))
+    };
+    let Some(name) = path.file_name() else { return false };
+    File::open(directory_of(path)).is_ok_and(|directory| remove_leftover(&directory, name, is_ours).is_some())
+}
+
+/// The directory that a file is in, by its path.
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn explain(error: io::Error, directory: &Path, path: &Path) -> Error {
+    let shown = directory.display().to_string();
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => Error::refused(
+            shown,
+            "no permission to make a test file here",
+            "name a directory that you may write, or an existing file to read",
+        ),
+        Some(libc::EROFS) => Error::refused(
+            shown,
+            "the file system is read-only, so no test file can be made here",
+            "name an existing file to read, or another directory",
+        ),
+        Some(libc::ENOSPC) => {
+            Error::refused(shown, "no space is left for a test file", "free some, or name another directory")
+        }
+        Some(libc::ENOENT) => Error::refused(shown, "there is no such directory to make a file in", "make it first"),
+        _ => Error::io("cannot make a test file", path)(error),
+    }
+}
+
+/// Opens an open file again, with other flags, whatever its path leads to by now.
+///
+/// # Errors
+/// What the kernel says.
+pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let open =
+        |flags| std::fs::OpenOptions::new().read(true).write(writes).custom_flags(flags).open(sys::path_of(file));
+    let opened = open(flags | libc::O_NOATIME).or_else(|error| match error.raw_os_error() {
+        // Only the owner may leave the access time alone.
+        Some(libc::EPERM) => open(flags),
+        _ => Err(error),
+    })?;
+    let (held, again) = (file.metadata()?, opened.metadata()?);
+    if (held.dev(), held.ino(), held.rdev()) != (again.dev(), again.ino(), again.rdev()) {
+        return Err(io::Error::other(format!("descriptor {} leads to another file", file.as_raw_fd())));
+    }
+    Ok(opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MadeFile, remove_leftovers, remove_named_leftover};
+    use std::fs;
+
+    #[test]
+    fn leftovers_of_the_dead_go_and_the_livings_and_the_users_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let alive = MadeFile::create(directory.path(), None).unwrap();
+        let mut dead = MadeFile::create(directory.path(), None).unwrap();
+        let dead_path = dead.path.clone();
+        fs::write(&dead_path, "left").unwrap();
+        dead.kept = true;
+        drop(dead);
+        fs::copy(&dead_path, directory.path().join("aside")).unwrap();
+        let name = dead_path.file_name().unwrap().to_owned();
+        fs::create_dir(directory.path().join("restored")).unwrap();
+        fs::copy(&dead_path, directory.path().join("restored").join(&name)).unwrap();
+        for name in ["halfpower-mine.tmp", "halfpower-1-2.tmp", "halfpower-2024-11.tmp", "notes"] {
+            fs::write(directory.path().join(name), "the user's").unwrap();
+        }
+        assert_eq!(remove_leftovers(directory.path()), (1, 4));
+        assert!(!dead_path.exists() && alive.path.exists());
+        assert_eq!(remove_leftovers(&directory.path().join("restored")), (0, 0), "a copy of the user's stays");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 7);
+    }
+
+    #[test]
+    fn a_name_that_leads_elsewhere_by_now_is_not_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = MadeFile::create(directory.path(), None).unwrap();
+        let path = made.path.clone();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "the user's").unwrap();
+        drop(made);
+        assert_eq!(fs::read(&path).unwrap(), b"the user's");
+    }
+
+    #[test]
+    fn a_killed_runs_file_of_the_users_name_goes_and_a_kept_one_stays() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().join("testfile.dat");
+        let killed = MadeFile::create(directory.path(), path.file_name()).unwrap();
+        assert!(!remove_named_leftover(&path), "its maker lives");
+        assert!(MadeFile::create(directory.path(), path.file_name()).is_err(), "the name is taken");
+        let mut killed = killed;
+        killed.kept = true;
+        drop(killed);
+        assert!(remove_named_leftover(&path), "what a killed run left");
+        let mut kept = MadeFile::create(directory.path(), path.file_name()).unwrap();
+        kept.keep();
+        drop(kept);
+        assert!(!remove_named_leftover(&path) && path.exists(), "the user's");
+    }
+}

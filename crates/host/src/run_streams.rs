@@ -1,0 +1,226 @@
+//! The streams of a run: a thread each, made ready one after another and started together.
+
+use crate::session::{Halt, Time};
+use machine::{Error, Nanos, OnFailure, RequestSource, Result, RunOptions, Start};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// A stream's thread keeps everything large in its arena.
+const STACK_BYTES: usize = 256 << 10;
+
+/// From the last stream's readiness to the start of several: time for all of them to wake.
+const WAKE_NS: Nanos = 200_000;
+
+/// Where the streams wait for one another, so that they start together and the counters are taken just before.
+#[derive(Default)]
+struct StartBarrier {
+    /// How many are ready, and when all start, once that is known.
+    state: Mutex<(usize, Option<Nanos>)>,
+    changed: Condvar,
+}
+
+/// A stream's duty to say that it is ready, by waiting for the start or, where it cannot start, by dropping this.
+pub(crate) struct Ready<'a> {
+    barrier: &'a StartBarrier,
+}
+
+impl Ready<'_> {
+    /// Returns at the common start, or when the run is to end.
+    pub(crate) fn wait(self, halt: Halt<'_>, time: impl Time) {
+        let barrier = self.barrier;
+        drop(self);
+        let mut state = barrier.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = loop {
+            match state.1 {
+                Some(start) => break start,
+                None => state = barrier.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        };
+        drop(state);
+        halt.pass_until(start, time);
+    }
+}
+
+impl Drop for Ready<'_> {
+    fn drop(&mut self) {
+        self.barrier.state.lock().unwrap_or_else(PoisonError::into_inner).0 += 1;
+        self.barrier.changed.notify_all();
+    }
+}
+
+impl StartBarrier {
+    /// Waits until so many streams are ready.
+    fn wait_for(&self, streams: usize) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.0 < streams {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Lets the streams start at this time.
+    fn open(&self, start: Nanos) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(start);
+        self.changed.notify_all();
+    }
+}
+
+/// The streams of one part, and what to do for each and at the end of all.
+pub(crate) struct PartStreams<'p, S, W, F> {
+    pub(crate) sources: &'p mut [S],
+    /// Serves a source in its thread; returns the time of its last completion.
+    pub(crate) serve: W,
+    /// Called by the last of the part's streams to end, with the time of the part's last completion, unless one failed.
+    pub(crate) finish: F,
+}
+
+/// What a part's streams came to: the last completion, and what `finish` returned.
+pub(crate) type PartEnd<T> = Result<(Nanos, T)>;
+
+/// Counts a part's streams down.
+struct Countdown {
+    left: usize,
+    last: Nanos,
+}
+
+/// Runs the streams of all parts, each on a thread of its own: when every one waits at the barrier, `start` is called
+/// with the time to start at the earliest and says when the run begins. Returns that time and how each part ended.
+pub(crate) fn run_streams<S, T, W, F>(
+    time: impl Time,
+    interrupt: &AtomicBool,
+    parts: Vec<PartStreams<'_, S, W, F>>,
+    options: RunOptions,
+    start: impl FnOnce(Nanos) -> Result<Nanos>,
+) -> Result<(Nanos, Vec<PartEnd<T>>)>
+where
+    S: RequestSource,
+    T: Send,
+    W: Fn(&mut S, Halt<'_>, Ready<'_>) -> Result<Nanos> + Send + Sync,
+    F: Fn(Nanos) -> Result<T> + Send + Sync,
+{
+    let failed: Vec<AtomicBool> = parts.iter().map(|_| AtomicBool::new(false)).collect();
+    let failed_of = |part: usize| match options.on_failure {
+        OnFailure::EndRun => &failed[0],
+        OnFailure::EndPart => &failed[part],
+    };
+    let barrier = StartBarrier::default();
+    std::thread::scope(|scope| {
+        let mut workers = Vec::with_capacity(parts.len());
+        let mut refused = None;
+        for (number, part) in parts.into_iter().enumerate() {
+            let PartStreams { sources, serve, finish } = part;
+            let work = PartWork {
+                serve,
+                finish,
+                countdown: Mutex::new(Countdown { left: sources.len(), last: 0 }),
+                failed: failed_of(number),
+            };
+            let work = std::sync::Arc::new(work);
+            let mut threads = Vec::with_capacity(sources.len());
+            for source in sources {
+                let (work, barrier) = (work.clone(), &barrier);
+                let halt = Halt { interrupt, failed: failed_of(number) };
+                let body = move || work.stream(source, halt, Ready { barrier });
+                match std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, body) {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => {
+                        refused.get_or_insert_with(|| {
+                            Error::Unsupported(format!("the system refuses more threads: {error}"))
+                        });
+                        break;
+                    }
+                }
+            }
+            workers.push(threads);
+        }
+        let streams = workers.iter().map(Vec::len).sum();
+        barrier.wait_for(streams);
+        let now = time.now();
+        let ready = if streams > 1 { now + WAKE_NS } else { now };
+        let at = match options.start {
+            Start::Now => ready,
+            Start::At(then) => then.max(ready),
+        };
+        let began = match refused.take().map_or_else(|| start(at), Err) {
+            Ok(began) => began,
+            Err(error) => {
+                failed.iter().for_each(|failed| failed.store(true, Ordering::Relaxed));
+                refused = Some(error);
+                now
+            }
+        };
+        barrier.open(began);
+        let ends: Vec<PartEnd<T>> = workers.into_iter().map(|threads| part_end(threads, began)).collect();
+        match (refused, options.on_failure) {
+            (Some(error), _) => Err(error),
+            (None, OnFailure::EndPart) => Ok((began, ends)),
+            (None, OnFailure::EndRun) => {
+                let mut errors = Vec::new();
+                let mut fine = Vec::new();
+                for end in ends {
+                    match end {
+                        Ok(end) => fine.push(Ok(end)),
+                        Err(error) => errors.push(error),
+                    }
+                }
+                first(errors).map_or(Ok((began, fine)), Err)
+            }
+        }
+    })
+}
+
+/// What the streams of a part share.
+struct PartWork<'p, W, F> {
+    serve: W,
+    finish: F,
+    countdown: Mutex<Countdown>,
+    failed: &'p AtomicBool,
+}
+
+impl<W, F> PartWork<'_, W, F> {
+    /// One stream. The last of its part to end returns what `finish` did.
+    fn stream<S, T>(&self, source: &mut S, halt: Halt<'_>, ready: Ready<'_>) -> Result<(Nanos, Option<T>)>
+    where
+        W: Fn(&mut S, Halt<'_>, Ready<'_>) -> Result<Nanos>,
+        F: Fn(Nanos) -> Result<T>,
+    {
+        let end = (self.serve)(source, halt, ready).and_then(|last| {
+            let part_last = {
+                let mut countdown = self.countdown.lock().unwrap_or_else(PoisonError::into_inner);
+                countdown.left -= 1;
+                countdown.last = countdown.last.max(last);
+                (countdown.left == 0).then_some(countdown.last)
+            };
+            Ok((last, part_last.map(&self.finish).transpose()?))
+        });
+        end.inspect_err(|_| self.failed.store(true, Ordering::Relaxed))
+    }
+}
+
+/// A stream's thread: its last completion and, from the last stream of a part, what `finish` returned.
+type StreamThread<'s, T> = std::thread::ScopedJoinHandle<'s, Result<(Nanos, Option<T>)>>;
+
+/// How a part ended: its last completion, or its first error.
+fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
+    let (mut last, mut finished, mut errors) = (began, None, Vec::new());
+    for thread in threads {
+        match thread.join() {
+            Ok(Ok((end, result))) => {
+                last = last.max(end);
+                finished = finished.or(result);
+            }
+            Ok(Err(error)) => errors.push(error),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    match (first(errors), finished) {
+        (Some(error), _) => Err(error),
+        (None, Some(finished)) => Ok((last, finished)),
+        (None, None) => Err(Error::Unsupported("a part of the run had nothing to do".into())),
+    }
+}
+
+/// The error to report: one that ended because another failed says only that it was interrupted.
+fn first(mut errors: Vec<Error>) -> Option<Error> {
+    errors.sort_by_key(|error| matches!(error, Error::Interrupted));
+    errors.into_iter().next()
+}

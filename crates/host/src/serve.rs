@@ -1,0 +1,348 @@
+//! The loops that serve a request source through a session: one for many requests outstanding, one for one at a time.
+
+use crate::arena::Arena;
+use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
+use machine::{Completion, Error, Nanos, Next, Op, Request, RequestSource, Result};
+use std::io;
+use std::mem::ManuallyDrop;
+
+/// How often a run checks whether it is to end early, unless its requests take longer.
+const HALT_NS: Nanos = 1_000_000;
+
+/// How long an interrupted run waits for its requests in flight before it leaves them, and their buffers, to the
+/// kernel.
+const GRACE_NS: Nanos = 150_000_000;
+
+/// How long a kernel that takes no request for want of resources is asked again.
+const STALL_NS: Nanos = 1_000_000_000;
+
+/// A blocking call's result where a signal came first: EINTR, the same number on every system.
+const INTERRUPTED_CALL: i32 = -4;
+
+/// What is kept of a request until it completes.
+#[derive(Clone, Copy)]
+struct Outstanding {
+    offset: u64,
+    len: u32,
+    op: Op,
+}
+
+impl Outstanding {
+    fn request(self, slot: u32) -> Request {
+        Request { op: self.op, target: 0, offset: self.offset, len: self.len, slot }
+    }
+}
+
+/// A session and the buffers of its requests. However the loop ends (return, error, panic), buffers of requests in
+/// flight are never freed: the session and the arena are left to the kernel then.
+struct Flight<'a, S> {
+    session: ManuallyDrop<S>,
+    arena: &'a mut Arena,
+    requests: u32,
+}
+
+impl<S> Drop for Flight<'_, S> {
+    fn drop(&mut self) {
+        if self.requests == 0 {
+            // SAFETY: dropped here alone.
+            unsafe { ManuallyDrop::drop(&mut self.session) };
+        } else {
+            self.arena.leak();
+        }
+    }
+}
+
+/// Serves a source through a session to its end; the last completion's time is returned.
+///
+/// One clock read per turn: every completion found in a turn is stamped with it, and it is the issue time of what
+/// replaces them.
+///
+/// # Errors
+/// The first failed request, synchronisation or submission, after what was in flight completed; [`Error::Interrupted`]
+/// at most
+/// `GRACE_NS` and a tick after an interrupt, whether or not the requests in flight complete.
+pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
+    session: S,
+    source: &mut A,
+    arena: &mut Arena,
+    time: T,
+    halt: Halt<'_>,
+) -> Result<Nanos> {
+    let none = Outstanding { op: Op::Read, offset: 0, len: 0 };
+    let mut outstanding = vec![none; source.depth() as usize].into_boxed_slice();
+    let mut flight = Flight { session: ManuallyDrop::new(session), arena, requests: 0 };
+    let checks = source.checks();
+    let mut now = time.now();
+    let mut last = now;
+    let mut look_at = now;
+    let mut ending = Ending::default();
+    let mut ends = false;
+    source.begin(now);
+    loop {
+        if now >= look_at {
+            ends |= halt.asked();
+            if ends && ending.leaves(now, halt) {
+                break;
+            }
+            look_at = now + HALT_NS;
+        }
+        let wait = if ends {
+            if flight.requests == 0 {
+                break;
+            }
+            Wait::One
+        } else {
+            loop {
+                match source.next(now) {
+                    Next::Issue(request) => {
+                        let at = ready(source, flight.arena, &request);
+                        outstanding[request.slot as usize] =
+                            Outstanding { op: request.op, offset: request.offset, len: request.len };
+                        flight.requests += 1;
+                        flight.session.issue(request.target, &request, at);
+                    }
+                    Next::WaitForCompletion => break Wait::One,
+                    Next::WaitUntil(then) => break Wait::For(then.saturating_sub(now).min(TICK_NS)),
+                    Next::Done => {
+                        if flight.requests == 0 {
+                            return Ok(last);
+                        }
+                        break Wait::One;
+                    }
+                }
+            }
+        };
+        if let Err(error) = flight.session.submit(wait) {
+            let nothing_taken = flight.session.queued() >= flight.requests;
+            match ending.refused(error, nothing_taken, last, now) {
+                Refusal::Again => {}
+                Refusal::Later => time.pass(HALT_NS),
+                Refusal::Drain => {
+                    ends = true;
+                    time.pass(HALT_NS);
+                }
+                Refusal::Leave => break,
+            }
+        }
+        now = time.now();
+        let Flight { session, arena, requests } = &mut flight;
+        session.reap(|completion| {
+            *requests -= 1;
+            last = now;
+            let request = outstanding[completion.slot as usize];
+            if completion.result != request.len as i32 {
+                fail(&mut ending.failure, &request.request(completion.slot), completion.result);
+                ends = true;
+            } else if checks && request.op == Op::Read {
+                // SAFETY: the read filled the slot's buffer, and nothing else writes it before the slot is used again.
+                source.check(completion.slot, unsafe {
+                    std::slice::from_raw_parts(arena.read_place(completion.slot), request.len as usize)
+                });
+            }
+            source.complete(completion, now);
+        });
+        if let Some(what) = source.sync_due()
+            && !ends
+        {
+            let began = time.now();
+            if let Err(error) = flight.session.sync(what) {
+                ending.failure = Some(not_synced(error));
+                ends = true;
+                continue;
+            }
+            now = time.now();
+            last = now;
+            source.synced(began, now);
+        }
+    }
+    Err(ending.failure.unwrap_or(Error::Interrupted))
+}
+
+/// How a run comes to an early end.
+#[derive(Default)]
+struct Ending {
+    failure: Option<Error>,
+    /// When an interrupted run leaves what is still in flight.
+    leave_at: Option<Nanos>,
+    /// Since when the kernel takes no request.
+    stalled: Option<Nanos>,
+}
+
+/// What to do about a submission that the kernel refused.
+enum Refusal {
+    /// No failure: a signal or the end of a wait.
+    Again,
+    /// Try again a little later.
+    Later,
+    /// Issue nothing more; wait for what is in flight.
+    Drain,
+    /// Give up.
+    Leave,
+}
+
+impl Ending {
+    /// Whether an interrupted run has waited long enough for its requests in flight.
+    #[cold]
+    fn leaves(&mut self, now: Nanos, halt: Halt<'_>) -> bool {
+        halt.interrupted() && now >= *self.leave_at.get_or_insert(now + GRACE_NS)
+    }
+
+    /// Judges an error of [`Session::submit`]. `nothing_taken`: no request is at the kernel; `last`: the last
+    /// completion.
+    #[cold]
+    #[inline(never)]
+    fn refused(&mut self, error: io::Error, nothing_taken: bool, last: Nanos, now: Nanos) -> Refusal {
+        use io::ErrorKind::{Interrupted, ResourceBusy, TimedOut, WouldBlock};
+        let passing = match error.kind() {
+            Interrupted | TimedOut => return Refusal::Again,
+            kind => matches!(kind, ResourceBusy | WouldBlock),
+        };
+        let since = self.stalled.map_or(now, |since| if last > since { now } else { since });
+        self.stalled = Some(since);
+        if passing && !(nothing_taken && now.saturating_sub(since) >= STALL_NS) {
+            return Refusal::Later;
+        }
+        self.failure.get_or_insert_with(|| Error::io("cannot submit to", "the kernel's queue")(error));
+        // With nothing at the kernel there is no completion to wait for.
+        if nothing_taken { Refusal::Leave } else { Refusal::Drain }
+    }
+}
+
+/// Serves a source through blocking calls, one at a time; the last completion's time is returned.
+///
+/// [`serve`] for one request, without what many outstanding need.
+///
+/// # Errors
+/// The first failed request or synchronisation; [`Error::Interrupted`].
+pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
+    mut session: S,
+    source: &mut A,
+    arena: &mut Arena,
+    time: T,
+    halt: Halt<'_>,
+) -> Result<Nanos> {
+    let checks = source.checks();
+    let mut now = time.now();
+    let mut last = now;
+    let mut look_at = now;
+    source.begin(now);
+    loop {
+        if now >= look_at {
+            if halt.asked() {
+                return Err(Error::Interrupted);
+            }
+            look_at = now + HALT_NS;
+        }
+        if let Some(request) = source.next_alone(now) {
+            let since = now;
+            now = perform(&mut session, source, arena, time, checks, &request, halt)?;
+            last = now;
+            source.complete_alone(&request, since, now);
+        } else {
+            match source.next(now) {
+                Next::Issue(request) => {
+                    now = perform(&mut session, source, arena, time, checks, &request, halt)?;
+                    last = now;
+                    source.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                }
+                Next::WaitUntil(then) => {
+                    time.pass(then.saturating_sub(now).min(HALT_NS));
+                    now = time.now();
+                }
+                Next::WaitForCompletion => now = time.now(),
+                Next::Done => return Ok(last),
+            }
+        }
+        if let Some(what) = source.sync_due() {
+            let began = time.now();
+            session.sync(what).map_err(not_synced)?;
+            now = time.now();
+            last = now;
+            source.synced(began, now);
+        }
+    }
+}
+
+/// Does a request through a blocking call; when it was done.
+#[inline(always)]
+fn perform<S: BlockingSession, A: RequestSource, T: Time>(
+    session: &mut S,
+    source: &mut A,
+    arena: &mut Arena,
+    time: T,
+    checks: bool,
+    request: &Request,
+    halt: Halt<'_>,
+) -> Result<Nanos> {
+    let at = ready(source, arena, request);
+    let result = session.perform(request, at);
+    let mut now = time.now();
+    if result != request.len as i32 {
+        finish(session, request, at, result, halt)?;
+        now = time.now();
+    }
+    if checks && request.op == Op::Read {
+        // SAFETY: the read filled the slot's buffer.
+        source.check(request.slot, unsafe { std::slice::from_raw_parts(at, request.len as usize) });
+    }
+    Ok(now)
+}
+
+/// Repeats a call that a signal interrupted (EINTR), unless the run is to end; any other result is a failure.
+#[cold]
+#[inline(never)]
+fn finish<S: BlockingSession>(
+    session: &mut S,
+    request: &Request,
+    at: *mut u8,
+    mut result: i32,
+    halt: Halt<'_>,
+) -> Result<()> {
+    while result == INTERRUPTED_CALL {
+        if halt.asked() {
+            return Err(Error::Interrupted);
+        }
+        result = session.perform(request, at);
+    }
+    if result == request.len as i32 { Ok(()) } else { Err(failed(request, result)) }
+}
+
+/// Where a request's data is, filled where it writes.
+#[inline(always)]
+fn ready<A: RequestSource>(source: &mut A, arena: &mut Arena, request: &Request) -> *mut u8 {
+    match request.op {
+        Op::Read => arena.read_place(request.slot),
+        Op::Write => {
+            let at = arena.write_place(request.slot);
+            // SAFETY: the arena gives every slot room for the source's largest request.
+            source.fill(request, unsafe { std::slice::from_raw_parts_mut(at, request.len as usize) });
+            at
+        }
+    }
+}
+
+#[cold]
+fn not_synced(error: io::Error) -> Error {
+    Error::io("cannot bring to stable storage", "the target")(error)
+}
+
+/// Notes the first failure.
+#[cold]
+#[inline(never)]
+fn fail(failure: &mut Option<Error>, request: &Request, result: i32) {
+    failure.get_or_insert_with(|| failed(request, result));
+}
+
+/// A request that did not do all that it was asked.
+#[cold]
+fn failed(request: &Request, result: i32) -> Error {
+    let source = if result < 0 {
+        io::Error::from_raw_os_error(-result)
+    } else {
+        io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            format!("only {result} bytes were done: the target ends there or is full"),
+        )
+    };
+    Error::Request { op: request.op, offset: request.offset, len: request.len, source }
+}

@@ -1,0 +1,165 @@
+//! The rules of test files: how they are named and recognised, how large they are, what they are filled with.
+
+use crate::session::Time;
+use machine::{Error, Nanos, Result, fill_random, units};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What every file and directory that halfpower makes is called first.
+const PREFIX: &str = "halfpower-";
+
+/// Bounds of a test file whose size halfpower chooses.
+const AUTO_LEAST: u64 = 32 * units::MIB;
+const AUTO_MOST: u64 = 2 * units::GIB;
+
+/// A share of the free space that a test file never exceeds unless its size was given.
+const FREE_SHARE: u64 = 4;
+
+/// The least that is worth measuring.
+pub(crate) const LEAST: u64 = 4096;
+
+/// Bytes that are written at once.
+pub(crate) const STEP: usize = 1 << 20;
+
+/// The mark of what halfpower made: a random number, and a check of it with the file's own number. A copy of the file,
+/// or a file that somebody gave such a name, does not bear the mark of its own number.
+pub(crate) fn mark(random: u64, inode: u64) -> String {
+    let mut z = random ^ inode.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    format!("{random:016x}-{:08x}", z >> 32)
+}
+
+/// Whether a mark is that of the file with this number.
+pub(crate) fn is_mark(text: &str, inode: u64) -> bool {
+    let random = text.split_once('-').and_then(|(random, _)| u64::from_str_radix(random, 16).ok());
+    random.is_some_and(|random| mark(random, inode) == text)
+}
+
+/// The name of a file or directory with this mark.
+pub(crate) fn name(mark: &str, suffix: &str) -> String {
+    format!("{PREFIX}{mark}{suffix}")
+}
+
+/// Whether halfpower gave the file with this number its name.
+pub(crate) fn is_our_name(name: &str, suffix: &str, inode: u64) -> bool {
+    name.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(suffix)).is_some_and(|mark| is_mark(mark, inode))
+}
+
+/// The size of a new test file: what was asked for, if it fits, or a quarter of what is free, at most 2 GiB.
+///
+/// # Errors
+/// Too small, or not enough space; `shown` is the directory.
+pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result<u64> {
+    let show_free = |free: u64| units::show_size_rounded(free as f64);
+    match (asked, free) {
+        (Some(size), _) if size < LEAST => {
+            Err(Error::refused(units::show_size(size), "a test file needs at least 4 KiB", "give a larger --size"))
+        }
+        (Some(size), Some(free)) if size > free => {
+            let (size, free) = (units::show_size(size), show_free(free));
+            let why = format!("a test file of {size} does not fit in the {free} that are free");
+            Err(Error::refused(shown, why, "free some space or give a smaller --size"))
+        }
+        (Some(size), _) => Ok(size),
+        (None, None) => {
+            Err(Error::refused(shown, "the file system does not say how much space is free", "give --size"))
+        }
+        (None, Some(free)) => {
+            let most = (free / FREE_SHARE).min(AUTO_MOST) / units::MIB * units::MIB;
+            if most < units::MIB {
+                let why = format!("only {} are free, and a test file takes at most a quarter of it", show_free(free));
+                return Err(Error::refused(shown, why, "free some space or give --size"));
+            }
+            Ok(most)
+        }
+    }
+}
+
+/// The part of an existing file or device of `there` bytes that is used.
+///
+/// # Errors
+/// More is asked for than there is, or too little.
+pub(crate) fn region(asked: Option<u64>, there: u64, shown: &str) -> Result<u64> {
+    match asked {
+        Some(size) if size < LEAST => Err(Error::refused(
+            format!("{shown}: --size {}", units::show_size(size)),
+            "too little to measure anything",
+            "give at least 4 KiB",
+        )),
+        Some(size) if size > there => Err(Error::refused(
+            shown,
+            format!("--size {} is more than its {}", units::show_size(size), units::show_size(there)),
+            "give a smaller size, or none",
+        )),
+        asked => Ok(asked.unwrap_or(there)),
+    }
+}
+
+/// How a test file is filled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fill<'a> {
+    /// Bytes wanted; `None`: as many as `within_ns` allows, between the least and the most.
+    pub(crate) size: Option<u64>,
+    pub(crate) within_ns: Nanos,
+    pub(crate) seed: u64,
+    pub(crate) interrupt: &'a AtomicBool,
+}
+
+impl Fill<'_> {
+    /// Gives random data to `write`, with its offset, from the start; returns how much it was. Ends at `most`, or,
+    /// where no size was given, when the time is over and the least is there.
+    ///
+    /// # Errors
+    /// What `write` returns; [`Error::Interrupted`].
+    pub(crate) fn write(
+        &self,
+        most: u64,
+        buffer: &mut [u8],
+        time: impl Time,
+        mut write: impl FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<u64> {
+        let start = time.now();
+        let mut written = 0u64;
+        while written < most {
+            if self.interrupt.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            if self.size.is_none() && written >= AUTO_LEAST && time.now() - start > self.within_ns {
+                break;
+            }
+            let step = (buffer.len() as u64).min(most - written) as usize;
+            fill_random(self.seed ^ written.wrapping_mul(0x9E37_79B9_7F4A_7C15), &mut buffer[..step]);
+            write(&buffer[..step], written)?;
+            written += step as u64;
+        }
+        Ok(written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_belongs_to_one_file() {
+        let own = name(&mark(77, 1234), ".tmp");
+        assert!(is_our_name(&own, ".tmp", 1234));
+        assert!(!is_our_name(&own, ".tmp", 1235), "a copy has another number");
+        assert!(!is_our_name(&own, ".files", 1234));
+        for name in ["halfpower-1-2.tmp", "halfpower-mine.tmp", "halfpower-2024-11.tmp", "halfpower-.tmp", "notes"] {
+            assert!(!is_our_name(name, ".tmp", 1234), "{name}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_bounded_by_what_is_free() {
+        assert_eq!(size(Some(8192), Some(8192), "d").unwrap(), 8192);
+        assert_eq!(size(None, Some(100 * units::MIB), "d").unwrap(), 25 * units::MIB);
+        assert_eq!(size(None, Some(1 << 50), "d").unwrap(), AUTO_MOST);
+        for (asked, free) in [(Some(100), None), (Some(9000), Some(8192)), (None, None), (None, Some(units::MIB))] {
+            assert!(size(asked, free, "d").unwrap_err().is_usage(), "{asked:?} {free:?}");
+        }
+        assert_eq!(region(None, 9000, "f").unwrap(), 9000);
+        assert!(region(Some(9001), 9000, "f").unwrap_err().to_string().contains("more than its"));
+    }
+}

@@ -1,0 +1,101 @@
+//! A run: parts that start together.
+
+use crate::{Access, CpuTimes, DeviceUse, Error, Nanos, Result, Usage};
+
+/// A target, how it is accessed, and the request sources that ask it.
+///
+/// Several parts make one run: jobs beside each other, the files of a tool's processes, a scan beside a log. Parts may share a target.
+#[derive(Debug)]
+pub struct Part<'a, T, S> {
+    /// What is asked. A request names one by its number ([`crate::Request::target`]); of several, none may be a stripe.
+    pub targets: Vec<&'a T>,
+    /// How all of them are accessed.
+    pub access: Access,
+    /// Who asks: a stream each.
+    pub sources: &'a mut [S],
+    /// The streams run on these processors alone; empty: on any.
+    pub processors: &'a [u32],
+}
+
+impl<'a, T, S> Part<'a, T, S> {
+    /// One target, on any processor.
+    pub fn new(target: &'a T, access: &Access, sources: &'a mut [S]) -> Self {
+        Part { targets: vec![target], access: access.clone(), sources, processors: &[] }
+    }
+}
+
+/// When a run starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// As soon as every stream is ready.
+    #[default]
+    Now,
+    /// At this time of the machine's clock, or as soon as every stream is ready if that is later.
+    At(Nanos),
+}
+
+/// What the failure of one part does to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFailure {
+    /// The run ends, with the first error.
+    #[default]
+    EndRun,
+    /// They go on; the part has an error instead of figures.
+    EndPart,
+}
+
+/// How a run is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunOptions {
+    /// When it starts.
+    pub start: Start,
+    /// What the failure of one part does to the others.
+    pub on_failure: OnFailure,
+    /// Read the processor's counters during the run. It costs time: never in a run whose rate counts.
+    pub count_instructions: bool,
+}
+
+/// What a run used.
+#[derive(Debug, Default)]
+pub struct RunUsage {
+    /// When the sources began, on the machine's clock.
+    pub began: Nanos,
+    /// Processor time of the whole run.
+    pub cpu: CpuTimes,
+    /// Bytes that this process asked of the block layer itself (read, write): less than asked means that a cache served.
+    pub block_bytes: Option<(u64, u64)>,
+    /// Warnings about this run, in short sentences.
+    pub warnings: Vec<String>,
+    /// What each part used, in the order of the parts.
+    pub parts: Vec<Result<PartUsage>>,
+}
+
+/// What one part of a run used.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PartUsage {
+    /// From the beginning of the run to the part's last completion.
+    pub elapsed_ns: Nanos,
+    /// From the last completion to stable storage, where [`Access::sync_at_end`] asked for it.
+    pub sync_ns: Option<Nanos>,
+    /// The counters of the devices under the part's targets, over the whole run; `None` where nothing counts.
+    pub device: Option<DeviceUse>,
+}
+
+impl RunUsage {
+    /// Usage by part; processor time, block-layer bytes and warnings are the whole run's, for nothing tells the parts apart.
+    pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
+        let RunUsage { began, cpu, block_bytes, warnings, parts } = self;
+        parts.into_iter().map(move |part| {
+            let PartUsage { elapsed_ns, sync_ns, device } = part?;
+            Ok(Usage { began, elapsed_ns, sync_ns, cpu, device, block_bytes, warnings: warnings.clone() })
+        })
+    }
+
+    /// Usage of the only part.
+    ///
+    /// # Errors
+    /// The part failed.
+    pub fn single(self) -> Result<Usage> {
+        self.by_part().next().unwrap_or_else(|| Err(Error::Unsupported("the run had no part".into())))
+    }
+}

@@ -1,0 +1,339 @@
+//! Calibration: a preset's free numbers moved until the machine does what was measured, and judged by points left out.
+
+mod free;
+mod start;
+
+use crate::whatif::predict;
+use crate::{Error, Result};
+use free::free;
+use machine::Op;
+use measure::stats::median;
+use serde::{Deserialize, Serialize};
+use twin::Setup;
+use workload::{Pattern, Stop, Workload, rng};
+
+/// The order of a measured point's requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// From start to end, and again.
+    Sequential,
+    /// Scattered evenly over the region.
+    Random,
+}
+
+/// A measured point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FitPoint {
+    /// Percent of reads.
+    pub read_percent: u8,
+    /// The order of the requests.
+    pub order: Order,
+    /// Request size.
+    pub request_bytes: u32,
+    /// Requests outstanding.
+    pub depth: u32,
+    /// Bytes over which the requests went.
+    pub region_bytes: u64,
+    /// What was measured, past the file-system cache.
+    pub throughput_bytes_per_s: f64,
+    /// Half of its 95 % interval over the throughput; 0 where none is known. A point that is known less well weighs less.
+    pub uncertainty: f64,
+}
+
+impl FitPoint {
+    /// What the point counts for: about the inverse of how well it is known, but no point is known better than to some percent.
+    fn weight(&self) -> f64 {
+        1.0 / (0.1 + self.uncertainty.clamp(0.0, 10.0))
+    }
+}
+
+/// A number that was moved.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fitted {
+    /// Its path in the machine file.
+    pub path: String,
+    /// Before; none where the machine had no such number.
+    pub before: Option<f64>,
+    /// After.
+    pub after: f64,
+}
+
+/// A point and what the fitted machine says of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judged {
+    /// As measured.
+    pub point: FitPoint,
+    /// As predicted.
+    pub predicted_bytes_per_s: f64,
+    /// It took no part in the fit.
+    pub held_out: bool,
+}
+
+impl Judged {
+    /// |predicted - measured| / measured.
+    pub fn error(&self) -> f64 {
+        (self.predicted_bytes_per_s / self.point.throughput_bytes_per_s - 1.0).abs()
+    }
+}
+
+/// A calibrated machine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Fit {
+    /// The machine.
+    #[serde(skip)]
+    pub setup: Setup,
+    /// Numbers that were moved.
+    pub fitted: Vec<Fitted>,
+    /// Every point.
+    pub points: Vec<Judged>,
+    /// Weighted mean over the points that took part of how far ln (predicted / measured) is from zero: what was made small.
+    pub loss: f64,
+    /// Median error of the points that took part.
+    pub fitted_median_error: f64,
+    /// Median error of the points held out.
+    pub held_out_median_error: f64,
+}
+
+impl Fit {
+    /// The machine as a file that [`Setup::parse`] reads.
+    ///
+    /// # Errors
+    /// None is expected.
+    pub fn machine_file(&self) -> Result<String> {
+        Ok(toml::to_string(&self.setup.description)?)
+    }
+}
+
+/// The largest region of a prediction: beyond it only seeks grow, and slowly.
+const LARGEST_REGION: u64 = 64 << 30;
+
+fn workload(point: &FitPoint) -> Workload {
+    Workload {
+        read_percent: point.read_percent,
+        pattern: if point.order == Order::Random { Pattern::Random } else { Pattern::Seq },
+        region_bytes: Some(point.region_bytes.clamp(u64::from(point.request_bytes), LARGEST_REGION)),
+        stop: Stop::AfterBytes(u64::from(point.request_bytes) * (100 + 8 * u64::from(point.depth))),
+        ..crate::workload(Op::Read, point.request_bytes, point.depth)
+    }
+}
+
+fn predicted(setup: &Setup, point: &FitPoint) -> Result<f64> {
+    Ok(predict(setup, &workload(point))?.throughput_bytes_per_s)
+}
+
+/// Weighted mean of the log ratios' distance from zero: twice too fast is as wrong as twice too slow. Small distances count by their squares, so
+/// that all points have a say, great ones as they are, so that a wild point does not rule (P. J. Huber, "Robust estimation of a location
+/// parameter", 1964, in its smooth form).
+fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
+    let (mut sum, mut weights) = (0.0, 0.0);
+    for point in points {
+        let distance = (predicted(setup, point)? / point.throughput_bytes_per_s).ln() / GREAT;
+        sum += point.weight() * GREAT * (distance.hypot(1.0) - 1.0);
+        weights += point.weight();
+    }
+    Ok(sum / weights.max(f64::MIN_POSITIVE))
+}
+
+/// A distance that begins to count as great: a usual error of measurement.
+const GREAT: f64 = 0.15;
+
+/// Moves each free number up and down by a factor that shrinks, keeping what helps.
+fn search(mut setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
+    let mut best = loss(&setup, points)?;
+    let mut step = 1.0f64;
+    while step > 0.02 {
+        let mut better = false;
+        let count = free(&mut setup).len();
+        for index in 0..count {
+            for factor in [step.exp(), (-step).exp()] {
+                let mut tried = setup.clone();
+                if let Some(number) = free(&mut tried).into_iter().nth(index) {
+                    number.scale(factor);
+                }
+                if twin::preset::check(&tried.description).is_some() {
+                    continue;
+                }
+                let value = loss(&tried, points)?;
+                if value < best - 1e-6 {
+                    (setup, best, better) = (tried, value, true);
+                    break;
+                }
+            }
+        }
+        if !better {
+            step /= 2.0;
+        }
+    }
+    Ok((setup, best))
+}
+
+/// The best of the searches from the starts that promise most.
+fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
+    let mut starts = Vec::new();
+    for setup in start::starts(base, points) {
+        let value = loss(&setup, points)?;
+        starts.push((setup, value));
+    }
+    starts.sort_by(|a, b| a.1.total_cmp(&b.1));
+    starts.truncate(MOST_SEARCHES);
+    let mut best: Option<(Setup, f64)> = None;
+    for (start, _) in starts {
+        let found = search(start, points)?;
+        if best.as_ref().is_none_or(|(_, value)| found.1 < *value) {
+            best = Some(found);
+        }
+    }
+    best.ok_or_else(|| Error::Fit("nothing to begin with".to_owned()))
+}
+
+/// Starts from which a search is made.
+const MOST_SEARCHES: usize = 2;
+
+/// Which points are held out: a third, drawn by `seed`.
+fn held_out(count: usize, seed: u64) -> Vec<bool> {
+    let mut order: Vec<(u64, usize)> = (0..count).map(|index| (rng::hash(seed, index as u64), index)).collect();
+    order.sort_unstable();
+    let mut out = vec![false; count];
+    order[..count / 3].iter().for_each(|&(_, index)| out[index] = true);
+    out
+}
+
+/// Calibrates a machine to measured points, a random third of which (by `seed`) is held out and only judged.
+///
+/// # Errors
+/// Fewer than 9 points, a throughput that is not positive, or a point that the machine cannot run.
+pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
+    check(points)?;
+    let out = held_out(points.len(), seed);
+    let training: Vec<&FitPoint> = points.iter().zip(&out).filter(|(_, out)| !**out).map(|(point, _)| point).collect();
+    let (mut setup, loss) = search_all(base, &training)?;
+    let mut judged = Vec::with_capacity(points.len());
+    for (point, &held_out) in points.iter().zip(&out) {
+        judged.push(Judged { point: point.clone(), predicted_bytes_per_s: predicted(&setup, point)?, held_out });
+    }
+    let mut original = base.clone();
+    let before: Vec<(String, f64)> =
+        free(&mut original).into_iter().map(|number| (number.path, *number.value)).collect();
+    let before_of = |path: &str| before.iter().find(|(other, _)| other == path).map(|(_, value)| *value);
+    let mut fitted = Vec::new();
+    for number in free(&mut setup) {
+        fitted.push(Fitted { before: before_of(&number.path), after: *number.value, path: number.path });
+    }
+    for number in fitted.iter().filter(|number| number.before != Some(number.after)) {
+        setup.description.sources.insert(number.path.clone(), "fitted to measurements".to_owned());
+    }
+    let errors =
+        |held: bool| median(&judged.iter().filter(|j| j.held_out == held).map(Judged::error).collect::<Vec<_>>());
+    let (fitted_median_error, held_out_median_error) = (errors(false), errors(true));
+    Ok(Fit { setup, fitted, points: judged, loss, fitted_median_error, held_out_median_error })
+}
+
+/// Calibrates each of several machines and gives the one that comes nearest to the points that took part; those held out have no say.
+///
+/// # Errors
+/// As for [`fit`].
+pub fn fit_best(bases: &[Setup], points: &[FitPoint], seed: u64) -> Result<Fit> {
+    let fits = std::thread::scope(|scope| {
+        let running: Vec<_> = bases.iter().map(|base| scope.spawn(move || fit(base, points, seed))).collect();
+        let failed = |_| Err(Error::Broken("a search"));
+        running.into_iter().map(|one| one.join().unwrap_or_else(failed)).collect::<Result<Vec<Fit>>>()
+    })?;
+    let best = fits.into_iter().min_by(|a, b| a.loss.total_cmp(&b.loss));
+    best.ok_or_else(|| Error::Fit("no machine was named".to_owned()))
+}
+
+fn check(points: &[FitPoint]) -> Result<()> {
+    if points.len() < LEAST_POINTS {
+        return Err(Error::Fit(format!(
+            "{} points are too few to hold out a third; measure {LEAST_POINTS} or more",
+            points.len()
+        )));
+    }
+    if let Some(point) =
+        points.iter().find(|point| !(point.throughput_bytes_per_s > 0.0 && point.throughput_bytes_per_s.is_finite()))
+    {
+        return Err(Error::Fit(format!(
+            "a throughput of {} bytes per second; leave out points that failed",
+            point.throughput_bytes_per_s
+        )));
+    }
+    Ok(())
+}
+
+/// Points that a fit needs.
+pub const LEAST_POINTS: usize = 9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use twin::description::Drive;
+
+    fn points(truth: &Setup) -> Vec<FitPoint> {
+        let mut points = Vec::new();
+        for (order, sizes) in [(Order::Sequential, [65536, 1 << 20]), (Order::Random, [4096, 16384])] {
+            for request_bytes in sizes {
+                for depth in [1, 4, 32] {
+                    for read_percent in [100, 0] {
+                        let (region_bytes, throughput_bytes_per_s, uncertainty) = (1 << 30, 1.0, 0.0);
+                        let mut point = FitPoint {
+                            read_percent,
+                            order,
+                            request_bytes,
+                            depth,
+                            region_bytes,
+                            throughput_bytes_per_s,
+                            uncertainty,
+                        };
+                        point.throughput_bytes_per_s = predicted(truth, &point).unwrap();
+                        points.push(point);
+                    }
+                }
+            }
+        }
+        points
+    }
+
+    #[test]
+    fn a_machine_unknown_to_the_fit_is_found() {
+        let mut truth = Setup::parse("virtio").unwrap();
+        for (number, factor) in free(&mut truth).into_iter().zip([1.7, 0.6, 1.4, 0.7, 1.3, 0.8, 1.1]) {
+            number.scale(factor);
+        }
+        if let Some(Drive::Virtio(disk)) = truth.description.drives.get_mut("vda") {
+            (disk.workers, disk.batched) = (4, true);
+        }
+        let fit = fit(&Setup::parse("virtio").unwrap(), &points(&truth), 5).unwrap();
+        assert_eq!(fit.points.iter().filter(|point| point.held_out).count(), 8);
+        assert!(fit.held_out_median_error < 0.05, "{fit:?}");
+        let again = twin::preset::parse("fitted.toml", &fit.machine_file().unwrap()).unwrap();
+        assert_eq!(again, fit.setup.description);
+    }
+
+    #[test]
+    fn a_volume_with_quotas_for_reads_and_writes_is_told_from_a_disk_of_a_hypervisor() {
+        let mut truth = Setup::parse("cloud").unwrap();
+        if let Some(Drive::Cloud(volume)) = truth.description.drives.get_mut("volume") {
+            (volume.iops, volume.burst_iops, volume.bytes_per_s, volume.burst_bytes_per_s) =
+                (4000.0, 4000.0, 200e6, 200e6);
+            (volume.write_iops, volume.write_bytes_per_s) = (Some(2000.0), Some(100e6));
+            (volume.read_us, volume.write_us) = (20.0, 30.0);
+        }
+        let bases = ["virtio", "cloud"].map(|name| Setup::parse(name).unwrap());
+        let fit = fit_best(&bases, &points(&truth), 5).unwrap();
+        assert_eq!(fit.setup.drive, "volume");
+        assert!(fit.held_out_median_error < 0.05, "{fit:?}");
+        let quota =
+            fit.fitted.iter().find(|number| number.path == "drives.volume.write_iops").expect("a quota for writes");
+        assert!(quota.before.is_none() && (1800.0..2200.0).contains(&quota.after), "{quota:?}");
+    }
+
+    #[test]
+    fn too_little_or_nonsense_is_refused() {
+        let setup = Setup::parse("nvme").unwrap();
+        assert!(fit(&setup, &[], 1).unwrap_err().to_string().contains("9 or more"));
+        let mut bad = points(&setup);
+        bad[3].throughput_bytes_per_s = 0.0;
+        assert!(fit(&setup, &bad, 1).unwrap_err().to_string().contains("throughput of 0"));
+    }
+}

@@ -1,0 +1,75 @@
+//! One workload on a simulated machine.
+
+use crate::Result;
+use machine::{CacheState, Engine, Machine, Nanos, Op, Usage};
+use twin::{Target, Twin};
+use workload::{Stop, Workload};
+
+/// What a workload came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Requests done.
+    pub requests: u64,
+    /// Mean time of a request.
+    pub latency_ns: Nanos,
+    /// What the machine says.
+    pub usage: Usage,
+}
+
+impl Outcome {
+    fn seconds(&self) -> f64 {
+        (self.usage.elapsed_ns + self.usage.sync_ns.unwrap_or(0)).max(1) as f64 * 1e-9
+    }
+
+    /// Throughput, synchronisation included.
+    pub fn bytes_per_s(&self) -> f64 {
+        self.bytes as f64 / self.seconds()
+    }
+
+    /// Requests per second, synchronisation included.
+    pub fn iops(&self) -> f64 {
+        self.requests as f64 / self.seconds()
+    }
+
+    /// Processor time per 2^20 bytes, in milliseconds.
+    pub fn cpu_ms_per_mib(&self) -> f64 {
+        self.usage.cpu.system_ns as f64 * 1e-6 / (self.bytes as f64 / f64::from(1 << 20))
+    }
+}
+
+/// The test program of the 1997 study: a file of 100 MB from start to end, unbuffered, with so many requests outstanding.
+pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
+    let file = 100 << 20;
+    Workload {
+        read_percent: if op == Op::Read { 100 } else { 0 },
+        request_bytes,
+        depth,
+        engine: Engine::IoUring,
+        cache: CacheState::Cold,
+        region_bytes: Some(file),
+        stop: Stop::AfterBytes(file / u64::from(request_bytes) * u64::from(request_bytes)),
+        ..Workload::default()
+    }
+}
+
+/// Runs a workload once on a target of a simulated machine, where one run says all.
+///
+/// # Errors
+/// A workload that makes no sense on this target; what the machine refuses.
+pub fn run(twin: &Twin, target: &Target, workload: &Workload) -> Result<Outcome> {
+    let facts = twin.target_facts(target);
+    let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
+    workload.check(facts.size_bytes, align).map_err(machine::Error::from)?;
+    let mut streams = measure::streams(workload, &facts, 0)?;
+    let usage = twin.run_one(target, &workload.access(facts.size_bytes), &mut streams)?;
+    let requests: u64 = streams.iter().map(measure::Stream::completed).sum();
+    let waited: f64 = streams.iter().map(|stream| stream.mean_service_ns() * stream.completed() as f64).sum();
+    Ok(Outcome {
+        bytes: streams.iter().map(measure::Stream::completed_bytes).sum(),
+        requests,
+        latency_ns: (waited / requests.max(1) as f64) as Nanos,
+        usage,
+    })
+}

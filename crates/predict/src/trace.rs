@@ -1,0 +1,411 @@
+//! Block traces: reading them, replaying them, and what a cache would make of them.
+
+use crate::stack_distance::{MissRatio, StackDistances};
+use crate::{Error, Result};
+use machine::{
+    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Nanos, Next, Op, Request,
+    RequestSource,
+};
+use serde::Serialize;
+use twin::{Setup, Twin, WritePolicy};
+
+/// One request of a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// When it was issued, from the start of the trace.
+    pub time_ns: Nanos,
+    /// Read or write.
+    pub op: Op,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub bytes: u32,
+}
+
+/// Reads a trace: a request a line, `time_ns,op,offset,bytes`, op being `r`, `read`, `w` or `write`; a heading and lines that begin with `#` are
+/// passed over. Times count from the first request.
+///
+/// # Errors
+/// The line that is wrong and why; a trace without requests.
+pub fn parse(text: &str) -> Result<Vec<Record>> {
+    let mut records: Vec<Record> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') || (records.is_empty() && line.starts_with("time")) {
+            continue;
+        }
+        let wrong = |reason: String| Error::Trace { line: index + 1, reason };
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        let &[time, op, offset, bytes] = fields.as_slice() else {
+            return Err(wrong(format!("{} fields; write time_ns,op,offset,bytes", fields.len())));
+        };
+        let number = |name: &str, text: &str| {
+            text.parse::<u64>().map_err(|_| wrong(format!("{name} '{text}' is not a whole number")))
+        };
+        let op = match op.to_ascii_lowercase().as_str() {
+            "r" | "read" => Op::Read,
+            "w" | "write" => Op::Write,
+            other => return Err(wrong(format!("op '{other}'; write r or w"))),
+        };
+        let bytes =
+            u32::try_from(number("bytes", bytes)?).map_err(|_| wrong("a request of 4 GiB or more".to_owned()))?;
+        if bytes > 0 {
+            records.push(Record { time_ns: number("time_ns", time)?, op, offset: number("offset", offset)?, bytes });
+        }
+    }
+    let Some(first) = records.iter().map(|record| record.time_ns).min() else {
+        return Err(Error::Trace { line: 1, reason: "no requests; write time_ns,op,offset,bytes a line".to_owned() });
+    };
+    records.iter_mut().for_each(|record| record.time_ns -= first);
+    records.sort_by_key(|record| record.time_ns);
+    Ok(records)
+}
+
+/// When a replay issues its requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// At the times of the trace.
+    Recorded,
+    /// So many outstanding, as soon as one is done.
+    Outstanding(u32),
+}
+
+/// What a replay came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Replay {
+    /// The machine.
+    pub machine: String,
+    /// From the first request to the last completion.
+    pub elapsed_ns: Nanos,
+    /// Sum of the requests' times.
+    pub waited_ns: Nanos,
+    /// Requests.
+    pub requests: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Share of the bytes that the RAM cache served, where there is one.
+    pub cache_hits: Option<f64>,
+}
+
+/// Replays a trace on a machine, past its file-system cache.
+///
+/// # Errors
+/// What the machine refuses.
+pub fn replay(twin: &Twin, records: &[Record], pace: Pace) -> Result<Replay> {
+    let volume = twin.volume();
+    let size = twin.target_facts(&volume).size_bytes;
+    let access = Access {
+        engine: Engine::IoUring,
+        buffering: Buffering::Direct,
+        metadata_sync: false,
+        hint: Hint::None,
+        allocation: Allocation::Written,
+        cache: CacheState::AsIs,
+        sync_at_end: false,
+        region: (0, size),
+    };
+    let mut replayer = Replayer::new(records, pace, size);
+    let usage = twin.run_one(&volume, &access, std::slice::from_mut(&mut replayer))?;
+    Ok(Replay {
+        machine: twin.setup().name.clone(),
+        elapsed_ns: usage.elapsed_ns,
+        waited_ns: replayer.waited,
+        requests: replayer.requests,
+        bytes: replayer.bytes,
+        cache_hits: volume.ram_cache_hits(),
+    })
+}
+
+struct Replayer<'a> {
+    records: &'a [Record],
+    at: usize,
+    pace: Pace,
+    size: u64,
+    began: Nanos,
+    free: Vec<u32>,
+    issued: Vec<Nanos>,
+    flying: u32,
+    waited: Nanos,
+    requests: u64,
+    bytes: u64,
+}
+
+/// Requests that a timed replay keeps outstanding at most: beyond it, it falls behind, as a computer would.
+const MOST: u32 = 1024;
+
+impl<'a> Replayer<'a> {
+    fn new(records: &'a [Record], pace: Pace, size: u64) -> Self {
+        let depth = match pace {
+            Pace::Recorded => MOST,
+            Pace::Outstanding(depth) => depth.clamp(1, MOST),
+        };
+        Replayer {
+            records,
+            at: 0,
+            pace,
+            size,
+            began: 0,
+            free: (0..depth).rev().collect(),
+            issued: vec![0; depth as usize],
+            flying: 0,
+            waited: 0,
+            requests: 0,
+            bytes: 0,
+        }
+    }
+}
+
+impl RequestSource for Replayer<'_> {
+    fn depth(&self) -> u32 {
+        self.issued.len() as u32
+    }
+
+    fn max_request(&self) -> u32 {
+        self.records.iter().map(|record| record.bytes).max().unwrap_or(1)
+    }
+
+    fn writes(&self) -> bool {
+        true
+    }
+
+    fn begin(&mut self, now: Nanos) {
+        self.began = now;
+    }
+
+    fn next(&mut self, now: Nanos) -> Next {
+        let Some(record) = self.records.get(self.at) else {
+            return if self.flying == 0 { Next::Done } else { Next::WaitForCompletion };
+        };
+        if self.pace == Pace::Recorded && self.began + record.time_ns > now {
+            return Next::WaitUntil(self.began + record.time_ns);
+        }
+        let Some(slot) = self.free.pop() else { return Next::WaitForCompletion };
+        self.at += 1;
+        self.flying += 1;
+        self.issued[slot as usize] = now;
+        // A trace of a larger volume goes round this one.
+        let room = self.size.saturating_sub(u64::from(record.bytes)).max(1);
+        let offset = if record.offset < room { record.offset } else { record.offset % room / 512 * 512 };
+        Next::Issue(Request { op: record.op, target: 0, offset, len: record.bytes, slot })
+    }
+
+    fn complete(&mut self, completion: Completion, now: Nanos) {
+        self.flying -= 1;
+        self.requests += 1;
+        self.bytes += completion.result.max(0) as u64;
+        self.waited += now - self.issued[completion.slot as usize];
+        self.free.push(completion.slot);
+    }
+
+    fn fill(&mut self, _request: &Request, _buffer: &mut [u8]) {}
+}
+
+/// Bytes of a block whose accesses are counted.
+pub const CACHE_BLOCK: u64 = 4096;
+
+fn blocks_of(record: &Record) -> std::ops::RangeInclusive<u64> {
+    record.offset / CACHE_BLOCK..=(record.offset + u64::from(record.bytes.max(1)) - 1) / CACHE_BLOCK
+}
+
+/// Accesses to blocks of [`CACHE_BLOCK`] bytes in a trace.
+pub fn accesses(records: &[Record]) -> u64 {
+    records.iter().map(|record| blocks_of(record).count() as u64).sum()
+}
+
+/// Bytes of different blocks of a trace, estimated from one block in 64.
+pub fn footprint(records: &[Record]) -> f64 {
+    distances(records, StackDistances::sampled(1.0 / 64.0)).blocks() * CACHE_BLOCK as f64
+}
+
+fn distances(records: &[Record], mut distances: StackDistances) -> StackDistances {
+    for record in records {
+        blocks_of(record).for_each(|block| distances.access(block));
+    }
+    distances
+}
+
+/// How a miss-ratio curve is counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Counting {
+    /// All blocks.
+    Exact,
+    /// A share of the blocks, drawn by their hash.
+    Sampled(f64),
+    /// Both, so that the sample's error is known.
+    Both(f64),
+}
+
+/// Miss ratios of LRU caches over their sizes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MissCurve {
+    /// Bytes of different blocks (of a sample: estimated).
+    pub footprint_bytes: f64,
+    /// Of all blocks, where they were counted.
+    pub exact: Option<Vec<MissRatio>>,
+    /// Of a sample, where one was drawn.
+    pub sampled: Option<Sampled>,
+}
+
+impl MissCurve {
+    /// The better known of the two.
+    pub fn best(&self) -> &[MissRatio] {
+        self.exact.as_deref().or(self.sampled.as_ref().map(|sampled| sampled.curve.as_slice())).unwrap_or_default()
+    }
+}
+
+/// A miss-ratio curve of some of the blocks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sampled {
+    /// Share of the blocks that were looked at.
+    pub share: f64,
+    /// The curve.
+    pub curve: Vec<MissRatio>,
+    /// Largest error of a miss ratio: against the exact curve, or, where there is none, half of the largest distance between two halves of the
+    /// sample.
+    pub error: f64,
+    /// The error is of the second kind.
+    pub error_estimated: bool,
+}
+
+/// The largest distance of two curves over the same sizes.
+fn apart(a: &[MissRatio], b: &[MissRatio]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a.miss_ratio - b.miss_ratio).abs()).fold(0.0, f64::max)
+}
+
+/// Counts the miss ratios of a trace over cache sizes in bytes.
+pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> MissCurve {
+    let curve = |distances: &StackDistances| distances.curve(CACHE_BLOCK, sizes.iter().copied());
+    let all = (!matches!(counting, Counting::Sampled(_))).then(|| distances(records, StackDistances::exact()));
+    let exact = all.as_ref().map(curve);
+    let mut blocks = all.map(|all| all.blocks());
+    let sampled = match counting {
+        Counting::Exact => None,
+        Counting::Sampled(share) | Counting::Both(share) => {
+            let some = distances(records, StackDistances::sampled(share));
+            blocks = blocks.or(Some(some.blocks()));
+            let sampled = curve(&some);
+            let error = exact.as_ref().map_or_else(
+                || {
+                    let [a, b] = StackDistances::sampled_halves(share).map(|half| curve(&distances(records, half)));
+                    apart(&a, &b) / 2.0
+                },
+                |exact| apart(exact, &sampled),
+            );
+            Some(Sampled { share, curve: sampled, error, error_estimated: exact.is_none() })
+        }
+    };
+    MissCurve { footprint_bytes: blocks.unwrap_or(0.0) * CACHE_BLOCK as f64, exact, sampled }
+}
+
+/// A size of RAM cache and what it would gain.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CacheGain {
+    /// Size of the cache.
+    pub cache_bytes: u64,
+    /// How many times faster the trace runs with lazy writes.
+    pub write_back: f64,
+    /// How many times faster it runs with write-through.
+    pub write_through: f64,
+}
+
+/// Replays a trace on a machine with RAM caches of these sizes, and without.
+///
+/// # Errors
+/// What the machine refuses.
+pub fn cache_gains(setup: &Setup, records: &[Record], pace: Pace, sizes: &[u64]) -> Result<(Replay, Vec<CacheGain>)> {
+    let with = |cache: Option<(u64, WritePolicy)>| {
+        let mut setup = setup.clone();
+        setup.ram_cache = cache;
+        replay(&Twin::new(setup), records, pace)
+    };
+    let base = with(None)?;
+    // At the trace's own pace the time saved is that of waiting, not of the whole.
+    let cost = |replay: &Replay| match pace {
+        Pace::Recorded => replay.waited_ns.max(1) as f64,
+        Pace::Outstanding(_) => replay.elapsed_ns.max(1) as f64,
+    };
+    let of = |policy: WritePolicy| -> Result<Vec<f64>> {
+        sizes.iter().map(|&bytes| Ok(cost(&base) / cost(&with(Some((bytes, policy)))?))).collect()
+    };
+    let (back, through) = std::thread::scope(|scope| {
+        let back = scope.spawn(|| of(WritePolicy::Back));
+        let through = of(WritePolicy::Through);
+        (back.join().unwrap_or(Err(Error::Broken("a replay"))), through)
+    });
+    let gains = sizes.iter().zip(back?).zip(through?);
+    let gains = gains
+        .map(|((&cache_bytes, write_back), write_through)| CacheGain { cache_bytes, write_back, write_through })
+        .collect();
+    Ok((base, gains))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_reads_and_its_errors_name_the_line() {
+        let records = parse("time_ns,op,offset,bytes\n# a note\n1000,r,0,4096\n2000,W,8192,512\n").unwrap();
+        assert_eq!(records[1], Record { time_ns: 1000, op: Op::Write, offset: 8192, bytes: 512 });
+        for (text, line, word) in [
+            ("1,r,0\n", 1, "3 fields"),
+            ("1,r,0,1\n2,x,0,1\n", 2, "'x'"),
+            ("a,r,0,1", 1, "'a'"),
+            ("", 1, "no requests"),
+        ] {
+            match parse(text).unwrap_err() {
+                Error::Trace { line: at, reason } => assert!(at == line && reason.contains(word), "{at}: {reason}"),
+                other => panic!("{other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_cache_that_holds_the_working_set_pays() {
+        // Scattered 4 KiB writes and reads over 16 MiB, most of them several times.
+        let mut state = 7u64;
+        let records: Vec<Record> = (0..20_000u64)
+            .map(|index| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let op = if state >> 40 & 1 == 0 { Op::Read } else { Op::Write };
+                Record { time_ns: index * 1_000_000, op, offset: (state >> 33) % (4 << 10) * 4096, bytes: 4096 }
+            })
+            .collect();
+        let setup = Setup::parse("gateway-1997").unwrap();
+        let sizes = [2 << 20, 64 << 20];
+        let (base, gains) = cache_gains(&setup, &records, Pace::Outstanding(1), &sizes).unwrap();
+        assert_eq!(base.requests, 20_000);
+        let curve = miss_curve(&records, &sizes, Counting::Exact);
+        assert!(curve.best()[0].miss_ratio > curve.best()[1].miss_ratio);
+        assert_eq!(
+            curve.footprint_bytes,
+            4096.0 * records.iter().map(|r| r.offset).collect::<std::collections::HashSet<_>>().len() as f64
+        );
+        assert!(gains[1].write_back > 2.0 && gains[1].write_back > gains[0].write_back, "{gains:?}");
+        assert!(gains[1].write_back > gains[1].write_through && gains[1].write_through >= 1.0, "{gains:?}");
+    }
+
+    #[test]
+    fn a_sample_tells_its_error() {
+        // Popular blocks and a long tail.
+        let mut state = 3u64;
+        let mut record = || {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let draw = ((state >> 33) as f64 / f64::from(1u32 << 31)).powi(3);
+            Record { time_ns: 0, op: Op::Read, offset: (draw * 100_000.0) as u64 * 4096, bytes: 4096 }
+        };
+        let records: Vec<Record> = (0..300_000).map(|_| record()).collect();
+        let sizes: Vec<u64> = (0..9).map(|power| (1 << 20) << power).collect();
+        let both = miss_curve(&records, &sizes, Counting::Both(0.2));
+        let (known, sampled) = (both.sampled.clone().unwrap(), miss_curve(&records, &sizes, Counting::Sampled(0.2)));
+        let estimated = sampled.sampled.as_ref().unwrap();
+        assert!(known.error < 0.01 && !known.error_estimated, "{known:?}");
+        assert!(
+            estimated.error_estimated && (known.error / 4.0..0.02).contains(&estimated.error),
+            "{known:?} {estimated:?}"
+        );
+        assert_eq!(known.curve, estimated.curve);
+        assert!((sampled.footprint_bytes / both.footprint_bytes - 1.0).abs() < 0.05);
+        assert!((footprint(&records) / both.footprint_bytes - 1.0).abs() < 0.2);
+    }
+}

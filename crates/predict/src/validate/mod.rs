@@ -1,0 +1,276 @@
+//! Every published point of the 1997 study beside the simulation.
+
+pub mod published;
+
+use crate::{Result, run, workload};
+use machine::{Allocation, Buffering, Machine, Op};
+use published::Measured;
+use serde::Serialize;
+use twin::bus::Phase;
+use twin::{Twin, preset};
+use workload::Stop;
+
+/// A published value beside the simulated one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Point {
+    /// The curve or column.
+    pub series: String,
+    /// The drive.
+    pub drive: String,
+    /// Disks.
+    pub disks: u32,
+    /// Requests outstanding.
+    pub depth: u32,
+    /// Request size.
+    pub request_bytes: u32,
+    /// Radial position from 0 (outer edge) to 1, where it varies.
+    pub radial: Option<f64>,
+    /// What was measured, in the figure's unit.
+    pub measured: f64,
+    /// What the twin says.
+    pub simulated: f64,
+}
+
+impl Point {
+    /// (simulated - measured) / measured.
+    pub fn relative_error(&self) -> f64 {
+        (self.simulated - self.measured) / self.measured
+    }
+}
+
+/// A figure or table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// `fig3_throughput`, `table4` and the like.
+    pub name: String,
+    /// Unit of its values.
+    pub unit: String,
+    /// Its points.
+    pub points: Vec<Point>,
+    /// Mean of the absolute relative errors.
+    pub mean_error: f64,
+    /// The largest absolute relative error.
+    pub worst_error: f64,
+}
+
+impl Figure {
+    fn new(name: &str, unit: &str, points: Vec<Point>) -> Self {
+        let (mean_error, worst_error) = errors(points.iter());
+        Figure { name: name.to_owned(), unit: unit.to_owned(), points, mean_error, worst_error }
+    }
+}
+
+/// Mean and largest absolute relative error.
+fn errors<'a>(points: impl Iterator<Item = &'a Point>) -> (f64, f64) {
+    let all: Vec<f64> = points.map(|point| point.relative_error().abs()).collect();
+    (all.iter().sum::<f64>() / all.len().max(1) as f64, all.iter().copied().fold(0.0, f64::max))
+}
+
+/// What the model is held to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bar {
+    /// What.
+    pub name: String,
+    /// At most this.
+    pub limit: f64,
+    /// It is this.
+    pub value: f64,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// The whole comparison.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Validation {
+    /// The machine.
+    pub machine: String,
+    /// Figures and tables.
+    pub figures: Vec<Figure>,
+    /// What the model is held to.
+    pub bars: Vec<Bar>,
+    /// Calibrated numbers of the machine and their values.
+    pub fitted: Vec<(String, f64)>,
+}
+
+impl Validation {
+    /// A figure by name.
+    pub fn figure(&self, name: &str) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.name == name)
+    }
+}
+
+const MIB: f64 = (1 << 20) as f64;
+/// The machine that the study used.
+const MACHINE: &str = "gateway-1997";
+
+/// Sets every published point beside the simulation.
+///
+/// # Errors
+/// None is expected of the machine that comes with the asked.
+pub fn validate() -> Result<Validation> {
+    let mut figures: Vec<Figure> = Vec::new();
+    let measured = published::measurements();
+    let mut names: Vec<&str> = measured.iter().map(|point| point.figure).collect();
+    names.dedup();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let mut points = Vec::new();
+        let mut unit = "";
+        for point in measured.iter().filter(|point| point.figure == name) {
+            points.push(simulate(point)?);
+            unit = point.unit;
+        }
+        figures.push(Figure::new(name, unit, points));
+    }
+    figures.push(table2()?);
+    let (hits, again) = table3()?;
+    figures.push(hits);
+    figures.push(again);
+    figures.push(table4()?);
+    let numbers = preset::numbers(MACHINE, preset::text(MACHINE).unwrap_or_default())?;
+    let is_fitted = |source: &Option<String>| source.as_deref().is_some_and(|source| source.starts_with("fitted"));
+    let fitted = numbers
+        .into_iter()
+        .filter(|number| is_fitted(&number.source))
+        .map(|number| (number.path, number.value))
+        .collect();
+    let bars = bars(&figures);
+    Ok(Validation { machine: MACHINE.to_owned(), figures, bars, fitted })
+}
+
+fn twin(drive: &str, disks: u32, buses: u32, wce: bool) -> Result<Twin> {
+    let wce = if wce { "on" } else { "off" };
+    Ok(Twin::from_name(&format!("{MACHINE},drive={drive},disks={disks},buses={buses},wce={wce}"))?)
+}
+
+/// The study's program as it ran for one point.
+fn simulate(point: &Measured) -> Result<Point> {
+    let machine = twin(&point.drive, point.disks, point.buses, point.wce)?;
+    let volume = machine.volume();
+    let mut asked = workload(point.op, point.request_kb << 10, point.depth);
+    if point.buffered {
+        asked.buffering = Buffering::Buffered;
+        // The file was closed within the measured time.
+        asked.sync_at_end = point.op == Op::Write;
+    }
+    if point.extends {
+        asked.allocation = Allocation::Extend;
+    }
+    if let Some(radial) = point.radial {
+        let size = machine.target_facts(&volume).size_bytes;
+        asked.region_start_bytes = (size as f64 * radial) as u64 / 65536 * 65536;
+        (asked.region_bytes, asked.stop) = (Some(32 << 20), Stop::AfterBytes(32 << 20));
+    }
+    let outcome = run(&machine, &volume, &asked)?;
+    let simulated = if point.unit == "MB/s" { outcome.bytes_per_s() / MIB } else { outcome.cpu_ms_per_mib() };
+    Ok(Point {
+        series: point.series.to_owned(),
+        drive: point.drive.clone(),
+        disks: point.disks,
+        depth: point.depth,
+        request_bytes: point.request_kb << 10,
+        radial: point.radial,
+        measured: point.value,
+        simulated,
+    })
+}
+
+fn plain(series: &str, drive: &str, disks: u32, request_bytes: u32, measured: f64, simulated: f64) -> Point {
+    let (series, drive) = (series.to_owned(), drive.to_owned());
+    Point { series, drive, disks, depth: 1, request_bytes, radial: None, measured, simulated }
+}
+
+/// Table 2: what the machine says of its memory, and temporary files read and written through the cache.
+fn table2() -> Result<Figure> {
+    let machine = twin("st15150w", 1, 1, false)?;
+    let rates = machine.memory(0)?;
+    let mut points = Vec::new();
+    for (operation, measured) in published::table2() {
+        let kind = match operation {
+            "Temporary file read" => "read".to_owned(),
+            "Temporary file write" => "write".to_owned(),
+            copy if copy.starts_with("Memcopy") => "copy".to_owned(),
+            other => other.to_lowercase(),
+        };
+        if let Some(rate) = rates.iter().find(|rate| rate.kind == kind) {
+            points.push(plain(operation, "", 0, 0, measured, rate.rates_bytes_per_s[0] / MIB));
+        }
+    }
+    Ok(Figure::new("table2", "MB/s", points))
+}
+
+/// Table 3: blocks that the drive has prefetched, and the same blocks again and again.
+fn table3() -> Result<(Figure, Figure)> {
+    let (mut hits, mut again) = (Vec::new(), Vec::new());
+    for (request_bytes, drive, same, measured) in published::table3() {
+        let machine = twin(&drive, 1, 1, false)?;
+        let volume = machine.volume();
+        let mut asked = workload(Op::Read, request_bytes, 1);
+        asked.stop = Stop::AfterBytes(u64::from(request_bytes) * 2000);
+        asked.region_bytes = Some(if same { u64::from(request_bytes) } else { 100 << 20 });
+        // A pause between requests lets the prefetch stay ahead.
+        asked.think_ns = if same { 0 } else { 30_000_000 };
+        let mean_ms = run(&machine, &volume, &asked)?.latency_ns as f64 * 1e-6;
+        let point = plain(if same { "cache hit" } else { "prefetch hit" }, &drive, 1, request_bytes, measured, mean_ms);
+        if same { again.push(point) } else { hits.push(point) }
+    }
+    Ok((Figure::new("table3_prefetch_hit", "ms", hits), Figure::new("table3_cache_hit", "ms", again)))
+}
+
+/// Table 4: the share of bus time by phase, of Ultra-Wide drives read three deep.
+fn table4() -> Result<Figure> {
+    let mut points = Vec::new();
+    for (name, request_bytes, disks, measured) in published::table4() {
+        let machine = twin("st34371w", disks, 1, false)?;
+        let volume = machine.volume();
+        let mut asked = workload(Op::Read, request_bytes, 3);
+        // Twice the commands and messages of one disk for each request: on the stripes the requests lay across chunks.
+        asked.region_start_bytes = if disks > 1 { 12 << 10 } else { 0 };
+        run(&machine, &volume, &asked)?;
+        let phases = volume.bus_phases()[0];
+        let busy = phases.busy() as f64;
+        let simulated = match Phase::ALL.iter().find(|phase| phase.name() == name) {
+            Some(&phase) => phases.get(phase) as f64 / busy * 100.0,
+            None => busy / volume.ran_ns() as f64 * 100.0,
+        };
+        points.push(Point { depth: 3, ..plain(name, "st34371w", disks, request_bytes, measured, simulated) });
+    }
+    Ok(Figure::new("table4", "percent", points))
+}
+
+fn bar(name: &str, limit: f64, value: f64) -> Bar {
+    Bar { name: name.to_owned(), limit, value, holds: value <= limit }
+}
+
+fn bars(figures: &[Figure]) -> Vec<Bar> {
+    let throughput: Vec<&Figure> = figures.iter().filter(|f| f.name.starts_with("fig") && f.unit == "MB/s").collect();
+    let points: Vec<&Point> = throughput.iter().flat_map(|f| &f.points).collect();
+    let far = points.iter().filter(|point| point.relative_error().abs() > 0.2).count();
+    let cpu: Vec<&Point> = figures.iter().filter(|f| f.unit == "CPU ms/MB").flat_map(|f| &f.points).collect();
+    let named = |name: &str| figures.iter().find(|f| f.name == name);
+    let plain_writes = points.iter().filter(|p| p.series == "unbuf write" && p.depth == 1 && p.disks == 1).copied();
+    let distance = |series: &str| {
+        let all = named("table4").into_iter().flat_map(|f| &f.points).filter(|p| p.series == series);
+        all.map(|p| (p.simulated - p.measured).abs()).fold(0.0, f64::max)
+    };
+    vec![
+        bar("throughput, mean error", 0.06, errors(points.iter().copied()).0),
+        bar(
+            "throughput, mean error of the worst figure",
+            0.10,
+            throughput.iter().map(|f| f.mean_error).fold(0.0, f64::max),
+        ),
+        bar("throughput, share of points beyond 20 %", 0.05, far as f64 / points.len().max(1) as f64),
+        bar("unbuffered writes without write cache, one at a time, worst error", 0.01, errors(plain_writes).1),
+        bar("processor time per MB, mean error", 0.10, errors(cpu.into_iter()).0),
+        bar(
+            "table 3, prefetch hits, mean error",
+            0.10,
+            named("table3_prefetch_hit").map_or(f64::NAN, |f| f.mean_error),
+        ),
+        bar("table 4, bus utilisation, worst distance in points", 10.0, distance("Bus Utilization")),
+        bar("table 4, Data In, worst distance in points", 8.0, distance("Data In")),
+        bar("location (figure 14), worst error", 0.02, named("fig14").map_or(f64::NAN, |f| f.worst_error)),
+    ]
+}

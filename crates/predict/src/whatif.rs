@@ -1,0 +1,172 @@
+//! What would change: the figures of a machine as it is, beside those of the machine changed.
+
+use crate::{Error, Result, run};
+use machine::units::parse_size;
+use serde::Serialize;
+use twin::{Setup, Twin};
+use workload::{Stop, Workload};
+
+/// What a machine would do with a workload.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prediction {
+    /// Throughput.
+    pub throughput_bytes_per_s: f64,
+    /// Requests per second.
+    pub iops: f64,
+    /// Mean time of a request.
+    pub latency_ns: u64,
+    /// Processor time per 2^20 bytes.
+    pub cpu_ms_per_mib: f64,
+    /// The busiest resource; where none is busy for half of the time, the program waits for one thing after the other and this is `latency`.
+    pub bottleneck: String,
+    /// Share of the time in which the busiest resource works.
+    pub busiest_share: f64,
+}
+
+/// A workload before the change and after.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The workload.
+    pub workload: String,
+    /// As it is.
+    pub before: Prediction,
+    /// Changed.
+    pub after: Prediction,
+    /// After over before, in throughput.
+    pub gain: f64,
+}
+
+/// A set of changes and what it does to each workload.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WhatIf {
+    /// The machine as it is.
+    pub machine: String,
+    /// The changes.
+    pub changes: String,
+    /// Workload by workload.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// Predicts one workload on a machine.
+///
+/// # Errors
+/// What the machine refuses.
+pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
+    let twin = Twin::new(setup.clone());
+    let volume = twin.volume();
+    let outcome = run(&twin, &volume, workload)?;
+    let busiest = volume.utilisation().into_iter().next();
+    let share = busiest.as_ref().map_or(0.0, |busiest| busiest.share);
+    let bottleneck =
+        busiest.filter(|busiest| busiest.share >= 0.5).map_or_else(|| "latency".to_owned(), |busiest| busiest.resource);
+    Ok(Prediction {
+        throughput_bytes_per_s: outcome.bytes_per_s(),
+        iops: outcome.iops(),
+        latency_ns: outcome.latency_ns,
+        cpu_ms_per_mib: outcome.cpu_ms_per_mib(),
+        bottleneck,
+        busiest_share: share,
+    })
+}
+
+/// Sets a machine beside the same machine with `changes`: settings of the machine (see [`twin::settings::SETTINGS`]), and `request=SIZE` and
+/// `depth=N`, which change the workloads.
+///
+/// # Errors
+/// A setting that makes no sense; what the machine refuses.
+pub fn what_if(base: &Setup, changes: &str, workloads: &[(String, Workload)]) -> Result<WhatIf> {
+    let (mut setup, mut rest, mut of_workload) = (base.clone(), Vec::new(), Vec::new());
+    for change in changes.split(',').map(str::trim).filter(|change| !change.is_empty()) {
+        match change.split_once('=') {
+            Some((key @ ("request" | "depth"), value)) => of_workload.push((key.to_owned(), value.to_owned())),
+            _ => rest.push(change),
+        }
+    }
+    setup.apply(&rest.join(","))?;
+    let mut comparisons = Vec::with_capacity(workloads.len());
+    for (name, workload) in workloads {
+        let mut changed = workload.clone();
+        for (key, value) in &of_workload {
+            change(&mut changed, key, value)?;
+        }
+        let (before, after) = (predict(base, workload)?, predict(&setup, &changed)?);
+        let gain = after.throughput_bytes_per_s / before.throughput_bytes_per_s.max(f64::MIN_POSITIVE);
+        comparisons.push(Comparison { workload: name.clone(), before, after, gain });
+    }
+    Ok(WhatIf { machine: base.name.clone(), changes: changes.to_owned(), comparisons })
+}
+
+fn change(workload: &mut Workload, key: &str, value: &str) -> Result<()> {
+    let wrong = |reason: String| Error::Setting { setting: format!("{key}={value}"), reason };
+    if key == "depth" {
+        let depth = value.parse().ok().filter(|depth| (1..=4096).contains(depth));
+        workload.depth = depth.ok_or_else(|| wrong("give a whole number from 1 to 4096".to_owned()))?;
+        return Ok(());
+    }
+    let bytes = parse_size(value).map_err(wrong)?;
+    let fits = bytes >= 512 && bytes.is_multiple_of(512) && workload.region_bytes.is_none_or(|region| bytes <= region);
+    let request = u32::try_from(bytes).ok().filter(|_| fits);
+    workload.request_bytes =
+        request.ok_or_else(|| wrong("give a multiple of 512 bytes within the region".to_owned()))?;
+    if let Stop::AfterBytes(all) = &mut workload.stop {
+        *all = (*all / bytes).max(1) * bytes;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::Op;
+    use workload::Pattern;
+
+    fn one(base: &str, changes: &str, workload: Workload) -> Comparison {
+        let base = Setup::parse(base).unwrap();
+        what_if(&base, changes, &[("it".to_owned(), workload)]).unwrap().comparisons.remove(0)
+    }
+
+    #[test]
+    fn a_second_disk_doubles_what_one_limits() {
+        let it = one("gateway-1997", "disks=2", crate::workload(Op::Read, 64 << 10, 3));
+        assert_eq!(it.before.bottleneck, "disk mechanics");
+        assert!((1.9..2.1).contains(&it.gain), "{it:?}");
+    }
+
+    #[test]
+    fn a_fifth_disk_on_a_full_bus_gives_nothing_and_a_second_bus_does() {
+        let full = "gateway-1997,disks=4";
+        let it = one(full, "disks=5", crate::workload(Op::Read, 64 << 10, 8));
+        assert_eq!(it.before.bottleneck, "bus");
+        assert!((0.95..1.05).contains(&it.gain), "{it:?}");
+        let it = one(full, "buses=2", crate::workload(Op::Read, 64 << 10, 8));
+        assert!(it.gain > 1.5, "{it:?}");
+    }
+
+    #[test]
+    fn the_write_cache_hides_the_revolution_and_depth_does_so_too() {
+        let write = crate::workload(Op::Write, 16 << 10, 1);
+        let it = one("gateway-1997", "wce=on", write.clone());
+        assert!(it.gain > 3.0, "{it:?}");
+        let it = one("gateway-1997", "depth=8,request=64k", write);
+        assert!(it.gain > 3.0, "{it:?}");
+    }
+
+    #[test]
+    fn half_the_latency_is_half_the_time_of_one_at_a_time() {
+        let mut read = crate::workload(Op::Read, 4096, 1);
+        (read.pattern, read.region_bytes, read.stop) = (Pattern::Random, Some(1 << 30), Stop::AfterBytes(8 << 20));
+        let it = one("nvme", "latency=50", read);
+        assert!((1.7..2.0).contains(&it.gain), "{it:?}");
+    }
+
+    #[test]
+    fn changes_without_sense_are_refused() {
+        let base = Setup::parse("nvme").unwrap();
+        for changes in ["depth=0", "request=1000", "disks=0", "colour=red"] {
+            let error = what_if(&base, changes, &[("it".to_owned(), crate::workload(Op::Read, 4096, 1))])
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(changes), "{error}");
+        }
+    }
+}

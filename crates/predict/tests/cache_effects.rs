@@ -1,0 +1,83 @@
+//! The published effects of a volume RAM cache with lazy writes: the IOzone write matrix, and PostMark.
+
+use machine::Op;
+use predict::trace::{CacheGain, Pace, Record, Replay, cache_gains, parse};
+use predict::{run, workload};
+use twin::{Setup, Twin};
+use workload::Stop;
+
+const MIB: u64 = 1 << 20;
+
+/// MiB/s of a file of this size written once in records of this size.
+fn written(machine: &str, file: u64, record: u64) -> f64 {
+    let twin = Twin::from_name(machine).unwrap();
+    let mut asked = workload(Op::Write, record as u32, 1);
+    (asked.region_bytes, asked.stop) = (Some(file), Stop::AfterBytes(file));
+    run(&twin, &twin.volume(), &asked).unwrap().bytes_per_s() / MIB as f64
+}
+
+/// The published matrix: files of 4 to 512 MiB, records of 4, 8 and 16 MiB.
+fn matrix() -> impl Iterator<Item = (u64, u64)> {
+    let files = (2..10).map(|power| (1 << power) * MIB);
+    files.flat_map(|file| [4, 8, 16].map(|record| (file, record * MIB))).filter(|(file, record)| record <= file)
+}
+
+#[test]
+fn the_iozone_write_matrix_is_seven_to_nine_times_as_fast_below_the_cache_and_falls_beyond() {
+    let mut table = Vec::new();
+    for (file, record) in matrix() {
+        let (without, with) =
+            (written("server-2003", file, record), written("server-2003,ramcache=256M", file, record));
+        table.push((file / MIB, record / MIB, without, with, with / without));
+    }
+    assert_eq!(table.len(), 21);
+    for &(file, record, without, with, gain) in &table {
+        let place = format!(
+            "{file} MiB in records of {record} MiB: {without:.1} without, {with:.1} with, {gain:.2} times\n{table:.1?}"
+        );
+        // Published: 21 to 35 MB/s without and 205 to 250 with, from 16 MiB on.
+        assert!((20.0..35.0).contains(&without), "{place}");
+        match file {
+            0..256 => assert!((7.0..=9.1).contains(&gain) && (205.0..250.0).contains(&with), "{place}"),
+            // A tenth of the cache is kept for reads, so that the last of it is written at the disk's speed.
+            256 => assert!(gain > 4.0, "{place}"),
+            _ => assert!((1.0..2.5).contains(&gain), "the cliff: {place}"),
+        }
+    }
+}
+
+/// The trace as it was recorded.
+fn postmark() -> Vec<Record> {
+    let mut text = String::new();
+    for (index, line) in include_str!("data/postmark.txt").lines().filter(|line| !line.starts_with('#')).enumerate() {
+        let (op, rest) = line.split_at(1);
+        let (block, blocks) = rest.split_once(' ').unwrap();
+        let number = |text: &str| u64::from_str_radix(text, 16).unwrap() * 4096;
+        text += &format!("{index},{op},{},{}\n", number(block), number(blocks));
+    }
+    parse(&text).unwrap()
+}
+
+#[test]
+fn postmark_gains_about_two_times() {
+    let records = postmark();
+    assert_eq!(records.len(), 18_052);
+    let setup = Setup::parse("server-2003").unwrap();
+    let run = |depth: u32| -> (Replay, Vec<CacheGain>) {
+        cache_gains(&setup, &records, Pace::Outstanding(depth), &[64 * MIB, 256 * MIB, 512 * MIB]).unwrap()
+    };
+    for depth in [1, 4, 32] {
+        let (base, gains) = run(depth);
+        assert_eq!(base.requests, 18_052);
+        let [small, published, large] = &gains[..] else { panic!("{gains:?}") };
+        // 386 s became 196 s.
+        assert!((1.5..2.5).contains(&published.write_back), "depth {depth}: {gains:?}");
+        assert!(
+            small.write_back < published.write_back && published.write_back < large.write_back,
+            "depth {depth}: {gains:?}"
+        );
+        // Little is read again: what pays is that writes wait and go out in order.
+        assert!(gains.iter().all(|gain| (0.99..1.5).contains(&gain.write_through)), "depth {depth}: {gains:?}");
+    }
+    assert_eq!(run(4), run(4), "the same on every run");
+}

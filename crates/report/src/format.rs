@@ -1,0 +1,402 @@
+//! Formats values and workloads for people, the same in every output.
+
+use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
+use results::columns::{Cell, Column, Unit};
+use results::{Axis, CostModel, CostScope, HalfPower, Varied};
+
+/// A count with separators: `12,600`.
+pub(crate) fn grouped(value: f64) -> String {
+    let text = if value.fract() == 0.0 { format!("{value:.0}") } else { significant(value, 3) };
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
+    let (whole, fraction) =
+        rest.split_once('.').map_or((rest, String::new()), |(whole, fraction)| (whole, format!(".{fraction}")));
+    if whole.len() <= 4 || !whole.bytes().all(|b| b.is_ascii_digit()) {
+        return text;
+    }
+    let mut out = String::from(sign);
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (whole.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out + &fraction
+}
+
+/// A count in at most five characters: `950`, `12.6k`, `1.23M`.
+pub(crate) fn short_count(value: f64) -> String {
+    match value.abs() {
+        v if v < 999.5 => trim_zeros(&significant(value, 3)),
+        v if v < 999.5e3 => format!("{}k", significant(value / 1e3, 3)),
+        v if v < 999.5e6 => format!("{}M", significant(value / 1e6, 3)),
+        _ => format!("{}G", significant(value / 1e9, 3)),
+    }
+}
+
+/// Removes zeros at the end of a fraction: `1.50` becomes `1.5`, `2.0` becomes `2`.
+pub(crate) fn trim_zeros(text: &str) -> String {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text.into() }
+}
+
+/// Bytes: exact if a unit fits, else rounded.
+pub(crate) fn size(bytes: f64) -> String {
+    if bytes >= 0.0 && bytes.fract() == 0.0 && bytes < 9e15 {
+        let exact = show_size(bytes as u64);
+        if !exact.ends_with(" B") || bytes < 1024.0 {
+            return exact;
+        }
+    }
+    show_size_rounded(bytes)
+}
+
+/// A rate in MiB/s, without the unit.
+pub(crate) fn mib_per_s(bytes_per_s: f64) -> String {
+    grouped(bytes_per_s / MIB as f64)
+}
+
+/// A rate with separators: `12,600 MiB/s`.
+pub(crate) fn rate(bytes_per_s: f64) -> String {
+    format!("{} MiB/s", mib_per_s(bytes_per_s))
+}
+
+/// An interval, with a common unit once: `410–415 MiB/s`.
+pub(crate) fn range(low: &str, high: &str) -> String {
+    match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number}–{high}"),
+        _ => format!("{low}–{high}"),
+    }
+}
+
+/// Half an interval in percent of its value: `± 2.1 %`.
+pub(crate) fn plus_minus(value: f64, interval: Option<[f64; 2]>) -> Option<String> {
+    let [low, high] = interval?;
+    (value != 0.0).then(|| format!("± {} %", percent((high - low).abs() / 2.0 / value.abs() * 100.0)))
+}
+
+/// Percent with as many digits as matter: `0.4`, `3.1`, `12`.
+pub(crate) fn percent(value: f64) -> String {
+    if value.abs() < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+/// The title of an axis, without its unit.
+pub(crate) fn axis_title(axis: Axis) -> &'static str {
+    match axis {
+        Axis::RequestBytes => "request size",
+        Axis::Depth => "requests outstanding",
+        Axis::Threads => "streams",
+        Axis::OffsetBytes => "shift of every request",
+        Axis::Position => "position in the target",
+        Axis::ChunkBytes => "stripe chunk",
+        Axis::Members => "members of the stripe",
+        Axis::TimeNs => "time since the run began",
+        Axis::BytesPerS => "MiB/s",
+        Axis::Iops => "requests per second",
+        Axis::CpuNsPerMib => "processor time per MiB",
+        Axis::CpuNsPerRequest => "processor time per request",
+        Axis::ServiceNs => "time from issue to completion",
+        Axis::CacheBytes => "cache size",
+        Axis::MissShare => "accesses that miss",
+        Axis::Gain => "times as fast",
+    }
+}
+
+/// A value of an axis with its unit.
+pub(crate) fn axis_value(axis: Axis, value: f64) -> String {
+    match axis {
+        Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes => size(value),
+        Axis::Depth | Axis::Threads | Axis::Members => trim_zeros(&significant(value, 3)),
+        Axis::Position | Axis::MissShare => format!("{} %", trim_zeros(&percent(value * 100.0))),
+        Axis::Gain => format!("×{}", significant(value, 3)),
+        Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs => show_time(value),
+        Axis::BytesPerS => rate(value),
+        Axis::Iops => format!("{} /s", grouped(value)),
+    }
+}
+
+/// A value of an axis in a sentence about a point: `64 KiB requests`, `depth 8`.
+pub(crate) fn axis_place(axis: Axis, value: f64) -> String {
+    let shown = axis_value(axis, value);
+    match axis {
+        Axis::RequestBytes => format!("{shown} requests"),
+        Axis::Depth => format!("{shown} outstanding"),
+        Axis::Threads => format!("{shown} stream{}", if value == 1.0 { "" } else { "s" }),
+        Axis::OffsetBytes => format!("shifted by {shown}"),
+        Axis::Position => format!("at {shown}"),
+        Axis::ChunkBytes => format!("{shown} chunks"),
+        Axis::Members => format!("{shown} member{}", if value == 1.0 { "" } else { "s" }),
+        Axis::TimeNs => format!("after {shown}"),
+        Axis::CacheBytes => format!("a cache of {shown}"),
+        _ => shown,
+    }
+}
+
+/// A half-power point's setting: `13.2 KiB`, `≤ 4 KiB`, `not reached`.
+pub(crate) fn half_power_value(half: &HalfPower) -> String {
+    let show = |value: f64| if half.of == Varied::Depth { trim_zeros(&significant(value, 2)) } else { size(value) };
+    match (half.at_or_below, half.crossing, half.smallest) {
+        (true, _, Some(smallest)) => format!("≤ {}", show(smallest)),
+        (true, Some(crossing), None) => format!("≤ {}", show(crossing)),
+        (false, Some(crossing), _) if half.of != Varied::Depth => show_size_rounded(crossing),
+        (false, Some(value), _) | (false, None, Some(value)) => show(value),
+        (_, None, None) => "not reached".into(),
+    }
+}
+
+/// Its interval: `12.1–14.9 KiB`.
+pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
+    let [low, high] = half.interval_95.filter(|_| !half.at_or_below)?;
+    let show = |value: f64| {
+        if half.of == Varied::Depth { trim_zeros(&significant(value, 2)) } else { show_size_rounded(value) }
+    };
+    Some(range(&show(low), &show(high)))
+}
+
+/// A line of a list of half-power points.
+#[derive(Debug, PartialEq)]
+pub(crate) struct HalfPowerLine {
+    /// Where: `depth 8`, `256 KiB to 16 MiB requests`.
+    pub(crate) at: String,
+    /// As [`half_power_value`] says it.
+    pub(crate) value: String,
+    /// As [`half_power_interval`] says it, or nothing.
+    pub(crate) interval: String,
+}
+
+/// Half-power points as a list: neighbours with the same answer are one line.
+pub(crate) fn half_power_lines(halves: &[&HalfPower]) -> Vec<HalfPowerLine> {
+    let answer = |half: &HalfPower| (half_power_value(half), half_power_interval(half).unwrap_or_default());
+    let alike = halves.chunk_by(|one, next| answer(one) == answer(next));
+    let line = |alike: &[&HalfPower]| {
+        let (value, interval) = answer(alike[0]);
+        HalfPowerLine { at: span(&alike[0].at, &alike[alike.len() - 1].at), value, interval }
+    };
+    alike.map(line).collect()
+}
+
+/// A range of settings, with common words once: `depth 1 to 8`, `512 B to 2 KiB requests`.
+fn span(first: &str, last: &str) -> String {
+    if first == last {
+        return first.to_owned();
+    }
+    let (one, other): (Vec<&str>, Vec<&str>) = (first.split(' ').collect(), last.split(' ').collect());
+    let before = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
+    let after = one[before..].iter().rev().zip(other[before..].iter().rev()).take_while(|(a, b)| a == b).count();
+    format!("{} to {}", one[..one.len() - after].join(" "), other[before..].join(" "))
+}
+
+/// Costs of the whole machine, or of the process if only that is known; then the others.
+pub(crate) fn costs_by_mode(costs: &[CostModel]) -> (Vec<&CostModel>, Vec<&CostModel>) {
+    costs.iter().partition(|cost| {
+        cost.whose == CostScope::Machine
+            || !costs.iter().any(|other| other.mode == cost.mode && other.whose == CostScope::Machine)
+    })
+}
+
+/// A cell of a column as people read it.
+pub(crate) fn cell<T>(column: &Column<T>, row: &T) -> String {
+    let shown = |value: f64| match column.unit {
+        Unit::Plain => grouped(value),
+        Unit::Bytes => size(value.round()),
+        Unit::BytesPerS => mib_per_s(value),
+        Unit::PerS => short_count(value),
+        Unit::Ns => show_time(value),
+        Unit::CpuNs => significant(value / 1e3, 3),
+        Unit::Percent => percent(value),
+    };
+    match (column.get)(row) {
+        None => String::new(),
+        Some(Cell::Text(text)) => text,
+        Some(Cell::Count(count)) => shown(count as f64),
+        Some(Cell::Number(number)) => shown(number),
+    }
+}
+
+/// Name of a kind of layer.
+pub(crate) fn layer_kind(kind: machine::LayerKind) -> &'static str {
+    match kind {
+        machine::LayerKind::FileSystem => "file system",
+        machine::LayerKind::Volume => "volume",
+        machine::LayerKind::Partition => "partition",
+        machine::LayerKind::Disk => "disk",
+        machine::LayerKind::Loop => "loop device",
+        machine::LayerKind::Link => "link",
+        machine::LayerKind::Throttle => "throttle",
+    }
+}
+
+/// What a target is.
+pub(crate) fn target_kind(kind: machine::TargetKind) -> &'static str {
+    match kind {
+        machine::TargetKind::TestFile => "a test file",
+        machine::TargetKind::File => "a file",
+        machine::TargetKind::Directory => "a directory",
+        machine::TargetKind::Device => "a block device",
+        machine::TargetKind::Stripe => "a stripe",
+        machine::TargetKind::Simulated => "a simulated volume",
+    }
+}
+
+/// Splits names that differ only in one number: the text before it, the numbers as written, the text after it.
+///
+/// `depth 1` and `depth 8` are a family; `read` and `write` are not. Curves of a family have an order, which their colours show.
+pub(crate) fn family<'a>(names: &[&'a str]) -> Option<(&'a str, Vec<&'a str>, &'a str)> {
+    let first = *names.first()?;
+    let starts = first
+        .char_indices()
+        .filter(|(at, c)| c.is_ascii_digit() && !first[..*at].ends_with(|c: char| c.is_ascii_digit() || c == '.'));
+    for (start, _) in starts {
+        let length = first[start..].find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(first.len() - start);
+        let (before, after) = (&first[..start], &first[start + length..]);
+        let numbers: Option<Vec<&str>> = names
+            .iter()
+            .map(|name| {
+                let number = name.strip_prefix(before)?.strip_suffix(after)?;
+                number.parse::<f64>().ok().filter(|value| value.is_finite()).map(|_| number)
+            })
+            .collect();
+        if let Some(numbers) = numbers {
+            return Some((before, numbers, after));
+        }
+    }
+    None
+}
+
+/// The value in the middle, or the mean of the two; `None` of nothing.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    Some(measure::stats::median(&finite)).filter(|_| !finite.is_empty())
+}
+
+/// A duration: `3 min 2 s`, `41 s`, `850 ms`.
+pub(crate) fn duration(ns: u64) -> String {
+    match ns / 1_000_000_000 {
+        0..10 => show_time(ns as f64),
+        seconds @ 10..60 => format!("{seconds} s"),
+        seconds @ 60..3600 => match seconds % 60 {
+            0 => format!("{} min", seconds / 60),
+            rest => format!("{} min {rest} s", seconds / 60),
+        },
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// A date and time in UTC: `2026-02-01 13:05 UTC`.
+pub(crate) fn date(unix_s: u64) -> String {
+    // Civil date from days, after Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms" (2013).
+    let days = (unix_s / 86_400).min(3_000_000) as i64 + 719_468;
+    let era = days / 146_097;
+    let of_era = days % 146_097;
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", unix_s / 3600 % 24, unix_s / 60 % 60)
+}
+
+/// `1 point`, `2 points`.
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
+}
+
+/// A share of an advertised rate; none if no rate is advertised.
+pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
+    (whole > 0.0 && part.is_finite()).then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::PeakSource;
+    use workload::OpKind;
+
+    #[test]
+    fn numbers_as_people_read_them() {
+        assert_eq!(grouped(1234.0), "1234");
+        assert_eq!(grouped(12345.6), "12,346");
+        assert_eq!(grouped(-1_234_567.0), "-1,234,567");
+        assert_eq!(grouped(0.1234), "0.123");
+        assert_eq!(grouped(15.0), "15");
+        assert_eq!(short_count(12_600.0), "12.6k");
+        assert_eq!(short_count(8.0), "8");
+        assert_eq!(short_count(1_230_000.0), "1.23M");
+        assert_eq!(range("410 MiB/s", "415 MiB/s"), "410–415 MiB/s");
+        assert_eq!(range("900 KiB", "1.1 MiB"), "900 KiB–1.1 MiB");
+        assert_eq!(plus_minus(100.0, Some([97.0, 103.0])).as_deref(), Some("± 3.0 %"));
+        assert_eq!(size(13_573.0), "13.3 KiB");
+        assert_eq!(size(32_256.0), "31.5 KiB");
+        assert_eq!(size(1000.0), "1000 B");
+    }
+
+    #[test]
+    fn families_differ_in_one_number() {
+        assert_eq!(family(&["depth 1", "depth 8", "depth 32"]), Some(("depth ", vec!["1", "8", "32"], "")));
+        assert_eq!(family(&["2 x 4 KiB", "2 x 16 KiB"]), Some(("2 x ", vec!["4", "16"], " KiB")));
+        assert_eq!(family(&["read", "write"]), None);
+        assert_eq!(family(&["4 KiB read", "8 KiB write"]), None);
+        assert_eq!(family(&[]), None);
+    }
+
+    #[test]
+    fn dates_and_durations() {
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(951_826_800), "2000-02-29 12:20 UTC");
+        assert_eq!(date(1_785_542_399), "2026-07-31 23:59 UTC");
+        assert_eq!(duration(182_000_000_000), "3 min 2 s");
+        assert_eq!(duration(850_000_000), "850 ms");
+        assert_eq!(duration(7_260_000_000_000), "2 h 1 min");
+    }
+
+    #[test]
+    fn half_power_in_words() {
+        let mut half = HalfPower {
+            of: Varied::RequestBytes,
+            at: "depth 1".into(),
+            op: OpKind::Read,
+            peak_bytes_per_s: 1e9,
+            peak_from: PeakSource::Measured,
+            smallest: Some(16384.0),
+            crossing: Some(13_573.2),
+            interval_95: Some([12_000.0, 15_000.0]),
+            at_or_below: false,
+        };
+        assert_eq!(half_power_value(&half), "13.3 KiB");
+        assert_eq!(half_power_interval(&half).as_deref(), Some("11.7–14.6 KiB"));
+        half.at_or_below = true;
+        half.smallest = Some(4096.0);
+        assert_eq!(half_power_value(&half), "≤ 4 KiB");
+        assert_eq!(half_power_interval(&half), None);
+        (half.at_or_below, half.smallest, half.crossing) = (false, None, None);
+        assert_eq!(half_power_value(&half), "not reached");
+    }
+
+    #[test]
+    fn half_power_points_with_the_same_answer_are_one_line() {
+        let at = |at: &str, smallest: Option<f64>| HalfPower {
+            of: Varied::Depth,
+            at: at.into(),
+            op: OpKind::Read,
+            peak_bytes_per_s: 1e9,
+            peak_from: PeakSource::Measured,
+            smallest,
+            crossing: smallest,
+            interval_95: None,
+            at_or_below: smallest.is_some(),
+        };
+        let all = [
+            at("512 B requests", None),
+            at("2 KiB requests", None),
+            at("4 KiB requests", Some(8.0)),
+            at("1 MiB requests", Some(1.0)),
+        ];
+        let lines = half_power_lines(&all.iter().collect::<Vec<_>>());
+        let said: Vec<_> = lines.iter().map(|line| (line.value.as_str(), line.at.as_str())).collect();
+        assert_eq!(
+            said,
+            [("not reached", "512 B to 2 KiB requests"), ("≤ 8", "4 KiB requests"), ("≤ 1", "1 MiB requests")]
+        );
+        assert_eq!(span("depth 1", "depth 8"), "depth 1 to 8");
+        assert_eq!(span("64 KiB requests", "256 KiB requests"), "64 to 256 KiB requests");
+    }
+}

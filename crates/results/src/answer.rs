@@ -1,0 +1,265 @@
+//! What a study found.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use workload::OpKind;
+
+/// An enum of words that a document holds.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+        pub enum $name {
+            $($(#[$doc])* #[serde(rename = $text)] $variant,)+
+        }
+
+        impl $name {
+            /// What a word of a document means.
+            pub fn named(word: &str) -> Option<$name> {
+                [$($name::$variant,)+].into_iter().find(|one| one.name() == word)
+            }
+
+            /// The word in the document.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($name::$variant => $text,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+words! {
+    /// What is varied to find a half-power point.
+    Varied {
+        /// The request size, in bytes.
+        RequestBytes = "request_bytes",
+        /// The requests outstanding over all streams.
+        Depth = "depth",
+        /// The chunk of a stripe, in bytes.
+        ChunkBytes = "chunk_bytes",
+    }
+}
+
+words! {
+    /// Where the peak is from of which a half-power point is half.
+    PeakSource {
+        /// The best rate of the study.
+        Measured = "measured",
+        /// The rate that a layer below advertises.
+        Advertised = "advertised",
+    }
+}
+
+words! {
+    /// What limits a rate.
+    Bottleneck {
+        /// The device, or a layer in front of it.
+        Device = "device",
+        /// A limit set from outside.
+        Throttle = "throttle",
+        /// A bus or link.
+        Link = "link",
+        /// The processors, or the one thread that issues requests.
+        Processor = "processor",
+        /// Memory: the file system keeps its files there.
+        Memory = "memory",
+        /// The time of each request: nothing is saturated.
+        Latency = "latency",
+        /// Nothing was measured.
+        Unknown = "unknown",
+    }
+}
+
+words! {
+    /// How requests were made whose processor cost is modelled.
+    CostMode {
+        /// Reads past the page cache.
+        DirectRead = "direct read",
+        /// Writes past the page cache.
+        DirectWrite = "direct write",
+        /// Reads of a file in the page cache.
+        BufferedRead = "buffered read",
+        /// Writes to a file in the page cache.
+        BufferedWrite = "buffered write",
+    }
+}
+
+words! {
+    /// The processor time that is counted.
+    CostScope {
+        /// User and system time of the process.
+        Process = "process",
+        /// Busy time of the whole machine: kernel threads too.
+        Machine = "machine",
+    }
+}
+
+words! {
+    /// Single requests whose service time is modelled.
+    ServiceMode {
+        /// Sequential direct reads.
+        DirectRead = "direct read",
+        /// Sequential direct writes.
+        DirectWrite = "direct write",
+        /// Direct writes, each on stable storage before the next.
+        WriteThrough = "direct write, write-through",
+        /// A direct read of the block that was read before.
+        SameBlock = "the same block again",
+        /// A direct read of the next block after a pause: what the device reads ahead.
+        NextBlock = "the next block after a pause",
+        /// A direct read of a block that the device has not seen.
+        Miss = "a miss",
+    }
+}
+
+/// What the study found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// Why its numbers should not be trusted, the gravest first; empty where they can be.
+    pub doubts: Vec<String>,
+    /// The best rates: reading, then writing (absent where the target was only read).
+    pub peaks: Vec<Peak>,
+    /// What limits the peak, one sentence each.
+    pub limits: Vec<Limit>,
+    /// Half-power points.
+    pub half_power: Vec<HalfPower>,
+    /// Processor cost by request and byte.
+    pub costs: Vec<CostModel>,
+    /// Service time by request size.
+    pub service_times: Vec<ServiceModel>,
+    /// What is worth changing, the greatest gain first.
+    pub findings: Vec<Finding>,
+    /// What the budget left out, in a sentence each.
+    pub left_out: Vec<String>,
+}
+
+/// The best rate of one operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Peak {
+    /// Read or write.
+    pub op: OpKind,
+    /// Median rate.
+    pub throughput_bytes_per_s: f64,
+    /// Its 95 % interval.
+    pub interval_95: Option<[f64; 2]>,
+    /// The point.
+    pub point: usize,
+    /// How to get it, as the options of `halfpower run`.
+    pub settings: String,
+    /// The rate that a layer below advertises, and its name.
+    pub advertised: Option<Advertised>,
+}
+
+/// A rate on the box.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Advertised {
+    /// Of which layer.
+    pub layer: String,
+    /// In bytes per second.
+    pub throughput_bytes_per_s: f64,
+}
+
+/// What limits a peak.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limit {
+    /// Read or write.
+    pub op: OpKind,
+    /// What limits it.
+    pub what: Bottleneck,
+    /// The sentence with its evidence.
+    pub sentence: String,
+}
+
+/// Processor cost = per request + per byte x size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CostModel {
+    /// How the requests were made.
+    pub mode: CostMode,
+    /// Of the process or of the whole machine.
+    pub whose: CostScope,
+    /// Cost of a request whatever its size, in ns.
+    pub ns_per_request: f64,
+    /// Its 95 % interval.
+    pub ns_per_request_interval_95: [f64; 2],
+    /// Cost of a byte, in ns.
+    pub ns_per_byte: f64,
+    /// Its 95 % interval.
+    pub ns_per_byte_interval_95: [f64; 2],
+    /// Root mean square of the relative residuals.
+    pub rms_residual: f64,
+    /// User-space instructions a request whatever its size, where they were counted.
+    pub instructions_per_request: Option<f64>,
+    /// User-space instructions a byte.
+    pub instructions_per_byte: Option<f64>,
+}
+
+/// Service time = fixed + size / rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceModel {
+    /// Which requests.
+    pub mode: ServiceMode,
+    /// The part that no request escapes, in ns.
+    pub fixed_ns: f64,
+    /// Its 95 % interval.
+    pub fixed_ns_interval_95: [f64; 2],
+    /// The rate of the rest; absent where the time does not rise with the size.
+    pub rate_bytes_per_s: Option<f64>,
+    /// Its 95 % interval.
+    pub rate_interval_95: Option<[f64; 2]>,
+    /// Root mean square of the relative residuals.
+    pub rms_residual: f64,
+    /// Greatest relative residual.
+    pub max_residual: f64,
+    /// Request size in bytes at which the model bends, if it does.
+    pub knee_bytes: Option<f64>,
+}
+
+/// A setting worth changing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What to do, in a few words.
+    pub title: String,
+    /// How much faster: 1.8 is 80 % more.
+    pub gain: f64,
+    /// Its 95 % interval.
+    pub gain_interval_95: Option<[f64; 2]>,
+    /// The sentence with both figures.
+    pub evidence: String,
+    /// The setting to use.
+    pub setting: String,
+    /// A command that shows the difference again.
+    pub check: String,
+    /// The points compared: before, after.
+    pub points: [usize; 2],
+}
+
+/// A half-power point: the smallest setting that reaches half of the peak.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HalfPower {
+    /// What is varied.
+    pub of: Varied,
+    /// What is held: `depth 8`, `64 KiB requests`.
+    pub at: String,
+    /// Read or write.
+    pub op: OpKind,
+    /// The peak that is halved, in bytes per second.
+    pub peak_bytes_per_s: f64,
+    /// Where the peak is from.
+    pub peak_from: PeakSource,
+    /// The smallest measured setting that reaches half; absent where none does.
+    pub smallest: Option<f64>,
+    /// Where the curve crosses half, between measured settings.
+    pub crossing: Option<f64>,
+    /// The 95 % interval of the crossing.
+    pub interval_95: Option<[f64; 2]>,
+    /// The smallest setting measured reaches half already: the true half-power point is at or below it.
+    pub at_or_below: bool,
+}

@@ -1,0 +1,216 @@
+//! Reasons to doubt a figure, found in the figures themselves.
+
+use crate::point::Numbers;
+use machine::units::show_rate;
+use machine::{Engine, Layer, TargetFacts};
+use measure::stats::Verdict;
+use measure::{Sample, rate_estimate};
+use workload::{Pattern, Workload};
+
+/// Direct I/O of which more than this share never reached a device was served by a cache.
+const CACHED_PERCENT: f64 = 5.0;
+/// Bytes at the devices beyond what was asked, per byte asked.
+const FOREIGN_SHARE: f64 = 0.1;
+/// Time taken by a hypervisor, in percent of one processor.
+const STEAL_PERCENT: f64 = 3.0;
+/// The project's bound for Little's law, in percent.
+const LITTLE_PERCENT: f64 = 1.0;
+
+/// Nearer to the driver's own ceiling than this, in percent, and it takes a noticeable part of each request's time.
+const CEILING_PERCENT: f64 = 50.0;
+
+/// A change within a run smaller than this is left to the interval.
+const CHANGE_PERCENT: f64 = 15.0;
+
+/// A change between runs by less than this factor is left to the interval.
+pub(crate) const CHANGE_FACTOR: f64 = 1.5;
+
+/// A run that goes in order over more than this share of a rotating disk meets tracks of different length.
+const ACROSS_SHARE: f64 = 0.05;
+/// The innermost track of a disk holds at least about so much of the outermost.
+const INNERMOST_SHARE: f64 = 0.45;
+
+/// Everything that makes a result less than trustworthy, one sentence each.
+pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Sample], numbers: &Numbers) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    let achieved = &numbers.achieved;
+    if workload.engine == Engine::Null {
+        warnings.push("the engine null does no I/O: this is the generator's own rate".into());
+    } else if facts.in_memory {
+        warnings.push("the file system keeps its files in memory: no device was reached".into());
+    } else if workload.buffering.is_direct()
+        && let Some(cached) = achieved.from_cache_percent
+        && cached > CACHED_PERCENT
+    {
+        warnings.push(format!(
+            "{cached:.0} % of the bytes of this direct run never reached a block device: a cache served them"
+        ));
+    }
+    if let Some(share) = achieved.device_bytes_foreign_share
+        && share > FOREIGN_SHARE
+        && workload.buffering.is_direct()
+    {
+        warnings.push(format!(
+            "the devices moved {:.0} % more bytes than were asked of them: somebody else uses them, or a layer adds its own",
+            share * 100.0
+        ));
+    }
+    if achieved.steal_percent > STEAL_PERCENT {
+        warnings
+            .push(format!("the hypervisor took {:.0} % of a processor away during the runs", achieved.steal_percent));
+    }
+    if achieved.little_error_percent > LITTLE_PERCENT {
+        warnings.push(format!(
+            "rate, latency and depth disagree by {:.1} % (Little's law): do not trust this point",
+            achieved.little_error_percent
+        ));
+    }
+    if workload.rate_iops.is_some_and(|wanted| numbers.iops < wanted * 0.98) {
+        warnings.push(format!(
+            "only {:.0} of the {:.0} requests per second asked for were done",
+            numbers.iops,
+            workload.rate_iops.unwrap_or_default()
+        ));
+    }
+    if workload.data.verify {
+        warnings.push(
+            "each block was made and checked, which takes the processor's time: this is no measurement of the target"
+                .into(),
+        );
+    }
+    warnings.extend(unsteady(workload, facts, samples));
+    warnings.extend(changed_between_runs(samples, numbers));
+    for warning in samples.iter().flat_map(|sample| &sample.usage.warnings) {
+        if !warnings.contains(warning) {
+            warnings.push(warning.clone());
+        }
+    }
+    warnings
+}
+
+/// A generator that may itself have been the limit.
+pub(crate) fn near_ceiling(workload: &Workload, percent: f64, ceiling_iops: f64) -> Option<String> {
+    (percent > CEILING_PERCENT && workload.engine != Engine::Null).then(|| {
+        format!("the run reached {percent:.0} % of the {ceiling_iops:.0} requests per second that the driver can issue here at most: it may be the limit itself")
+    })
+}
+
+/// What the longest run's slices say of a rate that did not hold.
+fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Option<String> {
+    let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
+    // The rate at the end as a share of that at the beginning.
+    let (change, said) = match longest.verdict {
+        Verdict::Drifting { percent } => (
+            1.0 + percent / 100.0,
+            format!("the rate drifted by {percent:+.0} % within a run: a longer one would show another"),
+        ),
+        Verdict::BurstExhausted { before, after, .. } => {
+            let left = after / before * 100.0;
+            let told = if longest.warm_up_ns > 0 { "; the rate told is that of what followed" } else { "" };
+            (
+                after / before,
+                format!(
+                    "the rate fell to {left:.0} % of its start within a run: a burst credit or a cache ran out{told}"
+                ),
+            )
+        }
+        Verdict::WarmingUp { percent } => (
+            1.0 + percent / 100.0,
+            format!("the rate still rose at the end of a run (by {percent:.0} %): it was too short"),
+        ),
+        _ => return None,
+    };
+    if (change - 1.0).abs() * 100.0 < CHANGE_PERCENT {
+        return None;
+    }
+    let across = across_disk(workload, facts, longest);
+    let slowest = slowest_share(&longest.slice_rates);
+    if across > ACROSS_SHARE && slowest >= INNERMOST_SHARE {
+        return Some(format!(
+            "the slowest part of a run had {:.0} % of the rate of the fastest, as it went over {:.0} % of a rotating disk: \
+             the tracks outside hold more than those inside",
+            slowest * 100.0,
+            across * 100.0
+        ));
+    }
+    Some(said)
+}
+
+/// A rate that was another from some run on: a limit, a credit or somebody else's load came or went.
+fn changed_between_runs(samples: &[Sample], numbers: &Numbers) -> Option<String> {
+    let rates: Vec<f64> = samples.iter().map(Sample::iops).collect();
+    let (first, before, after) = change(&rates, within(samples))?;
+    let bytes = numbers.throughput_bytes_per_s / numbers.iops;
+    let runs = |count: usize| if count == 1 { "run".to_string() } else { format!("{count} runs") };
+    Some(format!(
+        "the rate changed between runs: {} in the first {}, {} in the {} after; the mean of both is the rate of neither",
+        show_rate(before * bytes),
+        runs(first),
+        show_rate(after * bytes),
+        runs(rates.len() - first)
+    ))
+}
+
+/// The most that the rate of a single run is uncertain by, in requests per second; 0 where no run tells.
+fn within(samples: &[Sample]) -> f64 {
+    let of = |sample: &Sample| rate_estimate(std::slice::from_ref(sample)).map_or(0.0, |rate| rate.high - rate.low);
+    samples.iter().map(of).fold(0.0, f64::max)
+}
+
+/// Where a series of rates changes for good: how many lie before, and the means before and after. The two sides are apart by more than
+/// twice what either of them, or one rate by itself, varies by.
+fn change(rates: &[f64], each: f64) -> Option<(usize, f64, f64)> {
+    let range = |part: &[f64]| {
+        part.iter().fold((f64::INFINITY, 0.0f64), |(least, most), rate| (least.min(*rate), most.max(*rate)))
+    };
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let apart = |at: usize| {
+        let (a, b) = rates.split_at(at);
+        let ((a_low, a_high), (b_low, b_high)) = (range(a), range(b));
+        let gap = (a_low - b_high).max(b_low - a_high);
+        let spread = (a_high - a_low).max(b_high - b_low).max(each);
+        let factor = mean(b) / mean(a);
+        (gap > 2.0 * spread && !(1.0 / CHANGE_FACTOR..=CHANGE_FACTOR).contains(&factor)).then_some((gap, at))
+    };
+    let (_, at) = (1..rates.len()).filter_map(apart).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some((at, mean(&rates[..at]), mean(&rates[at..])))
+}
+
+/// The rate of the slowest eighth of a run as a share of that of the fastest.
+fn slowest_share(rates: &[f64]) -> f64 {
+    let parts = rates.chunks(rates.len().div_ceil(8).max(1)).map(|part| part.iter().sum::<f64>() / part.len() as f64);
+    let (least, most) = parts.fold((f64::INFINITY, 0.0f64), |(least, most), rate| (least.min(rate), most.max(rate)));
+    if most > 0.0 { least / most } else { 1.0 }
+}
+
+/// The share of a rotating disk over which a run went from one end to the other, at most 1; 0 for others.
+fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64 {
+    let rotating = facts.layers.iter().any(Layer::is_rotational);
+    if !rotating || !matches!(workload.pattern, Pattern::Seq | Pattern::Backward) || facts.size_bytes == 0 {
+        return 0.0;
+    }
+    let bytes = sample.requests_with_ramp as f64 * f64::from(workload.request_bytes);
+    let region = workload.region(facts.size_bytes).1 as f64;
+    bytes.min(region) / facts.size_bytes as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::change;
+
+    #[test]
+    fn a_limit_that_drops_between_two_runs_is_a_change() {
+        assert_eq!(change(&[40.0, 10.0], 1.0), Some((1, 40.0, 10.0)));
+        assert_eq!(change(&[10.0, 10.2, 9.8, 40.0, 41.0], 0.5), Some((3, 10.0, 40.5)));
+    }
+
+    #[test]
+    fn noise_is_none() {
+        assert_eq!(change(&[40.0, 30.0], 1.0), None, "too small");
+        assert_eq!(change(&[40.0, 10.0], 20.0), None, "either run is as uncertain as they differ");
+        assert_eq!(change(&[40.0, 10.0, 39.0], 1.0), None, "it came back");
+        assert_eq!(change(&[50.0, 90.0, 20.0, 60.0], 1.0), None);
+        assert_eq!(change(&[40.0], 1.0), None);
+        assert_eq!(change(&[], 0.0), None);
+    }
+}

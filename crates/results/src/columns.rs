@@ -1,0 +1,265 @@
+//! The columns of a point and of a rate of operations: one list from which CSV, terminal and page are made.
+
+use crate::operation::OperationRate;
+use crate::point::{Achieved, LatencySummary, Numbers, Point};
+use workload::{SizeMix, Stop};
+
+/// What stands in a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Words.
+    Text(String),
+    /// A whole number.
+    Count(u64),
+    /// Any number.
+    Number(f64),
+}
+
+/// What a number is, so that people can be shown it well. In files numbers are plain, in the unit that the column's name ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Words, or a number of nothing in particular.
+    Plain,
+    /// A size.
+    Bytes,
+    /// A rate of bytes.
+    BytesPerS,
+    /// A rate of requests or operations.
+    PerS,
+    /// A time.
+    Ns,
+    /// A short time of a processor, shown in us.
+    CpuNs,
+    /// A share of 100.
+    Percent,
+}
+
+/// A column.
+pub struct Column<T> {
+    /// Its name in files, with its unit; empty where tables for people alone have it.
+    pub name: &'static str,
+    /// Its heading in tables for people; empty where files alone have it.
+    pub heading: &'static str,
+    /// What its numbers are.
+    pub unit: Unit,
+    /// It says what was asked, not what was found.
+    pub asked: bool,
+    /// How readily a narrow terminal gives it up, 0: never; `None`: a terminal never has it.
+    pub readily: Option<u8>,
+    /// The cell of a row; none where there is nothing to say.
+    pub get: fn(&T) -> Option<Cell>,
+}
+
+impl<T> Column<T> {
+    const fn new(name: &'static str, unit: Unit, get: fn(&T) -> Option<Cell>) -> Column<T> {
+        Column { name, heading: "", unit, asked: false, readily: None, get }
+    }
+
+    /// For people too, on a page and in a terminal.
+    const fn headed(self, heading: &'static str, readily: u8) -> Column<T> {
+        Column { heading, readily: Some(readily), ..self }
+    }
+
+    /// For people too, on a page.
+    const fn on_page(self, heading: &'static str) -> Column<T> {
+        Column { heading, ..self }
+    }
+
+    const fn asked(self) -> Column<T> {
+        Column { asked: true, ..self }
+    }
+}
+
+fn text(text: impl Into<String>) -> Option<Cell> {
+    Some(Cell::Text(text.into()))
+}
+
+fn count(count: impl Into<u64>) -> Option<Cell> {
+    Some(Cell::Count(count.into()))
+}
+
+fn number(number: impl Into<Option<f64>>) -> Option<Cell> {
+    number.into().map(Cell::Number)
+}
+
+/// A column of what was asked.
+const fn ask(name: &'static str, unit: Unit, get: fn(&Point) -> Option<Cell>) -> Column<Point> {
+    Column::new(name, unit, get).asked()
+}
+
+/// A column of what was measured.
+macro_rules! of {
+    ($name:literal, $unit:ident, |$numbers:ident| $value:expr) => {
+        Column::new($name, Unit::$unit, |point: &Point| {
+            let $numbers: &Numbers = point.numbers.as_ref()?;
+            $value
+        })
+    };
+}
+
+/// A column of the latencies.
+macro_rules! latency {
+    ($name:literal, |$latency:ident| $value:expr) => {
+        of!($name, Ns, |numbers| {
+            let $latency: &LatencySummary = &numbers.latency_ns;
+            $value
+        })
+    };
+}
+
+/// A column of what was achieved.
+macro_rules! achieved {
+    ($name:literal, $unit:ident, |$achieved:ident| $value:expr) => {
+        of!($name, $unit, |numbers| {
+            let $achieved: &Achieved = &numbers.achieved;
+            $value
+        })
+    };
+}
+
+/// Request sizes as asked: `read 512-4096, write 65536:60%+4096:40%`.
+fn sizes(point: &Point) -> Option<Cell> {
+    let mix = |mix: &SizeMix| match mix {
+        SizeMix::Range { least_bytes, most_bytes } => format!("{least_bytes}-{most_bytes}"),
+        SizeMix::Shares(shares) => {
+            let each = shares.iter().map(|share| format!("{}:{}%", share.bytes, share.percent));
+            each.collect::<Vec<_>>().join("+")
+        }
+    };
+    let sizes = point.workload.sizes.as_ref()?;
+    text(format!("read {}, write {}", mix(&sizes.read), mix(&sizes.write)))
+}
+
+/// The columns of a point, in their order.
+pub const POINT: &[Column<Point>] = &[
+    ask("", Unit::Plain, |p| text(p.operation())).headed("op", 0),
+    ask("op", Unit::Plain, |p| text(p.workload.op.name())),
+    ask("read_percent", Unit::Plain, |p| count(p.workload.read_percent)),
+    ask("pattern", Unit::Plain, |p| text(p.workload.pattern.to_string())).headed("pattern", 0),
+    ask("request_bytes", Unit::Bytes, |p| count(p.workload.request_bytes)).headed("request", 0),
+    ask("sizes", Unit::Plain, sizes),
+    ask("align_bytes", Unit::Bytes, |p| count(p.workload.align_bytes?)),
+    ask("depth", Unit::Plain, |p| count(p.workload.depth)).headed("depth", 0),
+    ask("threads", Unit::Plain, |p| count(p.workload.threads)).headed("threads", 0),
+    ask("engine", Unit::Plain, |p| text(p.workload.engine.name())).headed("engine", 0),
+    ask("", Unit::Plain, |p| text(p.mode())).headed("mode", 0),
+    ask("buffering", Unit::Plain, |p| text(p.workload.buffering.name())),
+    ask("hint", Unit::Plain, |p| text(p.workload.hint.name())),
+    ask("allocation", Unit::Plain, |p| text(p.workload.allocation.name())),
+    ask("cache", Unit::Plain, |p| text(p.workload.cache.name())),
+    ask("offset_bytes", Unit::Bytes, |p| count(p.workload.offset_bytes)).headed("shift", 0),
+    ask("region_start_bytes", Unit::Bytes, |p| count(p.workload.region_start_bytes)),
+    ask("region_bytes", Unit::Bytes, |p| count(p.workload.region_bytes?)),
+    ask("stop_after_ns", Unit::Ns, |p| match p.workload.stop {
+        Stop::AfterNs(ns) => count(ns),
+        Stop::AfterBytes(_) => None,
+    }),
+    ask("stop_after_bytes", Unit::Bytes, |p| match p.workload.stop {
+        Stop::AfterBytes(bytes) => count(bytes),
+        Stop::AfterNs(_) => None,
+    }),
+    ask("limit_bytes", Unit::Bytes, |p| count(p.workload.limit_bytes?)),
+    ask("rate_iops", Unit::PerS, |p| number(p.workload.rate_iops)),
+    ask("think_ns", Unit::Ns, |p| count(p.workload.think_ns)),
+    ask("sync_at_end", Unit::Plain, |p| text(p.workload.sync_at_end.to_string())),
+    ask("compressible_percent", Unit::Percent, |p| count(p.workload.data.compressible_percent)),
+    ask("duplicate_percent", Unit::Percent, |p| count(p.workload.data.duplicate_percent)),
+    ask("verify", Unit::Plain, |p| text(p.workload.data.verify.to_string())),
+    ask("seed", Unit::Plain, |p| count(p.workload.seed)),
+    of!("throughput_bytes_per_s", BytesPerS, |n| number(n.throughput_bytes_per_s)).headed("MiB/s", 0),
+    of!("throughput_bytes_per_s_low_95", BytesPerS, |n| number(n.interval_95?[0])),
+    of!("throughput_bytes_per_s_high_95", BytesPerS, |n| number(n.interval_95?[1])),
+    of!("", Percent, |n| match n.relative_half_width {
+        Some(width) => number(width * 100.0),
+        None => text("?"),
+    })
+    .headed("± %", 1),
+    of!("iops", PerS, |n| number(n.iops)).headed("IOPS", 2),
+    of!("repeats", Plain, |n| count(n.repeats)).on_page("runs"),
+    latency!("latency_mean_ns", |l| number(l.mean)),
+    latency!("latency_min_ns", |l| count(l.min)),
+    latency!("latency_p50_ns", |l| count(l.p50)).headed("p50", 3),
+    latency!("latency_p90_ns", |l| count(l.p90)),
+    latency!("latency_p99_ns", |l| count(l.p99)).headed("p99", 1),
+    latency!("latency_p999_ns", |l| count(l.p999)),
+    latency!("latency_p9999_ns", |l| count(l.p9999)),
+    latency!("latency_p99999_ns", |l| count(l.p99999)),
+    latency!("latency_p999999_ns", |l| count(l.p999999)),
+    latency!("latency_max_ns", |l| count(l.max)),
+    of!("", CpuNs, |n| number(n.cpu_ns_per_request.process())).headed("CPU us", 1),
+    of!("cpu_user_ns_per_request", CpuNs, |n| number(n.cpu_ns_per_request.user)),
+    of!("cpu_system_ns_per_request", CpuNs, |n| number(n.cpu_ns_per_request.system)),
+    of!("cpu_machine_ns_per_request", CpuNs, |n| number(n.cpu_ns_per_request.machine)).on_page("machine us"),
+    achieved!("measured_ns", Ns, |a| count(a.measured_ns)),
+    achieved!("requests", Plain, |a| count(a.requests)),
+    achieved!("bytes", Bytes, |a| count(a.bytes)),
+    achieved!("mean_depth", Plain, |a| number(a.mean_depth)).on_page("in flight"),
+    achieved!("mean_service_ns", Ns, |a| number(a.mean_service_ns)),
+    achieved!("little_error_percent", Percent, |a| number(a.little_error_percent)),
+    achieved!("device_request_bytes", Bytes, |a| number(a.device_request_bytes)).on_page("at device"),
+    achieved!("device_mean_depth", Plain, |a| number(a.device_mean_depth)),
+    achieved!("device_busy_percent", Percent, |a| number(a.device_busy_percent)),
+    achieved!("device_bytes_foreign_share", Plain, |a| number(a.device_bytes_foreign_share)),
+    achieved!("from_cache_percent", Percent, |a| number(a.from_cache_percent)),
+    achieved!("busy_processors", Plain, |a| number(a.busy_processors)),
+    achieved!("steal_percent", Percent, |a| number(a.steal_percent)),
+    achieved!("sync_ns", Ns, |a| number(a.sync_ns)),
+    achieved!("synced_bytes_per_s", BytesPerS, |a| number(a.synced_bytes_per_s)).headed("to disk", 4),
+    achieved!("warm_up_ns", Ns, |a| number(a.warm_up_ns)),
+    achieved!("instructions_per_request", Plain, |a| number(a.instructions_per_request)),
+    achieved!("driver_ceiling_iops", PerS, |a| number(a.driver_ceiling_iops)),
+    achieved!("no_op_ceiling_iops", PerS, |a| number(a.no_op_ceiling_iops)),
+    achieved!("of_ceiling_percent", Percent, |a| number(a.of_ceiling_percent)),
+    Column::new("warnings", Unit::Plain, |p| text(p.numbers.as_ref()?.warnings.join("; "))),
+    Column::new("error", Unit::Plain, |p| text(p.error.as_ref()?)),
+];
+
+/// The columns of a rate of operations, in their order.
+pub const OPERATION: &[Column<OperationRate>] = &[
+    Column::new("operation", Unit::Plain, |r: &OperationRate| text(&r.operation)).headed("operation", 0).asked(),
+    Column::new("settings", Unit::Plain, |r: &OperationRate| text(&r.settings)).headed("settings", 0).asked(),
+    Column::new("count", Unit::Plain, |r: &OperationRate| count(r.count)).headed("count", 0),
+    Column::new("operations_per_s", Unit::Plain, |r: &OperationRate| number(r.per_s)).headed("per s", 0),
+    Column::new("operations_per_s_low_95", Unit::Plain, |r: &OperationRate| number(r.interval_95?[0])),
+    Column::new("operations_per_s_high_95", Unit::Plain, |r: &OperationRate| number(r.interval_95?[1])),
+    Column::new("", Unit::Percent, |r: &OperationRate| {
+        let [low, high] = r.interval_95?;
+        number((r.per_s > 0.0).then(|| (high - low) / 2.0 / r.per_s * 100.0))
+    })
+    .headed("± %", 0),
+    Column::new("latency_mean_ns", Unit::Ns, |r: &OperationRate| number(r.latency_ns.as_ref()?.mean)).headed("mean", 0),
+    Column::new("latency_p50_ns", Unit::Ns, |r: &OperationRate| count(r.latency_ns.as_ref()?.p50)).headed("p50", 0),
+    Column::new("latency_p99_ns", Unit::Ns, |r: &OperationRate| count(r.latency_ns.as_ref()?.p99)).headed("p99", 0),
+    Column::new("latency_max_ns", Unit::Ns, |r: &OperationRate| count(r.latency_ns.as_ref()?.max)),
+    Column::new("cpu_ns_per_operation", Unit::CpuNs, |r: &OperationRate| number(r.cpu_ns)).headed("CPU us", 0),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn names<T>(columns: &[Column<T>]) -> Vec<&'static str> {
+        columns.iter().map(|column| column.name).filter(|name| !name.is_empty()).collect()
+    }
+
+    #[test]
+    fn a_file_has_every_column_once_with_its_unit() {
+        let points = names(POINT);
+        for all in [&points, &names(OPERATION)] {
+            assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len(), "{all:?}");
+        }
+        for wanted in ["sizes", "align_bytes", "limit_bytes", "throughput_bytes_per_s_low_95"] {
+            assert!(points.contains(&wanted), "{wanted}");
+        }
+        for column in POINT.iter().filter(|column| !column.name.is_empty()) {
+            let ending = match column.unit {
+                Unit::Bytes => "bytes",
+                Unit::Ns => "_ns",
+                Unit::Percent => "_percent",
+                _ => "",
+            };
+            assert!(column.name.ends_with(ending), "{}", column.name);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What was found: the document, its points, JSON in and out.
+//!
+//! A [`Point`] is what several runs of one workload say together: its rate with an interval, what was achieved, and the reasons to
+//! doubt it. A [`Results`] document holds the points of a run, a sweep, a study or another tool's job.
+
+mod answer;
+mod checks;
+pub mod columns;
+mod csv;
+mod document;
+mod figure;
+mod json;
+mod metadata;
+mod operation;
+mod output;
+mod point;
+mod question;
+
+pub use answer::{
+    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource,
+    ServiceMode, ServiceModel, Varied,
+};
+pub use csv::csv;
+pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
+pub use figure::{Axis, Figure, Series, Value};
+pub use json::{Error, read, schema, to_json, to_json_with};
+pub use metadata::{MetadataResult, OperationResult, measure_metadata};
+pub use operation::{Latency, OperationRate};
+pub use output::{Output, OutputError};
+pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, WorkloadRecord, measure_points};
+pub use question::Question;

@@ -1,0 +1,145 @@
+//! What a metadata workload gave: the rate of each operation with its interval, its latencies, and the reasons to doubt them.
+
+use crate::{Latency, LatencySummary, OperationRate};
+use machine::files::{FileSync, FileSystem};
+use measure::histogram::Histogram;
+use measure::stats::{Estimate, estimate_values};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
+use workload::metadata::{MetadataError, MetadataPlan, Operation, run};
+
+/// What a metadata run gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetadataResult {
+    /// What was asked.
+    pub plan: MetadataPlan,
+    /// By operation, in the order of a round.
+    pub operations: Vec<OperationResult>,
+    /// User time of the process over all rounds, all threads.
+    pub cpu_user_ns: u64,
+    /// System time of the process over all rounds, all threads.
+    pub cpu_system_ns: u64,
+    /// Bytes that came from block devices, where counted.
+    pub device_read_bytes: Option<u64>,
+    /// What keeps these figures from being trusted.
+    pub warnings: Vec<String>,
+}
+
+/// One operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationResult {
+    /// Which.
+    pub operation: Operation,
+    /// Operations of one round: files, or directories where these are listed.
+    pub count: u64,
+    /// Time of the phase in each round.
+    pub elapsed_ns: Vec<u64>,
+    /// Operations per second, all rounds together.
+    pub rate_per_s: f64,
+    /// Files gone over per second, all rounds together: more than the rate only for a listing.
+    pub files_per_s: f64,
+    /// The rate with its 95 % interval over the rounds; `None` with one round.
+    pub rate_interval_per_s: Option<Estimate>,
+    /// Latency of one operation.
+    pub latency: Latency,
+}
+
+/// Under this a phase says little.
+const SHORT_NS: u64 = 10_000_000;
+
+/// Carries out a plan and measures it; `progress` is called before each phase.
+///
+/// # Errors
+/// As [`run`].
+pub fn measure_metadata<F: FileSystem>(
+    system: &F,
+    plan: &MetadataPlan,
+    interrupt: &AtomicBool,
+    progress: &mut dyn FnMut(u32, Operation),
+) -> Result<MetadataResult, MetadataError> {
+    plan.check()?;
+    let mut latencies: Vec<[Histogram; 6]> =
+        (0..plan.threads).map(|_| std::array::from_fn(|_| Histogram::new())).collect();
+    let records = latencies
+        .iter_mut()
+        .map(|thread| move |operation: Operation, ns| thread[operation as usize].record(ns))
+        .collect();
+    let before = system.usage();
+    let mut elapsed = run(system, plan, interrupt, progress, records)?;
+    let after = system.usage();
+    let operations = Operation::ALL.map(|operation| {
+        operation_result(plan, operation, &latencies, std::mem::take(&mut elapsed[operation as usize]))
+    });
+    let mut result = MetadataResult {
+        plan: plan.clone(),
+        operations: operations.into(),
+        cpu_user_ns: after.user_ns.saturating_sub(before.user_ns),
+        cpu_system_ns: after.system_ns.saturating_sub(before.system_ns),
+        device_read_bytes: before.block_bytes.zip(after.block_bytes).map(|(was, is)| is.0.saturating_sub(was.0)),
+        warnings: Vec::new(),
+    };
+    result.warnings = warnings(&result);
+    Ok(result)
+}
+
+fn operation_result(
+    plan: &MetadataPlan,
+    operation: Operation,
+    latencies: &[[Histogram; 6]],
+    elapsed_ns: Vec<u64>,
+) -> OperationResult {
+    let mut latency = Histogram::new();
+    latencies.iter().for_each(|thread| latency.merge(&thread[operation as usize]));
+    let count = u64::from(if operation == Operation::List { plan.directories } else { plan.files });
+    let rate = |amount: u64, ns: u64| amount as f64 * 1e9 / ns.max(1) as f64;
+    let total: u64 = elapsed_ns.iter().sum();
+    let times: Vec<f64> = elapsed_ns.iter().map(|&ns| ns as f64).collect();
+    OperationResult {
+        operation,
+        count,
+        rate_per_s: rate(count * u64::from(plan.rounds), total),
+        files_per_s: rate(u64::from(plan.files) * u64::from(plan.rounds), total),
+        rate_interval_per_s: estimate_values(&times).and_then(|time| time.rate_of(count as f64 * 1e9)),
+        latency: Latency::of(&latency),
+        elapsed_ns,
+    }
+}
+
+fn warnings(result: &MetadataResult) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut short = Vec::new();
+    for operation in &result.operations {
+        if operation.elapsed_ns.iter().any(|&ns| ns < SHORT_NS) {
+            short.push(operation.operation.name());
+        }
+    }
+    if !short.is_empty() {
+        let limit = SHORT_NS / 1_000_000;
+        warnings.push(format!("{} took under {limit} ms a round: ask for more files", short.join(", ")));
+    }
+    if result.device_read_bytes == Some(0) && result.plan.sync == FileSync::None {
+        warnings.push(
+            "nothing came from a device and nothing waited for one: these are the rates of the file-system cache"
+                .into(),
+        );
+    }
+    warnings
+}
+
+impl MetadataResult {
+    /// The rate of each operation.
+    pub fn operation_rates(&self) -> Vec<OperationRate> {
+        let settings = self.plan.settings();
+        let rate = |operation: &OperationResult| OperationRate {
+            operation: operation.operation.name().into(),
+            settings: settings.clone(),
+            count: operation.count * u64::from(self.plan.rounds),
+            per_s: operation.rate_per_s,
+            interval_95: operation.rate_interval_per_s.as_ref().map(|interval| [interval.low, interval.high]),
+            latency_ns: Some(LatencySummary::from(&operation.latency.histogram)),
+            cpu_ns: None,
+        };
+        self.operations.iter().map(rate).collect()
+    }
+}

@@ -1,0 +1,382 @@
+//! Files that halfpower writes: one way for every output of every command, and nothing of the user's is overwritten.
+//!
+//! A character device, a pipe and standard output are written into. Any other output is first written in full to a temporary file of a
+//! random name beside it, brought to stable storage, and then renamed. A file that is there already is replaced only if halfpower made
+//! it, by its content, or if that was asked for.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::fs::{self, File, FileType, Metadata, OpenOptions};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// A larger file is not one that halfpower made.
+const LARGEST: u64 = 1 << 30;
+
+/// Bytes from the beginning of a file that tell what a text is.
+const BEGINNING: u64 = 4096;
+
+/// First columns of the tables that halfpower writes.
+const TABLES: [&str; 4] = ["point,op,", "figure,series,", "operation,settings,", "kind,threads,repeat,"];
+
+/// Why a file cannot be an output, or could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// It must not be one: said before anything is measured.
+    #[error("{option} {}: {why}", path.display())]
+    Refused {
+        /// The option that named it.
+        option: String,
+        /// Which file.
+        path: PathBuf,
+        /// Why, and what to do instead.
+        why: String,
+    },
+    /// A system call failed.
+    #[error("cannot write {}: {source}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+}
+
+/// A place for an output, tried before the measurement.
+#[derive(Debug, Clone)]
+pub struct Output {
+    option: String,
+    path: PathBuf,
+    force: bool,
+}
+
+/// What stands under the name of an output.
+enum Place {
+    /// Nothing yet.
+    Free,
+    /// A file that may be replaced, as it is now.
+    Replaceable(Metadata),
+    /// Something that takes bytes and keeps its name.
+    Stream,
+}
+
+impl Output {
+    /// An output that `option` names. `force` replaces files that halfpower did not make, but none of `targets`.
+    ///
+    /// # Errors
+    /// A place that cannot be written, a file of somebody else's, one of `targets`.
+    pub fn new(option: &str, path: &Path, force: bool, targets: &[PathBuf]) -> Result<Output, OutputError> {
+        let output = Output { option: option.into(), path: path.into(), force };
+        if let Some(target) = targets.iter().find(|target| is_same(target, path)) {
+            return Err(output.refused(format!(
+                "it is what is measured, or lies under it ({}); name another file",
+                target.display()
+            )));
+        }
+        match output.place()? {
+            Place::Stream => {}
+            Place::Free | Place::Replaceable(_) => drop(output.temporary()?),
+        }
+        Ok(output)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes all of the output: nothing or everything is there afterwards, if it is a file.
+    ///
+    /// # Errors
+    /// It cannot be written, or a file of somebody else's has appeared there since.
+    pub fn write(&self, bytes: &[u8]) -> Result<(), OutputError> {
+        let failed = |source| OutputError::Io { path: self.path.clone(), source };
+        let place = self.place()?;
+        if matches!(place, Place::Stream) {
+            return self.write_into(bytes).map_err(failed);
+        }
+        let mut temporary = self.temporary()?;
+        temporary.write_all(bytes).map_err(failed)?;
+        if let Place::Replaceable(before) = &place {
+            temporary.as_file().set_permissions(before.permissions()).map_err(failed)?;
+        }
+        temporary.as_file().sync_all().map_err(failed)?;
+        let kept = match place {
+            Place::Replaceable(_) => temporary.persist(&self.path),
+            _ => temporary.persist_noclobber(&self.path),
+        };
+        kept.map_err(|error| failed(error.error))?;
+        // The rename, too. A directory that cannot be synced is no failure: the file is there.
+        let _ = File::open(parent(&self.path)).and_then(|directory| directory.sync_all());
+        Ok(())
+    }
+
+    fn refused(&self, why: impl Into<String>) -> OutputError {
+        OutputError::Refused { option: self.option.clone(), path: self.path.clone(), why: why.into() }
+    }
+
+    /// What stands there, if it may be an output.
+    fn place(&self) -> Result<Place, OutputError> {
+        if is_standard_stream(&self.path) {
+            return Ok(Place::Stream);
+        }
+        let io = |source| OutputError::Io { path: self.path.clone(), source };
+        let itself = match fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::Free),
+            Err(error) => return Err(self.refused(format!("it cannot be looked at: {error}"))),
+            Ok(metadata) => metadata,
+        };
+        let is_link = itself.file_type().is_symlink();
+        let there = if is_link { fs::metadata(&self.path).ok() } else { Some(itself) };
+        match there {
+            Some(there) if is_stream(there.file_type()) => Ok(Place::Stream),
+            _ if is_link => Err(self.refused("it is a symbolic link; name the file that it should be")),
+            Some(there) if there.is_dir() => Err(self.refused("it is a directory; name a file")),
+            Some(there) if !there.is_file() => {
+                Err(self.refused("it is a device that keeps data, and no place for a report; name a file"))
+            }
+            Some(there) if self.force || is_own(&self.path, there.len()).map_err(io)? => Ok(Place::Replaceable(there)),
+            _ => Err(self.refused(
+                "this file is there already and halfpower did not make it; name another, or add --force to replace it",
+            )),
+        }
+    }
+
+    /// A new file of a random name in the same directory; it goes when it is dropped.
+    fn temporary(&self) -> Result<tempfile::NamedTempFile, OutputError> {
+        let directory = parent(&self.path);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".halfpower-").suffix(".part");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // As any new file: the user's mask takes away what it should not have.
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
+        builder.tempfile_in(directory).map_err(|error| {
+            let why = match error.kind() {
+                io::ErrorKind::NotFound => format!("there is no directory {}; make it first", directory.display()),
+                _ => format!("no file can be made in {}: {error}; name another place", directory.display()),
+            };
+            self.refused(why)
+        })
+    }
+
+    fn write_into(&self, bytes: &[u8]) -> io::Result<()> {
+        let written = match self.path.to_str() {
+            Some("/dev/stdout") => write_and_flush(&mut io::stdout().lock(), bytes),
+            Some("/dev/stderr") => write_and_flush(&mut io::stderr().lock(), bytes),
+            _ => {
+                OpenOptions::new().append(true).open(&self.path).and_then(|mut file| write_and_flush(&mut file, bytes))
+            }
+        };
+        match written {
+            // A reader that has gone away has read enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        }
+    }
+}
+
+fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+    to.write_all(bytes).and_then(|()| to.flush())
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A name of one of the process's own open files.
+fn is_standard_stream(path: &Path) -> bool {
+    ["/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
+        || ["/dev/fd", "/proc/self/fd"].iter().any(|directory| path.parent() == Some(Path::new(directory)))
+}
+
+/// A character device, a pipe or a socket.
+#[cfg(unix)]
+fn is_stream(kind: FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    kind.is_char_device() || kind.is_fifo() || kind.is_socket()
+}
+
+#[cfg(not(unix))]
+fn is_stream(_: FileType) -> bool {
+    false
+}
+
+/// Two names of the same file or device, whether or not it is there yet.
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (fs::metadata(one), fs::metadata(other)) {
+        (Ok(a), Ok(b)) => is_same_file(&a, &b),
+        (Err(_), Err(_)) => match (full(one), full(other)) {
+            (Some(a), Some(b)) => a == b,
+            _ => one == other,
+        },
+        _ => false,
+    }
+}
+
+/// The full name of a file that is not there, without links on its way.
+fn full(path: &Path) -> Option<PathBuf> {
+    Some(fs::canonicalize(parent(path)).ok()?.join(path.file_name()?))
+}
+
+#[cfg(unix)]
+fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let device = |kind: FileType| kind.is_block_device() || kind.is_char_device();
+    if device(a.file_type()) && device(b.file_type()) {
+        return a.file_type() == b.file_type() && a.rdev() == b.rdev();
+    }
+    (a.dev(), a.ino()) == (b.dev(), b.ino()) && a.file_type() == b.file_type()
+}
+
+#[cfg(not(unix))]
+fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
+    false
+}
+
+/// What tells that a JSON document is one of ours: its schema, or the object that fio's format does not have.
+#[derive(Deserialize)]
+struct Mark {
+    #[serde(default)]
+    schema: Option<String>,
+    #[serde(default)]
+    halfpower: Option<IgnoredAny>,
+}
+
+/// Whether a regular file is one that halfpower made, by its content, or empty.
+fn is_own(path: &Path, length: u64) -> io::Result<bool> {
+    if length == 0 {
+        return Ok(true);
+    }
+    if length > LARGEST {
+        return Ok(false);
+    }
+    let mut file = BufReader::new(File::open(path)?);
+    let mut beginning = Vec::new();
+    file.by_ref().take(BEGINNING).read_to_end(&mut beginning)?;
+    if beginning.first() == Some(&b'{') {
+        let document: Result<Mark, _> = serde_json::from_reader(beginning.as_slice().chain(file));
+        return Ok(document.is_ok_and(|mark| {
+            mark.halfpower.is_some() || mark.schema.is_some_and(|schema| schema.starts_with("halfpower."))
+        }));
+    }
+    let text = String::from_utf8_lossy(&beginning);
+    Ok(is_own_text(&text) || is_log(path, &text))
+}
+
+/// Pages, tables, machine files, and the report and logs of fio's language, by how they begin.
+fn is_own_text(text: &str) -> bool {
+    let mut lines = text.lines();
+    let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let page =
+        first.eq_ignore_ascii_case("<!doctype html>") && text.contains("<meta name=\"generator\" content=\"halfpower ");
+    let fio_report = first.contains(" (group ") && first.contains("): ") && second.contains(" requests/s  ");
+    page || TABLES.iter().any(|table| first.starts_with(table)) || first.starts_with("# halfpower ") || fio_report
+}
+
+/// A log of fio's language, by its name and its rows of numbers.
+fn is_log(path: &Path, text: &str) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let named = ["_bw.", "_iops.", "_lat.", "_clat."].iter().any(|kind| name.contains(kind)) && name.ends_with(".log");
+    named && text.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | ' ' | '\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(path: &Path, force: bool, targets: &[PathBuf]) -> String {
+        match Output::new("--json", path, force, targets) {
+            Err(error @ OutputError::Refused { .. }) => error.to_string(),
+            other => panic!("{} should be refused: {other:?}", path.display()),
+        }
+    }
+
+    #[test]
+    fn a_file_of_somebody_elses_is_replaced_only_by_force() {
+        let here = tempfile::tempdir().unwrap();
+        let path = here.path().join("precious");
+        for content in ["data", "{\"schema\": \"other/1\"}", "{", "<!doctype html>\n<p>", "a,b\n", "#!/bin/sh\n"] {
+            fs::write(&path, content).unwrap();
+            assert!(refusal(&path, false, &[]).contains("--force"));
+            assert_eq!(fs::read_to_string(&path).unwrap(), content);
+        }
+        Output::new("--json", &path, true, &[]).unwrap().write(b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    }
+
+    #[test]
+    fn what_halfpower_made_is_replaced_and_nothing_else_is_left() {
+        let here = tempfile::tempdir().unwrap();
+        let path = here.path().join("results");
+        let own = [
+            "",
+            "{\"points\": [], \"schema\": \"halfpower.results/1\"}",
+            "{\"fio version\": \"3\", \"halfpower\": {}}",
+            "<!doctype html>\n<meta name=\"generator\" content=\"halfpower 0.1.0\">\n",
+            "point,op,read_percent\r\n",
+            "# halfpower 0.1.0\n",
+            "j (group 0): read 4 KiB\n  read   100 requests/s  400 KiB/s\n",
+        ];
+        for content in own {
+            fs::write(&path, content).unwrap();
+            Output::new("--json", &path, false, &[]).unwrap().write(b"{}").unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
+        }
+        assert_eq!(fs::read_dir(here.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn a_target_is_no_output_even_by_force_or_under_another_name() {
+        let here = tempfile::tempdir().unwrap();
+        let (target, link) = (here.path().join("target"), here.path().join("link"));
+        let not_there = here.path().join("new");
+        fs::write(&target, "").unwrap();
+        fs::hard_link(&target, &link).unwrap();
+        for output in [&target, &link, &not_there] {
+            assert!(refusal(output, true, &[target.clone(), not_there.clone()]).contains("what is measured"));
+        }
+    }
+
+    #[test]
+    fn a_file_that_appears_during_the_measurement_stays() {
+        let here = tempfile::tempdir().unwrap();
+        let path = here.path().join("results");
+        let output = Output::new("--json", &path, false, &[]).unwrap();
+        fs::write(&path, "somebody else's").unwrap();
+        assert!(output.write(b"new").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "somebody else's");
+    }
+
+    #[test]
+    fn places_that_cannot_be_written_are_refused_at_once() {
+        let here = tempfile::tempdir().unwrap();
+        assert!(refusal(here.path(), false, &[]).contains("directory"));
+        assert!(refusal(&here.path().join("no/r.json"), false, &[]).contains("no directory"));
+        assert!(refusal(Path::new("/proc/r.json"), false, &[]).contains("/proc"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_never_followed_to_a_file() {
+        let here = tempfile::tempdir().unwrap();
+        let (file, link) = (here.path().join("file"), here.path().join("link"));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(refusal(&link, true, &[]).contains("symbolic link"), "to nothing");
+        fs::write(&file, "").unwrap();
+        assert!(refusal(&link, true, &[]).contains("symbolic link"), "to a file");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_are_written_into_and_stay_devices() {
+        let null = Path::new("/dev/null");
+        Output::new("--json", null, false, &[]).unwrap().write(b"text").unwrap();
+        assert!(is_stream(fs::symlink_metadata(null).unwrap().file_type()));
+        let full = Output::new("--json", Path::new("/dev/full"), false, &[]).unwrap();
+        assert!(matches!(full.write(b"text"), Err(OutputError::Io { .. })));
+    }
+}

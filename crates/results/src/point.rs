@@ -1,0 +1,485 @@
+//! What several runs of one workload say together.
+
+use crate::checks;
+use machine::{Allocation, CacheState, Machine, TargetFacts};
+use measure::histogram::Histogram;
+use measure::{Ceiling, Measured, Repeats, Sample, Verification, counted, rate_estimate, stats};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use workload::{OpKind, Workload};
+
+/// One workload with what was measured, or with the reason why it could not be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// What was asked.
+    pub workload: WorkloadRecord,
+    /// What was measured; absent in a failed point.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<Numbers>,
+    /// Why there are no numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What was found by looking at the data, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
+}
+
+/// A workload with its operation by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadRecord {
+    /// What its requests do.
+    pub op: OpKind,
+    /// The workload.
+    #[serde(flatten)]
+    pub workload: Workload,
+}
+
+impl From<Workload> for WorkloadRecord {
+    fn from(workload: Workload) -> Self {
+        WorkloadRecord { op: workload.op(), workload }
+    }
+}
+
+impl std::ops::Deref for WorkloadRecord {
+    type Target = Workload;
+
+    fn deref(&self) -> &Workload {
+        &self.workload
+    }
+}
+
+/// The figures of a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Numbers {
+    /// Mean rate of the runs: all bytes over all time.
+    pub throughput_bytes_per_s: f64,
+    /// The same in requests per second.
+    pub iops: f64,
+    /// The 95 % interval of this mean: lower and upper end in bytes per second; absent where one short run tells none.
+    pub interval_95: Option<[f64; 2]>,
+    /// Half the interval over the rate: 0.03 is plus or minus 3 %.
+    pub relative_half_width: Option<f64>,
+    /// Runs that count: where there are two without a warm-up, only those.
+    pub repeats: u32,
+    /// Rate of each run.
+    pub runs_bytes_per_s: Vec<f64>,
+    /// From issue (in an open loop: from the intended time) to completion, reads and writes together.
+    pub latency_ns: LatencySummary,
+    /// The same of reads alone, in a mix.
+    pub read_latency_ns: Option<LatencySummary>,
+    /// The same of writes alone, in a mix.
+    pub write_latency_ns: Option<LatencySummary>,
+    /// Processor time a request.
+    pub cpu_ns_per_request: CpuPerRequest,
+    /// What the run really was.
+    pub achieved: Achieved,
+    /// Reasons to doubt the figures.
+    pub warnings: Vec<String>,
+}
+
+/// A latency distribution in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencySummary {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Least.
+    pub min: u64,
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// 99.99th percentile.
+    pub p9999: u64,
+    /// 99.999th percentile.
+    pub p99999: u64,
+    /// 99.9999th percentile.
+    pub p999999: u64,
+    /// Greatest, exact.
+    pub max: u64,
+    /// Requests.
+    pub count: u64,
+}
+
+impl From<&Histogram> for LatencySummary {
+    fn from(h: &Histogram) -> Self {
+        LatencySummary {
+            mean: h.mean(),
+            min: h.min(),
+            p50: h.percentile(50.0),
+            p90: h.percentile(90.0),
+            p99: h.percentile(99.0),
+            p999: h.percentile(99.9),
+            p9999: h.percentile(99.99),
+            p99999: h.percentile(99.999),
+            p999999: h.percentile(99.9999),
+            max: h.max(),
+            count: h.count(),
+        }
+    }
+}
+
+/// Processor time of one request in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuPerRequest {
+    /// User time of the process.
+    pub user: f64,
+    /// System time of the process.
+    pub system: f64,
+    /// Busy time of the whole machine less its idle baseline: kernel threads that work for the process are in it.
+    pub machine: f64,
+    /// The 95 % interval of `user + system`, where repeats tell one.
+    pub process_interval_95: Option<[f64; 2]>,
+}
+
+/// What a run really was, beside what was asked.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Achieved {
+    /// Length of all runs together.
+    pub measured_ns: u64,
+    /// Requests of all runs together.
+    pub requests: u64,
+    /// Bytes of all runs together.
+    pub bytes: u64,
+    /// Mean requests in flight at the program.
+    pub mean_depth: f64,
+    /// Mean time from issue to completion; with the mean depth and the rate it obeys Little's law.
+    pub mean_service_ns: f64,
+    /// How far these three are from Little's law, in percent.
+    pub little_error_percent: f64,
+    /// Mean size of the requests that reached the devices, by their own count.
+    pub device_request_bytes: Option<f64>,
+    /// Mean requests in flight at the devices, by their own count.
+    pub device_mean_depth: Option<f64>,
+    /// Share of the time that the devices had something to do, in percent.
+    pub device_busy_percent: Option<f64>,
+    /// Bytes at the devices that this process did not ask for, per byte that it did.
+    pub device_bytes_foreign_share: Option<f64>,
+    /// Share of the bytes that a cache served or took, in percent.
+    pub from_cache_percent: Option<f64>,
+    /// Past the file-system cache.
+    pub direct: bool,
+    /// Busy processors, of the whole machine.
+    pub busy_processors: f64,
+    /// Share of the processors' time that a hypervisor took away, in percent of one processor.
+    pub steal_percent: f64,
+    /// Time from the last completion to stable storage, mean over the runs, where that was asked.
+    pub sync_ns: Option<f64>,
+    /// Rate to stable storage: that time counted too.
+    pub synced_bytes_per_s: Option<f64>,
+    /// Time left out at the start of the runs, mean.
+    pub warm_up_ns: f64,
+    /// User-space instructions a request, counted in a run of its own.
+    pub instructions_per_request: Option<f64>,
+    /// Requests per second of the same loop with nothing behind it: the generator's own limit here.
+    pub driver_ceiling_iops: Option<f64>,
+    /// The same with a no-op in the kernel for each request: the limit of the generator and io_uring.
+    pub no_op_ceiling_iops: Option<f64>,
+    /// How near the run came to the lower of the two, in percent.
+    pub of_ceiling_percent: Option<f64>,
+}
+
+impl Point {
+    /// A point that could not be measured.
+    pub fn failed(workload: Workload, error: impl ToString) -> Point {
+        Point { workload: workload.into(), numbers: None, error: Some(error.to_string()), verification: None }
+    }
+
+    /// What was measured of a workload.
+    pub fn of(workload: &Workload, facts: &TargetFacts, measured: &Measured) -> Point {
+        match &measured.failure {
+            Some(error) => Point::failed(workload.clone(), error),
+            None => Point::from_samples(workload, facts, &measured.samples).beside(measured.ceiling),
+        }
+    }
+
+    /// What the samples of one workload say together. No samples make a failed point.
+    pub fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Point {
+        if samples.is_empty() {
+            return Point::failed(workload.clone(), "it was not run");
+        }
+        let numbers = Some(Numbers::from_samples(workload, facts, samples));
+        Point { workload: workload.clone().into(), numbers, error: None, verification: None }
+    }
+
+    /// Sets the driver's own ceiling beside the figures, and says so where it was near.
+    pub fn beside(mut self, ceiling: Option<Ceiling>) -> Point {
+        if let (Some(numbers), Some(ceiling)) = (&mut self.numbers, ceiling) {
+            let percent = numbers.iops / ceiling.lowest_iops() * 100.0;
+            numbers.achieved.driver_ceiling_iops = Some(ceiling.generator_iops);
+            numbers.achieved.no_op_ceiling_iops = ceiling.no_op_iops;
+            numbers.achieved.of_ceiling_percent = Some(percent);
+            numbers.warnings.extend(checks::near_ceiling(&self.workload, percent, ceiling.lowest_iops()));
+        }
+        self
+    }
+
+    /// The operation: `read`, `write`, `mix 70 %`.
+    pub fn operation(&self) -> String {
+        match self.workload.op {
+            OpKind::Mix => format!("mix {} %", self.workload.read_percent),
+            op => op.name().into(),
+        }
+    }
+
+    /// How cache and durability are set, in a word or two.
+    pub fn mode(&self) -> String {
+        let workload = &self.workload;
+        let mut text = workload.buffering.name().replace('_', " ");
+        if workload.cache != CacheState::AsIs {
+            text = format!("{text} {}", workload.cache.name());
+        }
+        if workload.writes() && workload.allocation != Allocation::Written {
+            text = format!("{text} {}", workload.allocation.name());
+        }
+        text
+    }
+
+    /// Rate in bytes per second, if measured.
+    pub fn rate(&self) -> Option<f64> {
+        self.numbers.as_ref().map(|numbers| numbers.throughput_bytes_per_s)
+    }
+}
+
+/// Mean bytes of a request as made.
+fn mean_request(workload: &Workload, samples: &[&Sample]) -> f64 {
+    let requests: u64 = samples.iter().map(|sample| sample.requests).sum();
+    if workload.sizes.is_none() || requests == 0 {
+        return f64::from(workload.request_bytes);
+    }
+    samples.iter().map(|sample| sample.bytes).sum::<u64>() as f64 / requests as f64
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+impl Numbers {
+    /// Whether two measurements of the same question tell different rates: apart by more than their intervals, and by enough to matter.
+    pub fn differs(&self, other: &Numbers) -> bool {
+        let factor = self.throughput_bytes_per_s / other.throughput_bytes_per_s;
+        let apart = match (self.interval_95, other.interval_95) {
+            (Some([low, high]), Some([other_low, other_high])) => low > other_high || high < other_low,
+            _ => false,
+        };
+        apart && !(1.0 / checks::CHANGE_FACTOR..=checks::CHANGE_FACTOR).contains(&factor)
+    }
+
+    fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Numbers {
+        let interval = rate_estimate(samples);
+        let all = samples;
+        let samples = &counted(samples)[..];
+        let request = mean_request(workload, samples);
+        let rates: Vec<f64> = samples.iter().map(|sample| sample.iops()).collect();
+        let iops = interval.map_or_else(|| mean(&rates), |interval| interval.mean);
+        let mut latency = [Histogram::new(), Histogram::new()];
+        for sample in samples {
+            for (sum, part) in latency.iter_mut().zip(&sample.latency) {
+                sum.merge(part);
+            }
+        }
+        let mut both = latency[0].clone();
+        both.merge(&latency[1]);
+        let mix = !latency[0].is_empty() && !latency[1].is_empty();
+        let achieved = Achieved::from_samples(workload, samples);
+        let mut numbers = Numbers {
+            throughput_bytes_per_s: iops * request,
+            iops,
+            interval_95: interval.map(|interval| [interval.low * request, interval.high * request]),
+            relative_half_width: interval.map(|interval| interval.relative_half_width),
+            repeats: samples.len() as u32,
+            runs_bytes_per_s: rates.iter().map(|rate| rate * request).collect(),
+            latency_ns: LatencySummary::from(&both),
+            read_latency_ns: mix.then(|| LatencySummary::from(&latency[0])),
+            write_latency_ns: mix.then(|| LatencySummary::from(&latency[1])),
+            cpu_ns_per_request: CpuPerRequest::from_samples(samples),
+            achieved,
+            warnings: Vec::new(),
+        };
+        numbers.warnings = checks::warnings(workload, facts, all, &numbers);
+        numbers
+    }
+}
+
+impl CpuPerRequest {
+    /// User and system time of the process.
+    pub fn process(&self) -> f64 {
+        self.user + self.system
+    }
+
+    fn from_samples(samples: &[&Sample]) -> CpuPerRequest {
+        let each = |part: fn(&Sample) -> u64| -> Vec<f64> {
+            samples.iter().map(|sample| part(sample) as f64 / sample.requests_with_ramp.max(1) as f64).collect()
+        };
+        let process = each(|sample| sample.usage.cpu.user_ns + sample.usage.cpu.system_ns);
+        CpuPerRequest {
+            user: mean(&each(|sample| sample.usage.cpu.user_ns)),
+            system: mean(&each(|sample| sample.usage.cpu.system_ns)),
+            machine: mean(&each(|sample| sample.usage.cpu.machine_ns)),
+            process_interval_95: stats::estimate_values(&process).map(|interval| [interval.low, interval.high]),
+        }
+    }
+}
+
+impl Achieved {
+    fn from_samples(workload: &Workload, samples: &[&Sample]) -> Achieved {
+        let runs = samples.len() as f64;
+        let sum = |part: &dyn Fn(&Sample) -> f64| -> f64 { samples.iter().map(|sample| part(sample)).sum() };
+        let elapsed = sum(&|sample| sample.usage.elapsed_ns as f64).max(1.0);
+        let asked = sum(&|sample| sample.bytes_with_ramp as f64);
+        let total = |part: fn(&machine::DeviceUse) -> u64| -> Option<f64> {
+            samples.iter().map(|sample| sample.usage.device.as_ref().map(|device| part(device) as f64)).sum()
+        };
+        let device_requests = total(|device| device.reads + device.writes);
+        let device_bytes = total(|device| device.read_bytes + device.write_bytes);
+        let own: Option<f64> =
+            samples.iter().map(|sample| sample.usage.block_bytes.map(|(read, written)| (read + written) as f64)).sum();
+        let synced: Option<f64> = samples.iter().map(|sample| sample.usage.sync_ns.map(|ns| ns as f64)).sum();
+        Achieved {
+            measured_ns: samples.iter().map(|sample| sample.measured_ns).sum(),
+            requests: samples.iter().map(|sample| sample.requests).sum(),
+            bytes: samples.iter().map(|sample| sample.bytes).sum(),
+            mean_depth: sum(&|sample| sample.mean_depth) / runs,
+            mean_service_ns: sum(&|sample| sample.mean_service_ns) / runs,
+            little_error_percent: samples.iter().map(|sample| sample.little_error()).fold(0.0, f64::max) * 100.0,
+            device_request_bytes: device_requests
+                .zip(device_bytes)
+                .filter(|(requests, _)| *requests > 0.0)
+                .map(|(requests, bytes)| bytes / requests),
+            device_mean_depth: total(|device| device.weighted_ns).map(|weighted| weighted / elapsed),
+            device_busy_percent: total(|device| device.busy_ns).map(|busy| (busy / elapsed * 100.0).min(100.0)),
+            device_bytes_foreign_share: device_bytes.zip(own).map(|(device, own)| (device - own).max(0.0) / asked),
+            from_cache_percent: own.map(|own| ((1.0 - own / asked) * 100.0).clamp(0.0, 100.0)),
+            direct: workload.buffering.is_direct(),
+            busy_processors: sum(&|sample| sample.usage.cpu.machine_ns as f64) / elapsed,
+            steal_percent: sum(&|sample| sample.usage.cpu.steal_ns as f64) / elapsed * 100.0,
+            sync_ns: synced.map(|ns| ns / runs),
+            synced_bytes_per_s: synced.map(|ns| asked * 1e9 / (elapsed + ns)),
+            warm_up_ns: sum(&|sample| sample.warm_up_ns as f64) / runs,
+            instructions_per_request: None,
+            driver_ceiling_iops: None,
+            no_op_ceiling_iops: None,
+            of_ceiling_percent: None,
+        }
+    }
+}
+
+/// Measures several workloads on one target as [`measure::measure`] does: a point each.
+///
+/// # Errors
+/// The user's interrupt. What else goes wrong with a workload is its point's error.
+pub fn measure_points<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    workloads: &[Workload],
+    repeats: Repeats,
+    on_run: impl FnMut(usize, usize),
+) -> machine::Result<Vec<Point>> {
+    let facts = machine.target_facts(target);
+    let measured = measure::measure(machine, target, workloads, repeats, on_run)?;
+    Ok(workloads.iter().zip(&measured).map(|(workload, measured)| Point::of(workload, &facts, measured)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::TargetKind;
+    use measure::stats::Verdict;
+
+    fn facts() -> TargetFacts {
+        TargetFacts {
+            name: "t".into(),
+            kind: TargetKind::File,
+            size_bytes: 1 << 30,
+            writable: false,
+            direct: true,
+            direct_refused: None,
+            direct_align_bytes: 512,
+            physical_block_bytes: 512,
+            block_bytes: 512,
+            members: 1,
+            chunk_bytes: None,
+            in_memory: false,
+            devices: Vec::new(),
+            layers: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// A run of a second at this rate, every latency the same.
+    fn run(rate: f64, latency_ns: u64, warm_up_ns: u64) -> Sample {
+        let mut reads = Histogram::new();
+        reads.record(latency_ns);
+        let wave = |slice: u32| rate * (1.0 + 0.01 * f64::from(slice % 3) - 0.01);
+        Sample {
+            measured_ns: 1_000_000_000,
+            requests: rate as u64,
+            bytes: rate as u64 * 65536,
+            rate,
+            latency: [reads, Histogram::new()],
+            slice_ns: 10_000_000,
+            empty_share: 0.0,
+            slice_rates: (0..99).map(wave).collect(),
+            warm_up_ns,
+            verdict: Verdict::Steady,
+            mean_depth: 1.0,
+            mean_service_ns: 1e9 / rate,
+            usage: machine::Usage::default(),
+            requests_with_ramp: rate as u64,
+            bytes_with_ramp: rate as u64 * 65536,
+        }
+    }
+
+    fn numbers(samples: &[Sample]) -> Numbers {
+        Point::from_samples(&Workload::default(), &facts(), samples).numbers.expect("it was measured")
+    }
+
+    #[test]
+    fn the_rate_lies_in_its_interval() {
+        let series: [&[f64]; 6] = [
+            &[640.0, 160.0, 160.0, 160.0, 160.0],
+            &[640.0, 640.0, 640.0, 160.0],
+            &[100.0, 101.0, 400.0, 99.0, 100.0, 102.0, 98.0],
+            &[1.0, 1000.0],
+            &[100.0; 12],
+            &[5.0],
+        ];
+        for rates in series {
+            let samples: Vec<Sample> = rates.iter().map(|rate| run(*rate, 1000, 0)).collect();
+            let found = numbers(&samples);
+            let [low, high] = found.interval_95.expect("99 slices tell one");
+            assert!((low..=high).contains(&found.throughput_bytes_per_s), "{rates:?}: {found:?}");
+            let half = (high - found.throughput_bytes_per_s) / found.throughput_bytes_per_s;
+            assert!((half - found.relative_half_width.unwrap()).abs() < 1e-9, "the width is that of the same interval");
+        }
+    }
+
+    #[test]
+    fn a_limit_that_drops_between_two_runs_is_named() {
+        let found = numbers(&[run(640.0, 1000, 0), run(160.0, 1000, 0)]);
+        let said = "the rate changed between runs: 40.0 MiB/s in the first run, 10.0 MiB/s in the run after";
+        assert!(found.warnings.iter().any(|warning| warning.starts_with(said)), "{:?}", found.warnings);
+        assert_eq!(numbers(&[run(640.0, 1000, 0), run(630.0, 1000, 0)]).warnings, Vec::<String>::new());
+    }
+
+    #[test]
+    fn measurements_differ_where_their_intervals_do() {
+        let at = |rate: f64| numbers(&[run(rate, 1000, 0), run(rate * 1.01, 1000, 0), run(rate * 0.99, 1000, 0)]);
+        assert!(at(640.0).differs(&at(160.0)) && at(160.0).differs(&at(640.0)));
+        assert!(!at(640.0).differs(&at(600.0)), "too near");
+        let wide = numbers(&[run(100.0, 1000, 0), run(500.0, 1000, 0)]);
+        assert!(!wide.differs(&at(1000.0)), "its interval holds the other");
+    }
+
+    #[test]
+    fn rate_and_latencies_are_of_the_same_runs() {
+        let warming = run(50.0, 1_000_000, 300_000_000);
+        let found = numbers(&[warming.clone(), run(100.0, 1000, 0), run(100.0, 1000, 0)]);
+        assert_eq!((found.repeats, found.runs_bytes_per_s.len(), found.latency_ns.count), (2, 2, 2));
+        assert!(found.latency_ns.max < 1_000_000 && (found.iops - 100.0).abs() < 1e-6, "{found:?}");
+        assert_eq!(numbers(&[warming, run(100.0, 1000, 0)]).repeats, 2, "one run alone tells no interval between runs");
+    }
+}

@@ -1,0 +1,156 @@
+//! What makes two points the same question.
+
+use machine::{Allocation, CacheState, Hint};
+use std::fmt::{self, Write};
+use workload::{Data, SizeMix, Workload};
+
+/// The identity of a workload: all that is asked, without how long it is asked (stop, limit) and without the seed.
+///
+/// Two points with the same question may be compared, whichever machine, target or command they are from. The text is stable: it may
+/// be stored and looked up by a later version.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Question(String);
+
+impl Question {
+    /// The question that a workload asks.
+    pub fn of(workload: &Workload) -> Question {
+        // Every field is named, so that a new one is either part of the question or left out on purpose.
+        let Workload {
+            read_percent,
+            pattern,
+            request_bytes,
+            sizes,
+            align_bytes,
+            depth,
+            threads,
+            engine,
+            buffering,
+            hint,
+            allocation,
+            cache,
+            offset_bytes,
+            region_start_bytes,
+            region_bytes,
+            stop: _,
+            limit_bytes: _,
+            rate_iops,
+            think_ns,
+            sync_at_end,
+            data: Data { compressible_percent, duplicate_percent, verify },
+            seed: _,
+        } = workload;
+        let mut text = format!("{} {pattern} {request_bytes}", workload.op());
+        let _ = write!(text, " {depth}x{threads} {engine} {}", buffering.name());
+        // What is usual is left out, so that a question stays the same text when a new kind of setting is added.
+        let mut add = |is_usual: bool, part: &dyn fmt::Display| {
+            if !is_usual {
+                let _ = write!(text, " {part}");
+            }
+        };
+        add(matches!(read_percent, 0 | 100), &format_args!("reads={read_percent}%"));
+        if let Some(sizes) = sizes {
+            add(false, &format_args!("sizes={}/{}", mix(&sizes.read), mix(&sizes.write)));
+        }
+        if let Some(align) = align_bytes {
+            add(false, &format_args!("align={align}"));
+        }
+        add(*hint == Hint::None, &format_args!("hint={}", hint.name()));
+        add(*allocation == Allocation::Written, &format_args!("allocation={}", allocation.name()));
+        add(*cache == CacheState::AsIs, &format_args!("cache={}", cache.name()));
+        add(*offset_bytes == 0, &format_args!("offset={offset_bytes}"));
+        add(*region_start_bytes == 0, &format_args!("from={region_start_bytes}"));
+        if let Some(bytes) = region_bytes {
+            add(false, &format_args!("region={bytes}"));
+        }
+        if let Some(rate) = rate_iops {
+            add(false, &format_args!("rate={rate}"));
+        }
+        add(*think_ns == 0, &format_args!("think={think_ns}ns"));
+        add(!sync_at_end, &"sync_at_end");
+        add(*compressible_percent == 0, &format_args!("compressible={compressible_percent}%"));
+        add(*duplicate_percent == 0, &format_args!("duplicate={duplicate_percent}%"));
+        add(!verify, &"verify");
+        Question(text)
+    }
+
+    /// Its text: `read seq 65536 8x1 io_uring direct`.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+fn mix(mix: &SizeMix) -> String {
+    match mix {
+        SizeMix::Range { least_bytes, most_bytes } => format!("{least_bytes}-{most_bytes}"),
+        SizeMix::Shares(shares) => {
+            let each: Vec<String> = shares.iter().map(|share| format!("{}:{}%", share.bytes, share.percent)).collect();
+            each.join("+")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use workload::{Pattern, SizeShare, Sizes, Stop};
+
+    #[test]
+    fn how_long_and_which_seed_do_not_matter() {
+        let one = Workload::default();
+        let other = Workload { seed: 7, stop: Stop::AfterBytes(1 << 20), limit_bytes: Some(1 << 30), ..one.clone() };
+        assert_ne!(one, other);
+        assert_eq!(Question::of(&one), Question::of(&other));
+        assert_eq!(Question::of(&one).text(), "read seq 65536 1x1 sync direct");
+    }
+
+    #[test]
+    fn everything_else_does() {
+        let base = Workload::default;
+        let shares = |bytes| SizeMix::Shares(vec![SizeShare { bytes, percent: 100 }]);
+        let sizes = |read, write| Some(Sizes { read: shares(read), write: shares(write) });
+        let all = [
+            base(),
+            Workload { read_percent: 0, ..base() },
+            Workload { read_percent: 70, ..base() },
+            Workload { read_percent: 71, ..base() },
+            Workload { pattern: Pattern::Zipf(1.1), ..base() },
+            Workload { pattern: Pattern::Zipf(1.1000001), ..base() },
+            Workload { pattern: Pattern::Stride(1_000_001), ..base() },
+            Workload { pattern: Pattern::Stride(1_000_000), ..base() },
+            Workload { request_bytes: 4096, ..base() },
+            Workload { sizes: sizes(512, 1024), ..base() },
+            Workload { sizes: sizes(1024, 512), ..base() },
+            Workload {
+                sizes: Some(Sizes { read: SizeMix::Range { least_bytes: 512, most_bytes: 1024 }, write: shares(512) }),
+                ..base()
+            },
+            Workload { align_bytes: Some(512), ..base() },
+            Workload { depth: 2, ..base() },
+            Workload { threads: 2, ..base() },
+            Workload { engine: machine::Engine::IoUring, ..base() },
+            Workload { buffering: machine::Buffering::DirectDsync, ..base() },
+            Workload { hint: Hint::Random, ..base() },
+            Workload { allocation: Allocation::Extend, ..base() },
+            Workload { cache: CacheState::Cold, ..base() },
+            Workload { offset_bytes: 512, ..base() },
+            Workload { region_start_bytes: 1 << 20, ..base() },
+            Workload { region_bytes: Some(1 << 20), ..base() },
+            Workload { rate_iops: Some(100.0), ..base() },
+            Workload { rate_iops: Some(100.5), ..base() },
+            Workload { think_ns: 1, ..base() },
+            Workload { sync_at_end: true, ..base() },
+            Workload { data: Data { compressible_percent: 50, ..Data::default() }, ..base() },
+            Workload { data: Data { duplicate_percent: 50, ..Data::default() }, ..base() },
+            Workload { data: Data { verify: true, ..Data::default() }, ..base() },
+        ];
+        let questions: HashSet<Question> = all.iter().map(Question::of).collect();
+        assert_eq!(questions.len(), all.len());
+    }
+}

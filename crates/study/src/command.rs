@@ -1,0 +1,103 @@
+//! Commands that show a difference again.
+
+use crate::grid::StripeShape;
+use crate::sampler::Entry;
+use machine::units::show_size;
+use machine::{TargetFacts, TargetKind, TargetSpec};
+use std::borrow::Cow;
+
+/// Options of which `halfpower sweep` takes a list.
+const LISTS: [&str; 10] = [
+    "--op",
+    "--pattern",
+    "--request",
+    "--depth",
+    "--threads",
+    "--engine",
+    "--allocate",
+    "--offset",
+    "--hint",
+    "--cache",
+];
+
+/// How the target of a study is named on the command line.
+pub(crate) struct Command {
+    /// Its members.
+    places: Vec<String>,
+    size: Option<u64>,
+    /// What allows writing to it.
+    destroy: Vec<String>,
+    chunk: u64,
+}
+
+impl Command {
+    /// The names and options of a target that was opened.
+    pub(crate) fn new(spec: &TargetSpec, facts: &TargetFacts) -> Command {
+        let quoted = |path: &std::path::PathBuf| quoted(&path.to_string_lossy()).into_owned();
+        let mut destroy: Vec<String> =
+            spec.destroy.iter().map(|path| format!("--destroy-data {}", quoted(path))).collect();
+        if spec.destroy_signed {
+            destroy.push("--destroy-signature".into());
+        }
+        // A test file of another size may lie elsewhere, and fit a cache that this one does not.
+        let made = matches!(facts.kind, TargetKind::TestFile).then_some(facts.size_bytes);
+        Command {
+            places: spec.places.iter().map(quoted).collect(),
+            size: spec.size.or(made),
+            destroy,
+            chunk: spec.chunk,
+        }
+    }
+
+    /// The options of an entry's workload on this target, those of the target last.
+    pub(crate) fn options(&self, entry: &Entry) -> Vec<String> {
+        let mut options: Vec<String> = entry.workload.options().split(' ').map(str::to_string).collect();
+        let chunk = entry.shape.as_ref().filter(|shape| shape.members.len() > 1).map_or(self.chunk, |one| one.chunk);
+        for (option, value) in [("--size", self.size.unwrap_or(0)), ("--chunk", chunk)] {
+            if value > 0 {
+                options.extend([option.into(), show_size(value).replace(' ', "")]);
+            }
+        }
+        options
+    }
+
+    /// The members that an entry's workload runs on, and what allows it to.
+    fn target(&self, entries: [&Entry; 2]) -> String {
+        let all: Vec<u32> = (0..self.places.len() as u32).collect();
+        let members = entries[0].shape.as_ref().map_or(&all, |StripeShape { members, .. }| members);
+        let named: Vec<&str> =
+            members.iter().filter_map(|&member| self.places.get(member as usize)).map(String::as_str).collect();
+        let named = if named.is_empty() { self.places.join(" ") } else { named.join(" ") };
+        if entries.iter().any(|entry| entry.workload.writes()) && !self.destroy.is_empty() {
+            return format!("{named} {}", self.destroy.join(" "));
+        }
+        named
+    }
+
+    /// A command that measures two entries: one sweep where a single option differs, two runs otherwise.
+    pub(crate) fn check(&self, before: &Entry, after: &Entry) -> String {
+        let (a, b) = (self.options(before), self.options(after));
+        let differing: Vec<usize> = (0..a.len().min(b.len())).filter(|&index| a[index] != b[index]).collect();
+        let same_members =
+            before.shape.as_ref().map(|one| &one.members) == after.shape.as_ref().map(|one| &one.members);
+        if a.len() == b.len()
+            && let [one] = differing[..]
+            && one > 0
+            && LISTS.contains(&a[one - 1].as_str())
+            && same_members
+        {
+            let merged: Vec<String> =
+                a.iter().zip(&b).map(|(a, b)| if a == b { a.clone() } else { format!("{a},{b}") }).collect();
+            return format!("halfpower sweep {} {}", self.target([before, after]), merged.join(" "));
+        }
+        let run = |entry, options: Vec<String>| {
+            format!("halfpower run {} {}", self.target([entry, entry]), options.join(" "))
+        };
+        format!("{}; {}", run(before, a), run(after, b))
+    }
+}
+
+/// A word as the shell takes it.
+fn quoted(word: &str) -> Cow<'_, str> {
+    shlex::try_quote(word).unwrap_or(Cow::Borrowed(word))
+}

@@ -1,0 +1,82 @@
+//! What requests lose that begin off their natural place.
+
+use super::prelude::*;
+
+pub(super) static EXPERIMENT: Experiment = Experiment::new(
+    "alignment",
+    "Alignment",
+    "What do requests lose that begin off the file system's block, the sector, the page or a partition's start?",
+    &[&BY_SHIFT],
+    grid,
+    conclude,
+);
+
+/// Shifts off the natural place: a sector, half a page, a page, three pages (the 1997 study's), a partition start at sector 63.
+const SHIFTS: [u32; 6] = [0, 512, 2048, 4096, 12 << 10, 32_256];
+
+/// Request sizes and their depths.
+const REQUESTS: [(u32, u32); 2] = [(4096, 1), (65_536, 8)];
+
+static BY_SHIFT: CurveSet = CurveSet::new(
+    Axis::OffsetBytes,
+    3,
+    &[FigureDesign::new("alignment", "Random requests by their shift", Axis::BytesPerS)],
+);
+
+fn curve(op: OpKind, request: u32, depth: u32) -> Curve {
+    Curve::of(&BY_SHIFT, format!("{op}, {} x {depth}", show_size(u64::from(request))))
+}
+
+fn grid(setting: &Setting) -> Grid {
+    let mut grid = Grid::new(setting);
+    let align = if setting.direct() { setting.facts.direct_align_bytes } else { 1 };
+    for shift in SHIFTS {
+        if !shift.is_multiple_of(align) {
+            let [shift, align] = [shift, align].map(|bytes| show_size(u64::from(bytes)));
+            grid.notes.push(format!("a shift of {shift} is no multiple of the {align} that direct I/O takes here"));
+            continue;
+        }
+        for op in setting.ops() {
+            for (request, depth) in REQUESTS.into_iter().filter(|(request, _)| *request >= align) {
+                let deep = setting.deep(op, request, depth);
+                let workload = Workload { offset_bytes: u64::from(shift), pattern: Pattern::Random, ..deep };
+                grid.add(curve(op, request, depth), shift, workload, Rank::Core);
+            }
+        }
+    }
+    grid
+}
+
+fn conclude(found: &Found<'_>) -> Conclusion {
+    let mut conclusion = Conclusion::default();
+    let (mut losses, mut unharmed) = (Vec::new(), 0);
+    for op in OPS {
+        for (request, depth) in REQUESTS {
+            let series = curve(op, request, depth);
+            let (aligned, shifted): (Vec<Reading>, Vec<Reading>) =
+                found.curve(&series).into_iter().partition(|reading| reading.x == 0.0);
+            let (Some(aligned), Some(worst)) = (aligned.first(), worst(&shifted)) else { continue };
+            match aligned.change_to(&worst) {
+                Some(change) if change < 0.0 => losses.push(format!(
+                    "A shift of {} costs {} of {} {depth} deep {}.",
+                    size(worst.x),
+                    plural(op).to_lowercase(),
+                    show_size(u64::from(request)),
+                    percent(-change)
+                )),
+                _ => unharmed += 1,
+            }
+            let title = format!("Align requests: {} off, they are slower ({})", size(worst.x), series.name);
+            let setting = "offsets that are multiples of the request size";
+            conclusion.comparisons.push(Comparison::new(Change::Alignment, worst, *aligned, title, setting));
+        }
+    }
+    match (losses.is_empty(), unharmed) {
+        (true, 0) => {}
+        (true, _) => losses.push("Alignment makes no difference: no shift costs 5 %.".into()),
+        (false, 0) => {}
+        (false, _) => losses.push("The other requests lose nothing.".into()),
+    }
+    conclusion.sentences = losses;
+    conclusion
+}

@@ -1,0 +1,98 @@
+//! What it costs to write where nothing was written before.
+
+use super::prelude::*;
+use machine::{Allocation, TargetKind};
+
+pub(super) static EXPERIMENT: Experiment = Experiment::new(
+    "allocation",
+    "Allocation",
+    "What does it cost to write where nothing was written before?",
+    &[&BY_SIZE],
+    grid,
+    conclude,
+);
+
+const STATES: [Allocation; 4] = [Allocation::Written, Allocation::Reserved, Allocation::Extend, Allocation::Truncate];
+
+const DEPTHS: [u32; 2] = [1, 8];
+
+static BY_SIZE: CurveSet = CurveSet::new(
+    Axis::RequestBytes,
+    1,
+    &[FigureDesign::new("allocation", "Writes by the state of the file's space", Axis::BytesPerS)],
+);
+
+fn curve(state: Allocation, depth: u32) -> Curve {
+    Curve::of(&BY_SIZE, format!("{}, depth {depth}", state.name()))
+}
+
+fn grid(setting: &Setting) -> Grid {
+    if !setting.facts.writable {
+        return Grid::skipped("the target is only read");
+    }
+    if !matches!(setting.facts.kind, TargetKind::TestFile | TargetKind::Stripe | TargetKind::Simulated) {
+        return Grid::skipped("only in a directory can files be made in other states");
+    }
+    let mut grid = Grid::new(setting);
+    for (size, rank) in [(4u32 << 10, Rank::Usual), (64 << 10, Rank::Core), (1 << 20, Rank::Core)] {
+        if size < setting.facts.direct_align_bytes {
+            continue;
+        }
+        for allocation in STATES {
+            for depth in DEPTHS {
+                let deep = setting.deep(OpKind::Write, size, depth);
+                let workload = Workload { allocation, region_bytes: Some(setting.flushable(size)), ..deep };
+                grid.add(curve(allocation, depth), size, workload, rank);
+            }
+        }
+    }
+    grid
+}
+
+fn conclude(found: &Found<'_>) -> Conclusion {
+    let at = |state, depth| found.at(&curve(state, depth), 65_536);
+    let mut comparisons = Vec::new();
+    for depth in DEPTHS.into_iter().rev() {
+        let Some(before) = at(Allocation::Extend, depth) else { continue };
+        for (state, words, setting) in [
+            (
+                Allocation::Written,
+                "Write into space that was written before",
+                "preallocate the file, then overwrite it in place",
+            ),
+            (Allocation::Reserved, "Reserve a file's space before writing it", "fallocate to the final size first"),
+        ] {
+            let Some(after) = at(state, depth) else { continue };
+            let title = format!("{words}, do not extend it as you write (64 KiB, depth {depth})");
+            comparisons.push(Comparison::new(Change::Allocation, before, after, title, setting));
+        }
+    }
+    Conclusion { sentences: sentence(at).into_iter().collect(), comparisons, ..Conclusion::default() }
+}
+
+/// What each state does to writes of 64 KiB, against space written before.
+fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {
+    let mut said = Vec::new();
+    at(Allocation::Written, DEPTHS[0]).or(at(Allocation::Written, DEPTHS[1]))?;
+    for (state, doing) in [
+        (Allocation::Extend, "extending the file"),
+        (Allocation::Truncate, "truncating the file and writing it again"),
+        (Allocation::Reserved, "writing reserved space"),
+    ] {
+        let effects: Vec<String> = DEPTHS
+            .into_iter()
+            .filter_map(|depth| {
+                let change = at(Allocation::Written, depth)?.change_to(&at(state, depth)?)?;
+                Some(format!("{} at depth {depth}", effect(Some(change))))
+            })
+            .collect();
+        if !effects.is_empty() {
+            said.push(format!("{doing} {}", effects.join(" and ")));
+        }
+    }
+    Some(if said.is_empty() {
+        "The state of the file's space makes no difference to 64 KiB writes.".into()
+    } else {
+        format!("Against overwriting in place with 64 KiB writes, {}.", said.join("; "))
+    })
+}

@@ -1,0 +1,112 @@
+//! What a simple program gets: through the page cache, one request at a time.
+
+mod phases;
+
+use super::prelude::*;
+use super::unbuffered;
+use machine::{Buffering, CacheState, Hint};
+
+pub(super) static EXPERIMENT: Experiment = Experiment {
+    refines: true,
+    ..Experiment::new(
+        "buffered",
+        "Out of the box",
+        "What does a simple program get, reading and writing through the page cache one request at a time?",
+        &[&BY_SIZE],
+        grid,
+        conclude,
+    )
+};
+
+static BY_SIZE: CurveSet = CurveSet::new(
+    Axis::RequestBytes,
+    1,
+    &[FigureDesign::new("buffered", "Buffered synchronous I/O, by request size", Axis::BytesPerS)],
+)
+.with_half_power();
+
+const COLD: Curve = Curve::named(&BY_SIZE, "read, cold");
+const HINTED: Curve = Curve::named(&BY_SIZE, "read, cold, sequential hint");
+const WARM: Curve = Curve::named(&BY_SIZE, "read, warm");
+const RETURNED: Curve = Curve::named(&BY_SIZE, "write, to the last return");
+const SYNCED: Curve = Curve::named(&BY_SIZE, "write, to stable storage");
+
+fn grid(setting: &Setting) -> Grid {
+    let mut grid = Grid::default();
+    let read = Workload { buffering: Buffering::Buffered, cache: CacheState::Cold, ..setting.base(OpKind::Read) };
+    for (size, rank) in setting.sizes() {
+        if !setting.facts.in_memory {
+            let cold = Workload { request_bytes: size, ..read.clone() };
+            let hinted = Workload { hint: Hint::Sequential, ..cold.clone() };
+            grid.add(COLD, size, cold, rank);
+            let of_hint = if size == 65_536 { Rank::Core } else { Rank::Usual };
+            grid.add(HINTED, size, hinted, rank.max(of_hint));
+        }
+        if let Some(warm) = setting.resident(OpKind::Read, size) {
+            grid.add(WARM, size, warm, rank);
+        }
+        if setting.facts.writable {
+            let write = setting.flushed_write(size);
+            grid.add(RETURNED, size, write.clone(), rank);
+            grid.add(SYNCED, size, write, rank).synced = true;
+        }
+    }
+    grid
+}
+
+fn conclude(found: &Found<'_>) -> Conclusion {
+    let writes = found.cells(&RETURNED).into_iter().find(|(cell, _)| cell.x == 65_536.0);
+    Conclusion {
+        sentences: sentences(found),
+        comparisons: comparisons(found),
+        figures: writes.and_then(|(_, point)| phases::figure(&found.entries[point])).into_iter().collect(),
+        ..Conclusion::default()
+    }
+}
+
+fn sentences(found: &Found<'_>) -> Vec<String> {
+    let [cold, warm] = [&COLD, &WARM].map(|curve| found.curve(curve));
+    let mut said: Vec<String> = reach("Cold reads", &cold, show_rate).into_iter().collect();
+    if let (Some(plain), Some(hinted)) = (found.at(&COLD, 65_536), found.at(&HINTED, 65_536)) {
+        said.push(format!("The sequential hint {} (64 KiB).", effect(plain.change_to(&hinted))));
+    }
+    if let (Some(cold), Some(warm)) = (best(&cold), best(&warm)) {
+        said.push(match cold.change_to(&warm) {
+            Some(more) if more > 0.0 => {
+                format!("A file in the cache reads {} as fast ({}).", times(more + 1.0), show_rate(warm.y))
+            }
+            _ => "A file in the cache reads no faster.".into(),
+        });
+    }
+    let [returned, synced] = [RETURNED, SYNCED].map(|curve| best(&found.curve(&curve)));
+    if let (Some(returned), Some(synced)) = (returned, synced) {
+        said.push(format!(
+            "Writes return at up to {}, and reach stable storage at up to {}.",
+            show_rate(returned.y),
+            show_rate(synced.y)
+        ));
+    }
+    said
+}
+
+/// Request size, read-ahead and the hint.
+fn comparisons(found: &Found<'_>) -> Vec<Comparison> {
+    let mut pairs: Vec<Comparison> =
+        Comparison::of_sizes(&found.curve(&COLD), "Read through the page cache").into_iter().collect();
+    let [cold, hinted] = [COLD, HINTED].map(|curve| found.at(&curve, 65_536));
+    if let (Some(cold), Some(direct)) = (cold, found.at(&unbuffered::READ, 65_536)) {
+        let (before, after, title, setting) = if direct.y > cold.y {
+            let title = "Read past the page cache: single sequential reads of 64 KiB are faster direct";
+            (cold, direct, title, "direct reads (O_DIRECT)")
+        } else {
+            let title = "Let the page cache read ahead: single sequential reads are faster buffered than direct";
+            (direct, cold, title, "buffered reads")
+        };
+        pairs.push(Comparison::new(Change::Cache, before, after, title, setting));
+    }
+    if let (Some(cold), Some(hinted)) = (cold, hinted) {
+        let title = "Tell the page cache that you read sequentially";
+        pairs.push(Comparison::new(Change::Cache, cold, hinted, title, "posix_fadvise(POSIX_FADV_SEQUENTIAL)"));
+    }
+    pairs
+}

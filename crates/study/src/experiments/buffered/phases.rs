@@ -1,0 +1,44 @@
+//! The phases of buffered writing: filling free memory, writing as memory comes free, flushing at the end.
+
+use crate::sampler::Entry;
+use measure::Sample;
+use results::{Axis, Figure, Series, Value};
+
+/// Values in the figure: enough for its shape.
+const MOST_VALUES: usize = 60;
+
+/// A buffered write over time: the rate at which its requests returned, then the rate at which the rest was flushed.
+pub(super) fn figure(entry: &Entry) -> Option<Figure> {
+    let sample = entry.samples().iter().max_by_key(|sample| sample.slice_rates.len())?;
+    let sync_ns = sample.usage.sync_ns? as f64;
+    let request = f64::from(entry.workload.request_bytes);
+    let returned = returned(sample, request);
+    let last = sample.measured_ns as f64;
+    // How much of it the device had by then is not known; at most all of it was left.
+    let flushed = sample.requests as f64 * request * 1e9 / sync_ns.max(1.0);
+    let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: None, point: None };
+    let flush = vec![value(last, flushed), value(last + sync_ns, flushed)];
+    let series = |name: &str, values: Vec<Value>| Series { name: name.into(), values, half_power: None };
+    Some(Figure {
+        id: "phases".into(),
+        title: "One buffered write over time: until the last return, then the flush".into(),
+        x: Axis::TimeNs,
+        y: Axis::BytesPerS,
+        series: vec![series("writes return", returned), series("flush, at most", flush)],
+    })
+}
+
+/// The rate at which writes returned, by time.
+fn returned(sample: &Sample, request: f64) -> Vec<Value> {
+    let group = sample.slice_rates.len().div_ceil(MOST_VALUES).max(1);
+    let width = sample.slice_ns as f64 * group as f64;
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64 * request;
+    let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: None, point: None };
+    let groups = sample.slice_rates.chunks_exact(group).enumerate();
+    let values: Vec<Value> = groups.map(|(index, rates)| value((index as f64 + 0.5) * width, mean(rates))).collect();
+    if values.is_empty() {
+        // Shorter than a slice: its mean.
+        return vec![value(sample.measured_ns as f64 / 2.0, sample.iops() * request)];
+    }
+    values
+}

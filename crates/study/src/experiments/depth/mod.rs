@@ -1,0 +1,180 @@
+//! Request size, depth and mechanism.
+
+use super::prelude::*;
+use machine::{Buffering, CacheState, Engine, Hint};
+
+pub(super) static EXPERIMENT: Experiment = Experiment {
+    refines: true,
+    ..Experiment::new(
+        "depth",
+        "Request size and depth",
+        "How many requests outstanding, how large, and by which mechanism?",
+        &[&READ, &WRITE, &MECHANISM],
+        grid,
+        conclude,
+    )
+};
+
+/// Depths of the 1997 study (1, 3, 8) and what modern devices need beyond.
+const DEPTHS: [(u32, Rank); 7] = [
+    (1, Rank::Core),
+    (3, Rank::Usual),
+    (8, Rank::Core),
+    (32, Rank::Core),
+    (64, Rank::Rich),
+    (128, Rank::Usual),
+    (256, Rank::Rich),
+];
+
+/// The greatest depth at which mechanisms are compared.
+const MECHANISM_DEPTH: u32 = 128;
+
+static READ: CurveSet = CurveSet::new(
+    Axis::RequestBytes,
+    0,
+    &[FigureDesign::new("depth_read", "Reading: request size x depth", Axis::BytesPerS)],
+)
+.with_half_power();
+
+static WRITE: CurveSet = CurveSet::new(
+    Axis::RequestBytes,
+    0,
+    &[FigureDesign::new("depth_write", "Writing: request size x depth", Axis::BytesPerS)],
+)
+.with_half_power();
+
+static MECHANISM: CurveSet = CurveSet::new(
+    Axis::Depth,
+    3,
+    &[FigureDesign::new("mechanism", "Mechanisms: random reads of 4 KiB by depth", Axis::Iops)],
+)
+.with_half_power();
+
+/// An operation with so many requests outstanding.
+fn deep(op: OpKind, depth: u32) -> Curve {
+    Curve::of(if op == OpKind::Write { &WRITE } else { &READ }, format!("depth {depth}"))
+}
+
+fn mechanism(engine: Engine) -> Curve {
+    Curve::of(&MECHANISM, engine)
+}
+
+fn grid(setting: &Setting) -> Grid {
+    let mut grid = Grid::new(setting);
+    for op in setting.ops() {
+        for (depth, depth_rank) in DEPTHS {
+            for (size, rank) in setting.sizes() {
+                let core = matches!(size, 4096 | 65_536 | 1_048_576);
+                let rank = if core { depth_rank } else { rank.max(depth_rank).max(Rank::Usual) };
+                grid.add(deep(op, depth), size, setting.deep(op, size, depth), rank);
+            }
+        }
+    }
+    mechanisms(setting, &mut grid);
+    grid
+}
+
+fn conclude(found: &Found<'_>) -> Conclusion {
+    let mut conclusion = Conclusion::default();
+    for op in OPS {
+        let curves: Vec<(u32, Vec<Reading>)> = DEPTHS
+            .into_iter()
+            .map(|(depth, _)| (depth, found.curve(&deep(op, depth))))
+            .filter(|(_, readings)| !readings.is_empty())
+            .collect();
+        conclusion.sentences.extend(sentence(op, &curves));
+        conclusion.comparisons.extend(deeper(op, &curves));
+        conclusion.half_power.extend(models::half_power_points(op, &curves, found));
+    }
+    if let Some((depth, engines)) = by_mechanism(found)
+        && let (Some(slow), Some(fast)) = (engines.first(), engines.last())
+    {
+        let sentence = match slow.1.change_to(&fast.1) {
+            Some(more) => {
+                format!("At depth {depth} {} instead of {} {}.", fast.0, slow.0, effect(Some(more)))
+            }
+            None => format!("The engine makes no difference at depth {depth}."),
+        };
+        conclusion.sentences.push(sentence);
+        let title = format!("Keep {depth} random reads outstanding by {}, not by {}", fast.0, slow.0);
+        let setting = format!("engine {}", fast.0);
+        conclusion.comparisons.push(Comparison::new(Change::Mechanism, slow.1, fast.1, title, setting));
+    }
+    conclusion
+}
+
+/// The same random reads by each mechanism of the machine.
+fn mechanisms(setting: &Setting, grid: &mut Grid) {
+    let request = 4096.max(setting.facts.direct_align_bytes);
+    let base = Workload { request_bytes: request, pattern: Pattern::Random, ..setting.base(OpKind::Read) };
+    for &engine in &setting.engines {
+        for (depth, rank) in DEPTHS {
+            let deep = engine.is_async() || engine == Engine::Threads;
+            if (!deep && depth > 1) || (engine == Engine::Threads && depth == 1) || depth > MECHANISM_DEPTH {
+                continue;
+            }
+            let workload = if engine == Engine::Mmap {
+                // A mapping goes through the cache; dropped first, each touch is a read.
+                let cache = if setting.facts.in_memory { CacheState::AsIs } else { CacheState::Cold };
+                Workload { engine, buffering: Buffering::Buffered, cache, hint: Hint::Random, ..base.clone() }
+            } else {
+                Workload { engine, depth, ..base.clone() }
+            };
+            grid.add(mechanism(engine), depth, workload, rank);
+        }
+    }
+}
+
+/// The mechanisms at a depth where more than one can be compared, the slowest first.
+fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
+    [32, 8].into_iter().find_map(|depth: u32| {
+        let at = |engine| Some((engine, found.at(&mechanism(engine), depth)?));
+        let mut engines: Vec<(Engine, Reading)> = Engine::ALL.into_iter().filter_map(at).collect();
+        engines.sort_by(|a, b| a.1.y.total_cmp(&b.1.y));
+        (engines.len() > 1).then_some((depth, engines))
+    })
+}
+
+/// The least that has to be outstanding for about the best rate; what one request at a time needs; what a greater depth gains.
+fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
+    let all: Vec<Reading> = curves.iter().flat_map(|(_, readings)| readings.iter().copied()).collect();
+    let most = best(&all)?;
+    let good = |readings: &[Reading]| readings.iter().copied().find(|reading| reading.y >= ENOUGH * most.y);
+    let (depth, least) = curves
+        .iter()
+        .filter_map(|(depth, readings)| Some((*depth, good(readings)?)))
+        .min_by(|a, b| (f64::from(a.0) * a.1.x).total_cmp(&(f64::from(b.0) * b.1.x)))?;
+    let reach = format!("{} reach {} with {} requests", plural(op), show_rate(least.y), size(least.x));
+    let mut said = match curves.first() {
+        _ if depth == 1 => format!("{reach} one at a time"),
+        Some((1, single)) => match good(single) {
+            Some(single) => format!("{reach} {depth} deep; one at a time needs {}", size(single.x)),
+            None => format!("{reach} {depth} deep; one at a time reaches {}", show_rate(best(single)?.y)),
+        },
+        _ => format!("{reach} {depth} deep"),
+    };
+    let beyond: Vec<Reading> = curves
+        .iter()
+        .filter(|(deeper, _)| *deeper > depth)
+        .flat_map(|(_, readings)| readings.iter().copied())
+        .collect();
+    if let Some(beyond) = best(&beyond) {
+        let deeper = if depth == 1 { "a greater depth".into() } else { format!("deeper than {depth}") };
+        match least.change_to(&beyond) {
+            Some(more) if more > 0.0 => said += &format!("; {deeper} gains {}", percent(more)),
+            _ => said += &format!("; {deeper} gains nothing"),
+        }
+    }
+    Some(said + ".")
+}
+
+/// From one request of 64 KiB outstanding to the smallest depth that is good enough.
+fn deeper(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<Comparison> {
+    let at_64k = |(depth, readings): &(u32, Vec<Reading>)| {
+        let reading = readings.iter().find(|reading| reading.x == 65_536.0)?;
+        Some(Reading { x: f64::from(*depth), ..*reading })
+    };
+    let by_depth: Vec<Reading> = curves.iter().filter_map(at_64k).collect();
+    let title = |depth: f64| format!("Keep {depth} sequential {op}s of 64 KiB outstanding, not one");
+    Comparison::of_depths(&by_depth, title)
+}

@@ -1,0 +1,73 @@
+//! How fast memory is, and a file that lies in the page cache.
+
+use super::prelude::*;
+use machine::MemoryUse;
+use measure::stats::median;
+
+pub(super) static EXPERIMENT: Experiment = Experiment {
+    needs_memory: true,
+    ..Experiment::new(
+        "memory",
+        "Memory and page cache",
+        "How fast is memory, and a file that lies in the page cache? It is the ceiling of buffered I/O.",
+        &[&RESIDENT],
+        grid,
+        conclude,
+    )
+};
+
+static RESIDENT: CurveSet = CurveSet::new(
+    Axis::RequestBytes,
+    3,
+    &[FigureDesign::new("memory", "A file in the page cache, by request size", Axis::BytesPerS)],
+)
+.with_half_power();
+
+fn resident(op: OpKind) -> Curve {
+    Curve::of(&RESIDENT, format!("resident file, {op}"))
+}
+
+fn grid(setting: &Setting) -> Grid {
+    let mut grid = Grid::default();
+    for op in setting.ops() {
+        for (size, rank) in setting.sizes() {
+            let Some(workload) = setting.resident(op, size) else { continue };
+            let core = matches!(size, 4096 | 65_536 | 1_048_576);
+            grid.add(resident(op), size, workload, if core { Rank::Core } else { rank.max(Rank::Usual) });
+        }
+    }
+    grid
+}
+
+fn conclude(found: &Found<'_>) -> Conclusion {
+    let mut sentences = Vec::new();
+    match found.memory {
+        Ok(rates) => sentences.extend(copies(rates)),
+        Err(why) => sentences.push(format!("The rates of memory could not be measured: {why}.")),
+    }
+    for (op, subject) in [(OpKind::Read, "Page-cache reads"), (OpKind::Write, "Page-cache writes")] {
+        sentences.extend(reach(subject, &found.curve(&resident(op)), show_rate));
+    }
+    let reads = found.curve(&resident(OpKind::Read));
+    Conclusion {
+        sentences,
+        comparisons: Comparison::of_sizes(&reads, "Read from the page cache").into_iter().collect(),
+        memory: found.memory.as_ref().cloned().unwrap_or_default(),
+        ..Conclusion::default()
+    }
+}
+
+/// What copying reaches, with one thread and with all.
+fn copies(rates: &[MemoryUse]) -> Option<String> {
+    let mut copies: Vec<&MemoryUse> =
+        rates.iter().filter(|one| one.kind == "copy" && !one.rates_bytes_per_s.is_empty()).collect();
+    copies.sort_by_key(|one| one.threads);
+    let rate = |one: &MemoryUse| show_rate(median(&one.rates_bytes_per_s));
+    let (first, last) = (copies.first()?, copies.last()?);
+    let all = if last.threads > first.threads {
+        format!(", {} threads at {}", last.threads, rate(last))
+    } else {
+        String::new()
+    };
+    Some(format!("One thread copies memory at {}{all}.", rate(first)))
+}

@@ -1,0 +1,92 @@
+//! Small random requests, as threads with four outstanding each are added.
+
+use super::prelude::*;
+use machine::units::significant;
+
+pub(super) static EXPERIMENT: Experiment = Experiment::new(
+    "random",
+    "Random access",
+    "How many small random requests per second, as threads with 4 outstanding each are added?",
+    &[&BY_DEPTH],
+    grid,
+    conclude,
+);
+
+/// Threads, the depth of each, and how much the cell matters.
+const STEPS: [(u32, u32, Rank); 10] = [
+    (1, 1, Rank::Core),
+    (1, 4, Rank::Core),
+    (2, 4, Rank::Usual),
+    (4, 4, Rank::Core),
+    (8, 4, Rank::Usual),
+    (16, 4, Rank::Core),
+    (32, 4, Rank::Usual),
+    (64, 4, Rank::Rich),
+    (128, 4, Rank::Rich),
+    (256, 4, Rank::Rich),
+];
+
+static BY_DEPTH: CurveSet = CurveSet::new(
+    Axis::Depth,
+    1,
+    &[FigureDesign::new("random", "Random requests, by requests outstanding", Axis::Iops)],
+)
+.with_half_power();
+
+fn curve(op: OpKind, request: u32) -> Curve {
+    Curve::of(&BY_DEPTH, format!("{op}, {}", show_size(u64::from(request))))
+}
+
+/// Request sizes that the target takes: two pages of databases, unless its sectors are larger.
+fn sizes(setting: &Setting) -> Vec<(u32, Rank)> {
+    let mut sizes = [(4096, Rank::Core), (8192, Rank::Usual)]
+        .map(|(size, rank): (u32, Rank)| (size.max(setting.facts.direct_align_bytes), rank))
+        .to_vec();
+    sizes.dedup_by_key(|(size, _)| *size);
+    sizes
+}
+
+fn grid(setting: &Setting) -> Grid {
+    let mut grid = Grid::new(setting);
+    for (threads, depth, rank) in STEPS {
+        for op in setting.ops() {
+            for (size, size_rank) in sizes(setting) {
+                let deep = setting.deep(op, size, depth);
+                let workload = Workload { pattern: Pattern::Random, threads, ..deep };
+                grid.add(curve(op, size), threads * depth, workload, rank.max(size_rank));
+            }
+        }
+    }
+    grid
+}
+
+fn conclude(found: &Found<'_>) -> Conclusion {
+    let mut conclusion = Conclusion::default();
+    for op in OPS {
+        for (number, (request, _)) in sizes(found.setting).into_iter().enumerate() {
+            let of_size = curve(op, request);
+            let readings = found.curve(&of_size);
+            if number == 0 {
+                conclusion.sentences.extend(sentence(op, request, &readings));
+            }
+            let title = |depth| format!("Keep {depth} random requests outstanding, not one ({})", of_size.name);
+            conclusion.comparisons.extend(Comparison::of_depths(&readings, title));
+        }
+    }
+    conclusion
+}
+
+/// How many requests outstanding are worth having, and what they gain over one.
+fn sentence(op: OpKind, request: u32, curve: &[Reading]) -> Option<String> {
+    let (one, good) = (curve.first()?, smallest(curve, ENOUGH)?);
+    let subject = format!("{} of {}", plural(op), show_size(u64::from(request)));
+    let rate = significant(good.y, 3);
+    Some(match one.change_to(&good) {
+        Some(more) if good.x > one.x => format!(
+            "{subject} reach {rate} requests/s with {} outstanding, {} the rate of one at a time; more gain nothing.",
+            good.x,
+            times(more + 1.0)
+        ),
+        _ => format!("{subject} reach {rate} requests/s one at a time; more gain nothing."),
+    })
+}

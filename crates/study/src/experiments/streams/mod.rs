@@ -1,0 +1,50 @@
+//! What becomes of sequential streams when several compete.
+
+use super::prelude::*;
+
+pub(super) static EXPERIMENT: Experiment = Experiment::new(
+    "streams",
+    "Competing streams",
+    "What becomes of sequential streams when several compete?",
+    &[&BY_COUNT],
+    grid,
+    conclude,
+);
+
+const COUNTS: [(u32, Rank); 5] =
+    [(1, Rank::Core), (2, Rank::Core), (4, Rank::Core), (8, Rank::Usual), (16, Rank::Core)];
+
+static BY_COUNT: CurveSet = CurveSet::new(
+    Axis::Threads,
+    2,
+    &[FigureDesign::new("streams", "Sequential streams of 64 KiB requests together, by their number", Axis::BytesPerS)],
+);
+
+fn curve(op: OpKind) -> Curve {
+    Curve::of(&BY_COUNT, op)
+}
+
+fn grid(setting: &Setting) -> Grid {
+    let mut grid = Grid::new(setting);
+    for (threads, rank) in COUNTS {
+        for op in setting.ops() {
+            grid.add(curve(op), threads, Workload { threads, ..setting.deep(op, 65_536, 1) }, rank);
+        }
+    }
+    grid
+}
+
+fn conclude(found: &Found<'_>) -> Conclusion {
+    let say = |op: OpKind| {
+        let curve = found.curve(&curve(op));
+        let (one, most) = (curve.first()?, curve.last()?);
+        let change = match one.change_to(most) {
+            Some(more) if more > 0.0 => format!("{} more than", percent(more)),
+            Some(less) => format!("{} less than", percent(-less)),
+            None => "as much as".into(),
+        };
+        (most.x > one.x)
+            .then(|| format!("{}: {} streams together get {change} one ({}).", plural(op), most.x, show_rate(most.y)))
+    };
+    Conclusion { sentences: OPS.into_iter().filter_map(say).collect(), ..Conclusion::default() }
+}

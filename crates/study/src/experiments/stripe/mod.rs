@@ -1,0 +1,133 @@
+//! What several targets give together as RAID 0.
+
+use super::prelude::*;
+use crate::grid::StripeShape;
+use machine::units::KIB;
+
+pub(super) static EXPERIMENT: Experiment = Experiment::new(
+    "stripe",
+    "Striping",
+    "What do several targets give together, as RAID 0, against the sum of each alone?",
+    &[&MEMBERS, &ALONE, &BY_CHUNK, &BY_DEPTH],
+    grid,
+    conclude,
+);
+
+/// The chunk where others are not varied.
+const CHUNK: u64 = 64 * KIB;
+
+const CHUNKS: [(u64, Rank); 6] = [
+    (4 * KIB, Rank::Core),
+    (16 * KIB, Rank::Core),
+    (64 * KIB, Rank::Core),
+    (256 * KIB, Rank::Core),
+    (1024 * KIB, Rank::Core),
+    (4096 * KIB, Rank::Usual),
+];
+
+static MEMBERS: CurveSet = CurveSet::new(
+    Axis::Members,
+    3,
+    &[FigureDesign::new("stripe_members", "1 MiB requests, 8 outstanding, by the number of members", Axis::BytesPerS)],
+);
+
+static ALONE: CurveSet =
+    CurveSet::new(Axis::Members, 3, &[FigureDesign::new("stripe_single", "Each member alone", Axis::BytesPerS)]);
+
+static BY_CHUNK: CurveSet = CurveSet::new(
+    Axis::ChunkBytes,
+    3,
+    &[FigureDesign::new("stripe_chunk", "64 KiB requests, 8 outstanding, by stripe chunk", Axis::BytesPerS)],
+)
+.with_half_power();
+
+static BY_DEPTH: CurveSet = CurveSet::new(
+    Axis::Depth,
+    3,
+    &[FigureDesign::new("stripe_depth", "64 KiB requests on a 64 KiB chunk, by depth", Axis::BytesPerS)],
+)
+.with_half_power();
+
+fn members(op: OpKind) -> Curve {
+    Curve::of(&MEMBERS, op)
+}
+
+fn alone(op: OpKind) -> Curve {
+    Curve::of(&ALONE, format!("{op}, each alone"))
+}
+
+fn by_chunk(op: OpKind) -> Curve {
+    Curve::of(&BY_CHUNK, op)
+}
+
+fn by_depth(op: OpKind) -> Curve {
+    Curve::of(&BY_DEPTH, op)
+}
+
+fn grid(setting: &Setting) -> Grid {
+    let count = setting.members;
+    if count < 2 {
+        return Grid::skipped("it needs several targets: name them all after the command");
+    }
+    let mut grid = Grid::new(setting);
+    let all = |chunk| Some(StripeShape { members: (0..count).collect(), chunk });
+    for op in setting.ops() {
+        for (chunk, rank) in CHUNKS.into_iter().filter(|(chunk, _)| *chunk >= setting.align()) {
+            grid.add(by_chunk(op), chunk as f64, setting.deep(op, 65_536, 8), rank).shape = all(chunk);
+        }
+        for depth in [1u32, 2, 4, 8, 16, 32] {
+            let deep = setting.deep(op, 65_536, depth);
+            grid.add(by_depth(op), depth, deep, Rank::Core).shape = all(CHUNK);
+        }
+        let mut large = |series, x, members| {
+            let shape = StripeShape { members, chunk: CHUNK };
+            grid.add(series, x, setting.deep(op, 1 << 20, 8), Rank::Core).shape = Some(shape);
+        };
+        for number in 1..=count {
+            large(members(op), number, (0..number).collect());
+        }
+        for member in 0..count {
+            large(alone(op), member + 1, vec![member]);
+        }
+    }
+    grid
+}
+
+fn conclude(found: &Found<'_>) -> Conclusion {
+    let mut conclusion = Conclusion::default();
+    for op in OPS {
+        let chunks = found.curve(&by_chunk(op));
+        let depths = found.curve(&by_depth(op));
+        conclusion.sentences.extend(share_of_sum(found, op));
+        if let (Some(chunk), Some(depth)) = (smallest(&chunks, ENOUGH), smallest(&depths, ENOUGH)) {
+            conclusion.sentences.push(format!(
+                "For 64 KiB {op}s a chunk of {} and {} outstanding suffice.",
+                size(chunk.x),
+                depth.x
+            ));
+        }
+        if let (Some(worst), Some(best)) = (worst(&chunks), best(&chunks)) {
+            let [best_size, worst_size] = [best.x, worst.x].map(size);
+            let title = format!("Stripe {op}s in chunks of {best_size}, not {worst_size}");
+            let setting = format!("stripe chunk {best_size}");
+            conclusion.comparisons.push(Comparison::new(Change::Chunk, worst, best, title, setting));
+        }
+        let title = |depth: f64| format!("Keep {depth} {op}s of 64 KiB outstanding on the stripe, not one");
+        conclusion.comparisons.extend(Comparison::of_depths(&depths, title));
+    }
+    conclusion
+}
+
+/// What all members give together, against the sum of each alone.
+fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
+    let alone = found.curve(&alone(op));
+    let together = found.curve(&members(op)).pop().filter(|together| together.x == alone.len() as f64)?;
+    let sum: f64 = alone.iter().map(|reading| reading.y).sum();
+    Some(format!(
+        "{} reach {} on {} members, {} of the sum of each alone.",
+        plural(op),
+        show_rate(together.y),
+        together.x,
+        percent(together.y / sum)
+    ))
+}

@@ -1,0 +1,75 @@
+//! What the storage itself gives to one request at a time.
+
+use super::prelude::*;
+use machine::Buffering;
+use results::ServiceMode;
+
+pub(super) static EXPERIMENT: Experiment = Experiment {
+    refines: true,
+    ..Experiment::new(
+        "unbuffered",
+        "Past the page cache",
+        "What does the storage itself give to one request at a time, and what does it cost to have each write on stable storage?",
+        &[&BY_SIZE],
+        grid,
+        conclude,
+    )
+};
+
+static BY_SIZE: CurveSet = CurveSet::new(
+    Axis::RequestBytes,
+    0,
+    &[FigureDesign::new("unbuffered", "Direct synchronous I/O, by request size", Axis::BytesPerS)],
+)
+.with_half_power()
+.with_every_size();
+
+pub(super) const READ: Curve = Curve::named(&BY_SIZE, "read");
+const WRITE: Curve = Curve::named(&BY_SIZE, "write");
+const WRITE_THROUGH: Curve = Curve::named(&BY_SIZE, "write, write-through");
+
+fn grid(setting: &Setting) -> Grid {
+    if !setting.direct() {
+        return Grid::skipped(setting.not_direct());
+    }
+    let mut grid = Grid::default();
+    for (size, rank) in setting.sizes() {
+        grid.add(READ, size, Workload { request_bytes: size, ..setting.base(OpKind::Read) }, rank);
+        if setting.facts.writable {
+            let write = Workload { request_bytes: size, ..setting.base(OpKind::Write) };
+            let through = Workload { buffering: Buffering::DirectDsync, ..write.clone() };
+            grid.add(WRITE, size, write, rank);
+            let corner = matches!(size, 4096 | 65_536 | 1_048_576);
+            grid.add(WRITE_THROUGH, size, through, if corner { rank } else { rank.max(Rank::Usual) });
+        }
+    }
+    grid
+}
+
+fn conclude(found: &Found<'_>) -> Conclusion {
+    let [read, write, through] = [&READ, &WRITE, &WRITE_THROUGH].map(|series| found.curve(series));
+    let mut sentences: Vec<String> = reach("Single direct reads", &read, show_rate).into_iter().collect();
+    sentences.extend(reach("Single direct writes", &write, show_rate));
+    let mut comparisons: Vec<Comparison> = [
+        (&read, "Read sequentially, past the cache,"),
+        (&write, "Write sequentially, past the cache,"),
+        (&through, "Write through"),
+    ]
+    .into_iter()
+    .filter_map(|(curve, verb)| Comparison::of_sizes(curve, verb))
+    .collect();
+    if let (Some(through), Some(plain)) = (found.at(&WRITE_THROUGH, 4096), found.at(&WRITE, 4096)) {
+        sentences.push(format!("Write-through {} (4 KiB).", effect(plain.change_to(&through))));
+        let title = "Do not write every 4 KiB through: gather them and flush once, where the last ones may be lost";
+        let setting = "group commits; fdatasync once for many writes";
+        comparisons.push(Comparison::new(Change::Durability, through, plain, title, setting));
+    }
+    let modes = [
+        (&READ, ServiceMode::DirectRead),
+        (&WRITE, ServiceMode::DirectWrite),
+        (&WRITE_THROUGH, ServiceMode::WriteThrough),
+    ];
+    let service_times =
+        modes.into_iter().filter_map(|(series, mode)| models::service_time(found, series, mode)).collect();
+    Conclusion { sentences, comparisons, service_times, ..Conclusion::default() }
+}

@@ -1,0 +1,120 @@
+//! What was measured, as an experiment sees it, and what it concludes from that.
+
+use crate::figures;
+use crate::findings::Comparison;
+use crate::grid::{Cell, Curve};
+use crate::sampler::Entry;
+use crate::schedule::Trial;
+use crate::setting::Setting;
+use machine::MemoryUse;
+use results::{CostModel, Figure, HalfPower, Point, ServiceModel};
+use workload::OpKind;
+
+/// A setting is good enough when it reaches this share of the best: the smallest such is recommended, not the extreme.
+pub(crate) const ENOUGH: f64 = 0.9;
+
+/// Differences below this share are not worth a reader's time.
+const NOTICEABLE: f64 = 0.05;
+
+/// The best rates of a study and what the layers below advertise, in bytes per second.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PeakRates {
+    pub(crate) read: Option<f64>,
+    pub(crate) write: Option<f64>,
+}
+
+impl PeakRates {
+    pub(crate) fn of(&self, op: OpKind) -> Option<f64> {
+        if op == OpKind::Write { self.write } else { self.read }
+    }
+}
+
+/// A measured value of a curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Reading {
+    pub(crate) x: f64,
+    /// In the unit of the curve's first figure.
+    pub(crate) y: f64,
+    pub(crate) interval_95: Option<[f64; 2]>,
+    /// Index of its point.
+    pub(crate) point: usize,
+}
+
+impl Reading {
+    /// How much greater another reading is, as a share of this one: 0.5 is half as much again. None where they are too near to one
+    /// another, or too uncertain, to be told apart.
+    pub(crate) fn change_to(&self, other: &Reading) -> Option<f64> {
+        let (a, b) = (self.interval_95?, other.interval_95?);
+        let change = other.y / self.y - 1.0;
+        (change.abs() >= NOTICEABLE && (a[1] < b[0] || b[1] < a[0])).then_some(change)
+    }
+}
+
+/// Everything measured in a study.
+pub(crate) struct Found<'a> {
+    pub(crate) setting: &'a Setting,
+    pub(crate) trials: &'a [Trial],
+    pub(crate) entries: &'a [Entry],
+    pub(crate) points: &'a [Point],
+    pub(crate) measured: PeakRates,
+    pub(crate) advertised: PeakRates,
+    /// Rates of the machine's memory, or why there are none.
+    pub(crate) memory: &'a Result<Vec<MemoryUse>, String>,
+}
+
+impl Found<'_> {
+    /// The cells of a curve that have a point, by rising x.
+    pub(crate) fn cells(&self, curve: &Curve) -> Vec<(&Cell, usize)> {
+        let cells = self.trials.iter().flat_map(|trial| &trial.grid.cells).filter(|cell| cell.curve == *curve);
+        let mut cells: Vec<(&Cell, usize)> = cells.filter_map(|cell| Some((cell, cell.point?))).collect();
+        cells.sort_by(|a, b| a.0.x.total_cmp(&b.0.x));
+        cells
+    }
+
+    /// The readings of a curve by rising x; failed points are left out.
+    pub(crate) fn curve(&self, curve: &Curve) -> Vec<Reading> {
+        let axis = curve.set.figures[0].y;
+        let reading = |(cell, point): (&Cell, usize)| {
+            let value = figures::value(cell, axis, point, &self.points[point]);
+            Some(Reading { x: cell.x, y: value.y?, interval_95: value.interval_95, point })
+        };
+        self.cells(curve).into_iter().filter_map(reading).collect()
+    }
+
+    /// The reading of a curve at an x.
+    pub(crate) fn at(&self, curve: &Curve, x: impl Into<f64>) -> Option<Reading> {
+        let x = x.into();
+        self.curve(curve).into_iter().find(|reading| reading.x == x)
+    }
+}
+
+/// The best reading.
+pub(crate) fn best(readings: &[Reading]) -> Option<Reading> {
+    readings.iter().copied().max_by(|a, b| a.y.total_cmp(&b.y))
+}
+
+/// The worst reading.
+pub(crate) fn worst(readings: &[Reading]) -> Option<Reading> {
+    readings.iter().copied().min_by(|a, b| a.y.total_cmp(&b.y))
+}
+
+/// The reading with the smallest x that reaches this share of the best.
+pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
+    let best = best(readings)?.y;
+    readings.iter().copied().find(|reading| reading.y >= share * best)
+}
+
+/// What an experiment concludes.
+#[derive(Debug, Default)]
+pub(crate) struct Conclusion {
+    pub(crate) sentences: Vec<String>,
+    pub(crate) half_power: Vec<HalfPower>,
+    pub(crate) costs: Vec<CostModel>,
+    pub(crate) service_times: Vec<ServiceModel>,
+    /// Settings worth comparing, before and after a change.
+    pub(crate) comparisons: Vec<Comparison>,
+    /// Figures beside those of the grid.
+    pub(crate) figures: Vec<Figure>,
+    /// Rates of the machine's memory.
+    pub(crate) memory: Vec<MemoryUse>,
+}

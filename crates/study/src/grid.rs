@@ -1,0 +1,148 @@
+//! Grids as data: cells to be measured, and the figures that show them.
+
+use crate::setting::Setting;
+use results::Axis;
+use std::borrow::Cow;
+use workload::Workload;
+
+/// How much a cell matters: [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a full one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    Core,
+    Usual,
+    Rich,
+}
+
+/// A stripe's members and its chunk in bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StripeShape {
+    pub(crate) members: Vec<u32>,
+    pub(crate) chunk: u64,
+}
+
+/// Curves over the same x, in one figure or several.
+#[derive(Debug)]
+pub(crate) struct CurveSet {
+    pub(crate) x: Axis,
+    /// Asked for their half-power points.
+    pub(crate) half_power: bool,
+    /// Models need every size, not only those that show the curve's shape.
+    every_size: bool,
+    /// What is left out last when time is short: 0 before 3.
+    priority: u32,
+    pub(crate) figures: &'static [FigureDesign],
+}
+
+impl CurveSet {
+    pub(crate) const fn new(x: Axis, priority: u32, figures: &'static [FigureDesign]) -> CurveSet {
+        CurveSet { x, half_power: false, every_size: false, priority, figures }
+    }
+
+    pub(crate) const fn with_half_power(self) -> CurveSet {
+        CurveSet { half_power: true, ..self }
+    }
+
+    pub(crate) const fn with_every_size(self) -> CurveSet {
+        CurveSet { every_size: true, ..self }
+    }
+}
+
+/// A figure of a set of curves.
+#[derive(Debug)]
+pub(crate) struct FigureDesign {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) y: Axis,
+}
+
+impl FigureDesign {
+    pub(crate) const fn new(id: &'static str, title: &'static str, y: Axis) -> FigureDesign {
+        FigureDesign { id, title, y }
+    }
+}
+
+/// A curve. Each experiment makes its own by constants and functions that its grid and its conclusion share, so nothing is looked up
+/// that no grid has.
+#[derive(Debug, Clone)]
+pub(crate) struct Curve {
+    pub(crate) set: &'static CurveSet,
+    /// In the legend.
+    pub(crate) name: Cow<'static, str>,
+}
+
+impl Curve {
+    pub(crate) const fn named(set: &'static CurveSet, name: &'static str) -> Curve {
+        Curve { set, name: Cow::Borrowed(name) }
+    }
+
+    pub(crate) fn of(set: &'static CurveSet, name: impl ToString) -> Curve {
+        Curve { set, name: Cow::Owned(name.to_string()) }
+    }
+}
+
+impl PartialEq for Curve {
+    fn eq(&self, other: &Curve) -> bool {
+        std::ptr::eq(self.set, other.set) && self.name == other.name
+    }
+}
+
+/// One point of a grid, and where it is drawn.
+#[derive(Debug, Clone)]
+pub(crate) struct Cell {
+    pub(crate) curve: Curve,
+    pub(crate) x: f64,
+    pub(crate) workload: Workload,
+    pub(crate) shape: Option<StripeShape>,
+    /// It shows the rate to stable storage, the time of the flush counted too, and not what the axis says.
+    pub(crate) synced: bool,
+    pub(crate) rank: Rank,
+    /// Index of the point that holds it; none where it was left out.
+    pub(crate) point: Option<usize>,
+}
+
+impl Cell {
+    /// Whether a curve's shape shows without it, and how much: 0 for a cell that no study can do without.
+    pub(crate) fn dispensable(&self) -> u32 {
+        let rank = match self.rank {
+            Rank::Core => 0,
+            Rank::Usual => 20,
+            Rank::Rich => 40,
+        };
+        let size = match self.workload.request_bytes {
+            _ if self.curve.set.every_size => 0,
+            4096 | 65_536 | 1_048_576 => 0,
+            16_384 | 262_144 => 4,
+            _ => 8,
+        };
+        rank + size + self.curve.set.priority
+    }
+}
+
+/// An experiment's cells on one target.
+#[derive(Debug, Default)]
+pub(crate) struct Grid {
+    pub(crate) cells: Vec<Cell>,
+    /// Why the experiment is not made.
+    pub(crate) skipped: Option<String>,
+    /// What was left out, and why.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Grid {
+    /// An empty grid with the setting's note.
+    pub(crate) fn new(setting: &Setting) -> Grid {
+        Grid { notes: setting.note(), ..Grid::default() }
+    }
+
+    /// The grid of an experiment that is not made.
+    pub(crate) fn skipped(why: impl Into<String>) -> Grid {
+        Grid { skipped: Some(why.into()), ..Grid::default() }
+    }
+
+    /// Adds a cell and returns it.
+    pub(crate) fn add(&mut self, curve: Curve, x: impl Into<f64>, workload: Workload, rank: Rank) -> &mut Cell {
+        let last = self.cells.len();
+        self.cells.push(Cell { curve, x: x.into(), workload, shape: None, synced: false, rank, point: None });
+        &mut self.cells[last]
+    }
+}

@@ -1,0 +1,112 @@
+//! A few short runs that show roughly how fast the target is, so that grids and run lengths fit it.
+
+use crate::plan::Plan;
+use crate::sampler::{LONGEST_RUN_NS, Sampler};
+use crate::setting::{OpSpeed, Setting, Speed};
+use machine::{Error, LayerKind, Machine, Nanos, Result};
+use measure::{Repeated, THROTTLE_SLICE_NS};
+use workload::{OpKind, Pattern, Workload};
+
+/// About how many requests a run holds on a machine whose runs are all alike.
+const QUIET_REQUESTS: f64 = 2000.0;
+
+/// Longest run there, of quick requests.
+const LONGEST_QUIET_NS: f64 = 10e9;
+
+/// Shortest run.
+const SHORTEST_RUN_NS: f64 = 30e6;
+
+/// Length of a probing run: more than one of the bursts in which throttled requests are admitted.
+const PROBE_RUN_NS: Nanos = 150_000_000;
+
+/// So many probing runs in bursts are no accident.
+const BURSTY_SAMPLES: usize = 2;
+
+/// The assumed rate of a flush before one was measured: so low that no flush takes long.
+const PROBE_FLUSH: f64 = 4e6;
+
+/// Runs on a target that admits requests in bursts last so many of them at least.
+const BURSTS_A_RUN: u64 = 2;
+
+/// A run should hold at least so many single requests.
+const REQUESTS_A_RUN: f64 = 20.0;
+
+/// Request size, depth and order of the probing runs.
+const PROBES: [(u32, u32, Pattern); 4] =
+    [(4096, 1, Pattern::Random), (65_536, 1, Pattern::Seq), (4096, 16, Pattern::Random), (1 << 20, 2, Pattern::Seq)];
+
+/// Finds how fast the target is roughly, how long runs should be, and whether requests are admitted in bursts.
+///
+/// # Errors
+/// A probing run that fails: nothing else would work either. The user's interrupt.
+pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Result<Setting> {
+    let facts = sampler.machine.target_facts(sampler.target);
+    let unknown = OpSpeed { bytes_per_s: 1e9, iops: 1e5 };
+    let mut setting = Setting {
+        members: facts.members,
+        facts,
+        engines: sampler.machine.capabilities().engines,
+        speed: Speed { read: unknown, write: unknown, flush_bytes_per_s: PROBE_FLUSH },
+        run_ns: PROBE_RUN_NS,
+        seed: plan.seed,
+    };
+    // A throttle that the system reports is one, whether or not these runs show it.
+    let throttled = setting.facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
+    let mut bursts = 0;
+    let mut least_run = SHORTEST_RUN_NS;
+    for op in setting.ops() {
+        let (speed, single) = probe_one(sampler, &setting, op, &mut bursts)?;
+        match op {
+            OpKind::Write => setting.speed.write = speed,
+            _ => setting.speed.read = speed,
+        }
+        least_run = least_run.max(single * REQUESTS_A_RUN).min(LONGEST_RUN_NS);
+    }
+    if setting.facts.writable && !setting.facts.in_memory {
+        let index = sampler.push(setting.flushed_write(65_536), None);
+        sampler.run(index)?;
+        let numbers = sampler.entries[index].point().numbers.as_ref();
+        let synced = numbers.and_then(|numbers| numbers.achieved.synced_bytes_per_s);
+        setting.speed.flush_bytes_per_s = synced.unwrap_or(PROBE_FLUSH).min(setting.speed.write.bytes_per_s);
+    }
+    // Probing runs are too short to count.
+    sampler.entries.clear();
+    sampler.bursty = sampler.noisy && (throttled || bursts >= BURSTY_SAMPLES);
+    setting.run_ns = if !sampler.noisy {
+        let speeds = setting.ops().into_iter().map(|op| setting.speed_of(&setting.base(op)).iops);
+        let slower = speeds.fold(f64::INFINITY, f64::min);
+        (QUIET_REQUESTS / slower * 1e9).clamp(SHORTEST_RUN_NS, LONGEST_QUIET_NS) as Nanos
+    } else if sampler.bursty {
+        (least_run as Nanos).max(BURSTS_A_RUN * THROTTLE_SLICE_NS).next_multiple_of(THROTTLE_SLICE_NS)
+    } else {
+        least_run as Nanos
+    };
+    Ok(setting)
+}
+
+/// How fast an operation is roughly, and the shortest mean time of a request in ns; counts the runs in bursts.
+fn probe_one<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &Setting,
+    op: OpKind,
+    bursts: &mut usize,
+) -> Result<(OpSpeed, f64)> {
+    let align = setting.facts.direct_align_bytes;
+    let largest = (setting.facts.size_bytes / 2).clamp(u64::from(align), 1 << 30) as u32 / align * align;
+    let (mut speed, mut single) = (OpSpeed { bytes_per_s: 0.0, iops: 0.0 }, f64::MAX);
+    for (request, depth, pattern) in PROBES {
+        let request = request.max(align).min(largest);
+        let index = sampler.push(Workload { pattern, ..setting.deep(op, request, depth) }, None);
+        sampler.run(index)?;
+        let entry = &sampler.entries[index];
+        if let Some(sample) = entry.samples().first() {
+            speed.iops = speed.iops.max(sample.iops());
+            speed.bytes_per_s = speed.bytes_per_s.max(sample.iops() * f64::from(request));
+            single = single.min(sample.mean_service_ns);
+            *bursts += usize::from(sample.is_bursty());
+        } else if let Some(failure) = &entry.measured.failure {
+            return Err(Error::Unsupported(format!("a first {op} failed: {failure}")));
+        }
+    }
+    Ok((speed, single))
+}

@@ -1,0 +1,329 @@
+//! The sampler: workloads become samples, in an interleaved order, within the time there is.
+
+use crate::grid::{Cell, StripeShape};
+use crate::setting::Setting;
+use machine::{Machine, Nanos, Result, TargetFacts};
+use measure::{
+    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, THROTTLE_SLICE_NS, of_whole_bursts, ramp, repeat,
+    sample,
+};
+use results::{Point, Question};
+use std::cell::OnceCell;
+use workload::{Workload, rng};
+
+/// A workload is left out if one round of its requests takes longer than so many runs.
+const ROUND_RUNS: f64 = 4.0;
+
+/// A run should hold at least so many rounds of requests.
+const ROUNDS_A_RUN: f64 = 6.0;
+
+/// Longest run of quick requests where runs are repeated.
+pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
+
+/// Half the 95 % interval, as a share of the rate, at which a point needs no more runs.
+const PRECISION: f64 = 0.03;
+
+/// Most runs of a point.
+const MOST_RUNS: u32 = 12;
+
+/// One workload and its runs.
+pub(crate) struct Entry {
+    pub(crate) workload: Workload,
+    pub(crate) question: Question,
+    pub(crate) shape: Option<StripeShape>,
+    pub(crate) measured: Measured,
+    facts: TargetFacts,
+    /// How much its precision matters beside that of the others.
+    weight: f64,
+    /// Time at the start of each run that is not measured.
+    pub(crate) ramp_ns: Nanos,
+    /// Its requests are admitted in bursts of several: its runs begin and end between two of them.
+    pub(crate) in_bursts: bool,
+    instructions_per_request: Option<f64>,
+    /// What the samples say together, computed once asked for: the statistics cost more than some runs.
+    point: OnceCell<Point>,
+}
+
+impl Entry {
+    /// A workload that has not been run yet.
+    pub(crate) fn new(workload: Workload, shape: Option<StripeShape>, facts: TargetFacts) -> Entry {
+        Entry {
+            question: Question::of(&workload),
+            workload,
+            shape,
+            measured: Measured::default(),
+            facts,
+            weight: 1.0,
+            ramp_ns: 0,
+            in_bursts: false,
+            instructions_per_request: None,
+            point: OnceCell::new(),
+        }
+    }
+
+    /// The point so far.
+    pub(crate) fn point(&self) -> &Point {
+        self.point.get_or_init(|| {
+            let mut point = Point::of(&self.workload, &self.facts, &self.measured);
+            if let Some(numbers) = &mut point.numbers {
+                numbers.achieved.instructions_per_request = self.instructions_per_request;
+            }
+            point
+        })
+    }
+
+    /// The runs that went well.
+    pub(crate) fn samples(&self) -> &[Sample] {
+        &self.measured.samples
+    }
+
+    /// Whether it was run at all, well or not.
+    pub(crate) fn reached(&self) -> bool {
+        !self.samples().is_empty() || self.measured.failure.is_some()
+    }
+}
+
+/// How far a study is.
+pub struct Progress<'a> {
+    /// The point being measured, in short.
+    pub doing: &'a str,
+    /// Time passed since the study began.
+    pub passed_ns: Nanos,
+    /// Time that it will take at most.
+    pub budget_ns: Nanos,
+}
+
+/// Runs workloads on one target and keeps their samples.
+pub(crate) struct Sampler<'a, M: Machine> {
+    pub(crate) machine: &'a M,
+    pub(crate) target: &'a mut M::Target,
+    pub(crate) entries: Vec<Entry>,
+    /// What was left out, a reason each.
+    pub(crate) left_out: Vec<String>,
+    /// Cells left out because one round of their requests takes too long.
+    pub(crate) too_long: usize,
+    on_progress: &'a mut dyn FnMut(Progress<'_>),
+    began: Nanos,
+    budget: Nanos,
+    /// Two runs of a workload differ. Where they do not, each is run once, and as long as it takes: time costs nothing there.
+    pub(crate) noisy: bool,
+    whole: StripeShape,
+    shape: StripeShape,
+    seed: u64,
+    /// Mean time that a sample takes beyond its run.
+    overhead: f64,
+    /// Requests are admitted in bursts.
+    pub(crate) bursty: bool,
+    ceilings: Ceilings,
+}
+
+impl<'a, M: Machine> Sampler<'a, M> {
+    pub(crate) fn new(
+        machine: &'a M,
+        target: &'a mut M::Target,
+        began: Nanos,
+        budget: Nanos,
+        seed: u64,
+        on_progress: &'a mut dyn FnMut(Progress<'_>),
+    ) -> Sampler<'a, M> {
+        let facts = machine.target_facts(target);
+        let whole = StripeShape { members: (0..facts.members).collect(), chunk: facts.chunk_bytes.unwrap_or(0) };
+        Sampler {
+            machine,
+            target,
+            entries: Vec::new(),
+            left_out: Vec::new(),
+            too_long: 0,
+            on_progress,
+            began,
+            budget,
+            noisy: machine.capabilities().noisy,
+            shape: whole.clone(),
+            whole,
+            seed,
+            overhead: 5e6,
+            bursty: false,
+            ceilings: Ceilings::default(),
+        }
+    }
+
+    /// The point of every entry so far.
+    pub(crate) fn points(&self) -> Vec<Point> {
+        self.entries.iter().map(|entry| entry.point().clone()).collect()
+    }
+
+    /// Time since the study began.
+    pub(crate) fn passed(&self) -> Nanos {
+        self.machine.now().saturating_sub(self.began)
+    }
+
+    /// The point in time at this share of the budget; without noise there is no deadline.
+    pub(crate) fn at(&self, share: f64) -> Nanos {
+        if !self.noisy {
+            return Nanos::MAX;
+        }
+        self.began + (self.budget as f64 * share) as Nanos
+    }
+
+    /// Reports what is being done.
+    pub(crate) fn report(&mut self, doing: &str) {
+        let passed_ns = self.passed();
+        (self.on_progress)(Progress { doing, passed_ns, budget_ns: self.budget });
+    }
+
+    /// Adds a cell's workload, unless the same is there already. Returns its index, or none where it would take too long.
+    pub(crate) fn add(&mut self, cell: &Cell, setting: &Setting) -> Option<usize> {
+        // Fewer members of a stripe are slower.
+        let share =
+            cell.shape.as_ref().map_or(1.0, |shape| shape.members.len() as f64 / f64::from(setting.members.max(1)));
+        let speed = setting.speed_of(&cell.workload);
+        let round = speed.round_ns(cell.workload.outstanding(), cell.workload.request_bytes) / share;
+        if self.noisy && round > ROUND_RUNS * setting.run_ns as f64 {
+            self.too_long += 1;
+            return None;
+        }
+        let mut workload = cell.workload.clone();
+        let burst = speed.bytes_per_s * share * THROTTLE_SLICE_NS as f64 / 1e9;
+        let at_device = workload.buffering.is_direct() && workload.limit_bytes.is_none() && workload.think_ns == 0;
+        let in_bursts = self.bursty && at_device && f64::from(workload.request_bytes) * 2.0 <= burst;
+        if let workload::Stop::AfterNs(ns) = &mut workload.stop {
+            // Large rounds need longer runs: two requests give no rate.
+            let longest = if self.noisy { ROUND_RUNS * setting.run_ns as f64 } else { f64::INFINITY };
+            let wanted = (round * ROUNDS_A_RUN).min(longest) as Nanos;
+            *ns = if in_bursts { (*ns).max(wanted).next_multiple_of(THROTTLE_SLICE_NS) } else { (*ns).max(wanted) };
+        }
+        let question = Question::of(&workload);
+        let found = self.entries.iter().position(|entry| entry.question == question && entry.shape == cell.shape);
+        Some(found.unwrap_or_else(|| {
+            let index = self.push(workload, cell.shape.clone());
+            self.entries[index].in_bursts = in_bursts;
+            index
+        }))
+    }
+
+    /// Adds a workload and returns its index.
+    pub(crate) fn push(&mut self, workload: Workload, shape: Option<StripeShape>) -> usize {
+        let facts = self.machine.target_facts(self.target);
+        self.entries.push(Entry::new(workload, shape, facts));
+        self.entries.len() - 1
+    }
+
+    /// Makes the precision of some entries matter more.
+    pub(crate) fn weigh(&mut self, indices: &[usize], weight: f64) {
+        for &index in indices {
+            self.entries[index].weight = weight;
+        }
+    }
+
+    /// Counts the instructions of an entry in a run of its own.
+    ///
+    /// # Errors
+    /// The user's interrupt.
+    pub(crate) fn count_instructions(&mut self, index: usize) -> Result<()> {
+        let workload = self.entries[index].workload.clone();
+        self.report(&format!("instructions of {}", workload.short()));
+        let options = Options { count_instructions: true, ..Options::default() };
+        let mut counting = Measured::default();
+        // A failure shows in the timed runs, too.
+        counting.push(sample(self.machine, self.target, &workload, options))?;
+        if let [one] = &counting.samples[..] {
+            let entry = &mut self.entries[index];
+            let counted = one.usage.cpu.instructions_user;
+            entry.instructions_per_request = counted.map(|count| count as f64 / one.requests_with_ramp.max(1) as f64);
+            entry.point = OnceCell::new();
+        }
+        Ok(())
+    }
+
+    /// Brings the target into a shape.
+    fn restripe(&mut self, shape: &StripeShape) -> Result<()> {
+        if self.shape != *shape {
+            self.machine.restripe(self.target, &shape.members, shape.chunk)?;
+            self.shape = shape.clone();
+        }
+        Ok(())
+    }
+
+    /// Runs entries in turn, each round in another random order, until each has so many runs or the time is up.
+    ///
+    /// # Errors
+    /// The user's interrupt.
+    pub(crate) fn rounds(&mut self, indices: &[usize], runs: u32, until: Nanos) -> Result<()> {
+        let runs = if self.noisy { runs } else { 1 };
+        repeat(self, indices, Repeats { until, ..Repeats::exactly(runs) })
+    }
+
+    /// Runs the entries that are not precise yet, the least certain first, until all are or the time is up.
+    ///
+    /// # Errors
+    /// The user's interrupt.
+    pub(crate) fn tighten(&mut self, indices: &[usize], until: Nanos) -> Result<()> {
+        if !self.noisy {
+            return Ok(());
+        }
+        repeat(self, indices, Repeats { least: 0, most: MOST_RUNS, precision: PRECISION, until })
+    }
+
+    /// Removes the entries that were never run; returns the new index of each of the others.
+    pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
+        let mut kept = 0..;
+        let indices = self.entries.iter().map(|entry| if entry.reached() { kept.next() } else { None }).collect();
+        self.entries.retain(Entry::reached);
+        indices
+    }
+}
+
+impl<M: Machine> Repeated for Sampler<'_, M> {
+    fn standing(&self, index: usize) -> Standing {
+        let entry = &self.entries[index];
+        let run = match (entry.samples().last(), entry.workload.stop) {
+            (Some(last), _) => last.usage.elapsed_ns + last.usage.sync_ns.unwrap_or(0),
+            (None, workload::Stop::AfterNs(ns)) => ns,
+            (None, workload::Stop::AfterBytes(_)) => 0,
+        };
+        Standing { weight: entry.weight, cost_ns: run + self.overhead as Nanos, ..entry.measured.standing() }
+    }
+
+    fn half_width(&self, index: usize) -> f64 {
+        self.entries[index].measured.half_width()
+    }
+
+    fn run(&mut self, index: usize) -> Result<()> {
+        let entry = &self.entries[index];
+        let (workload, shape) = (entry.workload.clone(), entry.shape.clone().unwrap_or_else(|| self.whole.clone()));
+        self.report(&workload.short());
+        let began = self.machine.now();
+        let entry = &self.entries[index];
+        let options = if entry.in_bursts {
+            of_whole_bursts(self.machine, entry.ramp_ns)
+        } else {
+            Options { ramp_ns: ramp(&workload, entry.samples()).max(entry.ramp_ns), ..Options::default() }
+        };
+        let made = self.restripe(&shape).and_then(|()| sample(self.machine, self.target, &workload, options));
+        let took = self.machine.now().saturating_sub(began) as f64;
+        let entry = &mut self.entries[index];
+        entry.facts = self.machine.target_facts(self.target);
+        entry.point = OnceCell::new();
+        if let Ok(one) = &made {
+            let beyond = (took - one.usage.elapsed_ns as f64).max(0.0);
+            self.overhead = 0.9 * self.overhead + 0.1 * beyond;
+        }
+        entry.measured.push(made)?;
+        if entry.samples().len() == 1 {
+            entry.measured.ceiling = self.ceilings.of(self.machine, self.target, &workload);
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Nanos {
+        self.machine.now()
+    }
+
+    fn order(&mut self, indices: &[usize]) -> Vec<usize> {
+        self.seed = rng::hash(self.seed, 1);
+        let mut keyed: Vec<(u64, usize)> =
+            indices.iter().map(|&index| (rng::hash(self.seed, index as u64), index)).collect();
+        keyed.sort_unstable();
+        keyed.into_iter().map(|(_, index)| index).collect()
+    }
+}

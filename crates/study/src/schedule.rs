@@ -1,0 +1,194 @@
+//! Which cells are measured in the time there is, in which order, and where grids are refined.
+
+use crate::experiments::{ALL, Experiment};
+use crate::figures;
+use crate::grid::{Cell, Grid, Rank, StripeShape};
+use crate::plan::{Effort, Plan};
+use crate::sampler::{LONGEST_RUN_NS, Sampler};
+use crate::setting::Setting;
+use machine::{Machine, Nanos, Result};
+use measure::THROTTLE_SLICE_NS;
+use results::{Axis, Question};
+use std::collections::{BTreeMap, BTreeSet};
+use workload::Workload;
+
+/// Shares of the budget at which each part ends.
+const MAIN_SHARE: f64 = 0.78;
+const REFINE_SHARE: f64 = 0.86;
+
+/// What no answer can do without may take so much of the budget.
+const OVERRUN_SHARE: f64 = 2.0;
+
+/// Points that no budget is too short for.
+const LEAST_POINTS: usize = 16;
+
+/// What a run takes beyond its length, about: files opened, caches brought into their state, dirty data written.
+const OVERHEAD_NS: f64 = 10e6;
+
+/// Weights within so much of each other are measured together, in a random order.
+const WEIGHT_CLASS: u32 = 5;
+
+/// Runs of each point below which points are left out instead.
+const LEAST_RUNS: f64 = 2.0;
+
+/// Runs of each point that are hoped for: fewer tell an interval too wide to be of use (Student's t), and shorter ones lose little.
+const RUNS: u32 = 5;
+
+/// An experiment with its grid on this target.
+pub(crate) struct Trial {
+    pub(crate) experiment: &'static Experiment,
+    pub(crate) grid: Grid,
+}
+
+/// Makes the grids fit the time, measures them, and refines the curves around half power. Cells then have their points' indices.
+pub(crate) fn measure<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &mut Setting,
+    plan: &Plan,
+) -> Result<Vec<Trial>> {
+    let mut trials = wanted(setting, plan);
+    if sampler.noisy {
+        let cells: usize = trials.iter().map(|trial| trial.grid.cells.len()).sum();
+        let least_run = setting.run_ns as f64;
+        let left = (sampler.at(MAIN_SHARE).saturating_sub(sampler.machine.now())) as f64;
+        // Many cells belong to several experiments and are run once.
+        setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * f64::from(RUNS)) - OVERHEAD_NS)
+            .clamp(least_run, LONGEST_RUN_NS) as Nanos;
+        let beside = if sampler.bursty { THROTTLE_SLICE_NS as f64 } else { OVERHEAD_NS };
+        let runs = left / (setting.run_ns as f64 + beside);
+        trials = wanted(setting, plan);
+        let thinned = thin(&mut trials, ((runs / LEAST_RUNS) as usize).max(LEAST_POINTS));
+        sampler.left_out.extend(thinned);
+    }
+    for cell in trials.iter_mut().flat_map(|trial| &mut trial.grid.cells) {
+        cell.point = sampler.add(cell, setting);
+    }
+    let weights = weights(&trials);
+    let classes: BTreeSet<u32> = weights.values().map(|weight| weight / WEIGHT_CLASS).collect();
+    for (number, class) in classes.into_iter().enumerate() {
+        let of_class = weights.iter().filter(|(_, weight)| **weight / WEIGHT_CLASS == class);
+        let indices: Vec<usize> = of_class.map(|(index, _)| *index).collect();
+        // Without the first of them there is no answer, so they may overrun a budget that is too short.
+        let share = if number == 0 { OVERRUN_SHARE } else { MAIN_SHARE };
+        sampler.rounds(&indices, 1, sampler.at(share))?;
+    }
+    count_instructions(sampler, &trials)?;
+    let all: Vec<usize> = weights.into_keys().collect();
+    sampler.rounds(&all, RUNS, sampler.at(MAIN_SHARE))?;
+    refine(sampler, setting, &mut trials)?;
+    sampler.tighten(&all, sampler.at(REFINE_SHARE))?;
+    Ok(trials)
+}
+
+/// The grids of the experiments that are wanted, as far as the effort goes.
+pub(crate) fn wanted(setting: &Setting, plan: &Plan) -> Vec<Trial> {
+    let most = match plan.effort {
+        Effort::Quick => Rank::Core,
+        Effort::Normal => Rank::Usual,
+        Effort::Full => Rank::Rich,
+    };
+    let trial = |experiment: &&'static Experiment| {
+        let mut grid = (experiment.grid)(setting);
+        if plan.wants(experiment.id) {
+            grid.cells.retain(|cell| cell.rank <= most);
+        } else {
+            grid = Grid { notes: grid.notes, ..Grid::skipped("it was not asked for (--only)") };
+        }
+        Trial { experiment, grid }
+    };
+    ALL.iter().map(trial).collect()
+}
+
+/// Leaves cells out where there are more questions than runs allow, those first that tell least; says how many.
+pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
+    let identity = |cell: &Cell| (Question::of(&cell.workload), cell.shape.clone());
+    let mut seen: Vec<(u32, (Question, Option<StripeShape>))> = Vec::new();
+    for cell in trials.iter().flat_map(|trial| &trial.grid.cells) {
+        let one = identity(cell);
+        match seen.iter_mut().find(|known| known.1 == one) {
+            Some(known) => known.0 = known.0.min(weight(cell)),
+            None => seen.push((weight(cell), one)),
+        }
+    }
+    let dropped = seen.len().checked_sub(most).filter(|&dropped| dropped > 0)?;
+    // Stable: of cells that tell as much, those of the earlier experiments stay.
+    seen.sort_by_key(|one| one.0);
+    let kept: Vec<_> = seen.into_iter().take(most).map(|one| one.1).collect();
+    for trial in trials {
+        trial.grid.cells.retain(|cell| kept.contains(&identity(cell)));
+    }
+    Some(format!("{dropped} of {} points, so that each of the others is run {LEAST_RUNS} times", dropped + most))
+}
+
+/// The order in which cells are left out: the greatest first.
+fn weight(cell: &Cell) -> u32 {
+    // A stripe is what several targets are named for.
+    if cell.shape.is_some() { 0 } else { WEIGHT_CLASS + cell.dispensable() }
+}
+
+/// Every point once, with the least weight of its cells.
+fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
+    let mut weights = BTreeMap::new();
+    for cell in trials.iter().flat_map(|trial| &trial.grid.cells) {
+        if let Some(point) = cell.point {
+            let least = weights.entry(point).or_insert(u32::MAX);
+            *least = weight(cell).min(*least);
+        }
+    }
+    weights
+}
+
+/// Counts instructions where experiments wish it, in runs of their own: a counter slows what it counts.
+fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]) -> Result<()> {
+    if !sampler.machine.capabilities().counts_instructions {
+        return Ok(());
+    }
+    for trial in trials {
+        let wanted = trial.grid.cells.iter().filter(|cell| (trial.experiment.counts_instructions)(cell));
+        for index in wanted.filter_map(|cell| cell.point) {
+            if sampler.machine.now() < sampler.at(MAIN_SHARE) && sampler.entries[index].measured.failure.is_none() {
+                sampler.count_instructions(index)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds a size between the two around each half-power point, where that would tell more, and measures it.
+fn refine<M: Machine>(sampler: &mut Sampler<'_, M>, setting: &Setting, trials: &mut [Trial]) -> Result<()> {
+    let points = sampler.points();
+    let mut added = Vec::new();
+    for trial in trials.iter_mut().filter(|trial| trial.experiment.refines) {
+        let mut cells: Vec<Cell> = Vec::new();
+        for figure in figures::draw(trial, &points).iter().filter(|figure| figure.x == Axis::RequestBytes) {
+            for series in &figure.series {
+                let Some(half) = series.half_power.as_ref().filter(|half| !half.at_or_below) else { continue };
+                let Some(above) = half.smallest else { continue };
+                let Some(below) = series.values.iter().rfind(|value| value.x < above) else { continue };
+                let align = setting.align() as f64;
+                let middle = ((below.x * above).sqrt() / align).round() * align;
+                if above / below.x < 1.9 || middle <= below.x || middle >= above {
+                    continue;
+                }
+                let like = trial.grid.cells.iter().find(|cell| {
+                    let drawn = cell.curve.set.figures.iter().any(|one| one.id == figure.id);
+                    drawn && cell.curve.name == series.name && cell.x == above
+                });
+                cells.extend(like.map(|like| Cell {
+                    x: middle,
+                    workload: Workload { request_bytes: middle as u32, ..like.workload.clone() },
+                    ..like.clone()
+                }));
+            }
+        }
+        for mut cell in cells {
+            cell.point = sampler.add(&cell, setting);
+            if let Some(index) = cell.point {
+                added.push(index);
+                trial.grid.cells.push(cell);
+            }
+        }
+    }
+    sampler.weigh(&added, 2.0);
+    sampler.rounds(&added, RUNS, sampler.at(REFINE_SHARE))
+}

@@ -1,0 +1,174 @@
+//! What is known before the grids are made: the target, the engines, and how fast it is roughly.
+
+use crate::grid::Rank;
+use machine::{Buffering, CacheState, Engine, Nanos, TargetFacts, units};
+use workload::{OpKind, Stop, Workload};
+
+/// The operations of every experiment, in the order of the report.
+pub(crate) const OPS: [OpKind; 2] = [OpKind::Read, OpKind::Write];
+
+/// The target, the machine's engines, and how fast the target is roughly.
+#[derive(Debug, Clone)]
+pub(crate) struct Setting {
+    pub(crate) facts: TargetFacts,
+    pub(crate) engines: Vec<Engine>,
+    pub(crate) speed: Speed,
+    /// Length of one run.
+    pub(crate) run_ns: Nanos,
+    pub(crate) seed: u64,
+    /// Members of the target, striped or not.
+    pub(crate) members: u32,
+}
+
+/// How fast a target is, roughly, from a few short runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Speed {
+    pub(crate) read: OpSpeed,
+    pub(crate) write: OpSpeed,
+    /// Bytes per second from a dirty page cache to stable storage.
+    pub(crate) flush_bytes_per_s: f64,
+}
+
+/// How fast one operation is, roughly.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct OpSpeed {
+    pub(crate) bytes_per_s: f64,
+    pub(crate) iops: f64,
+}
+
+impl OpSpeed {
+    /// Time of one round of all outstanding requests.
+    pub(crate) fn round_ns(&self, outstanding: u32, request: u32) -> f64 {
+        let outstanding = f64::from(outstanding);
+        (outstanding * f64::from(request) / self.bytes_per_s).max(outstanding / self.iops) * 1e9
+    }
+}
+
+impl Setting {
+    /// Whether requests can go past the cache to something that is not memory.
+    pub(crate) fn direct(&self) -> bool {
+        self.facts.direct && !self.facts.in_memory
+    }
+
+    /// What direct requests must be multiples of.
+    pub(crate) fn align(&self) -> u64 {
+        u64::from(self.facts.direct_align_bytes)
+    }
+
+    /// Why requests cannot.
+    pub(crate) fn not_direct(&self) -> String {
+        if self.facts.in_memory {
+            return "the file system keeps its files in memory, so there is nothing below the page cache to reach"
+                .into();
+        }
+        self.facts.direct_refused.clone().unwrap_or_default()
+    }
+
+    /// Writes through the page cache, flushed at the end; no more than is flushed in little time.
+    pub(crate) fn flushed_write(&self, request: u32) -> Workload {
+        Workload {
+            request_bytes: request,
+            buffering: Buffering::Buffered,
+            limit_bytes: Some(self.flushable(request)),
+            sync_at_end: true,
+            ..self.base(OpKind::Write)
+        }
+    }
+
+    /// One request at a time to a region that stays in the page cache; none where a request is too large for that.
+    pub(crate) fn resident(&self, op: OpKind, request: u32) -> Option<Workload> {
+        (u64::from(request) * 2 <= self.resident_bytes()).then(|| Workload {
+            request_bytes: request,
+            buffering: Buffering::Buffered,
+            cache: CacheState::Warm,
+            region_bytes: Some(self.resident_bytes()),
+            ..self.base(op)
+        })
+    }
+
+    /// A note for experiments that would go direct and cannot.
+    pub(crate) fn note(&self) -> Vec<String> {
+        if self.direct() {
+            Vec::new()
+        } else {
+            vec![format!("measured through the page cache, because {}", self.not_direct())]
+        }
+    }
+
+    /// Reading, and writing where that is allowed.
+    pub(crate) fn ops(&self) -> Vec<OpKind> {
+        if self.facts.writable { vec![OpKind::Read, OpKind::Write] } else { vec![OpKind::Read] }
+    }
+
+    /// The engine that keeps several requests outstanding from one thread.
+    pub(crate) fn deep_engine(&self) -> Engine {
+        [Engine::IoUring, Engine::Libaio]
+            .into_iter()
+            .find(|engine| self.engines.contains(engine))
+            .unwrap_or(Engine::Threads)
+    }
+
+    /// The workload that the grids vary: sequential, direct where the target allows it, one request outstanding.
+    pub(crate) fn base(&self, op: OpKind) -> Workload {
+        let direct = self.direct();
+        Workload {
+            read_percent: if op == OpKind::Write { 0 } else { 100 },
+            buffering: if direct { Buffering::Direct } else { Buffering::Buffered },
+            // Without direct I/O only a dropped cache shows what lies below it; in memory there is nothing below.
+            cache: if direct || self.facts.in_memory || op == OpKind::Write {
+                CacheState::AsIs
+            } else {
+                CacheState::Cold
+            },
+            stop: Stop::AfterNs(self.run_ns),
+            seed: self.seed,
+            ..Workload::default()
+        }
+    }
+
+    /// The base with so many requests outstanding.
+    pub(crate) fn deep(&self, op: OpKind, request: u32, depth: u32) -> Workload {
+        let engine = if depth == 1 { Engine::Sync } else { self.deep_engine() };
+        Workload { request_bytes: request, depth, engine, ..self.base(op) }
+    }
+
+    /// How fast a workload's operation is, roughly.
+    pub(crate) fn speed_of(&self, workload: &Workload) -> OpSpeed {
+        if workload.writes() { self.speed.write } else { self.speed.read }
+    }
+
+    /// Request sizes that the target takes, with their ranks: the 1997 grid (2 KiB to 1 MiB), from the smallest direct size to 16 MiB.
+    pub(crate) fn sizes(&self) -> Vec<(u32, Rank)> {
+        let least = if self.direct() { self.facts.direct_align_bytes } else { 512 };
+        let kib = |k: u64| (k * units::KIB) as u32;
+        let mut sizes = vec![(least, Rank::Core)];
+        let core = [4, 16, 64, 256, 1024, 4096].map(|k| (kib(k), Rank::Core));
+        let usual = [2, 8, 32, 128, 512, 2048, 16384].map(|k| (kib(k), Rank::Usual));
+        let rich = [1, 192, 8192].map(|k| (kib(k), Rank::Rich));
+        sizes.extend(core.into_iter().chain(usual).chain(rich));
+        sizes.retain(|(size, _)| {
+            *size >= least && size.is_multiple_of(least) && u64::from(*size) * 4 <= self.facts.size_bytes
+        });
+        sizes.sort();
+        sizes.dedup_by_key(|(size, _)| *size);
+        sizes
+    }
+
+    /// Bytes of a region that stays in the page cache, and that the device fills and takes back in little time.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let slower = if self.facts.writable {
+            self.speed.read.bytes_per_s.min(self.speed.flush_bytes_per_s)
+        } else {
+            self.speed.read.bytes_per_s
+        };
+        let quick = (slower * 0.15) as u64 / units::MIB * units::MIB;
+        quick.clamp(2 * units::MIB, 64 * units::MIB).min(self.facts.size_bytes)
+    }
+
+    /// Bytes that a write to be flushed may leave in the cache: as many as reach the device in about three runs.
+    pub(crate) fn flushable(&self, request: u32) -> u64 {
+        let bytes = self.speed.flush_bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;
+        let most = (self.facts.size_bytes / 2).max(u64::from(request));
+        (bytes as u64).clamp(units::MIB.min(most), most).next_multiple_of(u64::from(request)).max(u64::from(request))
+    }
+}

@@ -1,0 +1,149 @@
+//! Findings: which gains are reported, in which order, and the commands that show them again.
+
+use super::{entry, facts};
+use crate::command::Command;
+use crate::findings::{Change, Comparison, findings};
+use crate::found::{Reading, smallest};
+use crate::grid::StripeShape;
+use crate::sampler::Entry;
+use machine::{Engine, TargetSpec};
+use results::{Finding, Point};
+use workload::Workload;
+
+fn workload(request_bytes: u32, depth: u32) -> Workload {
+    let engine = if depth > 1 { Engine::IoUring } else { Engine::Sync };
+    Workload { request_bytes, depth, engine, ..Workload::default() }
+}
+
+fn reading(x: f64, y: f64, point: usize) -> Reading {
+    Reading { x, y, interval_95: Some([y * 0.99, y * 1.01]), point }
+}
+
+fn command() -> Command {
+    Command::new(&TargetSpec { places: vec!["/data".into()], ..TargetSpec::default() }, &facts())
+}
+
+/// The findings of these comparisons: from entry to entry, of a kind.
+fn of(entries: &[Entry], pairs: &[(Change, usize, usize)]) -> Vec<Finding> {
+    let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
+    let comparison = |(number, &(change, before, after)): (usize, &(Change, usize, usize))| {
+        let at = |point| reading(0.0, 0.0, point);
+        Comparison::new(change, at(before), at(after), format!("{number}"), "setting")
+    };
+    let comparisons: Vec<Comparison> = pairs.iter().enumerate().map(comparison).collect();
+    findings(&comparisons, entries, &points, &command())
+}
+
+#[test]
+fn a_gain_and_its_interval_are_of_the_same_runs() {
+    // The machine drifts: the pairs share it, and the ratio stands.
+    let entries = [
+        entry(workload(4096, 1), &[100.0, 80.0, 120.0, 60.0, 150.0]),
+        entry(workload(4096, 8), &[181.0, 143.0, 217.0, 107.0, 271.0]),
+    ];
+    let found = of(&entries, &[(Change::Depth, 0, 1)]);
+    let [one] = &found[..] else { panic!("{found:?}") };
+    let [low, high] = one.gain_interval_95.expect("a gain has an interval");
+    assert!(low <= one.gain && one.gain <= high && low > 1.75 && high < 1.85, "{one:?}");
+}
+
+#[test]
+fn a_gain_that_is_unsure_small_or_without_an_interval_is_no_finding() {
+    let short = |iops| {
+        let mut entry = entry(workload(4096, 1), &[iops]);
+        entry.measured.samples[0].slice_rates.truncate(2);
+        entry
+    };
+    let entries = [
+        entry(workload(4096, 1), &[100.0, 100.0, 100.0]),
+        entry(workload(4096, 2), &[300.0, 90.0, 150.0]),
+        entry(workload(4096, 3), &[105.0, 105.0, 105.0]),
+        short(100.0),
+        short(1000.0),
+        entry(workload(4096, 4), &[]),
+    ];
+    let pairs = [(0, 1), (0, 2), (3, 4), (0, 5), (5, 0), (0, 0), (2, 0)].map(|(a, b)| (Change::Depth, a, b));
+    assert_eq!(of(&entries, &pairs), []);
+}
+
+#[test]
+fn one_run_each_has_the_ratio_of_the_two_rates() {
+    let entries = [entry(workload(4096, 1), &[1000.0]), entry(workload(65_536, 1), &[250.0])];
+    let found = of(&entries, &[(Change::Size, 0, 1)]);
+    let [low, high] = found[0].gain_interval_95.expect("slices give one");
+    assert!((found[0].gain - 4.0).abs() < 0.01 && low < 4.0 && high > 4.0 && high - low < 0.1, "{found:?}");
+}
+
+#[test]
+fn the_best_of_each_kind_comes_first() {
+    let entries: Vec<Entry> = [100.0, 200.0, 300.0, 400.0]
+        .iter()
+        .enumerate()
+        .map(|(number, &iops)| entry(workload(4096, number as u32 + 1), &[iops, iops * 1.01, iops * 0.99]))
+        .collect();
+    let pairs = [(Change::Size, 0, 1), (Change::Size, 0, 3), (Change::Size, 0, 2), (Change::Depth, 0, 1)];
+    let order: Vec<String> = of(&entries, &pairs).into_iter().map(|finding| finding.title).collect();
+    assert_eq!(order, ["1", "3", "2", "0"], "sizes gain most, but their second and third come after the depth");
+}
+
+#[test]
+fn the_smallest_good_setting_is_recommended() {
+    let curve: Vec<Reading> = [(4096.0, 10.0), (8192.0, 91.0), (16_384.0, 100.0), (32_768.0, 99.0)]
+        .iter()
+        .enumerate()
+        .map(|(point, &(x, y))| reading(x, y, point))
+        .collect();
+    assert_eq!(smallest(&curve, 0.9).map(|one| one.x), Some(8192.0));
+    let comparison = Comparison::of_sizes(&curve, "Read").expect("more than 4 KiB is better");
+    assert_eq!(
+        (comparison.title.as_str(), comparison.before, comparison.after),
+        ("Read in requests of 8 KiB, not 4 KiB", 0, 1)
+    );
+    assert_eq!(Comparison::of_sizes(&curve[..1], "Read"), None);
+    assert_eq!(Comparison::of_depths(&[], |_| String::new()), None);
+}
+
+#[test]
+fn one_difference_is_a_sweep_and_more_are_two_runs() {
+    let [small, large, deep] =
+        [(4096, 1), (1 << 20, 1), (4096, 8)].map(|(size, depth)| entry(workload(size, depth), &[]));
+    assert_eq!(
+        command().check(&small, &large),
+        "halfpower sweep /data --op read --pattern seq --request 4k,1m --depth 1 --engine sync --direct --size 8GiB"
+    );
+    assert_eq!(command().check(&small, &deep).matches("halfpower run /data").count(), 2);
+    // What sweep takes no list of.
+    let region = |bytes| entry(Workload { region_bytes: Some(bytes), ..workload(4096, 1) }, &[]);
+    assert_eq!(command().check(&region(1 << 20), &region(2 << 20)).matches("halfpower run").count(), 2);
+}
+
+#[test]
+fn a_command_names_all_that_the_target_needs() {
+    let spec = TargetSpec {
+        places: vec!["/dev/my disk".into(), "/dev/b".into()],
+        size: Some(1 << 30),
+        destroy: vec!["/dev/my disk".into(), "/dev/b".into()],
+        destroy_signed: true,
+        chunk: 16_384,
+        ..TargetSpec::default()
+    };
+    let command = Command::new(&spec, &machine::TargetFacts { kind: machine::TargetKind::Stripe, ..facts() });
+    let write = Workload { read_percent: 0, ..workload(4096, 1) };
+    let allowed = "--destroy-data '/dev/my disk' --destroy-data /dev/b --destroy-signature";
+    let said = command.check(&entry(write.clone(), &[]), &entry(Workload { depth: 2, ..write.clone() }, &[]));
+    assert!(said.starts_with(&format!("halfpower sweep '/dev/my disk' /dev/b {allowed} --op write")), "{said}");
+    assert!(said.ends_with("--size 1GiB --chunk 16KiB"), "{said}");
+    // A stripe's shape: its members and its chunk.
+    let shaped = |members, chunk| {
+        let mut entry = entry(workload(4096, 1), &[]);
+        entry.shape = Some(StripeShape { members, chunk });
+        entry
+    };
+    let said = command.check(&shaped(vec![0, 1], 4096), &shaped(vec![1], 65_536));
+    let [both, one] = said.split("; ").collect::<Vec<_>>()[..] else { panic!("{said}") };
+    assert!(
+        both.starts_with("halfpower run '/dev/my disk' /dev/b --op read") && both.ends_with("--chunk 4KiB"),
+        "{said}"
+    );
+    assert!(one.starts_with("halfpower run /dev/b --op read"), "{said}");
+}

@@ -1,0 +1,150 @@
+//! Tests on synthetic points of known truth.
+
+mod answer;
+mod experiments;
+mod grids;
+mod limits;
+mod models;
+mod probing;
+
+use crate::experiments::ALL;
+use crate::found::{Found, PeakRates};
+use crate::grid::Cell;
+use crate::sampler::Entry;
+use crate::schedule::Trial;
+use crate::setting::{OpSpeed, Setting, Speed};
+use machine::{CpuTimes, Engine, MemoryUse, TargetFacts, TargetKind, Usage};
+use measure::Sample;
+use measure::histogram::Histogram;
+use measure::stats::Verdict;
+use results::Point;
+use workload::Workload;
+
+/// A test file of 8 GiB in a directory, written and read past the page cache.
+fn facts() -> TargetFacts {
+    TargetFacts {
+        name: "target".into(),
+        kind: TargetKind::TestFile,
+        size_bytes: 8 << 30,
+        writable: true,
+        direct: true,
+        direct_refused: None,
+        direct_align_bytes: 512,
+        physical_block_bytes: 4096,
+        block_bytes: 4096,
+        members: 1,
+        chunk_bytes: None,
+        in_memory: false,
+        devices: Vec::new(),
+        layers: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// A target on which every experiment can be made.
+fn setting() -> Setting {
+    let speed = OpSpeed { bytes_per_s: 2e9, iops: 5e5 };
+    Setting {
+        facts: TargetFacts { members: 4, chunk_bytes: Some(65_536), kind: TargetKind::Stripe, ..facts() },
+        engines: vec![Engine::Sync, Engine::Threads, Engine::IoUring, Engine::Libaio, Engine::Mmap],
+        speed: Speed { read: speed, write: speed, flush_bytes_per_s: 1e9 },
+        run_ns: 100_000_000,
+        seed: 7,
+        members: 4,
+    }
+}
+
+/// A run of a second at this many requests per second, its slices one percent up and down.
+fn run(workload: &Workload, iops: f64) -> Sample {
+    let mut latency = Histogram::new();
+    latency.record(1000);
+    let latency = if workload.writes() { [Histogram::new(), latency] } else { [latency, Histogram::new()] };
+    let (requests, request) = (iops.round() as u64, u64::from(workload.request_bytes));
+    // What a request costs: 2 us and 0.1 ns a byte past the cache, 1 us and 0.3 ns a byte through it.
+    let (fixed, per_byte) = if workload.buffering.is_direct() { (2000.0, 0.1) } else { (1000.0, 0.3) };
+    let cpu_ns = ((fixed + per_byte * request as f64) * requests as f64) as u64;
+    Sample {
+        measured_ns: 1_000_000_000,
+        requests,
+        bytes: requests * request,
+        rate: iops,
+        latency,
+        slice_ns: 10_000_000,
+        empty_share: 0.0,
+        slice_rates: (0..99).map(|slice| iops * (0.99 + 0.01 * f64::from(slice % 3))).collect(),
+        warm_up_ns: 0,
+        verdict: Verdict::Steady,
+        mean_depth: f64::from(workload.outstanding()),
+        mean_service_ns: f64::from(workload.outstanding()) * 1e9 / iops,
+        usage: Usage {
+            elapsed_ns: 1_000_000_000,
+            sync_ns: workload.sync_at_end.then_some(1_000_000_000),
+            cpu: CpuTimes { user_ns: cpu_ns, machine_ns: cpu_ns * 2, ..CpuTimes::default() },
+            ..Usage::default()
+        },
+        requests_with_ramp: requests,
+        bytes_with_ramp: requests * request,
+    }
+}
+
+/// An entry with runs at these rates.
+fn entry(workload: Workload, runs_iops: &[f64]) -> Entry {
+    let mut entry = Entry::new(workload, None, facts());
+    for iops in runs_iops {
+        entry.measured.push(Ok(run(&entry.workload, *iops))).expect("a run is no interrupt");
+    }
+    entry
+}
+
+/// A study of which every cell was measured.
+struct Measured {
+    setting: Setting,
+    trials: Vec<Trial>,
+    entries: Vec<Entry>,
+    points: Vec<Point>,
+    memory: Result<Vec<MemoryUse>, String>,
+}
+
+impl Measured {
+    /// Every experiment on this target, each cell with three runs at the rate that `truth` gives it; none: it was not measured.
+    fn new(setting: Setting, truth: impl Fn(&Cell) -> Option<f64>) -> Measured {
+        let mut entries = Vec::new();
+        let trial = |experiment: &&'static crate::experiments::Experiment| {
+            let mut grid = (experiment.grid)(&setting);
+            for cell in &mut grid.cells {
+                let Some(iops) = truth(cell) else { continue };
+                cell.point = Some(entries.len());
+                let mut made = entry(cell.workload.clone(), &[iops; 3]);
+                made.shape = cell.shape.clone();
+                entries.push(made);
+            }
+            Trial { experiment, grid }
+        };
+        let trials = ALL.iter().map(trial).collect();
+        let points = entries.iter().map(|entry: &Entry| entry.point().clone()).collect();
+        let copy = |threads, rate| MemoryUse { kind: "copy".into(), threads, rates_bytes_per_s: vec![rate; 3] };
+        Measured { setting, trials, entries, points, memory: Ok(vec![copy(1, 8e9), copy(4, 20e9)]) }
+    }
+
+    fn found(&self) -> Found<'_> {
+        let peak = PeakRates { read: Some(2e9), write: Some(1e9) };
+        Found {
+            setting: &self.setting,
+            trials: &self.trials,
+            entries: &self.entries,
+            points: &self.points,
+            measured: peak,
+            advertised: PeakRates { read: Some(4e9), write: None },
+            memory: &self.memory,
+        }
+    }
+}
+
+/// Requests per second of a device that takes a fixed time and a time for each byte, with so many of them at once: at most 2 GB/s for reads
+/// and half of that for writes.
+fn device(workload: &Workload) -> f64 {
+    let bytes = f64::from(workload.request_bytes);
+    let most = if workload.writes() { 1e9 } else { 2e9 };
+    let one = 100e-6 + bytes / 500e6;
+    (f64::from(workload.outstanding()) / one).min(most / bytes)
+}

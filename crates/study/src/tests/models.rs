@@ -1,0 +1,79 @@
+//! Models of points whose law is known.
+
+use super::{Measured, device, setting};
+use machine::CacheState;
+use results::{CostMode, CostScope, PeakSource, ServiceMode, Varied};
+use workload::OpKind;
+
+fn near(what: &str, found: f64, truth: f64, tolerance: f64) {
+    assert!((found / truth - 1.0).abs() <= tolerance, "{what}: found {found}, in truth {truth}");
+}
+
+/// All conclusions of one experiment.
+fn concluded(id: &str) -> crate::found::Conclusion {
+    let measured = Measured::new(setting(), |cell| Some(device(&cell.workload)));
+    let trial = measured.trials.iter().find(|trial| trial.experiment.id == id).expect("an experiment");
+    (trial.experiment.conclude)(&measured.found())
+}
+
+#[test]
+fn service_time_is_fixed_plus_size_over_rate() {
+    let models = concluded("unbuffered").service_times;
+    let modes: Vec<ServiceMode> = models.iter().map(|model| model.mode).collect();
+    assert_eq!(modes, [ServiceMode::DirectRead, ServiceMode::DirectWrite, ServiceMode::WriteThrough]);
+    for model in models {
+        near("fixed time", model.fixed_ns, 100e3, 0.01);
+        near("rate", model.rate_bytes_per_s.expect("it rises with size"), 500e6, 0.01);
+    }
+}
+
+#[test]
+fn cost_is_so_much_a_request_and_a_byte() {
+    let models = concluded("cost").costs;
+    assert_eq!(models.len(), 8, "four modes, of the process and of the machine");
+    for model in models {
+        let buffered = matches!(model.mode, CostMode::BufferedRead | CostMode::BufferedWrite);
+        let (request, byte) = if buffered { (1000.0, 0.3) } else { (2000.0, 0.1) };
+        let factor = if model.whose == CostScope::Machine { 2.0 } else { 1.0 };
+        near("a request", model.ns_per_request, request * factor, 0.02);
+        near("a byte", model.ns_per_byte, byte * factor, 0.02);
+    }
+}
+
+#[test]
+fn half_power_is_where_the_law_crosses_half_of_the_peak() {
+    let all = concluded("depth").half_power;
+    let of = |of: Varied, at: &str, op: OpKind, from: PeakSource| {
+        all.iter().find(|one| one.of == of && one.at == at && one.op == op && one.peak_from == from)
+    };
+    // depth x size / (100 us + size / 500 MB/s) = peak / 2, of peaks of 2 GB/s and 1 GB/s.
+    for (depth, op, peak) in [(8.0, OpKind::Read, 2e9), (3.0, OpKind::Write, 1e9), (32.0, OpKind::Read, 2e9)] {
+        let truth = 100e-6 / (2.0 * depth / peak - 1.0 / 500e6);
+        let half = of(Varied::RequestBytes, &format!("depth {depth}"), op, PeakSource::Measured).expect("a point");
+        near("size at half power", half.crossing.expect("it crosses"), truth, 0.02);
+        assert!(half.smallest >= half.crossing && !half.at_or_below, "{half:?}");
+        let [low, high] = half.interval_95.expect("an interval");
+        assert!((low..=high).contains(&truth), "{truth} in {low} to {high}");
+    }
+    let single = of(Varied::RequestBytes, "depth 1", OpKind::Read, PeakSource::Measured).expect("a point");
+    assert_eq!(single.smallest, None, "one at a time reaches a quarter of the peak");
+    let by_depth = of(Varied::Depth, "64 KiB requests", OpKind::Read, PeakSource::Measured).expect("a point");
+    assert_eq!(by_depth.smallest, Some(8.0));
+    let advertised = of(Varied::Depth, "1 MiB requests", OpKind::Read, PeakSource::Advertised).expect("a point");
+    assert_eq!((advertised.peak_bytes_per_s, advertised.smallest), (4e9, Some(8.0)));
+    assert!(of(Varied::Depth, "1 MiB requests", OpKind::Write, PeakSource::Advertised).is_none());
+}
+
+#[test]
+fn a_curve_has_the_half_power_point_of_its_own_best() {
+    let measured = Measured::new(setting(), |cell| {
+        Some(if cell.workload.cache == CacheState::Warm { 1e9 / 4096.0 } else { device(&cell.workload) })
+    });
+    let trial = measured.trials.iter().find(|trial| trial.experiment.id == "random").expect("an experiment");
+    let figure = &crate::figures::draw(trial, &measured.points)[0];
+    let series = figure.series.iter().find(|series| series.name == "read, 4 KiB").expect("a curve");
+    let half = series.half_power.as_ref().expect("it is asked for");
+    // The best is bound by bandwidth: 2 GB/s of 4 KiB, and the document gives it in bytes.
+    near("peak", half.peak_bytes_per_s, 2e9, 0.01);
+    assert_eq!((half.of, half.smallest), (Varied::Depth, Some(32.0)));
+}

@@ -1,0 +1,231 @@
+//! A rotating disk as data: what a machine file says of it.
+
+use super::Disk;
+use super::geometry::SECTOR;
+use crate::bus::BusKind;
+use crate::device::{Device, Drives, Model, Slot, Tunable};
+use machine::{Layer, LayerKind, Nanos};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A rotating disk as data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskDrive {
+    /// What it is.
+    pub about: String,
+    /// The bus it is made for.
+    pub bus: String,
+    /// Spindle speed.
+    pub rpm: f64,
+    /// Surfaces with data.
+    pub heads: u64,
+    /// Zones from the outside in: cylinders and sectors per track.
+    #[serde(default)]
+    pub zones: Vec<(u64, u64)>,
+    /// Factor on the cylinders of each zone of the table; the cylinders in all stay as they are, so the innermost zones lose what the others gain.
+    #[serde(default)]
+    pub zone_stretch: Option<f64>,
+    /// Zones by a law, instead of a table.
+    #[serde(default)]
+    pub zone_law: Option<ZoneLaw>,
+    /// Skew of a head change.
+    pub track_skew_ms: f64,
+    /// Skew of a cylinder change.
+    pub cylinder_skew_ms: f64,
+    /// Change of surface in a read.
+    pub head_switch_ms: f64,
+    /// Change of surface in a write.
+    pub write_head_switch_ms: f64,
+    /// Seek time in ms by distance in cylinders.
+    pub seek: Vec<(u64, f64)>,
+    /// What a write adds to a seek.
+    pub write_settle_ms: f64,
+    /// On-board cache.
+    pub cache: DiskCache,
+    /// The drive's own processor.
+    pub firmware: Firmware,
+    /// Commands that it takes at a time.
+    pub queue: u32,
+}
+
+impl DiskDrive {
+    /// One turn of the platter.
+    pub(super) fn revolution(&self) -> Nanos {
+        (60e9 / self.rpm).round() as Nanos
+    }
+
+    /// Zones from the outside in: cylinders and sectors per track.
+    pub(super) fn all_zones(&self) -> Vec<(u64, u64)> {
+        self.zone_law.map_or_else(|| self.stretched_zones(), |law| law.zones())
+    }
+
+    /// The table of zones, stretched.
+    fn stretched_zones(&self) -> Vec<(u64, u64)> {
+        let mut left: u64 = self.zones.iter().map(|&(cylinders, _)| cylinders).sum();
+        let stretch = self.zone_stretch.unwrap_or(1.0);
+        let mut zones = Vec::with_capacity(self.zones.len());
+        for &(cylinders, sectors) in &self.zones {
+            let cylinders = ((cylinders as f64 * stretch).round() as u64).min(left);
+            if cylinders > 0 {
+                left -= cylinders;
+                zones.push((cylinders, sectors));
+            }
+        }
+        if let Some(last) = zones.last_mut() {
+            last.0 += left;
+        }
+        zones
+    }
+}
+
+/// Zones by a law: recording density is even, so sectors per track fall evenly with the radius once the electronics' top rate no longer
+/// limits the outermost tracks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ZoneLaw {
+    /// Cylinders in all.
+    pub cylinders: u64,
+    /// Sectors per track of the outermost zone.
+    pub outer_sectors: u64,
+    /// Sectors per track at the innermost cylinder.
+    pub inner_sectors: u64,
+    /// Percent of the cylinders that the outermost zone takes.
+    pub outer_percent: f64,
+    /// Zones within it.
+    pub inner_zones: u64,
+}
+
+impl ZoneLaw {
+    /// The zones as a table.
+    pub fn zones(&self) -> Vec<(u64, u64)> {
+        let outer = (self.cylinders as f64 * self.outer_percent / 100.0).round() as u64;
+        let (rest, n) = (self.cylinders - outer, self.inner_zones);
+        let mut zones = vec![(outer, self.outer_sectors)];
+        let fall = (self.outer_sectors - self.inner_sectors) as f64;
+        zones.extend((0..n).map(|i| {
+            let sectors = self.outer_sectors as f64 - fall * (i as f64 + 0.5) / n as f64;
+            (rest * (i + 1) / n - rest * i / n, sectors as u64)
+        }));
+        zones
+    }
+}
+
+/// The cache on a drive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskCache {
+    /// Read segments.
+    pub segments: u32,
+    /// Bytes of one.
+    pub segment_bytes: u64,
+    /// Data that was sent may be sent again.
+    pub keeps_sent_data: bool,
+    /// A prefetch goes on to the end of its track before anything else is served.
+    pub prefetches_whole_tracks: bool,
+    /// Bytes of writes that it takes.
+    pub write_bytes: u64,
+    /// Writes that the head does one after the other before the drive makes a new list and loses a revolution (0: any number).
+    pub chain_commands: u32,
+    /// Bytes of such writes (0: any number).
+    pub chain_bytes: u64,
+}
+
+/// Times of the drive's own processor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Firmware {
+    /// Work on a read with the bus held, beyond the wire's phases.
+    pub read_us: f64,
+    /// The least time from selection to the end of a read.
+    pub read_floor_us: f64,
+    /// Work after a read before the next command is looked at.
+    pub read_recover_us: f64,
+    /// The part of a recovery in which a selection is answered late and so holds the bus.
+    pub select_wait_us: f64,
+    /// What a read costs more of data that was sent before.
+    pub reread_us: f64,
+    /// Work on a write with the bus held.
+    pub write_us: f64,
+    /// Work after a write before the next command is looked at.
+    pub write_recover_us: f64,
+    /// Work on a write that waits for the platter, half before and half after, off the bus.
+    pub turnaround_us: f64,
+    /// Before the end of each such write on the platter, the time in which the processor does nothing else.
+    pub attention_us: f64,
+    /// What each other command that waits in the drive's queue adds to a read.
+    pub queue_us: f64,
+}
+
+impl Model for DiskDrive {
+    fn build(&self, slot: Slot) -> Box<dyn Device> {
+        Box::new(Disk::new(self, slot))
+    }
+
+    fn bus(&self) -> Option<&str> {
+        Some(&self.bus)
+    }
+
+    fn layers(&self, drives: &Drives<'_>) -> Vec<Layer> {
+        let buses = drives.buses.min(drives.count);
+        let rate = drives.bus_kinds[&self.bus].advertised_bytes_per_s * f64::from(buses);
+        // The outermost track under the head, as a data sheet gives it.
+        let outer = self
+            .all_zones()
+            .first()
+            .map(|&(_, sectors)| sectors as f64 * SECTOR as f64 / (self.revolution() as f64 * 1e-9));
+        let mut disks = drives.disks(outer);
+        disks.settings.insert("write_cache".into(), if drives.wce { "on" } else { "off" }.into());
+        disks.settings.insert("rotational".into(), "1".into());
+        vec![drives.layer(LayerKind::Link, buses, &self.bus, Some(rate)), disks]
+    }
+
+    fn scale_latency(&mut self, by: f64) {
+        let f = &mut self.firmware;
+        let reads = [&mut f.read_us, &mut f.read_floor_us, &mut f.read_recover_us, &mut f.select_wait_us];
+        let writes = [&mut f.write_us, &mut f.write_recover_us, &mut f.turnaround_us, &mut f.attention_us];
+        for time in reads.into_iter().chain(writes).chain([&mut f.reread_us, &mut f.queue_us]) {
+            *time *= by;
+        }
+    }
+
+    fn tunable(&mut self) -> Vec<Tunable<'_>> {
+        let mut numbers = vec![
+            Tunable::new("rpm", &mut self.rpm),
+            Tunable::new("track_skew_ms", &mut self.track_skew_ms),
+            Tunable::new("firmware.read_us", &mut self.firmware.read_us),
+            Tunable::new("firmware.write_us", &mut self.firmware.write_us),
+        ];
+        numbers.extend(self.seek.last_mut().map(|last| Tunable::new("seek", &mut last.1)));
+        numbers
+    }
+
+    fn contradiction(&self, buses: &BTreeMap<String, BusKind>) -> Option<(&'static str, String)> {
+        let problem = |key: &'static str, reason: &str| Some((key, reason.to_owned()));
+        if !buses.contains_key(&self.bus) {
+            return Some(("bus", format!("there is no bus '{}'; name one of [buses]", self.bus)));
+        }
+        if self.zone_law.is_some() != self.zones.is_empty() {
+            return problem("zones", "give either zones or zone_law");
+        }
+        if self.zones.iter().any(|&(cylinders, sectors)| cylinders == 0 || sectors == 0) {
+            return problem("zones", "a zone has no cylinders or no sectors");
+        }
+        if self.zone_law.is_some_and(|law| law.inner_sectors > law.outer_sectors || law.inner_zones == 0) {
+            return problem("zone_law", "inner_sectors must not exceed outer_sectors, and there must be inner zones");
+        }
+        if self.seek.is_empty() || self.seek.windows(2).any(|pair| pair[0].0 >= pair[1].0 || pair[0].1 > pair[1].1) {
+            return problem("seek", "distances and times must ascend, and there must be one");
+        }
+        if self.head_switch_ms > self.track_skew_ms || self.write_head_switch_ms > self.track_skew_ms {
+            return problem("track_skew_ms", "a head switch takes longer than the skew that is there to hide it");
+        }
+        if self.track_skew_ms * 1e-3 >= 60.0 / self.rpm {
+            return problem("track_skew_ms", "is more than a revolution");
+        }
+        if self.firmware.select_wait_us > self.firmware.read_recover_us {
+            return problem("firmware.select_wait_us", "is more than read_recover_us, of which it is a part");
+        }
+        None
+    }
+}

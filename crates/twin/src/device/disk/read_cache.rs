@@ -1,0 +1,248 @@
+//! Segments of the on-board cache, and the prefetch that fills the newest of them.
+//!
+//! A prefetch needs no events: where it has come to is a function of when it began. It stops where its segment is full of data that
+//! the host has not taken, and goes on, at the next pass of the platter, when there is room for a track.
+
+use super::drive::DiskCache;
+use super::geometry::{Geometry, SECTOR};
+use machine::Nanos;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Segment {
+    start: u64,
+    /// Block after the last that it holds; of the segment being filled, where its present reading began.
+    end: u64,
+    /// Block after the last that the host took.
+    taken: u64,
+    used: u64,
+}
+
+/// The reading that fills a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Prefetch {
+    segment: usize,
+    /// First block of this pass, and when the head was there.
+    from: u64,
+    began: Nanos,
+    /// Where it stops.
+    limit: u64,
+    /// Commands wait for the blocks before this one.
+    wanted: u64,
+    /// Other work waits for the head: it goes no farther than the limit.
+    ending: bool,
+}
+
+impl Prefetch {
+    /// When every block before `end` is in the cache.
+    fn has(&self, geometry: &Geometry, end: u64) -> Nanos {
+        if end <= self.from { 0 } else { self.began + geometry.end(end) - geometry.start(self.from) }
+    }
+}
+
+/// What the cache says to a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lookup {
+    /// The data is here, or on its way from the platter: sending at `rate` may begin at `ready`.
+    Hit {
+        /// When the data phase may begin.
+        ready: Nanos,
+        /// It was sent before.
+        again: bool,
+    },
+    /// The head must go for it.
+    Miss,
+}
+
+/// The cache of a drive, as far as reads go.
+pub(super) struct ReadCache {
+    segments: Vec<Segment>,
+    limit: usize,
+    segment_sectors: u64,
+    keeps: bool,
+    whole_tracks: bool,
+    prefetch: Option<Prefetch>,
+    clock: u64,
+}
+
+impl ReadCache {
+    /// An empty cache.
+    pub(super) fn new(cache: &DiskCache) -> Self {
+        ReadCache {
+            segments: Vec::with_capacity(cache.segments as usize),
+            limit: cache.segments as usize,
+            segment_sectors: cache.segment_bytes / SECTOR,
+            keeps: cache.keeps_sent_data,
+            whole_tracks: cache.prefetches_whole_tracks,
+            prefetch: None,
+            clock: 0,
+        }
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.segments.clear();
+        self.prefetch = None;
+    }
+
+    /// Looks for the blocks `lba..end` at `now`; sending them takes `sending`.
+    pub(super) fn lookup(&mut self, geometry: &Geometry, lba: u64, end: u64, now: Nanos, sending: Nanos) -> Lookup {
+        self.clock += 1;
+        if let Some(prefetch) = self.prefetch {
+            let segment = self.segments[prefetch.segment];
+            let again = lba < segment.taken;
+            // A command that goes on where others end, or just ahead of the head, waits for the prefetch; the head goes farther ahead by itself.
+            let near = lba <= prefetch.limit
+                && (lba <= prefetch.wanted || prefetch.has(geometry, lba) <= now + geometry.revolution() / 8);
+            let within = !prefetch.ending || end <= prefetch.limit;
+            if lba >= segment.start && near && within && self.may_send(geometry, again, lba, end) {
+                return self.hit_in_progress(geometry, lba, end, now, sending, again);
+            }
+        }
+        let active = self.prefetch.map(|prefetch| prefetch.segment);
+        for index in 0..self.segments.len() {
+            let segment = self.segments[index];
+            let again = lba < segment.taken;
+            if Some(index) != active
+                && lba >= segment.start
+                && end <= segment.end
+                && self.may_send(geometry, again, lba, end)
+            {
+                self.segments[index].used = self.clock;
+                return Lookup::Hit { ready: now, again };
+            }
+        }
+        Lookup::Miss
+    }
+
+    /// Data that was sent is sent again only by a drive that keeps it, and only within a track.
+    fn may_send(&self, geometry: &Geometry, again: bool, lba: u64, end: u64) -> bool {
+        !again || (self.keeps && end - lba <= geometry.track_sectors(lba))
+    }
+
+    fn hit_in_progress(
+        &mut self,
+        geometry: &Geometry,
+        lba: u64,
+        end: u64,
+        now: Nanos,
+        sending: Nanos,
+        again: bool,
+    ) -> Lookup {
+        let clock = self.clock;
+        let Some(prefetch) = self.prefetch.as_mut() else { return Lookup::Miss };
+        if end > prefetch.limit {
+            let stopped = prefetch.has(geometry, prefetch.limit);
+            if stopped < now {
+                resume(geometry, prefetch, now);
+            }
+            prefetch.limit = end.min(geometry.sectors());
+        }
+        let all = prefetch.has(geometry, end);
+        let first = prefetch.has(geometry, lba + 1);
+        let ready = now.max(first).max(all.saturating_sub(sending));
+        prefetch.wanted = prefetch.wanted.max(end);
+        self.segments[prefetch.segment].used = clock;
+        Lookup::Hit { ready, again }
+    }
+
+    /// The host took the blocks before `end`: there is room for as many more.
+    pub(super) fn taken(&mut self, geometry: &Geometry, lba: u64, end: u64, now: Nanos) {
+        let filling =
+            self.prefetch.filter(|p| lba >= self.segments[p.segment].start && end <= p.limit).map(|p| p.segment);
+        let held = || self.segments.iter().position(|s| lba >= s.start && end <= s.end);
+        let Some(index) = filling.or_else(held) else { return };
+        let segment = &mut self.segments[index];
+        segment.taken = segment.taken.max(end);
+        // A drive that keeps what it sent keeps about a track of it.
+        let kept = if self.keeps { geometry.track_sectors(lba).min(self.segment_sectors / 2) } else { 0 };
+        let limit = (segment.taken + self.segment_sectors - kept).min(geometry.sectors());
+        let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.segment == index && !p.ending) else { return };
+        if limit > prefetch.limit {
+            if prefetch.has(geometry, prefetch.limit) > now {
+                prefetch.limit = limit;
+            } else if limit - prefetch.limit >= geometry.track_sectors(prefetch.limit).min(self.segment_sectors / 2) {
+                resume(geometry, prefetch, now);
+                prefetch.limit = limit;
+            }
+        }
+        let filled = prefetch.limit;
+        segment.start = segment.start.max(filled.saturating_sub(self.segment_sectors.max(filled - segment.taken)));
+    }
+
+    /// A new segment for the blocks `lba..end`, whose first is under the head at `began`.
+    pub(super) fn begin(&mut self, geometry: &Geometry, lba: u64, end: u64, began: Nanos) {
+        self.clock += 1;
+        let segment = Segment { start: lba, end: lba, taken: lba, used: self.clock };
+        let index = if self.segments.len() < self.limit {
+            self.segments.push(segment);
+            self.segments.len() - 1
+        } else {
+            let oldest = (0..self.segments.len()).min_by_key(|&i| self.segments[i].used).unwrap_or(0);
+            self.segments[oldest] = segment;
+            oldest
+        };
+        let limit = (lba + self.segment_sectors).max(end).min(geometry.sectors());
+        self.prefetch = Some(Prefetch { segment: index, from: lba, began, limit, wanted: end, ending: false });
+    }
+
+    /// The head leaves: what has been read so far stays.
+    pub(super) fn stop_prefetch(&mut self, geometry: &Geometry, now: Nanos) {
+        if let Some(prefetch) = self.prefetch.take() {
+            let reached = if now <= prefetch.began {
+                prefetch.from
+            } else {
+                geometry.reached(prefetch.from, prefetch.began, prefetch.limit, now)
+            };
+            self.segments[prefetch.segment].end = reached;
+        }
+    }
+
+    /// Other work waits for the head: until when it must stay. That is for data that a command waits for, and, where the drive
+    /// prefetches whole tracks, for the rest of the track.
+    pub(super) fn end_prefetch(&mut self, geometry: &Geometry, now: Nanos) -> Nanos {
+        let whole_tracks = self.whole_tracks;
+        let Some(prefetch) = self.prefetch.as_mut() else { return now };
+        if !prefetch.ending {
+            prefetch.ending = true;
+            let reached = if now <= prefetch.began {
+                prefetch.from
+            } else {
+                geometry.reached(prefetch.from, prefetch.began, prefetch.limit, now)
+            };
+            let mut last = prefetch.wanted.max(reached);
+            if whole_tracks && last > prefetch.from {
+                last = geometry.track_end(last - 1);
+            }
+            prefetch.limit = last.min(prefetch.limit);
+        }
+        prefetch.has(geometry, prefetch.limit).max(now)
+    }
+
+    /// The block to which the prefetch has come.
+    pub(super) fn head(&self, geometry: &Geometry, now: Nanos) -> Option<u64> {
+        let prefetch = self.prefetch?;
+        Some(
+            geometry
+                .reached(prefetch.from, prefetch.began, prefetch.limit, now.max(prefetch.began))
+                .max(prefetch.from + 1)
+                - 1,
+        )
+    }
+
+    /// Blocks that were written are no longer as they were.
+    pub(super) fn forget(&mut self, lba: u64, end: u64) {
+        for segment in &mut self.segments {
+            if lba < segment.end && end > segment.start {
+                segment.start = segment.end;
+                segment.taken = segment.end;
+            }
+        }
+    }
+}
+
+/// The platter has gone on: the head meets the next block at its next pass.
+fn resume(geometry: &Geometry, prefetch: &mut Prefetch, now: Nanos) {
+    let next = prefetch.limit;
+    prefetch.began = now + geometry.rotation_to(next, now);
+    prefetch.from = next;
+}

@@ -1,0 +1,275 @@
+//! Adapter, bus and drive: how a command travels.
+//!
+//! A connection holds the bus from arbitration to bus free. Nothing can come between, so its phases are computed when the bus is
+//! granted, and one event ends it.
+
+use super::geometry::SECTOR;
+use super::read_cache::Lookup;
+use super::{Chore, Disk, Media, MediaWork};
+use crate::bus::{Connect, Phase};
+use crate::device::{Command, Device, Host, Outcome};
+use crate::event::Wake;
+use machine::{Nanos, Op};
+
+/// The adapter tries again to send.
+const SEND: u8 = 0;
+/// The connection ends, and the command with it.
+const DONE: u8 = 1;
+/// The connection ends; the drive will be back.
+const DISCONNECTED: u8 = 2;
+/// The connection ends; the drive has the data of a write and will be back.
+const RECEIVED: u8 = 3;
+/// The drive wants the bus back for a command.
+const RESELECT: u8 = 4;
+/// There is work for the head.
+const MEDIA: u8 = 5;
+/// The head ends its work.
+const MEDIA_DONE: u8 = 6;
+/// The head may leave its prefetch.
+const MEDIA_RELEASE: u8 = 7;
+/// The processor ends a chore.
+const CHORE_DONE: u8 = 8;
+
+impl Device for Disk {
+    fn capacity_bytes(&self) -> u64 {
+        self.geometry.sectors() * SECTOR
+    }
+
+    fn queue(&self) -> u32 {
+        self.queue_limit
+    }
+
+    /// Nothing queued, nothing cached.
+    fn rest(&mut self, _idle: Nanos) {
+        self.cache.clear();
+        self.chores.clear();
+        self.pending.clear();
+        self.media = Media::Free;
+        (self.selecting, self.working) = (None, false);
+        (self.free_at, self.head_lba, self.write_used, self.media_busy) = (0, 0, 0, 0);
+        (self.chain, self.media_end) = ((0, 0), 0);
+    }
+
+    fn accept(&mut self, number: u32, host: &mut Host<'_>) -> bool {
+        let command = &host.commands[number];
+        if self.selecting.is_some() || (command.op == Op::Write && !self.has_room(command.bytes)) {
+            return false;
+        }
+        self.selecting = Some(number);
+        self.select(host);
+        true
+    }
+
+    fn event(&mut self, wake: Wake, host: &mut Host<'_>) -> Outcome {
+        match wake.what {
+            SEND => self.select(host),
+            DONE => return Outcome::Done(wake.command),
+            DISCONNECTED => return Outcome::Ready,
+            RECEIVED => {
+                let left = self.firmware.half_turnaround;
+                self.chores.push_back(Chore { command: wake.command, written: false, left });
+                self.do_chores(host);
+                return Outcome::Ready;
+            }
+            RESELECT => host.want_bus(self.bus, Connect::Reselect(wake.command), self),
+            MEDIA => self.media_start(host),
+            MEDIA_DONE => {
+                self.media_done(host);
+                return Outcome::Ready;
+            }
+            MEDIA_RELEASE => {
+                self.media = Media::Free;
+                self.media_start(host);
+            }
+            CHORE_DONE => self.chore_done(host),
+            _ => {}
+        }
+        Outcome::Nothing
+    }
+
+    fn granted(&mut self, connect: Connect, host: &mut Host<'_>) -> (Nanos, Wake) {
+        match connect {
+            Connect::Select => self.selected(host),
+            Connect::Reselect(command) => self.reselected(command, host),
+        }
+    }
+
+    fn dirty(&self, before: Nanos) -> bool {
+        let cached = |work: &MediaWork| work.write && work.command.is_none() && work.since <= before;
+        self.pending.iter().any(cached) || matches!(&self.media, Media::Busy(work, _) if cached(work))
+    }
+
+    fn busy(&self, ran: Nanos) -> Vec<(&'static str, Nanos)> {
+        vec![("disk mechanics", self.media_busy.min(ran))]
+    }
+}
+
+impl Disk {
+    /// The adapter asks for the bus to send the next command, once the drive has recovered from the one before.
+    fn select(&mut self, host: &mut Host<'_>) {
+        // The last part of a recovery is spent on the bus, in selection.
+        let from = self.free_at.saturating_sub(self.firmware.select_wait);
+        if from > host.now() {
+            host.wake(from, Wake::device(SEND));
+        } else {
+            host.want_bus(self.bus, Connect::Select, self);
+        }
+    }
+
+    /// The adapter has the bus and sends the command. Returns the end of the connection and what it came to.
+    fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
+        let now = host.now();
+        let Some(index) = self.selecting.take() else { return (now, Wake::device(DISCONNECTED)) };
+        let command = host.commands[index];
+        let end = |what: u8| Wake { what, command: index };
+        let bus = &mut host.buses[self.bus as usize];
+        let (times, phases) = (bus.times, &mut bus.phases);
+        let mut t =
+            now + phases.add(Phase::Arbitrate, times.arbitrate) + phases.add(Phase::ArbitrateWin, times.arbitrate_win);
+        let answer = self.free_at.saturating_sub(t);
+        t += phases.add(Phase::Select, times.select + answer) + phases.add(Phase::SelectEnd, times.select_end);
+        t += phases.add(Phase::MessageOut, times.message_out) + phases.add(Phase::Command, times.command);
+        let (lba, last) = blocks(&command);
+        if command.op == Op::Write {
+            t += phases.add(Phase::MessageIn, self.firmware.write);
+            let done = host.pci.transfer(command.bytes, t).max(t + times.data(command.bytes, true));
+            t += phases.add(Phase::DataOut, done - t) + phases.add(Phase::DataEnd, times.data_end);
+            self.take_room(command.bytes);
+            if self.wce && !command.durable {
+                t += phases.add(Phase::Status, times.status) + phases.add(Phase::MessageIn, times.complete);
+                self.free_at = t + self.firmware.write_recover;
+                self.pending.push(MediaWork { lba, end: last, write: true, command: None, since: t });
+                host.wake(t, Wake::device(MEDIA));
+                return (t, end(DONE));
+            }
+            t += phases.add(Phase::MessageIn, times.disconnect);
+            return (t, end(RECEIVED));
+        }
+        let queue = self.firmware.queue * u64::from(host.inside.saturating_sub(1));
+        t += phases.add(Phase::MessageIn, self.firmware.read + queue);
+        let sending = times.data(command.bytes, false);
+        let found = self.cache.lookup(&self.geometry, lba, last, t, sending);
+        if matches!(found, Lookup::Hit { again: false, .. }) {
+            // The head went there for it, before or now.
+            self.media_busy += self.geometry.end(last) - self.geometry.start(lba);
+        }
+        match found {
+            // Coming back costs more than a short wait.
+            Lookup::Hit { ready, again } if ready <= t + times.disconnect + times.identify => {
+                let again = if again { self.firmware.reread } else { 0 };
+                let wait = (ready - t) + again;
+                t += phases.add(Phase::MessageIn, wait);
+                let done = host.pci.transfer(command.bytes, t).max(t + sending);
+                t += phases.add(Phase::DataIn, done - t) + phases.add(Phase::DataEnd, times.data_end);
+                let floor = (now + answer + self.firmware.read_floor).saturating_sub(t + times.status + times.complete);
+                t += phases.add(Phase::MessageIn, floor);
+                t += phases.add(Phase::Status, times.status) + phases.add(Phase::MessageIn, times.complete);
+                self.cache.taken(&self.geometry, lba, last, t);
+                self.free_at = t + self.firmware.read_recover;
+                return (t, end(DONE));
+            }
+            Lookup::Hit { ready, .. } => {
+                t += phases.add(Phase::MessageIn, times.disconnect);
+                host.wake(ready.max(t), end(RESELECT));
+            }
+            Lookup::Miss => {
+                t += phases.add(Phase::MessageIn, times.disconnect);
+                self.pending.push(MediaWork { lba, end: last, write: false, command: Some(index), since: t });
+                host.wake(t, Wake::device(MEDIA));
+            }
+        }
+        (t, end(DISCONNECTED))
+    }
+
+    /// A drive is back on the bus: the data of a read and its status, or the status of a write.
+    fn reselected(&mut self, index: u32, host: &mut Host<'_>) -> (Nanos, Wake) {
+        let command = host.commands[index];
+        let bus = &mut host.buses[self.bus as usize];
+        let (times, phases) = (bus.times, &mut bus.phases);
+        let mut t = host.kernel.now()
+            + phases.add(Phase::Arbitrate, times.arbitrate)
+            + phases.add(Phase::ArbitrateWin, times.arbitrate_win);
+        t += phases.add(Phase::Reselect, times.reselect) + phases.add(Phase::SelectEnd, times.select_end);
+        t += phases.add(Phase::MessageIn, times.identify);
+        if command.op == Op::Read {
+            let done = host.pci.transfer(command.bytes, t).max(t + times.data(command.bytes, false));
+            t += phases.add(Phase::DataIn, done - t) + phases.add(Phase::DataEnd, times.data_end);
+            let (lba, last) = blocks(&command);
+            self.cache.taken(&self.geometry, lba, last, t);
+        }
+        t += phases.add(Phase::Status, times.status) + phases.add(Phase::MessageIn, times.complete);
+        let recover = if command.op == Op::Read { self.firmware.read_recover } else { self.firmware.write_recover };
+        self.free_at = self.free_at.max(t + recover);
+        (t, Wake { what: DONE, command: index })
+    }
+
+    /// Sends the head to the next work if it is free.
+    fn media_start(&mut self, host: &mut Host<'_>) {
+        let now = host.now();
+        if self.media != Media::Free || self.pending.is_empty() {
+            return;
+        }
+        let held = self.prefetch_holds_until(now);
+        if held > now {
+            self.media = Media::Held;
+            host.wake(held, Wake::device(MEDIA_RELEASE));
+            return;
+        }
+        let Some(work) = self.pick(now) else { return };
+        let end = if work.write { self.begin_write(&work, now) } else { self.begin_read(&work, now) };
+        self.media = Media::Busy(work, end);
+        self.media_busy += end - now;
+        if let (false, Some(command)) = (work.write, work.command) {
+            let sending = host.buses[self.bus as usize].times.data(host.commands[command].bytes, false);
+            host.wake(end.saturating_sub(sending).max(now), Wake { what: RESELECT, command });
+        }
+        host.wake(end, Wake::device(MEDIA_DONE));
+    }
+
+    fn media_done(&mut self, host: &mut Host<'_>) {
+        if let Media::Busy(work, _) = self.media
+            && work.write
+        {
+            self.give_room((work.end - work.lba) * SECTOR);
+            if let Some(command) = work.command {
+                self.chores.push_back(Chore { command, written: true, left: self.firmware.half_turnaround });
+            }
+        }
+        self.media = Media::Free;
+        self.media_start(host);
+        self.do_chores(host);
+    }
+
+    /// Lets the drive's processor go on, unless the platter needs it.
+    fn do_chores(&mut self, host: &mut Host<'_>) {
+        let now = host.now();
+        let Some(chore) = self.chores.front_mut().filter(|_| !self.working) else { return };
+        if let Media::Busy(MediaWork { write: true, command: Some(_), .. }, end) = self.media {
+            let attention = end.saturating_sub(self.firmware.attention);
+            if now + chore.left > attention {
+                chore.left -= attention.saturating_sub(now).min(chore.left);
+                return;
+            }
+        }
+        self.working = true;
+        host.wake(now + chore.left, Wake::device(CHORE_DONE));
+    }
+
+    fn chore_done(&mut self, host: &mut Host<'_>) {
+        self.working = false;
+        let Some(Chore { command, written, .. }) = self.chores.pop_front() else { return };
+        if written {
+            host.want_bus(self.bus, Connect::Reselect(command), self);
+        } else {
+            let (lba, end) = blocks(&host.commands[command]);
+            self.pending.push(MediaWork { lba, end, write: true, command: Some(command), since: host.now() });
+            self.media_start(host);
+        }
+        self.do_chores(host);
+    }
+}
+
+/// First block of a command, and the block after the last.
+fn blocks(command: &Command) -> (u64, u64) {
+    (command.offset / SECTOR, (command.offset + command.bytes).div_ceil(SECTOR))
+}

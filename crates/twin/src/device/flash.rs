@@ -1,0 +1,296 @@
+//! A solid-state drive: channels, dies, a write cache that fills, and garbage collection behind it.
+//!
+//! Each resource (controller, die, channel, link) is a time at which it is free again, so a request needs one event however many pages it touches.
+
+use crate::device::{Command, Device, Drives, Model, Slot, Tunable, ms, us};
+use machine::{Layer, Nanos, Op};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// A solid-state drive as data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlashDrive {
+    /// What it is.
+    pub about: String,
+    /// Its size.
+    pub capacity_bytes: u64,
+    /// What its link advertises.
+    pub advertised_bytes_per_s: f64,
+    /// What its link moves, each way.
+    pub link_bytes_per_s: f64,
+    /// Both ways share the link (SATA).
+    pub half_duplex: bool,
+    /// Latency of a command outside all that is below: link, controller pipeline, interrupt.
+    pub command_us: f64,
+    /// The controller's own time for a command: the inverse is its top rate.
+    pub controller_us: f64,
+    /// Commands that it takes at a time.
+    pub queue: u32,
+    /// Channels.
+    pub channels: u32,
+    /// Dies on each.
+    pub dies_per_channel: u32,
+    /// Rate of a channel.
+    pub channel_bytes_per_s: f64,
+    /// Bytes that a die reads or programs at once (a page on each of its planes).
+    pub die_page_bytes: u64,
+    /// Time to sense a page.
+    pub read_us: f64,
+    /// Time to program a page behind the write cache.
+    pub program_us: f64,
+    /// Time to program a page in the write cache (one bit per cell).
+    pub cache_program_us: f64,
+    /// Time to erase a block.
+    pub erase_ms: f64,
+    /// Pages of a block, per die.
+    pub block_pages: u64,
+    /// Memory in which a write is safe before it is programmed.
+    pub buffer_bytes: u64,
+    /// Flash used as a write cache.
+    pub cache_bytes: u64,
+    /// Rate at which an idle drive empties it.
+    pub cache_drain_bytes_per_s: f64,
+    /// Flash beyond the advertised size, in percent of it.
+    pub spare_percent: f64,
+}
+
+impl Model for FlashDrive {
+    fn build(&self, _slot: Slot) -> Box<dyn Device> {
+        Box::new(Flash::new(self.clone()))
+    }
+
+    fn layers(&self, drives: &Drives<'_>) -> Vec<Layer> {
+        let mut layer = drives.disks(Some(self.advertised_bytes_per_s));
+        layer.settings.insert("rotational".into(), "0".into());
+        vec![layer]
+    }
+
+    fn scale_latency(&mut self, by: f64) {
+        let own = [&mut self.command_us, &mut self.controller_us];
+        let dies = [&mut self.read_us, &mut self.program_us, &mut self.cache_program_us];
+        own.into_iter().chain(dies).for_each(|time| *time *= by);
+    }
+
+    fn tunable(&mut self) -> Vec<Tunable<'_>> {
+        vec![
+            Tunable::new("link_bytes_per_s", &mut self.link_bytes_per_s),
+            Tunable::new("controller_us", &mut self.controller_us),
+            Tunable::new("read_us", &mut self.read_us),
+            Tunable::new("cache_program_us", &mut self.cache_program_us),
+            Tunable::new("command_us", &mut self.command_us),
+            Tunable::new("channel_bytes_per_s", &mut self.channel_bytes_per_s),
+        ]
+    }
+}
+
+/// A solid-state drive.
+struct Flash {
+    drive: FlashDrive,
+    controller: Nanos,
+    link: [Nanos; 2],
+    dies: Vec<Nanos>,
+    channels: Vec<Nanos>,
+    /// Pages on their way from the buffer to the dies: when programmed, and bytes.
+    buffer: VecDeque<(Nanos, u64)>,
+    buffered: u64,
+    next_die: usize,
+    cached: f64,
+    cached_at: Nanos,
+    filling_page: u64,
+    /// Where the last write ended: one that goes on there is sequential.
+    write_end: u64,
+    /// Share of recent writes that were not sequential.
+    scattered: f64,
+    /// Garbage-collection work not yet charged, in pages.
+    collect: f64,
+    erase: f64,
+    /// Time of the busiest die's work.
+    die_busy: Nanos,
+    /// Time of the controller.
+    controller_busy: Nanos,
+    /// Time of the link.
+    link_busy: Nanos,
+}
+
+impl Flash {
+    /// A drive written once from end to end and then left alone.
+    fn new(drive: FlashDrive) -> Self {
+        let (channels, dies) = (drive.channels as usize, (drive.channels * drive.dies_per_channel) as usize);
+        Flash {
+            drive,
+            controller: 0,
+            link: [0; 2],
+            dies: vec![0; dies],
+            channels: vec![0; channels],
+            buffer: VecDeque::new(),
+            buffered: 0,
+            next_die: 0,
+            cached: 0.0,
+            cached_at: 0,
+            filling_page: 0,
+            write_end: u64::MAX,
+            scattered: 0.0,
+            collect: 0.0,
+            erase: 0.0,
+            die_busy: 0,
+            controller_busy: 0,
+            link_busy: 0,
+        }
+    }
+
+    /// Writes that each write of the host causes, for the share of scattered writes seen of late.
+    ///
+    /// For uniform random writes and greedy cleaning about (1 + s) / (2 s) with spare share s (Hu et al., "Write amplification analysis in
+    /// flash-based solid state drives", 2009); sequential writes leave whole blocks stale and cause none.
+    fn write_amplification(&self) -> f64 {
+        let spare = self.drive.spare_percent / 100.0;
+        let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);
+        1.0 + self.scattered * (random - 1.0)
+    }
+
+    fn drain(&mut self, now: Nanos) {
+        let idle_since = self.dies.iter().copied().max().unwrap_or(0).max(self.cached_at);
+        if now > idle_since {
+            let drained = (now - idle_since) as f64 * 1e-9 * self.drive.cache_drain_bytes_per_s;
+            self.cached = (self.cached - drained).max(0.0);
+        }
+        self.cached_at = now;
+    }
+
+    fn transfer(&mut self, bytes: u64, at: Nanos, write: bool) -> Nanos {
+        let time = (bytes as f64 / self.drive.link_bytes_per_s * 1e9) as Nanos;
+        let way = usize::from(write && !self.drive.half_duplex);
+        self.link_busy += time;
+        self.link[way] = self.link[way].max(at) + time;
+        self.link[way]
+    }
+
+    fn channel(&mut self, die: usize, bytes: u64, at: Nanos) -> Nanos {
+        let channel = die % self.channels.len();
+        let time = (bytes as f64 / self.drive.channel_bytes_per_s * 1e9) as Nanos;
+        self.channels[channel] = self.channels[channel].max(at) + time;
+        self.channels[channel]
+    }
+
+    fn die_work(&mut self, die: usize, at: Nanos, time: Nanos) -> Nanos {
+        self.dies[die] = self.dies[die].max(at) + time;
+        self.die_busy += time / self.dies.len() as u64;
+        self.dies[die]
+    }
+
+    fn read(&mut self, begun: Nanos, offset: u64, len: u64) -> Nanos {
+        let page = self.drive.die_page_bytes;
+        let (mut at, end) = (offset, offset + len);
+        let mut done = begun;
+        while at < end {
+            let number = at / page;
+            let bytes = ((number + 1) * page).min(end) - at;
+            let die = (number % self.dies.len() as u64) as usize;
+            let sensed = self.die_work(die, begun, us(self.drive.read_us));
+            let moved = self.channel(die, bytes, sensed);
+            done = done.max(self.transfer(bytes, moved, false));
+            at += bytes;
+        }
+        done
+    }
+
+    fn write(&mut self, begun: Nanos, offset: u64, len: u64, durable: bool) -> Nanos {
+        let scattered = if offset == self.write_end { 0.0 } else { 1.0 };
+        self.write_end = offset + len;
+        // A memory of about a thousand requests.
+        self.scattered += (scattered - self.scattered) / 1024.0;
+        self.drain(begun);
+        let mut arrived = self.transfer(len, begun, true);
+        while self.buffer.front().is_some_and(|&(programmed, _)| programmed <= arrived) {
+            let (_, bytes) = self.buffer.pop_front().unwrap_or_default();
+            self.buffered -= bytes;
+        }
+        while self.buffered + len > self.drive.buffer_bytes {
+            let Some((programmed, bytes)) = self.buffer.pop_front() else { break };
+            self.buffered -= bytes;
+            arrived = arrived.max(programmed);
+        }
+        let programmed = self.program(arrived, len);
+        if durable && self.drive.buffer_bytes == 0 { programmed } else { arrived }
+    }
+
+    /// Moves what came from the buffer to the dies, a page at a time.
+    fn program(&mut self, at: Nanos, len: u64) -> Nanos {
+        let page = self.drive.die_page_bytes;
+        self.buffered += len;
+        self.filling_page += len;
+        let mut last = at;
+        while self.filling_page >= page {
+            self.filling_page -= page;
+            let in_cache = self.cached + page as f64 <= self.drive.cache_bytes as f64;
+            let time = if in_cache { us(self.drive.cache_program_us) } else { us(self.drive.program_us) };
+            self.cached += if in_cache { page as f64 } else { 0.0 };
+            let die = self.next_die;
+            self.next_die = (self.next_die + 1) % self.dies.len();
+            let moved = self.channel(die, page, at);
+            let collection = if in_cache { 0 } else { self.collection() };
+            last = self.die_work(die, moved, time + collection);
+            self.buffer.push_back((last, page));
+        }
+        last
+    }
+
+    /// What garbage collection adds to the program of one page: pages moved, blocks erased.
+    fn collection(&mut self) -> Nanos {
+        let moves = self.write_amplification() - 1.0;
+        self.collect += moves;
+        self.erase += (1.0 + moves) / self.drive.block_pages as f64;
+        let (pages, blocks) = (self.collect.floor(), self.erase.floor());
+        self.collect -= pages;
+        self.erase -= blocks;
+        pages as Nanos * us(self.drive.read_us + self.drive.program_us) + blocks as Nanos * ms(self.drive.erase_ms)
+    }
+}
+
+impl Device for Flash {
+    fn capacity_bytes(&self) -> u64 {
+        self.drive.capacity_bytes
+    }
+
+    fn queue(&self) -> u32 {
+        self.drive.queue
+    }
+
+    /// What was written stays written.
+    fn rest(&mut self, idle: Nanos) {
+        self.controller = 0;
+        self.link = [0; 2];
+        self.dies.fill(0);
+        self.channels.fill(0);
+        self.buffer.clear();
+        // Less than a page waits for the writes that fill it.
+        self.buffered = self.filling_page;
+        self.cached_at = 0;
+        self.drain(idle);
+        self.cached_at = 0;
+        (self.die_busy, self.controller_busy, self.link_busy) = (0, 0, 0);
+    }
+
+    fn serve(&mut self, now: Nanos, command: &Command) -> Nanos {
+        let own = us(self.drive.controller_us);
+        self.controller_busy += own;
+        self.controller = self.controller.max(now) + own;
+        let begun = self.controller;
+        let done = match command.op {
+            Op::Read => self.read(begun, command.offset, command.bytes),
+            Op::Write => self.write(begun, command.offset, command.bytes, command.durable),
+        };
+        done + us(self.drive.command_us)
+    }
+
+    /// A buffer that survives a loss of power has nothing to do; the command takes its time.
+    fn flush(&mut self, now: Nanos) -> Nanos {
+        now + us(self.drive.command_us)
+    }
+
+    fn busy(&self, _ran: Nanos) -> Vec<(&'static str, Nanos)> {
+        let (dies, controller) = (("flash dies", self.die_busy), ("drive controller", self.controller_busy));
+        vec![dies, controller, ("drive link", self.link_busy)]
+    }
+}

@@ -1,0 +1,303 @@
+//! Files of a simulated volume: the volume itself, and extents of it that are used side by side.
+//!
+//! Every file has an address space of its own, so that an address says which file it is in.
+
+use crate::volume::{Layout, Plan};
+use machine::units::{show_size, show_size_rounded};
+use machine::{Error, Nanos, Op, Result};
+use std::collections::VecDeque;
+
+/// Bits of an address within a file: no volume is as large.
+const FILE_BITS: u32 = 52;
+/// Files that addresses can tell apart.
+const MOST_FILES: usize = 1 << (64 - FILE_BITS);
+/// The file that is the volume itself.
+pub(crate) const VOLUME: u32 = 0;
+
+/// A file: how it lies on the members, and its state in a run.
+#[derive(Debug, Clone)]
+pub(crate) struct File {
+    /// As the user named it.
+    pub name: Option<String>,
+    /// Targets that are this file.
+    handles: u32,
+    /// Numbers of its members.
+    pub members: Vec<u32>,
+    /// How its bytes lie on them.
+    pub layout: Layout,
+    /// The same over the whole members.
+    whole: Layout,
+    /// First byte on each member, and bytes reserved there; none of the volume itself.
+    extent: Option<(u64, u64)>,
+    /// Bytes that were asked for, over all drives of the machine.
+    asked: Option<u64>,
+    /// Its size.
+    pub size: u64,
+    /// Its first address.
+    pub start: u64,
+    /// Address of the end of the data: a write beyond it extends the file.
+    pub valid: u64,
+    /// A write that extends the file is under way.
+    pub extending: bool,
+    /// Writes that wait to extend it.
+    pub extenders: VecDeque<u32>,
+    /// Bytes in the cache that are newer than on the volume.
+    pub dirty: u64,
+    /// Bytes written back since the run began.
+    pub written: u64,
+    /// Write-backs under way, and workers between two of them.
+    pub outstanding: u32,
+    /// Someone waits until it is written back.
+    pub flushing: bool,
+}
+
+impl File {
+    /// Address of the file's end.
+    pub fn end(&self) -> u64 {
+        self.start + self.size
+    }
+
+    /// Addresses of the file.
+    pub fn addresses(&self) -> std::ops::Range<u64> {
+        self.start..self.start + (1 << (FILE_BITS - 1))
+    }
+
+    /// Address of the block where the file system keeps its log, in the middle of the members.
+    pub fn log(&self) -> u64 {
+        self.start + self.whole.bytes() / 2 / 4096 * 4096
+    }
+
+    /// Plans a transfer of the file, or of its log, as commands to members.
+    pub fn plan(&self, op: Op, address: u64, bytes: u64, log: bool, plan: &mut Plan) {
+        let base = self.extent.filter(|_| !log).map_or(0, |(base, _)| base);
+        let layout = if log { &self.whole } else { &self.layout };
+        layout.plan(op, address - self.start, bytes, plan);
+        for piece in plan.first.iter_mut().chain(&mut plan.second) {
+            piece.member = self.members[piece.member as usize];
+            piece.offset += base;
+        }
+    }
+
+    /// Ready for a run.
+    fn rest(&mut self) {
+        self.valid = u64::MAX;
+        self.extending = false;
+        self.extenders.clear();
+        (self.dirty, self.written, self.outstanding, self.flushing) = (0, 0, 0, false);
+    }
+
+    /// Lays the file out on these members.
+    fn lay(&mut self, members: &[u32], chunk: u64, all: &Layout) {
+        self.members = members.to_vec();
+        let count = members.len() as u32;
+        self.whole = Layout { members: count, chunk, parity: all.parity.filter(|_| count >= 3), ..*all };
+        let reserved = self.extent.map_or(all.member_bytes, |(_, reserved)| reserved);
+        self.layout = Layout { member_bytes: reserved, ..self.whole };
+        let share = self.asked.map_or(u64::MAX, |asked| asked / u64::from(all.members) * u64::from(count));
+        self.size = share.min(self.layout.bytes());
+        if count == all.members {
+            self.size = self.asked.unwrap_or(u64::MAX).min(self.layout.bytes());
+        }
+    }
+}
+
+/// The open files of a volume.
+pub(crate) struct Files {
+    slots: Vec<Option<File>>,
+    /// How all members form the volume.
+    all: Layout,
+    /// First addresses are multiples of it: units of the caches do not reach from one file into another.
+    align: u64,
+}
+
+impl std::ops::Index<u32> for Files {
+    type Output = File;
+
+    fn index(&self, file: u32) -> &File {
+        self.slots[file as usize].as_ref().expect("a file that is used is open")
+    }
+}
+
+impl std::ops::IndexMut<u32> for Files {
+    fn index_mut(&mut self, file: u32) -> &mut File {
+        self.slots[file as usize].as_mut().expect("a file that is used is open")
+    }
+}
+
+impl Files {
+    /// Only the volume itself.
+    pub fn new(all: Layout, align: u64) -> Files {
+        let mut volume = File {
+            name: None,
+            handles: 1,
+            members: Vec::new(),
+            layout: all,
+            whole: all,
+            extent: None,
+            asked: None,
+            size: 0,
+            start: 0,
+            valid: u64::MAX,
+            extending: false,
+            extenders: VecDeque::new(),
+            dirty: 0,
+            written: 0,
+            outstanding: 0,
+            flushing: false,
+        };
+        volume.lay(&(0..all.members).collect::<Vec<u32>>(), all.chunk, &all);
+        Files { slots: vec![Some(volume)], all, align }
+    }
+
+    /// The number of the file in which an address lies.
+    pub fn number_of(address: u64) -> u32 {
+        (address >> FILE_BITS) as u32
+    }
+
+    /// The file in which an address lies.
+    pub fn of(&self, address: u64) -> &File {
+        &self[Self::number_of(address)]
+    }
+
+    /// The file in which an address lies.
+    pub fn of_mut(&mut self, address: u64) -> &mut File {
+        &mut self[Self::number_of(address)]
+    }
+
+    /// All of them.
+    pub fn all(&mut self) -> impl Iterator<Item = &mut File> {
+        self.slots.iter_mut().flatten()
+    }
+
+    /// Ready for a run.
+    pub fn rest(&mut self) {
+        self.all().for_each(File::rest);
+    }
+
+    /// Opens the file of that name, or makes one; without a size it gets a quarter of the space that is free.
+    pub fn open(&mut self, name: Option<&str>, size: Option<u64>) -> Result<u32> {
+        let what = || name.map_or_else(|| "a file".to_owned(), |name| format!("the file '{name}'"));
+        let open = self
+            .slots
+            .iter()
+            .position(|file| name.is_some() && file.as_ref().is_some_and(|f| f.name.as_deref() == name));
+        if let Some(number) = open {
+            let file = &mut self[number as u32];
+            if let Some(size) = size.filter(|&size| Some(size) != file.asked) {
+                let why = format!("it is open and has {}", show_size(file.size));
+                let hint = "give the same size, or another name behind '#'";
+                return Err(Error::refused(format!("{} of {}", what(), show_size(size)), why, hint));
+            }
+            file.handles += 1;
+            return Ok(number as u32);
+        }
+        let free = self.free();
+        let most = free.iter().map(|gap| gap.1).max().unwrap_or(0);
+        let data = self.all.data_members();
+        let size = size.unwrap_or_else(|| (most * data / 4 / 4096 * 4096).max(4096));
+        let reserved = if self.all.members == 1 {
+            size.next_multiple_of(4096)
+        } else {
+            size.div_ceil(self.all.chunk * data) * self.all.chunk
+        };
+        let Some(&(base, _)) = free.iter().find(|gap| gap.1 >= reserved) else {
+            let why = format!("the simulated volume has {} left in one piece", show_size_rounded((most * data) as f64));
+            return Err(Error::refused(
+                format!("{} of {}", what(), show_size(size)),
+                why,
+                "give a smaller size, or more disks",
+            ));
+        };
+        let mut file = File {
+            name: name.map(str::to_owned),
+            extent: Some((base, reserved)),
+            asked: Some(size),
+            ..self[VOLUME].clone()
+        };
+        let members = std::mem::take(&mut file.members);
+        file.lay(&members, self.all.chunk, &self.all);
+        self.insert(file)
+    }
+
+    /// Gaps between the files on every member: first byte and bytes.
+    fn free(&self) -> Vec<(u64, u64)> {
+        let mut taken: Vec<(u64, u64)> = self.slots.iter().flatten().filter_map(|file| file.extent).collect();
+        taken.push((self.all.member_bytes, 0));
+        taken.sort_unstable();
+        let (mut at, mut gaps) = (0, Vec::new());
+        for (base, bytes) in taken {
+            if base > at {
+                gaps.push((at, base - at));
+            }
+            at = at.max(base + bytes);
+        }
+        gaps
+    }
+
+    fn insert(&mut self, mut file: File) -> Result<u32> {
+        let number = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        if number >= MOST_FILES {
+            let why = format!("a simulated volume has at most {MOST_FILES} open files");
+            return Err(Error::refused("one more file", why, "use fewer files"));
+        }
+        file.handles = 1;
+        file.start = ((number as u64) << FILE_BITS).next_multiple_of(self.align);
+        if number == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[number] = Some(file);
+        Ok(number as u32)
+    }
+
+    /// One target less is this file. Returns its addresses if it was the last.
+    pub fn close(&mut self, number: u32) -> Option<std::ops::Range<u64>> {
+        let file = &mut self[number];
+        file.handles -= 1;
+        if number == VOLUME || file.handles > 0 {
+            file.handles = file.handles.max(1);
+            return None;
+        }
+        self.slots[number as usize].take().map(|file| file.addresses())
+    }
+
+    /// Lays a target's file out on these members; the volume itself stays as it is, and the target gets one of its own.
+    pub fn restripe(&mut self, number: u32, members: &[u32], chunk: u64) -> Result<u32> {
+        let all = self.all;
+        let file = &mut self[number];
+        if number == VOLUME {
+            let mut file = file.clone();
+            file.lay(members, chunk, &all);
+            return self.insert(file);
+        }
+        if file.handles > 1 {
+            let what = format!("the members of the file '{}'", file.name.as_deref().unwrap_or_default());
+            return Err(Error::refused(what, "another target is the same file", "open it once"));
+        }
+        file.lay(members, chunk, &all);
+        Ok(number)
+    }
+
+    /// The file's dirty bytes and what was written of it, after `bytes` of it were written back.
+    pub fn wrote(&mut self, address: u64, bytes: u64) {
+        let file = self.of_mut(address);
+        file.dirty = file.dirty.saturating_sub(bytes);
+        file.written += bytes;
+    }
+
+    /// Members of these files, each once.
+    pub fn members(&self, files: &[u32]) -> Vec<u32> {
+        let mut members: Vec<u32> = files.iter().flat_map(|&file| self[file].members.iter().copied()).collect();
+        members.sort_unstable();
+        members.dedup();
+        members
+    }
+}
+
+/// What is still to be written before data are on stable storage.
+#[derive(Debug)]
+pub(crate) struct Barrier {
+    /// Files, and how much of each must have been written.
+    pub files: Vec<(u32, u64)>,
+    /// When the data had left the file-system cache, and what the RAM cache must have written by then.
+    pub sent: Option<(Nanos, u64)>,
+}

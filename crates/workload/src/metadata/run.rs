@@ -1,0 +1,185 @@
+//! The phases, the threads, the clock.
+
+use super::{MetadataPlan, Operation, PlanError};
+use crate::Permutation;
+use machine::Nanos;
+use machine::files::{FileArea, FileError, FileId, FileSystem, FileWork};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum MetadataError {
+    /// The plan cannot be carried out.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// An operation failed.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A listing or the attributes do not show what was made.
+    #[error(
+        "{what} shows {got} where {expected} must be: something else changed the directory during the run, or the file system forgets"
+    )]
+    Wrong {
+        /// What was checked.
+        what: String,
+        /// What must be there.
+        expected: u64,
+        /// What was there.
+        got: u64,
+    },
+    /// Somebody wanted it to end.
+    #[error("interrupted; the files of the run were removed and nothing is reported")]
+    Interrupted,
+}
+
+/// One thread's share of the files and of the directories.
+struct Worker<W, R> {
+    work: W,
+    files: Range<u32>,
+    directories: Range<u32>,
+    order: Permutation,
+    content: Vec<u8>,
+    record: R,
+}
+
+/// What the threads share.
+struct Shared<'a, F> {
+    system: &'a F,
+    plan: &'a MetadataPlan,
+    interrupt: &'a AtomicBool,
+    failed: AtomicBool,
+}
+
+/// The part of `0..of` that is the `index`-th of `parts`.
+fn part(of: u32, index: u32, parts: u32) -> Range<u32> {
+    let at = |index: u32| (u64::from(of) * u64::from(index) / u64::from(parts)) as u32;
+    at(index)..at(index + 1)
+}
+
+impl MetadataPlan {
+    fn file(&self, number: u32) -> FileId {
+        FileId { location: 0, subdirectory: number % self.directories, number }
+    }
+
+    /// The same file under its new name.
+    fn renamed(&self, number: u32) -> FileId {
+        FileId { number: number + self.files, ..self.file(number) }
+    }
+
+    /// Files in a directory.
+    fn files_in(&self, directory: u32) -> u64 {
+        u64::from((self.files - directory).div_ceil(self.directories))
+    }
+}
+
+impl<W: FileWork, R: FnMut(Operation, Nanos)> Worker<W, R> {
+    /// Does one operation on all that is this thread's. Files are made in the order of their numbers and visited in a random one, so that
+    /// the order of the directory is no help.
+    fn phase<F: FileSystem>(&mut self, operation: Operation, shared: &Shared<'_, F>) -> Result<(), MetadataError> {
+        let range = if operation == Operation::List { self.directories.clone() } else { self.files.clone() };
+        for place in 0..range.len() as u64 {
+            if shared.interrupt.load(Ordering::Relaxed) || shared.failed.load(Ordering::Relaxed) {
+                return Err(MetadataError::Interrupted);
+            }
+            let visited =
+                if matches!(operation, Operation::Create | Operation::List) { place } else { self.order.at(place) };
+            let number = range.start + visited as u32;
+            self.perform(operation, number, shared).inspect_err(|_| shared.failed.store(true, Ordering::Relaxed))?;
+        }
+        Ok(())
+    }
+
+    fn perform<F: FileSystem>(
+        &mut self,
+        operation: Operation,
+        number: u32,
+        shared: &Shared<'_, F>,
+    ) -> Result<(), MetadataError> {
+        let plan = shared.plan;
+        let began = shared.system.now();
+        let (expected, got) = match operation {
+            Operation::Create => self.work.create(plan.file(number), &self.content).map(|()| (0, 0)),
+            Operation::Stat => self.work.stat(plan.file(number)).map(|bytes| (u64::from(plan.file_bytes), bytes)),
+            Operation::Open => self.work.open(plan.file(number)).map(|()| (0, 0)),
+            Operation::Rename => self.work.rename(plan.file(number), plan.renamed(number)).map(|()| (0, 0)),
+            Operation::List => self.work.list(0, number).map(|files| (plan.files_in(number), files)),
+            Operation::Delete => self.work.delete(plan.renamed(number)).map(|()| (0, 0)),
+        }?;
+        (self.record)(operation, shared.system.now().saturating_sub(began));
+        if got != expected {
+            let what = if operation == Operation::List { "the listing of directory" } else { "the size of file" };
+            return Err(MetadataError::Wrong {
+                what: format!("{what} {number} in '{}'", plan.location.display()),
+                expected,
+                got,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Has all threads do one phase; returns its time.
+fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
+    operation: Operation,
+    workers: &mut [Worker<W, R>],
+    shared: &Shared<'_, F>,
+) -> Result<u64, MetadataError> {
+    let began = shared.system.now();
+    let (first, others) = workers.split_first_mut().expect("at least one worker");
+    std::thread::scope(|scope| {
+        let handles: Vec<_> =
+            others.iter_mut().map(|worker| scope.spawn(move || worker.phase(operation, shared))).collect();
+        let mut result = first.phase(operation, shared);
+        for handle in handles {
+            let other = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            // A thread that was stopped by another's failure is not what went wrong.
+            if matches!(result, Ok(()) | Err(MetadataError::Interrupted)) && other.is_err() {
+                result = other;
+            }
+        }
+        result
+    })?;
+    Ok(shared.system.now().saturating_sub(began))
+}
+
+/// Carries out a plan; `progress` is called before each phase, and `records` take the time of each operation, one a thread. Returns the
+/// time of each operation's phase in each round. All files are removed whatever happens.
+///
+/// # Errors
+/// A plan or a location that cannot be used, a failed operation, an interrupt.
+pub fn run<F: FileSystem, R: FnMut(Operation, Nanos) + Send>(
+    system: &F,
+    plan: &MetadataPlan,
+    interrupt: &AtomicBool,
+    progress: &mut dyn FnMut(u32, Operation),
+    records: Vec<R>,
+) -> Result<[Vec<Nanos>; 6], MetadataError> {
+    plan.check()?;
+    let area = system.open(&plan.area())?;
+    area.make_subdirectories()?;
+    let mut workers = (0..plan.threads)
+        .zip(records)
+        .map(|(index, record)| {
+            let files = part(plan.files, index, plan.threads);
+            Ok(Worker {
+                work: area.work()?,
+                order: Permutation::new(files.len() as u64, plan.seed.wrapping_add(u64::from(index))),
+                files,
+                directories: part(plan.directories, index, plan.threads),
+                content: vec![b'x'; plan.file_bytes as usize],
+                record,
+            })
+        })
+        .collect::<Result<Vec<_>, FileError>>()?;
+    let shared = Shared { system, plan, interrupt, failed: AtomicBool::new(false) };
+    let mut elapsed = [const { Vec::new() }; 6];
+    for round in 0..plan.rounds {
+        for operation in Operation::ALL {
+            progress(round, operation);
+            elapsed[operation as usize].push(phase(operation, &mut workers, &shared)?);
+        }
+    }
+    area.remove_subdirectories()?;
+    Ok(elapsed)
+}
