@@ -363,6 +363,7 @@ fn usage(world: &World, began: Nanos, files: &[Vec<u32>], outcomes: Vec<machine:
         cpu: CpuTimes { user_ns: 0, system_ns: busy, machine_ns: busy, steal_ns: 0, instructions_user: None },
         block_bytes: Some((all.read_bytes, all.write_bytes)),
         warnings: Vec::new(),
+        paused: None,
         parts: files.iter().zip(outcomes).map(|(files, outcome)| Ok(part(files, outcome?))).collect(),
     }
 }

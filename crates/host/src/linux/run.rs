@@ -8,7 +8,7 @@ use super::snapshot::{MachineMeters, Meters, Snapshot};
 use super::target::HostTarget;
 use super::{engines, sys};
 use crate::arena::Arena;
-use crate::run_streams::{PartEnd, PartStreams, Ready, run_streams};
+use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
 use crate::session::{Halt, Time};
 use machine::{
     Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Nanos, NullBackend, Part, PartUsage, RequestSource,
@@ -59,8 +59,9 @@ pub(crate) fn run<S: RequestSource>(
     let mut usage = RunUsage::default();
     let mut failure = None;
     match outcome {
-        Ok((before, after, began, ends)) => {
+        Ok((before, after, Ran { began, ends, paused_ns })) => {
             let device = meters.between(&before, &after, &mut usage);
+            usage.paused = meters.paused(&before, &after, paused_ns, &usage);
             usage.began = began;
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
@@ -140,8 +141,8 @@ fn rounded(bytes: u64) -> String {
     units::show_size_rounded(bytes as f64)
 }
 
-/// The counters before and after, the start, and for each part its last completion and the time of its final sync.
-type Outcome = (Snapshot, Snapshot, Nanos, Vec<PartEnd<Option<Nanos>>>);
+/// The counters before and after, and for each part its last completion and the time of its final sync.
+type Outcome = (Snapshot, Snapshot, Ran<Option<Nanos>>);
 
 /// Runs the streams over the open files, the counters taken around them.
 fn streams<S: RequestSource>(
@@ -178,7 +179,7 @@ fn streams<S: RequestSource>(
         })
         .collect();
     let mut before = None;
-    let (began, ends) = run_streams(clock, context.interrupt, work, options, |start| {
+    let ran = run_streams(clock, context.interrupt, work, options, |start| {
         before = Some(meters.take());
         let truncated = opened.iter().filter(|files| files.truncate).flat_map(|files| &files.files);
         let mut began = start;
@@ -192,7 +193,7 @@ fn streams<S: RequestSource>(
         Ok(began)
     })?;
     let after = meters.take();
-    Ok((before.unwrap_or_else(|| meters.take()), after, began, ends))
+    Ok((before.unwrap_or_else(|| meters.take()), after, ran))
 }
 
 /// Runs the streams with nothing behind them; `false` where the engine has no such backend.

@@ -15,6 +15,7 @@ pub(super) enum At {
 /// A kind of signature.
 pub(super) struct Row {
     /// What libblkid calls it.
+    #[cfg_attr(not(test), allow(dead_code, reason = "the tests ask wipefs by it"))]
     pub(super) name: &'static str,
     /// A part of a sentence: `it bears an XFS file system`.
     pub(super) shown: &'static str,
