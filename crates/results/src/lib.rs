@@ -26,6 +26,6 @@ pub use figure::{Axis, Figure, Series, Value};
 pub use json::{Error, read, schema, to_json, to_json_with};
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
-pub use output::{Output, OutputError};
+pub use output::{Output, OutputError, append};
 pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, WorkloadRecord, measure_points};
 pub use question::Question;

@@ -218,6 +218,11 @@ impl Member {
                     self.path.display(),
                     units::show_size(offset)
                 )),
+                Some(libc::EFBIG) => Error::Unsupported(format!(
+                    "{}: a file may not be larger than {} here; raise the limit (ulimit -f) or give a smaller --size",
+                    self.path.display(),
+                    units::show_size(offset)
+                )),
                 _ => Error::io("cannot fill", &self.path)(error),
             })
         })?;
