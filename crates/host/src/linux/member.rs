@@ -56,7 +56,7 @@ impl Member {
         let named = spec.destroy.iter().any(|named| same_file(named, path));
         match earlier(path).filter(|_| !named) {
             Some(Earlier::Leftover(left)) if spec.create => return Member::replace(left, path, spec, fill),
-            Some(Earlier::Kept(kept)) => return Member::again(kept, path, spec, fill),
+            Some(Earlier::Kept(kept)) if is_unused(&kept) => return Member::again(kept, path, spec, fill),
             _ => {}
         }
         if spec.create && is_absent(path) {
@@ -267,6 +267,11 @@ impl Member {
 fn identity(metadata: &fs::Metadata) -> Identity {
     // A device has several nodes.
     if metadata.file_type().is_block_device() { (0, 0, metadata.rdev()) } else { (metadata.dev(), metadata.ino(), 0) }
+}
+
+/// Whether no loop device or swap lies on a file.
+fn is_unused(made: &MadeFile) -> bool {
+    facts::uses(&facts::Roots::default(), &sys::path_of(made.file())).is_empty()
 }
 
 fn is_absent(path: &Path) -> bool {
