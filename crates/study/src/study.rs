@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::probe::probe;
 use crate::sampler::{Progress, Sampler};
 use crate::schedule;
-use machine::{Error, Machine, Nanos, Result, TargetSpec};
+use machine::{Engine, Error, Machine, Nanos, Result, TargetSpec};
 use results::{Kind, Program, Results, SCHEMA};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -60,6 +60,13 @@ pub fn study<M: Machine>(
         memory: &memory,
     };
     let facts = setting.facts.clone();
+    let mut warnings = facts.warnings.clone();
+    if sampler.noisy && setting.deep_engine() != Engine::IoUring {
+        warnings.push(format!(
+            "io_uring is not available here, so requests were kept outstanding by {} instead of it",
+            setting.deep_engine()
+        ));
+    }
     let (experiments, answer) =
         answer::answer(found, &peaks, &machine.facts(), &Command::new(&spec, &facts), sampler.noisy, left_out);
     Ok(Results {
@@ -75,7 +82,7 @@ pub fn study<M: Machine>(
         experiments,
         points,
         answer: Some(answer),
-        warnings: facts.warnings.clone(),
+        warnings,
         target: facts,
     })
 }
