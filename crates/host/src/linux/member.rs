@@ -138,6 +138,13 @@ impl Member {
         Ok(Member { path: path.into(), kind, size, writable: true, file, made: Some(kept), to_fill: None })
     }
 
+    /// Of a new file that is to be filled: the number of its file system, the bytes that it still needs, and those free.
+    pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
+        let metadata = self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
+        let free = sys::free_bytes(&sys::path_of(&self.file)).ok()??;
+        Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
+    }
+
     /// Fills what is to be filled.
     pub(crate) fn fill(&mut self, fill: Fill<'_>) -> Result<()> {
         match self.to_fill.take() {

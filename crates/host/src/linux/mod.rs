@@ -91,6 +91,7 @@ impl machine::Machine for Host {
 
     fn open(&self, spec: &TargetSpec) -> Result<HostTarget> {
         let mut target = HostTarget::open(spec, self.interrupt)?;
+        target::check_room(std::slice::from_ref(&target))?;
         target.fill()?;
         Ok(target)
     }
@@ -102,6 +103,7 @@ impl machine::Machine for Host {
     ) -> Result<Vec<HostTarget>> {
         let opened: Result<Vec<_>> = specs.iter().map(|spec| HostTarget::open(spec, self.interrupt)).collect();
         let mut targets = opened?;
+        target::check_room(&targets)?;
         check(&targets.iter().map(|target| target.facts().clone()).collect::<Vec<_>>())?;
         targets.iter_mut().try_for_each(HostTarget::fill)?;
         Ok(targets)
