@@ -27,6 +27,9 @@ pub(crate) enum Command {
     Run(PointArguments),
     /// Measure every combination of lists of options, in one table
     Sweep(PointArguments),
+    /// Compare two results, or two arms that are measured now in turn: did it help?
+    #[command(mut_arg("targets", |arg| arg.value_name("RESULT").help("Two results: halfpower's JSON or points.csv, fio's JSON, diskspd's XML, reports of IOzone, PostMark and SQLIO, CSV with named columns (one file may hold both sides)")))]
+    Compare(Box<crate::compare::Arguments>),
     /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check it
     Verify(crate::verify::Arguments),
     /// Make the report again from results.json

@@ -1,6 +1,7 @@
 //! The `halfpower` program: parses, calls, prints.
 
 mod arguments;
+mod compare;
 mod console;
 mod fio;
 mod interrupt;
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
         Command::Report(arguments) => studies::report(&arguments),
         Command::Run(arguments) => points::run(&arguments),
         Command::Sweep(arguments) => points::sweep(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Iozone(arguments) => tools::iozone(&arguments.words),
         Command::Sqlio(arguments) => tools::sqlio(&arguments.words),

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::arguments::PointArguments;
 use crate::target::{Where, on_machine, resolve};
-use machine::{Buffering, Engine, Machine, TargetSpec};
+use machine::{Buffering, Engine, Machine, TargetFacts, TargetSpec};
 use measure::Repeats;
 use results::{Began, Kind, Point, Results, measure_points};
 use workload::{Data, Stop, Workload};
@@ -62,16 +62,7 @@ fn points_on<M: Machine>(
     let began = Began::now(machine);
     let mut target = machine.open(spec)?;
     let facts = machine.target_facts(&target);
-    for workload in &workloads {
-        let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
-        workload.check(facts.size_bytes, align)?;
-        if workload.writes() && !facts.writable {
-            return Err(Failure::Usage(format!(
-                "{}: it was there before and is only read; name it again after --destroy-data to write it",
-                facts.name
-            )));
-        }
-    }
+    check(&workloads, &facts)?;
     let repeats = Repeats {
         least: arguments.repeats.max(1),
         most: arguments.max_repeats.max(arguments.repeats).max(1),
@@ -97,6 +88,24 @@ fn points_on<M: Machine>(
         return Err(Failure::Run("no point could be measured".into()));
     }
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
+}
+
+/// Checks workloads against an opened target.
+///
+/// # Errors
+/// A workload that makes no sense on it, or writes what is only to be read.
+pub(crate) fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), Failure> {
+    for workload in workloads {
+        let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
+        workload.check(facts.size_bytes, align)?;
+        if workload.writes() && !facts.writable {
+            return Err(Failure::Usage(format!(
+                "{}: it was there before and is only read; name it again after --destroy-data to write it",
+                facts.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Measures workloads with a bar that shows how far it is.

@@ -44,16 +44,16 @@ fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
 }
 
 /// Rows of one table.
-struct Table(String);
+pub(crate) struct Table(pub(crate) String);
 
 impl Table {
-    fn new(header: &[&str]) -> Table {
+    pub(crate) fn new(header: &[&str]) -> Table {
         let mut table = Table(String::new());
         table.row(header.iter().map(|name| (*name).to_string()));
         table
     }
 
-    fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         for (place, cell) in cells.into_iter().enumerate() {
             if place > 0 {
                 self.0.push(',');
@@ -69,7 +69,7 @@ fn quoted(cell: &str) -> String {
 }
 
 /// A number with all its digits, or nothing.
-fn number(value: Option<f64>) -> String {
+pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map(|value| format!("{value}")).unwrap_or_default()
 }
 

@@ -6,9 +6,11 @@
 mod answer;
 mod checks;
 pub mod columns;
+pub mod compare;
 mod csv;
 mod document;
 mod figure;
+pub mod history;
 mod json;
 mod metadata;
 mod operation;
@@ -27,5 +29,5 @@ pub use json::{Error, read, schema, to_json, to_json_with};
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError};
-pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, WorkloadRecord, measure_points};
+pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, measure_points};
 pub use question::Question;
