@@ -100,7 +100,7 @@ impl Surroundings for ThisComputer {
 
 /// Runs what the arguments ask for.
 pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
-    let command = Command::parse(&output::without_force(arguments))?;
+    let command = Command::parse(&output::without_ours(arguments))?;
     if command.version {
         return output::print(&format!("{FIO_VERSION}\n"));
     }
@@ -136,7 +136,9 @@ fn fio_on<M: Machine>(
     let surroundings: &dyn Surroundings = if machine.facts().simulated { &Nowhere } else { &ThisComputer };
     let began = Began::now(machine);
     let result = measured(command, machine, surroundings, plan, arrangement)?;
-    report(command, outputs, &result, &results(machine, began, &result))?;
+    let document = results(machine, began, &result);
+    crate::history::keep(&document);
+    report(command, outputs, &result, &document)?;
     let failures = result.failures();
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }

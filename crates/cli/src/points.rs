@@ -83,6 +83,7 @@ fn points_on<M: Machine>(
     let results = Results::new(machine, kind, crate::program(), began, facts, arguments.target.seed);
     let results = Results { points, ..results };
     drop(target);
+    crate::history::keep(&results);
     crate::output::show_points(&results, arguments.json)?;
     if failed {
         return Err(Failure::Run("no point could be measured".into()));

@@ -34,6 +34,7 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
     // The last thing a long study should meet is a file that it cannot write.
     let directory = Directory::new(&arguments.output, &targets, &["results.json", "report.html", "points.csv"])?;
     let results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
+    crate::history::keep(&results);
     let json = output::json(results::to_json(&results))?;
     let written = directory.save("results.json", &json);
     let report = directory.save_report(&results);

@@ -22,7 +22,7 @@ pub use answer::{
     Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource,
     ServiceMode, ServiceModel, Varied,
 };
-pub use csv::csv;
+pub use csv::{csv, history_csv};
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
 pub use figure::{Axis, Figure, Series, Value};
 pub use json::{Error, read, schema, to_json, to_json_with};

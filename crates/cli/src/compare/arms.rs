@@ -185,7 +185,7 @@ struct Pair {
 /// # Errors
 /// Arms that cannot be opened or do not ask as many questions, an interrupt before anything could be said.
 pub(super) fn compare(arguments: &Arguments, [a, b]: [&str; 2]) -> Result<Comparison, Failure> {
-    let common = words_of_runs(std::env::args().skip(1));
+    let common = words_of_runs(super::words_typed());
     let common: Vec<String> = common.into_iter().filter(|word| word != "--json").collect();
     let of = [arguments_of("--a", a, &common)?, arguments_of("--b", b, &common)?];
     let mut arms = [open(&of[0])?, open(&of[1])?];

@@ -99,7 +99,9 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
                     result.display()
                 )));
             }
-            arms::compare(arguments, [a, b])?
+            let comparison = arms::compare(arguments, [a, b])?;
+            crate::history::keep_comparison(&comparison);
+            comparison
         }
         _ => {
             if let Some(option) = workload_option() {
@@ -119,9 +121,14 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     fail(&arguments.fail_if, &comparison)
 }
 
+/// The words of the command line. What is not UTF-8 is a name, and no option.
+fn words_typed() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
+}
+
 /// An option of a workload on the command line, which only arms can have.
 fn workload_option() -> Option<String> {
-    arms::words_of_runs(std::env::args().skip(1)).into_iter().find(|word| word.starts_with("--") && word != "--json")
+    arms::words_of_runs(words_typed()).into_iter().find(|word| word.starts_with("--") && word != "--json")
 }
 
 fn show(arguments: &Arguments, outputs: &Outputs, comparison: &Comparison) -> Result<(), Failure> {

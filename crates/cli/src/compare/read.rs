@@ -35,7 +35,16 @@ pub(super) fn sides(results: &[PathBuf], columns: Option<&Columns>) -> Result<[S
     Ok([a, b])
 }
 
+/// The number of an entry of the history, where no file has this name.
+fn entry(path: &Path) -> Option<i64> {
+    if path.exists() { None } else { path.to_str()?.parse().ok() }
+}
+
 fn read(path: &Path, columns: Option<&Columns>) -> Result<Vec<Side>, Failure> {
+    if let Some(id) = entry(path) {
+        let results = crate::history::open()?.results(id)?;
+        return Ok(vec![Side::of(&named(&format!("entry {id}"), &results), &results)]);
+    }
     let unreadable = |why: String| Failure::Usage(format!("cannot read {}: {why}", path.display()));
     let size = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
     if size > MOST_BYTES {

@@ -188,17 +188,18 @@ impl History {
         HistoryError::Sqlite { path: self.path.clone(), source }
     }
 
-    /// Keeps a document under the name of what made it, `kind` in place of the document's own where it is given; returns its number.
+    /// Keeps a document of a target under the name of what made it, `kind` in place of the document's own where it is given; returns its
+    /// number. The target is named so that it is the same from every directory.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn keep(&mut self, results: &Results, kind: Option<&str>) -> Result<i64, HistoryError> {
+    pub fn keep(&mut self, results: &Results, target: &str, kind: Option<&str>) -> Result<i64, HistoryError> {
         let document =
             crate::json::to_json(results).map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
         self.add(New {
             began_unix_s: results.began_unix_s,
             kind: kind.unwrap_or(kind_name(results.kind)),
-            target: &results.target.name,
+            target,
             machine: &results.machine.name,
             fingerprint: Fingerprint::of(results),
             version: &results.program.version,

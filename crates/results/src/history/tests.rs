@@ -80,8 +80,8 @@ fn what_is_kept_is_found_again() {
     let (_directory, path) = place();
     let mut history = History::open(&path).unwrap();
     let one = results("/data", 100, 1e9, "128");
-    let id = history.keep(&one, None).unwrap();
-    let check = history.keep(&results("/other", 200, 2e9, "128"), Some("check")).unwrap();
+    let id = history.keep(&one, "/data", None).unwrap();
+    let check = history.keep(&results("/other", 200, 2e9, "128"), "/other", Some("check")).unwrap();
     drop(history);
     let mut history = History::open_existing(&path).unwrap();
     let ids = |filter: &Filter| history.list(filter).unwrap().iter().map(|one| one.id).collect::<Vec<_>>();
@@ -103,7 +103,7 @@ fn a_trend_has_its_change_and_that_of_the_machine() {
     for night in 0..30 {
         let rate = if night < 20 { 1e9 } else { 7e8 } * (1.0 + 0.01 * ((night * 7 % 5) as f64 - 2.0));
         let read_ahead = if night < 20 { "128" } else { "4" };
-        history.keep(&results("/data", 86_400 * night, rate, read_ahead), None).unwrap();
+        history.keep(&results("/data", 86_400 * night, rate, read_ahead), "/data", None).unwrap();
     }
     let all = trends(history.occurrences("/data", Measure::Throughput).unwrap());
     let [trend] = &all[..] else { panic!("one question: {all:?}") };
@@ -162,7 +162,7 @@ fn several_writers_at_once_lose_nothing() {
             scope.spawn(move || {
                 for number in 0..10 {
                     let one = results("/data", writer * 100 + number, 1e9, "128");
-                    History::open(path).unwrap().keep(&one, None).unwrap();
+                    History::open(path).unwrap().keep(&one, "/data", None).unwrap();
                 }
             });
         }
