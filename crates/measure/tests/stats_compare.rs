@@ -54,8 +54,8 @@ fn decided(seed: u64, ratio: f64, until: f64, most_blocks: usize) -> Option<Chan
     None
 }
 
-/// The default length: a minute of runs of half a second.
-const DEFAULT_BLOCKS: usize = 30;
+/// The default length: a minute of blocks of four runs of 0.4 s.
+const DEFAULT_BLOCKS: usize = 37;
 
 #[test]
 fn the_same_twice_is_no_difference() {
@@ -101,7 +101,8 @@ fn apart(random: &mut Random, noise: &Noise, ratio: f64) -> Level {
 
 #[test]
 fn results_that_were_measured_apart() {
-    let noise = Noise { phi: 0.6, spread: 0.15, skewed: true, between: 0.02, ..WHITE };
+    let noise =
+        Noise { name: "AR(1) 0.6, 15 %, runs 2 %", phi: 0.6, spread: 0.15, skewed: true, between: 0.02, ..WHITE };
     let mut random = Random(7);
     let mut judge = |ratio: f64| {
         let both = |random: &mut Random| [apart(random, &noise, 1.0), apart(random, &noise, ratio)];
@@ -110,7 +111,7 @@ fn results_that_were_measured_apart() {
         changes.iter().filter(|change| change.p < 0.05).count()
     };
     let wrong = judge(1.0);
-    assert!(wrong <= 12, "a difference was seen in {wrong} of {SERIES} pairs without any");
+    assert!(wrong <= 12, "{}: a difference was seen in {wrong} of {SERIES} pairs without any", noise.name);
     let found = judge(1.10);
     assert!(found >= 180, "10 % were found in {found} of {SERIES}");
 }

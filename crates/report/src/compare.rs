@@ -293,7 +293,9 @@ pub fn html(comparison: &Comparison) -> Result<String, Error> {
                 head,
                 left,
                 rows,
-                kinds: (!by_kind.is_empty()).then(|| plot::changes::changes(&by_kind, measure.is_rate())),
+                // A kind of one point says what the point says.
+                kinds: (!by_kind.is_empty() && by_kind.len() < differences.len())
+                    .then(|| plot::changes::changes(&by_kind, measure.is_rate())),
                 chart: (differences.len() <= plot::changes::MOST).then(|| plot::changes::of_differences(&differences)),
                 runs: plot::changes::runs(&differences, |number| value(measure, number)),
             }

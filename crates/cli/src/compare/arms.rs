@@ -17,7 +17,7 @@ use workload::Workload;
 use workload::rng::SplitMix64;
 
 /// Length of a run, unless one is named: short, so that blocks are many.
-const RUN_NS: u64 = 500_000_000;
+const RUN_NS: u64 = 400_000_000;
 
 /// What is compared of each run.
 const MEASURES: [Measure; 5] =

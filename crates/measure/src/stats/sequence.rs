@@ -13,8 +13,8 @@ use super::change::Change;
 use super::distribution::student_quantile;
 
 /// Variance of the effect size, in squared standard deviations of a block, that the mixture expects. The sequence is valid for any; with
-/// this one it is narrow from about 6 to 100 blocks.
-const EFFECT: f64 = 4.0;
+/// this one it is narrow from about 10 to 100 blocks.
+const EFFECT: f64 = 1.0;
 /// Error rate over all looks.
 const ERROR: f64 = 0.05;
 

@@ -13,6 +13,8 @@ const NAMES: f64 = 300.0;
 const VALUES: f64 = 80.0;
 /// Height of a row and of the axis.
 const ROW: f64 = 20.0;
+/// Height of a row of runs, which are two lines.
+const RUNS_ROW: f64 = 28.0;
 const AXIS: f64 = 24.0;
 /// Letters that fit at the left.
 const LETTERS: usize = 44;
@@ -163,7 +165,7 @@ pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) ->
             let scale = Scale { low: low - room, high: high + room };
             let at = |runs: &[f64]| runs.iter().map(|value| scale.at(*value)).collect();
             Row {
-                y: AXIS + (place as f64 + 0.5) * ROW,
+                y: AXIS + (place as f64 + 0.5) * RUNS_ROW,
                 name: cut(&one.label),
                 x: None,
                 whisker: None,
@@ -175,8 +177,8 @@ pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) ->
         })
         .collect();
     (!rows.is_empty()).then(|| Changes {
-        width: WIDTH + 80.0,
-        height: AXIS + rows.len() as f64 * ROW + 6.0,
+        width: WIDTH + VALUES,
+        height: AXIS + rows.len() as f64 * RUNS_ROW + 6.0,
         zero: None,
         ticks: Vec::new(),
         rows,

@@ -65,7 +65,7 @@ impl Told {
             interval_95_percent: change.map(|change| [percent(change.low), percent(change.high)]),
             p: change.map(|change| change.p),
             p_holm: None,
-            detectable_percent: change.map(|change| change.detectable * 100.0),
+            detectable_percent: change.map(|change| change.detectable * 100.0).filter(|percent| percent.is_finite()),
             verdict: Verdict::Untold,
         };
         Some(Told { difference, change })
@@ -174,7 +174,7 @@ fn summary(measure: Measure, kind: Option<&str>, told: &[&Told], worth_percent: 
         interval_95_percent,
         interval_from,
         p: mean.map(|mean| mean.p),
-        detectable_percent: mean.map(|mean| mean.detectable * 100.0),
+        detectable_percent: mean.map(|mean| mean.detectable * 100.0).filter(|percent| percent.is_finite()),
         better: count(Verdict::Better),
         worse: count(Verdict::Worse),
         no_difference: count(Verdict::NoDifference),

@@ -29,8 +29,8 @@ impl Measure {
     /// Every measure, rates first.
     pub const ALL: [Measure; 8] = [
         Measure::Iops,
-        Measure::Throughput,
         Measure::Operations,
+        Measure::Throughput,
         Measure::LatencyMean,
         Measure::LatencyP50,
         Measure::LatencyP99,

@@ -279,9 +279,13 @@ impl Comparison {
         self
     }
 
-    /// The measure that a table shows: the first of the rates that is there.
+    /// The measure that a table shows: the rate that most questions have, else the first measure there is.
     pub fn main_measure(&self) -> Option<Measure> {
-        Measure::ALL.into_iter().find(|measure| self.differences.iter().any(|one| one.measure == *measure))
+        let count = |measure: &Measure| self.of(*measure).count();
+        let rates = Measure::ALL.into_iter().filter(|measure| measure.is_rate() && count(measure) > 0);
+        // Of several with as many the first.
+        let most = rates.rev().max_by_key(count);
+        most.or_else(|| Measure::ALL.into_iter().find(|measure| count(measure) > 0))
     }
 
     /// The changes of one measure.

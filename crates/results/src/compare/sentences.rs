@@ -11,10 +11,16 @@ pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     for measure in &mains {
         said.extend(main(comparison, *measure));
     }
-    let others = Measure::ALL
+    // Another rate of the same questions says the same again.
+    let says_more = |measure: &Measure| {
+        let known: Vec<&str> =
+            mains.iter().flat_map(|main| comparison.of(*main)).map(|one| one.question.as_str()).collect();
+        !mains.contains(measure)
+            && (!measure.is_rate() || comparison.of(*measure).any(|one| !known.contains(&one.question.as_str())))
+    };
+    let others: Vec<String> = Measure::ALL
         .into_iter()
-        .filter(|measure| !mains.contains(measure) && !(measure.is_rate() && !mains.is_empty()));
-    let others: Vec<String> = others
+        .filter(says_more)
         .filter_map(|measure| {
             let all = comparison.summaries.iter().find(|one| one.measure == measure && one.kind.is_none())?;
             Some(format!("{} {}", measure.heading(), short(all)))
@@ -155,7 +161,7 @@ fn short(all: &Summary) -> String {
             "is {} {}{interval}",
             size(all.geometric_mean_percent),
             match (all.measure, verdict) {
-                (Measure::Cpu, verdict) => word(Measure::Cpu, verdict),
+                (measure, verdict) if measure == Measure::Cpu || measure.is_rate() => word(measure, verdict),
                 (_, Verdict::Better) => "shorter",
                 _ => "longer",
             }

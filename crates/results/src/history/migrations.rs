@@ -17,11 +17,12 @@ pub(super) const STEPS: [&str; 2] = [
         target TEXT NOT NULL,
         machine TEXT NOT NULL,
         fingerprint TEXT NOT NULL,
-        facts TEXT NOT NULL,
         version TEXT NOT NULL,
         command TEXT NOT NULL,
-        document TEXT NOT NULL,
-        readings INTEGER NOT NULL
+        readings INTEGER NOT NULL,
+        -- The long ones come last: a list never reads their pages.
+        facts TEXT NOT NULL,
+        document TEXT NOT NULL
     );
     CREATE TABLE readings (
         entry INTEGER NOT NULL REFERENCES entries(id) ON DELETE CASCADE,

@@ -122,7 +122,7 @@ fn an_older_file_is_brought_up_to_date() {
     old.execute_batch(migrations::STEPS[0]).unwrap();
     old.execute_batch(
         "PRAGMA application_id = 1752201074; PRAGMA user_version = 1;
-         INSERT INTO entries VALUES (7, 5, 'run', '/data', 'north', 'f', '{}', '0', 'run', '{}', 0);",
+         INSERT INTO entries VALUES (7, 5, 'run', '/data', 'north', 'f', '0', 'run', 0, '{}', '{}');",
     )
     .unwrap();
     drop(old);
