@@ -54,7 +54,7 @@ fn the_published_alignment_study_prints_its_table_and_conclusions() {
         "random writes +16.5 %",
         "sequential reads +5.8 %",
         "sequential writes +8.0 %",
-        "R ran 1 400.5 589.1 +47.1",
+        "R ran 1 400.45 589.11 +47.1",
         "W seq 256 7711 8650 +12.2",
         "random reads ████",
     ] {
@@ -93,7 +93,7 @@ fn two_documents_of_simulated_machines_are_compared_exactly() {
     let table = fs::read_to_string(table).unwrap();
     assert_eq!(table.lines().count(), differences.len() + 1);
     let same = compare(&[&a, &a]);
-    assert!(same.stdout.starts_with("No difference between"), "{}", same.stdout);
+    assert!(same.stdout.contains("No difference between"), "{}", same.stdout);
 }
 
 #[test]

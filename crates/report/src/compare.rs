@@ -17,7 +17,7 @@ const MOST_NAMED: usize = 5;
 /// A value in the unit that people read it in.
 fn value(measure: Measure, value: f64) -> String {
     match measure {
-        Measure::Iops | Measure::Operations if value < 999.95 => format!("{value:.1}"),
+        Measure::Iops | Measure::Operations if value < 999.995 => format!("{value:.2}"),
         Measure::Iops | Measure::Operations => grouped(value.round()),
         Measure::Throughput => mib_per_s(value),
         _ => show_time(value),

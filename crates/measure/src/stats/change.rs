@@ -16,13 +16,15 @@ pub struct Level {
     mean: f64,
     error: f64,
     degrees: f64,
+    /// Runs that repeated until they agreed; 0 where the number of values was fixed.
+    runs: f64,
 }
 
 impl Level {
     /// From a mean, its standard error and the degrees of freedom of that error. `None` where the mean is not above zero.
     pub fn new(mean: f64, error: f64, degrees: f64) -> Option<Level> {
         let sound = mean.is_finite() && mean > 0.0 && error.is_finite() && error >= 0.0 && degrees > 0.0;
-        sound.then_some(Level { mean, error, degrees })
+        sound.then_some(Level { mean, error, degrees, runs: 0.0 })
     }
 
     /// From an estimate. `None` where it is not above zero.
@@ -39,12 +41,23 @@ impl Level {
         };
         // The lower end stops at zero for what cannot be negative; the upper end tells the width.
         let error = (interval_95[1] - mean) / student_quantile(0.975, degrees);
-        Level::new(mean, error, degrees)
+        let runs = if runs > 1 { runs as f64 } else { 0.0 };
+        Level::new(mean, error, degrees).map(|level| Level { runs, ..level })
     }
 
     /// From one value a run. `None` with fewer than two, or where their mean is not above zero.
     pub fn of_runs(runs: &[f64]) -> Option<Level> {
         Level::of(&estimate_values(runs)?)
+    }
+
+    /// The level with at least the relative spread of the runs of both.
+    fn no_surer_than_both(&self, other: &Level) -> Level {
+        if self.runs == 0.0 || other.runs == 0.0 {
+            return *self;
+        }
+        let spread = |level: &Level| (level.error / level.mean).powi(2) * level.runs;
+        let pooled = (spread(self) * self.degrees + spread(other) * other.degrees) / (self.degrees + other.degrees);
+        Level { error: self.error.max(self.mean * (pooled / self.runs).sqrt()), ..*self }
     }
 
     /// A value without any error: of a simulated machine, which gives the same again.
@@ -71,7 +84,11 @@ pub struct Change {
 impl Change {
     /// From one level to another that was measured apart from it: Fieller's interval (1954) of the ratio with Welch's degrees of freedom
     /// (1947).
+    ///
+    /// Who repeats until runs agree stops early where they agree by chance: the few runs of such a side tell too small an error. So the runs
+    /// of neither side count as more alike than those of both together. (Without that, one in ten pairs without any difference shows one.)
     pub fn between(a: &Level, b: &Level) -> Change {
+        let (a, b) = (&a.no_surer_than_both(b), &b.no_surer_than_both(a));
         let ratio = b.mean / a.mean;
         let error = a.error.hypot(b.error);
         if error == 0.0 {

@@ -7,10 +7,10 @@
 use super::change::{Change, Level};
 
 /// Values that each side of a change needs at least.
-const LEAST_SIDE: usize = 3;
-/// A split is chosen as the best of many, so its probability must be this small. Below, about 1 of 20 series of 100 values without any change
+const LEAST_SIDE: usize = 4;
+/// A split is chosen as the best of many, so its probability must be this small: about 1 of 50 series of 80 values without any change then
 /// shows one.
-const MOST_P: f64 = 0.001;
+const MOST_P: f64 = 0.0005;
 
 /// A place where a series changes for good.
 #[derive(Debug, Clone, Copy, PartialEq)]
