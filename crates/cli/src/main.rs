@@ -9,6 +9,7 @@ mod output;
 mod points;
 mod postmark;
 mod progress;
+mod stack;
 mod studies;
 mod target;
 mod tools;
@@ -76,6 +77,7 @@ fn main() -> ExitCode {
     }
     let result = match cli.command {
         Command::Study(arguments) => studies::study(&arguments),
+        Command::Stack(arguments) => stack::stack(&arguments),
         Command::Report(arguments) => studies::report(&arguments),
         Command::Run(arguments) => points::run(&arguments),
         Command::Sweep(arguments) => points::sweep(&arguments),

@@ -22,12 +22,7 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
         _ => (Effort::Normal, 180 * SECOND_NS),
     };
     let budget_ns = arguments.budget.unwrap_or(usual);
-    if budget_ns < LEAST_BUDGET_NS {
-        return Err(Failure::Usage(format!(
-            "--budget {}: too short to measure anything; give at least 5s",
-            units::show_time(budget_ns as f64)
-        )));
-    }
+    check_budget(budget_ns)?;
     let plan = Plan { budget_ns, effort, only: arguments.only.clone(), seed: arguments.target.seed };
     let (place, spec) = resolve(&arguments.target)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
@@ -41,7 +36,25 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
     written.and(report).map(drop)
 }
 
-fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) -> Result<Results, Failure> {
+/// Refuses a time in which nothing can be measured.
+///
+/// # Errors
+/// It is too short.
+pub(crate) fn check_budget(budget_ns: u64) -> Result<(), Failure> {
+    if budget_ns < LEAST_BUDGET_NS {
+        return Err(Failure::Usage(format!(
+            "--budget {}: too short to measure anything; give at least 5s",
+            units::show_time(budget_ns as f64)
+        )));
+    }
+    Ok(())
+}
+
+/// Studies a target on a machine, with a bar that shows how far it is.
+///
+/// # Errors
+/// The target cannot be opened, or the user interrupts.
+pub(crate) fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) -> Result<Results, Failure> {
     let bar = crate::progress::time_bar(plan.budget_ns);
     let results = study::study(machine, spec, plan, crate::program(), &mut |progress| {
         crate::progress::at(&bar, progress.passed_ns, progress.doing);

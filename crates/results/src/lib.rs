@@ -10,6 +10,7 @@ mod csv;
 mod document;
 mod figure;
 mod json;
+mod ladder;
 mod metadata;
 mod operation;
 mod output;
@@ -17,13 +18,14 @@ mod point;
 mod question;
 
 pub use answer::{
-    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource,
-    ServiceMode, ServiceModel, Varied,
+    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, LimitTrial,
+    Peak, PeakSource, Rule, RuleState, ServiceMode, ServiceModel, Varied,
 };
 pub use csv::csv;
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
 pub use figure::{Axis, Figure, Series, Value};
 pub use json::{Error, read, schema, to_json, to_json_with};
+pub use ladder::{Advertises, Ladder, Reached, Stage, StageKind, StageRate};
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError};

@@ -194,7 +194,7 @@ proptest! {
         (volume.iops, volume.burst_iops) = (100_000.0, 100_000.0);
         let results = study(&Twin::new(Setup::of(description)), Effort::Quick, &["depth"]);
         for op in ["read", "write"] {
-            limited(&results, op, "device", cap, 0.03)?;
+            limited(&results, op, "throttle", cap, 0.03)?;
         }
     }
 
@@ -234,7 +234,7 @@ proptest! {
         (setup.disks, setup.buses, setup.wce) = (disks, 1, true);
         setup.drive = "st34371w".into();
         let results = study(&Twin::new(setup), Effort::Quick, &["depth"]);
-        limited(&results, "read", "link", rate, 0.10)?;
+        limited(&results, "read", "bus", rate, 0.10)?;
     }
 
 }
@@ -258,7 +258,7 @@ proptest! {
         let bytes = heads * sectors as f64 * 512.0;
         let truth = bytes / ((heads + (heads - 1.0) * skew + skew + 0.1) * revolution_ms * 1e-3);
         let results = study(&Twin::new(Setup::of(description)), Effort::Quick, &["depth"]);
-        limited(&results, "read", "device", truth, 0.06)?;
+        limited(&results, "read", "media", truth, 0.06)?;
     }
 }
 

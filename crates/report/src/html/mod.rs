@@ -113,6 +113,7 @@ fn css() -> String {
 fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Study => "study",
+        Kind::Stack => "stack",
         Kind::Sweep => "sweep",
         Kind::Run => "run",
         Kind::Postmark => "postmark",

@@ -148,7 +148,7 @@ impl<'a> Walk<'a> {
             "overlay" => self.overlay(mount),
             "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "afs" | "fuse.sshfs" | "fuse.glusterfs" => {
                 self.add(Layer {
-                    kind: LayerKind::Link,
+                    kind: LayerKind::Network,
                     name: format!("{} to {}", mount.fs_type, mount.source),
                     advertised_bytes_per_s: None,
                     advertised_iops: None,
