@@ -8,6 +8,7 @@ mod metadata;
 mod output;
 mod points;
 mod postmark;
+mod predictions;
 mod progress;
 mod stack;
 mod studies;

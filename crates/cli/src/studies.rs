@@ -3,11 +3,12 @@
 use crate::Failure;
 use crate::arguments::{ReportArguments, StudyArguments};
 use crate::output::{self, Directory};
-use crate::target::{on_machine, resolve};
+use crate::target::{Where, on_machine, resolve};
 use machine::{Machine, TargetSpec, units};
 use results::Results;
 use std::path::{Path, PathBuf};
 use study::{Effort, Plan};
+use twin::Setup;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -28,7 +29,11 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     // The last thing a long study should meet is a file that it cannot write.
     let directory = Directory::new(&arguments.output, &targets, &["results.json", "report.html", "points.csv"])?;
-    let results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
+    let simulated = simulated(&place);
+    let mut results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
+    if let Some(setup) = simulated {
+        crate::predictions::add(&setup, &mut results);
+    }
     let json = output::json(results::to_json(&results))?;
     let written = directory.save("results.json", &json);
     let report = directory.save_report(&results);
@@ -48,6 +53,14 @@ pub(crate) fn check_budget(budget_ns: u64) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// The settings of a simulated machine, before it is used.
+fn simulated(place: &Where) -> Option<Setup> {
+    match place {
+        Where::Twin(twin) => Some(twin.setup().clone()),
+        Where::Host(_) => None,
+    }
 }
 
 /// Studies a target on a machine, with a bar that shows how far it is.

@@ -171,6 +171,9 @@ pub struct Answer {
     pub service_times: Vec<ServiceModel>,
     /// What is worth changing: first what a plain program would see, the cheapest first.
     pub findings: Vec<Finding>,
+    /// What a simulated machine would do with a part more: predictions, not measurements.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predictions: Vec<Predicted>,
     /// Gains that were not sure: their interval holds no change, or there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<String>,
@@ -327,6 +330,25 @@ pub struct Finding {
     /// What a plain program would see: the point before is what such a program does.
     #[serde(default)]
     pub from_plain: bool,
+}
+
+/// What a simulated machine would do with something changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Predicted {
+    /// What is changed: `one more bus`.
+    pub change: String,
+    /// The same as a setting of the machine.
+    pub settings: String,
+    /// Read or write.
+    pub op: OpKind,
+    /// The rate with it, in bytes per second.
+    pub throughput_bytes_per_s: f64,
+    /// How many times the rate without it.
+    pub gain: f64,
+    /// The busiest part with it; `latency` where none is busy.
+    pub then: String,
+    /// A command that predicts it again.
+    pub check: String,
 }
 
 words! {

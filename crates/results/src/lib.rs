@@ -19,7 +19,7 @@ mod question;
 
 pub use answer::{
     Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, LimitTrial,
-    Peak, PeakSource, Rule, RuleState, ServiceMode, ServiceModel, Varied,
+    Peak, PeakSource, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
 };
 pub use csv::csv;
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};

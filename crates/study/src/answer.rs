@@ -51,6 +51,7 @@ pub(crate) fn answer(
         costs: Vec::new(),
         service_times: Vec::new(),
         findings: Vec::new(),
+        predictions: Vec::new(),
         unproven: Vec::new(),
         checklist: Vec::new(),
         left_out,
@@ -85,7 +86,7 @@ pub(crate) fn answer(
         let op = entry.workload.op();
         PLAIN_BYTES.iter().any(|&bytes| trial::is_plain(entry, op, bytes, setting))
     };
-    let of_changes = findings(&comparisons, found.entries, points, command, is_plain, noisy);
+    let of_changes = findings(&comparisons, found.entries, points, command, is_plain);
     (answer.findings, answer.unproven) = (of_changes.proven, of_changes.unproven);
     answer.checklist = checklist::checklist(&found, &answer.limits);
     let ladder = ladder::ladder(&found, &experiments, &answer, machine);

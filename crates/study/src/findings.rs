@@ -79,20 +79,18 @@ pub(crate) struct Findings {
     pub(crate) unproven: Vec<String>,
 }
 
-/// The comparisons whose gain is large enough. `is_plain` tells whether an entry is what a plain program does, `noisy` whether two runs
-/// of a workload differ.
+/// The comparisons whose gain is large enough. `is_plain` tells whether an entry is what a plain program does.
 pub(crate) fn findings(
     comparisons: &[Comparison],
     entries: &[Entry],
     points: &[Point],
     command: &Command,
     is_plain: impl Fn(&Entry) -> bool,
-    noisy: bool,
 ) -> Findings {
     let mut found: Vec<(Change, Finding)> = Vec::new();
     let mut unproven = Vec::new();
     for comparison in comparisons {
-        let Some(ratio) = large_gain(comparison, entries, noisy) else { continue };
+        let Some(ratio) = large_gain(comparison, entries) else { continue };
         if ratio.low <= 1.0 {
             let range = format!("{} to {}", significant(ratio.low, 2), significant(ratio.high.min(1e6), 2));
             unproven.push(format!("{} ({} times, {range})", comparison.title, significant(ratio.mean, 2)));
@@ -126,27 +124,29 @@ pub(crate) fn findings(
 }
 
 /// The gain of a comparison, if it is large enough to be worth a word, sure or not.
-fn large_gain(comparison: &Comparison, entries: &[Entry], noisy: bool) -> Option<Ratio> {
+fn large_gain(comparison: &Comparison, entries: &[Entry]) -> Option<Ratio> {
     let (before, after) = (&entries[comparison.before], &entries[comparison.after]);
     if comparison.before == comparison.after {
         return None;
     }
     let flushed = comparison.change == Change::Plain && before.workload.sync_at_end;
-    let ratio = if flushed { flushed_gain(before, after, noisy)? } else { gain(before, after)? };
+    let ratio = if flushed { flushed_gain(before, after)? } else { gain(before, after)? };
     (ratio.mean >= LEAST_GAIN).then_some(ratio)
 }
 
 /// The gain over writes whose flush is counted too.
-fn flushed_gain(before: &Entry, after: &Entry, noisy: bool) -> Option<Ratio> {
+fn flushed_gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let rates = |entry: &Entry| -> Vec<f64> { entry.samples().iter().map(flushed_rate).collect() };
     let (a, b) = (rates(before), rates(after));
     let shared = a.len().min(b.len());
-    if shared > 1 {
-        return ratio_interval(&a[..shared], &b[..shared]);
-    }
-    // Where runs repeat to the byte, the ratio of two has no spread.
-    let ratio = b.first()? / a.first()?;
-    (!noisy).then_some(Ratio { median: ratio, mean: ratio, low: ratio, high: ratio, n_pairs: 1 })
+    if shared > 1 { ratio_interval(&a[..shared], &b[..shared]) } else { exact(before, after, *a.first()?, *b.first()?) }
+}
+
+/// The ratio of two rates without spread, on a machine whose runs repeat exactly.
+pub(crate) fn exact(before: &Entry, after: &Entry, a: f64, b: f64) -> Option<Ratio> {
+    let ratio = b / a;
+    let exact = before.repeats_exactly() && after.repeats_exactly() && a > 0.0;
+    exact.then_some(Ratio { median: ratio, mean: ratio, low: ratio, high: ratio, n_pairs: 1 })
 }
 
 /// Bytes per second of a run, its flush counted where there is one.

@@ -102,7 +102,7 @@ impl Rungs<'_> {
             );
         }
         stages.push(self.stage(StageKind::Memory, "copy", |op| self.memory(op)));
-        stages.push(self.stage(StageKind::PageCache, "data that are there", |op| self.page_cache(op)));
+        stages.push(self.stage(StageKind::PageCache, "warm", |op| self.page_cache(op)));
         let system = facts.layers.iter().find(|layer| layer.kind == LayerKind::FileSystem);
         let name = system.map_or_else(|| facts.name.clone(), |layer| layer.name.clone());
         if !facts.in_memory {
@@ -119,12 +119,10 @@ impl Rungs<'_> {
     /// The layers that the target's facts name, without the file system, which is above.
     fn below(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
-        let mut named = facts.layers.iter().filter(|layer| layer.kind != LayerKind::FileSystem).peekable();
         let times = if facts.kind == TargetKind::Simulated { 1.0 } else { f64::from(facts.members.max(1)) };
         let mut stages = Vec::new();
-        while let Some(layer) = named.next() {
-            let last = named.peek().is_none();
-            let mut stage = self.stage(layer.kind.into(), layer.name.clone(), |op| self.layer(layer, op, times, last));
+        for layer in facts.layers.iter().filter(|layer| layer.kind != LayerKind::FileSystem) {
+            let mut stage = self.stage(layer.kind.into(), layer.name.clone(), |op| self.layer(layer, op, times));
             stage.settings = settings(layer);
             let about = |warning: &&String| warning.contains(layer.name.split(' ').next().unwrap_or(&layer.name));
             stage.warnings = facts.warnings.iter().filter(about).cloned().collect();
@@ -291,7 +289,7 @@ impl Rungs<'_> {
         Some(StageRate { busy_percent: Some(resource.busy_percent), ..rate(op, advertised, Some(achieved)) })
     }
 
-    fn layer(&self, layer: &Layer, op: OpKind, times: f64, last: bool) -> Option<StageRate> {
+    fn layer(&self, layer: &Layer, op: OpKind, times: f64) -> Option<StageRate> {
         let advertised = layer.advertised_rate(op == OpKind::Write).filter(|&rate| rate > 0.0).map(|rate| Advertises {
             throughput_bytes_per_s: rate * times,
             formula: if times > 1.0 { format!("{} x {times:.0}", show_rate(rate)) } else { "advertised".into() },
@@ -306,7 +304,7 @@ impl Rungs<'_> {
             return Some(by_busy_time);
         }
         // A layer that promises nothing and stores nothing has no rate of its own.
-        if advertised.is_none() && !(last || matches!(layer.kind, LayerKind::Disk | LayerKind::Loop)) {
+        if advertised.is_none() && !matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) {
             return None;
         }
         let peak = self.peak(op)?;

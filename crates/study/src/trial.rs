@@ -1,11 +1,11 @@
 //! Trials: one change to a workload tells one bottleneck from another.
 
 use crate::confirm::stands_for;
-use crate::findings::iops_ratio;
+use crate::findings::{exact, iops_ratio};
 use crate::sampler::{Entry, Sampler};
 use crate::setting::Setting;
 use machine::units::show_size;
-use machine::{CacheState, Engine, Hint, MAX_DEPTH, Machine, Result};
+use machine::{CacheState, Engine, Hint, MAX_DEPTH, Machine, Nanos, Result};
 use measure::stats::Ratio;
 use results::LimitOf;
 use workload::{OpKind, Pattern, Stop, Workload};
@@ -89,7 +89,9 @@ impl Case {
     /// The ratio of requests per second that a change came to.
     pub(crate) fn ratio(&self, variant: Variant, entries: &[Entry]) -> Option<Ratio> {
         let (_, after) = self.trials.iter().find(|(one, _)| *one == variant)?;
-        iops_ratio(&entries[self.base], &entries[*after])
+        let (before, after) = (&entries[self.base], &entries[*after]);
+        let of_one_run = || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
+        iops_ratio(before, after).or_else(of_one_run)
     }
 
     /// With the indices that entries have after some were removed; none where its own was.
@@ -180,6 +182,15 @@ pub(crate) fn investigate<M: Machine>(
             case.trials.push((variant, index));
         }
     }
+    // Without this one there is no verdict on a peak, so it may overrun a budget that is too short.
+    let deeper: Vec<usize> = cases
+        .iter()
+        .filter(|case| case.of == LimitOf::Peak)
+        .flat_map(|case| &case.trials)
+        .filter(|(variant, _)| *variant == Variant::Deeper)
+        .map(|(_, index)| *index)
+        .collect();
+    sampler.rounds(&deeper, 1, Nanos::MAX)?;
     // Run after run for all of them: where the time is up, each has as many as the others.
     let until = sampler.at(TRIALS_SHARE);
     for of in [LimitOf::Peak, LimitOf::Plain, LimitOf::Random] {

@@ -89,7 +89,15 @@ impl Behind {
             .points
             .iter()
             .filter(|point| point.workload.op.name() == "read" && point.workload.buffering.is_direct());
+        let tried: Vec<usize> = results
+            .answer
+            .iter()
+            .flat_map(|answer| &answer.limits)
+            .flat_map(|limit| &limit.trials)
+            .filter_map(|trial| trial.after)
+            .collect();
         reads
+            .filter(|point| !tried.iter().any(|&index| std::ptr::eq(*point, &results.points[index])))
             .map(|point| {
                 self.throughput(f64::from(point.workload.request_bytes), f64::from(point.workload.outstanding()))
             })

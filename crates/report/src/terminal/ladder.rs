@@ -4,12 +4,12 @@ use super::{Line, Tone, fit, pad, render, wrap};
 use crate::format::{plus_minus, rate};
 use machine::text::printable;
 use machine::units::show_size_rounded;
-use results::{Ladder, Results, Stage, StageRate};
+use results::{Ladder, LimitOf, Results, Stage, StageRate};
 use unicode_width::UnicodeWidthStr;
 use workload::OpKind;
 
 /// Columns of the bars.
-const BAR: usize = 18;
+const BAR: usize = 14;
 
 /// The least rate that a bar shows, as a share of the greatest: bars are logarithmic.
 const LEAST_SHARE: f64 = 1e-3;
@@ -26,7 +26,8 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
             lines.extend(table);
         }
     }
-    for limit in results.answer.iter().flat_map(|answer| &answer.limits).take(2) {
+    let limits = results.answer.iter().flat_map(|answer| &answer.limits);
+    for limit in limits.filter(|limit| limit.of == LimitOf::Peak) {
         lines.extend(text("Limit    ", Tone::Plain, &limit.sentence, width));
     }
     let told = settings(ladder, width);
@@ -62,35 +63,31 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
         return Vec::new();
     }
     let most = rates.iter().flat_map(|(_, one)| [advertised(one), achieved(one)]).flatten().fold(0.0, f64::max);
-    // Stage, advertised, achieved, spread, share, half power, bar, with a space between them.
-    let name = width.saturating_sub(12 + 13 + 8 + 6 + 9 + BAR + 3).clamp(12, 34);
-    let row = |cells: [String; 6]| {
-        let [stage, promised, reached, spread, share, half] = cells;
-        format!("{} {promised:>11} {reached:>12} {spread:>7} {share:>5} {half:>8} ", pad(&fit(&stage, name), name))
+    // Stage, advertised, achieved, spread, share, half power, busy, bar, with a space between them.
+    let name = width.saturating_sub(13 + 13 + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
+    let row = |cells: [&str; 7]| {
+        let [stage, promised, reached, spread, share, half, busy] = cells;
+        let stage = pad(&fit(stage, name), name);
+        format!("{stage} {promised:>12} {reached:>12} {spread:>7} {share:>5} {half:>8} {busy:>5} ")
     };
-    let head =
-        [format!("{op}s"), "advertised".into(), "achieved".into(), String::new(), "share".into(), "half at".into()];
+    let title = format!("  {op}s");
+    let head = [&*title, "advertised", "achieved", "", "share", "half at", "busy"];
     let mut lines = vec![vec![(Tone::Strong, row(head))]];
     for (stage, one) in rates {
+        let mark = if one.narrowest { "> " } else { "  " };
+        let spread = one.achieved.as_ref().and_then(|one| plus_minus(one.throughput_bytes_per_s, one.interval_95));
         let cells = [
-            format!("{} {}", stage.kind.name(), printable(&stage.name)),
+            format!("{mark}{} {}", stage.kind.name(), printable(&stage.name)),
             advertised(one).map(rate).unwrap_or_default(),
             achieved(one).map(rate).unwrap_or_default(),
-            one.achieved
-                .as_ref()
-                .and_then(|one| plus_minus(one.throughput_bytes_per_s, one.interval_95))
-                .unwrap_or_default(),
+            spread.unwrap_or_default(),
             one.share_percent.map(|share| format!("{share:.0} %")).unwrap_or_default(),
             one.half_power_bytes.map(show_size_rounded).unwrap_or_default(),
+            one.busy_percent.map(|busy| format!("{busy:.0} %")).unwrap_or_default(),
         ];
+        let cells = row(cells.each_ref().map(String::as_str));
         let tone = if one.narrowest { Tone::Good } else { Tone::Plain };
-        let mut line = vec![(tone, row(cells)), (tone, bar(advertised(one), achieved(one), most))];
-        let busy = one.busy_percent.map(|busy| format!(" busy {busy:.0} %")).unwrap_or_default();
-        line.push((Tone::Quiet, busy));
-        if one.narrowest {
-            line.push((Tone::Good, " <- the limit".into()));
-        }
-        lines.push(line);
+        lines.push(vec![(tone, cells), (tone, bar(advertised(one), achieved(one), most))]);
     }
     lines
 }
@@ -137,7 +134,7 @@ mod tests {
         let full = |text: &str| text.chars().filter(|&c| c == '█').count();
         let light = |text: &str| text.chars().filter(|&c| c == '░').count();
         let one = bar(Some(1e9), Some(1e8), 1e9);
-        assert_eq!((full(&one), light(&one)), (12, 6), "a tenth is a third of three decades less");
+        assert_eq!((full(&one), light(&one)), (9, 5), "a tenth is a third of three decades less");
         let over = bar(Some(1e8), Some(1e9), 1e9);
         assert_eq!((full(&over), light(&over)), (BAR, 0));
         assert_eq!(bar(None, None, 1e9).trim(), "");

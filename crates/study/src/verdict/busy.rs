@@ -34,6 +34,9 @@ pub(super) fn busiest(evidence: &Evidence<'_>) -> Option<Cause> {
     };
     let rate = evidence.shown();
     if first.busy_percent < most {
+        if let Some(flush) = evidence.flush().filter(|(what, _)| *what == Bottleneck::Flush) {
+            return Some(flush);
+        }
         let why = format!("the time of each request: nothing is busy all the time at {rate}{}", others(0));
         return Some((Bottleneck::Latency, why));
     }

@@ -190,8 +190,9 @@ impl Evidence<'_> {
     }
 
     /// Most of the time of a plain write to stable storage is spent waiting for the flush.
-    fn flush(&self) -> Option<Cause> {
-        let sync = self.numbers.achieved.sync_ns.filter(|_| self.case.op == OpKind::Write)?;
+    pub(super) fn flush(&self) -> Option<Cause> {
+        let plain_write = self.case.of == LimitOf::Plain && self.case.op == OpKind::Write;
+        let sync = self.numbers.achieved.sync_ns.filter(|_| plain_write)?;
         let runs = f64::from(self.numbers.repeats.max(1));
         let writing = self.numbers.achieved.measured_ns as f64 / runs;
         let share = sync / (sync + writing) * 100.0;
