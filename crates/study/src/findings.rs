@@ -20,6 +20,7 @@ pub(crate) enum Change {
     Plain,
     Size,
     Depth,
+    Completions,
     Cache,
     Durability,
     Mechanism,
