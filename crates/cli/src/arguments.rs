@@ -29,6 +29,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run every experiment that suits the target and the time, and give one answer
     Study(StudyArguments),
+    /// Show every layer under the target, advertised over achieved, and which of them is the limit
+    Stack(crate::stack::Arguments),
     /// Measure one workload
     Run(PointArguments),
     /// Measure every combination of lists of options, in one table
