@@ -16,7 +16,7 @@ pub mod text;
 pub mod units;
 mod usage;
 
-pub use access::{Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, NullBackend};
+pub use access::{Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, Memory, NullBackend};
 pub use data::fill_random;
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};

@@ -3,7 +3,7 @@
 use crate::stack_distance::{MissRatio, StackDistances};
 use crate::{Error, Result};
 use machine::{
-    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Nanos, Next, Op, Request,
+    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Memory, Nanos, Next, Op, Request,
     RequestSource,
 };
 use serde::Serialize;
@@ -99,6 +99,7 @@ pub fn replay(twin: &Twin, records: &[Record], pace: Pace) -> Result<Replay> {
         buffering: Buffering::Direct,
         metadata_sync: false,
         hint: Hint::None,
+        memory: Memory::Huge,
         allocation: Allocation::Written,
         cache: CacheState::AsIs,
         sync_at_end: false,
