@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
         ("--hint", arguments.hint.len()),
         ("--memory", arguments.memory.len()),
         ("--cache", arguments.cache.len()),
+        ("--reap", arguments.reap.len()),
         ("--direct --buffered", usize::from(arguments.direct) + usize::from(arguments.buffered)),
     ];
     if let Some((name, count)) = lists.iter().find(|(_, count)| *count > 1) {
@@ -151,6 +152,7 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
     widen(&each(&arguments.hint, |workload, value| workload.hint = value));
     widen(&each(&arguments.memory, |workload, value| workload.memory = value));
     widen(&each(&arguments.cache, |workload, value| workload.cache = value));
+    widen(&each(&arguments.reap, |workload, value| workload.reap = value));
     widen(&each(&arguments.offset, |workload, value| workload.offset_bytes = value));
     widen(&each(&arguments.threads, |workload, value| workload.threads = value));
     widen(&each(&arguments.depth, |workload, value| {

@@ -245,7 +245,9 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
     let direction = |side: usize| direction(entry, result, side, plus);
     let part = recorded.requests.iter().sum::<u64>() as f64 / entry.group.requests().max(1) as f64;
     let of = |count: u64| (count as f64 * part).round() as u64;
-    let cpu = |ns: u64| ns as f64 * part * 100.0 / entry.group.usage.elapsed_ns.max(1) as f64 / f64::from(entry.clones);
+    // A set of jobs that all failed has no time of its own.
+    let elapsed_ns = entry.group.usage.elapsed_ns.max(recorded.runtime_ns).max(1) as f64;
+    let cpu = |ns: u64| ns as f64 * part * 100.0 / elapsed_ns / f64::from(entry.clones);
     let (counts, used) = (entry.group.counts, entry.group.usage.cpu);
     let latency = both(&recorded.latency);
     JobReport {

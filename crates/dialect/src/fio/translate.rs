@@ -4,7 +4,7 @@ use super::arrange::{Arrangement, ClonePlan};
 use super::options::{Distribution, FioEngine, SyncMode};
 use super::plan::Job;
 use super::turns::FileTurns;
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, NewFile};
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, NewFile, Reap};
 use workload::{Data, Pattern, Stop, Workload, rng};
 
 /// What the seed of a clone is derived for.
@@ -136,6 +136,7 @@ pub(crate) fn access(job: &Job, size_bytes: u64) -> Access {
         memory: Memory::Pages,
         allocation: Allocation::Written,
         cache: cache(job),
+        reap: Reap::AtLeast(job.options.batch_complete.max(1)),
         sync_at_end: job.options.end_fsync,
         region: (0, size_bytes),
     }

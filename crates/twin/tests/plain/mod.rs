@@ -102,6 +102,7 @@ pub fn direct() -> Access {
         metadata_sync: false,
         hint: Hint::None,
         memory: Memory::Huge,
+        reap: machine::Reap::default(),
         allocation: Allocation::Written,
         cache: CacheState::Cold,
         sync_at_end: false,
