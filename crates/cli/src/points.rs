@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
         ("--allocate", arguments.allocate.len()),
         ("--offset", arguments.offset.len()),
         ("--hint", arguments.hint.len()),
+        ("--memory", arguments.memory.len()),
         ("--cache", arguments.cache.len()),
         ("--reap", arguments.reap.len()),
         ("--direct --buffered", usize::from(arguments.direct) + usize::from(arguments.buffered)),
@@ -183,6 +184,7 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
     widen(&each(&arguments.pattern, |workload, value| workload.pattern = value));
     widen(&each(&arguments.allocate, |workload, value| workload.allocation = value));
     widen(&each(&arguments.hint, |workload, value| workload.hint = value));
+    widen(&each(&arguments.memory, |workload, value| workload.memory = value));
     widen(&each(&arguments.cache, |workload, value| workload.cache = value));
     widen(&each(&arguments.reap, |workload, value| workload.reap = value));
     widen(&each(&arguments.offset, |workload, value| workload.offset_bytes = value));

@@ -17,8 +17,8 @@ pub mod units;
 mod usage;
 
 pub use access::{
-    Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, NullBackend, REAP_LEARNING_NS, REAP_WAIT_NS,
-    Reap,
+    Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, Memory, NullBackend, REAP_LEARNING_NS,
+    REAP_WAIT_NS, Reap,
 };
 pub use data::fill_random;
 pub use error::{Error, Result};

@@ -82,6 +82,8 @@ pub struct ResourceUse {
     pub kind: ResourceKind,
     /// Share of the run in which it worked, in percent; of several of its kind, that of the busiest.
     pub busy_percent: f64,
+}
+
 /// A time within a run in which the program did not run at all: what was measured then is not the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pause {
