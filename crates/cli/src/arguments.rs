@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use machine::units::{parse_size, parse_time};
-use machine::{Allocation, CacheState, Engine, Hint};
+use machine::{Allocation, CacheState, Engine, Hint, Reap};
 use std::path::PathBuf;
 use std::str::FromStr;
 use workload::Pattern;
@@ -188,6 +188,9 @@ pub(crate) struct PointArguments {
     /// Issue this many requests per second over all threads, on schedule; latency counts from the scheduled time
     #[arg(long, value_name = "IOPS")]
     pub(crate) rate: Option<f64>,
+    /// Wait for this many completions before the next requests are issued, once one is there for at most 100 us; auto learns what pays
+    #[arg(long, value_name = "N|auto", value_delimiter = ',', default_value = "1")]
+    pub(crate) reap: Vec<Reap>,
     /// Pause between a completion and the request that replaces it
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "0")]
     pub(crate) think: u64,
@@ -278,14 +281,16 @@ mod tests {
                 select(&Hint::ALL), select(&Allocation::ALL), select(&CacheState::ALL)),
             (offset_bytes, region_start_bytes, region_bytes, bytes, limit_bytes) in
                 (0u64..1 << 40, 0u64..1 << 40, option::of(1u64..1 << 50), option::of(1u64..1 << 50), option::of(1u64..1 << 50)),
-            (rate_iops, think_ns, sync_at_end, seed) in (option::of(1.0..1e6), 0u64..1_000_000_000, any::<bool>(), any::<u64>()),
+            (rate_iops, think_ns, sync_at_end, seed, reap) in (
+                option::of(1.0..1e6), 0u64..1_000_000_000, any::<bool>(), any::<u64>(),
+                prop_oneof![Just(Reap::Auto), (1u32..100).prop_map(Reap::AtLeast)]),
             (compressible_percent, duplicate_percent, verify) in (0u8..=100, 0u8..=100, any::<bool>()),
         ) {
             let stop = bytes.map_or(Workload::default().stop, Stop::AfterBytes);
             let data = Data { compressible_percent, duplicate_percent, verify };
             let workload = Workload {
                 read_percent, pattern, request_bytes, depth, threads, engine, buffering, hint, allocation, cache, offset_bytes,
-                region_start_bytes, region_bytes, stop, limit_bytes, rate_iops, think_ns, sync_at_end, data, seed,
+                region_start_bytes, region_bytes, stop, limit_bytes, rate_iops, think_ns, reap, sync_at_end, data, seed,
                 sizes: None, align_bytes: None,
             };
             let line = format!("halfpower run {}", workload.options());

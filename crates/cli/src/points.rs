@@ -21,6 +21,7 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
         ("--offset", arguments.offset.len()),
         ("--hint", arguments.hint.len()),
         ("--cache", arguments.cache.len()),
+        ("--reap", arguments.reap.len()),
         ("--direct --buffered", usize::from(arguments.direct) + usize::from(arguments.buffered)),
     ];
     if let Some((name, count)) = lists.iter().find(|(_, count)| *count > 1) {
@@ -149,6 +150,7 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
     widen(&each(&arguments.allocate, |workload, value| workload.allocation = value));
     widen(&each(&arguments.hint, |workload, value| workload.hint = value));
     widen(&each(&arguments.cache, |workload, value| workload.cache = value));
+    widen(&each(&arguments.reap, |workload, value| workload.reap = value));
     widen(&each(&arguments.offset, |workload, value| workload.offset_bytes = value));
     widen(&each(&arguments.threads, |workload, value| workload.threads = value));
     widen(&each(&arguments.depth, |workload, value| {

@@ -5,7 +5,7 @@ use crate::target::{Where, resolve};
 use crate::{Failure, output};
 use clap::Args;
 use machine::text::printable_lines;
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, TargetSpec};
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, Reap, TargetSpec};
 use measure::{Repeats, Verification, VerifyStats, measure_verified, read_back};
 use results::Point;
 use serde::Serialize;
@@ -120,6 +120,7 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
         engine: if engines.contains(&Engine::IoUring) { Engine::IoUring } else { Engine::Sync },
         buffering: if direct { Buffering::Direct } else { Buffering::Buffered },
         metadata_sync: false,
+        reap: Reap::default(),
         hint: Hint::None,
         allocation: Allocation::Written,
         cache: CacheState::Cold,

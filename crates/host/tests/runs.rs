@@ -62,6 +62,7 @@ fn destroying(path: &Path) -> TargetSpec {
 
 fn access(engine: Engine) -> Access {
     Access {
+        reap: machine::Reap::default(),
         engine,
         buffering: Buffering::Buffered,
         metadata_sync: false,

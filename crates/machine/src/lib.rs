@@ -16,13 +16,16 @@ pub mod text;
 pub mod units;
 mod usage;
 
-pub use access::{Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, NullBackend};
+pub use access::{
+    Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, NullBackend, REAP_LEARNING_NS, REAP_WAIT_NS,
+    Reap,
+};
 pub use data::fill_random;
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
 pub use run::{OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
-pub use usage::{CpuTimes, DeviceUse, MemoryUse, ProcessorTimes, Usage};
+pub use usage::{CpuTimes, DeviceUse, MemoryUse, ProcessorTimes, Usage, Waits};
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! A run: parts that start together.
 
-use crate::{Access, CpuTimes, DeviceUse, Error, Nanos, Result, Usage};
+use crate::{Access, CpuTimes, DeviceUse, Error, Nanos, Result, Usage, Waits};
 
 /// A target, how it is accessed, and the request sources that ask it.
 ///
@@ -79,6 +79,8 @@ pub struct PartUsage {
     pub sync_ns: Option<Nanos>,
     /// The counters of the devices under the part's targets, over the whole run; `None` where nothing counts.
     pub device: Option<DeviceUse>,
+    /// How the part's streams waited; none where each request is a call of its own, or nothing counts.
+    pub waits: Option<Waits>,
 }
 
 impl RunUsage {
@@ -86,8 +88,8 @@ impl RunUsage {
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage { began, cpu, block_bytes, warnings, parts } = self;
         parts.into_iter().map(move |part| {
-            let PartUsage { elapsed_ns, sync_ns, device } = part?;
-            Ok(Usage { began, elapsed_ns, sync_ns, cpu, device, block_bytes, warnings: warnings.clone() })
+            let PartUsage { elapsed_ns, sync_ns, device, waits } = part?;
+            Ok(Usage { began, elapsed_ns, sync_ns, cpu, device, waits, block_bytes, warnings: warnings.clone() })
         })
     }
 

@@ -53,6 +53,15 @@ pub struct DeviceUse {
     pub flushes: u64,
 }
 
+/// How often streams slept until requests completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Waits {
+    /// How often, over all streams, the whole run.
+    pub waits: u64,
+    /// For how many completions each: what [`crate::Reap`] asked or, of several streams, the most that was learned.
+    pub completions: u32,
+}
+
 /// What one part of a run used, processor time and block-layer bytes of the whole run included.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
@@ -66,6 +75,8 @@ pub struct Usage {
     pub cpu: CpuTimes,
     /// The devices' own counters; `None` where nothing below the target counts.
     pub device: Option<DeviceUse>,
+    /// How its streams waited; none where each request is a call of its own, or nothing counts.
+    pub waits: Option<Waits>,
     /// Bytes that this process asked of the block layer itself (read, write): less than asked means that a cache served.
     pub block_bytes: Option<(u64, u64)>,
     /// Warnings about this run, in short sentences.

@@ -4,7 +4,9 @@ use crate::histogram::Histogram;
 use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
-use machine::{Engine, Error, Machine, Nanos, Part, RequestSource, Result, RunOptions, TargetFacts, Usage};
+use machine::{
+    Engine, Error, Machine, Nanos, Part, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions, TargetFacts, Usage,
+};
 use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -106,13 +108,14 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     source: impl Fn(Stream) -> A,
 ) -> Result<Sample> {
     let facts = machine.target_facts(target);
+    let ramp_ns = options.ramp_ns.max(if workload.reap == Reap::Auto { REAP_LEARNING_NS } else { 0 });
     workload.check(facts.size_bytes, alignment(workload, &facts))?;
-    let mut streams: Vec<A> = streams(workload, &facts, options.ramp_ns)?.into_iter().map(source).collect();
+    let mut streams: Vec<A> = streams(workload, &facts, ramp_ns)?.into_iter().map(source).collect();
     let access = workload.access(facts.size_bytes);
     let how = RunOptions { count_instructions: options.count_instructions, ..RunOptions::default() };
     let usage = machine.run(&mut [Part::new(target, &access, &mut streams)], how)?.single()?;
     let mut sample = gather(&streams, usage, workload)?;
-    if (options.until_deadline || options.ramp_ns > 0)
+    if (options.until_deadline || ramp_ns > 0)
         && let Some(rate) = rate_until_deadline(&streams)
     {
         // The mean time is that of the same window, by Little's law: what is cut off at its ends is not.

@@ -3,7 +3,7 @@
 use crate::stack_distance::{MissRatio, StackDistances};
 use crate::{Error, Result};
 use machine::{
-    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Nanos, Next, Op, Request,
+    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Nanos, Next, Op, Reap, Request,
     RequestSource,
 };
 use serde::Serialize;
@@ -98,6 +98,7 @@ pub fn replay(twin: &Twin, records: &[Record], pace: Pace) -> Result<Replay> {
         engine: Engine::IoUring,
         buffering: Buffering::Direct,
         metadata_sync: false,
+        reap: Reap::default(),
         hint: Hint::None,
         allocation: Allocation::Written,
         cache: CacheState::AsIs,

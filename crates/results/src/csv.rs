@@ -175,6 +175,7 @@ fn axis_column(axis: Axis) -> &'static str {
         Axis::RequestBytes => "request_bytes",
         Axis::Depth => "depth",
         Axis::Threads => "threads",
+        Axis::Completions => "completions",
         Axis::OffsetBytes => "offset_bytes",
         Axis::Position => "position_share",
         Axis::ChunkBytes => "chunk_bytes",

@@ -166,6 +166,12 @@ pub struct Achieved {
     pub busy_processors: f64,
     /// Share of the processors' time that a hypervisor took away, in percent of one processor.
     pub steal_percent: f64,
+    /// How often a stream slept until requests completed, per request: each is a wake that the kernel's side pays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_per_request: Option<f64>,
+    /// For how many completions the streams waited: what was asked or, with `auto`, the most that a stream of any run learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_completions: Option<u32>,
     /// Time from the last completion to stable storage, mean over the runs, where that was asked.
     pub sync_ns: Option<f64>,
     /// Rate to stable storage: that time counted too.
@@ -356,6 +362,16 @@ impl Achieved {
             direct: workload.buffering.is_direct(),
             busy_processors: sum(&|sample| sample.usage.cpu.machine_ns as f64) / elapsed,
             steal_percent: sum(&|sample| sample.usage.cpu.steal_ns as f64) / elapsed * 100.0,
+            waits_per_request: samples
+                .iter()
+                .map(|sample| sample.usage.waits.map(|waits| waits.waits as f64))
+                .sum::<Option<f64>>()
+                .map(|waits| waits / sum(&|sample| sample.requests_with_ramp as f64).max(1.0)),
+            wait_completions: samples
+                .iter()
+                .filter_map(|sample| sample.usage.waits)
+                .map(|waits| waits.completions)
+                .max(),
             sync_ns: synced.map(|ns| ns / runs),
             synced_bytes_per_s: synced.map(|ns| asked * 1e9 / (elapsed + ns)),
             warm_up_ns: sum(&|sample| sample.warm_up_ns as f64) / runs,

@@ -1,6 +1,6 @@
 //! What makes two points the same question.
 
-use machine::{Allocation, CacheState, Hint};
+use machine::{Allocation, CacheState, Hint, Reap};
 use std::fmt::{self, Write};
 use workload::{Data, SizeMix, Workload};
 
@@ -34,6 +34,7 @@ impl Question {
             stop: _,
             limit_bytes: _,
             rate_iops,
+            reap,
             think_ns,
             sync_at_end,
             data: Data { compressible_percent, duplicate_percent, verify },
@@ -65,6 +66,7 @@ impl Question {
         if let Some(rate) = rate_iops {
             add(false, &format_args!("rate={rate}"));
         }
+        add(*reap == Reap::default(), &format_args!("reap={reap}"));
         add(*think_ns == 0, &format_args!("think={think_ns}ns"));
         add(!sync_at_end, &"sync_at_end");
         add(*compressible_percent == 0, &format_args!("compressible={compressible_percent}%"));

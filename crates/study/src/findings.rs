@@ -17,6 +17,7 @@ const LEAST_GAIN: f64 = 1.1;
 pub(crate) enum Change {
     Size,
     Depth,
+    Completions,
     Cache,
     Durability,
     Mechanism,

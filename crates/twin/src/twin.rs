@@ -11,7 +11,7 @@ use crate::volume::Layout;
 use crate::world::files::VOLUME;
 use crate::world::{Member, World};
 use machine::{
-    Capabilities, CpuTimes, DeviceUse, Engine, Error, MachineFacts, MemoryUse, Nanos, OnFailure, Part, PartUsage,
+    Capabilities, CpuTimes, DeviceUse, Engine, Error, MachineFacts, MemoryUse, Nanos, OnFailure, Part, PartUsage, Reap,
     RequestSource, RunOptions, RunUsage, Start, TargetFacts, TargetKind, TargetSpec,
 };
 use std::collections::BTreeMap;
@@ -154,6 +154,8 @@ impl Twin {
             ("engine mmap", "mapped files are not simulated", "take sync, threads, io_uring or libaio")
         } else if part.access.engine == Engine::Null {
             ("engine null", "nothing of a simulated machine is this computer's own ceiling", "take it on this computer")
+        } else if part.access.reap != Reap::default() {
+            ("reap", "the simulated processor takes each completion as it comes", "leave it out")
         } else if !part.processors.is_empty() {
             ("processors", "streams cannot be bound to processors of a simulated machine", "leave out the processors")
         } else if part.sources.iter().any(RequestSource::checks) {
@@ -355,7 +357,7 @@ fn usage(world: &World, began: Nanos, files: &[Vec<u32>], outcomes: Vec<machine:
         let members = world.files.members(files);
         let device = sum(members.iter().map(|&member| used(member)));
         let device = DeviceUse { busy_ns: device.busy_ns / members.len().max(1) as u64, ..device };
-        PartUsage { elapsed_ns, sync_ns, device: Some(device) }
+        PartUsage { elapsed_ns, sync_ns, device: Some(device), waits: None }
     };
     let (all, busy) = (sum((0..world.members.len() as u32).map(used)), world.cpu.busy);
     RunUsage {

@@ -2,7 +2,7 @@
 
 use crate::{Pattern, Stop, Workload};
 use machine::units::{parse_size, show_size};
-use machine::{Allocation, CacheState, Hint};
+use machine::{Allocation, CacheState, Hint, Reap};
 use std::fmt;
 use std::str::FromStr;
 
@@ -104,6 +104,7 @@ impl Workload {
         }
         add(self.limit_bytes.is_some(), format!("--limit {}", size(self.limit_bytes.unwrap_or_default())));
         add(self.rate_iops.is_some(), format!("--rate {}", self.rate_iops.unwrap_or_default()));
+        add(self.reap != Reap::default(), format!("--reap {}", self.reap));
         add(self.think_ns > 0, format!("--think {}ns", self.think_ns));
         add(self.sync_at_end, "--end-fdatasync".into());
         add(self.data.compressible_percent > 0, format!("--compressible {}", self.data.compressible_percent));

@@ -4,7 +4,7 @@ use super::arrange::{Arrangement, ClonePlan};
 use super::options::{Distribution, FioEngine, SyncMode};
 use super::plan::Job;
 use super::turns::FileTurns;
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, NewFile};
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, NewFile, Reap};
 use workload::{Data, Pattern, Stop, Workload, rng};
 
 /// What the seed of a clone is derived for.
@@ -120,6 +120,7 @@ pub(crate) fn access(job: &Job, size_bytes: u64) -> Access {
         hint: hint(job),
         allocation: Allocation::Written,
         cache: if job.options.invalidate { CacheState::Cold } else { CacheState::AsIs },
+        reap: Reap::AtLeast(job.options.batch_complete.max(1)),
         sync_at_end: job.options.end_fsync,
         region: (0, size_bytes),
     }

@@ -104,6 +104,8 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 process_interval_95: Some([process * 0.97, process * 1.04]),
             },
             achieved: Achieved {
+                waits_per_request: None,
+                wait_completions: None,
                 measured_ns: 2_000_000_000,
                 requests: (iops * 2.0) as u64,
                 bytes: (rate * 2.0) as u64,

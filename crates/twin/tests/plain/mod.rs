@@ -101,6 +101,7 @@ pub fn direct() -> Access {
         buffering: Buffering::Direct,
         metadata_sync: false,
         hint: Hint::None,
+        reap: machine::Reap::default(),
         allocation: Allocation::Written,
         cache: CacheState::Cold,
         sync_at_end: false,
