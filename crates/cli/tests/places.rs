@@ -1,14 +1,13 @@
-//! Bad input and bad luck: what is refused, with which words; what fails and what goes on; what is left behind, which is nothing.
+//! Values and places: what is refused, with which words, and what unusual file systems are studied with. Faults are in `faults/`.
 
 mod common;
 
 use common::places::{Loop, Mount, Throttle, tool};
-use common::{Ended, HALFPOWER, command, ended, finish, halfpower, has_numbers, points, test_files, wait_until};
+use common::{Ended, HALFPOWER, command, ended, halfpower, has_numbers, points, test_files, wait_until};
 use std::fs;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::Child;
-use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 

@@ -8,7 +8,7 @@ use crate::fuse::Fault;
 use crate::fuse::Instead::{Error, Flip, Half, Hang, Lose, Misplace};
 use crate::play::Sink::{Full as FullSink, Unread};
 use crate::play::State::{Gone, Hangs, Long, Mapped, Read as HasRead, TestFile, Written};
-use crate::play::Step::{Do, Ended, Fails, Met, Run, Signal, Start, Storm, Together, Until};
+use crate::play::Step::{Do, Ended, Fails, Insist, Met, Run, Signal, Start, Storm, Together, Until};
 use crate::play::{By, Ends, INTERRUPTED, KILLED, PLAIN, Row, UNHARMED};
 use crate::play::{failed_points, fails, no_result, play, refused, run, well};
 use crate::stage::DISK;
@@ -523,6 +523,30 @@ faults![
                 steps: &[run(DESTROY_DISK_ALL, refused(&["loop device"]))],
                 ..UNHARMED
             },
+            a_second_loop_device = Row {
+                fault: "a second loop device over the file of a mounted one",
+                given: &[
+                    Disk("at"),
+                    Made("at", "mkfs.ext4 -q -O ^has_journal"),
+                    Mounted("mnt", "at"),
+                    DiskOver("disk", "at.img", 0),
+                    Directory("out")
+                ],
+                steps: &[run(DESTROY_DISK_ALL, refused(&["in use|is mounted on"]))],
+                ..UNHARMED
+            },
+            a_loop_device_within = Row {
+                fault: "a disk whose file bears a mounted loop device further on",
+                given: &[
+                    Disk("disk"),
+                    DiskOver("part", "disk.img", MIB),
+                    Made("part", "mkfs.ext4 -q -O ^has_journal"),
+                    Mounted("mnt", "part"),
+                    Directory("out"),
+                ],
+                steps: &[run(DESTROY_DISK_ALL, refused(&["in use|is mounted on"]))],
+                ..UNHARMED
+            },
             mounted_elsewhere = Row {
                 fault: "the device is mounted in another mount namespace",
                 given: &[
@@ -977,6 +1001,20 @@ faults![
                     Met("fs"),
                 ],
                 leaves: &["fs/*"],
+            },
+            reads_hang = Row {
+                fault: "reads never end until the process is killed (as over NFS): Ctrl-C, once or twice, ends the command; the next start cleans up",
+                given: &[Faulty("fs", &[])],
+                steps: &[
+                    Do(Faults("fs", &[fault(Read, 512 * KIB, Hang)])),
+                    Start("run fs --size 1m --direct --request 64k --depth 4 --runtime 60"),
+                    Until(Hangs("fs")),
+                    Insist(SIGINT),
+                    Ended(INTERRUPTED),
+                    Do(Faults("fs", &[])),
+                    run(&["run fs --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1"], well(&[])),
+                ],
+                ..UNHARMED
             },
             a_place_that_goes = Row {
                 fault: "the directory is unmounted during the run, although it is in use: nothing is made in what lies below it",
