@@ -295,6 +295,16 @@ impl Arrangement {
     }
 }
 
+#[cfg(unix)]
+fn is_pipe(metadata: &fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &fs::Metadata) -> bool {
+    false
+}
+
 /// What stands at a path.
 ///
 /// # Errors
@@ -314,6 +324,10 @@ pub fn look(path: &Path) -> io::Result<Found> {
     }
     if metadata.is_dir() {
         return Ok(Found::Other("a directory"));
+    }
+    if is_pipe(&metadata) {
+        // Opening one would wait for its other end.
+        return Ok(Found::Other("a pipe"));
     }
     // A block device says its size at its end; what has no end holds no data.
     match File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))) {
