@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
         ("--allocate", arguments.allocate.len()),
         ("--offset", arguments.offset.len()),
         ("--hint", arguments.hint.len()),
+        ("--memory", arguments.memory.len()),
         ("--cache", arguments.cache.len()),
         ("--reap", arguments.reap.len()),
         ("--direct --buffered", usize::from(arguments.direct) + usize::from(arguments.buffered)),
@@ -100,6 +101,7 @@ fn points_on<M: Machine>(
         results.warnings.extend(fallback(arguments, &workloads, &capabilities.engines));
     }
     drop(target);
+    crate::history::keep(&results);
     crate::output::show_points(&results, arguments.json)?;
     if failed {
         return Err(Failure::Run("no point could be measured".into()));
@@ -108,7 +110,7 @@ fn points_on<M: Machine>(
 }
 
 /// Refuses workloads that make no sense on a target.
-fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
+pub(crate) fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
     for workload in workloads {
         let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
         workload.check(facts.size_bytes, align)?;
@@ -186,6 +188,7 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
     widen(&each(&arguments.pattern, |workload, value| workload.pattern = value));
     widen(&each(&arguments.allocate, |workload, value| workload.allocation = value));
     widen(&each(&arguments.hint, |workload, value| workload.hint = value));
+    widen(&each(&arguments.memory, |workload, value| workload.memory = value));
     widen(&each(&arguments.cache, |workload, value| workload.cache = value));
     widen(&each(&arguments.reap, |workload, value| workload.reap = value));
     widen(&each(&arguments.offset, |workload, value| workload.offset_bytes = value));

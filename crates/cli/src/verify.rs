@@ -5,7 +5,7 @@ use crate::target::{Where, resolve};
 use crate::{Failure, output};
 use clap::Args;
 use machine::text::printable_lines;
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, Reap, TargetSpec};
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, Memory, Reap, TargetSpec};
 use measure::{Repeats, Verification, VerifyStats, measure_verified, read_back};
 use results::Point;
 use serde::Serialize;
@@ -134,6 +134,7 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
         metadata_sync: false,
         reap: Reap::default(),
         hint: Hint::None,
+        memory: Memory::Huge,
         allocation: Allocation::Written,
         cache: CacheState::Cold,
         sync_at_end: false,

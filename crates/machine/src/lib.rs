@@ -17,15 +17,15 @@ pub mod units;
 mod usage;
 
 pub use access::{
-    Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, NullBackend, REAP_LEARNING_NS, REAP_WAIT_NS,
-    Reap,
+    Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, Memory, NullBackend, REAP_LEARNING_NS,
+    REAP_WAIT_NS, Reap,
 };
 pub use data::fill_random;
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
 pub use run::{OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
-pub use usage::{CpuTimes, DeviceUse, MemoryUse, Pause, ProcessorTimes, Usage, Waits};
+pub use usage::{CpuTimes, DeviceUse, MemoryUse, Pause, ProcessorTimes, ResourceKind, ResourceUse, Usage, Waits};
 
 use std::path::PathBuf;
 

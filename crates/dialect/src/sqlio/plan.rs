@@ -3,7 +3,7 @@
 use super::options::DEFAULT_FILE;
 use super::{Access, Caching, FileLine, Kind, Multi, Options};
 use crate::parse::is_twin;
-use machine::{Buffering, CacheState, Engine, Error, Result};
+use machine::{Buffering, CacheState, Engine, Error, Memory, Result};
 use std::path::{Path, PathBuf};
 use workload::{Pattern, Stop, Workload};
 
@@ -147,6 +147,7 @@ impl Options {
             threads,
             engine: if depth == 1 { Engine::Sync } else { asynchronous },
             buffering: self.buffering(kind),
+            memory: Memory::Pages,
             cache: CacheState::AsIs,
             region_start_bytes: self.start_bytes(),
             region_bytes: self.stripes_bytes(),

@@ -267,7 +267,7 @@ fn stream<S: RequestSource>(
     clock: Clock,
     (halt, ready, tally): (Halt<'_>, Ready<'_>, &Tally),
 ) -> Result<Nanos> {
-    let mut arena = Arena::new(source.depth(), source.max_request(), source.writes())
+    let mut arena = Arena::new(source.depth(), source.max_request(), source.writes(), access.memory)
         .map_err(Error::io("no memory for the buffers of", "a stream"))?;
     if source.writes() {
         source.fill_buffers(arena.bytes());

@@ -268,7 +268,7 @@ fn direct_alignment(member: &Member) -> std::result::Result<u32, String> {
         _ => format!("direct I/O fails: {error}"),
     };
     let file = member.open_with(false, libc::O_DIRECT).map_err(refused)?;
-    let mut arena = Arena::new(1, 64 << 10, false).map_err(|error| error.to_string())?;
+    let mut arena = Arena::new(1, 64 << 10, false, machine::Memory::Huge).map_err(|error| error.to_string())?;
     let mut last = None;
     for alignment in [512u32, 1024, 2048, 4096, 8192, 16384, 65536] {
         // An offset, a length and an address that are multiples of this and of nothing more.
