@@ -11,14 +11,25 @@ use std::time::Duration;
 /// Linux admits throttled requests in slices of 100 ms; a run of 2 s that begins late by a quarter of one is off by as much.
 const TOLERANCE: f64 = 0.03;
 
+/// A run that this computer held up by half a slice is off by a burst, 5 % of 2 s; then the median of three tells.
+const RUNS: usize = 3;
+
 /// The only point of a run.
 fn point(words: &str) -> Value {
     let run = halfpower(words).good_json();
     points(&run)[0].clone()
 }
 
+fn rate(point: &Value) -> f64 {
+    number(point, "/throughput_bytes_per_s")
+}
+
+fn is_near(is: f64, should: f64, tolerance: f64) -> bool {
+    (is / should - 1.0).abs() <= tolerance
+}
+
 fn assert_near(what: &str, is: f64, should: f64, tolerance: f64) {
-    assert!((is / should - 1.0).abs() <= tolerance, "{what}: {is:.0}, and {should:.0} is the truth");
+    assert!(is_near(is, should, tolerance), "{what}: {is:.0}, and {should:.0} is the truth");
 }
 
 #[test]
@@ -43,8 +54,14 @@ fn throttled_devices_are_as_fast_as_their_limits() {
                 "run {at} --destroy-data {at} --op {op} --pattern random --request {request} --engine {engine} --runtime 2 --repeats 1 \
                  --max-repeats 1 --json"
             );
-            let point = point(&words);
-            assert_near(&what, number(&point, "/throughput_bytes_per_s"), wanted, TOLERANCE);
+            let mut point = point(&words);
+            if !is_near(rate(&point), wanted, TOLERANCE) {
+                let mut runs = vec![point];
+                runs.extend((1..RUNS).map(|_| self::point(&words)));
+                runs.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+                point = runs.swap_remove(RUNS / 2);
+            }
+            assert_near(&what, rate(&point), wanted, TOLERANCE);
             assert!(number(&point, "/achieved/little_error_percent") <= 1.0, "Little's law, {what}: {point:#}");
             let outstanding = if engine.starts_with("sync") { 2.0 } else { number(&point, "/workload/depth") };
             assert_near(&format!("depth of {what}"), number(&point, "/achieved/mean_depth"), outstanding, 0.05);

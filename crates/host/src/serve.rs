@@ -1,8 +1,9 @@
 //! The loops that serve a request source through a session: one for many requests outstanding, one for one at a time.
 
 use crate::arena::Arena;
+use crate::reaping::{Reaping, Tally};
 use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
-use machine::{Completion, Error, Nanos, Next, Op, Request, RequestSource, Result};
+use machine::{Completion, Error, Nanos, Next, Op, Reap, Request, RequestSource, Result};
 use std::io;
 use std::mem::ManuallyDrop;
 
@@ -67,6 +68,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     arena: &mut Arena,
     time: T,
     halt: Halt<'_>,
+    reap: (Reap, &Tally),
 ) -> Result<Nanos> {
     let none = Outstanding { op: Op::Read, offset: 0, len: 0 };
     let mut outstanding = vec![none; source.depth() as usize].into_boxed_slice();
@@ -77,6 +79,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     let mut look_at = now;
     let mut ending = Ending::default();
     let mut ends = false;
+    let mut reaping = Reaping::new(reap.0, source.depth(), now, reap.1);
     source.begin(now);
     loop {
         if now >= look_at {
@@ -101,7 +104,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
                         flight.requests += 1;
                         flight.session.issue(request.target, &request, at);
                     }
-                    Next::WaitForCompletion => break Wait::One,
+                    Next::WaitForCompletion => break reaping.wait(flight.requests),
                     Next::WaitUntil(then) => break Wait::For(then.saturating_sub(now).min(TICK_NS)),
                     Next::Done => {
                         if flight.requests == 0 {
@@ -126,6 +129,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
         }
         now = time.now();
         let Flight { session, arena, requests } = &mut flight;
+        let before = *requests;
         session.reap(|completion| {
             *requests -= 1;
             last = now;
@@ -141,6 +145,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
             }
             source.complete(completion, now);
         });
+        reaping.turned(u64::from(before - *requests), now);
         if let Some(what) = source.sync_due()
             && !ends
         {

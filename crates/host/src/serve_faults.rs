@@ -4,10 +4,11 @@
 //! request in flight.
 
 use crate::arena::Arena;
+use crate::reaping::Tally;
 use crate::serve::{serve, serve_blocking};
 use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
 use crate::stripe::Striped;
-use machine::{Completion, Error, Nanos, Next, Op, Request, RequestSource, Result, Stability};
+use machine::{Completion, Error, Nanos, Next, Op, REAP_WAIT_NS, Reap, Request, RequestSource, Result, Stability};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -214,9 +215,19 @@ impl Session for Kernel<'_> {
         if world.once_in(faults.interrupted_wait) {
             return Err(io::Error::from_raw_os_error(EINTR));
         }
-        let until = world.now.get() + if let Wait::For(ns) = wait { ns } else { TICK_NS };
-        let first = world.at_kernel.borrow().iter().filter_map(|held| held.due).min();
-        world.advance(first.map_or(until, |first| first.min(until)));
+        let now = world.now.get();
+        let until = now + if let Wait::For(ns) = wait { ns } else { TICK_NS };
+        let mut dues: Vec<Nanos> = world.at_kernel.borrow().iter().filter_map(|held| held.due).collect();
+        dues.sort_unstable();
+        let first = dues.first().copied().unwrap_or(until);
+        let enough = match wait {
+            Wait::Several(completions) => {
+                let all = dues.get(completions as usize - 1).copied().unwrap_or(until);
+                all.min(first.max(now + REAP_WAIT_NS))
+            }
+            Wait::One | Wait::For(_) => first,
+        };
+        world.advance(enough.min(until));
         Ok(())
     }
 
@@ -391,14 +402,17 @@ fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let depth = if how == How::Blocking { 1 } else { random.below(8) as u32 + 1 };
     let requests = random.below(60) as u32 + 1;
     let mut source = Source::new(seed, depth, requests);
+    let reap = [Reap::AtLeast(1), Reap::AtLeast(random.below(9) as u32 + 1), Reap::Auto][random.below(3) as usize];
+    let tally = Tally::default();
     let failed = AtomicBool::new(false);
     let ended = {
-        let mut arena = Arena::new(depth, source.max_request(), true).unwrap();
+        let mut arena = Arena::new(depth, source.max_request(), true, machine::Memory::Huge).unwrap();
         let (time, halt) = (VirtualTime(&world), Halt { interrupt: &world.interrupt, failed: &failed });
         match how {
-            How::Queued => serve(Kernel(&world), &mut source, &mut arena, time, halt),
+            How::Queued => serve(Kernel(&world), &mut source, &mut arena, time, halt, (reap, &tally)),
             How::Striped => {
-                serve(Striped::new(Kernel(&world), MEMBERS, CHUNK, depth), &mut source, &mut arena, time, halt)
+                let striped = Striped::new(Kernel(&world), MEMBERS, CHUNK, depth);
+                serve(striped, &mut source, &mut arena, time, halt, (reap, &tally))
             }
             How::Blocking => serve_blocking(Kernel(&world), &mut source, &mut arena, time, halt),
         }
@@ -510,9 +524,16 @@ fn an_interrupt_ends_think_times_and_throttled_runs() {
     }
     let world = World::new(1, Faults { interrupt_at: Some(2 * SECOND), ..Faults::default() }, false);
     let failed = AtomicBool::new(false);
-    let mut arena = Arena::new(2, 4096, false).unwrap();
+    let mut arena = Arena::new(2, 4096, false, machine::Memory::Huge).unwrap();
     let halt = Halt { interrupt: &world.interrupt, failed: &failed };
-    let ended = serve(Kernel(&world), &mut Thinker, &mut arena, VirtualTime(&world), halt);
+    let ended = serve(
+        Kernel(&world),
+        &mut Thinker,
+        &mut arena,
+        VirtualTime(&world),
+        halt,
+        (Reap::default(), &Tally::default()),
+    );
     assert!(matches!(ended, Err(Error::Interrupted)), "{ended:?}");
     assert!(world.now.get() < 2 * SECOND + END_WITHIN);
 }

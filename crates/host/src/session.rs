@@ -15,6 +15,8 @@ pub(crate) const TICK_NS: Nanos = 50_000_000;
 pub(crate) enum Wait {
     /// Until one request completed, or [`TICK_NS`].
     One,
+    /// Until so many requests completed or, once one has, [`machine::REAP_WAIT_NS`]; or [`TICK_NS`].
+    Several(u32),
     /// Until one request completed, or this long, which is at most [`TICK_NS`].
     For(Nanos),
 }

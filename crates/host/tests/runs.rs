@@ -4,7 +4,7 @@
 
 use host::{Host, HostTarget};
 use machine::{
-    Access, Allocation, Buffering, CacheState, Completion, Engine, Error, Hint, Machine, Nanos, Next, Op, Part,
+    Access, Allocation, Buffering, CacheState, Completion, Engine, Error, Hint, Machine, Memory, Nanos, Next, Op, Part,
     Request, RequestSource, RunOptions, TargetSpec,
 };
 use std::fs::{self, File};
@@ -62,10 +62,12 @@ fn destroying(path: &Path) -> TargetSpec {
 
 fn access(engine: Engine) -> Access {
     Access {
+        reap: machine::Reap::default(),
         engine,
         buffering: Buffering::Buffered,
         metadata_sync: false,
         hint: Hint::None,
+        memory: Memory::Huge,
         allocation: Allocation::Written,
         cache: CacheState::AsIs,
         sync_at_end: false,

@@ -1,8 +1,10 @@
 //! How a target is reached: engine, buffering, durability, allocation, cache state.
 
+use crate::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// The mechanism by which requests are issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -212,6 +214,77 @@ impl CacheState {
     }
 }
 
+/// The memory of the buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// Whatever the system gives a program that asks for memory: ordinary pages, as a rule.
+    Pages,
+    /// Huge pages for large buffers, where the system has them. A large request is then few pieces of memory.
+    #[default]
+    Huge,
+}
+
+impl Memory {
+    /// Every kind.
+    pub const ALL: [Memory; 2] = [Memory::Pages, Memory::Huge];
+
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Memory::Pages => "pages",
+            Memory::Huge => "huge",
+        }
+    }
+}
+
+/// For how many completions a stream waits before it issues the next requests.
+///
+/// Each wait is a sleep and a wake, which the program and the kernel's side pay: fewer of them cost less processor time, and some latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reap {
+    /// For this many; once one is there, for [`REAP_WAIT_NS`] at the most.
+    AtLeast(u32),
+    /// For as many as pays, learned at the beginning of the run.
+    Auto,
+}
+
+/// The longest that a completion waits for others ([`Reap`]).
+pub const REAP_WAIT_NS: Nanos = 100_000;
+
+/// The time at the start of a run in which [`Reap::Auto`] learns, which is not to be measured.
+pub const REAP_LEARNING_NS: Nanos = 150_000_000;
+
+impl Default for Reap {
+    fn default() -> Self {
+        Reap::AtLeast(1)
+    }
+}
+
+impl fmt::Display for Reap {
+    /// As `--reap` takes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reap::AtLeast(completions) => write!(f, "{completions}"),
+            Reap::Auto => f.pad("auto"),
+        }
+    }
+}
+
+impl FromStr for Reap {
+    type Err = String;
+
+    /// Reads what `--reap` takes.
+    fn from_str(text: &str) -> Result<Reap, String> {
+        match text.parse() {
+            Ok(completions) if completions > 0 => Ok(Reap::AtLeast(completions)),
+            _ if text == "auto" => Ok(Reap::Auto),
+            _ => Err(format!("'{text}' is no number of completions; write 1, 8 or auto")),
+        }
+    }
+}
+
 /// How a run reaches its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
@@ -223,10 +296,14 @@ pub struct Access {
     pub metadata_sync: bool,
     /// What the cache is told.
     pub hint: Hint,
+    /// What the buffers are made of.
+    pub memory: Memory,
     /// State of the file's space.
     pub allocation: Allocation,
     /// State of the cache at the start.
     pub cache: CacheState,
+    /// For how many completions each stream waits.
+    pub reap: Reap,
     /// Bring everything to stable storage after the last request, and time it ([`crate::Usage::sync_ns`]).
     pub sync_at_end: bool,
     /// First byte and length of the region of each target that the sources use; preparation is limited to it.

@@ -4,8 +4,11 @@ use crate::sample::streams;
 use machine::{Engine, Machine, Nanos, NullBackend};
 use workload::{Stop, Workload};
 
-/// How long the loop runs against each stand-in: some ten thousand requests.
-const REHEARSAL_NS: Nanos = 5_000_000;
+/// How long the loop runs against each stand-in at a time: some thousand requests.
+const REHEARSAL_NS: Nanos = 2_000_000;
+
+/// How often it does. A ceiling is the best of them: what holds the computer up for a moment only lowers one.
+const REHEARSALS: usize = 3;
 
 /// Requests per second that the driver reaches where nothing else takes time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -81,6 +84,10 @@ fn measure_ceiling<M: Machine>(
     workload: &Workload,
     backend: NullBackend,
 ) -> Option<f64> {
+    (0..REHEARSALS).map_while(|_| rehearse(machine, target, workload, backend)).max_by(f64::total_cmp)
+}
+
+fn rehearse<M: Machine>(machine: &M, target: &M::Target, workload: &Workload, backend: NullBackend) -> Option<f64> {
     let facts = machine.target_facts(target);
     let mut streams = streams(workload, &facts, 0).ok()?;
     let ran = machine.measure_ceiling(target, &workload.access(facts.size_bytes), backend, &mut streams).ok()?;

@@ -290,21 +290,17 @@ pub fn measure<M: Machine>(
 pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
 
 /// How a run is made where a throttle admits requests in bursts: from the middle between two of them, at least `ramp_ns` after the start, to the
-/// middle between two others. The first burst, which the throttle lets through without having waited for it, lies before, and the throttle's
-/// last slice is over when this returns: bursts count from a run's first request only then.
+/// middle between two others. The first burst, which the throttle lets through without having waited for it, lies before, and so does the second:
+/// a first burst that takes more than half a slice, as one on a busy computer does, would count as one too many. The throttle's last slice is over
+/// when this returns: bursts count from a run's first request only then.
 pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos) -> Options {
     machine.pause(THROTTLE_SLICE_NS);
-    let ramp_ns = ramp_ns.next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
+    let ramp_ns = ramp_ns.max(1).next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
     Options { ramp_ns, until_deadline: true, ..Options::default() }
 }
 
 /// How the next run on this target is made: after the [`ramp`], and where there is a throttle [`of_whole_bursts`].
-pub(crate) fn next_run<M: Machine>(
-    machine: &M,
-    facts: &TargetFacts,
-    workload: &Workload,
-    before: &[Sample],
-) -> Options {
+pub fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Options {
     let ramp_ns = ramp(workload, before);
     let throttled = facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
     let at_device = workload.buffering.is_direct() && workload.rate_iops.is_none() && workload.think_ns == 0;

@@ -3,8 +3,8 @@
 use crate::stack_distance::{MissRatio, StackDistances};
 use crate::{Error, Result};
 use machine::{
-    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Nanos, Next, Op, Request,
-    RequestSource,
+    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Memory, Nanos, Next, Op, Reap,
+    Request, RequestSource,
 };
 use serde::Serialize;
 use twin::{Setup, Twin, WritePolicy};
@@ -98,7 +98,9 @@ pub fn replay(twin: &Twin, records: &[Record], pace: Pace) -> Result<Replay> {
         engine: Engine::IoUring,
         buffering: Buffering::Direct,
         metadata_sync: false,
+        reap: Reap::default(),
         hint: Hint::None,
+        memory: Memory::Huge,
         allocation: Allocation::Written,
         cache: CacheState::AsIs,
         sync_at_end: false,

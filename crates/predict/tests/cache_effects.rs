@@ -33,8 +33,7 @@ fn the_iozone_write_matrix_is_seven_to_nine_times_as_fast_below_the_cache_and_fa
     assert_eq!(table.len(), 21);
     // What is left in the cache at the end is all that a long file gains.
     let long = 1 << 30;
-    let (without, with) =
-        (written("server-2003", long, 4 * MIB), written("server-2003,ramcache=256M", long, 4 * MIB));
+    let (without, with) = (written("server-2003", long, 4 * MIB), written("server-2003,ramcache=256M", long, 4 * MIB));
     assert!((1.0..1.4).contains(&(with / without)), "{without} {with}");
     for &(file, record, without, with, gain) in &table {
         let place = format!(

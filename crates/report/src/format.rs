@@ -2,7 +2,7 @@
 
 use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
 use results::columns::{Cell, Column, Unit};
-use results::{Axis, CostModel, CostScope, HalfPower, Varied};
+use results::{Axis, CostModel, CostScope, Finding, HalfPower, Predicted, Varied};
 
 /// A count with separators: `12,600`.
 pub(crate) fn grouped(value: f64) -> String {
@@ -84,6 +84,7 @@ pub(crate) fn axis_title(axis: Axis) -> &'static str {
         Axis::RequestBytes => "request size",
         Axis::Depth => "requests outstanding",
         Axis::Threads => "streams",
+        Axis::Completions => "completions waited for",
         Axis::OffsetBytes => "shift of every request",
         Axis::Position => "position in the target",
         Axis::ChunkBytes => "stripe chunk",
@@ -104,7 +105,7 @@ pub(crate) fn axis_title(axis: Axis) -> &'static str {
 pub(crate) fn axis_value(axis: Axis, value: f64) -> String {
     match axis {
         Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes => size(value),
-        Axis::Depth | Axis::Threads | Axis::Members => trim_zeros(&significant(value, 3)),
+        Axis::Depth | Axis::Threads | Axis::Completions | Axis::Members => trim_zeros(&significant(value, 3)),
         Axis::Position | Axis::MissShare => format!("{} %", trim_zeros(&percent(value * 100.0))),
         Axis::Gain => format!("×{}", significant(value, 3)),
         Axis::TimeNs | Axis::CpuNsPerMib | Axis::CpuNsPerRequest | Axis::ServiceNs => show_time(value),
@@ -120,6 +121,7 @@ pub(crate) fn axis_place(axis: Axis, value: f64) -> String {
         Axis::RequestBytes => format!("{shown} requests"),
         Axis::Depth => format!("{shown} outstanding"),
         Axis::Threads => format!("{shown} stream{}", if value == 1.0 { "" } else { "s" }),
+        Axis::Completions => format!("{shown} completion{}", if value == 1.0 { "" } else { "s" }),
         Axis::OffsetBytes => format!("shifted by {shown}"),
         Axis::Position => format!("at {shown}"),
         Axis::ChunkBytes => format!("{shown} chunks"),
@@ -192,6 +194,30 @@ pub(crate) fn costs_by_mode(costs: &[CostModel]) -> (Vec<&CostModel>, Vec<&CostM
     })
 }
 
+/// What a change does to processor time and to the slowest requests: `processor 1.2 ms a MiB, was 0.4 ms; p99 2 ms, was 90 us`.
+pub(crate) fn finding_costs(finding: &Finding) -> String {
+    let cpu = finding
+        .cpu_ns_per_mib
+        .map(|[before, after]| format!("processor {} a MiB, was {}", show_time(after), show_time(before)));
+    let p99 = finding
+        .p99_ns
+        .map(|[before, after]| format!("p99 {}, was {}", show_time(after as f64), show_time(before as f64)));
+    cpu.into_iter().chain(p99).collect::<Vec<_>>().join("; ")
+}
+
+/// A prediction in a line: `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the bus is the busiest`.
+pub(crate) fn prediction(one: &Predicted) -> String {
+    format!(
+        "{}s with {} ({}): {}, ×{}; then the limit is {}",
+        one.op,
+        one.change,
+        one.settings,
+        rate(one.throughput_bytes_per_s),
+        significant(one.gain, 3),
+        one.then
+    )
+}
+
 /// A cell of a column as people read it.
 pub(crate) fn cell<T>(column: &Column<T>, row: &T) -> String {
     let shown = |value: f64| match column.unit {
@@ -220,6 +246,9 @@ pub(crate) fn layer_kind(kind: machine::LayerKind) -> &'static str {
         machine::LayerKind::Disk => "disk",
         machine::LayerKind::Loop => "loop device",
         machine::LayerKind::Link => "link",
+        machine::LayerKind::Bus => "bus",
+        machine::LayerKind::Pci => "PCI",
+        machine::LayerKind::Network => "network",
         machine::LayerKind::Throttle => "throttle",
     }
 }

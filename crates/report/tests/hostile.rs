@@ -7,10 +7,11 @@ use results::{Axis, Figure, HalfPower, PeakSource, Results, Series, Value, Varie
 use unicode_width::UnicodeWidthStr;
 use workload::OpKind;
 
-const AXES: [Axis; 13] = [
+const AXES: [Axis; 14] = [
     Axis::RequestBytes,
     Axis::Depth,
     Axis::Threads,
+    Axis::Completions,
     Axis::OffsetBytes,
     Axis::Position,
     Axis::ChunkBytes,

@@ -29,6 +29,8 @@ pub enum Axis {
     Depth,
     /// Streams; logarithmic.
     Threads,
+    /// Completions waited for at a time; logarithmic.
+    Completions,
     /// Shift of every request in bytes; each value stands for itself.
     OffsetBytes,
     /// Position in the target, 0 to 1.

@@ -1,6 +1,6 @@
 //! What makes two points the same question.
 
-use machine::{Allocation, CacheState, Hint};
+use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt::{self, Write};
 use workload::{Data, SizeMix, Workload};
 
@@ -26,6 +26,7 @@ impl Question {
             engine,
             buffering,
             hint,
+            memory,
             allocation,
             cache,
             offset_bytes,
@@ -34,6 +35,7 @@ impl Question {
             stop: _,
             limit_bytes: _,
             rate_iops,
+            reap,
             think_ns,
             sync_at_end,
             data: Data { compressible_percent, duplicate_percent, verify },
@@ -55,6 +57,7 @@ impl Question {
             add(false, &format_args!("align={align}"));
         }
         add(*hint == Hint::None, &format_args!("hint={}", hint.name()));
+        add(*memory == Memory::Huge, &format_args!("memory={}", memory.name()));
         add(*allocation == Allocation::Written, &format_args!("allocation={}", allocation.name()));
         add(*cache == CacheState::AsIs, &format_args!("cache={}", cache.name()));
         add(*offset_bytes == 0, &format_args!("offset={offset_bytes}"));
@@ -65,6 +68,7 @@ impl Question {
         if let Some(rate) = rate_iops {
             add(false, &format_args!("rate={rate}"));
         }
+        add(*reap == Reap::default(), &format_args!("reap={reap}"));
         add(*think_ns == 0, &format_args!("think={think_ns}ns"));
         add(!sync_at_end, &"sync_at_end");
         add(*compressible_percent == 0, &format_args!("compressible={compressible_percent}%"));

@@ -7,12 +7,13 @@ use crate::device::disk::geometry::SECTOR;
 use crate::ram_cache::RamCache;
 use crate::run::{Ended, Run};
 use crate::settings::{Setup, split_file};
+use crate::utilisation;
 use crate::volume::{Kind, Layout, Parity};
 use crate::world::array::Controller;
 use crate::world::files::VOLUME;
 use crate::world::{Member, World};
 use machine::{
-    Capabilities, CpuTimes, DeviceUse, Engine, Error, MachineFacts, MemoryUse, Nanos, OnFailure, Part, PartUsage,
+    Capabilities, CpuTimes, DeviceUse, Engine, Error, MachineFacts, MemoryUse, Nanos, OnFailure, Part, PartUsage, Reap,
     RequestSource, RunOptions, RunUsage, Start, TargetFacts, TargetKind, TargetSpec,
 };
 use std::collections::BTreeMap;
@@ -78,30 +79,8 @@ impl Target {
     /// thing after the other kept them all idle.
     pub fn utilisation(&self) -> Vec<Utilisation> {
         let computer = self.lock();
-        let (world, ran) = (&computer.world, computer.ran.max(1) as f64);
-        let mut all = vec![("processor".to_owned(), world.cpu.busy as f64 / f64::from(world.cpu.cores()) / ran)];
-        let most = |times: &mut dyn Iterator<Item = Nanos>| times.max().map(|time| time as f64 / ran);
-        if world.pci.busy > 0 {
-            all.push(("PCI".to_owned(), world.pci.busy as f64 / ran));
-        }
-        if let Some(share) = most(&mut world.buses.iter().map(|bus| bus.phases.busy())) {
-            all.push(("bus".to_owned(), share));
-        }
-        if let Some(array) = &world.array {
-            all.push(("bus to the array".to_owned(), array.bus.phases.busy() as f64 / ran));
-        }
-        let mut parts: BTreeMap<&str, f64> = BTreeMap::new();
-        for member in &world.members {
-            for (name, busy) in member.device.busy(computer.ran) {
-                let share = parts.entry(name).or_default();
-                *share = share.max(busy as f64 / ran);
-            }
-        }
-        all.extend(parts.into_iter().map(|(name, share)| (name.to_owned(), share)));
-        let mut all: Vec<_> =
-            all.into_iter().map(|(resource, share)| Utilisation { resource, share: share.min(1.0) }).collect();
-        all.sort_by(|a, b| b.share.total_cmp(&a.share));
-        all
+        let resources = utilisation::resources(&computer.world, computer.ran).into_iter();
+        resources.map(|one| Utilisation { resource: one.name, share: one.busy_percent / 100.0 }).collect()
     }
 
     /// Share of the bytes asked of the RAM cache that it served in the last run.
@@ -158,6 +137,8 @@ impl Twin {
             ("engine mmap", "mapped files are not simulated", "take sync, threads, io_uring or libaio")
         } else if part.access.engine == Engine::Null {
             ("engine null", "nothing of a simulated machine is this computer's own ceiling", "take it on this computer")
+        } else if part.access.reap != Reap::default() {
+            ("reap", "the simulated processor takes each completion as it comes", "leave it out")
         } else if !part.processors.is_empty() {
             ("processors", "streams cannot be bound to processors of a simulated machine", "leave out the processors")
         } else if part.sources.iter().any(RequestSource::checks) {
@@ -319,7 +300,7 @@ impl machine::Machine for Twin {
         *ran = outcomes.iter().flatten().map(took).max().unwrap_or(0);
         *ended = began + *ran;
         self.clock.store(*ended, Ordering::Relaxed);
-        Ok(usage(world, began, &files, outcomes))
+        Ok(usage(world, began, *ran, &files, outcomes))
     }
 
     fn restripe(&self, target: &mut Target, members: &[u32], chunk: u64) -> machine::Result<()> {
@@ -362,14 +343,20 @@ fn sum(members: impl Iterator<Item = DeviceUse>) -> DeviceUse {
     })
 }
 
-/// What a run used, whose parts had these files and came to this.
-fn usage(world: &World, began: Nanos, files: &[Vec<u32>], outcomes: Vec<machine::Result<Ended>>) -> RunUsage {
+/// What a run used that took `ran`, whose parts had these files and came to this.
+fn usage(
+    world: &World,
+    began: Nanos,
+    ran: Nanos,
+    files: &[Vec<u32>],
+    outcomes: Vec<machine::Result<Ended>>,
+) -> RunUsage {
     let used = |number: u32| world.members[number as usize].usage(world.kernel.now());
     let part = |files: &[u32], Ended { elapsed_ns, sync_ns }: Ended| {
         let members = world.files.members(files);
         let device = sum(members.iter().map(|&member| used(member)));
         let device = DeviceUse { busy_ns: device.busy_ns / members.len().max(1) as u64, ..device };
-        PartUsage { elapsed_ns, sync_ns, device: Some(device) }
+        PartUsage { elapsed_ns, sync_ns, device: Some(device), waits: None }
     };
     let all = sum((0..world.members.len() as u32).map(used));
     let (busy, charged) = (world.cpu.busy, world.cpu.busy - world.cpu.uncharged);
@@ -377,7 +364,9 @@ fn usage(world: &World, began: Nanos, files: &[Vec<u32>], outcomes: Vec<machine:
         began,
         cpu: CpuTimes { user_ns: 0, system_ns: charged, machine_ns: busy, steal_ns: 0, instructions_user: None },
         block_bytes: Some((all.read_bytes, all.write_bytes)),
+        resources: utilisation::resources(world, ran),
         warnings: Vec::new(),
+        paused: None,
         parts: files.iter().zip(outcomes).map(|(files, outcome)| Ok(part(files, outcome?))).collect(),
     }
 }

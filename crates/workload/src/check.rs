@@ -3,7 +3,7 @@
 use crate::verify::UNIT_BYTES;
 use crate::{Error, Pattern, SizeMix, Stop, Workload};
 use machine::units::show_size;
-use machine::{Allocation, Engine};
+use machine::{Allocation, Engine, Reap};
 
 /// The largest request in bytes.
 pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
@@ -113,6 +113,13 @@ impl Workload {
                 format!("depth {depth} with the engine {}", self.engine),
                 "its calls block, so one request is outstanding at a time",
                 "use depth 1 and more threads, or the engine threads, io_uring or libaio",
+            );
+        }
+        if self.reap == Reap::AtLeast(0) || self.reap != Reap::default() && !self.engine.is_async() {
+            return refuse(
+                format!("waiting for {} completions with the engine {}", self.reap, self.engine),
+                "its calls return with one request each",
+                "wait for 1, or use the engine io_uring or libaio",
             );
         }
         if self.engine == Engine::Threads && self.outstanding() > MAX_THREADS {

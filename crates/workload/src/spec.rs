@@ -1,6 +1,6 @@
 //! A workload as data: what is asked, and how it reaches the target.
 
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Nanos};
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, Nanos, Reap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -156,6 +156,9 @@ pub struct Workload {
     pub buffering: Buffering,
     /// Access advice for the cache.
     pub hint: Hint,
+    /// What the buffers are made of.
+    #[serde(default)]
+    pub memory: Memory,
     /// State of the file's space before the run.
     pub allocation: Allocation,
     /// State of the cache before the run.
@@ -173,6 +176,9 @@ pub struct Workload {
     pub limit_bytes: Option<u64>,
     /// Requests per second over all streams, issued on schedule and not by completions (an open loop).
     pub rate_iops: Option<f64>,
+    /// For how many completions each stream waits before it issues the next requests.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reap: Reap,
     /// Pause between a completion and the request that replaces it.
     pub think_ns: Nanos,
     /// Include a final sync to stable storage in the measured time.
@@ -181,6 +187,10 @@ pub struct Workload {
     pub data: Data,
     /// Seed of everything random: the same seed gives the same sequence of requests on every machine.
     pub seed: u64,
+}
+
+fn is_default(reap: &Reap) -> bool {
+    *reap == Reap::default()
 }
 
 /// What the requests of a workload do.
@@ -226,6 +236,7 @@ impl Default for Workload {
             engine: Engine::Sync,
             buffering: Buffering::Direct,
             hint: Hint::None,
+            memory: Memory::Huge,
             allocation: Allocation::Written,
             cache: CacheState::AsIs,
             offset_bytes: 0,
@@ -234,6 +245,7 @@ impl Default for Workload {
             stop: Stop::AfterNs(1_000_000_000),
             limit_bytes: None,
             rate_iops: None,
+            reap: Reap::default(),
             think_ns: 0,
             sync_at_end: false,
             data: Data::default(),
@@ -282,8 +294,10 @@ impl Workload {
             buffering: self.buffering,
             metadata_sync: false,
             hint: self.hint,
+            memory: self.memory,
             allocation: self.allocation,
             cache: self.cache,
+            reap: self.reap,
             sync_at_end: self.sync_at_end,
             region: self.region(size_bytes),
         }

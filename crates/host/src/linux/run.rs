@@ -8,11 +8,12 @@ use super::snapshot::{MachineMeters, Meters, Snapshot};
 use super::target::HostTarget;
 use super::{engines, sys};
 use crate::arena::Arena;
-use crate::run_streams::{PartEnd, PartStreams, Ready, run_streams};
+use crate::reaping::Tally;
+use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
 use crate::session::{Halt, Time};
 use machine::{
     Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Nanos, NullBackend, Part, PartUsage, RequestSource,
-    Result, RunOptions, RunUsage, fill_random, units,
+    Result, RunOptions, RunUsage, Waits, fill_random, units,
 };
 use std::fs::File;
 use std::io;
@@ -59,13 +60,14 @@ pub(crate) fn run<S: RequestSource>(
     let mut usage = RunUsage::default();
     let mut failure = None;
     match outcome {
-        Ok((before, after, began, ends)) => {
+        Ok((before, after, Ran { began, ends, paused_ns })) => {
             let device = meters.between(&before, &after, &mut usage);
+            usage.paused = meters.paused(&before, &after, paused_ns, &usage);
             usage.began = began;
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
-                    let (last, sync_ns) = end?;
-                    Ok(PartUsage { elapsed_ns: last.saturating_sub(began), sync_ns, device })
+                    let (last, (sync_ns, waits)) = end?;
+                    Ok(PartUsage { elapsed_ns: last.saturating_sub(began), sync_ns, device, waits })
                 })
                 .collect();
         }
@@ -140,8 +142,8 @@ fn rounded(bytes: u64) -> String {
     units::show_size_rounded(bytes as f64)
 }
 
-/// The counters before and after, the start, and for each part its last completion and the time of its final sync.
-type Outcome = (Snapshot, Snapshot, Nanos, Vec<PartEnd<Option<Nanos>>>);
+/// The counters before and after, and for each part its last completion, the time of its final sync and how its streams waited.
+type Outcome = (Snapshot, Snapshot, Ran<(Option<Nanos>, Option<Waits>)>);
 
 /// Runs the streams over the open files, the counters taken around them.
 fn streams<S: RequestSource>(
@@ -153,17 +155,18 @@ fn streams<S: RequestSource>(
 ) -> Result<Outcome> {
     let clock = context.clock;
     let paths: Vec<Paths> = opened.iter().map(Paths::of).collect();
+    let tallies: Vec<Tally> = opened.iter().map(|_| Tally::default()).collect();
     let work = parts
         .iter_mut()
-        .zip(opened.iter().zip(&paths))
-        .map(|(part, (files, paths))| {
+        .zip(opened.iter().zip(&paths).zip(&tallies))
+        .map(|(part, ((files, paths), tally))| {
             let access = &part.access;
             let processors = part.processors;
             PartStreams {
                 sources: &mut *part.sources,
                 serve: move |source: &mut S, halt: Halt<'_>, ready: Ready<'_>| {
                     bind(processors)?;
-                    stream(paths, access, None, source, clock, halt, ready)
+                    stream(paths, access, None, source, clock, (halt, ready, tally))
                 },
                 finish: move |last: Nanos| {
                     if !access.sync_at_end {
@@ -178,7 +181,7 @@ fn streams<S: RequestSource>(
         })
         .collect();
     let mut before = None;
-    let (began, ends) = run_streams(clock, context.interrupt, work, options, |start| {
+    let ran = run_streams(clock, context.interrupt, work, options, |start| {
         before = Some(meters.take());
         let truncated = opened.iter().filter(|files| files.truncate).flat_map(|files| &files.files);
         let mut began = start;
@@ -192,7 +195,10 @@ fn streams<S: RequestSource>(
         Ok(began)
     })?;
     let after = meters.take();
-    Ok((before.unwrap_or_else(|| meters.take()), after, began, ends))
+    let waits = tallies.iter().map(Tally::waits);
+    let Ran { began, ends, paused_ns } = ran;
+    let ends = ends.into_iter().zip(waits).map(|(end, waits)| end.map(|(last, sync_ns)| (last, (sync_ns, waits))));
+    Ok((before.unwrap_or_else(|| meters.take()), after, Ran { began, ends: ends.collect(), paused_ns }))
 }
 
 /// Runs the streams with nothing behind them; `false` where the engine has no such backend.
@@ -208,10 +214,11 @@ pub(crate) fn measure_ceiling<S: RequestSource>(
     }
     let paths = Paths { fds: Vec::new(), end: 0, stripe: target.stripe() };
     let clock = context.clock;
+    let tally = Tally::default();
     let work = PartStreams {
         sources,
         serve: |source: &mut S, halt: Halt<'_>, ready: Ready<'_>| {
-            stream(&paths, access, Some(backend), source, clock, halt, ready)
+            stream(&paths, access, Some(backend), source, clock, (halt, ready, &tally))
         },
         finish: |_| Ok(()),
     };
@@ -258,17 +265,17 @@ fn stream<S: RequestSource>(
     backend: Option<NullBackend>,
     source: &mut S,
     clock: Clock,
-    halt: Halt<'_>,
-    ready: Ready<'_>,
+    (halt, ready, tally): (Halt<'_>, Ready<'_>, &Tally),
 ) -> Result<Nanos> {
-    let mut arena = Arena::new(source.depth(), source.max_request(), source.writes())
+    let mut arena = Arena::new(source.depth(), source.max_request(), source.writes(), access.memory)
         .map_err(Error::io("no memory for the buffers of", "a stream"))?;
     if source.writes() {
         source.fill_buffers(arena.bytes());
     }
     let Paths { ref fds, end, stripe } = *paths;
-    let (hint, arena) = (access.hint, &mut arena);
-    engines::run(access.engine, backend, engines::Stream { fds, stripe, end, hint, source, arena, clock, halt, ready })
+    let (hint, reap, arena) = (access.hint, (access.reap, tally), &mut arena);
+    let stream = engines::Stream { fds, stripe, end, hint, source, arena, clock, halt, ready, reap };
+    engines::run(access.engine, backend, stream)
 }
 
 /// Opens the files of a part's targets, or scratch files in the state of allocation that it asks for.

@@ -163,6 +163,11 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
     if let Some(cached) = achieved.from_cache_percent.filter(|cached| *cached > 0.0) {
         parts.push(format!("{} % of the bytes by a cache", percent(cached)));
     }
+    if let (Some(waits), Some(completions)) = (achieved.waits_per_request, achieved.wait_completions)
+        && completions > 1
+    {
+        parts.push(format!("{} waits a request, each for up to {completions} completions", significant(waits, 2)));
+    }
     if achieved.steal_percent > 0.05 {
         parts.push(format!("{} % of a processor taken by the hypervisor", percent(achieved.steal_percent)));
     }

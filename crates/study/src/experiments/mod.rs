@@ -3,6 +3,7 @@
 mod alignment;
 mod allocation;
 mod buffered;
+mod completions;
 mod cost;
 mod depth;
 mod device_cache;
@@ -76,13 +77,14 @@ impl Experiment {
 }
 
 /// Every experiment, in the order of the report.
-pub(crate) static ALL: [&Experiment; 12] = [
+pub(crate) static ALL: [&Experiment; 13] = [
     &memory::EXPERIMENT,
     &buffered::EXPERIMENT,
     &unbuffered::EXPERIMENT,
     &cost::EXPERIMENT,
     &depth::EXPERIMENT,
     &random::EXPERIMENT,
+    &completions::EXPERIMENT,
     &allocation::EXPERIMENT,
     &alignment::EXPERIMENT,
     &streams::EXPERIMENT,

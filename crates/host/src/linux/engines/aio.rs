@@ -2,7 +2,7 @@
 
 use super::open::{Open, Setup, synchronise};
 use crate::session::{Session, TICK_NS, Wait};
-use machine::{Completion, Op, Request, Stability};
+use machine::{Completion, Op, REAP_WAIT_NS, Request, Stability};
 use std::io;
 use std::os::fd::RawFd;
 
@@ -139,10 +139,11 @@ impl Session for NativeAio<'_> {
             }
         }
         self.queued.drain(..start);
-        let wait_ns = match wait {
-            _ if !self.refused.is_empty() => 0,
-            Wait::One => TICK_NS,
-            Wait::For(ns) => ns,
+        let (least, wait_ns) = match wait {
+            _ if !self.refused.is_empty() => (0, 0),
+            Wait::One => (1, TICK_NS),
+            Wait::Several(completions) => (completions, REAP_WAIT_NS),
+            Wait::For(ns) => (libc::c_long::from(ns > 0) as u32, ns),
         };
         let mut timeout = libc::timespec { tv_sec: 0, tv_nsec: wait_ns as i64 };
         // SAFETY: `events` has room for as many as are asked for.
@@ -150,7 +151,7 @@ impl Session for NativeAio<'_> {
             libc::syscall(
                 libc::SYS_io_getevents,
                 self.context,
-                libc::c_long::from(wait_ns > 0),
+                libc::c_long::from(least),
                 self.events.len() as libc::c_long,
                 self.events.as_mut_ptr(),
                 &mut timeout,

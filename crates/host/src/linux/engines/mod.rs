@@ -9,11 +9,12 @@ mod uring;
 
 use super::clock::Clock;
 use crate::arena::Arena;
+use crate::reaping::Tally;
 use crate::run_streams::Ready;
 use crate::serve::{serve, serve_blocking};
 use crate::session::{BlockingSession, Halt, Session};
 use crate::stripe::{Striped, most_pieces};
-use machine::{Engine, Error, Hint, Nanos, NullBackend, RequestSource, Result};
+use machine::{Engine, Error, Hint, Nanos, NullBackend, Reap, RequestSource, Result};
 use open::{Open, Setup};
 use std::os::fd::RawFd;
 
@@ -30,6 +31,8 @@ pub(crate) struct Stream<'f, 's, S> {
     pub(crate) clock: Clock,
     pub(crate) halt: Halt<'s>,
     pub(crate) ready: Ready<'s>,
+    /// For how many completions to wait, and where to tell how it went.
+    pub(crate) reap: (Reap, &'s Tally),
 }
 
 impl<'f, S: RequestSource> Stream<'f, '_, S> {
@@ -49,13 +52,13 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
     /// Serves the source through a session of many requests.
     fn queued<Q: Open<'f> + Session>(mut self, engine: Engine) -> Result<Nanos> {
         let session: Q = self.open(engine)?;
-        let Stream { stripe, source, arena, clock, halt, ready, .. } = self;
+        let Stream { stripe, source, arena, clock, halt, ready, reap, .. } = self;
         ready.wait(halt, clock);
         match stripe {
-            None => serve(session, source, arena, clock, halt),
+            None => serve(session, source, arena, clock, halt, reap),
             Some((members, chunk)) => {
                 let session = Striped::new(session, members, chunk, source.depth());
-                serve(session, source, arena, clock, halt)
+                serve(session, source, arena, clock, halt, reap)
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::open::{Open, Setup, synchronise};
 use crate::session::{Session, TICK_NS, Wait};
 use io_uring::{IoUring, opcode, squeue, types};
-use machine::{Completion, Op, Request, Stability};
+use machine::{Completion, Op, REAP_WAIT_NS, Request, Stability};
 use rustix::process::{Resource, getrlimit};
 use std::collections::VecDeque;
 use std::io;
@@ -26,6 +26,9 @@ const AMPLE_LOCKED: u64 = 1 << 20;
 const TICK: u64 = u64::MAX;
 
 static TICK_TIME: types::Timespec = types::Timespec::new().nsec(TICK_NS as u32);
+
+/// Where the kernel cannot wait for one after some time, all wait for that time.
+static REAP_TIME: types::Timespec = types::Timespec::new().nsec(REAP_WAIT_NS as u32);
 
 /// A ring, and the entries that found no room in it.
 struct Queue {
@@ -93,14 +96,26 @@ impl Queue {
         if !self.backlog.is_empty() {
             self.submit_backlog()?;
         }
-        match wait {
-            Wait::One => self.ring.submit_and_wait(1)?,
+        let waited = match wait {
+            Wait::One => self.ring.submit_and_wait(1),
+            Wait::Several(completions) => {
+                let most = if self.ring.params().is_feature_min_timeout() {
+                    types::SubmitArgs::new().min_wait_usec((REAP_WAIT_NS / 1000) as u32).timespec(&TICK_TIME)
+                } else {
+                    types::SubmitArgs::new().timespec(&REAP_TIME)
+                };
+                self.ring.submitter().submit_with_args(completions as usize, &most)
+            }
             Wait::For(ns) => {
                 let timeout = types::Timespec::new().nsec(ns as u32);
-                self.ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))?
+                self.ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))
             }
         };
-        Ok(())
+        match waited {
+            // The end of a wait in which nothing was submitted; it is no failure.
+            Err(error) if error.raw_os_error() == Some(libc::ETIME) => Ok(()),
+            waited => waited.map(drop),
+        }
     }
 
     /// Gives the kernel what is in the ring, and fills it from the backlog, until the backlog is in the ring.

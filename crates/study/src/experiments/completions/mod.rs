@@ -1,0 +1,70 @@
+//! What a program gains that waits for several completions at a time.
+
+use super::prelude::*;
+use machine::{Reap, TargetKind};
+
+pub(super) static EXPERIMENT: Experiment = Experiment::new(
+    "completions",
+    "Completions at a time",
+    "What does a program gain that waits for several completions before it goes on?",
+    &[&BY_COMPLETIONS],
+    grid,
+    conclude,
+);
+
+/// Requests outstanding: enough that half of them can be waited for.
+const DEPTH: u32 = 32;
+
+/// Completions waited for.
+const COMPLETIONS: [(u32, Rank); 4] = [(1, Rank::Core), (4, Rank::Usual), (8, Rank::Core), (16, Rank::Usual)];
+
+static BY_COMPLETIONS: CurveSet = CurveSet::new(
+    Axis::Completions,
+    4,
+    &[FigureDesign::new("completions", "Random requests, by completions waited for at a time", Axis::Iops)],
+);
+
+fn curve(op: OpKind) -> Curve {
+    Curve::of(&BY_COMPLETIONS, op)
+}
+
+fn grid(setting: &Setting) -> Grid {
+    if setting.facts.kind == TargetKind::Simulated {
+        return Grid::skipped("the simulated processor takes each completion as it comes");
+    }
+    if !setting.deep_engine().is_async() {
+        return Grid::skipped("it needs io_uring or libaio, and this kernel offers neither");
+    }
+    let mut grid = Grid::new(setting);
+    let request = setting.facts.direct_align_bytes.max(4096);
+    for (completions, rank) in COMPLETIONS {
+        for op in setting.ops() {
+            let deep = setting.deep(op, request, DEPTH);
+            let workload = Workload { pattern: Pattern::Random, reap: Reap::AtLeast(completions), ..deep };
+            grid.add(curve(op), completions, workload, rank);
+        }
+    }
+    grid
+}
+
+fn conclude(found: &Found<'_>) -> Conclusion {
+    let mut conclusion = Conclusion::default();
+    for op in OPS {
+        let series = curve(op);
+        let readings = found.curve(&series);
+        let (Some(one), Some(best)) = (readings.first(), best(&readings)) else { continue };
+        let subject = format!("{} of {DEPTH} outstanding", plural(op));
+        conclusion.sentences.push(match one.change_to(&best) {
+            Some(more) if more > 0.0 => format!(
+                "{subject}: a program that waits for {} completions at a time gets {} more of them than one that takes each as it comes.",
+                best.x,
+                percent(more)
+            ),
+            _ => format!("{subject}: waiting for several completions at a time gains nothing."),
+        });
+        let title = format!("Wait for {} completions at a time ({})", best.x, series.name);
+        let setting = format!("at least {} completions (io_uring_enter's min_complete, io_getevents' min_nr)", best.x);
+        conclusion.comparisons.push(Comparison::new(Change::Completions, *one, best, title, setting));
+    }
+    conclusion
+}
