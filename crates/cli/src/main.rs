@@ -11,7 +11,9 @@ mod metadata;
 mod output;
 mod points;
 mod postmark;
+mod predictions;
 mod progress;
+mod stack;
 mod studies;
 mod target;
 mod tools;
@@ -64,6 +66,7 @@ pub(crate) fn program() -> Program {
 }
 
 fn main() -> ExitCode {
+    interrupt::bear_file_size_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // An error repeats what was typed, which may hold anything.
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
     history::choose(cli.no_history, cli.history);
     let result = match cli.command {
         Command::Study(arguments) => studies::study(&arguments),
+        Command::Stack(arguments) => stack::stack(&arguments),
         Command::Report(arguments) => studies::report(&arguments),
         Command::Run(arguments) => points::run(&arguments),
         Command::Sweep(arguments) => points::sweep(&arguments),

@@ -154,6 +154,15 @@ pub(crate) fn show_study(results: &Results, report: Option<&Path>, json: bool) -
 pub(crate) struct Directory<'a> {
     path: &'a Path,
     targets: &'a [&'a Path],
+    /// Directories that were made for it, the innermost first.
+    made: Vec<&'a Path>,
+}
+
+/// What stays empty goes: a command that is refused leaves nothing.
+impl Drop for Directory<'_> {
+    fn drop(&mut self) {
+        self.made.iter().try_for_each(fs::remove_dir).unwrap_or_default();
+    }
 }
 
 impl<'a> Directory<'a> {
@@ -162,11 +171,12 @@ impl<'a> Directory<'a> {
     /// # Errors
     /// It cannot be made, or one of the files must not be written.
     pub(crate) fn new(path: &'a Path, targets: &'a [&'a Path], files: &[&str]) -> Result<Directory<'a>, Failure> {
+        let made = path.ancestors().take_while(|part| !part.as_os_str().is_empty() && !part.exists()).collect();
         fs::create_dir_all(path).map_err(|error| {
             let why = format!("cannot make this directory: {error}; name one that you may write");
             Failure::Usage(format!("--output {}: {why}", path.display()))
         })?;
-        let directory = Directory { path, targets };
+        let directory = Directory { path, targets, made };
         files.iter().try_for_each(|name| output("--output", &path.join(name), targets).map(drop))?;
         Ok(directory)
     }

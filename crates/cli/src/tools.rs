@@ -145,7 +145,8 @@ pub(crate) fn sqlio(words: &[String]) -> Result<(), Failure> {
         return Ok(());
     }
     let options = dialect::sqlio::parse(&output::without_ours(words))?;
-    let names: Vec<&Path> = options.files.iter().map(PathBuf::as_path).collect();
+    let jobs = dialect::sqlio::jobs(&options)?;
+    let names: Vec<&Path> = jobs.iter().map(|job| job.path.as_path()).collect();
     let json = output::optional("--json", options.json.as_deref(), &names)?;
     on_machine!(machine_of(&names)?, |machine| sqlio_on(&machine, &options, json.as_ref()))
 }
@@ -228,8 +229,10 @@ fn matrix<M: Machine>(
     machine: &M,
     options: &dialect::sqlio::Options,
 ) -> Result<dialect::sqlio::matrix::MatrixResult, Failure> {
-    let mut target = machine.open(&dialect::sqlio::matrix::target(options)?)?;
-    let steps = dialect::sqlio::matrix::workloads(options, &machine.capabilities().engines).len();
+    let engines = machine.capabilities().engines;
+    let spec = dialect::sqlio::matrix::target(options)?;
+    let mut target = machine.open_checked(&spec, |facts| dialect::sqlio::matrix::check(options, &engines, facts))?;
+    let steps = dialect::sqlio::matrix::workloads(options, &engines).len();
     let bar = crate::progress::bar(2 * steps as u64);
     let result = dialect::sqlio::matrix::run(machine, &mut target, options, |index, of, made| {
         bar.set_message(format!("point {} of {of}, run {made}", index + 1));

@@ -12,6 +12,7 @@ mod document;
 mod figure;
 pub mod history;
 mod json;
+mod ladder;
 mod metadata;
 mod operation;
 mod output;
@@ -19,13 +20,14 @@ mod point;
 mod question;
 
 pub use answer::{
-    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource,
-    ServiceMode, ServiceModel, Varied,
+    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, LimitTrial,
+    Peak, PeakSource, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
 };
 pub use csv::{csv, history_csv};
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
 pub use figure::{Axis, Figure, Series, Value};
 pub use json::{Error, read, schema, to_json, to_json_with};
+pub use ladder::{Advertises, Ladder, Reached, Stage, StageKind, StageRate};
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError};

@@ -1,7 +1,7 @@
 //! What several runs of one workload say together.
 
 use crate::checks;
-use machine::{Allocation, CacheState, Machine, TargetFacts};
+use machine::{Allocation, CacheState, Machine, ResourceUse, TargetFacts};
 use measure::histogram::Histogram;
 use measure::{Ceiling, Measured, Repeats, Sample, Verification, counted, rate_estimate, stats};
 use schemars::JsonSchema;
@@ -217,6 +217,9 @@ pub struct Achieved {
     pub no_op_ceiling_iops: Option<f64>,
     /// How near the run came to the lower of the two, in percent.
     pub of_ceiling_percent: Option<f64>,
+    /// The parts of the machine that count their own busy time, the busiest first; means over the runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceUse>,
 }
 
 impl Point {
@@ -411,8 +414,21 @@ impl Achieved {
             driver_ceiling_iops: None,
             no_op_ceiling_iops: None,
             of_ceiling_percent: None,
+            resources: resources(samples),
         }
     }
+}
+
+/// The mean busy time of each part of the machine over runs.
+fn resources(samples: &[&Sample]) -> Vec<ResourceUse> {
+    let Some(first) = samples.first() else { return Vec::new() };
+    let mut all = first.usage.resources.clone();
+    for one in &mut all {
+        let same = samples.iter().flat_map(|sample| &sample.usage.resources).filter(|other| other.name == one.name);
+        one.busy_percent = same.map(|other| other.busy_percent).sum::<f64>() / samples.len() as f64;
+    }
+    all.sort_by(|a, b| b.busy_percent.total_cmp(&a.busy_percent));
+    all
 }
 
 /// Measures several workloads on one target as [`measure::measure`] does: a point each.

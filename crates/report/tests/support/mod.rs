@@ -128,6 +128,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 driver_ceiling_iops: Some(4.1e6),
                 no_op_ceiling_iops: (workload.engine == Engine::IoUring).then_some(2.6e6),
                 of_ceiling_percent: Some(iops / 2.6e4),
+                resources: Vec::new(),
             },
             warnings,
         }),
@@ -168,6 +169,7 @@ pub fn study() -> Results {
         rates: Vec::new(),
         experiments,
         answer: Some(answer),
+        ladder: Some(answer::ladder()),
         warnings: vec!["the hypervisor took up to 7 % of a processor away: rates of small requests may be low".into()],
     }
 }
@@ -188,6 +190,7 @@ pub fn sweep() -> Results {
         points,
         experiments: Vec::new(),
         answer: None,
+        ladder: None,
         budget_ns: None,
         warnings: Vec::new(),
         ..study()

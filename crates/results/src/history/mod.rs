@@ -139,6 +139,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
 pub fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Study => "study",
+        Kind::Stack => "stack",
         Kind::Sweep => "sweep",
         Kind::Run => "run",
         Kind::Postmark => "postmark",

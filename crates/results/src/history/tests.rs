@@ -65,6 +65,7 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
         rates: Vec::new(),
         experiments: Vec::new(),
         answer: None,
+        ladder: None,
         warnings: Vec::new(),
     }
 }
