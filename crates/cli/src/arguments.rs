@@ -15,6 +15,12 @@ pub(crate) struct Cli {
     /// Replace output files that halfpower did not make
     #[arg(long, global = true)]
     pub(crate) force: bool,
+    /// Do not keep the result in the history
+    #[arg(long, global = true, conflicts_with = "history")]
+    pub(crate) no_history: bool,
+    /// File of the history [default: $HALFPOWER_HISTORY, else halfpower/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -23,10 +29,19 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run every experiment that suits the target and the time, and give one answer
     Study(StudyArguments),
+    /// Show every layer under the target, advertised over achieved, and which of them is the limit
+    Stack(crate::stack::Arguments),
     /// Measure one workload
     Run(PointArguments),
     /// Measure every combination of lists of options, in one table
     Sweep(PointArguments),
+    /// Compare two results, or two arms that are measured now in turn: did it help?
+    #[command(mut_arg("targets", |arg| arg.value_name("RESULT").help("Two results: halfpower's JSON or points.csv, fio's JSON, diskspd's XML, reports of IOzone, PostMark and SQLIO, CSV with named columns (one file may hold both sides)")))]
+    Compare(Box<crate::compare::Arguments>),
+    /// Measure the few points of a target's last result in the history: is it still as fast as it was?
+    Check(crate::check::Arguments),
+    /// Show everything measured so far: a list, an entry, trends
+    History(crate::history::Arguments),
     /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check it
     Verify(crate::verify::Arguments),
     /// Make the report again from results.json

@@ -3,7 +3,7 @@
 use crate::target::{machine_of, on_machine};
 use crate::{Failure, output};
 use dialect::fio::{
-    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Plan, Surroundings, World,
+    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan, Surroundings, World,
     check_machine, help as job_options, json, log_paths, logs, look, run, terse, text,
 };
 use host::counters::{DeviceMeter, ProcessCounts};
@@ -12,7 +12,7 @@ use machine::text::{printable, printable_lines};
 use machine::{Machine, TargetFacts};
 use results::{Began, Kind, Output, Results};
 use std::fs;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -92,7 +92,7 @@ impl Surroundings for ThisComputer {
 
 /// Runs what the arguments ask for.
 pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
-    let command = Command::parse(&output::without_force(arguments))?;
+    let command = Command::parse(&output::without_ours(arguments))?;
     if command.version {
         return output::print(&format!("{FIO_VERSION}\n"));
     }
@@ -107,10 +107,18 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
     let world = World { read: &|path| fs::read(path), variable: &|name| std::env::var(name).ok() };
     let plan = Plan::new(&command.all_sections(&world)?, &command.only)?;
     check_command(&command, &plan)?;
-    let arrangement = Arrangement::new(&plan, &look, &command.destroy)?;
+    let arrangement = Arrangement::new(&plan, &look_here, &command.destroy)?;
     let outputs = Outputs::new(&command, &plan, &arrangement)?;
     let names: Vec<&Path> = arrangement.files.iter().map(|file| file.path.as_path()).collect();
     on_machine!(machine_of(&names)?, |machine| fio_on(&machine, &command, &plan, &arrangement, &outputs))
+}
+
+/// What stands at a path, and whether an earlier run made it.
+fn look_here(path: &Path) -> io::Result<Found> {
+    match look(path)? {
+        Found::File(bytes) => Ok(host::made_earlier(path).map_or(Found::File(bytes), Found::Made)),
+        found => Ok(found),
+    }
 }
 
 fn fio_on<M: Machine>(
@@ -128,7 +136,9 @@ fn fio_on<M: Machine>(
     let surroundings: &dyn Surroundings = if machine.facts().simulated { &Nowhere } else { &ThisComputer };
     let began = Began::now(machine);
     let result = measured(command, machine, surroundings, plan, arrangement)?;
-    report(command, outputs, &result, &results(machine, began, &result))?;
+    let document = results(machine, began, &result);
+    crate::history::keep(&document);
+    report(command, outputs, &result, &document)?;
     let failures = result.failures();
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }

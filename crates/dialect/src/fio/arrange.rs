@@ -19,6 +19,8 @@ pub enum Found {
     Nothing,
     /// A regular file of so many bytes.
     File(u64),
+    /// One that an earlier run made and that may be laid out anew; none where that run was killed.
+    Made(u64),
     /// A block device of so many bytes.
     Device(u64),
     /// Something that is no place for data: a directory, a terminal.
@@ -115,6 +117,7 @@ fn region(
     let shown = path.display();
     let there = match found {
         Found::File(bytes) | Found::Device(bytes) => Some(bytes),
+        Found::Made(bytes) if bytes > 0 => Some(bytes),
         _ => None,
     };
     // Files that take turns have whole requests each.
@@ -270,7 +273,9 @@ impl Arrangement {
         };
         let bytes = match found {
             Found::File(bytes) | Found::Device(bytes) => bytes,
-            _ => region.0 + region.1,
+            // Of what is there only its beginning may be used; it stays as long as it is.
+            Found::Made(bytes) => bytes.max(region.0 + region.1),
+            Found::Nothing | Found::Other(_) => region.0 + region.1,
         };
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(index) => index,
@@ -287,6 +292,16 @@ impl Arrangement {
         }
         file
     }
+}
+
+#[cfg(unix)]
+fn is_pipe(metadata: &fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &fs::Metadata) -> bool {
+    false
 }
 
 /// What stands at a path.
@@ -308,6 +323,10 @@ pub fn look(path: &Path) -> io::Result<Found> {
     }
     if metadata.is_dir() {
         return Ok(Found::Other("a directory"));
+    }
+    if is_pipe(&metadata) {
+        // Opening one would wait for its other end.
+        return Ok(Found::Other("a pipe"));
     }
     // A block device says its size at its end; what has no end holds no data.
     match File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))) {

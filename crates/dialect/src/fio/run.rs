@@ -20,7 +20,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use workload::{Cursor, Pattern, Sequence};
+use workload::{Cursor, Pattern, Sequence, Workload};
 
 /// What the kernel counted of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -127,10 +127,16 @@ pub fn run<M: Machine>(
     let mut warnings = plan.warnings.clone();
     let mut groups = Vec::with_capacity(plan.groups.len());
     let _made = MadeDirectories::make(arrangement)?;
-    let open = |file| machine.open(&target_spec(file, destroy_signed));
-    let opened: machine::Result<Vec<M::Target>> = arrangement.files.iter().map(open).collect();
+    let specs: Vec<TargetSpec> = arrangement.files.iter().map(|file| target_spec(file, destroy_signed)).collect();
+    let opened = machine.open_all(&specs, &mut |_| Ok(()));
     let mut targets = opened.map_err(|source| FioError::Machine { job: "laying out files".into(), source })?;
     let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
+    // What makes no sense in the last set is refused before the first one writes.
+    for (number, jobs) in plan.groups.iter().enumerate() {
+        let clones: Vec<&ClonePlan> = arrangement.clones.iter().filter(|clone| clone.job.0 == number).collect();
+        Group { machine, jobs, clones, arrangement, targets: &targets, facts: &facts, surroundings, chance: 0 }
+            .check()?;
+    }
     for (number, jobs) in plan.groups.iter().enumerate() {
         on_group(jobs);
         let clones: Vec<&ClonePlan> = arrangement.clones.iter().filter(|clone| clone.job.0 == number).collect();
@@ -302,6 +308,10 @@ impl<'a, M: Machine> Group<'a, M> {
         let run = self.machine.run(&mut parts, options).map_err(failed)?;
         let mut whole = Usage { began: run.began, cpu: run.cpu, block_bytes: run.block_bytes, ..Usage::default() };
         whole.warnings = run.warnings;
+        // A job's time is part of what it asks for: it is not made again.
+        whole
+            .warnings
+            .extend(run.paused.map(|pause| format!("{pause} within the run, and its figures hold that time")));
         let alone = run.parts.len() == 1;
         for (job, part) in jobs.into_iter().zip(run.parts) {
             match part {
@@ -332,6 +342,24 @@ impl<'a, M: Machine> Group<'a, M> {
         self.file_bytes(clone) * clone.files.len() as u64
     }
 
+    /// Refuses what makes no sense on the files.
+    fn check(&self) -> Result<(), FioError> {
+        self.check_simulated(&self.facts_of(&self.clones))?;
+        self.clones.iter().try_for_each(|clone| {
+            let job = self.job_of(clone);
+            self.checked(clone, &translate::clone_workload(job, clone, seed(job, self.chance))).map(drop)
+        })
+    }
+
+    /// What lies under a clone's files, which its stream sees as one, once its workload makes sense there.
+    fn checked(&self, clone: &ClonePlan, workload: &Workload) -> Result<TargetFacts, FioError> {
+        let facts = TargetFacts { size_bytes: self.bytes(clone), ..self.facts_of(&[clone]) };
+        let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
+        let failed = |source: machine::Error| FioError::Machine { job: self.job_of(clone).shown(), source };
+        workload.check(facts.size_bytes, align).map_err(|error| failed(error.into()))?;
+        Ok(facts)
+    }
+
     /// The sources of all clones, in their order, and who watches each job for a steady rate.
     fn recorders(&self, verified: &Verified) -> Result<(Vec<Recorder>, Watches), FioError> {
         let watches = self.watches();
@@ -343,9 +371,7 @@ impl<'a, M: Machine> Group<'a, M> {
             let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
-            let facts = TargetFacts { size_bytes: self.bytes(clone), ..self.facts_of(&[clone]) };
-            let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
-            workload.check(facts.size_bytes, align).map_err(|error| failed(error.into()))?;
+            let facts = self.checked(clone, &workload)?;
             let turns = translate::turns(job, clone, seed);
             let several_passes = clone.limit_bytes.is_none_or(|bytes| bytes > turns.pass_bytes());
             let streams = streams(&workload, &facts, options.ramp_ns).map_err(failed)?;
