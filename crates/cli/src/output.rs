@@ -18,11 +18,18 @@ pub(crate) fn force() {
     FORCE.store(true, Ordering::Relaxed);
 }
 
-/// The words of another tool's command line without `--force`, which is ours.
-pub(crate) fn without_force(words: &[String]) -> Vec<String> {
-    let (ours, rest): (Vec<String>, Vec<String>) = words.iter().cloned().partition(|word| word == "--force");
-    if !ours.is_empty() {
-        force();
+/// The words of another tool's command line without `--force`, `--no-history` and `--history FILE`, which are ours.
+pub(crate) fn without_ours(words: &[String]) -> Vec<String> {
+    let mut rest = Vec::with_capacity(words.len());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match (word.as_str(), word.strip_prefix("--history=")) {
+            ("--force", _) => force(),
+            ("--no-history", _) => crate::history::choose(true, None),
+            ("--history", _) => crate::history::choose(false, words.next().map(PathBuf::from)),
+            (_, Some(file)) => crate::history::choose(false, Some(PathBuf::from(file))),
+            _ => rest.push(word.clone()),
+        }
     }
     rest
 }

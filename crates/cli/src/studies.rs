@@ -3,11 +3,12 @@
 use crate::Failure;
 use crate::arguments::{ReportArguments, StudyArguments};
 use crate::output::{self, Directory};
-use crate::target::{on_machine, resolve};
+use crate::target::{Where, on_machine, resolve};
 use machine::{Machine, TargetSpec, units};
 use results::Results;
 use std::path::{Path, PathBuf};
 use study::{Effort, Plan};
+use twin::Setup;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -22,18 +23,18 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
         _ => (Effort::Normal, 180 * SECOND_NS),
     };
     let budget_ns = arguments.budget.unwrap_or(usual);
-    if budget_ns < LEAST_BUDGET_NS {
-        return Err(Failure::Usage(format!(
-            "--budget {}: too short to measure anything; give at least 5s",
-            units::show_time(budget_ns as f64)
-        )));
-    }
+    check_budget(budget_ns)?;
     let plan = Plan { budget_ns, effort, only: arguments.only.clone(), seed: arguments.target.seed };
     let (place, spec) = resolve(&arguments.target)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     // The last thing a long study should meet is a file that it cannot write.
     let directory = Directory::new(&arguments.output, &targets, &["results.json", "report.html", "points.csv"])?;
-    let results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
+    let simulated = simulated(&place);
+    let mut results = on_machine!(place, |machine| study_on(&machine, &spec, &plan))?;
+    if let Some(setup) = simulated {
+        crate::predictions::add(&setup, &mut results);
+    }
+    crate::history::keep(&results);
     let json = output::json(results::to_json(&results))?;
     let written = directory.save("results.json", &json);
     let report = directory.save_report(&results);
@@ -41,7 +42,33 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
     written.and(report).map(drop)
 }
 
-fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) -> Result<Results, Failure> {
+/// Refuses a time in which nothing can be measured.
+///
+/// # Errors
+/// It is too short.
+pub(crate) fn check_budget(budget_ns: u64) -> Result<(), Failure> {
+    if budget_ns < LEAST_BUDGET_NS {
+        return Err(Failure::Usage(format!(
+            "--budget {}: too short to measure anything; give at least 5s",
+            units::show_time(budget_ns as f64)
+        )));
+    }
+    Ok(())
+}
+
+/// The settings of a simulated machine, before it is used.
+fn simulated(place: &Where) -> Option<Setup> {
+    match place {
+        Where::Twin(twin) => Some(twin.setup().clone()),
+        Where::Host(_) => None,
+    }
+}
+
+/// Studies a target on a machine, with a bar that shows how far it is.
+///
+/// # Errors
+/// The target cannot be opened, or the user interrupts.
+pub(crate) fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) -> Result<Results, Failure> {
     let bar = crate::progress::time_bar(plan.budget_ns);
     let results = study::study(machine, spec, plan, crate::program(), &mut |progress| {
         crate::progress::at(&bar, progress.passed_ns, progress.doing);

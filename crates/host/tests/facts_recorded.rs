@@ -329,3 +329,90 @@ fn a_tree_that_bites_its_tail_ends() {
     .unwrap();
     assert_eq!(under_device(&tree.roots(), "dm-1").layers.len(), 5);
 }
+
+#[test]
+fn a_thin_volume_on_raid_10() {
+    let tree = Tree::new("volumes");
+    let told = under(&tree.roots(), Path::new("/thin/file")).unwrap();
+    let volumes: Vec<&str> =
+        told.layers.iter().filter(|one| one.kind == LayerKind::Volume).map(|one| one.name.as_str()).collect();
+    assert_eq!(
+        volumes,
+        [
+            "vg-thin (LVM)",
+            "vg-pool-tpool (LVM thin pool)",
+            "vg-pool_tmeta (LVM thin pool's metadata)",
+            "md10 (raid10 of 4)",
+            "vg-pool_tdata (LVM thin pool's data)",
+        ]
+    );
+    assert_eq!((setting(&told.layers[0], "sunit"), setting(&told.layers[0], "swidth")), ("1024", "2048"));
+    let array = named(&told.layers, "md10");
+    assert_eq!((setting(array, "chunk_bytes"), setting(array, "layout")), ("524288", "0x102"));
+    assert_eq!(names(&told.devices.counted), ["sdc", "sdd", "sde", "sdf"]);
+    assert_eq!(names(&told.devices.sits_on), ["dm-3"]);
+}
+
+#[test]
+fn a_disk_with_a_cache_device_before_it() {
+    let tree = Tree::new("volumes");
+    let told = under(&tree.roots(), Path::new("/cached/file")).unwrap();
+    let cache = named(&told.layers, "bcache0 (bcache)");
+    assert_eq!((setting(cache, "cache_mode"), setting(cache, "cache_device")), ("writeback", "nvme0n1p4"));
+    assert_eq!(setting(cache, "state"), "dirty");
+    near(named(&told.layers, "SATA 3 Gbit/s"), 300e6);
+    assert!(warned(&told, "runs at 3 Gbit/s though the port has 6"), "{:?}", told.warnings);
+}
+
+#[test]
+fn an_nvme_ssd_on_half_of_its_lanes() {
+    let tree = Tree::new("volumes");
+    let told = under_device(&tree.roots(), "nvme0n1");
+    near(named(&told.layers, "PCIe 3.0 x2"), 2.0 * 8e9 * 128.0 / 130.0 / 8.0);
+    assert!(warned(&told, "runs as PCIe 3.0 x2 though it could be PCIe 3.0 x4"), "{:?}", told.warnings);
+}
+
+#[test]
+fn what_cannot_be_seen_through_is_told() {
+    let tree = Tree::new("volumes");
+    let told = |path: &str| under(&tree.roots(), Path::new(path)).unwrap();
+    let zfs = told("/tank/data/file");
+    assert_eq!(
+        shape(&zfs.layers),
+        [(LayerKind::FileSystem, "zfs on /tank/data"), (LayerKind::Volume, "tank (ZFS pool)")]
+    );
+    assert_eq!(setting(&zfs.layers[1], "state"), "degraded");
+    assert!(setting(&zfs.layers[0], "direct_io_means").contains("ARC") && warned(&zfs, "is ZFS"));
+    let nfs = told("/net/file");
+    assert_eq!((nfs.layers[1].kind, nfs.layers[1].name.as_str()), (LayerKind::Network, "nfs4 to filer:/export/vol1"));
+    assert_eq!((setting(&nfs.layers[1], "vers"), setting(&nfs.layers[1], "nconnect")), ("4.2", "4"));
+    assert!(setting(&nfs.layers[0], "direct_io_means").contains("the server's cache"));
+    let cifs = told("/share/file");
+    assert_eq!((cifs.layers[1].kind, setting(&cifs.layers[1], "cache")), (LayerKind::Network, "strict"));
+    assert_eq!(told("/home/me/remote/file").layers[1].kind, LayerKind::Network);
+    let odd = told("/mnt/odd/file");
+    assert_eq!(odd.layers.len(), 1, "what its program does, nobody tells: {:?}", odd.layers);
+    assert!(setting(&odd.layers[0], "direct_io_means").contains("its program"));
+}
+
+#[test]
+fn a_clouds_volume_under_the_cost_controller() {
+    let tree = Tree::new("ebs");
+    let told = under(&tree.roots(), Path::new("/var/file")).unwrap();
+    assert_eq!(
+        shape(&told.layers),
+        [
+            (LayerKind::FileSystem, "ext4 on /"),
+            (LayerKind::Partition, "nvme0n1p1"),
+            (LayerKind::Throttle, "io.cost on 259:0"),
+            (LayerKind::Disk, "nvme0n1 (Amazon Elastic Block Store)"),
+        ]
+    );
+    // 150 % of the model's rate.
+    near(&told.layers[2], 187.5e6);
+    assert_eq!(told.layers[2].advertised_rate(true), Some(180e6));
+    assert!(setting(&told.layers[3], "service").starts_with("Amazon EBS"));
+    tree.write("sys/fs/cgroup/io.cost.qos", "259:0 enable=0 ctrl=auto\n");
+    let told = under(&tree.roots(), Path::new("/var/file")).unwrap();
+    assert!(told.layers.iter().all(|layer| layer.kind != LayerKind::Throttle), "it is off");
+}

@@ -68,8 +68,14 @@ pub enum LayerKind {
     Disk,
     /// A loop device over a file.
     Loop,
-    /// A bus, link or controller.
+    /// A link between two ends, or a controller.
     Link,
+    /// A disk bus that several drives share.
+    Bus,
+    /// The I/O bus between adapters and memory.
+    Pci,
+    /// A network to where the data are.
+    Network,
     /// A limit set from outside (a control-group throttle).
     Throttle,
 }

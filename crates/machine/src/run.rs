@@ -1,6 +1,6 @@
 //! A run: parts that start together.
 
-use crate::{Access, CpuTimes, DeviceUse, Error, Nanos, Result, Usage, Waits};
+use crate::{Access, CpuTimes, DeviceUse, Error, Nanos, Pause, ResourceUse, Result, Usage, Waits};
 
 /// A target, how it is accessed, and the request sources that ask it.
 ///
@@ -64,8 +64,12 @@ pub struct RunUsage {
     pub cpu: CpuTimes,
     /// Bytes that this process asked of the block layer itself (read, write): less than asked means that a cache served.
     pub block_bytes: Option<(u64, u64)>,
+    /// The parts of the machine that count their own busy time, the busiest first: those of a simulated machine.
+    pub resources: Vec<ResourceUse>,
     /// Warnings about this run, in short sentences.
     pub warnings: Vec<String>,
+    /// The longest time in which the program did not run, where there was one.
+    pub paused: Option<Pause>,
     /// What each part used, in the order of the parts.
     pub parts: Vec<Result<PartUsage>>,
 }
@@ -86,10 +90,11 @@ pub struct PartUsage {
 impl RunUsage {
     /// Usage by part; processor time, block-layer bytes and warnings are the whole run's, for nothing tells the parts apart.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
-        let RunUsage { began, cpu, block_bytes, warnings, parts } = self;
+        let RunUsage { began, cpu, block_bytes, resources, warnings, paused, parts } = self;
         parts.into_iter().map(move |part| {
             let PartUsage { elapsed_ns, sync_ns, device, waits } = part?;
-            Ok(Usage { began, elapsed_ns, sync_ns, cpu, device, waits, block_bytes, warnings: warnings.clone() })
+            let (resources, warnings) = (resources.clone(), warnings.clone());
+            Ok(Usage { began, elapsed_ns, sync_ns, cpu, device, waits, block_bytes, resources, warnings, paused })
         })
     }
 

@@ -53,6 +53,52 @@ pub struct DeviceUse {
     pub flushes: u64,
 }
 
+/// What kind of part of a machine works on a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResourceKind {
+    /// The processors together.
+    Processor,
+    /// The I/O bus between all adapters and memory.
+    Pci,
+    /// A disk bus that several drives share.
+    Bus,
+    /// The link between one drive and its adapter.
+    Link,
+    /// What stores the data: platters and heads.
+    Media,
+    /// A device whose parts are not told apart, or its electronics.
+    Device,
+    /// A quota that is set from outside.
+    Throttle,
+}
+
+/// How busy a part of a machine was in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceUse {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: ResourceKind,
+    /// Share of the run in which it worked, in percent; of several of its kind, that of the busiest.
+    pub busy_percent: f64,
+}
+
+/// A time within a run in which the program did not run at all: what was measured then is not the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    /// How long.
+    pub ns: Nanos,
+    /// Who had it, as the beginning of a sentence that goes on with `for 5.0 s`.
+    pub cause: &'static str,
+}
+
+impl std::fmt::Display for Pause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} for {:.1} s", self.cause, self.ns as f64 / 1e9)
+    }
+}
+
 /// How often streams slept until requests completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
@@ -79,8 +125,12 @@ pub struct Usage {
     pub waits: Option<Waits>,
     /// Bytes that this process asked of the block layer itself (read, write): less than asked means that a cache served.
     pub block_bytes: Option<(u64, u64)>,
+    /// The parts of the machine that count their own busy time, the busiest first: those of a simulated machine.
+    pub resources: Vec<ResourceUse>,
     /// Warnings about this run, in short sentences.
     pub warnings: Vec<String>,
+    /// The longest time in which the program did not run, where there was one.
+    pub paused: Option<Pause>,
 }
 
 /// One way of moving memory, measured.

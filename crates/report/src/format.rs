@@ -2,7 +2,7 @@
 
 use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
 use results::columns::{Cell, Column, Unit};
-use results::{Axis, CostModel, CostScope, HalfPower, Varied};
+use results::{Axis, CostModel, CostScope, Finding, HalfPower, Predicted, Varied};
 
 /// A count with separators: `12,600`.
 pub(crate) fn grouped(value: f64) -> String {
@@ -194,6 +194,30 @@ pub(crate) fn costs_by_mode(costs: &[CostModel]) -> (Vec<&CostModel>, Vec<&CostM
     })
 }
 
+/// What a change does to processor time and to the slowest requests: `processor 1.2 ms a MiB, was 0.4 ms; p99 2 ms, was 90 us`.
+pub(crate) fn finding_costs(finding: &Finding) -> String {
+    let cpu = finding
+        .cpu_ns_per_mib
+        .map(|[before, after]| format!("processor {} a MiB, was {}", show_time(after), show_time(before)));
+    let p99 = finding
+        .p99_ns
+        .map(|[before, after]| format!("p99 {}, was {}", show_time(after as f64), show_time(before as f64)));
+    cpu.into_iter().chain(p99).collect::<Vec<_>>().join("; ")
+}
+
+/// A prediction in a line: `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the bus is the busiest`.
+pub(crate) fn prediction(one: &Predicted) -> String {
+    format!(
+        "{}s with {} ({}): {}, ×{}; then the limit is {}",
+        one.op,
+        one.change,
+        one.settings,
+        rate(one.throughput_bytes_per_s),
+        significant(one.gain, 3),
+        one.then
+    )
+}
+
 /// A cell of a column as people read it.
 pub(crate) fn cell<T>(column: &Column<T>, row: &T) -> String {
     let shown = |value: f64| match column.unit {
@@ -222,6 +246,9 @@ pub(crate) fn layer_kind(kind: machine::LayerKind) -> &'static str {
         machine::LayerKind::Disk => "disk",
         machine::LayerKind::Loop => "loop device",
         machine::LayerKind::Link => "link",
+        machine::LayerKind::Bus => "bus",
+        machine::LayerKind::Pci => "PCI",
+        machine::LayerKind::Network => "network",
         machine::LayerKind::Throttle => "throttle",
     }
 }

@@ -13,9 +13,16 @@ fn answers() {
 }
 
 #[test]
+fn a_ladder() {
+    insta::assert_snapshot!("ladder-100", report::terminal::ladder(&support::study(), 100, false));
+    insta::assert_snapshot!("ladder-80", report::terminal::ladder(&support::study(), 80, false));
+    assert_eq!(report::terminal::ladder(&support::sweep(), 80, false), "");
+}
+
+#[test]
 fn an_answer_fits_one_screen() {
     let mut results = support::study();
-    for (width, most) in [(60, 22), (80, 22), (99, 22), (100, 38), (140, 38)] {
+    for (width, most) in [(60, 22), (80, 22), (99, 22), (100, 24), (140, 24)] {
         for doubts in [0, 1, 3, 9] {
             let answer_part = results.answer.as_mut().expect("a study has an answer");
             answer_part.doubts = vec![

@@ -59,22 +59,56 @@ words! {
 }
 
 words! {
-    /// What limits a rate.
+    /// What limits a rate: the part that the next byte waits for.
     Bottleneck {
-        /// The device, or a layer in front of it.
+        /// Platters and heads, or flash.
+        Media = "media",
+        /// A device that is saturated, whatever is inside it.
         Device = "device",
+        /// The requests per second of a device, whatever their size.
+        DeviceIops = "device_iops",
+        /// The time of each request: nothing is saturated.
+        Latency = "latency",
+        /// A disk bus that several drives share.
+        Bus = "bus",
+        /// The adapter between a disk bus and the I/O bus.
+        Adapter = "adapter",
+        /// The I/O bus between adapters and memory.
+        Pci = "pci",
+        /// A link between two ends.
+        Link = "link",
         /// A limit set from outside.
         Throttle = "throttle",
-        /// A bus or link.
-        Link = "link",
-        /// The processors, or the one thread that issues requests.
+        /// The one thread that issues requests.
+        Thread = "thread",
+        /// All processors, or the share of them that is allowed.
         Processor = "processor",
         /// Memory: the file system keeps its files there.
         Memory = "memory",
-        /// The time of each request: nothing is saturated.
-        Latency = "latency",
-        /// Nothing was measured.
+        /// The file system's own work: its log, its allocation.
+        FileSystem = "file_system",
+        /// Waiting until data are on stable storage.
+        Flush = "flush",
+        /// The page cache reads too little ahead.
+        ReadAhead = "read_ahead",
+        /// The network to where the data are.
+        Network = "network",
+        /// The program that issues requests could issue no more.
+        Generator = "generator",
+        /// It could not be told.
         Unknown = "unknown",
+    }
+}
+
+words! {
+    /// Which rate a verdict is about.
+    LimitOf {
+        /// The best rate of the operation.
+        Peak = "peak",
+        /// What a plain program gets: through the page cache, one request at a time.
+        Plain = "plain",
+        /// The best rate of random requests of 4 KiB.
+        Random = "random",
     }
 }
 
@@ -127,7 +161,7 @@ pub struct Answer {
     pub doubts: Vec<String>,
     /// The best rates: reading, then writing (absent where the target was only read).
     pub peaks: Vec<Peak>,
-    /// What limits the peak, one sentence each.
+    /// What limits the peaks, what a plain program gets, and small random requests.
     pub limits: Vec<Limit>,
     /// Half-power points.
     pub half_power: Vec<HalfPower>,
@@ -135,8 +169,17 @@ pub struct Answer {
     pub costs: Vec<CostModel>,
     /// Service time by request size.
     pub service_times: Vec<ServiceModel>,
-    /// What is worth changing, the greatest gain first.
+    /// What is worth changing: first what a plain program would see, the cheapest first.
     pub findings: Vec<Finding>,
+    /// What a simulated machine would do with a part more: predictions, not measurements.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predictions: Vec<Predicted>,
+    /// Gains that were not sure: their interval holds no change, or there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unproven: Vec<String>,
+    /// The published rules for sequential I/O, each held or broken here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checklist: Vec<Rule>,
     /// What the budget left out, in a sentence each.
     pub left_out: Vec<String>,
 }
@@ -167,15 +210,54 @@ pub struct Advertised {
     pub throughput_bytes_per_s: f64,
 }
 
-/// What limits a peak.
+/// What limits a rate, how one knows, and what was tried to refute it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
+    /// Which rate.
+    #[serde(default = "Limit::of_a_peak")]
+    pub of: LimitOf,
     /// Read or write.
     pub op: OpKind,
+    /// Bytes of a request.
+    #[serde(default)]
+    pub request_bytes: Option<u32>,
+    /// The point with that rate.
+    #[serde(default)]
+    pub point: Option<usize>,
     /// What limits it.
     pub what: Bottleneck,
     /// The sentence with its evidence.
     pub sentence: String,
+    /// What else could have limited it, and why it does not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<String>,
+    /// The changes that would have refuted it, with what came of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<LimitTrial>,
+}
+
+impl Limit {
+    /// What every limit was before there were others.
+    fn of_a_peak() -> LimitOf {
+        LimitOf::Peak
+    }
+}
+
+/// One change to a workload that tells one bottleneck from another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitTrial {
+    /// What was changed: `twice the requests outstanding`.
+    pub change: String,
+    /// The points before and after; the second is absent where the time was up.
+    pub before: usize,
+    /// The point with the change.
+    pub after: Option<usize>,
+    /// Requests per second after over before.
+    pub iops_ratio: Option<f64>,
+    /// Its 95 % interval.
+    pub iops_ratio_interval_95: Option<[f64; 2]>,
+    /// What follows, in a few words.
+    pub outcome: String,
 }
 
 /// Processor cost = per request + per byte x size.
@@ -239,6 +321,57 @@ pub struct Finding {
     pub check: String,
     /// The points compared: before, after.
     pub points: [usize; 2],
+    /// Processor time of the process for a MiB in ns: before, after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_mib: Option<[f64; 2]>,
+    /// 99th percentile of the latency in ns: before, after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<[u64; 2]>,
+    /// What a plain program would see: the point before is what such a program does.
+    #[serde(default)]
+    pub from_plain: bool,
+}
+
+/// What a simulated machine would do with something changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Predicted {
+    /// What is changed: `one more bus`.
+    pub change: String,
+    /// The same as a setting of the machine.
+    pub settings: String,
+    /// Read or write.
+    pub op: OpKind,
+    /// The rate with it, in bytes per second.
+    pub throughput_bytes_per_s: f64,
+    /// How many times the rate without it.
+    pub gain: f64,
+    /// The busiest part with it; `latency` where none is busy.
+    pub then: String,
+    /// A command that predicts it again.
+    pub check: String,
+}
+
+words! {
+    /// Whether a rule holds on this machine.
+    RuleState {
+        /// True here: the machine keeps it, or following it pays.
+        Held = "held",
+        /// Not so here: the machine is set against it, or following it does not pay.
+        Broken = "broken",
+        /// There is nothing here that it could be about, or it was not measured.
+        NotApplicable = "not_applicable",
+    }
+}
+
+/// A published rule for fast sequential I/O, and what this machine says to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rule {
+    /// The rule in a few words.
+    pub rule: String,
+    /// Whether it holds here.
+    pub state: RuleState,
+    /// The figure that says so.
+    pub evidence: String,
 }
 
 /// A half-power point: the smallest setting that reaches half of the peak.

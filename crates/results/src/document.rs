@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::figure::Figure;
+use crate::ladder::Ladder;
 use crate::operation::OperationRate;
 use crate::point::Point;
 use machine::{Machine, MachineFacts, MemoryUse, Nanos, TargetFacts};
@@ -19,7 +20,7 @@ pub struct Results {
     pub schema: String,
     /// What made it.
     pub program: Program,
-    /// `study`, `sweep`, `run`, `postmark` or `metadata`.
+    /// `study`, `stack`, `sweep`, `run`, `postmark` or `metadata`.
     pub kind: Kind,
     /// What was measured.
     pub target: TargetFacts,
@@ -44,6 +45,9 @@ pub struct Results {
     /// The answer of a study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,
+    /// The stages from the program down, advertised over achieved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ladder: Option<Ladder>,
     /// Reasons to doubt all of it.
     pub warnings: Vec<String>,
 }
@@ -89,6 +93,7 @@ impl Results {
             rates: Vec::new(),
             experiments: Vec::new(),
             answer: None,
+            ladder: None,
         }
     }
 }
@@ -110,6 +115,8 @@ pub struct Program {
 pub enum Kind {
     /// All experiments and an answer.
     Study,
+    /// The layers under a target, advertised over achieved.
+    Stack,
     /// A grid of workloads.
     Sweep,
     /// One workload.

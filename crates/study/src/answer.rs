@@ -4,22 +4,25 @@ use crate::command::Command;
 use crate::figures;
 use crate::findings::findings;
 use crate::found::{Conclusion, Found, PeakRates};
-use crate::limits;
-use crate::sampler::Sampler;
+use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
+use crate::trial::{Case, PLAIN_BYTES};
+use crate::{advice, checklist, ladder, trial, verdict};
 use machine::{Machine, MachineFacts, units};
-use results::{Answer, Experiment, Peak};
+use results::{Answer, Experiment, Ladder, Peak};
 use workload::OpKind;
 
-/// The experiments with what they conclude, and the answer that they give together. `peaks` are the best point of each operation.
+/// The experiments with what they conclude, the answer that they give together, and the ladder. `peaks` are the best point of each
+/// operation, `cases` the rates whose limits are asked for.
 pub(crate) fn answer(
     mut found: Found<'_>,
     peaks: &[(OpKind, usize)],
+    cases: &[Case],
     machine: &MachineFacts,
     command: &Command,
     noisy: bool,
     left_out: Vec<String>,
-) -> (Vec<Experiment>, Answer) {
+) -> (Vec<Experiment>, Answer, Ladder) {
     let (facts, points) = (&found.setting.facts, found.points);
     let peak = |&(op, point): &(OpKind, usize)| {
         let numbers = points[point].numbers.as_ref()?;
@@ -29,7 +32,7 @@ pub(crate) fn answer(
             interval_95: numbers.interval_95,
             point,
             settings: command.options(&found.entries[point]).join(" "),
-            advertised: limits::advertised(facts, op),
+            advertised: verdict::advertised(facts, op),
         })
     };
     let peaks: Vec<Peak> = peaks.iter().filter_map(peak).collect();
@@ -39,7 +42,8 @@ pub(crate) fn answer(
     };
     found.measured = rates(|peak| Some(peak.throughput_bytes_per_s));
     found.advertised = rates(|peak| Some(peak.advertised.as_ref()?.throughput_bytes_per_s));
-    let limits = peaks.iter().map(|peak| limits::limit(peak, points, facts, machine)).collect();
+    let best: Vec<(OpKind, f64)> = peaks.iter().map(|peak| (peak.op, peak.throughput_bytes_per_s)).collect();
+    let limits = cases.iter().map(|case| verdict::limit(case, found.entries, points, facts, machine, &best)).collect();
     let mut answer = Answer {
         doubts: doubts(&found, &peaks, noisy),
         limits,
@@ -47,6 +51,9 @@ pub(crate) fn answer(
         costs: Vec::new(),
         service_times: Vec::new(),
         findings: Vec::new(),
+        predictions: Vec::new(),
+        unproven: Vec::new(),
+        checklist: Vec::new(),
         left_out,
         peaks,
     };
@@ -73,8 +80,17 @@ pub(crate) fn answer(
             memory: conclusion.memory,
         });
     }
-    answer.findings = findings(&comparisons, found.entries, points, command);
-    (experiments, answer)
+    comparisons.extend(advice::advice(&found));
+    let setting = found.setting;
+    let is_plain = |entry: &Entry| {
+        let op = entry.workload.op();
+        PLAIN_BYTES.iter().any(|&bytes| trial::is_plain(entry, op, bytes, setting))
+    };
+    let of_changes = findings(&comparisons, found.entries, points, command, is_plain);
+    (answer.findings, answer.unproven) = (of_changes.proven, of_changes.unproven);
+    answer.checklist = checklist::checklist(&found, &answer.limits);
+    let ladder = ladder::ladder(&found, &experiments, &answer, machine);
+    (experiments, answer, ladder)
 }
 
 /// What an experiment found; where it was skipped or nothing was measured, that.
@@ -158,15 +174,11 @@ pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -
     said
 }
 
-/// Leaves what was never run out of the experiments and the sampler; returns where the peaks are then.
-pub(crate) fn keep_reached<M: Machine>(
-    sampler: &mut Sampler<'_, M>,
-    trials: &mut [Trial],
-    peaks: &[(OpKind, usize)],
-) -> Vec<(OpKind, usize)> {
+/// Leaves what was never run out of the experiments and the sampler; returns the new index of each entry.
+pub(crate) fn keep_reached<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &mut [Trial]) -> Vec<Option<usize>> {
     let indices = sampler.drop_unreached();
     for cell in trials.iter_mut().flat_map(|trial| &mut trial.grid.cells) {
         cell.point = cell.point.and_then(|point| indices[point]);
     }
-    peaks.iter().filter_map(|&(op, point)| Some((op, indices[point]?))).collect()
+    indices
 }

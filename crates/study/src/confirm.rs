@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use workload::{OpKind, Stop, Workload};
 
 /// Share of the budget at which the answer should stand.
-const CONFIRM_SHARE: f64 = 0.96;
+const CONFIRM_SHARE: f64 = 0.94;
 
 /// A run that confirms a peak holds at least so many rounds of requests.
 const ROUNDS_TO_CONFIRM: f64 = 50.0;
@@ -59,7 +59,7 @@ pub(crate) fn confirm<M: Machine>(
 }
 
 /// Whether an entry's rate is one of the whole target, and not of a cache before it.
-fn stands_for(entry: &Entry, op: OpKind, setting: &Setting, bursty: bool) -> bool {
+pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &Setting, bursty: bool) -> bool {
     let workload = &entry.workload;
     let whole = entry.shape.as_ref().is_none_or(|shape| shape.members.len() as u32 == setting.members);
     let plain = workload.op() == op

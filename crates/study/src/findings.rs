@@ -1,10 +1,11 @@
 //! What is worth changing: pairs of points that differ in one setting, ranked by gain.
 
+use crate::advice::changes;
 use crate::command::Command;
 use crate::found::{ENOUGH, Reading, smallest};
 use crate::sampler::Entry;
 use crate::sentences::size;
-use machine::units::show_rate;
+use machine::units::{MIB, show_rate, significant};
 use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
 use measure::{Sample, rate_estimate};
 use results::{Finding, Point};
@@ -15,6 +16,8 @@ const LEAST_GAIN: f64 = 1.1;
 /// What is changed. The best finding of each kind comes before the second of any: three sizes are one advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
+    /// From what a plain program does to the fewest changes that suffice.
+    Plain,
     Size,
     Depth,
     Completions,
@@ -68,38 +71,111 @@ impl Comparison {
     }
 }
 
-/// The comparisons whose gain is large and sure enough, the greatest first.
+/// What came of the comparisons.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Findings {
+    /// Those whose gain is large and sure enough: first what a plain program would see, the cheapest first.
+    pub(crate) proven: Vec<Finding>,
+    /// Those whose gain would be large enough, were it sure.
+    pub(crate) unproven: Vec<String>,
+}
+
+/// The comparisons whose gain is large enough. `is_plain` tells whether an entry is what a plain program does.
 pub(crate) fn findings(
     comparisons: &[Comparison],
     entries: &[Entry],
     points: &[Point],
     command: &Command,
-) -> Vec<Finding> {
-    let mut found: Vec<(Change, Finding)> = comparisons
-        .iter()
-        .filter_map(|comparison| Some((comparison.change, finding(comparison, entries, points, command)?)))
-        .collect();
+    is_plain: impl Fn(&Entry) -> bool,
+) -> Findings {
+    let mut found: Vec<(Change, Finding)> = Vec::new();
+    let mut unproven = Vec::new();
+    for comparison in comparisons {
+        let Some(ratio) = large_gain(comparison, entries) else { continue };
+        if ratio.low <= 1.0 {
+            let range = format!("{} to {}", significant(ratio.low, 2), significant(ratio.high.min(1e6), 2));
+            unproven.push(format!("{} ({} times, {range})", comparison.title, significant(ratio.mean, 2)));
+        } else if let Some(mut finding) = finding(comparison, ratio, entries, points, command) {
+            finding.from_plain = is_plain(&entries[comparison.before]);
+            found.push((comparison.change, finding));
+        }
+    }
+    let workload = |index: usize| &entries[index].workload;
+    let cost = |finding: &Finding| changes(workload(finding.points[0]), workload(finding.points[1]));
+    // What no plain program does, writes that wait for stable storage one by one, comes last, however much is gained.
+    let rank = |finding: &Finding| match (finding.from_plain, workload(finding.points[0]).buffering.is_dsync()) {
+        (true, _) => 0,
+        (false, false) => 1,
+        (false, true) => 2,
+    };
     found.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
     let mut seen = Vec::new();
-    let (first, rest): (Vec<_>, Vec<_>) = found.into_iter().partition(|(change, _)| {
-        let new = !seen.contains(change);
+    let (mut first, mut rest): (Vec<_>, Vec<_>) = found.into_iter().partition(|(change, finding)| {
+        let new = finding.from_plain && *change == Change::Plain || !seen.contains(change);
         seen.push(*change);
         new
     });
-    first.into_iter().chain(rest).map(|(_, finding)| finding).collect()
+    for part in [&mut first, &mut rest] {
+        part.sort_by_key(|(change, finding)| {
+            let cheap = if rank(finding) == 0 { cost(finding) } else { 0 };
+            (rank(finding), u32::from(*change != Change::Plain), cheap)
+        });
+    }
+    Findings { proven: first.into_iter().chain(rest).map(|(_, finding)| finding).collect(), unproven }
 }
 
-/// A comparison as a finding, if the difference is sure and large enough.
-fn finding(comparison: &Comparison, entries: &[Entry], points: &[Point], command: &Command) -> Option<Finding> {
+/// The gain of a comparison, if it is large enough to be worth a word, sure or not.
+fn large_gain(comparison: &Comparison, entries: &[Entry]) -> Option<Ratio> {
+    let (before, after) = (&entries[comparison.before], &entries[comparison.after]);
+    if comparison.before == comparison.after {
+        return None;
+    }
+    let flushed = comparison.change == Change::Plain && before.workload.sync_at_end;
+    let ratio = if flushed { flushed_gain(before, after)? } else { gain(before, after)? };
+    (ratio.mean >= LEAST_GAIN).then_some(ratio)
+}
+
+/// The gain over writes whose flush is counted too.
+fn flushed_gain(before: &Entry, after: &Entry) -> Option<Ratio> {
+    let rates = |entry: &Entry| -> Vec<f64> { entry.samples().iter().map(flushed_rate).collect() };
+    let (a, b) = (rates(before), rates(after));
+    let shared = a.len().min(b.len());
+    if shared > 1 { ratio_interval(&a[..shared], &b[..shared]) } else { exact(before, after, *a.first()?, *b.first()?) }
+}
+
+/// The ratio of two rates without spread, on a machine whose runs repeat exactly.
+pub(crate) fn exact(before: &Entry, after: &Entry, a: f64, b: f64) -> Option<Ratio> {
+    let ratio = b / a;
+    let exact = before.repeats_exactly() && after.repeats_exactly() && a > 0.0;
+    exact.then_some(Ratio { median: ratio, mean: ratio, low: ratio, high: ratio, n_pairs: 1 })
+}
+
+/// Bytes per second of a run, its flush counted where there is one.
+fn flushed_rate(sample: &Sample) -> f64 {
+    let time = sample.usage.elapsed_ns + sample.usage.sync_ns.unwrap_or(0);
+    sample.bytes_with_ramp as f64 * 1e9 / time.max(1) as f64
+}
+
+/// A comparison as a finding.
+fn finding(
+    comparison: &Comparison,
+    gain: Ratio,
+    entries: &[Entry],
+    points: &[Point],
+    command: &Command,
+) -> Option<Finding> {
     let Comparison { before, after, title, setting, .. } = comparison;
-    if before == after {
-        return None;
-    }
-    let rate = |index: usize| Some(show_rate(points[index].rate()?));
-    let gain = gain(&entries[*before], &entries[*after])?;
-    if gain.mean < LEAST_GAIN || gain.low <= 1.0 {
-        return None;
-    }
+    let numbers = |index: usize| points[index].numbers.as_ref();
+    let rate = |index: usize| {
+        let synced =
+            (comparison.change == Change::Plain).then(|| numbers(index)?.achieved.synced_bytes_per_s).flatten();
+        synced.or(points[index].rate()).map(show_rate)
+    };
+    let cost = |index: usize| {
+        let bytes = f64::from(points[index].workload.request_bytes);
+        Some(numbers(index)?.cpu_ns_per_request.process() * MIB as f64 / bytes)
+    };
+    let p99 = |index: usize| Some(numbers(index)?.latency_ns.p99);
     Some(Finding {
         title: title.clone(),
         gain: gain.mean,
@@ -114,20 +190,28 @@ fn finding(comparison: &Comparison, entries: &[Entry], points: &[Point], command
         setting: setting.clone(),
         check: command.check(&entries[*before], &entries[*after]),
         points: [*before, *after],
+        cpu_ns_per_mib: cost(*before).zip(cost(*after)).map(|(before, after)| [before, after]),
+        p99_ns: p99(*before).zip(p99(*after)).map(|(before, after)| [before, after]),
+        from_plain: false,
     })
 }
 
 /// How many times the bytes per second of one entry another has: of runs made in turn where there are several, else of the two rates.
 fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let requests = f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);
+    let ratio = iops_ratio(before, after)?;
+    let [median, mean, low, high] = [ratio.median, ratio.mean, ratio.low, ratio.high].map(|one| one * requests);
+    Some(Ratio { median, mean, low, high, ..ratio })
+}
+
+/// The same for requests per second.
+pub(crate) fn iops_ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let rates = |entry: &Entry| -> Vec<f64> { entry.samples().iter().map(Sample::iops).collect() };
     let (a, b) = (rates(before), rates(after));
     let shared = a.len().min(b.len());
-    let ratio = if shared > 1 {
-        ratio_interval(&a[..shared], &b[..shared])?
+    if shared > 1 {
+        ratio_interval(&a[..shared], &b[..shared])
     } else {
-        ratio_of_estimates(&rate_estimate(before.samples())?, &rate_estimate(after.samples())?)?
-    };
-    let [median, mean, low, high] = [ratio.median, ratio.mean, ratio.low, ratio.high].map(|one| one * requests);
-    Some(Ratio { median, mean, low, high, ..ratio })
+        ratio_of_estimates(&rate_estimate(before.samples())?, &rate_estimate(after.samples())?)
+    }
 }

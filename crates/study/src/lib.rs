@@ -2,7 +2,9 @@
 //!
 //! [`study()`] asks a machine everything that fits the target and the time, and returns [`results::Results`].
 
+mod advice;
 mod answer;
+mod checklist;
 mod command;
 mod confirm;
 mod experiments;
@@ -10,7 +12,7 @@ mod figures;
 mod findings;
 mod found;
 mod grid;
-mod limits;
+mod ladder;
 mod models;
 mod plan;
 mod probe;
@@ -21,6 +23,8 @@ mod setting;
 mod study;
 #[cfg(test)]
 mod tests;
+mod trial;
+mod verdict;
 
 pub use experiments::experiment_ids;
 pub use plan::{Effort, Plan};

@@ -2,7 +2,7 @@
 
 use crate::grid::{Cell, StripeShape};
 use crate::setting::Setting;
-use machine::{Machine, Nanos, Result, TargetFacts};
+use machine::{Machine, Nanos, Result, TargetFacts, TargetKind};
 use measure::{
     Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, THROTTLE_SLICE_NS, of_whole_bursts, ramp, repeat,
     sample,
@@ -75,6 +75,11 @@ impl Entry {
     /// The runs that went well.
     pub(crate) fn samples(&self) -> &[Sample] {
         &self.measured.samples
+    }
+
+    /// Its runs are made on a machine where each repeats the one before: one run is the truth.
+    pub(crate) fn repeats_exactly(&self) -> bool {
+        self.facts.kind == TargetKind::Simulated
     }
 
     /// Whether it was run at all, well or not.

@@ -9,6 +9,7 @@ use crate::plan::Plan;
 use crate::probe::probe;
 use crate::sampler::{Progress, Sampler};
 use crate::schedule;
+use crate::trial::investigate;
 use machine::{Error, Machine, Nanos, Result, TargetSpec};
 use results::{Kind, Program, Results, SCHEMA};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -47,8 +48,11 @@ pub fn study<M: Machine>(
     let mut setting = probe(&mut sampler, plan)?;
     let mut trials = schedule::measure(&mut sampler, &mut setting, plan)?;
     let peaks = confirm(&mut sampler, &setting, &trials, plan)?;
+    let cases = investigate(&mut sampler, &setting, &peaks)?;
     let left_out = answer::left_out(&sampler, &trials);
-    let peaks = answer::keep_reached(&mut sampler, &mut trials, &peaks);
+    let indices = answer::keep_reached(&mut sampler, &mut trials);
+    let peaks: Vec<_> = peaks.into_iter().filter_map(|(op, point)| Some((op, indices[point]?))).collect();
+    let cases: Vec<_> = cases.into_iter().filter_map(|case| case.renumbered(&indices)).collect();
     let points = sampler.points();
     let found = Found {
         setting: &setting,
@@ -60,8 +64,9 @@ pub fn study<M: Machine>(
         memory: &memory,
     };
     let facts = setting.facts.clone();
-    let (experiments, answer) =
-        answer::answer(found, &peaks, &machine.facts(), &Command::new(&spec, &facts), sampler.noisy, left_out);
+    let command = Command::new(&spec, &facts);
+    let (experiments, answer, ladder) =
+        answer::answer(found, &peaks, &cases, &machine.facts(), &command, sampler.noisy, left_out);
     Ok(Results {
         schema: SCHEMA.into(),
         program,
@@ -75,6 +80,7 @@ pub fn study<M: Machine>(
         experiments,
         points,
         answer: Some(answer),
+        ladder: Some(ladder),
         warnings: facts.warnings.clone(),
         target: facts,
     })

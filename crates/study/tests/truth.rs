@@ -89,7 +89,15 @@ impl Behind {
             .points
             .iter()
             .filter(|point| point.workload.op.name() == "read" && point.workload.buffering.is_direct());
+        let tried: Vec<usize> = results
+            .answer
+            .iter()
+            .flat_map(|answer| &answer.limits)
+            .flat_map(|limit| &limit.trials)
+            .filter_map(|trial| trial.after)
+            .collect();
         reads
+            .filter(|point| !tried.iter().any(|&index| std::ptr::eq(*point, &results.points[index])))
             .map(|point| {
                 self.throughput(f64::from(point.workload.request_bytes), f64::from(point.workload.outstanding()))
             })
@@ -194,7 +202,7 @@ proptest! {
         (volume.iops, volume.burst_iops) = (100_000.0, 100_000.0);
         let results = study(&Twin::new(Setup::of(description)), Effort::Quick, &["depth"]);
         for op in ["read", "write"] {
-            limited(&results, op, "device", cap, 0.03)?;
+            limited(&results, op, "throttle", cap, 0.03)?;
         }
     }
 
@@ -234,7 +242,7 @@ proptest! {
         (setup.disks, setup.buses, setup.wce) = (disks, 1, true);
         setup.drive = "st34371w".into();
         let results = study(&Twin::new(setup), Effort::Quick, &["depth"]);
-        limited(&results, "read", "link", rate, 0.10)?;
+        limited(&results, "read", "bus", rate, 0.10)?;
     }
 
 }
@@ -258,7 +266,7 @@ proptest! {
         let bytes = heads * sectors as f64 * 512.0;
         let truth = bytes / ((heads + (heads - 1.0) * skew + skew + 0.1) * revolution_ms * 1e-3);
         let results = study(&Twin::new(Setup::of(description)), Effort::Quick, &["depth"]);
-        limited(&results, "read", "device", truth, 0.06)?;
+        limited(&results, "read", "media", truth, 0.06)?;
     }
 }
 

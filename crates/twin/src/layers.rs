@@ -39,7 +39,7 @@ pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
         layers.push(volume);
     }
     if let Some(rate) = d.pci_advertised_bytes_per_s {
-        layers.push(layer(LayerKind::Link, "PCI", Some(rate)));
+        layers.push(layer(LayerKind::Pci, "PCI", Some(rate)));
     }
     let drives =
         Drives { name: &setup.drive, count: layout.members, buses: setup.buses, wce: setup.wce, bus_kinds: &d.buses };

@@ -19,6 +19,7 @@ mod run;
 pub mod settings;
 mod slab;
 mod twin;
+mod utilisation;
 mod volume;
 mod world;
 

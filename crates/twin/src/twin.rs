@@ -7,6 +7,7 @@ use crate::device::disk::geometry::SECTOR;
 use crate::ram_cache::RamCache;
 use crate::run::{Ended, Run};
 use crate::settings::{Setup, split_file};
+use crate::utilisation;
 use crate::volume::Layout;
 use crate::world::files::VOLUME;
 use crate::world::{Member, World};
@@ -77,27 +78,8 @@ impl Target {
     /// thing after the other kept them all idle.
     pub fn utilisation(&self) -> Vec<Utilisation> {
         let computer = self.lock();
-        let (world, ran) = (&computer.world, computer.ran.max(1) as f64);
-        let mut all = vec![("processor".to_owned(), world.cpu.busy as f64 / f64::from(world.cpu.cores()) / ran)];
-        let most = |times: &mut dyn Iterator<Item = Nanos>| times.max().map(|time| time as f64 / ran);
-        if world.pci.busy > 0 {
-            all.push(("PCI".to_owned(), world.pci.busy as f64 / ran));
-        }
-        if let Some(share) = most(&mut world.buses.iter().map(|bus| bus.phases.busy())) {
-            all.push(("bus".to_owned(), share));
-        }
-        let mut parts: BTreeMap<&str, f64> = BTreeMap::new();
-        for member in &world.members {
-            for (name, busy) in member.device.busy(computer.ran) {
-                let share = parts.entry(name).or_default();
-                *share = share.max(busy as f64 / ran);
-            }
-        }
-        all.extend(parts.into_iter().map(|(name, share)| (name.to_owned(), share)));
-        let mut all: Vec<_> =
-            all.into_iter().map(|(resource, share)| Utilisation { resource, share: share.min(1.0) }).collect();
-        all.sort_by(|a, b| b.share.total_cmp(&a.share));
-        all
+        let resources = utilisation::resources(&computer.world, computer.ran).into_iter();
+        resources.map(|one| Utilisation { resource: one.name, share: one.busy_percent / 100.0 }).collect()
     }
 
     /// Share of the bytes asked of the RAM cache that it served in the last run.
@@ -307,7 +289,7 @@ impl machine::Machine for Twin {
         *ran = outcomes.iter().flatten().map(took).max().unwrap_or(0);
         *ended = began + *ran;
         self.clock.store(*ended, Ordering::Relaxed);
-        Ok(usage(world, began, &files, outcomes))
+        Ok(usage(world, began, *ran, &files, outcomes))
     }
 
     fn restripe(&self, target: &mut Target, members: &[u32], chunk: u64) -> machine::Result<()> {
@@ -350,8 +332,14 @@ fn sum(members: impl Iterator<Item = DeviceUse>) -> DeviceUse {
     })
 }
 
-/// What a run used, whose parts had these files and came to this.
-fn usage(world: &World, began: Nanos, files: &[Vec<u32>], outcomes: Vec<machine::Result<Ended>>) -> RunUsage {
+/// What a run used that took `ran`, whose parts had these files and came to this.
+fn usage(
+    world: &World,
+    began: Nanos,
+    ran: Nanos,
+    files: &[Vec<u32>],
+    outcomes: Vec<machine::Result<Ended>>,
+) -> RunUsage {
     let used = |number: u32| world.members[number as usize].usage(world.kernel.now());
     let part = |files: &[u32], Ended { elapsed_ns, sync_ns }: Ended| {
         let members = world.files.members(files);
@@ -364,7 +352,9 @@ fn usage(world: &World, began: Nanos, files: &[Vec<u32>], outcomes: Vec<machine:
         began,
         cpu: CpuTimes { user_ns: 0, system_ns: busy, machine_ns: busy, steal_ns: 0, instructions_user: None },
         block_bytes: Some((all.read_bytes, all.write_bytes)),
+        resources: utilisation::resources(world, ran),
         warnings: Vec::new(),
+        paused: None,
         parts: files.iter().zip(outcomes).map(|(files, outcome)| Ok(part(files, outcome?))).collect(),
     }
 }

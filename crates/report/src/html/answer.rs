@@ -1,6 +1,8 @@
 //! The answer at the top of the page.
 
-use crate::format::{grouped, half_power_lines, percent, plus_minus, range, rate, share, trim_zeros};
+use crate::format::{
+    finding_costs, grouped, half_power_lines, percent, plus_minus, prediction, range, rate, share, trim_zeros,
+};
 use machine::units::{MIB, show_size_rounded, show_time, significant};
 use results::{Answer, CostModel, CostScope, Finding, HalfPower, Peak, PeakSource, Results, ServiceModel, Varied};
 use serde::Serialize;
@@ -14,6 +16,11 @@ pub(super) struct AnswerView {
     findings: Vec<FindingView>,
     /// Findings beyond the first three.
     more_findings: Vec<FindingView>,
+    predictions: Vec<String>,
+    /// Gains that were not sure.
+    unproven: Vec<String>,
+    /// Rule, whether it holds, and the figure.
+    checklist: Vec<[String; 3]>,
     costs: Vec<Vec<String>>,
     /// The same for the process alone, if the whole machine's is shown first.
     more_costs: Vec<Vec<String>>,
@@ -64,6 +71,8 @@ struct FindingView {
     interval: Option<String>,
     title: String,
     evidence: String,
+    /// What it does to processor time and to the slowest requests.
+    costs: String,
     setting: String,
     check: String,
 }
@@ -79,6 +88,13 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
         operations: operations(results, answer),
         findings,
         more_findings,
+        predictions: answer.predictions.iter().map(prediction).collect(),
+        unproven: answer.unproven.clone(),
+        checklist: answer
+            .checklist
+            .iter()
+            .map(|one| [one.rule.clone(), one.state.name().replace('_', " "), one.evidence.clone()])
+            .collect(),
         costs: costs.iter().map(|model| cost(model)).collect(),
         more_costs: more_costs.iter().map(|model| cost(model)).collect(),
         service_times: answer.service_times.iter().map(service_time).collect(),
@@ -163,6 +179,7 @@ fn finding(finding: &Finding) -> FindingView {
         interval: finding.gain_interval_95.map(|[low, high]| format!("{}–{}", gain(low), gain(high))),
         title: finding.title.clone(),
         evidence: finding.evidence.clone(),
+        costs: finding_costs(finding),
         setting: finding.setting.clone(),
         check: finding.check.clone(),
     }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod experiments;
+mod ladder;
 mod method;
 mod sweep;
 mod values;
@@ -53,6 +54,7 @@ fn page(results: &Results, rows: usize) -> Result<String, Error> {
         // An answer shows its own doubts first.
         doubts => if answer.is_some() { &[] } else { results.warnings.as_slice() },
         answer,
+        ladder => ladder::view(results),
         experiments,
         layers => method::layers(results),
         rate_columns => rate_columns().map(|column| column.heading).collect::<Vec<_>>(),
@@ -95,6 +97,7 @@ pub(crate) fn environment() -> Result<Environment<'static>, Error> {
     environment.add_template("page.html", include_str!("../../templates/page.html"))?;
     environment.add_template("report.html", include_str!("../../templates/report.html"))?;
     environment.add_template("figure.svg", include_str!("../../templates/figure.svg"))?;
+    environment.add_template("ladder.html", include_str!("../../templates/ladder.html"))?;
     environment.add_template("answer.html", include_str!("../../templates/answer.html"))?;
     Ok(environment)
 }
@@ -113,6 +116,7 @@ fn css() -> String {
 fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Study => "study",
+        Kind::Stack => "stack",
         Kind::Sweep => "sweep",
         Kind::Run => "run",
         Kind::Postmark => "postmark",

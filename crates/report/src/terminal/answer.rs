@@ -1,10 +1,12 @@
 //! The answer of a study on one screen.
 
 use super::{Line, Tone, fit, pad, points, render, wrap_most};
-use crate::format::{costs_by_mode, duration, grouped, half_power_lines, plural, plus_minus, rate, share};
+use crate::format::{
+    costs_by_mode, duration, finding_costs, grouped, half_power_lines, plural, plus_minus, prediction, rate, share,
+};
 use machine::text::printable;
-use machine::units::{MIB, show_time, significant};
-use results::{Answer, CostModel, CostScope, Finding, HalfPower, PeakSource, Results, Varied};
+use machine::units::{MIB, show_size, show_time, significant};
+use results::{Answer, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, PeakSource, Results, Varied};
 use unicode_width::UnicodeWidthStr;
 
 /// Width of the column of part names.
@@ -17,9 +19,12 @@ struct Detail {
     doubt_lines: usize,
     settings: bool,
     limit_lines: usize,
+    half_power_groups: usize,
     half_power_lines: usize,
     costs: usize,
     evidence_lines: usize,
+    /// What a change does to processor time and p99.
+    change_costs: bool,
     setting: bool,
     check: bool,
     left_out: usize,
@@ -32,9 +37,11 @@ const LEAST: Detail = Detail {
     doubt_lines: 1,
     settings: false,
     limit_lines: 1,
+    half_power_groups: 2,
     half_power_lines: 1,
     costs: 1,
     evidence_lines: 1,
+    change_costs: false,
     setting: false,
     check: false,
     left_out: 0,
@@ -42,18 +49,21 @@ const LEAST: Detail = Detail {
 };
 
 /// Details to add while there is room, the most important first.
-const MORE: [fn(&mut Detail); 16] = [
+const MORE: [fn(&mut Detail); 19] = [
     |d| d.settings = true,
+    |d| d.change_costs = true,
     |d| d.doubt_lines = 2,
     |d| d.limit_lines = 2,
     |d| d.setting = true,
     |d| d.evidence_lines = 2,
+    |d| d.half_power_groups = 4,
     |d| d.half_power_lines = 2,
     |d| d.doubts = 3,
     |d| d.costs = 2,
     |d| d.spaced = true,
     |d| d.check = true,
     |d| d.limit_lines = 4,
+    |d| d.half_power_groups = 8,
     |d| d.half_power_lines = 4,
     |d| d.left_out = 2,
     |d| d.evidence_lines = 3,
@@ -63,12 +73,11 @@ const MORE: [fn(&mut Detail); 16] = [
 
 /// What a study found, on one screen: doubts first, peaks, limits, half-power points, processor cost, and the three changes that gain most.
 ///
-/// It has at most 22 lines, and from 100 columns on at most 38, so that a terminal of 80 x 24 or of 100 x 40 shows it with a line or two
-/// around it. A document without an answer (a run, a sweep) is shown by [`super::points`].
+/// It has at most 22 lines, and from 100 columns on at most 24. A document without an answer (a run, a sweep) is shown by [`super::points`].
 pub fn answer(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return points(results, width, colour) };
     let width = width.max(40);
-    let most = if width >= 100 { 38 } else { 22 };
+    let most = if width >= 100 { 24 } else { 22 };
     let mut detail = LEAST;
     let mut lines = compose(results, answer, detail, width);
     for more in MORE {
@@ -102,9 +111,7 @@ fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> 
     };
     part("Doubt", Tone::Doubt, doubts(&answer.doubts, detail, room));
     part("Peak", Tone::Quiet, peaks(results, answer, detail, room));
-    let limits =
-        answer.limits.iter().flat_map(|limit| sentence(Tone::Plain, &limit.sentence, room, detail.limit_lines));
-    part("Limit", Tone::Quiet, limits.collect());
+    part("Limit", Tone::Quiet, limits(&answer.limits, detail, room));
     part("Half", Tone::Quiet, half_power(&answer.half_power, detail, room));
     let (costs, more_costs) = costs_by_mode(&answer.costs);
     part("CPU", Tone::Quiet, costs.into_iter().chain(more_costs).take(detail.costs).map(cost).collect());
@@ -115,6 +122,8 @@ fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> 
         .enumerate()
         .flat_map(|(place, finding)| change(place + 1, finding, detail, room));
     part("Change", Tone::Quiet, findings.collect());
+    let predicted = answer.predictions.iter().flat_map(|one| sentence(Tone::Plain, &prediction(one), room, 1));
+    part("Predict", Tone::Quiet, predicted.collect());
     let left_out = answer.left_out.iter().take(detail.left_out).flat_map(|text| sentence(Tone::Quiet, text, room, 1));
     part("Omitted", Tone::Quiet, left_out.collect());
     lines
@@ -130,6 +139,26 @@ fn title(results: &Results, width: usize) -> Line {
 
 fn sentence(tone: Tone, text: &str, room: usize, most: usize) -> Vec<Line> {
     wrap_most(text, room, most).into_iter().map(|line| vec![(tone, line)]).collect()
+}
+
+/// The peaks' limits in a sentence each, and all others in one line: `plain reads: bus; random reads of 4 KiB: media`.
+fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
+    let (peaks, others): (Vec<&Limit>, Vec<&Limit>) = limits.iter().partition(|limit| limit.of == LimitOf::Peak);
+    let sentences = peaks.iter().flat_map(|limit| sentence(Tone::Plain, &limit.sentence, room, detail.limit_lines));
+    let mut words: Vec<(String, Vec<String>)> = Vec::new();
+    for limit in others {
+        let subject = format!("{} {}s", limit.of, limit.op);
+        let size = limit.request_bytes.map(|bytes| show_size(u64::from(bytes))).unwrap_or_default();
+        let found = limit.what.name().replace('_', " ");
+        match words.iter_mut().find(|(known, _)| *known == subject) {
+            Some((_, all)) if all.last().is_some_and(|last| last.starts_with(&format!("{found} "))) => {}
+            Some((_, all)) => all.push(format!("{found} ({size})")),
+            None => words.push((subject, vec![format!("{found} ({size})")])),
+        }
+    }
+    let words: Vec<String> = words.iter().map(|(subject, all)| format!("{subject}: {}", all.join(", "))).collect();
+    let summary = if words.is_empty() { Vec::new() } else { sentence(Tone::Plain, &words.join("; "), room, 2) };
+    sentences.chain(summary).collect()
 }
 
 fn doubts(doubts: &[String], detail: Detail, room: usize) -> Vec<Line> {
@@ -187,7 +216,7 @@ fn half_power(all: &[HalfPower], detail: Detail, room: usize) -> Vec<Line> {
             None => groups.push((name, vec![half])),
         }
     }
-    let lines = groups.iter().flat_map(|(name, members)| {
+    let lines = groups.iter().take(detail.half_power_groups).flat_map(|(name, members)| {
         sentence(Tone::Plain, &format!("{name}: {}", settings_at(members)), room, detail.half_power_lines)
     });
     lines.collect()
@@ -242,6 +271,10 @@ fn change(number: usize, finding: &Finding, detail: Detail, room: usize) -> Vec<
         }
     };
     add(Tone::Plain, "", &finding.evidence, detail.evidence_lines);
+    let costs = finding_costs(finding);
+    if detail.change_costs && !costs.is_empty() {
+        add(Tone::Plain, "", &costs, 1);
+    }
     if detail.setting {
         add(Tone::Quiet, "setting: ", &finding.setting, detail.evidence_lines);
     }

@@ -3,12 +3,14 @@
 //! Widths are columns of the terminal. With `colour`, ANSI sequences are added; they change no width, and the text without them is the same.
 
 mod answer;
+mod ladder;
 mod metadata;
 mod one_point;
 mod points;
 mod tables;
 
 pub use answer::answer;
+pub use ladder::ladder;
 pub use points::points;
 pub use tables::tables;
 pub(crate) use tables::{at, xs};

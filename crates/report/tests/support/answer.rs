@@ -3,8 +3,8 @@
 use super::experiments::{best, find, gain};
 use machine::{Allocation, Engine};
 use results::{
-    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Experiment, Finding, HalfPower, Limit, Peak, Point,
-    ServiceMode, ServiceModel,
+    Advertised, Advertises, Answer, Bottleneck, CostMode, CostModel, CostScope, Experiment, Finding, HalfPower, Ladder,
+    Limit, LimitOf, Peak, Point, Reached, Rule, RuleState, ServiceMode, ServiceModel, Stage, StageKind, StageRate,
 };
 use workload::OpKind;
 
@@ -35,23 +35,108 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
         doubts: vec!["the hypervisor took up to 7 % of a processor away: rates of small requests may be low".into()],
         peaks: vec![peak(OpKind::Read, read, Some(throttle)), peak(OpKind::Write, write, None)],
         limits: vec![
-            Limit {
-                op: OpKind::Read,
-                what: Bottleneck::Device,
-                sentence: "The device limits reading: it is busy 98 % of the time at 29.8 requests in flight, and four times the depth adds 0.4 %."
-                    .into(),
-            },
-            Limit {
-                op: OpKind::Write,
-                what: Bottleneck::Latency,
-                sentence: "Latency limits writing: 118 us of each request do not depend on its size, and the device is busy 61 % of the time.".into(),
-            },
+            limit(
+                LimitOf::Peak,
+                OpKind::Read,
+                Bottleneck::Device,
+                "reads are limited by the device: busy 98 % of the time with 29.8 requests in it at 1672 MiB/s; 64 outstanding instead of 32: +0.4 %, so not latency",
+            ),
+            limit(
+                LimitOf::Peak,
+                OpKind::Write,
+                Bottleneck::Latency,
+                "writes are limited by the time of each request: nothing is saturated at 900 MiB/s; 16 outstanding instead of 8: +41.0 %, so latency was a limit",
+            ),
+            limit(
+                LimitOf::Plain,
+                OpKind::Read,
+                Bottleneck::ReadAhead,
+                "plain reads of 64 KiB are limited by the read-ahead",
+            ),
+            limit(
+                LimitOf::Random,
+                OpKind::Read,
+                Bottleneck::DeviceIops,
+                "random reads of 64 KiB are limited by their number",
+            ),
         ],
         half_power,
         costs: vec![cost(CostMode::BufferedRead, 4030.0, 0.153), cost(CostMode::DirectRead, 4030.0, 0.0143)],
-        service_times: vec![service(ServiceMode::DirectRead, 78e3, 2.72e9), service(ServiceMode::SameBlock, 31e3, 6.8e9)],
+        service_times: vec![
+            service(ServiceMode::DirectRead, 78e3, 2.72e9),
+            service(ServiceMode::SameBlock, 31e3, 6.8e9),
+        ],
         findings: findings(points),
+        predictions: Vec::new(),
+        unproven: vec!["Tell the page cache that you read sequentially (1.2 times, 0.9 to 1.5)".into()],
+        checklist: vec![
+            Rule {
+                rule: "keep several requests outstanding".into(),
+                state: RuleState::Held,
+                evidence: "64 KiB reads: 625 MiB/s one at a time, 1672 MiB/s at best".into(),
+            },
+            Rule {
+                rule: "enough buses and links".into(),
+                state: RuleState::NotApplicable,
+                evidence: "not measured here".into(),
+            },
+        ],
         left_out: vec!["streams above 16 and requests above 4 MiB: the budget of 3 min ended first".into()],
+    }
+}
+
+fn limit(of: LimitOf, op: OpKind, what: Bottleneck, sentence: &str) -> Limit {
+    Limit {
+        of,
+        op,
+        request_bytes: Some(65_536),
+        point: Some(0),
+        what,
+        sentence: sentence.into(),
+        excluded: vec!["processors: 34 % busy".into()],
+        trials: Vec::new(),
+    }
+}
+
+/// A program on memory, a file system and a device on a link.
+pub fn ladder() -> Ladder {
+    let mib = (1u64 << 20) as f64;
+    let stage = |kind, name: &str, advertised: Option<f64>, achieved: f64, busy: Option<f64>| {
+        let advertised =
+            advertised.map(|rate| Advertises { throughput_bytes_per_s: rate * mib, formula: "advertised".into() });
+        let reached = Reached {
+            throughput_bytes_per_s: achieved * mib,
+            interval_95: Some([achieved * mib * 0.98, achieved * mib * 1.02]),
+            point: None,
+            formula: "measured".into(),
+        };
+        let rate = StageRate {
+            op: OpKind::Read,
+            share_percent: advertised.as_ref().map(|one| achieved * mib / one.throughput_bytes_per_s * 100.0),
+            advertised,
+            achieved: Some(reached),
+            busy_percent: busy,
+            half_power_bytes: busy.is_none().then_some(24_576.0),
+            narrowest: busy.is_some_and(|busy| busy > 90.0),
+        };
+        Stage {
+            kind,
+            name: name.into(),
+            rates: vec![rate],
+            settings: vec![("scheduler".into(), "none".into())],
+            warnings: Vec::new(),
+        }
+    };
+    Ladder {
+        stages: vec![
+            stage(StageKind::Generator, "halfpower", None, 16_000.0, None),
+            stage(StageKind::Memory, "copy", None, 10_200.0, None),
+            stage(StageKind::PageCache, "data that are there", Some(10_200.0), 6_100.0, None),
+            stage(StageKind::Direct, "ext4 on /srv", Some(1_900.0), 1_672.0, None),
+            stage(StageKind::Device, "nvme0n1", None, 1_672.0, Some(98.0)),
+            stage(StageKind::Link, "PCIe 4.0 x4", Some(7_512.0), 1_672.0, None),
+        ],
+        risks: vec!["nvme0n1 has a write cache that a loss of power may empty".into()],
     }
 }
 
@@ -97,6 +182,9 @@ fn findings(points: &[Point]) -> Vec<Finding> {
                 points[to].workload.options()
             ),
             points: [from, to],
+            cpu_ns_per_mib: Some([310e3, 95e3]),
+            p99_ns: Some([410_000, 1_900_000]),
+            from_plain: false,
         }
     };
     let shallow =

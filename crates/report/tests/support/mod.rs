@@ -82,6 +82,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
             runs_bytes_per_s: (0..repeats)
                 .map(|run| rate * (1.0 + 0.01 * disturbance(number * 10 + u64::from(run))))
                 .collect(),
+            runs: Vec::new(),
             latency_ns: LatencySummary {
                 mean: service,
                 min: ns(0.61),
@@ -127,6 +128,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 driver_ceiling_iops: Some(4.1e6),
                 no_op_ceiling_iops: (workload.engine == Engine::IoUring).then_some(2.6e6),
                 of_ceiling_percent: Some(iops / 2.6e4),
+                resources: Vec::new(),
             },
             warnings,
         }),
@@ -167,6 +169,7 @@ pub fn study() -> Results {
         rates: Vec::new(),
         experiments,
         answer: Some(answer),
+        ladder: Some(answer::ladder()),
         warnings: vec!["the hypervisor took up to 7 % of a processor away: rates of small requests may be low".into()],
     }
 }
@@ -187,6 +190,7 @@ pub fn sweep() -> Results {
         points,
         experiments: Vec::new(),
         answer: None,
+        ladder: None,
         budget_ns: None,
         warnings: Vec::new(),
         ..study()

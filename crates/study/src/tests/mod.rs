@@ -3,9 +3,9 @@
 mod answer;
 mod experiments;
 mod grids;
-mod limits;
 mod models;
 mod probing;
+mod verdict;
 
 use crate::experiments::ALL;
 use crate::found::{Found, PeakRates};

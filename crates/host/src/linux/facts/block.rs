@@ -63,10 +63,19 @@ pub(super) fn describe(roots: &Roots, name: &str) -> Described {
         let kind = if dir.join("bcache").is_dir() { "bcache" } else { "volume" };
         let mut layer = layer(LayerKind::Volume, format!("{name} ({kind})"), queue(&dir));
         put(&mut layer, "cache_mode", text(dir.join("bcache/cache_mode")).map(|list| chosen(&list).to_owned()));
+        put(&mut layer, "state", text(dir.join("bcache/state")));
+        put(&mut layer, "sequential_cutoff", text(dir.join("bcache/sequential_cutoff")));
+        put(&mut layer, "cache_device", cache_device(&dir));
         put(&mut layer, "members", Some(members.join(" ")));
         return Described { class: Class::Volume { members }, layer, warnings: Vec::new() };
     }
     disk(name, &dir)
+}
+
+/// The device that caches for a bcache: its set links to the directory `bcache` of each cache device.
+fn cache_device(dir: &Path) -> Option<String> {
+    let cache = dir.join("bcache/cache/cache0").canonicalize().ok()?;
+    cache.parent()?.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
 fn layer(kind: LayerKind, name: String, settings: BTreeMap<String, String>) -> Layer {
@@ -222,6 +231,10 @@ fn mapped(name: &str, dir: &Path) -> Described {
             Some("INTEGRITY") => "dm-integrity",
             _ => "dm-crypt",
         },
+        // Of a thin volume the kernel shows the pool between the volume and its two hidden parts.
+        "LVM" if uuid.ends_with("-tpool") => "LVM thin pool",
+        "LVM" if uuid.ends_with("-tdata") => "LVM thin pool's data",
+        "LVM" if uuid.ends_with("-tmeta") => "LVM thin pool's metadata",
         "LVM" => "LVM",
         "mpath" => "multipath",
         "DMRAID" => "dmraid",
@@ -245,6 +258,22 @@ fn mapped(name: &str, dir: &Path) -> Described {
         Vec::new()
     };
     Described { class: Class::Volume { members }, layer, warnings }
+}
+
+/// The cloud service whose volume a disk is, by its model.
+fn cloud_service(model: &str) -> Option<&'static str> {
+    [
+        (
+            "Amazon Elastic Block Store",
+            "Amazon EBS: rate and requests are limited by the volume's and the instance's quota",
+        ),
+        ("Amazon EC2 NVMe Instance Storage", "Amazon instance store: it is lost when the instance stops"),
+        ("nvme_card-pd", "Google persistent disk: rate and requests are limited by its size and the machine type"),
+        ("PersistentDisk", "Google persistent disk: rate and requests are limited by its size and the machine type"),
+        ("MSFT NVMe Accelerator", "Azure managed disk: rate and requests are limited by its size and the machine type"),
+    ]
+    .into_iter()
+    .find_map(|(name, service)| model.contains(name).then_some(service))
 }
 
 fn disk(name: &str, dir: &Path) -> Described {
@@ -274,6 +303,9 @@ fn disk(name: &str, dir: &Path) -> Described {
         shown = format!("{name} ({model})");
         put("model", Some(model));
     }
+    // A cloud's volume: its quota is the provider's, and nothing here tells it.
+    let service = cloud_service(shown.as_str());
+    put("service", service.map(str::to_owned));
     put("vendor", vendor);
     put("firmware", text(device.join("firmware_rev")).or_else(|| text(device.join("rev"))));
     put("queue_depth", text(device.join("queue_depth")));

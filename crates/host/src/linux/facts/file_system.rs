@@ -1,6 +1,6 @@
 //! What a mounted file system is, and the devices that it is on.
 
-use super::{Mount, Roots, layers, names, text};
+use super::{Mount, Roots, extents, layers, names, text};
 use machine::{Layer, LayerKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,13 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
     let block_bytes = if roots.is_this_machine() { block_bytes(path) } else { 0 };
     if block_bytes > 0 {
         settings.insert("block_bytes".into(), block_bytes.to_string());
+    }
+    if roots.is_this_machine() {
+        settings.extend(extents::count(path).map(|count| ("extents".to_owned(), count.to_string())));
+        settings.extend(free_percent(path).map(|free| ("free_percent".to_owned(), format!("{free:.0}"))));
+    }
+    if let Some(means) = direct_means(&mount.fs_type) {
+        settings.insert("direct_io_means".into(), means.into());
     }
     if matches!(mount.fs_type.as_str(), "ext3" | "ext4") {
         ext(roots, mount, &mut settings);
@@ -46,7 +53,43 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
         advertised_iops: None,
         settings,
     };
-    Described { layer, volume: btrfs_volume(roots, mount), block_bytes, warnings }
+    let volume = btrfs_volume(roots, mount).or_else(|| zfs_pool(roots, mount));
+    Described { layer, volume, block_bytes, warnings }
+}
+
+/// What direct I/O passes by, where that is not simply the page cache of this computer.
+fn direct_means(fs_type: &str) -> Option<&'static str> {
+    Some(match fs_type {
+        "nfs" | "nfs4" => "past this computer's cache; the server's cache still serves it",
+        "cifs" | "smb3" => "past this computer's cache (cache=none for the file); the server's cache still serves it",
+        "ceph" => "past this computer's cache; the storage daemons' caches still serve it",
+        "9p" | "virtiofs" => "past this computer's cache; the host's cache still serves it",
+        "zfs" => "before OpenZFS 2.3 nothing: its own cache (ARC) serves it all the same",
+        "overlay" => "what it means on the file system below",
+        name if name.starts_with("fuse") => {
+            "past this computer's cache if its program allows it; the program may cache"
+        }
+        _ => return None,
+    })
+}
+
+/// Free space of the file system that a path is on, in percent of all.
+fn free_percent(path: &Path) -> Option<f64> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    (stat.f_blocks > 0).then(|| stat.f_bavail as f64 / stat.f_blocks as f64 * 100.0)
+}
+
+/// The pool of a ZFS: all that the kernel tells of it is its name and its state.
+fn zfs_pool(roots: &Roots, mount: &Mount) -> Option<Layer> {
+    let pool = mount.source.split('/').next().filter(|_| mount.fs_type == "zfs")?;
+    let state = text(roots.proc.join("spl/kstat/zfs").join(pool).join("state"));
+    Some(Layer {
+        kind: LayerKind::Volume,
+        name: format!("{pool} (ZFS pool)"),
+        advertised_bytes_per_s: None,
+        advertised_iops: None,
+        settings: state.map(|state| ("state".to_owned(), state.to_lowercase())).into_iter().collect(),
+    })
 }
 
 /// The options that change results, each by a name of its own, and all of them as `mount`.

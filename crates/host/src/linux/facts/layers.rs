@@ -104,6 +104,13 @@ pub(super) fn device_of_node(roots: &Roots, path: &Path) -> Option<String> {
     roots.sys.join("class/block").join(&name).exists().then_some(name)
 }
 
+/// What a network mount tells of its connection.
+fn network(mount: &Mount) -> BTreeMap<String, String> {
+    let told = ["vers", "proto", "addr", "rsize", "wsize", "nconnect", "cache", "multichannel", "trans", "msize"];
+    let value = |name: &&str| Some(((*name).to_owned(), mount.option(name).filter(|one| !one.is_empty())?.to_owned()));
+    told.iter().filter_map(|name| value(name)).collect()
+}
+
 /// Goes down from a mount or a device and gathers what it meets.
 struct Walk<'a> {
     roots: &'a Roots,
@@ -146,15 +153,14 @@ impl<'a> Walk<'a> {
         self.add(told.layer);
         match mount.fs_type.as_str() {
             "overlay" => self.overlay(mount),
-            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "afs" | "fuse.sshfs" | "fuse.glusterfs" => {
-                self.add(Layer {
-                    kind: LayerKind::Link,
-                    name: format!("{} to {}", mount.fs_type, mount.source),
-                    advertised_bytes_per_s: None,
-                    advertised_iops: None,
-                    settings: BTreeMap::new(),
-                })
-            }
+            "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "afs" | "fuse.sshfs" | "fuse.glusterfs"
+            | "fuse.s3fs" | "fuse.rclone" => self.add(Layer {
+                kind: LayerKind::Network,
+                name: format!("{} to {}", mount.fs_type, mount.source),
+                advertised_bytes_per_s: None,
+                advertised_iops: None,
+                settings: network(mount),
+            }),
             _ => {
                 let members = file_system::members(self.roots, mount);
                 self.add_all(told.volume);

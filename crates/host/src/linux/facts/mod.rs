@@ -5,6 +5,7 @@
 
 mod block;
 mod computer;
+mod extents;
 mod file_system;
 mod in_use;
 mod layers;

@@ -31,12 +31,44 @@ pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
         let limits = text(dir.join("io.max")).map(|limits| limits_v2(&limits, &device)).unwrap_or_default();
         layers.extend(layer(limits, &group, &device));
     }
+    layers.extend(cost(roots, &device));
     // Without `cgroup.sane_behavior`, which only test kernels set, the block layer treats all groups of version 1 as
     // equals side by side, and a parent's limit does not bind its children.
     for (group, dir) in groups_v1(roots, "blkio").into_iter().take(1) {
         layers.extend(layer(limits_v1(&dir, &device), &group, &device));
     }
     layers
+}
+
+/// The cost controller of version 2, which slows groups to what a model of the device says: `8:16 enable=1 ctrl=user rpct=95.00 ...
+/// min=25.00 max=150.00` beside `8:16 ctrl=user model=linear rbps=... rseqiops=... rrandiops=...` (Linux,
+/// Documentation/admin-guide/cgroup-v2.rst). What the model says of sequential reads, times the greatest speed allowed, is the most.
+fn cost(roots: &Roots, device: &str) -> Option<Layer> {
+    let (_, root) = groups_v2(roots).pop()?;
+    let line = |file: &str| {
+        let lines = text(root.join(file))?;
+        let own = lines.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' '))?.to_owned();
+        let pairs = own.split_whitespace().filter_map(|word| word.split_once('='));
+        Some(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>())
+    };
+    let quality = line("io.cost.qos").filter(|one| one.get("enable").is_some_and(|on| on == "1"))?;
+    let model = line("io.cost.model").unwrap_or_default();
+    let most = quality.get("max").and_then(|max| max.parse::<f64>().ok()).unwrap_or(100.0) / 100.0;
+    let rate = |name: &str| model.get(name)?.parse::<f64>().ok().map(|rate| rate * most).filter(|&rate| rate > 0.0);
+    let mut settings = BTreeMap::from([("device".to_owned(), device.to_owned())]);
+    settings.extend(rate("wbps").map(|rate| ("write_bytes_per_s".to_owned(), format!("{rate:.0}"))));
+    for name in ["rseqiops", "rrandiops", "wseqiops", "wrandiops"] {
+        settings.extend(model.get(name).map(|value| (format!("model_{name}"), value.clone())));
+    }
+    settings.extend(quality.into_iter().map(|(name, value)| (format!("qos_{name}"), value)));
+    Some(Layer {
+        kind: LayerKind::Throttle,
+        name: format!("io.cost on {device}"),
+        advertised_bytes_per_s: rate("rbps"),
+        // The model has one number for requests in order and one for others: neither is a limit of all.
+        advertised_iops: None,
+        settings,
+    })
 }
 
 fn layer(limits: Limits, group: &str, device: &str) -> Option<Layer> {

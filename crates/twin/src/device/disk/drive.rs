@@ -177,7 +177,7 @@ impl Model for DiskDrive {
         let mut disks = drives.disks(outer);
         disks.settings.insert("write_cache".into(), if drives.wce { "on" } else { "off" }.into());
         disks.settings.insert("rotational".into(), "1".into());
-        vec![drives.layer(LayerKind::Link, buses, &self.bus, Some(rate)), disks]
+        vec![drives.layer(LayerKind::Bus, buses, &self.bus, Some(rate)), disks]
     }
 
     fn scale_latency(&mut self, by: f64) {

@@ -1,0 +1,50 @@
+//! `halfpower stack`: the layers under a target, advertised over achieved.
+
+use crate::Failure;
+use crate::arguments::TargetArguments;
+use crate::console::print;
+use crate::output::{self, colour, width};
+use crate::target::{on_machine, resolve};
+use clap::Args;
+use machine::units::parse_time;
+use machine::{Machine, TargetSpec};
+use results::{Kind, Results};
+use study::{Effort, Plan};
+
+/// What is measured of a stage, by the names of the study's experiments.
+const MEASURED: [&str; 4] = ["memory", "buffered", "unbuffered", "depth"];
+
+/// Options of `stack`.
+#[derive(Args, Clone)]
+pub(crate) struct Arguments {
+    #[command(flatten, next_help_heading = "Target")]
+    target: TargetArguments,
+    /// Time for the measurements
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "20s")]
+    budget: u64,
+    /// Print the results as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Measures each stage that can be reached alone, and shows the ladder.
+pub(crate) fn stack(arguments: &Arguments) -> Result<(), Failure> {
+    crate::studies::check_budget(arguments.budget)?;
+    let plan = Plan {
+        budget_ns: arguments.budget,
+        effort: Effort::Quick,
+        only: MEASURED.map(str::to_owned).to_vec(),
+        seed: arguments.target.seed,
+    };
+    let (place, spec) = resolve(&arguments.target)?;
+    let results = on_machine!(place, |machine| stack_on(&machine, &spec, &plan))?;
+    if arguments.json {
+        return print(&output::json(results::to_json(&results))?);
+    }
+    print(&report::terminal::ladder(&results, width(), colour()))
+}
+
+fn stack_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) -> Result<Results, Failure> {
+    let results = crate::studies::study_on(machine, spec, plan)?;
+    Ok(Results { kind: Kind::Stack, ..results })
+}

@@ -1,0 +1,88 @@
+//! The ladder on the page: advertised over achieved, stage by stage.
+
+use crate::format::{percent, plus_minus, rate};
+use machine::units::show_size_rounded;
+use results::{Results, Stage, StageRate};
+use serde::Serialize;
+
+/// The least rate that a bar shows, as a share of the greatest: bars are logarithmic.
+const LEAST_SHARE: f64 = 1e-3;
+
+/// The ladder on the page.
+#[derive(Serialize)]
+pub(super) struct LadderView {
+    stages: Vec<StageView>,
+    risks: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct StageView {
+    kind: &'static str,
+    name: String,
+    rates: Vec<RateView>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct RateView {
+    op: String,
+    advertised: String,
+    /// Where it is from.
+    promised_by: String,
+    achieved: String,
+    spread: String,
+    /// How it was measured.
+    measured_by: String,
+    share: String,
+    half: String,
+    busy: String,
+    /// Lengths of the bars in percent.
+    promised: String,
+    reached: String,
+    narrowest: bool,
+}
+
+/// The view of the document's ladder.
+pub(super) fn view(results: &Results) -> Option<LadderView> {
+    let ladder = results.ladder.as_ref()?;
+    let rates = ladder.stages.iter().flat_map(|stage| &stage.rates);
+    let most = rates.flat_map(|one| [promised(one), reached(one)]).flatten().fold(0.0, f64::max);
+    let stage = |stage: &Stage| StageView {
+        kind: stage.kind.name(),
+        name: stage.name.clone(),
+        rates: stage.rates.iter().map(|one| rate_view(one, most)).collect(),
+        warnings: stage.warnings.clone(),
+    };
+    let stages = ladder.stages.iter().filter(|stage| !stage.rates.is_empty() || !stage.warnings.is_empty());
+    Some(LadderView { stages: stages.map(stage).collect(), risks: ladder.risks.clone() })
+}
+
+fn promised(one: &StageRate) -> Option<f64> {
+    one.advertised.as_ref().map(|one| one.throughput_bytes_per_s)
+}
+
+fn reached(one: &StageRate) -> Option<f64> {
+    one.achieved.as_ref().map(|one| one.throughput_bytes_per_s)
+}
+
+fn rate_view(one: &StageRate, most: f64) -> RateView {
+    let bar = |rate: Option<f64>| {
+        let share = rate.map_or(0.0, |rate| 1.0 - (rate / most).clamp(LEAST_SHARE, 1.0).ln() / LEAST_SHARE.ln());
+        format!("{:.1}", share * 100.0)
+    };
+    let achieved = one.achieved.as_ref();
+    RateView {
+        op: one.op.to_string(),
+        advertised: promised(one).map(rate).unwrap_or_default(),
+        promised_by: one.advertised.as_ref().map(|one| one.formula.clone()).unwrap_or_default(),
+        achieved: reached(one).map(rate).unwrap_or_default(),
+        spread: achieved.and_then(|one| plus_minus(one.throughput_bytes_per_s, one.interval_95)).unwrap_or_default(),
+        measured_by: achieved.map(|one| one.formula.clone()).unwrap_or_default(),
+        share: one.share_percent.map(|share| format!("{} %", percent(share))).unwrap_or_default(),
+        half: one.half_power_bytes.map(show_size_rounded).unwrap_or_default(),
+        busy: one.busy_percent.map(|busy| format!("{} %", percent(busy))).unwrap_or_default(),
+        promised: bar(promised(one)),
+        reached: bar(reached(one)),
+        narrowest: one.narrowest,
+    }
+}

@@ -1,0 +1,142 @@
+//! The ladder: advertised over achieved, stage by stage.
+
+use super::{Line, Tone, fit, pad, render, wrap};
+use crate::format::{plus_minus, rate};
+use machine::text::printable;
+use machine::units::show_size_rounded;
+use results::{Ladder, LimitOf, Results, Stage, StageRate};
+use unicode_width::UnicodeWidthStr;
+use workload::OpKind;
+
+/// Columns of the bars.
+const BAR: usize = 14;
+
+/// The least rate that a bar shows, as a share of the greatest: bars are logarithmic.
+const LEAST_SHARE: f64 = 1e-3;
+
+/// The ladder of a document: a table for reads and one for writes, then what matters of each stage, then the risks. Empty without a ladder.
+pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
+    let Some(ladder) = &results.ladder else { return String::new() };
+    let width = width.max(60);
+    let mut lines: Vec<Line> = vec![vec![(Tone::Strong, fit(&printable(&results.target.name), width))]];
+    for op in [OpKind::Read, OpKind::Write] {
+        let table = of_op(ladder, op, width);
+        if !table.is_empty() {
+            lines.push(Vec::new());
+            lines.extend(table);
+        }
+    }
+    let limits = results.answer.iter().flat_map(|answer| &answer.limits);
+    for limit in limits.filter(|limit| limit.of == LimitOf::Peak) {
+        lines.extend(text("Limit    ", Tone::Plain, &limit.sentence, width));
+    }
+    let told = settings(ladder, width);
+    if !told.is_empty() {
+        lines.push(Vec::new());
+        lines.extend(told);
+    }
+    for stage in &ladder.stages {
+        lines.extend(stage.warnings.iter().flat_map(|warning| text("Wrong    ", Tone::Doubt, warning, width)));
+    }
+    lines.extend(ladder.risks.iter().flat_map(|risk| text("Risk     ", Tone::Doubt, risk, width)));
+    render(&lines, width, colour)
+}
+
+/// A word, and a text beside it.
+fn text(name: &str, tone: Tone, words: &str, width: usize) -> Vec<Line> {
+    let body = wrap(words, width.saturating_sub(name.width())).into_iter().enumerate();
+    body.map(|(at, line)| {
+        let name = if at == 0 { name.to_owned() } else { " ".repeat(name.width()) };
+        vec![(Tone::Quiet, name), (tone, line)]
+    })
+    .collect()
+}
+
+/// The stages with a rate for an operation.
+fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
+    let rates: Vec<(&Stage, &StageRate)> = ladder
+        .stages
+        .iter()
+        .filter_map(|stage| Some((stage, stage.rates.iter().find(|rate| rate.op == op)?)))
+        .collect();
+    if rates.is_empty() {
+        return Vec::new();
+    }
+    let most = rates.iter().flat_map(|(_, one)| [advertised(one), achieved(one)]).flatten().fold(0.0, f64::max);
+    // Stage, advertised, achieved, spread, share, half power, busy, bar, with a space between them.
+    let name = width.saturating_sub(13 + 13 + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
+    let row = |cells: [&str; 7]| {
+        let [stage, promised, reached, spread, share, half, busy] = cells;
+        let stage = pad(&fit(stage, name), name);
+        format!("{stage} {promised:>12} {reached:>12} {spread:>7} {share:>5} {half:>8} {busy:>5} ")
+    };
+    let title = format!("  {op}s");
+    let head = [&*title, "advertised", "achieved", "", "share", "half at", "busy"];
+    let mut lines = vec![vec![(Tone::Strong, row(head))]];
+    for (stage, one) in rates {
+        let mark = if one.narrowest { "> " } else { "  " };
+        let spread = one.achieved.as_ref().and_then(|one| plus_minus(one.throughput_bytes_per_s, one.interval_95));
+        let cells = [
+            format!("{mark}{} {}", stage.kind.name(), printable(&stage.name)),
+            advertised(one).map(rate).unwrap_or_default(),
+            achieved(one).map(rate).unwrap_or_default(),
+            spread.unwrap_or_default(),
+            one.share_percent.map(|share| format!("{share:.0} %")).unwrap_or_default(),
+            one.half_power_bytes.map(show_size_rounded).unwrap_or_default(),
+            one.busy_percent.map(|busy| format!("{busy:.0} %")).unwrap_or_default(),
+        ];
+        let cells = row(cells.each_ref().map(String::as_str));
+        let tone = if one.narrowest { Tone::Good } else { Tone::Plain };
+        lines.push(vec![(tone, cells), (tone, bar(advertised(one), achieved(one), most))]);
+    }
+    lines
+}
+
+fn advertised(rate: &StageRate) -> Option<f64> {
+    rate.advertised.as_ref().map(|one| one.throughput_bytes_per_s)
+}
+
+fn achieved(rate: &StageRate) -> Option<f64> {
+    rate.achieved.as_ref().map(|one| one.throughput_bytes_per_s)
+}
+
+/// Achieved in full blocks, and light ones up to what is advertised; each step is the same factor.
+fn bar(advertised: Option<f64>, achieved: Option<f64>, most: f64) -> String {
+    let columns = |rate: f64| -> usize {
+        let share = (rate / most).clamp(LEAST_SHARE, 1.0);
+        ((1.0 - share.ln() / LEAST_SHARE.ln()) * BAR as f64).round().max(1.0) as usize
+    };
+    let full = achieved.map_or(0, columns);
+    let promised = advertised.map_or(0, columns);
+    let mut bar = "█".repeat(full.min(BAR));
+    bar += &"░".repeat(promised.saturating_sub(full));
+    pad(&bar, BAR)
+}
+
+/// What matters of each stage that has no word elsewhere.
+fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for stage in ladder.stages.iter().filter(|stage| !stage.settings.is_empty()) {
+        let told: Vec<String> =
+            stage.settings.iter().map(|(name, value)| format!("{name} {}", printable(value))).collect();
+        let name = pad(&fit(&format!("{} {}", stage.kind.name(), printable(&stage.name)), 30), 31);
+        lines.extend(text(&name, Tone::Plain, &told.join(", "), width));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_shows_both_rates_by_their_factors() {
+        let full = |text: &str| text.chars().filter(|&c| c == '█').count();
+        let light = |text: &str| text.chars().filter(|&c| c == '░').count();
+        let one = bar(Some(1e9), Some(1e8), 1e9);
+        assert_eq!((full(&one), light(&one)), (9, 5), "a tenth is a third of three decades less");
+        let over = bar(Some(1e8), Some(1e9), 1e9);
+        assert_eq!((full(&over), light(&over)), (BAR, 0));
+        assert_eq!(bar(None, None, 1e9).trim(), "");
+    }
+}

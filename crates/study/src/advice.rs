@@ -1,0 +1,101 @@
+//! Advice to a plain program: the fewest changes that reach half of the peak, and nearly all of it.
+
+use crate::confirm::stands_for;
+use crate::findings::{Change, Comparison};
+use crate::found::{ENOUGH, Found, Reading};
+use crate::sampler::Entry;
+use crate::trial::{PLAIN_BYTES, is_plain};
+use machine::Buffering;
+use machine::units::show_size;
+use workload::{OpKind, Pattern, Workload};
+
+/// Shares of the peak that are worth reaching.
+const GOALS: [f64; 2] = [0.5, ENOUGH];
+
+/// From what a plain program does to the fewest changes that reach each goal; nothing where it reaches the goal as it is.
+pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
+    let mut all: Vec<Comparison> = Vec::new();
+    for op in found.setting.ops() {
+        let Some(peak) = found.measured.of(op) else { continue };
+        let plain = PLAIN_BYTES
+            .iter()
+            .find_map(|&bytes| found.entries.iter().position(|entry| is_plain(entry, op, bytes, found.setting)));
+        let Some(before) = plain else { continue };
+        let Some(rate) = effective_rate(&found.entries[before]) else { continue };
+        for goal in GOALS.map(|share| share * peak).into_iter().filter(|&goal| rate < goal) {
+            if let Some(after) = cheapest(found, op, before, goal)
+                && !all.iter().any(|other| other.before == before && other.after == after)
+            {
+                let (title, setting) = words(op, &found.entries[before].workload, &found.entries[after].workload);
+                let reading = |point| Reading { x: 0.0, y: 0.0, interval_95: None, point };
+                all.push(Comparison::new(Change::Plain, reading(before), reading(after), title, setting));
+            }
+        }
+    }
+    all
+}
+
+/// The rate in bytes per second; of writes that are flushed at the end, the flush counted too.
+fn effective_rate(entry: &Entry) -> Option<f64> {
+    let numbers = entry.point().numbers.as_ref()?;
+    Some(numbers.achieved.synced_bytes_per_s.unwrap_or(numbers.throughput_bytes_per_s))
+}
+
+/// The entry that reaches a rate with the fewest changes; of several the one with the fewest bytes outstanding.
+fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<usize> {
+    let base = &found.entries[before].workload;
+    let alike = |entry: &Entry| {
+        let workload = &entry.workload;
+        let direct = stands_for(entry, op, found.setting, false) && !workload.buffering.is_dsync();
+        let buffered = Workload { request_bytes: base.request_bytes, hint: base.hint, ..workload.clone() }
+            == Workload { limit_bytes: workload.limit_bytes, ..base.clone() };
+        workload.pattern == Pattern::Seq && workload.sizes.is_none() && (direct || buffered)
+    };
+    let good = found.entries.iter().enumerate().filter(|(index, entry)| {
+        *index != before && alike(entry) && effective_rate(entry).is_some_and(|rate| rate >= goal)
+    });
+    let cost = |workload: &Workload| {
+        let outstanding = u64::from(workload.outstanding()) * u64::from(workload.request_bytes);
+        (changes(base, workload), outstanding, workload.depth)
+    };
+    good.min_by_key(|(_, entry)| cost(&entry.workload)).map(|(index, _)| index)
+}
+
+/// How many things a program has to do differently.
+pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
+    [
+        before.request_bytes != after.request_bytes,
+        before.depth != after.depth,
+        before.threads != after.threads,
+        before.buffering != after.buffering,
+        before.hint != after.hint,
+        before.allocation != after.allocation,
+        before.engine != after.engine && before.depth == after.depth,
+    ]
+    .into_iter()
+    .map(u32::from)
+    .sum()
+}
+
+/// What to do, and the setting.
+fn words(op: OpKind, before: &Workload, after: &Workload) -> (String, String) {
+    let verb = if op == OpKind::Write { "Write" } else { "Read" };
+    let mut how = Vec::new();
+    if before.buffering != after.buffering {
+        how.push(
+            if after.buffering == Buffering::Direct { "past the page cache" } else { "through the page cache" }
+                .to_owned(),
+        );
+    }
+    let size = show_size(u64::from(after.request_bytes));
+    if before.request_bytes != after.request_bytes {
+        how.push(format!("in requests of {size}"));
+    }
+    if after.outstanding() > 1 {
+        how.push(format!("with {} outstanding", after.outstanding()));
+    }
+    if before.hint != after.hint {
+        how.push(format!("with the hint {}", after.hint.name()));
+    }
+    (format!("{verb} {}", how.join(" ")), after.short())
+}

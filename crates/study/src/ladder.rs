@@ -1,0 +1,402 @@
+//! The ladder: every stage from the program down, advertised over achieved.
+//!
+//! What a stage achieved is measured where the stage can be reached alone (generator, memory, page cache, file system). Of a part that counts its own busy
+//! time it is the rate of the peak over the share of the time in which the part worked: what it gives while it works. Of any other layer it is what passed
+//! through it at the peak, which is the most that one knows about it.
+
+use crate::found::Found;
+use machine::units::{show_rate, show_size};
+use machine::{Buffering, CacheState, Layer, LayerKind, MachineFacts, ResourceKind, ResourceUse, TargetKind};
+use measure::stats;
+use results::{
+    Advertises, Answer, Axis, Bottleneck, Experiment, Ladder, LimitOf, Peak, Point, Reached, Stage, StageKind,
+    StageRate, Varied,
+};
+use workload::OpKind;
+
+/// Settings of a layer that people look for, in the order in which they read them.
+const SETTINGS: [&str; 49] = [
+    "start_bytes",
+    "aligned_to_physical_block",
+    "aligned_to_optimal_io",
+    "source",
+    "direct_io_means",
+    "block_bytes",
+    "data",
+    "commit",
+    "barrier",
+    "atime",
+    "stripe",
+    "sunit",
+    "swidth",
+    "free_percent",
+    "extents",
+    "rsize",
+    "wsize",
+    "level",
+    "members",
+    "chunk_bytes",
+    "layout",
+    "degraded",
+    "encryption",
+    "cache_mode",
+    "scheduler",
+    "nr_requests",
+    "read_ahead_kb",
+    "read_ahead_bytes",
+    "max_sectors_kb",
+    "physical_block_size",
+    "optimal_io_size",
+    "write_cache",
+    "cache_type",
+    "rotational",
+    "discard_max_bytes",
+    "zoned",
+    "hardware_queues",
+    "queue_depth",
+    "backing_file",
+    "model",
+    "transport",
+    "address",
+    "current_link_speed",
+    "current_link_width",
+    "max_link_speed",
+    "max_link_width",
+    "sata_spd",
+    "read_iops",
+    "write_iops",
+];
+
+/// The ladder of a study.
+pub(crate) fn ladder(found: &Found<'_>, experiments: &[Experiment], answer: &Answer, machine: &MachineFacts) -> Ladder {
+    let rungs = Rungs { found, experiments, answer, machine };
+    let mut stages = rungs.above();
+    stages.extend(rungs.below());
+    stages.retain(|stage| !stage.rates.is_empty() || !stage.settings.is_empty());
+    mark_narrowest(&mut stages, answer);
+    Ladder { stages, risks: risks(&found.setting.facts.layers) }
+}
+
+/// What is needed to make stages.
+struct Rungs<'a> {
+    found: &'a Found<'a>,
+    experiments: &'a [Experiment],
+    answer: &'a Answer,
+    machine: &'a MachineFacts,
+}
+
+impl Rungs<'_> {
+    fn stage(&self, kind: StageKind, name: impl Into<String>, rate: impl Fn(OpKind) -> Option<StageRate>) -> Stage {
+        let rates = self.found.setting.ops().into_iter().filter_map(rate).collect();
+        Stage { kind, name: name.into(), rates, settings: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// What can be reached alone: from the program to the direct rate.
+    fn above(&self) -> Vec<Stage> {
+        let facts = &self.found.setting.facts;
+        let mut stages = vec![self.stage(StageKind::Generator, "halfpower", |op| self.generator(op))];
+        if self.machine.simulated {
+            let name = self.machine.processor.clone();
+            stages.push(
+                self.stage(StageKind::Processor, name, |op| self.by_busy_time(op, &[ResourceKind::Processor], None)),
+            );
+        }
+        stages.push(self.stage(StageKind::Memory, "copy", |op| self.memory(op)));
+        stages.push(self.stage(StageKind::PageCache, "warm", |op| self.page_cache(op)));
+        let system = facts.layers.iter().find(|layer| layer.kind == LayerKind::FileSystem);
+        let name = system.map_or_else(|| facts.name.clone(), |layer| layer.name.clone());
+        if !facts.in_memory {
+            let mut buffered = self.stage(StageKind::Buffered, name.clone(), |op| self.buffered(op));
+            buffered.settings = system.map(settings).unwrap_or_default();
+            stages.push(buffered);
+        }
+        if facts.direct || facts.in_memory {
+            stages.push(self.stage(StageKind::Direct, name, |op| self.direct(op)));
+        }
+        stages
+    }
+
+    /// The layers that the target's facts name, without the file system, which is above.
+    fn below(&self) -> Vec<Stage> {
+        let facts = &self.found.setting.facts;
+        let times = if facts.kind == TargetKind::Simulated { 1.0 } else { f64::from(facts.members.max(1)) };
+        let mut stages = Vec::new();
+        for layer in facts.layers.iter().filter(|layer| layer.kind != LayerKind::FileSystem) {
+            let mut stage = self.stage(layer.kind.into(), layer.name.clone(), |op| self.layer(layer, op, times));
+            stage.settings = settings(layer);
+            let about = |warning: &&String| warning.contains(layer.name.split(' ').next().unwrap_or(&layer.name));
+            stage.warnings = facts.warnings.iter().filter(about).cloned().collect();
+            stages.push(stage);
+        }
+        stages
+    }
+
+    fn peak(&self, op: OpKind) -> Option<&Peak> {
+        self.answer.peaks.iter().find(|peak| peak.op == op)
+    }
+
+    fn resources(&self, op: OpKind) -> &[ResourceUse] {
+        let point = self.peak(op).and_then(|peak| self.found.points[peak.point].numbers.as_ref());
+        point.map_or(&[], |numbers| &numbers.achieved.resources)
+    }
+
+    fn generator(&self, op: OpKind) -> Option<StageRate> {
+        let limits = self.answer.limits.iter().filter(|limit| limit.op == op && limit.of != LimitOf::Plain);
+        let points = limits.filter_map(|limit| limit.point);
+        let (iops, request, point) = points
+            .filter_map(|point| {
+                let one = &self.found.points[point];
+                Some((
+                    one.numbers.as_ref()?.achieved.driver_ceiling_iops?,
+                    f64::from(one.workload.request_bytes),
+                    point,
+                ))
+            })
+            .last()?;
+        let formula = format!("{iops:.0} requests/s to nothing x {}", show_size(request as u64));
+        let achieved =
+            Reached { throughput_bytes_per_s: iops * request, interval_95: None, point: Some(point), formula };
+        Some(rate(op, None, Some(achieved)))
+    }
+
+    /// The best rate of copying memory, by one thread or by all.
+    fn copy(&self) -> Option<Reached> {
+        let copies = self.found.memory.as_ref().ok()?.iter().filter(|one| one.kind == "copy");
+        let (mean, one) = copies
+            .map(|one| (one.rates_bytes_per_s.iter().sum::<f64>() / one.rates_bytes_per_s.len().max(1) as f64, one))
+            .max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let interval = stats::estimate_values(&one.rates_bytes_per_s);
+        let threads = if one.threads == 1 { "one thread".into() } else { format!("{} threads", one.threads) };
+        Some(Reached {
+            throughput_bytes_per_s: interval.map_or(mean, |interval| interval.mean),
+            interval_95: interval.map(|interval| [interval.low, interval.high]),
+            point: None,
+            formula: format!("measured: copying by {threads}"),
+        })
+    }
+
+    fn memory(&self, op: OpKind) -> Option<StageRate> {
+        Some(rate(op, None, Some(self.copy()?)))
+    }
+
+    /// The best of the points that a test picks.
+    fn best(&self, op: OpKind, pick: impl Fn(&Point) -> bool) -> Option<(usize, &Point)> {
+        let of_op = self.found.points.iter().enumerate().filter(|(_, one)| one.workload.op == op && pick(one));
+        of_op
+            .filter(|(_, one)| one.rate().is_some())
+            .max_by(|a, b| a.1.rate().unwrap_or(0.0).total_cmp(&b.1.rate().unwrap_or(0.0)))
+    }
+
+    fn page_cache(&self, op: OpKind) -> Option<StageRate> {
+        let simple = |one: &Point| one.workload.buffering == Buffering::Buffered && one.workload.outstanding() == 1;
+        let pick = |one: &Point| match op {
+            OpKind::Write => simple(one) && one.workload.sync_at_end,
+            _ => simple(one) && one.workload.cache == CacheState::Warm,
+        };
+        let (index, point) = self.best(op, pick)?;
+        let copy = self.copy().map(|copy| Advertises {
+            throughput_bytes_per_s: copy.throughput_bytes_per_s,
+            formula: "one copy in memory".into(),
+        });
+        let how = if op == OpKind::Write { "measured: until the last write returns" } else { "measured" };
+        Some(self.measured(op, copy, index, point, how))
+    }
+
+    fn buffered(&self, op: OpKind) -> Option<StageRate> {
+        let below = self.peak(op).map(|peak| Advertises {
+            throughput_bytes_per_s: peak.throughput_bytes_per_s,
+            formula: "the best direct rate".into(),
+        });
+        if op == OpKind::Write {
+            let synced = |one: &Point| Some(one.numbers.as_ref()?.achieved.synced_bytes_per_s?);
+            let simple = |one: &Point| one.workload.buffering == Buffering::Buffered && synced(one).is_some();
+            let writes = self.found.points.iter().enumerate().filter(|(_, one)| one.workload.op == op && simple(one));
+            let (index, point) =
+                writes.max_by(|a, b| synced(a.1).unwrap_or(0.0).total_cmp(&synced(b.1).unwrap_or(0.0)))?;
+            let achieved = Reached {
+                throughput_bytes_per_s: synced(point)?,
+                interval_95: None,
+                point: Some(index),
+                formula: "measured: to stable storage".into(),
+            };
+            return Some(StageRate { half_power_bytes: self.half_power(index), ..rate(op, below, Some(achieved)) });
+        }
+        let cold =
+            |one: &Point| one.workload.buffering == Buffering::Buffered && one.workload.cache == CacheState::Cold;
+        let (index, point) = self.best(op, cold)?;
+        Some(self.measured(op, below, index, point, "measured: nothing of it cached"))
+    }
+
+    fn direct(&self, op: OpKind) -> Option<StageRate> {
+        let peak = self.peak(op)?;
+        let below = peak.advertised.as_ref().map(|one| Advertises {
+            throughput_bytes_per_s: one.throughput_bytes_per_s,
+            formula: format!("the narrowest below: {}", one.layer),
+        });
+        let depth = format!("depth {}", self.found.points[peak.point].workload.depth);
+        let half = self.answer.half_power.iter().find(|half| {
+            half.op == op
+                && half.of == Varied::RequestBytes
+                && half.at == depth
+                && half.peak_from == results::PeakSource::Measured
+        });
+        let half = half.and_then(|half| half.crossing.or(half.smallest));
+        let point = &self.found.points[peak.point];
+        Some(StageRate { half_power_bytes: half, ..self.measured(op, below, peak.point, point, "measured: the peak") })
+    }
+
+    /// A stage that a point measured.
+    fn measured(
+        &self,
+        op: OpKind,
+        advertised: Option<Advertises>,
+        index: usize,
+        point: &Point,
+        how: &str,
+    ) -> StageRate {
+        let achieved = point.numbers.as_ref().map(|numbers| Reached {
+            throughput_bytes_per_s: numbers.throughput_bytes_per_s,
+            interval_95: numbers.interval_95,
+            point: Some(index),
+            formula: how.into(),
+        });
+        StageRate { half_power_bytes: self.half_power(index), ..rate(op, advertised, achieved) }
+    }
+
+    /// The request size at which the curve through a point reaches half of its best.
+    fn half_power(&self, point: usize) -> Option<f64> {
+        let figures = self.experiments.iter().flat_map(|one| &one.figures).filter(|one| one.x == Axis::RequestBytes);
+        let mut series = figures.flat_map(|one| &one.series);
+        let own =
+            series.find(|one| one.half_power.is_some() && one.values.iter().any(|value| value.point == Some(point)))?;
+        own.half_power.as_ref().and_then(|half| half.crossing.or(half.smallest))
+    }
+
+    /// What a part gives while it works: the rate of the peak over the share of the time in which it worked.
+    fn by_busy_time(&self, op: OpKind, kinds: &[ResourceKind], advertised: Option<Advertises>) -> Option<StageRate> {
+        let peak = self.peak(op)?;
+        let resource = self.resources(op).iter().find(|one| kinds.contains(&one.kind))?;
+        if resource.busy_percent <= 0.0 {
+            return None;
+        }
+        let share = resource.busy_percent / 100.0;
+        let achieved = Reached {
+            throughput_bytes_per_s: peak.throughput_bytes_per_s / share,
+            interval_95: peak.interval_95.map(|ends| ends.map(|end| end / share)),
+            point: Some(peak.point),
+            formula: format!("{} / {:.1} % busy", show_rate(peak.throughput_bytes_per_s), resource.busy_percent),
+        };
+        Some(StageRate { busy_percent: Some(resource.busy_percent), ..rate(op, advertised, Some(achieved)) })
+    }
+
+    fn layer(&self, layer: &Layer, op: OpKind, times: f64) -> Option<StageRate> {
+        let advertised = layer.advertised_rate(op == OpKind::Write).filter(|&rate| rate > 0.0).map(|rate| Advertises {
+            throughput_bytes_per_s: rate * times,
+            formula: if times > 1.0 { format!("{} x {times:.0}", show_rate(rate)) } else { "advertised".into() },
+        });
+        let kinds: &[ResourceKind] = match layer.kind {
+            LayerKind::Bus => &[ResourceKind::Bus],
+            LayerKind::Pci => &[ResourceKind::Pci],
+            LayerKind::Disk => &[ResourceKind::Media, ResourceKind::Device, ResourceKind::Link, ResourceKind::Throttle],
+            _ => &[],
+        };
+        if let Some(by_busy_time) = self.by_busy_time(op, kinds, advertised.clone()) {
+            return Some(by_busy_time);
+        }
+        // A layer that promises nothing and stores nothing has no rate of its own.
+        if advertised.is_none() && !matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) {
+            return None;
+        }
+        let peak = self.peak(op)?;
+        let numbers = self.found.points[peak.point].numbers.as_ref();
+        let achieved = Reached {
+            throughput_bytes_per_s: peak.throughput_bytes_per_s,
+            interval_95: peak.interval_95,
+            point: Some(peak.point),
+            formula: "passed through at the peak".into(),
+        };
+        let busy = numbers.and_then(|numbers| numbers.achieved.device_busy_percent);
+        let busy = busy.filter(|_| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && !self.machine.simulated);
+        Some(StageRate { busy_percent: busy, ..rate(op, advertised, Some(achieved)) })
+    }
+}
+
+/// A rate of a stage, its share computed.
+fn rate(op: OpKind, advertised: Option<Advertises>, achieved: Option<Reached>) -> StageRate {
+    let share = |(promised, reached): (&Advertises, &Reached)| {
+        reached.throughput_bytes_per_s / promised.throughput_bytes_per_s * 100.0
+    };
+    StageRate {
+        op,
+        share_percent: advertised.as_ref().zip(achieved.as_ref()).map(share),
+        advertised,
+        achieved,
+        busy_percent: None,
+        half_power_bytes: None,
+        narrowest: false,
+    }
+}
+
+/// The settings of a layer that people look for.
+fn settings(layer: &Layer) -> Vec<(String, String)> {
+    let own = |name: &&str| Some(((*name).to_owned(), layer.settings.get(*name)?.clone()));
+    SETTINGS.iter().filter_map(|name| own(name)).collect()
+}
+
+/// Marks the stage that the verdict on the peak names.
+fn mark_narrowest(stages: &mut [Stage], answer: &Answer) {
+    for limit in answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak) {
+        let kinds: &[StageKind] = match limit.what {
+            Bottleneck::Media | Bottleneck::Device | Bottleneck::DeviceIops => {
+                &[StageKind::Device, StageKind::Loop, StageKind::Volume]
+            }
+            Bottleneck::Bus => &[StageKind::Bus],
+            Bottleneck::Pci => &[StageKind::Pci],
+            Bottleneck::Link | Bottleneck::Adapter => &[StageKind::Link],
+            Bottleneck::Throttle => &[StageKind::Throttle, StageKind::Device],
+            Bottleneck::Network => &[StageKind::Network],
+            Bottleneck::Thread | Bottleneck::Generator => &[StageKind::Generator],
+            Bottleneck::Processor => &[StageKind::Processor, StageKind::Generator],
+            Bottleneck::Memory => &[StageKind::Memory],
+            _ => &[],
+        };
+        let narrowest = kinds.iter().find_map(|kind| {
+            let rates = stages.iter().enumerate().filter(|(_, stage)| stage.kind == *kind);
+            let with_rate = rates.filter_map(|(at, stage)| {
+                let place = stage.rates.iter().position(|one| one.op == limit.op)?;
+                let promised =
+                    stage.rates[place].advertised.as_ref().map_or(f64::MAX, |one| one.throughput_bytes_per_s);
+                Some((at, place, promised))
+            });
+            with_rate.min_by(|a, b| a.2.total_cmp(&b.2))
+        });
+        if let Some((stage, place, _)) = narrowest {
+            stages[stage].rates[place].narrowest = true;
+        }
+    }
+}
+
+/// What could lose data that a program was told are written.
+fn risks(layers: &[Layer]) -> Vec<String> {
+    let mut risks = Vec::new();
+    for layer in layers {
+        let is =
+            |name: &str, values: &[&str]| layer.settings.get(name).is_some_and(|one| values.contains(&one.as_str()));
+        if matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && is("write_cache", &["write back", "on"]) {
+            risks.push(format!(
+                "{} has a write cache that a loss of power may empty: only what was flushed (fsync, O_DSYNC) is sure to be there",
+                layer.name
+            ));
+        }
+        if layer.kind == LayerKind::FileSystem && is("barrier", &["no", "0"]) {
+            risks.push(format!("{} flushes no write cache (barriers are off): even fsync may lose data", layer.name));
+        }
+        if layer.settings.get("degraded").is_some_and(|missing| missing != "0") {
+            risks.push(format!("{} has a member missing: the next one to fail may lose data", layer.name));
+        }
+        if is("cache_mode", &["writeback"]) {
+            risks.push(format!("{} keeps written data in its cache device alone until it copies them", layer.name));
+        }
+    }
+    risks
+}

@@ -1,0 +1,208 @@
+//! What limits a rate, each cause alone.
+
+use super::{entry, facts};
+use crate::sampler::Entry;
+use crate::trial::{Case, Variant};
+use crate::verdict::limit;
+use machine::{CpuTimes, DeviceUse, Engine, Layer, LayerKind, MachineFacts, ResourceKind, ResourceUse, TargetFacts};
+use results::{Bottleneck, Limit, LimitOf, Point};
+use std::collections::BTreeMap;
+use workload::{OpKind, Workload};
+
+const REQUEST: u32 = 65_536;
+
+fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>) -> TargetFacts {
+    let layer = Layer {
+        kind,
+        name: "layer".into(),
+        advertised_bytes_per_s: bytes_per_s,
+        advertised_iops: iops,
+        settings: BTreeMap::new(),
+    };
+    TargetFacts { layers: vec![layer], ..facts() }
+}
+
+/// Reads of 64 KiB by one thread, 8 outstanding.
+fn workload() -> Workload {
+    Workload { request_bytes: REQUEST, depth: 8, engine: Engine::IoUring, ..Workload::default() }
+}
+
+/// A thousand of them a second, changed as a case has it.
+fn base(change: impl FnOnce(&mut measure::Sample)) -> Entry {
+    let mut made = entry(workload(), &[1000.0]);
+    change(&mut made.measured.samples[0]);
+    made
+}
+
+/// A trial of them that came to so many requests per second.
+fn tried(variant: Variant, iops: f64) -> (Variant, Entry) {
+    let changed = match variant {
+        Variant::Deeper => Workload { depth: 16, ..workload() },
+        Variant::Wider => Workload { threads: 2, ..workload() },
+        Variant::Resized => Workload { request_bytes: REQUEST / 2, ..workload() },
+        Variant::Hinted => Workload { hint: machine::Hint::Sequential, ..workload() },
+    };
+    (variant, entry(changed, &[iops]))
+}
+
+fn limit_of(of: LimitOf, base: Entry, tried: Vec<(Variant, Entry)>, facts: &TargetFacts, peak: f64) -> Limit {
+    let trials = tried.iter().enumerate().map(|(number, (variant, _))| (*variant, number + 1)).collect();
+    let case = Case { of, op: OpKind::Read, base: 0, trials };
+    let entries: Vec<Entry> = std::iter::once(base).chain(tried.into_iter().map(|(_, entry)| entry)).collect();
+    let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
+    let machine = MachineFacts { processors: 2, ..MachineFacts::default() };
+    limit(&case, &entries, &points, facts, &machine, &[(OpKind::Read, peak)])
+}
+
+fn device(depth: u64) -> impl FnOnce(&mut measure::Sample) {
+    move |sample| {
+        sample.usage.device = Some(DeviceUse {
+            busy_ns: 950_000_000,
+            weighted_ns: depth * 950_000_000,
+            reads: 1000,
+            read_bytes: 1000 * u64::from(REQUEST),
+            ..DeviceUse::default()
+        });
+    }
+}
+
+fn processors(machine: u64, thread: u64) -> impl FnOnce(&mut measure::Sample) {
+    move |sample| sample.usage.cpu = CpuTimes { machine_ns: machine, user_ns: thread, ..CpuTimes::default() }
+}
+
+#[test]
+fn each_cause_is_named_with_its_evidence() {
+    let rate = 1000.0 * f64::from(REQUEST);
+    let plain = || base(|_| {});
+    let in_memory = TargetFacts { in_memory: true, ..facts() };
+    let throttle = layer(LayerKind::Throttle, Some(rate * 1.05), None);
+    let bus = layer(LayerKind::Bus, Some(rate * 1.05), None);
+    let link = layer(LayerKind::Link, Some(rate * 0.95), None);
+    let iops = layer(LayerKind::Throttle, None, Some(1020.0));
+    let network = layer(LayerKind::Network, None, None);
+    let far = layer(LayerKind::Link, Some(rate * 2.0), Some(5000.0));
+    let spinning = {
+        let mut facts = layer(LayerKind::Disk, None, None);
+        facts.layers[0].settings.insert("rotational".into(), "1".into());
+        facts
+    };
+    use Variant::{Deeper, Resized, Wider};
+    let cases: Vec<(&str, Entry, Vec<(Variant, Entry)>, &TargetFacts, Bottleneck, &str)> = vec![
+        ("throttle", plain(), vec![], &throttle, Bottleneck::Throttle, "the throttle layer: 62.5 MiB/s of the"),
+        ("link", plain(), vec![], &link, Bottleneck::Link, "the link layer"),
+        ("bus", plain(), vec![], &bus, Bottleneck::Bus, "the bus layer"),
+        ("iops", plain(), vec![], &iops, Bottleneck::Throttle, "1000 requests/s reach it, and it admits 1020"),
+        ("memory", plain(), vec![], &in_memory, Bottleneck::Memory, "keeps its files there"),
+        ("processors", base(processors(1_900_000_000, 0)), vec![], &far, Bottleneck::Processor, "95 % of their time"),
+        ("busy and deep", base(device(4)), vec![], &far, Bottleneck::Device, "busy 95 % of the time with 3.8 requests"),
+        ("busy and flat", base(device(1)), vec![tried(Deeper, 1000.0)], &far, Bottleneck::Device, "busy 95 %"),
+        ("spinning", base(device(1)), vec![tried(Deeper, 1000.0)], &spinning, Bottleneck::Media, "the media: busy"),
+        (
+            "thread",
+            base(processors(950_000_000, 950_000_000)),
+            vec![tried(Wider, 1900.0)],
+            &far,
+            Bottleneck::Thread,
+            "one more thread: +90.0 %, so the thread was a limit",
+        ),
+        (
+            "a busy thread that is not the limit",
+            base(processors(950_000_000, 950_000_000)),
+            vec![tried(Wider, 1005.0), tried(Deeper, 1000.0)],
+            &far,
+            Bottleneck::Device,
+            "so not the thread",
+        ),
+        (
+            "flat",
+            plain(),
+            vec![tried(Deeper, 1010.0)],
+            &far,
+            Bottleneck::Device,
+            "more requests outstanding gain nothing",
+        ),
+        ("network", plain(), vec![tried(Deeper, 1010.0)], &network, Bottleneck::Network, "the network"),
+        (
+            "number of requests",
+            plain(),
+            vec![tried(Deeper, 1010.0), tried(Resized, 1005.0)],
+            &far,
+            Bottleneck::DeviceIops,
+            "the requests per second of the device: 1000 of 64 KiB",
+        ),
+        (
+            "bytes",
+            plain(),
+            vec![tried(Deeper, 1010.0), tried(Resized, 1990.0)],
+            &far,
+            Bottleneck::Device,
+            "more requests outstanding gain nothing",
+        ),
+        (
+            "steep",
+            plain(),
+            vec![tried(Deeper, 1900.0)],
+            &far,
+            Bottleneck::Latency,
+            "nothing is saturated at 62.5 MiB/s; 16 outstanding instead of 8: +90.0 %, so latency was a limit",
+        ),
+        ("nothing known", plain(), vec![], &far, Bottleneck::Unknown, "something that was not found"),
+        ("failed", entry(workload(), &[]), vec![], &far, Bottleneck::Unknown, "reads were not measured"),
+    ];
+    for (name, base, tried, facts, what, words) in cases {
+        let found = limit_of(LimitOf::Peak, base, tried, facts, rate);
+        assert_eq!(found.what, what, "{name}: {}", found.sentence);
+        assert!(found.sentence.contains(words), "{name}: {}", found.sentence);
+    }
+}
+
+#[test]
+fn what_a_plain_program_waits_for() {
+    let rate = 1000.0 * f64::from(REQUEST);
+    let simple = || {
+        let plain = Workload {
+            request_bytes: REQUEST,
+            buffering: machine::Buffering::Buffered,
+            cache: machine::CacheState::Cold,
+            ..Workload::default()
+        };
+        entry(plain, &[1000.0])
+    };
+    let of = |base, tried, peak| limit_of(LimitOf::Plain, base, tried, &facts(), peak).what;
+    assert_eq!(of(simple(), vec![], rate * 1.05), Bottleneck::Device, "nearly the peak");
+    assert_eq!(of(simple(), vec![tried(Variant::Hinted, 1800.0)], rate * 4.0), Bottleneck::ReadAhead);
+    assert_eq!(of(simple(), vec![tried(Variant::Hinted, 1010.0)], rate * 4.0), Bottleneck::Latency);
+    let mut copying = simple();
+    copying.measured.samples[0].usage.cpu = CpuTimes { user_ns: 950_000_000, ..CpuTimes::default() };
+    assert_eq!(of(copying, vec![tried(Variant::Wider, 1900.0)], rate * 4.0), Bottleneck::Thread);
+}
+
+#[test]
+fn parts_that_count_their_own_time_decide() {
+    let part = |name: &str, kind, busy_percent| ResourceUse { name: name.into(), kind, busy_percent };
+    let busy = |bus: f64, disk: f64| {
+        base(move |sample| {
+            sample.usage.resources = vec![
+                part("bus", ResourceKind::Bus, bus),
+                part("disk mechanics", ResourceKind::Media, disk),
+                part("processor", ResourceKind::Processor, 12.0),
+            ];
+            sample.usage.resources.sort_by(|a, b| b.busy_percent.total_cmp(&a.busy_percent));
+        })
+    };
+    let of = |base, tried| limit_of(LimitOf::Peak, base, tried, &facts(), 1e9);
+    let found = of(busy(98.0, 60.0), vec![]);
+    assert_eq!(found.what, Bottleneck::Bus);
+    assert!(found.sentence.contains("the bus: busy 98 % of the time at 62.5 MiB/s (disk mechanics 60 %"), "{found:?}");
+    assert_eq!(of(busy(40.0, 95.0), vec![]).what, Bottleneck::Media);
+    assert_eq!(of(busy(40.0, 80.0), vec![]).what, Bottleneck::Latency);
+    assert_eq!(of(busy(40.0, 80.0), vec![tried(Variant::Deeper, 1000.0)]).what, Bottleneck::Media, "and flat");
+}
+
+#[test]
+fn a_stripe_of_real_devices_has_the_sum_of_their_rates_and_a_simulated_one_what_it_says() {
+    let of_one = |members, kind| TargetFacts { members, kind, ..layer(LayerKind::Link, Some(100.0), None) };
+    let advertised = |facts| crate::verdict::advertised(&facts, OpKind::Read).expect("a rate").throughput_bytes_per_s;
+    assert_eq!(advertised(of_one(3, machine::TargetKind::Stripe)), 300.0);
+    assert_eq!(advertised(of_one(3, machine::TargetKind::Simulated)), 100.0);
+}

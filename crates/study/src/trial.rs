@@ -1,0 +1,210 @@
+//! Trials: one change to a workload tells one bottleneck from another.
+
+use crate::confirm::stands_for;
+use crate::findings::{exact, iops_ratio};
+use crate::sampler::{Entry, Sampler};
+use crate::setting::Setting;
+use machine::units::show_size;
+use machine::{CacheState, Engine, Hint, MAX_DEPTH, Machine, Nanos, Result};
+use measure::stats::Ratio;
+use results::LimitOf;
+use workload::{OpKind, Pattern, Stop, Workload};
+
+/// Share of the budget at which the trials end.
+const TRIALS_SHARE: f64 = 0.985;
+
+/// Runs of each trial that are hoped for.
+const RUNS: u32 = 3;
+
+/// Sizes of a plain program's requests.
+pub(crate) const PLAIN_BYTES: [u32; 2] = [65_536, 4096];
+
+/// A change that tells one bottleneck from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// Twice the requests outstanding: gains where the time of each request is the limit.
+    Deeper,
+    /// One more thread: gains where the thread is the limit.
+    Wider,
+    /// Half the request, or twice a small one: as many requests as before where their number is the limit.
+    Resized,
+    /// The sequential hint: gains where read-ahead is the limit.
+    Hinted,
+}
+
+impl Variant {
+    /// The workload with this change; none where it would be the same, or makes no sense.
+    pub(crate) fn of(self, base: &Workload, setting: &Setting) -> Option<Workload> {
+        let changed = match self {
+            Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
+            Variant::Deeper if base.engine.is_async() || base.engine == Engine::Threads => {
+                let depth = base.depth.checked_mul(2).filter(|&depth| depth <= MAX_DEPTH)?;
+                Workload { depth, ..base.clone() }
+            }
+            Variant::Deeper => Workload { depth: base.depth * 2, engine: setting.deep_engine(), ..base.clone() },
+            Variant::Wider => Workload { threads: base.threads + 1, ..base.clone() },
+            Variant::Resized => Workload { request_bytes: resized(base, setting)?, ..base.clone() },
+            Variant::Hinted if base.writes() || base.buffering.is_direct() => return None,
+            Variant::Hinted => Workload { hint: Hint::Sequential, ..base.clone() },
+        };
+        Some(changed)
+    }
+
+    /// In words, after which `: +3 %` may stand.
+    pub(crate) fn words(self, before: &Workload, after: &Workload) -> String {
+        match self {
+            Variant::Deeper => format!("{} outstanding instead of {}", after.outstanding(), before.outstanding()),
+            Variant::Wider => "one more thread".into(),
+            Variant::Resized => format!(
+                "requests of {} instead of {}",
+                show_size(u64::from(after.request_bytes)),
+                show_size(u64::from(before.request_bytes))
+            ),
+            Variant::Hinted => "the sequential hint".into(),
+        }
+    }
+}
+
+/// Half of a request, or twice one that cannot be halved.
+fn resized(base: &Workload, setting: &Setting) -> Option<u32> {
+    let half = base.request_bytes / 2;
+    if half >= 4096 && u64::from(half).is_multiple_of(setting.align().max(1)) {
+        return Some(half);
+    }
+    base.request_bytes.checked_mul(2)
+}
+
+/// A rate whose limit is asked for, and the trials that were made of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Case {
+    pub(crate) of: LimitOf,
+    pub(crate) op: OpKind,
+    /// Index of the entry with that rate.
+    pub(crate) base: usize,
+    /// Changes with the indices of their entries.
+    pub(crate) trials: Vec<(Variant, usize)>,
+}
+
+impl Case {
+    /// The ratio of requests per second that a change came to.
+    pub(crate) fn ratio(&self, variant: Variant, entries: &[Entry]) -> Option<Ratio> {
+        let (_, after) = self.trials.iter().find(|(one, _)| *one == variant)?;
+        let (before, after) = (&entries[self.base], &entries[*after]);
+        let of_one_run = || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
+        iops_ratio(before, after).or_else(of_one_run)
+    }
+
+    /// With the indices that entries have after some were removed; none where its own was.
+    pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
+        let trials = self.trials.into_iter().filter_map(|(variant, index)| Some((variant, indices[index]?))).collect();
+        Some(Case { base: indices[self.base]?, trials, ..self })
+    }
+}
+
+/// The rates whose limits are asked for: the peaks, what a plain program gets, and small random requests.
+fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, peaks: &[(OpKind, usize)]) -> Vec<Case> {
+    let case = |of, op, base| Case { of, op, base, trials: Vec::new() };
+    let mut all: Vec<Case> = peaks.iter().map(|&(op, base)| case(LimitOf::Peak, op, base)).collect();
+    let measured: Vec<(usize, &Entry)> =
+        sampler.entries.iter().enumerate().filter(|(_, entry)| entry.point().rate().is_some()).collect();
+    for op in setting.ops() {
+        for bytes in PLAIN_BYTES {
+            let plain = measured.iter().find(|(_, entry)| is_plain(entry, op, bytes, setting));
+            all.extend(plain.map(|&(base, _)| case(LimitOf::Plain, op, base)));
+        }
+    }
+    let small = 4096.max(setting.facts.direct_align_bytes);
+    for op in setting.ops() {
+        let random = measured.iter().filter(|(_, entry)| {
+            let workload = &entry.workload;
+            workload.pattern == Pattern::Random
+                && workload.request_bytes == small
+                && workload.engine != Engine::Mmap
+                && stands_for(entry, op, setting, sampler.bursty)
+        });
+        let best =
+            random.max_by(|a, b| a.1.point().rate().unwrap_or(0.0).total_cmp(&b.1.point().rate().unwrap_or(0.0)));
+        all.extend(best.map(|&(base, _)| case(LimitOf::Random, op, base)));
+    }
+    all
+}
+
+/// Whether an entry is what a plain program does: through the page cache, from the start to the end, one request at a time.
+pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &Setting) -> bool {
+    let workload = &entry.workload;
+    let cache = match op {
+        OpKind::Write => workload.sync_at_end,
+        _ if setting.facts.in_memory => workload.cache != CacheState::Cold,
+        _ => workload.cache == CacheState::Cold,
+    };
+    let usual = Workload {
+        request_bytes: bytes,
+        read_percent: workload.read_percent,
+        buffering: machine::Buffering::Buffered,
+        cache: workload.cache,
+        sync_at_end: workload.sync_at_end,
+        region_bytes: workload.region_bytes,
+        limit_bytes: workload.limit_bytes,
+        stop: workload.stop,
+        seed: workload.seed,
+        ..Workload::default()
+    };
+    workload.op() == op && cache && *workload == usual && entry.shape.is_none()
+}
+
+/// Makes the trials of every case, the peaks' first, as far as the time goes.
+///
+/// # Errors
+/// The user's interrupt.
+pub(crate) fn investigate<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &Setting,
+    peaks: &[(OpKind, usize)],
+) -> Result<Vec<Case>> {
+    let mut cases = cases(sampler, setting, peaks);
+    for case in &mut cases {
+        // What a plain write gets is told by its own phases, and not by another run.
+        if case.of == LimitOf::Plain && case.op == OpKind::Write {
+            continue;
+        }
+        let base = &sampler.entries[case.base];
+        let (workload, shape) = (base.workload.clone(), base.shape.clone());
+        let (in_bursts, ramp_ns) = (base.in_bursts, base.ramp_ns);
+        for variant in [Variant::Deeper, Variant::Wider, Variant::Resized, Variant::Hinted] {
+            let unit = matches!(variant, Variant::Resized) && case.of == LimitOf::Plain;
+            let Some(changed) = variant.of(&workload, setting).filter(|_| !unit) else { continue };
+            if !matches!(workload.stop, Stop::AfterNs(_)) || !fits(&changed, setting) {
+                continue;
+            }
+            let index = sampler.push(changed, shape.clone());
+            let entry = &mut sampler.entries[index];
+            (entry.in_bursts, entry.ramp_ns) = (in_bursts, ramp_ns);
+            case.trials.push((variant, index));
+        }
+    }
+    // Without this one there is no verdict on a peak, so it may overrun a budget that is too short.
+    let deeper: Vec<usize> = cases
+        .iter()
+        .filter(|case| case.of == LimitOf::Peak)
+        .flat_map(|case| &case.trials)
+        .filter(|(variant, _)| *variant == Variant::Deeper)
+        .map(|(_, index)| *index)
+        .collect();
+    sampler.rounds(&deeper, 1, Nanos::MAX)?;
+    // Run after run for all of them: where the time is up, each has as many as the others.
+    let until = sampler.at(TRIALS_SHARE);
+    for of in [LimitOf::Peak, LimitOf::Plain, LimitOf::Random] {
+        let of_kind = cases.iter().filter(|case| case.of == of).flat_map(|case| &case.trials);
+        let indices: Vec<usize> = of_kind.map(|(_, index)| *index).collect();
+        sampler.rounds(&indices, 1, until)?;
+    }
+    let all: Vec<usize> = cases.iter().flat_map(|case| &case.trials).map(|(_, index)| *index).collect();
+    sampler.rounds(&all, RUNS, until)?;
+    Ok(cases)
+}
+
+/// Whether the target has room for a workload.
+fn fits(workload: &Workload, setting: &Setting) -> bool {
+    let align = if workload.buffering.is_direct() { setting.facts.direct_align_bytes } else { 1 };
+    workload.check(setting.facts.size_bytes, align).is_ok()
+}

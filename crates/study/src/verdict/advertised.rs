@@ -1,0 +1,92 @@
+//! What the layers below advertise, and whether a rate is that.
+
+use super::{Cause, Evidence, SAME};
+use machine::{Layer, LayerKind, TargetFacts, TargetKind, units};
+use results::{Advertised, Bottleneck};
+use workload::OpKind;
+
+/// How many times over a target has its layers: a real target's are those of one member, a simulated one's those of all together.
+fn times(facts: &TargetFacts) -> f64 {
+    if facts.kind == TargetKind::Simulated { 1.0 } else { f64::from(facts.members.max(1)) }
+}
+
+/// The narrowest layer below for an operation, with its rate; of a stripe, that of all members.
+fn narrowest(facts: &TargetFacts, op: OpKind) -> Option<(&Layer, f64)> {
+    let rates = facts.layers.iter().filter_map(|layer| {
+        Some((layer, layer.advertised_rate(op == OpKind::Write)? * times(facts))).filter(|one| one.1 > 0.0)
+    });
+    rates.min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// The narrowest rate that a layer below advertises for an operation, with the layer's name.
+pub(crate) fn advertised(facts: &TargetFacts, op: OpKind) -> Option<Advertised> {
+    let (layer, rate) = narrowest(facts, op)?;
+    Some(Advertised { layer: layer.name.clone(), throughput_bytes_per_s: rate })
+}
+
+/// The fewest requests per second that a layer below admits for an operation.
+fn admitted(facts: &TargetFacts, op: OpKind) -> Option<(&Layer, f64)> {
+    let limits = facts.layers.iter().filter_map(|layer| {
+        Some((layer, layer.admitted_iops(op == OpKind::Write)? * times(facts))).filter(|one| one.1 > 0.0)
+    });
+    limits.min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// The bottleneck that a layer is.
+fn named(kind: LayerKind) -> Bottleneck {
+    match kind {
+        LayerKind::Throttle => Bottleneck::Throttle,
+        LayerKind::Link => Bottleneck::Link,
+        LayerKind::Bus => Bottleneck::Bus,
+        LayerKind::Pci => Bottleneck::Pci,
+        LayerKind::Network => Bottleneck::Network,
+        _ => Bottleneck::Device,
+    }
+}
+
+impl Evidence<'_> {
+    /// The rate that a layer advertises.
+    pub(super) fn advertised(&self) -> Option<Cause> {
+        let (layer, rate) = narrowest(self.facts, self.case.op)?;
+        if (self.rate / rate - 1.0).abs() > SAME {
+            return None;
+        }
+        let what = named(layer.kind);
+        let why = format!("{}: {} of the {} that it admits", layer.name, self.shown(), units::show_rate(rate));
+        Some((what, format!("the {} {why}", words(what))))
+    }
+
+    /// The requests per second that a layer admits.
+    pub(super) fn admitted(&self) -> Option<Cause> {
+        let (layer, iops) = admitted(self.facts, self.case.op)?;
+        let each = self.numbers.achieved.device_request_bytes;
+        let at_device = each.map_or(self.numbers.iops, |bytes| self.rate / bytes);
+        if (at_device / iops - 1.0).abs() > SAME {
+            return None;
+        }
+        let each = each.map_or(String::new(), |bytes| format!(" of {}", units::show_size_rounded(bytes)));
+        let what = if layer.kind == LayerKind::Throttle { Bottleneck::Throttle } else { Bottleneck::DeviceIops };
+        let why = format!("{}: {at_device:.0} requests/s{each} reach it, and it admits {iops:.0}", layer.name);
+        Some((what, format!("the {} {why}", words(what))))
+    }
+
+    /// Share of the narrowest layer's rate, for what was excluded.
+    pub(super) fn share_of_narrowest(&self) -> Option<(Bottleneck, String)> {
+        let (layer, rate) = narrowest(self.facts, self.case.op)?;
+        let share = self.rate / rate * 100.0;
+        Some((named(layer.kind), format!("{}: {share:.0} % of its {}", layer.name, units::show_rate(rate))))
+    }
+}
+
+/// A bottleneck in a sentence.
+pub(super) fn words(what: Bottleneck) -> &'static str {
+    match what {
+        Bottleneck::DeviceIops => "requests per second of the device",
+        Bottleneck::FileSystem => "file system",
+        Bottleneck::ReadAhead => "read-ahead of the page cache",
+        Bottleneck::Pci => "I/O bus",
+        Bottleneck::Latency => "time of each request",
+        Bottleneck::Media => "media",
+        other => other.name(),
+    }
+}

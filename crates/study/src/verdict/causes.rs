@@ -1,0 +1,251 @@
+//! The verdict from the figures of a point and the trials: each cause in turn, the surest first.
+
+use super::{BUSY_PERCENT, Cause, Evidence, SAME};
+use crate::trial::Variant;
+use machine::units::{show_size, show_size_rounded};
+use machine::{LayerKind, TargetFacts};
+use results::{Bottleneck, LimitOf};
+use workload::OpKind;
+
+/// As near to the generator's own ceiling as this, in percent, it is the limit.
+const CEILING_PERCENT: f64 = 80.0;
+
+/// A thread as busy as this, in percent, waits for little else.
+const THREAD_PERCENT: f64 = 85.0;
+
+/// Share of the peak from which on a plain program gets what the device gives.
+const NEAR_PEAK: f64 = 0.85;
+
+/// A processor's share that is not worth a word, in percent.
+const IDLE_PERCENT: f64 = 1.0;
+
+/// The first cause that holds: limits that are told and those of the program's own side first, then what this kind of request waits for.
+pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
+    let mut asks =
+        vec![Evidence::memory, Evidence::advertised, Evidence::admitted, Evidence::generator, Evidence::processors];
+    if evidence.case.of == LimitOf::Plain {
+        asks.extend([
+            Evidence::near_peak,
+            Evidence::read_ahead_by_trial,
+            Evidence::plain_thread,
+            Evidence::flush,
+            Evidence::read_ahead,
+            Evidence::one_at_a_time,
+        ]);
+    } else {
+        asks.extend([
+            Evidence::thread,
+            Evidence::latency,
+            Evidence::device_iops,
+            Evidence::device,
+            Evidence::wider,
+            Evidence::flat_device,
+        ]);
+    }
+    asks.iter().find_map(|ask| ask(evidence)).unwrap_or_else(|| {
+        let why = format!("something that was not found at {}", evidence.shown());
+        (Bottleneck::Unknown, why)
+    })
+}
+
+/// What else could have been the limit, and the figure that says that it is not.
+pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<String> {
+    let achieved = &evidence.numbers.achieved;
+    let mut all: Vec<(Bottleneck, String)> = Vec::new();
+    all.extend(evidence.share_of_narrowest().filter(|(kind, _)| *kind != what));
+    if evidence.processors_percent() >= IDLE_PERCENT {
+        all.push((Bottleneck::Processor, format!("processors: {:.0} % busy", evidence.processors_percent())));
+    }
+    if evidence.thread_percent() >= IDLE_PERCENT && !evidence.machine.simulated {
+        all.push((Bottleneck::Thread, format!("the thread: {:.0} % busy", evidence.thread_percent())));
+    }
+    if let Some(percent) = achieved.of_ceiling_percent {
+        all.push((Bottleneck::Generator, format!("the generator: {percent:.0} % of its ceiling")));
+    }
+    if let Some(percent) = achieved.device_busy_percent {
+        let depth = achieved.device_mean_depth.unwrap_or(0.0);
+        all.push((Bottleneck::Device, format!("the device: busy {percent:.0} % with {depth:.1} requests in it")));
+    }
+    let same = |kind: Bottleneck| {
+        kind == what || (kind == Bottleneck::Device && matches!(what, Bottleneck::Media | Bottleneck::DeviceIops))
+    };
+    all.into_iter().filter(|(kind, _)| !same(*kind)).map(|(_, text)| text).collect()
+}
+
+/// A real disk that turns: a virtual one says so, too, and means nothing.
+fn turns(facts: &TargetFacts) -> bool {
+    let virtual_disk = facts.layers.iter().any(|layer| {
+        layer.kind == LayerKind::Link && ["virtio", "xen", "vmbus"].iter().any(|name| layer.name.starts_with(name))
+    });
+    let turns = |layer: &machine::Layer| layer.kind == LayerKind::Disk && layer.is_rotational();
+    !virtual_disk && facts.layers.iter().any(turns)
+}
+
+impl Evidence<'_> {
+    /// What a saturated device of this target is called.
+    fn saturated(&self) -> (Bottleneck, &'static str) {
+        if self.facts.layers.iter().any(|layer| layer.kind == LayerKind::Network) {
+            (Bottleneck::Network, "the network, or the server behind it")
+        } else if turns(self.facts) {
+            (Bottleneck::Media, "the media")
+        } else {
+            (Bottleneck::Device, "the device")
+        }
+    }
+
+    fn memory(&self) -> Option<Cause> {
+        let why = "memory: the file system keeps its files there";
+        let busy = self.processors_percent();
+        self.facts
+            .in_memory
+            .then(|| (Bottleneck::Memory, format!("{why} ({}, {busy:.0} % of the processors busy)", self.shown())))
+    }
+
+    fn generator(&self) -> Option<Cause> {
+        let percent = self.numbers.achieved.of_ceiling_percent?;
+        let why =
+            format!("the program that issues them: {} is {percent:.0} % of what it issues to nothing", self.shown());
+        (percent >= CEILING_PERCENT).then_some((Bottleneck::Generator, why))
+    }
+
+    /// All processors, those that a hypervisor took away included.
+    fn processors(&self) -> Option<Cause> {
+        let stolen = self.numbers.achieved.steal_percent / f64::from(self.machine.processors.max(1));
+        let busy = (self.processors_percent() + stolen).min(100.0);
+        let why = format!("the processors: {busy:.0} % of their time is used at {}", self.shown());
+        (busy >= BUSY_PERCENT).then_some((Bottleneck::Processor, why))
+    }
+
+    /// The thread that issues requests has no time left, and a second one does not show that it matters little.
+    fn thread(&self) -> Option<Cause> {
+        let busy = self.thread_percent();
+        let matters = self.gains(Variant::Wider) != Some(false);
+        let which = if self.workload.threads > 1 { "the threads that issue" } else { "the one thread that issues" };
+        let why = format!("{which} them: busy {busy:.0} % of the time at {}", self.shown());
+        (busy >= THREAD_PERCENT && matters).then_some((Bottleneck::Thread, why))
+    }
+
+    /// More requests outstanding gain: nothing is saturated.
+    fn latency(&self) -> Option<Cause> {
+        let why = format!("the time of each request: nothing is saturated at {}", self.shown());
+        (self.flat() == Some(false)).then_some((Bottleneck::Latency, why))
+    }
+
+    /// Other requests come in the same number.
+    fn device_iops(&self) -> Option<Cause> {
+        let ratio = self.ratio(Variant::Resized)?;
+        if (ratio.mean - 1.0).abs() > SAME || self.flat() != Some(true) || turns(self.facts) {
+            return None;
+        }
+        let size = show_size(u64::from(self.workload.request_bytes));
+        let why = format!("the requests per second of the device: {:.0} of {size}", self.numbers.iops);
+        Some((Bottleneck::DeviceIops, why))
+    }
+
+    /// A device that is busy all the time and has requests waiting.
+    fn device(&self) -> Option<Cause> {
+        let achieved = &self.numbers.achieved;
+        let (percent, depth) = (achieved.device_busy_percent?, achieved.device_mean_depth.unwrap_or(0.0));
+        if percent < BUSY_PERCENT || self.flat() == Some(false) || (self.flat().is_none() && depth <= 1.5) {
+            return None;
+        }
+        let (what, name) = self.saturated();
+        let why = format!("{name}: busy {percent:.0} % of the time with {depth:.1} requests in it at {}", self.shown());
+        Some((what, why))
+    }
+
+    /// One more thread gains though more requests of the one thread do not.
+    fn wider(&self) -> Option<Cause> {
+        let why = format!("the one thread that issues them, at {}", self.shown());
+        (self.gains(Variant::Wider) == Some(true)).then_some((Bottleneck::Thread, why))
+    }
+
+    /// Whatever it is, more requests get no more out of it.
+    fn flat_device(&self) -> Option<Cause> {
+        let (what, name) = self.saturated();
+        let busy = self.processors_percent();
+        let why = format!("{name}: more requests outstanding gain nothing over {}", self.shown());
+        (self.flat() == Some(true)).then(|| (what, format!("{why}, with {busy:.0} % of the processors busy")))
+    }
+
+    /// A plain program that gets nearly all there is waits for the device.
+    fn near_peak(&self) -> Option<Cause> {
+        let peak = self.peak.filter(|&peak| peak > 0.0)?;
+        let share = self.rate / peak;
+        let (what, name) = self.saturated();
+        let why = format!("{name}: {} is {:.0} % of the best that any setting gets", self.shown(), share * 100.0);
+        (share >= NEAR_PEAK).then_some((what, why))
+    }
+
+    fn read_ahead_by_trial(&self) -> Option<Cause> {
+        let why = format!("the read-ahead of the page cache ({})", self.read_ahead_words());
+        (self.gains(Variant::Hinted) == Some(true)).then_some((Bottleneck::ReadAhead, why))
+    }
+
+    fn plain_thread(&self) -> Option<Cause> {
+        let busy = self.thread_percent();
+        let matters = self.gains(Variant::Wider) != Some(false);
+        let why = format!("the one thread: busy {busy:.0} % of the time with calls and copies at {}", self.shown());
+        (self.case.op == OpKind::Read && busy >= THREAD_PERCENT && matters).then_some((Bottleneck::Thread, why))
+    }
+
+    /// Most of the time of a plain write to stable storage is spent waiting for the flush.
+    pub(super) fn flush(&self) -> Option<Cause> {
+        let plain_write = self.case.of == LimitOf::Plain && self.case.op == OpKind::Write;
+        let sync = self.numbers.achieved.sync_ns.filter(|_| plain_write)?;
+        let runs = f64::from(self.numbers.repeats.max(1));
+        let writing = self.numbers.achieved.measured_ns as f64 / runs;
+        let share = sync / (sync + writing) * 100.0;
+        if share >= 50.0 {
+            let why = format!(
+                "the flush: {share:.0} % of the time passes after the last write returned, at {}",
+                self.shown()
+            );
+            return Some((Bottleneck::Flush, why));
+        }
+        let busy = self.thread_percent();
+        let why =
+            format!("the one thread: busy {busy:.0} % of the time until the last write returns, at {}", self.shown());
+        (busy >= THREAD_PERCENT).then_some((Bottleneck::Thread, why))
+    }
+
+    /// The kernel's setting, and what reaches the device.
+    fn read_ahead_words(&self) -> String {
+        let bytes = self.numbers.achieved.device_request_bytes.map(show_size_rounded);
+        let told = self.read_ahead_bytes().map(show_size);
+        match (told, bytes) {
+            (Some(told), Some(bytes)) => format!("{told}; requests of {bytes} reach the device"),
+            (Some(told), None) => told,
+            (None, Some(bytes)) => format!("requests of {bytes} reach the device"),
+            (None, None) => "its size is not told".into(),
+        }
+    }
+
+    fn read_ahead_bytes(&self) -> Option<u64> {
+        let queue = |layer: &machine::Layer| layer.settings.get("read_ahead_kb")?.parse::<u64>().ok();
+        self.facts.layers.iter().find_map(queue).map(|kib| kib * 1024)
+    }
+
+    /// Little is read ahead, far less than it takes to keep the device busy.
+    fn read_ahead(&self) -> Option<Cause> {
+        let peak = self.peak?;
+        let depth = self.numbers.achieved.device_mean_depth?;
+        let ahead = self.read_ahead_bytes()?;
+        let little = self.case.op == OpKind::Read && depth <= 2.0 && ahead < (1 << 20);
+        let share = self.rate / peak * 100.0;
+        let why = format!(
+            "the read-ahead of the page cache ({}): {depth:.1} requests in the device get {share:.0} % of its best",
+            self.read_ahead_words()
+        );
+        little.then_some((Bottleneck::ReadAhead, why))
+    }
+
+    /// One request after the other, and nothing is busy.
+    fn one_at_a_time(&self) -> Option<Cause> {
+        if self.case.op != OpKind::Read {
+            return None;
+        }
+        let why = format!("the time of each request: one after the other gets {}", self.shown());
+        Some((Bottleneck::Latency, why))
+    }
+}

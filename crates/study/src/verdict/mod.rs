@@ -1,0 +1,199 @@
+//! What limits a rate: one named bottleneck, its evidence, and what was tried to refute it.
+//!
+//! On a machine whose parts count their own busy time the busiest decides ([`busy`]). On any other the figures of the point and the
+//! trials do ([`causes`]): each cause is asked in turn, the surest first, and the first that holds is the answer.
+
+mod advertised;
+mod busy;
+mod causes;
+
+pub(crate) use advertised::advertised;
+
+use crate::sampler::Entry;
+use crate::trial::{Case, Variant};
+use machine::units::{show_rate, show_size};
+use machine::{MachineFacts, TargetFacts};
+use measure::stats::Ratio;
+use results::{Bottleneck, Limit, LimitOf, LimitTrial, Numbers, Point};
+use workload::{OpKind, Workload};
+
+/// A change that gains less than this is none.
+const GAIN: f64 = 1.1;
+
+/// Two rates within this share of one another are the same.
+const SAME: f64 = 0.1;
+
+/// A resource busier than this, in percent, is saturated.
+const BUSY_PERCENT: f64 = 90.0;
+
+/// What is known about a rate.
+struct Evidence<'a> {
+    case: &'a Case,
+    entries: &'a [Entry],
+    points: &'a [Point],
+    workload: &'a Workload,
+    numbers: &'a Numbers,
+    facts: &'a TargetFacts,
+    machine: &'a MachineFacts,
+    /// In bytes per second; of a plain write that to stable storage.
+    rate: f64,
+    /// The best rate of the operation.
+    peak: Option<f64>,
+}
+
+/// A cause with the reason for it.
+type Cause = (Bottleneck, String);
+
+/// What limits the rate of a case. `peaks` are the best rates by operation in bytes per second.
+pub(crate) fn limit(
+    case: &Case,
+    entries: &[Entry],
+    points: &[Point],
+    facts: &TargetFacts,
+    machine: &MachineFacts,
+    peaks: &[(OpKind, f64)],
+) -> Limit {
+    let point = &points[case.base];
+    let workload = &point.workload.workload;
+    let subject = subject(case, workload);
+    let Some(numbers) = &point.numbers else {
+        return said(
+            case,
+            workload,
+            Bottleneck::Unknown,
+            format!("{subject} were not measured"),
+            Vec::new(),
+            Vec::new(),
+        );
+    };
+    let plain_write = case.of == LimitOf::Plain && case.op == OpKind::Write;
+    let synced = numbers.achieved.synced_bytes_per_s.filter(|_| plain_write);
+    let evidence = Evidence {
+        case,
+        entries,
+        points,
+        workload,
+        numbers,
+        facts,
+        machine,
+        rate: synced.unwrap_or(numbers.throughput_bytes_per_s),
+        peak: peaks.iter().find(|(op, _)| *op == case.op).map(|(_, rate)| *rate),
+    };
+    let (what, why) = busy::busiest(&evidence).unwrap_or_else(|| causes::cause(&evidence));
+    let excluded = causes::excluded(&evidence, what);
+    let mut trials: Vec<LimitTrial> = case.trials.iter().map(|&one| evidence.trial(one)).collect();
+    trials.retain(|trial| trial.iops_ratio.is_some());
+    let mut sentence = format!("{subject} are limited by {why}");
+    if let Some(trial) = trials.iter().find(|trial| !trial.outcome.is_empty()) {
+        sentence = format!("{sentence}; {}", trial.outcome);
+    }
+    said(case, workload, what, sentence, excluded, trials)
+}
+
+fn said(
+    case: &Case,
+    workload: &Workload,
+    what: Bottleneck,
+    sentence: String,
+    excluded: Vec<String>,
+    trials: Vec<LimitTrial>,
+) -> Limit {
+    Limit {
+        of: case.of,
+        op: case.op,
+        request_bytes: Some(workload.request_bytes),
+        point: Some(case.base),
+        what,
+        sentence,
+        excluded,
+        trials,
+    }
+}
+
+/// Whose limit it is: `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
+fn subject(case: &Case, workload: &Workload) -> String {
+    let size = show_size(u64::from(workload.request_bytes));
+    match case.of {
+        LimitOf::Peak => format!("{}s", case.op),
+        LimitOf::Plain => format!("plain {}s of {size}", case.op),
+        LimitOf::Random => format!("random {}s of {size}", case.op),
+    }
+}
+
+impl Evidence<'_> {
+    fn shown(&self) -> String {
+        show_rate(self.rate)
+    }
+
+    fn ratio(&self, variant: Variant) -> Option<Ratio> {
+        self.case.ratio(variant, self.entries)
+    }
+
+    /// Whether a change gains: more than a little, and surely so. None where it was not tried.
+    fn gains(&self, variant: Variant) -> Option<bool> {
+        self.ratio(variant).map(|ratio| ratio.mean >= GAIN && ratio.low > 1.0)
+    }
+
+    /// Whether more requests outstanding gain nothing, by the trial or by the other points of the study.
+    fn flat(&self) -> Option<bool> {
+        self.gains(Variant::Deeper).map(|gains| !gains).or_else(|| Some(self.more_elsewhere()? < self.rate * GAIN))
+    }
+
+    /// The best rate of another point with the same operation and at least twice as many bytes outstanding.
+    fn more_elsewhere(&self) -> Option<f64> {
+        let outstanding = |one: &Workload| u64::from(one.outstanding()) * u64::from(one.request_bytes);
+        let own = outstanding(self.workload);
+        let alike = self.points.iter().filter(|point| {
+            point.workload.read_percent == self.workload.read_percent
+                && point.workload.pattern == self.workload.pattern
+                && point.workload.buffering == self.workload.buffering
+                && outstanding(&point.workload) >= 2 * own
+        });
+        alike.filter_map(Point::rate).max_by(f64::total_cmp)
+    }
+
+    /// Share of its time that the thread which issues requests is busy, in percent; of several, the mean.
+    fn thread_percent(&self) -> f64 {
+        let threads = f64::from(self.workload.threads.max(1));
+        self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9 / threads * 100.0
+    }
+
+    /// Busy processors in percent of all.
+    fn processors_percent(&self) -> f64 {
+        self.numbers.achieved.busy_processors / f64::from(self.machine.processors.max(1)) * 100.0
+    }
+
+    /// A trial with what follows from it.
+    fn trial(&self, (variant, after): (Variant, usize)) -> LimitTrial {
+        let change = variant.words(self.workload, &self.points[after].workload);
+        let ratio = self.ratio(variant);
+        let outcome = ratio.map_or(String::new(), |ratio| format!("{change}: {}", self.outcome(variant, ratio)));
+        LimitTrial {
+            change,
+            before: self.case.base,
+            after: Some(after).filter(|&index| self.points[index].numbers.is_some()),
+            iops_ratio: ratio.map(|ratio| ratio.mean),
+            iops_ratio_interval_95: ratio.map(|ratio| [ratio.low, ratio.high]),
+            outcome,
+        }
+    }
+
+    /// `+0.4 %, so not latency`.
+    fn outcome(&self, variant: Variant, ratio: Ratio) -> String {
+        let gains = ratio.mean >= GAIN && ratio.low > 1.0;
+        let change = format!("{:+.1} %", (ratio.mean - 1.0) * 100.0);
+        let so = match (variant, gains) {
+            (Variant::Deeper, true) => "so latency was a limit",
+            (Variant::Deeper, false) => "so not latency",
+            (Variant::Wider, true) => "so the thread was a limit",
+            (Variant::Wider, false) => "so not the thread",
+            (Variant::Hinted, true) => "so read-ahead was a limit",
+            (Variant::Hinted, false) => "so not read-ahead",
+            (Variant::Resized, _) if (ratio.mean - 1.0).abs() <= SAME => {
+                return "as many requests/s, so their number is the limit".into();
+            }
+            (Variant::Resized, _) => return format!("{change} requests/s, so not their number"),
+        };
+        format!("{change}, {so}")
+    }
+}

@@ -1,0 +1,177 @@
+//! The verdict on machines whose truth is known: the part that is made the narrowest is the one that is named.
+
+use machine::units::MIB;
+use machine::{ResourceKind, TargetSpec};
+use results::{Bottleneck, Limit, LimitOf, Program, Results, StageKind};
+use study::{Effort, Plan};
+use twin::description::{Description, Drive};
+use twin::settings::Setup;
+use twin::{Twin, preset};
+use workload::OpKind;
+
+fn study(twin: &Twin, only: &[&str]) -> Results {
+    let only = only.iter().map(ToString::to_string).collect();
+    let plan = Plan { budget_ns: 60_000_000_000, effort: Effort::Quick, only, seed: 7 };
+    let program = Program { name: "test".into(), version: "0".into(), arguments: Vec::new() };
+    study::study(twin, &TargetSpec::default(), &plan, program, &mut |_| {}).expect("a study")
+}
+
+fn limit(results: &Results, of: LimitOf, op: OpKind) -> &Limit {
+    let limits = &results.answer.as_ref().expect("an answer").limits;
+    limits.iter().find(|limit| limit.of == of && limit.op == op).unwrap_or_else(|| panic!("no {of} {op}: {limits:?}"))
+}
+
+fn named(name: &str) -> Twin {
+    Twin::from_name(name).expect("a machine")
+}
+
+/// The machine of the 1997 study with so many Barracuda 4s on so many Fast-Wide buses.
+fn gateway(disks: u32, buses: u32, change: impl FnOnce(&mut Description)) -> Twin {
+    let mut description = preset::load("gateway-1997").expect("a preset");
+    change(&mut description);
+    let mut setup = Setup::of(description);
+    (setup.disks, setup.buses) = (disks, buses);
+    Twin::new(setup)
+}
+
+fn virtio(change: impl FnOnce(&mut Description)) -> Twin {
+    let mut description = preset::load("virtio").expect("a preset");
+    change(&mut description);
+    Twin::new(Setup::of(description))
+}
+
+fn cloud(change: impl FnOnce(&mut twin::description::CloudVolume)) -> Twin {
+    let mut description = preset::load("cloud").expect("a preset");
+    let Some(Drive::Cloud(volume)) = description.drives.get_mut("volume") else { panic!("a cloud volume") };
+    change(volume);
+    Twin::new(Setup::of(description))
+}
+
+/// What a part is called as a limit.
+fn bottleneck(kind: ResourceKind) -> Bottleneck {
+    match kind {
+        ResourceKind::Processor => Bottleneck::Processor,
+        ResourceKind::Pci => Bottleneck::Pci,
+        ResourceKind::Bus => Bottleneck::Bus,
+        ResourceKind::Link => Bottleneck::Link,
+        ResourceKind::Media => Bottleneck::Media,
+        ResourceKind::Device => Bottleneck::Device,
+        ResourceKind::Throttle => Bottleneck::Throttle,
+    }
+}
+
+#[test]
+fn the_narrowest_part_is_named() {
+    use Bottleneck::{Bus, Latency, Media, Pci, Processor, Throttle};
+    let slow_disk = |description: &mut Description| description.file_system.command_bytes = 64 * MIB;
+    let cases: Vec<(&str, Twin, Bottleneck)> = vec![
+        ("one disk", gateway(1, 1, |_| {}), Media),
+        ("two disks on two buses", gateway(2, 2, |_| {}), Media),
+        ("three disks on one bus", gateway(3, 1, |_| {}), Bus),
+        ("four disks on one bus", gateway(4, 1, |_| {}), Bus),
+        ("six disks on two buses", gateway(6, 2, |_| {}), Bus),
+        ("a slow I/O bus", gateway(4, 4, |one| one.pci_bytes_per_s = Some(12e6)), Pci),
+        ("a slow processor", gateway(2, 2, |one| one.processor.request_ns_per_byte = 500.0), Processor),
+        (
+            "a quota of bytes",
+            cloud(|one| (one.bytes_per_s, one.burst_bytes_per_s, one.iops, one.burst_iops) = (50e6, 50e6, 1e5, 1e5)),
+            Throttle,
+        ),
+        (
+            "a quota of requests",
+            cloud(|one| {
+                (one.bytes_per_s, one.burst_bytes_per_s, one.iops, one.burst_iops) = (4e9, 4e9, 200.0, 200.0);
+            }),
+            Throttle,
+        ),
+        (
+            "a long way",
+            virtio(|one| {
+                slow_disk(one);
+                let Some(Drive::Virtio(disk)) = one.drives.get_mut("vda") else { panic!("virtio has a vda") };
+                (disk.workers, disk.read_us, disk.write_us) = (4096, 200_000.0, 200_000.0);
+                (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) = (1e12, 1e12, 1e13);
+                disk.total_read_bytes_per_s = None;
+            }),
+            Latency,
+        ),
+    ];
+    for (name, twin, truth) in cases {
+        let results = study(&twin, &["depth"]);
+        let limit = limit(&results, LimitOf::Peak, OpKind::Read);
+        assert_eq!(limit.what, truth, "{name}: {}", limit.sentence);
+        let busy = &results.points[limit.point.expect("a point")].numbers.as_ref().expect("numbers").achieved.resources;
+        if truth != Latency {
+            assert_eq!(bottleneck(busy[0].kind), truth, "{name}: what was the busiest is what is named");
+            let ladder = results.ladder.as_ref().expect("a ladder");
+            let narrowest: Vec<StageKind> = ladder
+                .stages
+                .iter()
+                .filter(|stage| stage.rates.iter().any(|rate| rate.op == OpKind::Read && rate.narrowest))
+                .map(|stage| stage.kind)
+                .collect();
+            assert_eq!(narrowest.len(), 1, "{name}: one stage is marked, not {narrowest:?}");
+        }
+        let deeper = limit.trials.iter().find(|trial| trial.change.contains("outstanding")).expect("a trial");
+        let gain = deeper.iops_ratio.expect("a ratio");
+        assert_eq!(gain > 1.1, truth == Latency, "{name}: {}", deeper.outcome);
+    }
+}
+
+#[test]
+fn a_plain_program_and_random_requests_have_limits_of_their_own() {
+    let results = study(&gateway(3, 1, |_| {}), &["buffered", "depth", "random"]);
+    let what = |of, op| limit(&results, of, op).what;
+    assert_eq!(what(LimitOf::Peak, OpKind::Read), Bottleneck::Bus);
+    assert_eq!(what(LimitOf::Plain, OpKind::Read), Bottleneck::Bus, "its read-ahead keeps the bus busy");
+    assert_eq!(what(LimitOf::Random, OpKind::Read), Bottleneck::Media, "each request moves the heads");
+    let plain: Vec<Option<u32>> = results
+        .answer
+        .as_ref()
+        .expect("an answer")
+        .limits
+        .iter()
+        .filter(|one| one.of == LimitOf::Plain && one.op == OpKind::Read)
+        .map(|one| one.request_bytes)
+        .collect();
+    assert_eq!(plain, [Some(65_536), Some(4096)]);
+}
+
+#[test]
+fn a_disk_bus_gives_what_it_does_while_it_works() {
+    let results = study(&named("twin:gateway-1997,disks=4"), &["depth"]);
+    let ladder = results.ladder.as_ref().expect("a ladder");
+    let read = |kind| {
+        let stage = ladder.stages.iter().find(|stage| stage.kind == kind).expect("a stage");
+        stage.rates.iter().find(|rate| rate.op == OpKind::Read).expect("a rate of reads")
+    };
+    let reached = |kind| read(kind).achieved.as_ref().expect("a rate").throughput_bytes_per_s;
+    // The 1997 study's figure 1: PCI advertises 133 and gives 72 MB/s, whoever uses it.
+    assert!((reached(StageKind::Pci) / 75.5e6 - 1.0).abs() < 0.02, "{}", reached(StageKind::Pci));
+    assert!(read(StageKind::Bus).narrowest && read(StageKind::Bus).busy_percent > Some(95.0));
+    assert!(read(StageKind::Bus).share_percent > Some(70.0) && read(StageKind::Bus).share_percent < Some(95.0));
+    assert!(reached(StageKind::Device) > reached(StageKind::Bus), "the disks could give more");
+    let risky = study(&named("twin:gateway-1997,wce=on"), &["depth"]);
+    let risks = &risky.ladder.as_ref().expect("a ladder").risks;
+    assert!(risks.iter().any(|risk| risk.contains("write cache")), "{risks:?}");
+}
+
+#[test]
+fn advice_begins_with_what_a_plain_program_does() {
+    let results = study(&named("twin:gateway-1997,disks=3"), &["buffered", "unbuffered", "depth"]);
+    let answer = results.answer.as_ref().expect("an answer");
+    let first = answer.findings.first().expect("plain writes are slow on this machine");
+    assert!(first.from_plain, "{first:?}");
+    let before = &results.points[first.points[0]].workload;
+    assert!(!before.buffering.is_direct() && before.outstanding() == 1, "{}", before.short());
+    let [_, after] = first.points.map(|point| results.points[point].rate().expect("a rate"));
+    let peak = answer.peaks.iter().find(|peak| peak.op == results.points[first.points[1]].workload.op).expect("a peak");
+    assert!(after >= 0.5 * peak.throughput_bytes_per_s, "it reaches half of the peak at least");
+    assert!(first.cpu_ns_per_mib.is_some() && first.p99_ns.is_some());
+    let through = answer.findings.iter().position(|one| results.points[one.points[0]].workload.buffering.is_dsync());
+    let plain = answer.findings.iter().rposition(|one| one.from_plain).expect("the first");
+    assert!(through.is_none_or(|through| through > plain), "nobody writes through by chance");
+    let rule = |words: &str| answer.checklist.iter().find(|one| one.rule.contains(words)).expect("a rule").state.name();
+    assert_eq!(rule("buses"), "broken", "three disks on one bus");
+    assert_eq!(rule("align"), "not_applicable");
+}

@@ -1,0 +1,46 @@
+//! How busy each part of a simulated machine was in a run.
+
+use crate::world::World;
+use machine::{Nanos, ResourceKind, ResourceUse};
+use std::collections::BTreeMap;
+
+/// The parts of a machine in a run of `ran`, the busiest first; of several of a kind, the busiest one.
+pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
+    let of_run = |busy: Nanos| busy as f64 / ran.max(1) as f64;
+    let mut all = vec![("processor", of_run(world.cpu.busy) / f64::from(world.cpu.cores()))];
+    if world.pci.busy > 0 {
+        all.push(("PCI", of_run(world.pci.busy)));
+    }
+    all.extend(world.buses.iter().map(|bus| bus.phases.busy()).max().map(|busy| ("bus", of_run(busy))));
+    let mut parts: BTreeMap<&'static str, f64> = BTreeMap::new();
+    for member in &world.members {
+        for (name, busy) in member.device.busy(ran) {
+            let share = parts.entry(name).or_default();
+            *share = share.max(of_run(busy));
+        }
+    }
+    all.extend(parts);
+    let mut all: Vec<ResourceUse> = all
+        .into_iter()
+        .map(|(name, share)| ResourceUse {
+            name: name.to_owned(),
+            kind: kind(name),
+            busy_percent: share.min(1.0) * 100.0,
+        })
+        .collect();
+    all.sort_by(|a, b| b.busy_percent.total_cmp(&a.busy_percent));
+    all
+}
+
+/// What a part is, by the name that its device model gives it.
+fn kind(name: &str) -> ResourceKind {
+    match name {
+        "processor" => ResourceKind::Processor,
+        "PCI" => ResourceKind::Pci,
+        "bus" => ResourceKind::Bus,
+        "disk mechanics" | "flash dies" => ResourceKind::Media,
+        "drive link" => ResourceKind::Link,
+        "volume quota" => ResourceKind::Throttle,
+        _ => ResourceKind::Device,
+    }
+}
