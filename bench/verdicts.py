@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+# What is measured to compare programs is no part of the history of who runs this.
+os.environ["HALFPOWER_HISTORY"] = "none"
+
 GROUPS = pathlib.Path("/sys/fs/cgroup")
 
 
