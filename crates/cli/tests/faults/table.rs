@@ -1513,7 +1513,6 @@ faults![
                         "run --engine {long}",
                         "sqlio -{long}",
                         "diskspd -{long}",
-                        "iozone -{long}",
                     ],
                     no_result(&[])
                 )],
