@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::places::Mount;
 use common::{Ended, HALFPOWER, command, ended, finish, wait_until};
 use serde_json::Value;
 use std::fs;
@@ -163,6 +164,28 @@ fn a_history_that_cannot_be_written_fails_no_measurement() {
         assert!(run.stdout.contains("MiB/s") && run.stderr.contains("not in the history"), "{run:?}");
     }
     assert_eq!(fs::read(&foreign).unwrap(), before);
+}
+
+/// A full disk at every step of making and writing the file: the measurement is told as if nothing were wrong.
+#[test]
+fn a_full_disk_fails_no_measurement() {
+    for size in ["4k", "12k", "40k", "72k"] {
+        let small = or_skip!(Mount::tmpfs(size));
+        let file = small.at.join("history.sqlite");
+        let mut kept = 0;
+        // Whatever fits is kept; then the disk is full.
+        for _ in 0..4 {
+            let mut run = command(HALFPOWER, RUN.split(' '));
+            let run = finish({
+                run.env("HALFPOWER_HISTORY", &file);
+                run
+            });
+            assert_eq!(run.code, Some(0), "{size}: {run:?}");
+            assert!(run.stdout.contains("MiB/s"), "{size}: {run:?}");
+            kept += usize::from(!run.stderr.contains("not in the history"));
+        }
+        assert!(kept < 4, "{size}: it was never full");
+    }
 }
 
 /// Writers that are killed at any moment lose at most their own run.
