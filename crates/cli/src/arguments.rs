@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use machine::units::{parse_size, parse_time};
-use machine::{Allocation, CacheState, Engine, Hint, Reap};
+use machine::{Allocation, CacheState, Engine, Hint, Memory, Reap};
 use std::path::PathBuf;
 use std::str::FromStr;
 use workload::Pattern;
@@ -15,6 +15,12 @@ pub(crate) struct Cli {
     /// Replace output files that halfpower did not make
     #[arg(long, global = true)]
     pub(crate) force: bool,
+    /// Do not keep the result in the history
+    #[arg(long, global = true, conflicts_with = "history")]
+    pub(crate) no_history: bool,
+    /// File of the history [default: $HALFPOWER_HISTORY, else halfpower/history.sqlite in $XDG_DATA_HOME or ~/.local/share]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -29,6 +35,13 @@ pub(crate) enum Command {
     Run(PointArguments),
     /// Measure every combination of lists of options, in one table
     Sweep(PointArguments),
+    /// Compare two results, or two arms that are measured now in turn: did it help?
+    #[command(mut_arg("targets", |arg| arg.value_name("RESULT").help("Two results: halfpower's JSON or points.csv, fio's JSON, diskspd's XML, reports of IOzone, PostMark and SQLIO, CSV with named columns (one file may hold both sides)")))]
+    Compare(Box<crate::compare::Arguments>),
+    /// Measure the few points of a target's last result in the history: is it still as fast as it was?
+    Check(crate::check::Arguments),
+    /// Show everything measured so far: a list, an entry, trends
+    History(crate::history::Arguments),
     /// Read back what `run --verify --verify-log LOG` wrote, even if that run was killed, and check it
     Verify(crate::verify::Arguments),
     /// Make the report again from results.json
@@ -175,6 +188,9 @@ pub(crate) struct PointArguments {
     /// Access advice for the page cache (posix_fadvise)
     #[arg(long, value_delimiter = ',', value_parser = choices(Hint::ALL, Hint::name), default_value = "none")]
     pub(crate) hint: Vec<Hint>,
+    /// Memory of the buffers: ordinary pages as most programs use, or huge pages for large buffers
+    #[arg(long, value_delimiter = ',', value_parser = choices(Memory::ALL, Memory::name), default_value = "huge")]
+    pub(crate) memory: Vec<Memory>,
     /// State of the page cache before a run; cold drops only this file's pages
     #[arg(long, value_delimiter = ',', value_parser = choices(CacheState::ALL, CacheState::name), default_value = "as_is")]
     pub(crate) cache: Vec<CacheState>,
@@ -277,10 +293,10 @@ mod tests {
         #[test]
         fn options_of_a_workload_parse_back(
             (read_percent, pattern, request_bytes, depth, threads) in (0u8..=100, patterns(), 1u32..=1 << 30, 1u32..1000, 1u32..100),
-            (engine, buffering, hint, allocation, cache) in (
+            (engine, buffering, hint, memory, allocation, cache) in (
                 select(&Engine::ALL),
                 select(vec![Buffering::Direct, Buffering::Buffered, Buffering::DirectDsync, Buffering::BufferedDsync]),
-                select(&Hint::ALL), select(&Allocation::ALL), select(&CacheState::ALL)),
+                select(&Hint::ALL), select(&Memory::ALL), select(&Allocation::ALL), select(&CacheState::ALL)),
             (offset_bytes, region_start_bytes, region_bytes, bytes, limit_bytes) in
                 (0u64..1 << 40, 0u64..1 << 40, option::of(1u64..1 << 50), option::of(1u64..1 << 50), option::of(1u64..1 << 50)),
             (rate_iops, think_ns, sync_at_end, seed, reap) in (
@@ -291,7 +307,7 @@ mod tests {
             let stop = bytes.map_or(Workload::default().stop, Stop::AfterBytes);
             let data = Data { compressible_percent, duplicate_percent, verify };
             let workload = Workload {
-                read_percent, pattern, request_bytes, depth, threads, engine, buffering, hint, allocation, cache, offset_bytes,
+                read_percent, pattern, request_bytes, depth, threads, engine, buffering, hint, memory, allocation, cache, offset_bytes,
                 region_start_bytes, region_bytes, stop, limit_bytes, rate_iops, think_ns, reap, sync_at_end, data, seed,
                 sizes: None, align_bytes: None,
             };

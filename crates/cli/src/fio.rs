@@ -3,8 +3,8 @@
 use crate::target::{machine_of, on_machine};
 use crate::{Failure, output};
 use dialect::fio::{
-    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Plan, Surroundings, World,
-    check_machine, json, log_paths, logs, look, run, text,
+    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan, Surroundings, World,
+    check_machine, help as job_options, json, log_paths, logs, look, run, terse, text,
 };
 use host::counters::{DeviceMeter, ProcessCounts};
 use host::facts::Roots;
@@ -12,7 +12,7 @@ use machine::text::{printable, printable_lines};
 use machine::{Machine, TargetFacts};
 use results::{Began, Kind, Output, Results};
 use std::fs;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,7 +21,9 @@ const HELP: &str = "\
 Run fio's job files and options: halfpower fio [OPTIONS] JOBFILE... | --name=JOB --OPTION=VALUE...
 
 Program options
-  --output-format=FORMAT  normal, json (fio's fields, and an object `halfpower` with what fio lacks) or json+ (all latency buckets)
+  --output-format=FORMAT  normal, terse, json (fio's fields, and an object `halfpower` with what fio lacks) or json+ (all latency
+                          buckets); several with commas
+  --minimal               The same as --output-format=terse; --terse-version=2 to 5, 3 where it is not given
   --output=FILE           Write the report there
   --json=FILE             Write halfpower's own result there, too
   --force                 Replace files of these names that halfpower did not make
@@ -34,21 +36,11 @@ Program options
   --keep                  Leave the files that were laid out
 
 Job options, as in fio
-  jobs      name description numjobs stonewall new_group group_reporting include ${VARIABLE} kb_base
-  files     filename directory (several with colons) filename_format nrfiles file_service_type size filesize io_size loops offset
-            offset_increment fallocate overwrite unlink
-  requests  rw rwmixread rwmixwrite bs bsrange bssplit blockalign random_distribution (random, zipf:, pareto:, normal:, zoned:)
-            norandommap randseed randrepeat
-  access    ioengine (sync psync vsync pvsync pvsync2 libaio io_uring posixaio mmap null) iodepth iodepth_batch
-            iodepth_batch_complete_min iodepth_batch_complete_max direct buffered sync fsync fdatasync end_fsync fsync_on_close
-            invalidate fadvise_hint
-  time      runtime time_based ramp_time startdelay rate rate_iops thinktime steadystate steadystate_duration
-            steadystate_ramp_time
-  data      refill_buffers buffer_compress_percentage dedupe_percentage zero_buffers verify (crc32c, xxhash, pattern)
-            verify_pattern do_verify
-  report    percentile_list clat_percentiles lat_percentiles write_bw_log write_iops_log write_lat_log log_avg_msec
+";
 
-filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out are removed at the end.";
+/// What stands after the job options.
+const HELP_END: &str = "\
+Job files include others and take ${VARIABLE} from the environment. filename=twin:NAME runs jobs on a simulated machine. Any other option is an error that names it, before anything is written. Files that are laid out are removed at the end.";
 
 impl From<FioError> for Failure {
     fn from(error: FioError) -> Self {
@@ -100,12 +92,12 @@ impl Surroundings for ThisComputer {
 
 /// Runs what the arguments ask for.
 pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
-    let command = Command::parse(&output::without_force(arguments))?;
+    let command = Command::parse(&output::without_ours(arguments))?;
     if command.version {
         return output::print(&format!("{FIO_VERSION}\n"));
     }
     if command.help || (command.files.is_empty() && command.sections.is_empty()) {
-        output::print(&format!("{HELP}\n"))?;
+        output::print(&format!("{HELP}{}\n{HELP_END}\n", job_options(132)))?;
         return if command.help {
             Ok(())
         } else {
@@ -115,10 +107,18 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
     let world = World { read: &|path| fs::read(path), variable: &|name| std::env::var(name).ok() };
     let plan = Plan::new(&command.all_sections(&world)?, &command.only)?;
     check_command(&command, &plan)?;
-    let arrangement = Arrangement::new(&plan, &look, &command.destroy)?;
+    let arrangement = Arrangement::new(&plan, &look_here, &command.destroy)?;
     let outputs = Outputs::new(&command, &plan, &arrangement)?;
     let names: Vec<&Path> = arrangement.files.iter().map(|file| file.path.as_path()).collect();
     on_machine!(machine_of(&names)?, |machine| fio_on(&machine, &command, &plan, &arrangement, &outputs))
+}
+
+/// What stands at a path, and whether an earlier run made it.
+fn look_here(path: &Path) -> io::Result<Found> {
+    match look(path)? {
+        Found::File(bytes) => Ok(host::made_earlier(path).map_or(Found::File(bytes), Found::Made)),
+        found => Ok(found),
+    }
 }
 
 fn fio_on<M: Machine>(
@@ -136,7 +136,9 @@ fn fio_on<M: Machine>(
     let surroundings: &dyn Surroundings = if machine.facts().simulated { &Nowhere } else { &ThisComputer };
     let began = Began::now(machine);
     let result = measured(command, machine, surroundings, plan, arrangement)?;
-    report(command, outputs, &result, &results(machine, began, &result))?;
+    let document = results(machine, began, &result);
+    crate::history::keep(&document);
+    report(command, outputs, &result, &document)?;
     let failures = result.failures();
     if failures.is_empty() { Ok(()) } else { Err(Failure::Run(failures.join("; "))) }
 }
@@ -222,7 +224,7 @@ fn measured<M: Machine>(
 /// Prints warnings on standard error where the report does not show them. The JSON holds them too, and programs that read it take anything on
 /// standard error for a failure.
 fn warn(command: &Command, warnings: &[String]) {
-    let json_to_a_person = command.format != Format::Normal && std::io::stderr().is_terminal();
+    let json_to_a_person = !command.formats.contains(&Format::Normal) && std::io::stderr().is_terminal();
     if command.parse_only || json_to_a_person {
         crate::console::warn(warnings);
     }
@@ -230,10 +232,13 @@ fn warn(command: &Command, warnings: &[String]) {
 
 /// Writes the report, the logs and halfpower's own result. What cannot be written keeps nothing else from being written.
 fn report(command: &Command, outputs: &Outputs<'_>, result: &FioResult, document: &Results) -> Result<(), Failure> {
-    let report = match command.format {
+    let one = |format: &Format| match format {
         Format::Normal => printable_lines(&text(result)),
-        format => json(result, format),
+        Format::Terse => printable_lines(&terse(result, command.terse_version)),
+        Format::Json => json(result, false),
+        Format::JsonPlus => json(result, true),
     };
+    let report: String = command.formats.iter().map(one).collect();
     warn(command, &result.warnings);
     let reported = match &outputs.report {
         Some(file) => output::save(file, &report),

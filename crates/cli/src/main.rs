@@ -1,8 +1,11 @@
 //! The `halfpower` program: parses, calls, prints.
 
 mod arguments;
+mod check;
+mod compare;
 mod console;
 mod fio;
+mod history;
 mod interrupt;
 mod metadata;
 mod output;
@@ -63,6 +66,7 @@ pub(crate) fn program() -> Program {
 }
 
 fn main() -> ExitCode {
+    interrupt::bear_file_size_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // An error repeats what was typed, which may hold anything.
@@ -76,12 +80,16 @@ fn main() -> ExitCode {
     if cli.force {
         output::force();
     }
+    history::choose(cli.no_history, cli.history);
     let result = match cli.command {
         Command::Study(arguments) => studies::study(&arguments),
         Command::Stack(arguments) => stack::stack(&arguments),
         Command::Report(arguments) => studies::report(&arguments),
         Command::Run(arguments) => points::run(&arguments),
         Command::Sweep(arguments) => points::sweep(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
+        Command::History(arguments) => history::history(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
         Command::Iozone(arguments) => tools::iozone(&arguments.words),
         Command::Sqlio(arguments) => tools::sqlio(&arguments.words),

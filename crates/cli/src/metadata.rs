@@ -99,11 +99,12 @@ pub(crate) fn metadata(arguments: &Arguments) -> Result<(), Failure> {
     });
     bar.finish_and_clear();
     let result = measured?;
-    if !arguments.json {
-        return output::print(&printable_lines(&report::terminal::metadata(&result)));
-    }
     let target = directory_facts(std::slice::from_ref(&result.plan.location))?;
     let document = Results::new(&host, Kind::Metadata, crate::program(), began, target, result.plan.seed);
     let document = Results { rates: result.operation_rates(), warnings: result.warnings.clone(), ..document };
+    crate::history::keep(&document);
+    if !arguments.json {
+        return output::print(&printable_lines(&report::terminal::metadata(&result)));
+    }
     output::print(&output::json(results::to_json_with(&document, "metadata", &result))?)
 }

@@ -18,11 +18,18 @@ pub(crate) fn force() {
     FORCE.store(true, Ordering::Relaxed);
 }
 
-/// The words of another tool's command line without `--force`, which is ours.
-pub(crate) fn without_force(words: &[String]) -> Vec<String> {
-    let (ours, rest): (Vec<String>, Vec<String>) = words.iter().cloned().partition(|word| word == "--force");
-    if !ours.is_empty() {
-        force();
+/// The words of another tool's command line without `--force`, `--no-history` and `--history FILE`, which are ours.
+pub(crate) fn without_ours(words: &[String]) -> Vec<String> {
+    let mut rest = Vec::with_capacity(words.len());
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match (word.as_str(), word.strip_prefix("--history=")) {
+            ("--force", _) => force(),
+            ("--no-history", _) => crate::history::choose(true, None),
+            ("--history", _) => crate::history::choose(false, words.next().map(PathBuf::from)),
+            (_, Some(file)) => crate::history::choose(false, Some(PathBuf::from(file))),
+            _ => rest.push(word.clone()),
+        }
     }
     rest
 }
@@ -147,6 +154,15 @@ pub(crate) fn show_study(results: &Results, report: Option<&Path>, json: bool) -
 pub(crate) struct Directory<'a> {
     path: &'a Path,
     targets: &'a [&'a Path],
+    /// Directories that were made for it, the innermost first.
+    made: Vec<&'a Path>,
+}
+
+/// What stays empty goes: a command that is refused leaves nothing.
+impl Drop for Directory<'_> {
+    fn drop(&mut self) {
+        self.made.iter().try_for_each(fs::remove_dir).unwrap_or_default();
+    }
 }
 
 impl<'a> Directory<'a> {
@@ -155,11 +171,12 @@ impl<'a> Directory<'a> {
     /// # Errors
     /// It cannot be made, or one of the files must not be written.
     pub(crate) fn new(path: &'a Path, targets: &'a [&'a Path], files: &[&str]) -> Result<Directory<'a>, Failure> {
+        let made = path.ancestors().take_while(|part| !part.as_os_str().is_empty() && !part.exists()).collect();
         fs::create_dir_all(path).map_err(|error| {
             let why = format!("cannot make this directory: {error}; name one that you may write");
             Failure::Usage(format!("--output {}: {why}", path.display()))
         })?;
-        let directory = Directory { path, targets };
+        let directory = Directory { path, targets, made };
         files.iter().try_for_each(|name| output("--output", &path.join(name), targets).map(drop))?;
         Ok(directory)
     }

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::arguments::PointArguments;
 use crate::target::{Where, on_machine, resolve};
-use machine::{Buffering, Engine, Machine, TargetSpec};
+use machine::{Allocation, Buffering, Engine, Machine, TargetFacts, TargetKind, TargetSpec};
 use measure::Repeats;
 use results::{Began, Kind, Point, Results, measure_points};
 use workload::{Data, Stop, Workload};
@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
         ("--allocate", arguments.allocate.len()),
         ("--offset", arguments.offset.len()),
         ("--hint", arguments.hint.len()),
+        ("--memory", arguments.memory.len()),
         ("--cache", arguments.cache.len()),
         ("--reap", arguments.reap.len()),
         ("--direct --buffered", usize::from(arguments.direct) + usize::from(arguments.buffered)),
@@ -47,6 +48,10 @@ fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
         // A simulated file costs nothing to create, so it is as large as the data moved: the 1997 study's 100 MB at the outer edge.
         spec.size = Some(bytes.saturating_add(arguments.offset.iter().max().copied().unwrap_or(0)));
     }
+    if let (false, None, Some(bytes)) = (spec.destroy.is_empty(), spec.size, arguments.region) {
+        // What is to be used is filled, however long that takes.
+        spec.size = Some(arguments.region_start.saturating_add(bytes));
+    }
     on_machine!(place, |machine| points_on(&machine, &spec, arguments, kind))
 }
 
@@ -61,18 +66,17 @@ fn points_on<M: Machine>(
         workload.check(u64::MAX >> 1, 1)?;
     }
     let began = Began::now(machine);
-    let mut target = machine.open(spec)?;
-    let facts = machine.target_facts(&target);
-    for workload in &workloads {
-        let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
-        workload.check(facts.size_bytes, align)?;
-        if workload.writes() && !facts.writable {
-            return Err(Failure::Usage(format!(
-                "{}: it was there before and is only read; name it again after --destroy-data to write it",
-                facts.name
-            )));
+    let mut log = None;
+    let mut target = machine.open_checked(spec, |facts| {
+        check(&workloads, facts)?;
+        if !spec.destroy.is_empty() {
+            check_any_runs(&workloads, facts)?;
         }
-    }
+        log = arguments.verify_log.as_deref().map(crate::verify::new_log).transpose()?;
+        Ok(())
+    })?;
+    let facts = machine.target_facts(&target);
+    check(&workloads, &facts)?;
     let repeats = Repeats {
         least: arguments.repeats.max(1),
         most: arguments.max_repeats.max(arguments.repeats).max(1),
@@ -81,7 +85,7 @@ fn points_on<M: Machine>(
     };
     let points = match workloads.as_slice() {
         [workload] if arguments.verify => with_bar(&workloads, repeats, |on_progress| {
-            let point = crate::verify::measured(machine, &mut target, workload, repeats, arguments, on_progress)?;
+            let point = crate::verify::measured(machine, &mut target, workload, repeats, log, on_progress)?;
             Ok(vec![point])
         })?,
         workloads => with_bar(workloads, repeats, |on_progress| {
@@ -93,11 +97,42 @@ fn points_on<M: Machine>(
     let results = Results::new(machine, kind, crate::program(), began, facts, arguments.target.seed);
     let results = Results { points, ..results };
     drop(target);
+    crate::history::keep(&results);
     crate::output::show_points(&results, arguments.json)?;
     if failed {
         return Err(Failure::Run("no point could be measured".into()));
     }
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
+}
+
+/// Refuses workloads that make no sense on a target.
+pub(crate) fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
+    for workload in workloads {
+        let align = if workload.buffering.is_direct() && facts.direct { facts.direct_align_bytes } else { 1 };
+        workload.check(facts.size_bytes, align)?;
+        if workload.writes() && !facts.writable {
+            let hint = "name it again after --destroy-data to write it";
+            return Err(machine::Error::refused(&facts.name, "it was there before and is only read", hint));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to overwrite something for workloads of which none can run on it.
+fn check_any_runs(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
+    let refused = |workload: &Workload| match &facts.direct_refused {
+        Some(why) if workload.buffering.is_direct() => Some(why.clone()),
+        _ if workload.engine == Engine::Mmap && facts.members > 1 => Some("a stripe cannot be mapped".into()),
+        _ if workload.writes() && workload.allocation != Allocation::Written && facts.kind != TargetKind::TestFile => {
+            Some(format!("only in a directory can files be made whose space is {}", workload.allocation.name()))
+        }
+        _ => None,
+    };
+    let reasons: Option<Vec<String>> = workloads.iter().map(refused).collect();
+    match reasons.and_then(|reasons| reasons.into_iter().next()) {
+        Some(why) => Err(machine::Error::Unsupported(format!("{}: {why}; nothing was written", facts.name))),
+        None => Ok(()),
+    }
 }
 
 /// Measures workloads with a bar that shows how far it is.
@@ -149,6 +184,7 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
     widen(&each(&arguments.pattern, |workload, value| workload.pattern = value));
     widen(&each(&arguments.allocate, |workload, value| workload.allocation = value));
     widen(&each(&arguments.hint, |workload, value| workload.hint = value));
+    widen(&each(&arguments.memory, |workload, value| workload.memory = value));
     widen(&each(&arguments.cache, |workload, value| workload.cache = value));
     widen(&each(&arguments.reap, |workload, value| workload.reap = value));
     widen(&each(&arguments.offset, |workload, value| workload.offset_bytes = value));

@@ -50,7 +50,12 @@ pub(crate) fn postmark(arguments: &Arguments) -> Result<(), Failure> {
         written: 0,
         interrupt,
     };
-    let ended = talk.hold(arguments.file.as_deref())?;
+    let ended = talk.hold(arguments.file.as_deref());
+    // What was completed is kept, whatever ended the session.
+    if let Ok(Some(document)) = talk.document() {
+        crate::history::keep(&document);
+    }
+    let ended = ended?;
     if let (Some(json), 0) = (talk.json, talk.written) {
         output::tell(&format!("{} was not written: no run was completed", json.path().display()));
     }
@@ -179,6 +184,18 @@ impl Talk<'_> {
     fn keep(&mut self) -> Result<(), Failure> {
         let runs = self.session.results();
         let (Some(json), true) = (self.json, runs.len() > self.written) else { return Ok(()) };
+        let Some(document) = self.document()? else { return Ok(()) };
+        output::save(json, &output::json(results::to_json_with(&document, "postmark", &Runs { runs }))?)?;
+        self.written = runs.len();
+        Ok(())
+    }
+
+    /// The document of all complete runs; none where there is none.
+    fn document(&self) -> Result<Option<Results>, Failure> {
+        let runs = self.session.results();
+        if runs.is_empty() {
+            return Ok(None);
+        }
         let directories = places(runs);
         let mut warnings: Vec<String> = Vec::new();
         for warning in runs.iter().flat_map(|run| &run.warnings) {
@@ -199,10 +216,7 @@ impl Talk<'_> {
         let seed = runs.last().map_or(0, |run| run.plan.seed.into());
         let target = directory_facts(&directories)?;
         let document = Results::new(&self.host, Kind::Postmark, crate::program(), self.began, target, seed);
-        let document = Results { rates, warnings, ..document };
-        output::save(json, &output::json(results::to_json_with(&document, "postmark", &Runs { runs }))?)?;
-        self.written = runs.len();
-        Ok(())
+        Ok(Some(Results { rates, warnings, ..document }))
     }
 }
 

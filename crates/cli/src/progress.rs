@@ -6,7 +6,10 @@ use std::time::Duration;
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_style(style);
-    bar.enable_steady_tick(Duration::from_millis(250));
+    // The tick has a thread of its own, and is no reason to fail where the system refuses one.
+    if !bar.is_hidden() && std::thread::Builder::new().spawn(|| {}).is_ok() {
+        bar.enable_steady_tick(Duration::from_millis(250));
+    }
     bar
 }
 

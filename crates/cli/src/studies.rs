@@ -34,6 +34,7 @@ pub(crate) fn study(arguments: &StudyArguments) -> Result<(), Failure> {
     if let Some(setup) = simulated {
         crate::predictions::add(&setup, &mut results);
     }
+    crate::history::keep(&results);
     let json = output::json(results::to_json(&results))?;
     let written = directory.save("results.json", &json);
     let report = directory.save_report(&results);

@@ -68,18 +68,27 @@ fn not_alone(name: &Path) -> Failure {
 /// No system call takes a longer name (`PATH_MAX` without its NUL).
 const LONGEST_PATH: usize = 4095;
 
+/// Refuses a name that no system call takes, and does not repeat all of it.
+///
+/// # Errors
+/// The name is too long.
+pub(crate) fn check_length(name: &Path) -> Result<(), Failure> {
+    let bytes = name.as_os_str().len();
+    if bytes <= LONGEST_PATH {
+        return Ok(());
+    }
+    let start: String = name.to_string_lossy().chars().take(60).collect();
+    Err(Failure::Usage(format!(
+        "{start}...: this name has {bytes} bytes, and a path has at most {LONGEST_PATH}; use a shorter one"
+    )))
+}
+
 /// The machine on which these names lie: this computer, or the one simulated machine that they all name.
 ///
 /// # Errors
 /// A simulated machine beside other targets, an unknown one, a name that is too long.
 pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
-    if let Some(long) = names.iter().find(|name| name.as_os_str().len() > LONGEST_PATH) {
-        let start: String = long.to_string_lossy().chars().take(60).collect();
-        let bytes = long.as_os_str().len();
-        return Err(Failure::Usage(format!(
-            "{start}...: this name has {bytes} bytes, and a path has at most {LONGEST_PATH}; use a shorter one"
-        )));
-    }
+    names.iter().try_for_each(|name| check_length(name))?;
     let Some(name) = names.iter().find(|name| is_twin(name)) else {
         return Ok(Where::Host(Host::new(crate::interrupt::flag())));
     };
@@ -94,8 +103,9 @@ pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
 /// Refuses a simulated machine where files are created and deleted.
 ///
 /// # Errors
-/// The name is that of a simulated machine.
+/// The name is that of a simulated machine, or too long.
 pub(crate) fn no_twin(name: &Path) -> Result<(), Failure> {
+    check_length(name)?;
     if is_twin(name) {
         let why = "a simulated machine has no directories to create files in; name a directory of this computer";
         return Err(Failure::Usage(format!("{}: {why}", name.display())));

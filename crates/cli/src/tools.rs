@@ -36,7 +36,7 @@ fn in_full<M: Machine>(machine: &M, target: &TargetFacts, document: Document<'_>
     Results { points, warnings, ..results }
 }
 
-/// Writes the document if it was asked for and something was measured.
+/// Keeps what was measured in the history, and writes the document if it was asked for.
 fn keep_document<M: Machine>(
     output: Option<&Output>,
     machine: &M,
@@ -44,9 +44,12 @@ fn keep_document<M: Machine>(
     document: Document<'_>,
     own: &impl Serialize,
 ) -> Result<(), Failure> {
-    let (Some(output), Some(target)) = (output, target) else { return Ok(()) };
+    let Some(target) = target else { return Ok(()) };
     let tool = document.tool;
-    let text = results::to_json_with(&in_full(machine, target, document), tool, own);
+    let results = in_full(machine, target, document);
+    crate::history::keep(&results);
+    let Some(output) = output else { return Ok(()) };
+    let text = results::to_json_with(&results, tool, own);
     output::save(output, &output::json(text)?)
 }
 
@@ -55,7 +58,7 @@ pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
     if helped(words, dialect::iozone::HELP)? {
         return Ok(());
     }
-    let options = dialect::iozone::parse(&output::without_force(words))?;
+    let options = dialect::iozone::parse(&output::without_ours(words))?;
     let names: Vec<&Path> = options.file.iter().chain(&options.process_files).map(PathBuf::as_path).collect();
     let json = output::optional("--json", options.json.as_deref(), &names)?;
     let html = output::optional("--html", options.html.as_deref(), &names)?;
@@ -85,6 +88,7 @@ where
     let document =
         Document { tool: "iozone", points, warnings: result.warnings.clone(), began, seed: options.seed.unwrap_or(1) };
     let results = in_full(machine, target, document);
+    crate::history::keep(&results);
     let written = match json {
         Some(json) => output::save(json, &output::json(results::to_json_with(&results, "iozone", &result))?),
         None => Ok(()),
@@ -140,8 +144,9 @@ pub(crate) fn sqlio(words: &[String]) -> Result<(), Failure> {
     if helped(words, dialect::sqlio::HELP)? {
         return Ok(());
     }
-    let options = dialect::sqlio::parse(&output::without_force(words))?;
-    let names: Vec<&Path> = options.files.iter().map(PathBuf::as_path).collect();
+    let options = dialect::sqlio::parse(&output::without_ours(words))?;
+    let jobs = dialect::sqlio::jobs(&options)?;
+    let names: Vec<&Path> = jobs.iter().map(|job| job.path.as_path()).collect();
     let json = output::optional("--json", options.json.as_deref(), &names)?;
     on_machine!(machine_of(&names)?, |machine| sqlio_on(&machine, &options, json.as_ref()))
 }
@@ -185,7 +190,7 @@ pub(crate) fn diskspd(words: &[String]) -> Result<(), Failure> {
     if helped(words, dialect::diskspd::HELP)? {
         return Ok(());
     }
-    let options = dialect::diskspd::parse(&output::without_force(words))?;
+    let options = dialect::diskspd::parse(&output::without_ours(words))?;
     let profile = dialect::diskspd::profile(&options)?;
     let names: Vec<&Path> =
         profile.spans.iter().flat_map(|span| &span.targets).map(|target| target.path.as_path()).collect();
@@ -224,8 +229,10 @@ fn matrix<M: Machine>(
     machine: &M,
     options: &dialect::sqlio::Options,
 ) -> Result<dialect::sqlio::matrix::MatrixResult, Failure> {
-    let mut target = machine.open(&dialect::sqlio::matrix::target(options)?)?;
-    let steps = dialect::sqlio::matrix::workloads(options, &machine.capabilities().engines).len();
+    let engines = machine.capabilities().engines;
+    let spec = dialect::sqlio::matrix::target(options)?;
+    let mut target = machine.open_checked(&spec, |facts| dialect::sqlio::matrix::check(options, &engines, facts))?;
+    let steps = dialect::sqlio::matrix::workloads(options, &engines).len();
     let bar = crate::progress::bar(2 * steps as u64);
     let result = dialect::sqlio::matrix::run(machine, &mut target, options, |index, of, made| {
         bar.set_message(format!("point {} of {of}, run {made}", index + 1));

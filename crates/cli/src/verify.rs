@@ -1,11 +1,11 @@
 //! `run --verify` and `halfpower verify`: check that the data read back is the data written.
 
-use crate::arguments::{PointArguments, TargetArguments};
+use crate::arguments::TargetArguments;
 use crate::target::{Where, resolve};
 use crate::{Failure, output};
 use clap::Args;
 use machine::text::printable_lines;
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, Reap, TargetSpec};
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, Memory, Reap, TargetSpec};
 use measure::{Repeats, Verification, VerifyStats, measure_verified, read_back};
 use results::Point;
 use serde::Serialize;
@@ -49,16 +49,15 @@ struct Document<'a> {
 /// Measures one workload whose data are verified.
 ///
 /// # Errors
-/// The log exists or cannot be created; see [`measure_verified`].
+/// See [`measure_verified`].
 pub(crate) fn measured<M: Machine>(
     machine: &M,
     target: &mut M::Target,
     workload: &Workload,
     repeats: Repeats,
-    arguments: &PointArguments,
+    log: Option<File>,
     on_progress: impl FnMut(usize, usize),
 ) -> Result<Point, Failure> {
-    let log = arguments.verify_log.as_deref().map(new_log).transpose()?;
     let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
     let facts = machine.target_facts(target);
     let (measured, found) = measure_verified(machine, target, workload, repeats, run, log, on_progress)?;
@@ -66,12 +65,17 @@ pub(crate) fn measured<M: Machine>(
 }
 
 /// Creates the log. An existing one is never overwritten: it is the only record of what that run wrote.
-fn new_log(path: &Path) -> Result<File, Failure> {
+///
+/// # Errors
+/// It exists or cannot be created.
+pub(crate) fn new_log(path: &Path) -> machine::Result<File> {
     File::options().write(true).create_new(true).open(path).map_err(|error| {
-        Failure::Usage(format!(
-            "--verify-log {}: cannot make this file: {error}; name a new file in a directory that is there",
-            path.display()
-        ))
+        let hint = "name a new file in a directory that is there";
+        machine::Error::refused(
+            format!("--verify-log {}", path.display()),
+            format!("cannot make this file: {error}"),
+            hint,
+        )
     })
 }
 
@@ -95,6 +99,14 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
     let bad_log = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", arguments.log.display()));
     let file = File::open(&arguments.log).map_err(|error| bad_log(&error))?;
     let (verifier, resumed) = Verifier::resume(BufReader::new(file)).map_err(|error| bad_log(&error))?;
+    // In a directory a new file would be made, in which nothing that the run wrote can be.
+    if let Some(named) = match arguments.target.targets.as_slice() {
+        [] => Some("no target".into()),
+        targets => targets.iter().find(|target| target.is_dir()).map(|target| target.display().to_string()),
+    } {
+        let why = "data are read back from what the run wrote";
+        return Err(Failure::Usage(format!("{named}: {why}; name that file or device after the log")));
+    }
     let (place, spec) = resolve(&arguments.target)?;
     let Where::Host(machine) = place else {
         return Err(Failure::Usage(
@@ -122,6 +134,7 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
         metadata_sync: false,
         reap: Reap::default(),
         hint: Hint::None,
+        memory: Memory::Huge,
         allocation: Allocation::Written,
         cache: CacheState::Cold,
         sync_at_end: false,

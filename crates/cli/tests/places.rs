@@ -1,14 +1,13 @@
-//! Bad input and bad luck: what is refused, with which words; what fails and what goes on; what is left behind, which is nothing.
+//! Values and places: what is refused, with which words, and what unusual file systems are studied with. Faults are in `faults/`.
 
 mod common;
 
 use common::places::{Loop, Mount, Throttle, tool};
-use common::{Ended, HALFPOWER, command, ended, finish, halfpower, has_numbers, points, test_files, wait_until};
+use common::{Ended, HALFPOWER, command, ended, halfpower, has_numbers, points, test_files, wait_until};
 use std::fs;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::Child;
-use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
@@ -84,96 +83,6 @@ fn places_that_are_not_there_or_nothing_to_measure() {
         halfpower(&words).refused(&named);
     }
     assert_eq!(fs::read(inside("data")).unwrap(), vec![1; 1 << 20], "it was only read");
-}
-
-/// The program as a user who owns nothing, from a place that everyone may read.
-fn as_nobody(words: &str) -> Result<Ended, String> {
-    as_nobody_under(&[], words)
-}
-
-/// The same started by another program (`prlimit --memlock=0`).
-fn as_nobody_under(starter: &[&str], words: &str) -> Result<Ended, String> {
-    let directory = tempfile::tempdir().unwrap();
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let program = directory.path().join("halfpower");
-    fs::copy(HALFPOWER, &program).unwrap();
-    let reach = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-    let mut probe: Vec<&str> = reach.into();
-    probe.push("true");
-    tool("setpriv", &probe).map_err(|why| format!("no other user to be: {why}"))?;
-    let all = starter.iter().copied().chain(["setpriv"]).chain(reach);
-    let mut all = all.chain([program.to_str().unwrap()]).chain(words.split(' '));
-    let first = all.next().expect("there is a program");
-    Ok(finish(command(first, all)))
-}
-
-#[test]
-fn without_locked_memory_another_engine_is_used() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    let file = directory.path().join("data");
-    fs::write(&file, vec![1; 1 << 20]).unwrap();
-    let words = format!("run {} --buffered --request 4k --depth 8 --bytes 1m --repeats 1 --json", file.display());
-    let run = |words: &str| as_nobody_under(&["prlimit", "--memlock=0"], words);
-    let document = or_skip!(run(&words)).good_json();
-    let engine = points(&document)[0]["workload"]["engine"].as_str().unwrap().to_owned();
-    let asked = or_skip!(run(&format!("{words} --engine io_uring")));
-    // A kernel that does not count a ring as locked memory has it all the same.
-    if engine != "io_uring" {
-        assert_eq!(engine, "libaio");
-        assert!(asked.json().to_string().contains("ulimit -l"), "{asked:?}");
-    }
-}
-
-#[test]
-fn without_permission() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let file = directory.path().join("secret");
-    fs::write(&file, vec![1; 8192]).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    let hidden = directory.path().join("hidden");
-    fs::create_dir(&hidden).unwrap();
-    fs::set_permissions(&hidden, fs::Permissions::from_mode(0o700)).unwrap();
-    let (at, file, inside) = (directory.path().display(), file.display(), hidden.join("file"));
-    or_skip!(as_nobody(&format!("run {at}"))).refused(&[
-        &at.to_string(),
-        "no permission to make a test file",
-        "name a directory",
-    ]);
-    or_skip!(as_nobody(&format!("run {file}"))).refused(&[
-        &file.to_string(),
-        "no permission to read it",
-        "run as a user who may",
-    ]);
-    or_skip!(as_nobody(&format!("run {}", inside.display()))).refused(&[
-        "hidden/file",
-        "no permission to look",
-        "run as a user who may",
-    ]);
-    fs::set_permissions(directory.path().join("secret"), fs::Permissions::from_mode(0o644)).unwrap();
-    let write = format!("run {file} --op write --destroy-data {file}");
-    or_skip!(as_nobody(&write)).refused(&[&file.to_string(), "no permission to write it", "run as a user who may"]);
-}
-
-#[test]
-fn read_only_and_full_places() {
-    let _one = common::alone();
-    let mount = or_skip!(Mount::tmpfs("16m"));
-    let at = mount.name();
-    halfpower(&format!("run {at} --size 64m")).refused(&[at, "64 MiB does not fit", "--size"]);
-    halfpower(&format!("study {at} --size 64m")).refused(&[at, "64 MiB does not fit", "--size"]);
-    fs::write(mount.at.join("data"), vec![1; 15 << 20]).unwrap();
-    halfpower(&format!("run {at}")).refused(&[at, "a quarter", "--size"]);
-    or_skip!(mount.make_read_only());
-    halfpower(&format!("run {at}")).refused(&[at, "read-only", "name an existing file to read"]);
-    let data = mount.at.join("data").display().to_string();
-    halfpower(&format!("run {data} --op write --destroy-data {data}")).refused(&[
-        "data",
-        "read-only",
-        "leave out --destroy-data",
-    ]);
-    assert!(has_numbers(&points(&halfpower(&format!("run {data} --buffered --bytes 1m --json")).good_json())[0]));
 }
 
 #[test]
@@ -265,70 +174,6 @@ fn a_device_that_is_not_named_for_destruction_is_only_read() {
     assert_ne!(hash_of(name), before, "now it was named");
 }
 
-#[test]
-fn a_device_in_use_or_with_a_signature_is_refused() {
-    let _one = common::alone();
-    let mount = or_skip!(Mount::on_loop("ext4", 32 * MIB));
-    let device = mount.device();
-    let (name, file) = (device.device.clone(), device.file.display().to_string());
-    for confirmed in ["", "--destroy-signature"] {
-        let words = format!("--op write --destroy-data {name} {confirmed}");
-        halfpower(&format!("run {name} {words}")).refused(&[
-            &name,
-            "is mounted on",
-            mount.name(),
-            "name one that nothing uses",
-        ]);
-        halfpower(&format!("study {name} --destroy-data {name} {confirmed}")).refused(&[&name, "is mounted on"]);
-        halfpower(&format!("run {file} --op write --destroy-data {file} {confirmed}"))
-            .refused(&[&file, "what the loop device"]);
-    }
-    or_skip!(tool("umount", &[mount.name()]));
-    let before = hash_of(&file);
-    let words = format!("run {name} --op write --bytes 1m --destroy-data {name}");
-    halfpower(&words).refused(&[&name, "ext", "--destroy-signature", "wipefs"]);
-    assert_eq!(hash_of(&file), before, "not a byte of it has changed");
-    let written = halfpower(&format!("{words} --destroy-signature --json")).good_json();
-    assert!(has_numbers(&points(&written)[0]));
-}
-
-#[test]
-fn space_that_ends_in_the_middle_fails_one_point() {
-    let _one = common::alone();
-    let tmpfs = or_skip!(Mount::tmpfs("24m"));
-    let ext4 = or_skip!(Mount::on_loop("ext4", 64 * MIB));
-    for (mount, size, buffering) in [(&tmpfs, "14m", "--buffered"), (&ext4, "36m", "--direct")] {
-        let words = format!("sweep {} --size {size} {buffering} --op write --request 1m", mount.name());
-        let document =
-            halfpower(&format!("{words} --allocate written,extend --bytes {size} --repeats 1 --max-repeats 2 --json"))
-                .good_json();
-        let [written, extended] = points(&document) else { panic!("two points: {document:#}") };
-        assert!(has_numbers(written) && !has_numbers(extended), "{document:#}");
-        let error = extended["error"].as_str().unwrap();
-        assert!(error.contains("No space left") && error.contains("write of"), "{error}");
-        assert!(test_files(&mount.at).is_empty(), "nothing is left behind");
-    }
-}
-
-#[test]
-fn blocks_that_cannot_be_read_fail_one_point() {
-    let _one = common::alone();
-    let device = or_skip!(Loop::make(16 * MIB));
-    fs::OpenOptions::new().write(true).open(&device.file).unwrap().set_len(8 * MIB).unwrap();
-    let words = format!(
-        "sweep {} --pattern seq,backward --request 64k --depth 1,8 --bytes 1m --repeats 1 --json",
-        device.device
-    );
-    let document = halfpower(&words).good_json();
-    let [first, deep, last, deep_last] = points(&document) else { panic!("four points: {document:#}") };
-    assert!(has_numbers(first) && has_numbers(deep), "the first half is there: {document:#}");
-    for failed in [last, deep_last] {
-        assert!(!has_numbers(failed), "the second is not: {failed:#}");
-        let error = failed["error"].as_str().unwrap();
-        assert!(error.contains("a read of 65536 bytes at offset") && error.contains("Input/output error"), "{error}");
-    }
-}
-
 /// A run that goes on for a minute, its file filled or being filled.
 struct Running {
     child: Option<Child>,
@@ -367,17 +212,6 @@ impl Drop for Running {
     }
 }
 
-/// The one test file in a directory, once it has so many bytes.
-fn file_of(directory: &Path, bytes: u64) -> PathBuf {
-    let mut found = None;
-    wait_until("a test file", || {
-        let files = test_files(directory);
-        found = files.first().map(|name| directory.join(name));
-        found.as_ref().and_then(|file| fs::metadata(file).ok()).is_some_and(|file| file.len() >= bytes)
-    });
-    found.unwrap()
-}
-
 /// Bytes that a process has read from files and devices so far.
 fn bytes_read(id: u32) -> u64 {
     let io = fs::read_to_string(format!("/proc/{id}/io")).unwrap_or_default();
@@ -385,31 +219,8 @@ fn bytes_read(id: u32) -> u64 {
 }
 
 #[test]
-fn an_interrupt_ends_a_run_and_leaves_nothing() {
+fn requests_that_wait_long_do_not_make_the_user_wait_as_long() {
     let _one = common::alone();
-    let directory = tempfile::tempdir().unwrap();
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        let filling = Running::start(directory.path(), "--size 4g");
-        file_of(directory.path(), MIB);
-        filling.stop(signal);
-        assert!(test_files(directory.path()).is_empty(), "nothing is left of a fill");
-    }
-    for options in [
-        "",
-        "--depth 32",
-        "--engine threads --depth 8 --pattern random",
-        "--threads 4 --op write --allocate extend",
-        "--think 1h --depth 2",
-        "--rate 0.001",
-    ] {
-        let running = Running::start(directory.path(), &format!("--size 8m {options}"));
-        file_of(directory.path(), 8 * MIB);
-        std::thread::sleep(Duration::from_millis(300));
-        let ended = running.stop(libc::SIGINT);
-        assert!(ended.stderr.contains("interrupted; test files were removed"), "{ended:?}");
-        assert!(test_files(directory.path()).is_empty(), "nothing is left of a run with '{options}'");
-    }
-    // Requests that wait long must not make the user wait as long.
     let slow = or_skip!(Loop::make(64 * MIB));
     let _throttle = or_skip!(Throttle::set(&slow, &[("read_bps", 4_000_000)]));
     let running = Running::start(Path::new(&slow.device), "--request 1m --depth 2");
@@ -417,40 +228,4 @@ fn an_interrupt_ends_a_run_and_leaves_nothing() {
     wait_until("the first reads", || bytes_read(id) > MIB);
     let ended = running.stop(libc::SIGINT);
     assert_eq!(ended.stderr.lines().last(), Some("halfpower: interrupted"), "no test file was made: {ended:?}");
-}
-
-#[test]
-fn a_killed_runs_file_goes_with_the_next_and_a_living_ones_stays() {
-    let _one = common::alone();
-    let directory = tempfile::tempdir().unwrap();
-    let mut killed = Running::start(directory.path(), "--size 8m");
-    let left = file_of(directory.path(), 8 * MIB);
-    killed.signal(libc::SIGKILL);
-    assert_eq!(ended(killed.child.take().unwrap()).code, None);
-    assert!(left.exists(), "a killed program removes nothing");
-
-    let living = Running::start(directory.path(), "--size 8m");
-    wait_until("the next run to remove it", || !left.exists());
-    let own = file_of(directory.path(), 8 * MIB);
-    let inode = fs::metadata(&own).unwrap().ino();
-    let beside = halfpower(&format!("run {} --size 4m --bytes 1m --json", directory.path().display())).good_json();
-    assert!(has_numbers(&points(&beside)[0]));
-    assert_eq!(fs::metadata(&own).unwrap().ino(), inode, "a second program leaves the file of the first alone");
-    assert_eq!(test_files(directory.path()).len(), 1, "and removes its own");
-    living.stop(libc::SIGINT);
-    assert!(test_files(directory.path()).is_empty());
-}
-
-#[test]
-fn an_interrupted_study_leaves_nothing() {
-    let _one = common::alone();
-    let directory = tempfile::tempdir().unwrap();
-    let out = directory.path().join("out");
-    let words = format!("study {} --size 16m --output {}", directory.path().display(), out.display());
-    let running = Running { child: Some(command(HALFPOWER, words.split(' ')).spawn().unwrap()) };
-    file_of(directory.path(), 16 * MIB);
-    std::thread::sleep(Duration::from_secs(1));
-    running.stop(libc::SIGINT);
-    assert!(test_files(directory.path()).is_empty());
-    assert!(!out.join("results.json").exists(), "half a study is none");
 }

@@ -3,7 +3,7 @@
 //! [`measure::sample`] runs one workload on one target. The tools also run a file per process, a file's threads from different starting
 //! points, or readers beside writers, and report each job by itself.
 
-use machine::{Error, Machine, Nanos, Op, Part, Result, RunOptions, TargetFacts, TargetKind, Usage};
+use machine::{Error, Machine, Nanos, Op, Part, Result, RunOptions, RunUsage, TargetFacts, TargetKind, Usage};
 use measure::{Sample, Stream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -54,12 +54,16 @@ pub(crate) struct ToolJob<'t, T> {
 }
 
 impl<T> ToolJob<'_, T> {
-    /// Bytes that a target of `size_bytes` must seem to have for the workload's region.
     fn seeming_size(&self, size_bytes: u64) -> u64 {
-        match (self.shape.step_bytes, self.workload.region_bytes) {
-            (Some(_), Some(bytes)) => size_bytes.max(self.workload.region_start_bytes + bytes),
-            _ => size_bytes,
-        }
+        seeming_size(&self.workload, &self.shape, size_bytes)
+    }
+}
+
+/// Bytes that a target of `size_bytes` must seem to have for the workload's region.
+fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u64 {
+    match (shape.step_bytes, workload.region_bytes) {
+        (Some(_), Some(bytes)) => size_bytes.max(workload.region_start_bytes + bytes),
+        _ => size_bytes,
     }
 }
 
@@ -110,13 +114,29 @@ pub(crate) struct Trace {
 pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan: RunPlan) -> Result<Vec<ToolResult>> {
     let facts: Vec<TargetFacts> = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
     check_simulated(jobs, &facts)?;
+    let ((sources, mut usage), left_out) = measure::unpaused(|| {
+        let (sources, usage) = run_once(machine, jobs, &facts, plan)?;
+        let paused = usage.paused;
+        Ok(((sources, usage), paused))
+    })?;
+    usage.warnings.extend(left_out);
+    jobs.iter().zip(sources).zip(usage.by_part()).map(|((job, sources), usage)| result(job, sources, usage?)).collect()
+}
+
+/// One run of all jobs: their streams, and what they used.
+fn run_once<M: Machine>(
+    machine: &M,
+    jobs: &[ToolJob<'_, M::Target>],
+    facts: &[TargetFacts],
+    plan: RunPlan,
+) -> Result<(Vec<Vec<ToolStream>>, RunUsage)> {
     let shared = Arc::new(Shared {
         stonewall: plan.stonewall,
         first_done: AtomicBool::new(false),
         stop: AtomicBool::new(false),
     });
     let mut sources: Vec<Vec<ToolStream>> = Vec::with_capacity(jobs.len());
-    for (job, facts) in jobs.iter().zip(&facts) {
+    for (job, facts) in jobs.iter().zip(facts) {
         let streams = streams(job, facts, plan.ramp_ns)?.into_iter().enumerate();
         let region = job.workload.region(job.seeming_size(facts.size_bytes));
         let source = |(thread, stream)| {
@@ -125,7 +145,7 @@ pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan
         sources.push(streams.map(source).collect());
     }
     let mut parts: Vec<Part<'_, M::Target, ToolStream>> = Vec::with_capacity(jobs.len());
-    for ((job, facts), sources) in jobs.iter().zip(&facts).zip(&mut sources) {
+    for ((job, facts), sources) in jobs.iter().zip(facts).zip(&mut sources) {
         let mut access = job.workload.access(facts.size_bytes);
         if job.shape.step_bytes.is_some() {
             access.region = (0, facts.size_bytes);
@@ -133,7 +153,8 @@ pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan
         parts.push(Part { targets: vec![job.target], access, sources, processors: &job.processors });
     }
     let usage = machine.run(&mut parts, RunOptions::default())?;
-    jobs.iter().zip(sources).zip(usage.by_part()).map(|((job, sources), usage)| result(job, sources, usage?)).collect()
+    drop(parts);
+    Ok((sources, usage))
 }
 
 /// A simulated machine moves no data.
@@ -146,22 +167,35 @@ fn check_simulated<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts]) -> Result<
     Ok(())
 }
 
-/// The streams of a job.
-fn streams<T>(job: &ToolJob<'_, T>, facts: &TargetFacts, ramp: Nanos) -> Result<Vec<Stream>> {
-    let workload = &job.workload;
+/// Refuses a job that makes no sense on its target.
+///
+/// # Errors
+/// The reason.
+pub(crate) fn check(workload: &Workload, shape: &RequestShape, facts: &TargetFacts) -> Result<()> {
     let direct = workload.buffering.is_direct();
     if let (true, Some(why)) = (direct, &facts.direct_refused) {
         return Err(Error::Unsupported(format!("{}: {why}", facts.name)));
     }
-    let facts = TargetFacts { size_bytes: job.seeming_size(facts.size_bytes), ..facts.clone() };
     let align = if direct { facts.direct_align_bytes } else { 1 };
-    if workload.threads == 1 || job.shape.threads == ThreadOrder::Pattern {
-        workload.check(facts.size_bytes, align)?;
-        return measure::streams(workload, &facts, ramp);
-    }
+    let size = seeming_size(workload, shape, facts.size_bytes);
+    Ok(one_thread_of(workload, shape).as_ref().unwrap_or(workload).check(size, align)?)
+}
+
+/// The workload of each thread by itself, where they do not share the pattern.
+fn one_thread_of(workload: &Workload, shape: &RequestShape) -> Option<Workload> {
     let rate_iops = workload.rate_iops.map(|rate| rate / f64::from(workload.threads));
-    let alone = Workload { threads: 1, rate_iops, ..workload.clone() };
-    alone.check(facts.size_bytes, align)?;
+    let apart = workload.threads > 1 && shape.threads != ThreadOrder::Pattern;
+    apart.then(|| Workload { threads: 1, rate_iops, ..workload.clone() })
+}
+
+/// The streams of a job.
+fn streams<T>(job: &ToolJob<'_, T>, facts: &TargetFacts, ramp: Nanos) -> Result<Vec<Stream>> {
+    let workload = &job.workload;
+    check(workload, &job.shape, facts)?;
+    let facts = TargetFacts { size_bytes: job.seeming_size(facts.size_bytes), ..facts.clone() };
+    let Some(alone) = one_thread_of(workload, &job.shape) else {
+        return measure::streams(workload, &facts, ramp);
+    };
     let shared = (job.shape.threads == ThreadOrder::Interlocked).then(|| Arc::new(AtomicU64::new(0)));
     let region = workload.region(facts.size_bytes);
     let stream = |thread: u32| {

@@ -8,4 +8,5 @@ pub mod fio;
 pub mod iozone;
 mod parse;
 pub mod postmark;
+pub mod reading;
 pub mod sqlio;

@@ -1,9 +1,10 @@
 //! The I/O buffers of one session: one mapping, page aligned, filled once, never moved.
 //!
-//! Large buffers lie in huge pages where the kernel has them. Scattered pages make a large request as many segments,
+//! Large buffers lie in huge pages where that is asked for and the kernel has them. Scattered pages make a large request as many segments,
 //! and a device takes only so many in one: a request of 1 MiB would be one, two or three by where its pages happened to
 //! lie, and the same run would give another rate next time.
 
+use machine::Memory;
 use rustix::mm;
 use std::io;
 use std::ptr::NonNull;
@@ -37,11 +38,11 @@ unsafe impl Send for Arena {}
 
 impl Arena {
     /// Buffers for `slots` requests of up to `request` bytes. Those of writers have room to walk in.
-    pub(crate) fn new(slots: u32, request: u32, writes: bool) -> io::Result<Arena> {
+    pub(crate) fn new(slots: u32, request: u32, writes: bool, memory: Memory) -> io::Result<Arena> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let len = Arena::bytes_for(slots, request, writes).and_then(|len| usize::try_from(len).ok());
         let len = len.ok_or_else(too_large)?;
-        let (mapping, base) = Mapping::new(len)?;
+        let (mapping, base) = Mapping::new(len, memory)?;
         let mut arena = Arena {
             base,
             len,
@@ -103,8 +104,8 @@ struct Mapping {
 
 impl Mapping {
     /// A mapping with room for `len` bytes, and where in it they begin.
-    fn new(len: usize) -> io::Result<(Mapping, NonNull<u8>)> {
-        let huge = len >= HUGE_FROM;
+    fn new(len: usize, memory: Memory) -> io::Result<(Mapping, NonNull<u8>)> {
+        let huge = memory == Memory::Huge && len >= HUGE_FROM;
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let whole = if huge {
             len.checked_next_multiple_of(HUGE).and_then(|whole| whole.checked_add(HUGE)).ok_or_else(too_large)?
@@ -146,16 +147,18 @@ mod tests {
 
     #[test]
     fn large_buffers_begin_where_a_huge_page_can_and_small_ones_are_not_longer_than_asked() {
-        let mut large = Arena::new(1, 1 << 20, false).unwrap();
+        let mut large = Arena::new(1, 1 << 20, false, machine::Memory::Huge).unwrap();
         assert!((large.read_place(0) as usize).is_multiple_of(HUGE));
         large.bytes().fill(7);
-        let small = Arena::new(1, 4096, false).unwrap();
+        let plain = Arena::new(1, 1 << 20, false, machine::Memory::Pages).unwrap();
+        assert_eq!(plain.mapping.len, 1 << 20, "no room for a huge page to begin in");
+        let small = Arena::new(1, 4096, false, machine::Memory::Huge).unwrap();
         assert_eq!((small.mapping.start, small.mapping.len), (small.base, 4096));
     }
 
     #[test]
     fn writes_walk_within_their_slot_and_reads_stay() {
-        let mut arena = Arena::new(4, 5000, true).unwrap();
+        let mut arena = Arena::new(4, 5000, true, machine::Memory::Huge).unwrap();
         let start = arena.read_place(1) as usize;
         let end = arena.read_place(2) as usize;
         let mut seen = std::collections::HashSet::new();

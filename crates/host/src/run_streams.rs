@@ -4,6 +4,7 @@ use crate::session::{Halt, Time};
 use machine::{Error, Nanos, OnFailure, RequestSource, Result, RunOptions, Start};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A stream's thread keeps everything large in its arena.
 const STACK_BYTES: usize = 256 << 10;
@@ -11,12 +12,37 @@ const STACK_BYTES: usize = 256 << 10;
 /// From the last stream's readiness to the start of several: time for all of them to wake.
 const WAKE_NS: Nanos = 200_000;
 
-/// Where the streams wait for one another, so that they start together and the counters are taken just before.
+/// How often it is looked whether this process runs at all.
+const LOOK_NS: Nanos = 50_000_000;
+
+/// Where a look comes later than it should by this much, nothing ran: a loaded machine makes nobody wait so long.
+pub(crate) const PAUSE_NS: Nanos = 300_000_000;
+
+/// Where the streams wait for one another, so that they start together and the counters are taken just before; and where
+/// their end is waited for.
 #[derive(Default)]
 struct StartBarrier {
-    /// How many are ready, and when all start, once that is known.
-    state: Mutex<(usize, Option<Nanos>)>,
+    state: Mutex<Progress>,
     changed: Condvar,
+}
+
+/// How far the streams are.
+#[derive(Default)]
+struct Progress {
+    ready: usize,
+    /// When all start, once that is known.
+    start: Option<Nanos>,
+    ended: usize,
+}
+
+/// Says that a stream has ended, however it did.
+struct End<'a>(&'a StartBarrier);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).ended += 1;
+        self.0.changed.notify_all();
+    }
 }
 
 /// A stream's duty to say that it is ready, by waiting for the start or, where it cannot start, by dropping this.
@@ -31,7 +57,7 @@ impl Ready<'_> {
         drop(self);
         let mut state = barrier.state.lock().unwrap_or_else(PoisonError::into_inner);
         let start = loop {
-            match state.1 {
+            match state.start {
                 Some(start) => break start,
                 None => state = barrier.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
@@ -43,7 +69,7 @@ impl Ready<'_> {
 
 impl Drop for Ready<'_> {
     fn drop(&mut self) {
-        self.barrier.state.lock().unwrap_or_else(PoisonError::into_inner).0 += 1;
+        self.barrier.state.lock().unwrap_or_else(PoisonError::into_inner).ready += 1;
         self.barrier.changed.notify_all();
     }
 }
@@ -52,15 +78,28 @@ impl StartBarrier {
     /// Waits until so many streams are ready.
     fn wait_for(&self, streams: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while state.0 < streams {
+        while state.ready < streams {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     /// Lets the streams start at this time.
     fn open(&self, start: Nanos) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(start);
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).start = Some(start);
         self.changed.notify_all();
+    }
+
+    /// Waits until so many streams have ended; the longest time in which this thread, and so the process, did not run.
+    fn watch(&self, streams: usize, time: impl Time) -> Nanos {
+        let mut longest = 0;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.ended < streams {
+            let before = time.now();
+            let waited = self.changed.wait_timeout(state, Duration::from_nanos(LOOK_NS));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            longest = longest.max(time.now().saturating_sub(before + LOOK_NS));
+        }
+        if longest < PAUSE_NS { 0 } else { longest }
     }
 }
 
@@ -73,6 +112,16 @@ pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) finish: F,
 }
 
+/// How a run went.
+pub(crate) struct Ran<T> {
+    /// When it began.
+    pub(crate) began: Nanos,
+    /// How each part ended.
+    pub(crate) ends: Vec<PartEnd<T>>,
+    /// The longest time in which nothing of this process ran, where it is long enough to be told.
+    pub(crate) paused_ns: Nanos,
+}
+
 /// What a part's streams came to: the last completion, and what `finish` returned.
 pub(crate) type PartEnd<T> = Result<(Nanos, T)>;
 
@@ -83,14 +132,14 @@ struct Countdown {
 }
 
 /// Runs the streams of all parts, each on a thread of its own: when every one waits at the barrier, `start` is called
-/// with the time to start at the earliest and says when the run begins. Returns that time and how each part ended.
+/// with the time to start at the earliest and says when the run begins.
 pub(crate) fn run_streams<S, T, W, F>(
     time: impl Time,
     interrupt: &AtomicBool,
     parts: Vec<PartStreams<'_, S, W, F>>,
     options: RunOptions,
     start: impl FnOnce(Nanos) -> Result<Nanos>,
-) -> Result<(Nanos, Vec<PartEnd<T>>)>
+) -> Result<Ran<T>>
 where
     S: RequestSource,
     T: Send,
@@ -119,7 +168,10 @@ where
             for source in sources {
                 let (work, barrier) = (work.clone(), &barrier);
                 let halt = Halt { interrupt, failed: failed_of(number) };
-                let body = move || work.stream(source, halt, Ready { barrier });
+                let body = move || {
+                    let _end = End(barrier);
+                    work.stream(source, halt, Ready { barrier })
+                };
                 match std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, body) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
@@ -149,10 +201,11 @@ where
             }
         };
         barrier.open(began);
+        let paused_ns = barrier.watch(streams, time);
         let ends: Vec<PartEnd<T>> = workers.into_iter().map(|threads| part_end(threads, began)).collect();
         match (refused, options.on_failure) {
             (Some(error), _) => Err(error),
-            (None, OnFailure::EndPart) => Ok((began, ends)),
+            (None, OnFailure::EndPart) => Ok(Ran { began, ends, paused_ns }),
             (None, OnFailure::EndRun) => {
                 let mut errors = Vec::new();
                 let mut fine = Vec::new();
@@ -162,7 +215,7 @@ where
                         Err(error) => errors.push(error),
                     }
                 }
-                first(errors).map_or(Ok((began, fine)), Err)
+                first(errors).map_or(Ok(Ran { began, ends: fine, paused_ns }), Err)
             }
         }
     })
@@ -223,4 +276,47 @@ fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
 fn first(mut errors: Vec<Error>) -> Option<Error> {
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));
     errors.into_iter().next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+
+    /// A clock that jumps when it is looked at for the third time: in between nobody ran.
+    #[derive(Clone, Copy)]
+    struct Jumping<'a> {
+        looks: &'a AtomicU64,
+        jump_ns: Nanos,
+    }
+
+    impl Time for Jumping<'_> {
+        fn now(self) -> Nanos {
+            match self.looks.fetch_add(1, Ordering::Relaxed) {
+                looks @ 0..=1 => looks * LOOK_NS,
+                looks => looks * LOOK_NS + self.jump_ns,
+            }
+        }
+
+        fn pass(self, _for_ns: Nanos) {}
+    }
+
+    fn watched(jump_ns: Nanos) -> Nanos {
+        let (barrier, looks) = (StartBarrier::default(), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while looks.load(Ordering::Relaxed) < 6 {
+                    std::thread::yield_now();
+                }
+                drop(End(&barrier));
+            });
+            barrier.watch(1, Jumping { looks: &looks, jump_ns })
+        })
+    }
+
+    #[test]
+    fn a_time_without_this_process_is_told_and_a_late_look_is_not() {
+        assert_eq!(watched(5_000_000_000), 5_000_000_000 - LOOK_NS + LOOK_NS);
+        assert_eq!(watched(PAUSE_NS / 2), 0);
+    }
 }

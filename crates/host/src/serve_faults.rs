@@ -406,7 +406,7 @@ fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let tally = Tally::default();
     let failed = AtomicBool::new(false);
     let ended = {
-        let mut arena = Arena::new(depth, source.max_request(), true).unwrap();
+        let mut arena = Arena::new(depth, source.max_request(), true, machine::Memory::Huge).unwrap();
         let (time, halt) = (VirtualTime(&world), Halt { interrupt: &world.interrupt, failed: &failed });
         match how {
             How::Queued => serve(Kernel(&world), &mut source, &mut arena, time, halt, (reap, &tally)),
@@ -524,7 +524,7 @@ fn an_interrupt_ends_think_times_and_throttled_runs() {
     }
     let world = World::new(1, Faults { interrupt_at: Some(2 * SECOND), ..Faults::default() }, false);
     let failed = AtomicBool::new(false);
-    let mut arena = Arena::new(2, 4096, false).unwrap();
+    let mut arena = Arena::new(2, 4096, false, machine::Memory::Huge).unwrap();
     let halt = Halt { interrupt: &world.interrupt, failed: &failed };
     let ended = serve(
         Kernel(&world),

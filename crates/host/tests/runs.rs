@@ -4,7 +4,7 @@
 
 use host::{Host, HostTarget};
 use machine::{
-    Access, Allocation, Buffering, CacheState, Completion, Engine, Error, Hint, Machine, Nanos, Next, Op, Part,
+    Access, Allocation, Buffering, CacheState, Completion, Engine, Error, Hint, Machine, Memory, Nanos, Next, Op, Part,
     Request, RequestSource, RunOptions, TargetSpec,
 };
 use std::fs::{self, File};
@@ -67,6 +67,7 @@ fn access(engine: Engine) -> Access {
         buffering: Buffering::Buffered,
         metadata_sync: false,
         hint: Hint::None,
+        memory: Memory::Huge,
         allocation: Allocation::Written,
         cache: CacheState::AsIs,
         sync_at_end: false,

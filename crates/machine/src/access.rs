@@ -214,6 +214,30 @@ impl CacheState {
     }
 }
 
+/// The memory of the buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// Whatever the system gives a program that asks for memory: ordinary pages, as a rule.
+    Pages,
+    /// Huge pages for large buffers, where the system has them. A large request is then few pieces of memory.
+    #[default]
+    Huge,
+}
+
+impl Memory {
+    /// Every kind.
+    pub const ALL: [Memory; 2] = [Memory::Pages, Memory::Huge];
+
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Memory::Pages => "pages",
+            Memory::Huge => "huge",
+        }
+    }
+}
+
 /// For how many completions a stream waits before it issues the next requests.
 ///
 /// Each wait is a sleep and a wake, which the program and the kernel's side pay: fewer of them cost less processor time, and some latency.
@@ -272,6 +296,8 @@ pub struct Access {
     pub metadata_sync: bool,
     /// What the cache is told.
     pub hint: Hint,
+    /// What the buffers are made of.
+    pub memory: Memory,
     /// State of the file's space.
     pub allocation: Allocation,
     /// State of the cache at the start.

@@ -17,15 +17,15 @@ pub mod units;
 mod usage;
 
 pub use access::{
-    Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, NullBackend, REAP_LEARNING_NS, REAP_WAIT_NS,
-    Reap,
+    Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, Memory, NullBackend, REAP_LEARNING_NS,
+    REAP_WAIT_NS, Reap,
 };
 pub use data::fill_random;
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
 pub use run::{OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
-pub use usage::{CpuTimes, DeviceUse, MemoryUse, ProcessorTimes, ResourceKind, ResourceUse, Usage, Waits};
+pub use usage::{CpuTimes, DeviceUse, MemoryUse, Pause, ProcessorTimes, ResourceKind, ResourceUse, Usage, Waits};
 
 use std::path::PathBuf;
 
@@ -97,6 +97,36 @@ pub trait Machine {
     /// # Errors
     /// No such place, no permission, not enough space, a device in use, an existing file that would be overwritten.
     fn open(&self, spec: &TargetSpec) -> Result<Self::Target>;
+
+    /// Opens several targets for one command. `check` gets what is known of all of them before anything that was there is overwritten:
+    /// what it refuses is as it was.
+    ///
+    /// Where the machine chooses the size, a target may have less than the facts say once it is filled.
+    ///
+    /// # Errors
+    /// As [`Machine::open`], and what `check` returns.
+    fn open_all(
+        &self,
+        specs: &[TargetSpec],
+        check: &mut dyn FnMut(&[TargetFacts]) -> Result<()>,
+    ) -> Result<Vec<Self::Target>> {
+        let targets = specs.iter().map(|spec| self.open(spec)).collect::<Result<Vec<_>>>()?;
+        check(&targets.iter().map(|target| self.target_facts(target)).collect::<Vec<_>>())?;
+        Ok(targets)
+    }
+
+    /// [`Machine::open_all`] for one.
+    ///
+    /// # Errors
+    /// As [`Machine::open_all`].
+    fn open_checked(
+        &self,
+        spec: &TargetSpec,
+        mut check: impl FnMut(&TargetFacts) -> Result<()>,
+    ) -> Result<Self::Target> {
+        let one = self.open_all(std::slice::from_ref(spec), &mut |facts| facts.iter().try_for_each(&mut check))?;
+        one.into_iter().next().ok_or_else(|| Error::Unsupported("the machine opened no target".into()))
+    }
 
     /// What lies under an opened target.
     fn target_facts(&self, target: &Self::Target) -> TargetFacts;

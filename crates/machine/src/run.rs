@@ -1,6 +1,6 @@
 //! A run: parts that start together.
 
-use crate::{Access, CpuTimes, DeviceUse, Error, Nanos, ResourceUse, Result, Usage, Waits};
+use crate::{Access, CpuTimes, DeviceUse, Error, Nanos, Pause, ResourceUse, Result, Usage, Waits};
 
 /// A target, how it is accessed, and the request sources that ask it.
 ///
@@ -68,6 +68,8 @@ pub struct RunUsage {
     pub resources: Vec<ResourceUse>,
     /// Warnings about this run, in short sentences.
     pub warnings: Vec<String>,
+    /// The longest time in which the program did not run, where there was one.
+    pub paused: Option<Pause>,
     /// What each part used, in the order of the parts.
     pub parts: Vec<Result<PartUsage>>,
 }
@@ -88,11 +90,11 @@ pub struct PartUsage {
 impl RunUsage {
     /// Usage by part; processor time, block-layer bytes and warnings are the whole run's, for nothing tells the parts apart.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
-        let RunUsage { began, cpu, block_bytes, resources, warnings, parts } = self;
+        let RunUsage { began, cpu, block_bytes, resources, warnings, paused, parts } = self;
         parts.into_iter().map(move |part| {
             let PartUsage { elapsed_ns, sync_ns, device, waits } = part?;
             let (resources, warnings) = (resources.clone(), warnings.clone());
-            Ok(Usage { began, elapsed_ns, sync_ns, cpu, device, waits, block_bytes, resources, warnings })
+            Ok(Usage { began, elapsed_ns, sync_ns, cpu, device, waits, block_bytes, resources, warnings, paused })
         })
     }
 

@@ -84,6 +84,21 @@ pub struct ResourceUse {
     pub busy_percent: f64,
 }
 
+/// A time within a run in which the program did not run at all: what was measured then is not the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    /// How long.
+    pub ns: Nanos,
+    /// Who had it, as the beginning of a sentence that goes on with `for 5.0 s`.
+    pub cause: &'static str,
+}
+
+impl std::fmt::Display for Pause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} for {:.1} s", self.cause, self.ns as f64 / 1e9)
+    }
+}
+
 /// How often streams slept until requests completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
@@ -114,6 +129,8 @@ pub struct Usage {
     pub resources: Vec<ResourceUse>,
     /// Warnings about this run, in short sentences.
     pub warnings: Vec<String>,
+    /// The longest time in which the program did not run, where there was one.
+    pub paused: Option<Pause>,
 }
 
 /// One way of moving memory, measured.

@@ -13,9 +13,9 @@ mod verified;
 
 pub use ceiling::{Ceiling, Ceilings};
 pub use repeat::{
-    Measured, Repeated, Repeats, Standing, THROTTLE_SLICE_NS, counted, measure, of_whole_bursts, ramp, rate_estimate,
-    repeat, rounds,
+    Measured, Repeated, Repeats, Standing, THROTTLE_SLICE_NS, counted, measure, next_run, of_whole_bursts, ramp,
+    rate_estimate, repeat, rounds,
 };
-pub use sample::{Options, Sample, gather, sample, streams};
+pub use sample::{Options, Sample, gather, sample, streams, unpaused};
 pub use stream::Stream;
 pub use verified::{Verification, VerifyStats, measure_verified, read_back};

@@ -300,12 +300,7 @@ pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos) -> Options {
 }
 
 /// How the next run on this target is made: after the [`ramp`], and where there is a throttle [`of_whole_bursts`].
-pub(crate) fn next_run<M: Machine>(
-    machine: &M,
-    facts: &TargetFacts,
-    workload: &Workload,
-    before: &[Sample],
-) -> Options {
+pub fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Options {
     let ramp_ns = ramp(workload, before);
     let throttled = facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
     let at_device = workload.buffering.is_direct() && workload.rate_iops.is_none() && workload.think_ns == 0;

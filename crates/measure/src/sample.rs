@@ -5,7 +5,8 @@ use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
 use machine::{
-    Engine, Error, Machine, Nanos, Part, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions, TargetFacts, Usage,
+    Engine, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions, TargetFacts,
+    Usage,
 };
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -110,10 +111,16 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     let facts = machine.target_facts(target);
     let ramp_ns = options.ramp_ns.max(if workload.reap == Reap::Auto { REAP_LEARNING_NS } else { 0 });
     workload.check(facts.size_bytes, alignment(workload, &facts))?;
-    let mut streams: Vec<A> = streams(workload, &facts, ramp_ns)?.into_iter().map(source).collect();
     let access = workload.access(facts.size_bytes);
     let how = RunOptions { count_instructions: options.count_instructions, ..RunOptions::default() };
-    let usage = machine.run(&mut [Part::new(target, &access, &mut streams)], how)?.single()?;
+    let ((streams, mut usage), left_out) = unpaused(|| {
+        let streams = crate::sample::streams(workload, &facts, ramp_ns)?;
+        let mut streams: Vec<A> = streams.into_iter().map(&source).collect();
+        let usage = machine.run(&mut [Part::new(target, &access, &mut streams)], how)?.single()?;
+        let paused = usage.paused;
+        Ok(((streams, usage), paused))
+    })?;
+    usage.warnings.extend(left_out);
     let mut sample = gather(&streams, usage, workload)?;
     if (options.until_deadline || ramp_ns > 0)
         && let Some(rate) = rate_until_deadline(&streams)
@@ -127,6 +134,30 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
         }
     }
     Ok(sample)
+}
+
+/// A run in which the program was paused is left out and repeated at most so often.
+const AGAIN: usize = 3;
+
+/// Makes a run, and makes it again where the program was paused in it; with sentences that tell what was left out.
+///
+/// # Errors
+/// What `run` returns.
+pub fn unpaused<T>(mut run: impl FnMut() -> Result<(T, Option<Pause>)>) -> Result<(T, Vec<String>)> {
+    let mut told = Vec::new();
+    loop {
+        let (ran, paused) = run()?;
+        match paused {
+            None => return Ok((ran, told)),
+            Some(pause) if told.len() == AGAIN => {
+                return Ok((
+                    ran,
+                    vec![format!("{pause} within a run, as in each of {AGAIN} before it: do not trust it")],
+                ));
+            }
+            Some(pause) => told.push(format!("a run was left out and repeated: {pause}")),
+        }
+    }
 }
 
 /// What requests must be multiples of.
@@ -218,4 +249,28 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
         bytes_with_ramp: streams.iter().map(|stream| stream.completed_bytes_with_ramp()).sum(),
         usage,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_paused_run_is_left_out_and_repeated_but_not_for_ever() {
+        let pause = Some(Pause { ns: 5_000_000_000, cause: "the program was stopped" });
+        let ran = |pauses: &[Option<Pause>]| {
+            let mut runs = 0;
+            let run = || {
+                runs += 1;
+                Ok((runs, pauses.get(runs - 1).copied().unwrap_or(pause)))
+            };
+            unpaused(run).unwrap()
+        };
+        assert_eq!(ran(&[None]), (1, vec![]));
+        let left_out = "a run was left out and repeated: the program was stopped for 5.0 s".to_string();
+        assert_eq!(ran(&[pause, None]), (2, vec![left_out]));
+        let (runs, told) = ran(&[]);
+        assert!(runs == AGAIN + 1 && told.len() == 1 && told[0].contains("do not trust it"), "{told:?}");
+        assert!(matches!(unpaused::<()>(|| Err(Error::Interrupted)), Err(Error::Interrupted)));
+    }
 }

@@ -3,8 +3,8 @@
 use crate::stack_distance::{MissRatio, StackDistances};
 use crate::{Error, Result};
 use machine::{
-    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Nanos, Next, Op, Reap, Request,
-    RequestSource,
+    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Memory, Nanos, Next, Op, Reap,
+    Request, RequestSource,
 };
 use serde::Serialize;
 use twin::{Setup, Twin, WritePolicy};
@@ -100,6 +100,7 @@ pub fn replay(twin: &Twin, records: &[Record], pace: Pace) -> Result<Replay> {
         metadata_sync: false,
         reap: Reap::default(),
         hint: Hint::None,
+        memory: Memory::Huge,
         allocation: Allocation::Written,
         cache: CacheState::AsIs,
         sync_at_end: false,

@@ -3,7 +3,9 @@
 //! Everything here is a pure function of a [`results::Results`] (or of a [`validation::Page`]): the same document gives the same text, byte for byte. Names that come from
 //! the user or the machine may hold anything; control characters never reach a terminal and markup never reaches a page.
 
+pub mod compare;
 mod format;
+pub mod history;
 mod html;
 mod plot;
 pub mod surfaces;

@@ -145,6 +145,7 @@ pub const POINT: &[Column<Point>] = &[
     ask("", Unit::Plain, |p| text(p.mode())).headed("mode", 0),
     ask("buffering", Unit::Plain, |p| text(p.workload.buffering.name())),
     ask("hint", Unit::Plain, |p| text(p.workload.hint.name())),
+    ask("memory", Unit::Plain, |p| text(p.workload.memory.name())),
     ask("allocation", Unit::Plain, |p| text(p.workload.allocation.name())),
     ask("cache", Unit::Plain, |p| text(p.workload.cache.name())),
     ask("offset_bytes", Unit::Bytes, |p| count(p.workload.offset_bytes)).headed("shift", 0),

@@ -3,6 +3,7 @@
 use crate::columns::{self, Cell, Column};
 use crate::document::{Experiment, Results};
 use crate::figure::{Axis, Figure, Value};
+use crate::history::Entry;
 use crate::point::Point;
 use std::collections::BTreeSet;
 
@@ -44,16 +45,16 @@ fn file_name(id: &str, taken: &mut BTreeSet<String>) -> String {
 }
 
 /// Rows of one table.
-struct Table(String);
+pub(crate) struct Table(pub(crate) String);
 
 impl Table {
-    fn new(header: &[&str]) -> Table {
+    pub(crate) fn new(header: &[&str]) -> Table {
         let mut table = Table(String::new());
         table.row(header.iter().map(|name| (*name).to_string()));
         table
     }
 
-    fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         for (place, cell) in cells.into_iter().enumerate() {
             if place > 0 {
                 self.0.push(',');
@@ -69,7 +70,7 @@ fn quoted(cell: &str) -> String {
 }
 
 /// A number with all its digits, or nothing.
-fn number(value: Option<f64>) -> String {
+pub(crate) fn number(value: Option<f64>) -> String {
     value.filter(|value| value.is_finite()).map(|value| format!("{value}")).unwrap_or_default()
 }
 
@@ -85,6 +86,29 @@ fn rows<T>(columns: &[Column<T>], rows: &[T], first: Option<&str>) -> String {
     for (index, row) in rows.iter().enumerate() {
         let number = first.map(|_| index.to_string());
         table.row(number.into_iter().chain(named.iter().map(|column| plain((column.get)(row)))));
+    }
+    table.0
+}
+
+/// The points of one entry of the history, with the entry's number, time, kind, target and machine before them; after a line of names where
+/// `header` asks for it.
+pub fn history_csv(entry: &Entry, results: &Results, header: bool) -> String {
+    const OF_ENTRY: [&str; 5] = ["entry", "began_unix_s", "kind", "target", "machine"];
+    let columns: Vec<&Column<Point>> = columns::POINT.iter().filter(|column| !column.name.is_empty()).collect();
+    let mut table = Table(String::new());
+    if header {
+        let names = OF_ENTRY.into_iter().chain(columns.iter().map(|column| column.name));
+        table.row(names.map(String::from));
+    }
+    for point in &results.points {
+        let of_entry = [
+            entry.id.to_string(),
+            entry.began_unix_s.to_string(),
+            entry.kind.clone(),
+            entry.target.clone(),
+            entry.machine.clone(),
+        ];
+        table.row(of_entry.into_iter().chain(columns.iter().map(|column| plain((column.get)(point)))));
     }
     table.0
 }

@@ -6,9 +6,11 @@
 mod answer;
 mod checks;
 pub mod columns;
+pub mod compare;
 mod csv;
 mod document;
 mod figure;
+pub mod history;
 mod json;
 mod ladder;
 mod metadata;
@@ -21,7 +23,7 @@ pub use answer::{
     Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, LimitTrial,
     Peak, PeakSource, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
 };
-pub use csv::csv;
+pub use csv::{csv, history_csv};
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
 pub use figure::{Axis, Figure, Series, Value};
 pub use json::{Error, read, schema, to_json, to_json_with};
@@ -29,5 +31,5 @@ pub use ladder::{Advertises, Ladder, Reached, Stage, StageKind, StageRate};
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError};
-pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, WorkloadRecord, measure_points};
+pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, measure_points};
 pub use question::Question;

@@ -63,6 +63,9 @@ pub struct Numbers {
     pub repeats: u32,
     /// Rate of each run.
     pub runs_bytes_per_s: Vec<f64>,
+    /// What else each run tells by itself, in the same order: comparisons take their intervals from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runs: Vec<RunNumbers>,
     /// From issue (in an open loop: from the intended time) to completion, reads and writes together.
     pub latency_ns: LatencySummary,
     /// The same of reads alone, in a mix.
@@ -75,6 +78,34 @@ pub struct Numbers {
     pub achieved: Achieved,
     /// Reasons to doubt the figures.
     pub warnings: Vec<String>,
+}
+
+/// One run by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunNumbers {
+    /// Median latency.
+    pub latency_p50_ns: u64,
+    /// 99th percentile of the latency.
+    pub latency_p99_ns: u64,
+    /// 99.9th percentile of the latency.
+    pub latency_p999_ns: u64,
+    /// User and system time of the process a request.
+    pub cpu_ns_per_request: f64,
+}
+
+impl RunNumbers {
+    /// What one run tells.
+    pub fn of(sample: &Sample) -> RunNumbers {
+        let mut both = sample.latency[0].clone();
+        both.merge(&sample.latency[1]);
+        let cpu = sample.usage.cpu.user_ns + sample.usage.cpu.system_ns;
+        RunNumbers {
+            latency_p50_ns: both.percentile(50.0),
+            latency_p99_ns: both.percentile(99.0),
+            latency_p999_ns: both.percentile(99.9),
+            cpu_ns_per_request: cpu as f64 / sample.requests_with_ramp.max(1) as f64,
+        }
+    }
 }
 
 /// A latency distribution in nanoseconds.
@@ -301,6 +332,7 @@ impl Numbers {
             relative_half_width: interval.map(|interval| interval.relative_half_width),
             repeats: samples.len() as u32,
             runs_bytes_per_s: rates.iter().map(|rate| rate * request).collect(),
+            runs: samples.iter().map(|sample| RunNumbers::of(sample)).collect(),
             latency_ns: LatencySummary::from(&both),
             read_latency_ns: mix.then(|| LatencySummary::from(&latency[0])),
             write_latency_ns: mix.then(|| LatencySummary::from(&latency[1])),

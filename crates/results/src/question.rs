@@ -1,6 +1,6 @@
 //! What makes two points the same question.
 
-use machine::{Allocation, CacheState, Hint, Reap};
+use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt::{self, Write};
 use workload::{Data, SizeMix, Workload};
 
@@ -26,6 +26,7 @@ impl Question {
             engine,
             buffering,
             hint,
+            memory,
             allocation,
             cache,
             offset_bytes,
@@ -56,6 +57,7 @@ impl Question {
             add(false, &format_args!("align={align}"));
         }
         add(*hint == Hint::None, &format_args!("hint={}", hint.name()));
+        add(*memory == Memory::Huge, &format_args!("memory={}", memory.name()));
         add(*allocation == Allocation::Written, &format_args!("allocation={}", allocation.name()));
         add(*cache == CacheState::AsIs, &format_args!("cache={}", cache.name()));
         add(*offset_bytes == 0, &format_args!("offset={offset_bytes}"));

@@ -354,6 +354,7 @@ fn usage(
         block_bytes: Some((all.read_bytes, all.write_bytes)),
         resources: utilisation::resources(world, ran),
         warnings: Vec::new(),
+        paused: None,
         parts: files.iter().zip(outcomes).map(|(files, outcome)| Ok(part(files, outcome?))).collect(),
     }
 }

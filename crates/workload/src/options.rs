@@ -2,7 +2,7 @@
 
 use crate::{Pattern, Stop, Workload};
 use machine::units::{parse_size, show_size};
-use machine::{Allocation, CacheState, Hint, Reap};
+use machine::{Allocation, CacheState, Hint, Memory, Reap};
 use std::fmt;
 use std::str::FromStr;
 
@@ -98,6 +98,7 @@ impl Workload {
         add(self.region_start_bytes > 0, format!("--region-start {}", size(self.region_start_bytes)));
         add(self.region_bytes.is_some(), format!("--region {}", size(self.region_bytes.unwrap_or_default())));
         add(self.hint != Hint::None, format!("--hint {}", self.hint.name()));
+        add(self.memory != Memory::Huge, format!("--memory {}", self.memory.name()));
         add(self.cache != CacheState::AsIs, format!("--cache {}", self.cache.name()));
         if let Stop::AfterBytes(bytes) = self.stop {
             add(true, format!("--bytes {}", size(bytes)));

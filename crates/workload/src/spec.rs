@@ -1,6 +1,6 @@
 //! A workload as data: what is asked, and how it reaches the target.
 
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Nanos, Reap};
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, Nanos, Reap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -156,6 +156,9 @@ pub struct Workload {
     pub buffering: Buffering,
     /// Access advice for the cache.
     pub hint: Hint,
+    /// What the buffers are made of.
+    #[serde(default)]
+    pub memory: Memory,
     /// State of the file's space before the run.
     pub allocation: Allocation,
     /// State of the cache before the run.
@@ -233,6 +236,7 @@ impl Default for Workload {
             engine: Engine::Sync,
             buffering: Buffering::Direct,
             hint: Hint::None,
+            memory: Memory::Huge,
             allocation: Allocation::Written,
             cache: CacheState::AsIs,
             offset_bytes: 0,
@@ -290,6 +294,7 @@ impl Workload {
             buffering: self.buffering,
             metadata_sync: false,
             hint: self.hint,
+            memory: self.memory,
             allocation: self.allocation,
             cache: self.cache,
             reap: self.reap,

@@ -18,5 +18,6 @@ pub use profile::{Caching, Format, Profile, Source, Target, TimeSpan};
 pub use report::text;
 pub use result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
 pub use run::{profile, run};
+pub(crate) use xml::{Element, tree};
 pub use xml::{profile_xml, read_profile};
 pub use xml_report::xml;

@@ -2,7 +2,7 @@
 
 use crate::parse::refuse;
 use machine::units::show_size;
-use machine::{Buffering, Engine, Hint, Result};
+use machine::{Buffering, Engine, Hint, Memory, Result};
 use std::path::PathBuf;
 use workload::{Data, MAX_DEPTH, MAX_REQUEST_BYTES, Pattern, Stop, Workload};
 
@@ -215,6 +215,7 @@ impl Target {
                 (Caching::Uncached, true) => Buffering::DirectDsync,
             },
             hint: self.hint,
+            memory: Memory::Pages,
             region_start_bytes: self.base_bytes,
             region_bytes: Some(places.saturating_mul(block)),
             stop: Stop::AfterNs(u64::from(span.duration_s) * 1_000_000_000),

@@ -86,13 +86,12 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
             "name the same file as target",
         ));
     }
-    let mut files: Vec<File<M::Target>> = Vec::new();
+    let mut specs: Vec<TargetSpec> = Vec::new();
     for target in all() {
-        if files.iter().any(|file| file.path == target.path) {
+        if specs.iter().any(|spec| spec.places[0] == target.path) {
             continue;
         }
-        let same = || all().filter(|other| other.path == target.path);
-        let create = same().filter_map(|other| other.create_bytes).max();
+        let create = all().filter(|other| other.path == target.path).filter_map(|other| other.create_bytes).max();
         let there = is_twin(&target.path) || (target.path.exists() && !target.path.is_dir());
         if create.is_none() && !there {
             return Err(Error::refused(
@@ -101,7 +100,7 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
                 "make it with -c<size>, or name one that exists",
             ));
         }
-        let spec = TargetSpec {
+        specs.push(TargetSpec {
             places: vec![target.path.clone()],
             size: create,
             destroy: options.destroy.iter().filter(|named| **named == target.path).cloned().collect(),
@@ -109,23 +108,29 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
             seed: 1,
             create: create.is_some(),
             ..TargetSpec::default()
-        };
-        let opened = machine.open(&spec)?;
-        let facts = machine.target_facts(&opened);
-        sqlio::check_writable(&facts, same().any(|other| other.write_percent > 0))?;
-        files.push(File { path: target.path.clone(), target: opened, facts });
+        });
     }
-    // What does not fit a file is refused before the first run.
+    let opened = machine.open_all(&specs, &mut |facts| check(machine, profile, &specs, facts))?;
+    let file = |(spec, target): (&TargetSpec, M::Target)| {
+        let facts = machine.target_facts(&target);
+        File { path: spec.places[0].clone(), target, facts }
+    };
+    Ok(specs.iter().zip(opened).map(file).collect())
+}
+
+/// Refuses what does not fit a file before the first byte is written.
+fn check<M: Machine>(machine: &M, profile: &Profile, specs: &[TargetSpec], facts: &[TargetFacts]) -> Result<()> {
     let engines = machine.capabilities().engines;
     for span in &profile.spans {
         for target in &span.targets {
-            if let Some(file) = files.iter().find(|file| file.path == target.path) {
-                target.workload(span, target.threads, file.facts.size_bytes, &engines)?;
-                source(target)?;
-            }
+            let opened = specs.iter().zip(facts).find(|(spec, _)| spec.places[0] == target.path);
+            let Some((_, facts)) = opened else { continue };
+            sqlio::check_writable(facts, target.write_percent > 0)?;
+            let workload = target.workload(span, target.threads, facts.size_bytes, &engines)?;
+            concurrent::check(&workload, &shape(span, target)?, facts)?;
         }
     }
-    Ok(files)
+    Ok(())
 }
 
 /// The largest data that writes go through.

@@ -14,14 +14,14 @@ const DEEPEST: usize = 16;
 
 /// An element with its text and what it holds.
 #[derive(Debug, Default)]
-struct Element {
-    name: String,
+pub(crate) struct Element {
+    pub(crate) name: String,
     text: String,
-    children: Vec<Element>,
+    pub(crate) children: Vec<Element>,
 }
 
 /// The elements of a text.
-fn tree(text: &str) -> Result<Element> {
+pub(crate) fn tree(text: &str) -> Result<Element> {
     let wrong = |why: String| {
         refuse("the profile", format!("it is not XML: {}", shortened(&why)), "see the schema of diskspd's profiles")
     };
@@ -70,7 +70,7 @@ fn tree(text: &str) -> Result<Element> {
 }
 
 impl Element {
-    fn value(&self) -> &str {
+    pub(crate) fn value(&self) -> &str {
         self.text.trim()
     }
 

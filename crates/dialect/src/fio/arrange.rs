@@ -19,6 +19,8 @@ pub enum Found {
     Nothing,
     /// A regular file of so many bytes.
     File(u64),
+    /// One that an earlier run made and that may be laid out anew; none where that run was killed.
+    Made(u64),
     /// A block device of so many bytes.
     Device(u64),
     /// Something that is no place for data: a directory, a terminal.
@@ -97,6 +99,11 @@ fn drawn_size(job: &Job, clone: u32, file: u64) -> Option<u64> {
     Some(low + rng::below(rng::hash(seed, file), (high - low) / request + 1) * request)
 }
 
+/// Bytes that requests of `request` move in `len` bytes where they leave `holes` out after each.
+pub(crate) fn without_holes(len: u64, request: u64, holes: u64) -> u64 {
+    if len < request { len } else { ((len - request) / (request + holes) + 1) * request }
+}
+
 /// First byte and length of a clone's part of one of its `count` files, number `file`, of which `found` is there; and the bytes that the
 /// clone moves.
 fn region(
@@ -110,6 +117,7 @@ fn region(
     let shown = path.display();
     let there = match found {
         Found::File(bytes) | Found::Device(bytes) => Some(bytes),
+        Found::Made(bytes) if bytes > 0 => Some(bytes),
         _ => None,
     };
     // Files that take turns have whole requests each.
@@ -142,6 +150,7 @@ fn region(
         (None, None) => rest(whole)?,
     };
     let len = if count == 1 { len } else { len / job.request_bytes() * job.request_bytes() };
+    let request = if job.sizes().is_none() { job.request_bytes() } else { 1 };
     if len == 0 {
         return Err(
             job.wrong(format!("size: nothing is left for {shown}; give each of the {count} files a request at least"))
@@ -159,20 +168,28 @@ fn region(
         _ => {}
     }
     let pass = len.saturating_mul(count);
+    let holes = options.hole_bytes;
     let moved = match (options.io_size, options.size) {
         (Some(Amount::Bytes(bytes)), _) => Some(bytes),
         (None, Some(Amount::Bytes(bytes))) => Some(bytes.min(pass)),
         (Some(part), _) | (None, Some(part)) => part.of(whole).checked_mul(count),
         (None, None) => len.checked_mul(count),
     };
+    // What is left out between requests is not moved.
+    // Where the last one ends with the file, fio begins anew until the size is reached.
+    let moved = if holes > 0 && len % (request + holes) != 0 {
+        moved.map(|moved| moved.min(without_holes(len, request, holes)))
+    } else {
+        moved
+    };
     // As in fio: a pass ends where no whole request is left, and what was asked with io_size is reached by a whole one.
-    let request = if job.sizes().is_none() { job.request_bytes() } else { 1 };
     let moved = moved
         .and_then(|moved| match options.io_size {
             None => Some(moved / request * request).filter(|&moved| moved > 0).or(Some(moved)),
             Some(_) => moved.checked_next_multiple_of(request),
         })
         .and_then(|moved| moved.checked_mul(options.loops))
+        .map(|moved| options.number_ios.map_or(moved, |most| moved.min(most.saturating_mul(request))))
         .ok_or_else(overflow)?;
     Ok(((start, len), moved))
 }
@@ -234,7 +251,8 @@ impl Arrangement {
         if count > 1 && !start.is_multiple_of(job.request_bytes()) {
             return Err(job.wrong("offset: files that take turns begin at a whole request; give a multiple of bs"));
         }
-        let limit_bytes = (!job.options.time_based).then_some(moved);
+        let counted = job.options.number_ios.map(|most| most.saturating_mul(job.request_bytes()));
+        let limit_bytes = if job.options.time_based { counted } else { Some(moved) };
         let number = self.clones.len() as u32 + 1;
         self.clones.push(ClonePlan { number, job: place, files, part: (start, len), limit_bytes });
         Ok(())
@@ -249,12 +267,16 @@ impl Arrangement {
             // Nothing is read or written.
             _ if options.engine == FioEngine::Null => Some(NewFile::Sparse),
             (_, true, _) => Some(NewFile::Filled),
+            // It grows as it is written, and has its length from the beginning.
+            _ if options.create_on_open => Some(NewFile::Sparse),
             (_, false, Fallocate::Reserve) => Some(NewFile::Reserved),
             (_, false, Fallocate::None) => Some(NewFile::Sparse),
         };
         let bytes = match found {
             Found::File(bytes) | Found::Device(bytes) => bytes,
-            _ => region.0 + region.1,
+            // Of what is there only its beginning may be used; it stays as long as it is.
+            Found::Made(bytes) => bytes.max(region.0 + region.1),
+            Found::Nothing | Found::Other(_) => region.0 + region.1,
         };
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(index) => index,
@@ -271,6 +293,16 @@ impl Arrangement {
         }
         file
     }
+}
+
+#[cfg(unix)]
+fn is_pipe(metadata: &fs::Metadata) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&metadata.file_type())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &fs::Metadata) -> bool {
+    false
 }
 
 /// What stands at a path.
@@ -293,6 +325,10 @@ pub fn look(path: &Path) -> io::Result<Found> {
     if metadata.is_dir() {
         return Ok(Found::Other("a directory"));
     }
+    if is_pipe(&metadata) {
+        // Opening one would wait for its other end.
+        return Ok(Found::Other("a pipe"));
+    }
     // A block device says its size at its end; what has no end holds no data.
     match File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))) {
         Ok(bytes) if bytes > 0 => Ok(Found::Device(bytes)),
@@ -306,11 +342,14 @@ pub fn look(path: &Path) -> io::Result<Found> {
 fn check_found(job: &Job, path: &Path, found: Found, destroy: &[PathBuf]) -> Result<(), FioError> {
     let shown = path.display();
     match found {
+        Found::Nothing if !job.options.allow_create => {
+            Err(job.wrong(format!("allow_file_create=0: {shown} is not there; make it first, or leave the option out")))
+        }
         Found::Other(what) => Err(job.wrong(format!("{shown} is {what}; name a file or a block device, or use directory"))),
         Found::File(_) | Found::Device(_) if job.options.writes && !destroy.iter().any(|named| named == path) => Err(job.wrong(format!(
             "{shown} is there already, and the job would overwrite it (fio does so without a word); if it may be lost, name it again: --destroy-data={shown}"
         ))),
-        Found::File(_) | Found::Device(_) if job.options.unlink => {
+        Found::File(_) | Found::Device(_) if job.options.unlink || job.options.unlink_each_loop => {
             Err(job.wrong(format!("unlink=1: {shown} was there before, and halfpower removes only what it made; remove it yourself")))
         }
         _ => Ok(()),

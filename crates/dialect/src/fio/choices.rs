@@ -2,10 +2,13 @@
 
 use super::jobfile::cut;
 use super::options::Distribution;
+use super::table::MOST_FILES;
 use super::value::{Reason, ends, number, size};
 use machine::units::show_size;
 use workload::{MAX_REQUEST_BYTES, SizeMix, SizeShare};
 
+/// The highest number of a processor.
+const MOST_PROCESSOR: u64 = 8191;
 /// The most percentiles that fio takes.
 const MOST_PERCENTILES: usize = 20;
 /// The most sizes of `bssplit`, as in fio.
@@ -125,6 +128,51 @@ fn two_zones(zones: &[&str]) -> Result<Distribution, Reason> {
             Ok(Distribution::Zones { access: *a as u8, share: *s as u8 })
         }
         _ => Err(wrong()),
+    }
+}
+
+/// Paths with colons between them; a backslash before a colon makes it part of a name.
+pub(crate) fn paths(text: &str) -> Result<Vec<String>, Reason> {
+    if text.starts_with("twin:") {
+        // The colon belongs to the name of a simulated machine, which stands alone.
+        return Ok(vec![text.into()]);
+    }
+    let mut paths = vec![String::new()];
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        let last = paths.last_mut().expect("there is always one");
+        match c {
+            '\\' if characters.peek() == Some(&':') => last.extend(characters.next()),
+            ':' => paths.push(String::new()),
+            c => last.push(c),
+        }
+    }
+    if paths.iter().any(String::is_empty) {
+        return Err("a name between colons is empty; leave out the colon (one in a name is written \\:)".into());
+    }
+    if paths.len() as u64 > MOST_FILES {
+        return Err(format!("it names {} places; the most is {MOST_FILES}", paths.len()));
+    }
+    Ok(paths)
+}
+
+/// Processors: `0-3,8`.
+pub(crate) fn processors(text: &str) -> Result<Vec<u32>, Reason> {
+    let mut list = Vec::new();
+    for part in text.split(',') {
+        let [first, last] = ends(part.trim(), |text| number(text, 0, MOST_PROCESSOR))?;
+        list.extend(first as u32..=last as u32);
+    }
+    list.sort_unstable();
+    list.dedup();
+    Ok(list)
+}
+
+/// `verify_interval`: 0 is a request.
+pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> {
+    match size(text, kb_base)? {
+        0 => Ok(None),
+        bytes => request(bytes).map(Some),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::error::FioError;
 use super::jobfile::{At, JobFile, Section, Setting, World, cut};
-use super::options::SWITCHES;
+use super::table::is_flag;
 use std::path::PathBuf;
 
 /// The form of the report.
@@ -10,6 +10,8 @@ use std::path::PathBuf;
 pub enum Format {
     /// For people.
     Normal,
+    /// A line of figures with semicolons between them for each entry.
+    Terse,
     /// fio's JSON.
     Json,
     /// The same with all latency buckets.
@@ -25,8 +27,10 @@ pub struct Command {
     pub sections: Vec<Section>,
     /// `--section`: these jobs alone.
     pub only: Vec<String>,
-    /// `--output-format`.
-    pub format: Format,
+    /// `--output-format`: the reports in order.
+    pub formats: Vec<Format>,
+    /// `--terse-version`, from 2 to 5.
+    pub terse_version: u8,
     /// `--output`.
     pub output: Option<PathBuf>,
     /// `--json`: the result in halfpower's own form, beside the report.
@@ -50,10 +54,7 @@ pub struct Command {
 }
 
 /// Options of fio's program that are not served, and the hint.
-const REFUSED: [(&str, &str); 15] = [
-    ("minimal", "use --output-format=json"),
-    ("terse-version", "use --output-format=json"),
-    ("append-terse", "use --output-format=json"),
+const REFUSED: [(&str, &str); 11] = [
     ("bandwidth-log", "use --write_bw_log and --log_avg_msec"),
     ("showcmd", "use --parse-only"),
     ("server", "run halfpower on each machine"),
@@ -62,7 +63,6 @@ const REFUSED: [(&str, &str); 15] = [
     ("daemonize", "use nohup or a service manager"),
     ("status-interval", "use --write_bw_log and --log_avg_msec"),
     ("idle-prof", "the report has the busy time of the whole machine"),
-    ("debug", "leave it out"),
     ("cmdhelp", "see halfpower fio --help"),
     ("enghelp", "see halfpower fio --help"),
     ("trigger-file", "leave it out"),
@@ -74,7 +74,8 @@ impl Default for Command {
             files: Vec::new(),
             sections: Vec::new(),
             only: Vec::new(),
-            format: Format::Normal,
+            formats: vec![Format::Normal],
+            terse_version: 3,
             output: None,
             json: None,
             destroy: Vec::new(),
@@ -114,7 +115,7 @@ impl Command {
             if command.flag(name, value.as_deref())? {
                 continue;
             }
-            let value = if value.is_none() && !SWITCHES.contains(&name) {
+            let value = if value.is_none() && !is_flag(name) {
                 let next = rest.next().ok_or_else(|| {
                     FioError::Usage(format!("command line: --{} has no value; write --{0}=VALUE", cut(name)))
                 })?;
@@ -129,7 +130,13 @@ impl Command {
 
     /// Options of the program that take no value.
     fn flag(&mut self, name: &str, value: Option<&str>) -> Result<bool, FioError> {
+        let mut other = false;
         let flag = match name {
+            "minimal" | "append-terse" => {
+                self.formats.retain(|format| name == "append-terse" && *format != Format::Terse);
+                self.formats.push(Format::Terse);
+                &mut other
+            }
             "keep" => &mut self.keep,
             "destroy-signature" => &mut self.destroy_signed,
             "parse-only" => &mut self.parse_only,
@@ -158,9 +165,10 @@ impl Command {
             "json" => self.json = Some(text.into()),
             "destroy-data" => self.destroy.push(text.into()),
             "section" => self.only.push(text),
-            "output-format" => self.format = format(&text)?,
-            // There is no running display whose time it could be, and no pool of memory or jobs to be sized.
-            "eta" | "eta-newline" | "max-jobs" | "alloc-size" | "aux-path" if name != "aux-path" => {}
+            "output-format" => self.formats = formats(&text)?,
+            "terse-version" => self.terse_version = terse_version(&text)?,
+            // There is no running display whose time it could be, no pool of memory or jobs to be sized, and no trace of the program.
+            "eta" | "eta-newline" | "max-jobs" | "alloc-size" | "debug" => {}
             "name" => {
                 let setting = Setting { name: "name".into(), value, at: At::CommandLine };
                 let settings = if text == "global" { Vec::new() } else { vec![setting] };
@@ -195,14 +203,9 @@ impl Command {
             (self.help, "help"),
         ];
         let mut words: Vec<String> = flags.iter().filter(|(on, _)| *on).map(|(_, name)| format!("--{name}")).collect();
-        words.push(format!(
-            "--output-format={}",
-            match self.format {
-                Format::Normal => "normal",
-                Format::Json => "json",
-                Format::JsonPlus => "json+",
-            }
-        ));
+        let formats: Vec<&str> = self.formats.iter().map(|format| format.name()).collect();
+        words.push(format!("--output-format={}", formats.join(",")));
+        words.push(format!("--terse-version={}", self.terse_version));
         words.extend(self.output.iter().map(|path| format!("--output={}", path.display())));
         words.extend(self.json.iter().map(|path| format!("--json={}", path.display())));
         words.extend(self.destroy.iter().map(|path| format!("--destroy-data={}", path.display())));
@@ -235,13 +238,39 @@ impl Command {
     }
 }
 
-fn format(text: &str) -> Result<Format, FioError> {
-    match text {
-        "normal" => Ok(Format::Normal),
-        "json" => Ok(Format::Json),
-        "json+" => Ok(Format::JsonPlus),
+impl Format {
+    const ALL: [Format; 4] = [Format::Normal, Format::Terse, Format::Json, Format::JsonPlus];
+
+    /// Its name on the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Format::Normal => "normal",
+            Format::Terse => "terse",
+            Format::Json => "json",
+            Format::JsonPlus => "json+",
+        }
+    }
+}
+
+/// One form or several with commas between them.
+fn formats(text: &str) -> Result<Vec<Format>, FioError> {
+    let one = |text: &str| match text.trim() {
+        "minimal" => Some(Format::Terse),
+        name => Format::ALL.into_iter().find(|format| format.name() == name),
+    };
+    text.split(',').map(one).collect::<Option<Vec<_>>>().ok_or_else(|| {
+        FioError::Usage(format!(
+            "command line: --output-format={}: halfpower writes normal, terse, json or json+",
+            cut(text)
+        ))
+    })
+}
+
+fn terse_version(text: &str) -> Result<u8, FioError> {
+    match text.parse() {
+        Ok(version @ 2..=5) => Ok(version),
         _ => Err(FioError::Usage(format!(
-            "command line: --output-format={}: halfpower writes normal, json or json+",
+            "command line: --terse-version={}: there are versions 2, 3, 4 and 5; write one of these",
             cut(text)
         ))),
     }

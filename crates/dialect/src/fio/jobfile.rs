@@ -124,6 +124,8 @@ impl JobFile {
     }
 
     fn take(&mut self, bytes: &[u8], path: &Path, world: &World<'_>, depth: usize) -> Result<(), FioError> {
+        // Editors of other systems put a byte-order mark first.
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
             let at = At::Line(path.into(), index + 1);
             let wrong = |why: String| FioError::Usage(format!("{at}: {why}"));

@@ -1,6 +1,5 @@
 //! fio's JSON, with the fields that its readers take, and beside them what fio lacks.
 
-use super::command::Format;
 use super::options::Options;
 use super::result::{Entry, FioResult, Recorded};
 use super::run::{DiskUse, both};
@@ -18,7 +17,7 @@ pub const FIO_VERSION: &str = concat!("fio-3.33-halfpower-", env!("CARGO_PKG_VER
 const SCHEMA: &str = "halfpower.fio/1";
 
 /// A JSON object in this order.
-struct Ordered<T>(Vec<(String, T)>);
+pub(super) struct Ordered<T>(pub(super) Vec<(String, T)>);
 
 impl<T: Serialize> Serialize for Ordered<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -49,101 +48,101 @@ struct Document<'a> {
 }
 
 #[derive(Serialize)]
-struct JobReport {
-    jobname: String,
-    groupid: u32,
-    job_start: u64,
-    error: i32,
-    eta: u32,
-    elapsed: u64,
+pub(super) struct JobReport {
+    pub(super) jobname: String,
+    pub(super) groupid: u32,
+    pub(super) job_start: u64,
+    pub(super) error: i32,
+    pub(super) eta: u32,
+    pub(super) elapsed: u64,
     #[serde(rename = "job options")]
-    options: Ordered<String>,
+    pub(super) options: Ordered<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    desc: Option<String>,
-    read: Direction,
-    write: Direction,
-    trim: Direction,
-    sync: SyncReport,
-    job_runtime: u64,
-    usr_cpu: f64,
-    sys_cpu: f64,
-    ctx: u64,
-    majf: u64,
-    minf: u64,
-    iodepth_level: Ordered<f64>,
-    iodepth_submit: Ordered<f64>,
-    iodepth_complete: Ordered<f64>,
-    latency_ns: Ordered<f64>,
-    latency_us: Ordered<f64>,
-    latency_ms: Ordered<f64>,
-    latency_depth: u32,
-    latency_target: u32,
-    latency_percentile: f64,
-    latency_window: u32,
+    pub(super) desc: Option<String>,
+    pub(super) read: Direction,
+    pub(super) write: Direction,
+    pub(super) trim: Direction,
+    pub(super) sync: SyncReport,
+    pub(super) job_runtime: u64,
+    pub(super) usr_cpu: f64,
+    pub(super) sys_cpu: f64,
+    pub(super) ctx: u64,
+    pub(super) majf: u64,
+    pub(super) minf: u64,
+    pub(super) iodepth_level: Ordered<f64>,
+    pub(super) iodepth_submit: Ordered<f64>,
+    pub(super) iodepth_complete: Ordered<f64>,
+    pub(super) latency_ns: Ordered<f64>,
+    pub(super) latency_us: Ordered<f64>,
+    pub(super) latency_ms: Ordered<f64>,
+    pub(super) latency_depth: u32,
+    pub(super) latency_target: u32,
+    pub(super) latency_percentile: f64,
+    pub(super) latency_window: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    steadystate: Option<SteadyReport>,
+    pub(super) steadystate: Option<SteadyReport>,
 }
 
 #[derive(Serialize)]
-struct Direction {
-    io_bytes: u64,
-    io_kbytes: u64,
-    bw_bytes: u64,
-    bw: u64,
-    iops: f64,
-    runtime: u64,
-    total_ios: u64,
-    short_ios: u64,
-    drop_ios: u64,
-    slat_ns: Latency,
-    clat_ns: Latency,
-    lat_ns: Latency,
-    bw_min: u64,
-    bw_max: u64,
-    bw_agg: f64,
-    bw_mean: f64,
-    bw_dev: f64,
-    bw_samples: u64,
-    iops_min: u64,
-    iops_max: u64,
-    iops_mean: f64,
-    iops_stddev: f64,
-    iops_samples: u64,
+pub(super) struct Direction {
+    pub(super) io_bytes: u64,
+    pub(super) io_kbytes: u64,
+    pub(super) bw_bytes: u64,
+    pub(super) bw: u64,
+    pub(super) iops: f64,
+    pub(super) runtime: u64,
+    pub(super) total_ios: u64,
+    pub(super) short_ios: u64,
+    pub(super) drop_ios: u64,
+    pub(super) slat_ns: Latency,
+    pub(super) clat_ns: Latency,
+    pub(super) lat_ns: Latency,
+    pub(super) bw_min: u64,
+    pub(super) bw_max: u64,
+    pub(super) bw_agg: f64,
+    pub(super) bw_mean: f64,
+    pub(super) bw_dev: f64,
+    pub(super) bw_samples: u64,
+    pub(super) iops_min: u64,
+    pub(super) iops_max: u64,
+    pub(super) iops_mean: f64,
+    pub(super) iops_stddev: f64,
+    pub(super) iops_samples: u64,
 }
 
 #[derive(Serialize)]
-struct Latency {
-    min: u64,
-    max: u64,
-    mean: f64,
-    stddev: f64,
+pub(super) struct Latency {
+    pub(super) min: u64,
+    pub(super) max: u64,
+    pub(super) mean: f64,
+    pub(super) stddev: f64,
     #[serde(rename = "N")]
-    count: u64,
+    pub(super) count: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    percentile: Option<Ordered<u64>>,
+    pub(super) percentile: Option<Ordered<u64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    bins: Option<Ordered<u64>>,
+    pub(super) bins: Option<Ordered<u64>>,
 }
 
 #[derive(Serialize)]
-struct SyncReport {
-    total_ios: u64,
-    lat_ns: Latency,
+pub(super) struct SyncReport {
+    pub(super) total_ios: u64,
+    pub(super) lat_ns: Latency,
 }
 
 #[derive(Serialize)]
-struct DiskReport {
-    name: String,
-    read_ios: u64,
-    write_ios: u64,
-    read_sectors: u64,
-    write_sectors: u64,
-    read_merges: u64,
-    write_merges: u64,
-    read_ticks: u64,
-    write_ticks: u64,
-    in_queue: u64,
-    util: f64,
+pub(super) struct DiskReport {
+    pub(super) name: String,
+    pub(super) read_ios: u64,
+    pub(super) write_ios: u64,
+    pub(super) read_sectors: u64,
+    pub(super) write_sectors: u64,
+    pub(super) read_merges: u64,
+    pub(super) write_merges: u64,
+    pub(super) read_ticks: u64,
+    pub(super) write_ticks: u64,
+    pub(super) in_queue: u64,
+    pub(super) util: f64,
 }
 
 /// What fio lacks.
@@ -192,8 +191,7 @@ const NOTES: [&str; 4] = [
 ];
 
 /// The report as fio's JSON (`json`, or `json+` with all latency buckets), with an object `halfpower` of what fio lacks.
-pub fn json(result: &FioResult, format: Format) -> String {
-    let plus = format == Format::JsonPlus;
+pub fn json(result: &FioResult, plus: bool) -> String {
     let document = Document {
         version: FIO_VERSION,
         timestamp: result.ended_unix_ms / 1000,
@@ -240,13 +238,16 @@ fn ours(result: &FioResult) -> Ours<'_> {
     }
 }
 
-fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobReport {
+/// An entry's figures as fio has them.
+pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobReport {
     let (job, recorded) = (&entry.job.job, &entry.recorded);
     let options = &job.options;
     let direction = |side: usize| direction(entry, result, side, plus);
     let part = recorded.requests.iter().sum::<u64>() as f64 / entry.group.requests().max(1) as f64;
     let of = |count: u64| (count as f64 * part).round() as u64;
-    let cpu = |ns: u64| ns as f64 * part * 100.0 / entry.group.usage.elapsed_ns.max(1) as f64 / f64::from(entry.clones);
+    // A set of jobs that all failed has no time of its own.
+    let elapsed_ns = entry.group.usage.elapsed_ns.max(recorded.runtime_ns).max(1) as f64;
+    let cpu = |ns: u64| ns as f64 * part * 100.0 / elapsed_ns / f64::from(entry.clones);
     let (counts, used) = (entry.group.counts, entry.group.usage.cpu);
     let latency = both(&recorded.latency);
     JobReport {
@@ -298,7 +299,7 @@ fn effective(given: &[(String, String)], global: &[(String, String)], options: &
         ("ioengine", options.engine_name.clone()),
     ];
     for (name, value) in wanted {
-        let written = |(key, _): &(String, String)| super::options::canonical(key) == name;
+        let written = |(key, _): &(String, String)| super::table::canonical(key) == name;
         if !given.iter().any(|(key, _)| key == name) && !global.iter().any(|(key, _)| key == name) {
             // Written by another of its names: readers look for this one.
             let value = given.iter().chain(global).find(|pair| written(pair)).map_or(value, |(_, value)| value.clone());
@@ -439,7 +440,7 @@ fn bands(latency: &Histogram, bounds: &[u64], unit: u64, from: u64) -> Ordered<f
 }
 
 /// What the devices did, over all sets of jobs.
-fn disks(result: &FioResult) -> Vec<DiskReport> {
+pub(super) fn disks(result: &FioResult) -> Vec<DiskReport> {
     let mut sums: Vec<(DiskUse, u64)> = Vec::new();
     for group in &result.groups {
         for disk in &group.disks {

@@ -2,7 +2,7 @@
 
 use super::plan::Job;
 use super::recorder::{Line, Sum};
-use super::result::{CloneResult, FioResult};
+use super::result::{CloneResult, FioResult, JobResult};
 use machine::Op;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -39,12 +39,19 @@ impl Kind {
 }
 
 /// The logs that the jobs ask for: paths and texts. Columns: milliseconds, value (KiB/s, requests/s or ns), 0 for reads and 1 for writes, bytes of
-/// the request (0 where averaged), 0. The time of submission is not measured apart, so there is no `slat` log.
+/// the request (0 where averaged), with `log_offset` where it went, 0. The time of submission is not measured apart, so there is no `slat` log.
 pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
-    let mut files = Vec::new();
+    let mut files: Vec<(PathBuf, String)> = Vec::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {
         for clone in &job.clones {
-            files.extend(named(&job.job, clone.number).into_iter().map(|(path, kind)| (path, log(clone, kind))));
+            for (path, kind) in named(&job.job, clone.number) {
+                let text = log(job, clone, kind);
+                // Without per_job_logs the clones' logs are one.
+                match files.iter_mut().find(|(known, _)| *known == path) {
+                    Some((_, known)) => known.push_str(&text),
+                    None => files.push((path, text)),
+                }
+            }
         }
     }
     files
@@ -66,27 +73,33 @@ fn named(job: &Job, clone: u32) -> Vec<(PathBuf, Kind)> {
     let path = |(prefix, suffix, kind): (&Option<String>, &str, Kind)| {
         let prefix = prefix.as_ref()?;
         let prefix = if prefix.is_empty() { &job.name } else { prefix };
-        Some((PathBuf::from(format!("{prefix}_{suffix}.{clone}.log")), kind))
+        let number = if logs.per_job { format!(".{clone}") } else { String::new() };
+        Some((PathBuf::from(format!("{prefix}_{suffix}{number}.log")), kind))
     };
     wanted.into_iter().filter_map(path).collect()
 }
 
-fn log(clone: &CloneResult, kind: Kind) -> String {
+fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
+    let logs = &job.job.options.logs;
+    let from_ms = if logs.epoch { job.began_unix_ms } else { 0 };
     let mut text = String::new();
     // Writing to a String cannot fail.
     if let Some((width, windows)) = &clone.log {
         // A run shorter than a window has that much of one; under a millisecond it gives no rate.
         let width = clone.recorded.runtime_ns.min(*width);
         for (index, sums) in windows.iter().enumerate().filter(|_| width >= MILLISECOND_NS) {
-            let at_ms = (index as u64 + 1) * width / MILLISECOND_NS;
+            let at_ms = from_ms + (index as u64 + 1) * width / MILLISECOND_NS;
             for (side, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
-                let _ = writeln!(text, "{at_ms}, {}, {side}, 0, 0", kind.of_window(*sum, width));
+                let offset = if logs.offset { "0, " } else { "" };
+                let _ = writeln!(text, "{at_ms}, {}, {side}, 0, {offset}0", kind.of_window(*sum, width));
             }
         }
     }
     for line in clone.lines.iter().flatten() {
         let side = u8::from(line.op == Op::Write);
-        let _ = writeln!(text, "{}, {}, {side}, {}, 0", line.at_ns / MILLISECOND_NS, kind.of_line(line), line.bytes);
+        let offset = if logs.offset { format!("{}, ", line.offset) } else { String::new() };
+        let at_ms = from_ms + line.at_ns / MILLISECOND_NS;
+        let _ = writeln!(text, "{at_ms}, {}, {side}, {}, {offset}0", kind.of_line(line), line.bytes);
     }
     text
 }

@@ -1,8 +1,8 @@
 //! The options of one job, with fio's defaults.
 
 use super::steady::Criterion;
-use super::value::Amount;
-use super::verify::Method;
+use super::value::{Amount, Reason, number, size};
+use super::verify::{Check, Method};
 use workload::SizeMix;
 
 /// fio's own list.
@@ -83,7 +83,7 @@ pub enum Distribution {
 }
 
 /// The logs of a job: their prefix, where wanted.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logs {
     /// `write_bw_log`.
     pub bandwidth: Option<String>,
@@ -93,6 +93,36 @@ pub struct Logs {
     pub latency: Option<String>,
     /// `log_avg_msec`; 0: a line for each request.
     pub average_ms: u64,
+    /// `log_offset`: lines tell where each request went.
+    pub offset: bool,
+    /// `log_unix_epoch`: times count from 1970 and not from the beginning.
+    pub epoch: bool,
+    /// `per_job_logs`: each clone has files of its own.
+    pub per_job: bool,
+}
+
+/// Which jobs `exitall` ends with the first one that is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitWhat {
+    /// Those of its reporting group.
+    Group,
+    /// All that run with it.
+    Stonewall,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        let none = None::<String>;
+        Logs {
+            bandwidth: none.clone(),
+            iops: none.clone(),
+            latency: none,
+            average_ms: 0,
+            offset: false,
+            epoch: false,
+            per_job: true,
+        }
+    }
 }
 
 impl Logs {
@@ -113,6 +143,12 @@ pub struct Options {
     pub writes: bool,
     /// In random order.
     pub random: bool,
+    /// `rw=read:8k`: bytes that sequential requests leave out after each.
+    pub hole_bytes: u64,
+    /// `rw=randread:8`: requests that follow one another from each random place.
+    pub run: u64,
+    /// `percentage_random` of reads and of writes.
+    pub random_percent: [u8; 2],
     /// The value of `rw`, as fio names it.
     pub mode: &'static str,
     /// `rwmixread` (or 100 less `rwmixwrite`).
@@ -127,6 +163,8 @@ pub struct Options {
     pub file_bytes: Option<[u64; 2]>,
     /// `io_size`.
     pub io_size: Option<Amount>,
+    /// `number_ios`: the most requests.
+    pub number_ios: Option<u64>,
     /// `loops`.
     pub loops: u64,
     /// `directory`: clones take turns in several.
@@ -141,6 +179,14 @@ pub struct Options {
     pub filename_format: String,
     /// `unlink`: remove the file at the end, whoever made it.
     pub unlink: bool,
+    /// `unlink_each_loop`.
+    pub unlink_each_loop: bool,
+    /// `create_on_open`: nothing is laid out before the job.
+    pub create_on_open: bool,
+    /// `allow_file_create`.
+    pub allow_create: bool,
+    /// `pre_read`: the file is in the cache at the start.
+    pub pre_read: bool,
     /// `offset`.
     pub offset: Amount,
     /// `offset_increment`.
@@ -179,6 +225,12 @@ pub struct Options {
     pub stonewall: bool,
     /// `new_group`.
     pub new_group: bool,
+    /// `exitall`: where a job is done, others end.
+    pub exitall: bool,
+    /// `exit_what`.
+    pub exit_what: ExitWhat,
+    /// `cpus_allowed`; empty: all.
+    pub processors: Vec<u32>,
     /// `runtime`.
     pub runtime_ns: u64,
     /// `time_based`.
@@ -195,6 +247,10 @@ pub struct Options {
     pub rate_iops: [Option<u64>; 2],
     /// `thinktime`.
     pub think_ns: u64,
+    /// `thinktime_blocks`: the requests after which it pauses.
+    pub think_blocks: u64,
+    /// `serialize_overlap`.
+    pub serialize_overlap: bool,
     /// `random_distribution`.
     pub distribution: Distribution,
     /// `norandommap`: blocks are drawn with repetition.
@@ -215,6 +271,12 @@ pub struct Options {
     pub verify: Option<Method>,
     /// `verify_pattern`.
     pub pattern: Vec<u8>,
+    /// `verify_interval`: bytes for each header; `None`: a request.
+    pub verify_interval: Option<u32>,
+    /// `verify_only`: nothing is written, what a job of before wrote is checked.
+    pub verify_only: bool,
+    /// `buffer_pattern`: what is written, again and again; empty: random data.
+    pub buffer_pattern: Vec<u8>,
     /// `do_verify`: what was written is read back at the end.
     pub do_verify: bool,
     /// `percentile_list`.
@@ -223,6 +285,8 @@ pub struct Options {
     pub clat_percentiles: bool,
     /// `lat_percentiles`.
     pub lat_percentiles: bool,
+    /// `stats`: the job is in the report.
+    pub stats: bool,
     /// The logs.
     pub logs: Logs,
     /// `kb_base`.
@@ -236,6 +300,9 @@ impl Default for Options {
             reads: true,
             writes: false,
             random: false,
+            hole_bytes: 0,
+            run: 1,
+            random_percent: [100; 2],
             mode: "read",
             mix_read: 50,
             blocks: [SizeMix::one(4096), SizeMix::one(4096)],
@@ -243,6 +310,7 @@ impl Default for Options {
             size: None,
             file_bytes: None,
             io_size: None,
+            number_ios: None,
             loops: 1,
             directories: Vec::new(),
             filenames: Vec::new(),
@@ -250,6 +318,10 @@ impl Default for Options {
             service: FileService::RoundRobin,
             filename_format: "$jobname.$jobnum.$filenum".into(),
             unlink: false,
+            unlink_each_loop: false,
+            create_on_open: false,
+            allow_create: true,
+            pre_read: false,
             offset: Amount::Bytes(0),
             offset_increment: Amount::Bytes(0),
             clones: 1,
@@ -269,6 +341,9 @@ impl Default for Options {
             group_reporting: false,
             stonewall: false,
             new_group: false,
+            exitall: false,
+            exit_what: ExitWhat::Group,
+            processors: Vec::new(),
             runtime_ns: 0,
             time_based: false,
             ramp_ns: 0,
@@ -277,6 +352,8 @@ impl Default for Options {
             rate_bytes: [None; 2],
             rate_iops: [None; 2],
             think_ns: 0,
+            think_blocks: 1,
+            serialize_overlap: false,
             distribution: Distribution::Uniform,
             no_random_map: false,
             seed: None,
@@ -287,58 +364,24 @@ impl Default for Options {
             duplicate_percent: 0,
             verify: None,
             pattern: Vec::new(),
+            verify_interval: None,
+            verify_only: false,
+            buffer_pattern: Vec::new(),
             do_verify: true,
             percentiles: PERCENTILES.to_vec(),
             clat_percentiles: true,
             lat_percentiles: false,
+            stats: true,
             logs: Logs::default(),
             kb_base: 1024,
         }
     }
 }
 
-/// Options that are on without a value, and so take none from the next argument.
-pub(crate) const SWITCHES: [&str; 10] = [
-    "time_based",
-    "group_reporting",
-    "stonewall",
-    "wait_for_previous",
-    "thread",
-    "norandommap",
-    "new_group",
-    "exitall",
-    "readonly",
-    "bs_unaligned",
-];
-
-/// One name for an option with several.
-pub(crate) fn canonical(name: &str) -> &str {
-    match name {
-        "blocksize" => "bs",
-        "readwrite" => "rw",
-        "blockalign" => "ba",
-        "io_limit" => "io_size",
-        "blocksize_range" => "bsrange",
-        "iodepth_batch_submit" => "iodepth_batch",
-        "iodepth_batch_complete" => "iodepth_batch_complete_min",
-        "ss" => "steadystate",
-        "ss_dur" => "steadystate_duration",
-        "ss_ramp" => "steadystate_ramp_time",
-        "wait_for_previous" => "stonewall",
-        "ramp_time" | "ramp" => "ramp_time",
-        "start_delay" => "startdelay",
-        "iomem" => "mem",
-        other => other,
-    }
-}
-
 impl Options {
     /// How blocks are verified, the pattern filled in.
-    pub(crate) fn method(&self) -> Option<Method> {
-        match &self.verify {
-            Some(Method::Pattern(_)) => Some(Method::Pattern(self.pattern.clone())),
-            other => other.clone(),
-        }
+    pub(crate) fn check(&self) -> Option<Check> {
+        self.verify.map(|method| Check { method, pattern: self.pattern.clone(), interval_bytes: self.verify_interval })
     }
 
     /// Percent of the requests that read.
@@ -348,5 +391,47 @@ impl Options {
             (true, false) => 100,
             _ => 0,
         }
+    }
+
+    /// Takes `rw`: what the job does, and after a colon what is between two requests or how many follow one another.
+    pub(crate) fn set_mode(&mut self, text: &str) -> Result<(), Reason> {
+        let (mode, more) = text.split_once(':').map_or((text, None), |(mode, more)| (mode, Some(more)));
+        let (reads, writes, random, mode) = match mode {
+            "read" => (true, false, false, "read"),
+            "write" => (false, true, false, "write"),
+            "randread" => (true, false, true, "randread"),
+            "randwrite" => (false, true, true, "randwrite"),
+            "rw" | "readwrite" => (true, true, false, "rw"),
+            "randrw" => (true, true, true, "randrw"),
+            "trim" | "randtrim" | "trimwrite" | "randtrimwrite" | "rwtrim" => {
+                return Err("halfpower does not trim; use read, write, rw, randread, randwrite or randrw".into());
+            }
+            _ => return Err("it is none of read, write, rw, randread, randwrite, randrw; write one of these".into()),
+        };
+        (self.hole_bytes, self.run) = match more {
+            None => (0, 1),
+            Some(more) if random => (0, number(more, 1, u64::from(u32::MAX))?),
+            Some(more) => (size(more, self.kb_base)?, 1),
+        };
+        (self.reads, self.writes, self.random, self.mode) = (reads, writes, random, mode);
+        Ok(())
+    }
+
+    /// Takes `ioengine`.
+    pub(crate) fn set_engine(&mut self, text: &str) -> Result<(), Reason> {
+        self.engine = match text {
+            "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" => FioEngine::Blocking,
+            "libaio" => FioEngine::Libaio,
+            "io_uring" => FioEngine::IoUring,
+            "posixaio" => FioEngine::PosixAio,
+            "mmap" => FioEngine::Mmap,
+            "null" => FioEngine::Null,
+            _ => {
+                let served = "sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap and null";
+                return Err(format!("halfpower serves {served}; write one of these"));
+            }
+        };
+        self.engine_name = text.into();
+        Ok(())
     }
 }

@@ -121,6 +121,18 @@ fn apply(options: &mut Options, settings: &[Setting]) -> Result<(), FioError> {
     Ok(())
 }
 
+/// What follows from the options of a job together.
+fn settle(options: &mut Options) {
+    let used = [options.reads, options.writes];
+    if options.random && (0..2).all(|side| !used[side] || options.random_percent[side] == 0) {
+        options.random = false;
+    }
+    if options.verify_only && options.verify.is_some() && options.writes && !options.reads {
+        // What is checked is what a reading job checks.
+        (options.reads, options.writes) = (true, false);
+    }
+}
+
 /// Settings as written, the last of a name in the place of the first.
 fn record(given: &mut Vec<(String, String)>, settings: &[Setting]) {
     for setting in settings {
@@ -150,6 +162,7 @@ impl Plan {
             }
             let mut options = defaults.clone();
             apply(&mut options, &section.settings)?;
+            settle(&mut options);
             if !only.is_empty() && !only.contains(&section.name) {
                 continue;
             }
@@ -214,12 +227,19 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
     if options.align_bytes == Some(0) {
         return Err(job.wrong("blockalign: every place is a multiple of something; give 512 or more"));
     }
+    if options.create_on_open && options.writes && !options.reads && !options.overwrite {
+        warnings.push(format!(
+            "{}: create_on_open=1: the file has its length from the beginning (in fio it grows with each write)",
+            job.shown()
+        ));
+    }
     if options.random && job.sizes().is_some() {
         warnings.push(format!(
             "{}: requests of several sizes in random order: no place is begun twice in a pass, but those that begin beside one another overlap (fio would shorten them)",
             job.shown()
         ));
     }
+    check_order(job)?;
     check_verify(job)?;
     check_files(job)
 }
@@ -227,22 +247,69 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
 /// Blocks that are verified have one size and a place of their own.
 fn check_verify(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
-    let Some(method) = &options.verify else { return Ok(()) };
-    if matches!(method, Method::Pattern(_)) && options.pattern.is_empty() {
+    if !options.pattern.is_empty() && !options.buffer_pattern.is_empty() {
+        return Err(job.wrong("verify_pattern and buffer_pattern are both asked for; leave one out"));
+    }
+    let Some(method) = options.verify else { return Ok(()) };
+    if options.verify_only && options.writes {
+        return Err(job.wrong(format!(
+            "verify_only with rw={}: what would be read is not known; use rw=write or rw=randwrite",
+            options.mode
+        )));
+    }
+    if method == Method::Pattern && options.pattern.is_empty() {
         return Err(job.wrong("verify=pattern without verify_pattern; write verify_pattern=0xdeadbeef"));
     }
     if job.sizes().is_some() || options.align_bytes.is_some_and(|align| options.random && align < job.request_bytes()) {
         return Err(job.wrong("verify with requests that overlap (bsrange, bssplit, blockalign); give all one bs and leave out blockalign"));
     }
-    if job.request_bytes() < super::verify::LEAST_BYTES {
-        let least = super::verify::LEAST_BYTES;
+    let (request, least) = (job.request_bytes(), method.least_bytes());
+    let block = options.verify_interval.map_or(request, |bytes| u64::from(bytes).min(request));
+    if block < least {
         return Err(job.wrong(format!(
             "verify: a block of {} has no room for its header; use {least} B or more",
-            show_size(job.request_bytes())
+            show_size(block)
+        )));
+    }
+    if request % block != 0 {
+        return Err(job.wrong(format!(
+            "verify_interval={block}: requests of {request} B are no multiple of it; give a divisor of bs"
         )));
     }
     if options.engine == FioEngine::Null {
         return Err(job.wrong("verify with ioengine=null: there is no data to verify; use another engine"));
+    }
+    Ok(())
+}
+
+/// What `rw=MODE:VALUE`, `number_ios` and `percentage_random` need.
+fn check_order(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let simple = job.sizes().is_none() && job.file_count() == 1 && options.align_bytes.is_none();
+    if (options.hole_bytes > 0 || options.run > 1) && !simple {
+        return Err(
+            job.wrong("the value after the colon of rw needs one file and one bs; give each file a job of its own")
+        );
+    }
+    if options.hole_bytes > 0 && options.reads && options.writes {
+        return Err(
+            job.wrong(format!("rw={} with a value after the colon: make a reading and a writing job", options.mode))
+        );
+    }
+    if options.number_ios.is_some() && job.sizes().is_some() {
+        return Err(job.wrong("number_ios with requests of several sizes; give all one bs, or use io_size"));
+    }
+    let used = [options.reads, options.writes];
+    if options.random && (0..2).any(|side| used[side] && options.random_percent[side] != 100) {
+        return Err(job.wrong("percentage_random: requests of a job are all random (100) or all sequential (0); give a job of random and one of sequential requests"));
+    }
+    if options.serialize_overlap && (!simple || (options.random && (options.no_random_map || options.run > 1))) {
+        return Err(job.wrong(
+            "serialize_overlap=1: only requests that cannot overlap are served; use one bs and leave out norandommap",
+        ));
+    }
+    if options.unlink_each_loop && (options.loops > 1 || options.time_based) {
+        return Err(job.wrong("unlink_each_loop=1: files are laid out once for all loops; use unlink=1"));
     }
     Ok(())
 }
@@ -332,12 +399,6 @@ fn check_time(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     check_steady(job)?;
     if job.rate_iops().is_some_and(|rate| rate > workload::MAX_RATE_IOPS) {
         return Err(job.wrong("more than 10^9 requests per second are asked for; lower rate or rate_iops"));
-    }
-    if options.think_ns > 0 && job.effective_depth() > 1 {
-        return Err(job.wrong(format!(
-            "thinktime with iodepth={}: the pause would be each request's own; use iodepth=1 and numjobs",
-            options.depth
-        )));
     }
     Ok(())
 }

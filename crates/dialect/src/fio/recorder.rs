@@ -2,12 +2,14 @@
 
 use super::plan::Job;
 use super::steady::{STEP_NS, Watch};
+use super::translate;
 use super::turns::FileTurns;
-use super::verify::VerifyStats;
+use super::verify::{VerifyStats, repeat};
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 use measure::Stream;
 use measure::histogram::Histogram;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use workload::rng;
 
 /// Time over which fio averages rates for their spread.
@@ -83,6 +85,8 @@ pub struct Line {
     pub op: Op,
     /// Its bytes.
     pub bytes: u32,
+    /// Where it went in its file.
+    pub offset: u64,
 }
 
 /// Counts by power of two, as fio's report has them: 0, 1..=4, ..=8, ..=16, ..=32, ..=64, more.
@@ -156,6 +160,49 @@ pub(crate) struct Recorder {
     verify: Option<Arc<VerifyStats>>,
     /// Where each outstanding request goes, where somebody wants to know.
     offsets: Box<[u64]>,
+    /// What writes carry, again and again; empty: the stream's data.
+    pattern: Box<[u8]>,
+    pauses: Option<Pauses>,
+    exit: Option<Exit>,
+}
+
+/// Pauses after every few requests.
+#[derive(Debug, Clone, Copy)]
+struct Pauses {
+    ns: Nanos,
+    blocks: u64,
+    /// Requests since the last pause.
+    issued: u64,
+    until: Nanos,
+}
+
+impl Pauses {
+    /// What to do instead of asking the stream; `None`: ask it. As in fio what is under way is waited for first.
+    fn before(&mut self, now: Nanos, in_flight: u32) -> Option<Next> {
+        if self.issued < self.blocks {
+            return (now < self.until).then_some(Next::WaitUntil(self.until));
+        }
+        if in_flight > 0 {
+            return Some(Next::WaitForCompletion);
+        }
+        (self.issued, self.until) = (0, now + self.ns);
+        Some(Next::WaitUntil(self.until))
+    }
+}
+
+/// The end of the jobs that `exitall` ends together.
+#[derive(Debug, Clone)]
+pub(crate) struct Exit {
+    /// Where one of these is set, this stream ends.
+    pub(crate) heeds: [Arc<AtomicBool>; 2],
+    /// What this stream sets when it is done.
+    pub(crate) sets: Option<Arc<AtomicBool>>,
+}
+
+impl Exit {
+    fn is_due(&self) -> bool {
+        self.heeds.iter().any(|flag| flag.load(Ordering::Relaxed))
+    }
 }
 
 /// Requests submitted and replaced in groups.
@@ -274,7 +321,15 @@ impl Recorder {
             batches: Batching::of(job, depth as u32),
             watched: None,
             verify: None,
-            offsets: Box::default(),
+            offsets: vec![0; if average == Some(0) { depth } else { 0 }].into_boxed_slice(),
+            pattern: options.buffer_pattern.as_slice().into(),
+            pauses: translate::pauses(job).then_some(Pauses {
+                ns: options.think_ns,
+                blocks: options.think_blocks,
+                issued: 0,
+                until: 0,
+            }),
+            exit: None,
             stream,
         }
     }
@@ -289,6 +344,23 @@ impl Recorder {
     pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>) {
         self.offsets = vec![0; self.issued.len()].into_boxed_slice();
         self.verify = Some(stats);
+    }
+
+    /// Ends with others, and they with it.
+    pub(crate) fn exits_with(&mut self, exit: Exit) {
+        self.exit = Some(exit);
+    }
+
+    /// What ends or holds this stream beside its own workload; `None`: ask it.
+    #[inline(always)]
+    fn held(&mut self, now: Nanos) -> Option<Next> {
+        if self.exit.as_ref().is_some_and(Exit::is_due) {
+            return Some(if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion });
+        }
+        match &mut self.pauses {
+            Some(pauses) if !self.stream.is_over(now) => pauses.before(now, self.in_flight),
+            _ => None,
+        }
     }
 
     /// Drops the cache after each pass of so many bytes that another one follows.
@@ -421,6 +493,12 @@ impl RequestSource for Recorder {
             self.end_of_row();
             return next;
         }
+        if (self.exit.is_some() || self.pauses.is_some())
+            && let Some(next) = self.held(now)
+        {
+            self.end_of_row();
+            return next;
+        }
         if let Some(next) = self.upkeep(now) {
             self.end_of_row();
             return next;
@@ -435,6 +513,9 @@ impl RequestSource for Recorder {
         if let Some(batches) = &mut self.batches {
             batches.after(next);
         }
+        if let (Next::Done, Some(Exit { sets: Some(flag), .. })) = (next, &self.exit) {
+            flag.store(true, Ordering::Relaxed);
+        }
         if let (Next::Done, Some(watched)) = (next, &mut self.watched)
             && !std::mem::replace(&mut watched.left, true)
         {
@@ -448,6 +529,9 @@ impl RequestSource for Recorder {
             }
             self.unsynced += u64::from(request.op == Op::Write);
             self.passed += u64::from(request.len);
+            if let Some(pauses) = &mut self.pauses {
+                pauses.issued += 1;
+            }
             self.in_flight += 1;
             self.issued_in_row += 1;
             self.record.depths[(self.in_flight.ilog2() as usize).min(6)] += 1;
@@ -491,15 +575,20 @@ impl RequestSource for Recorder {
             log.add(now, op, u64::from(bytes), latency);
         }
         if let Some(lines) = &mut record.lines {
-            lines.push(Line { at_ns: now - self.measured_from, latency_ns: latency, op, bytes });
+            let offset = self.offsets[completion.slot as usize];
+            lines.push(Line { at_ns: now - self.measured_from, latency_ns: latency, op, bytes, offset });
         }
     }
 
     #[inline(always)]
     fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
-        self.stream.fill(request, buffer);
+        if self.pattern.is_empty() {
+            self.stream.fill(request, buffer);
+        } else {
+            repeat(&self.pattern, buffer);
+        }
         if let Some(stats) = &self.verify {
-            stats.method.stamp(request.offset, buffer);
+            stats.check.stamp(request.offset, buffer);
         }
     }
 
@@ -518,7 +607,7 @@ impl RequestSource for Recorder {
 mod tests {
     use super::*;
     use crate::fio::arrange::ClonePlan;
-    use crate::fio::{plan::job, translate};
+    use crate::fio::plan::job;
 
     /// What a job on one file of 4 blocks asks of the machine until it is done: r and w for requests, S for syncs, C for an empty cache.
     /// With depth each request completes when no other can be issued.

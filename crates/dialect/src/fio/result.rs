@@ -202,7 +202,7 @@ impl FioResult {
     pub fn entries(&self) -> Vec<Entry<'_>> {
         let mut entries: Vec<Entry<'_>> = Vec::new();
         for group in &self.groups {
-            for job in &group.jobs {
+            for job in group.jobs.iter().filter(|job| job.job.options.stats) {
                 for clone in &job.clones {
                     let joins = |entry: &&mut Entry<'_>| {
                         job.job.options.group_reporting && entry.job.job.group_id == job.job.group_id

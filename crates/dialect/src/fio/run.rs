@@ -2,8 +2,9 @@
 
 use super::arrange::{Arrangement, ClonePlan, FilePlan};
 use super::error::FioError;
+use super::options::ExitWhat;
 use super::plan::{Job, Plan};
-use super::recorder::{Record, Recorder, SPREAD_NS};
+use super::recorder::{Exit, Record, Recorder, SPREAD_NS};
 use super::result::{CloneResult, FioResult, GroupResult, JobError, JobResult, Recorded};
 use super::steady::Watch;
 use super::translate;
@@ -15,8 +16,11 @@ use machine::{
 use measure::histogram::Histogram;
 use measure::{Stream, gather, streams};
 use results::Point;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use workload::{Cursor, Pattern, Sequence};
+use std::sync::atomic::AtomicBool;
+use workload::{Cursor, Pattern, Sequence, Workload};
 
 /// What the kernel counted of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,10 +126,17 @@ pub fn run<M: Machine>(
     let began = machine.now();
     let mut warnings = plan.warnings.clone();
     let mut groups = Vec::with_capacity(plan.groups.len());
-    let open = |file| machine.open(&target_spec(file, destroy_signed));
-    let opened: machine::Result<Vec<M::Target>> = arrangement.files.iter().map(open).collect();
+    let _made = MadeDirectories::make(arrangement)?;
+    let specs: Vec<TargetSpec> = arrangement.files.iter().map(|file| target_spec(file, destroy_signed)).collect();
+    let opened = machine.open_all(&specs, &mut |_| Ok(()));
     let mut targets = opened.map_err(|source| FioError::Machine { job: "laying out files".into(), source })?;
     let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
+    // What makes no sense in the last set is refused before the first one writes.
+    for (number, jobs) in plan.groups.iter().enumerate() {
+        let clones: Vec<&ClonePlan> = arrangement.clones.iter().filter(|clone| clone.job.0 == number).collect();
+        Group { machine, jobs, clones, arrangement, targets: &targets, facts: &facts, surroundings, chance: 0 }
+            .check()?;
+    }
     for (number, jobs) in plan.groups.iter().enumerate() {
         on_group(jobs);
         let clones: Vec<&ClonePlan> = arrangement.clones.iter().filter(|clone| clone.job.0 == number).collect();
@@ -145,6 +156,35 @@ pub fn run<M: Machine>(
         ended_unix_ms: surroundings.unix_ms(),
         elapsed_ns: machine.now().saturating_sub(began),
     })
+}
+
+/// Directories that were made for files to be laid out. Dropped, those that are empty go.
+struct MadeDirectories(Vec<PathBuf>);
+
+impl MadeDirectories {
+    fn make(arrangement: &Arrangement) -> Result<MadeDirectories, FioError> {
+        let mut made = MadeDirectories(Vec::new());
+        for file in arrangement.files.iter().filter(|file| file.made.is_some() && !is_twin(&file.path)) {
+            let missing = file.path.ancestors().skip(1).take_while(|up| !up.as_os_str().is_empty() && !up.exists());
+            let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+            for directory in missing.into_iter().rev() {
+                fs::create_dir(&directory).map_err(|error| {
+                    FioError::Usage(format!("cannot make the directory {}: {error}", directory.display()))
+                })?;
+                made.0.push(directory);
+            }
+        }
+        Ok(made)
+    }
+}
+
+impl Drop for MadeDirectories {
+    fn drop(&mut self) {
+        for directory in self.0.iter().rev() {
+            // One with something in it stays, and that is what failing means here.
+            let _ = fs::remove_dir(directory);
+        }
+    }
 }
 
 /// How a file is opened, and made where it is not there.
@@ -199,7 +239,7 @@ impl<'a, M: Machine> Group<'a, M> {
         let facts = self.facts_of(&self.clones);
         add_new(warnings, &facts.warnings);
         let verified: Verified =
-            self.jobs.iter().map(|job| job.options.method().map(|method| Arc::new(VerifyStats::new(method)))).collect();
+            self.jobs.iter().map(|job| job.options.check().map(|check| Arc::new(VerifyStats::new(check)))).collect();
         self.check_simulated(&facts)?;
         let (mut recorders, watches) = self.recorders(&verified)?;
         let before = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
@@ -246,7 +286,8 @@ impl<'a, M: Machine> Group<'a, M> {
             let (own, others) = rest.split_at_mut(streams_of(job) as usize * count);
             (rest, clones) = (others, &clones[count..]);
             let access = translate::access(job, self.file_bytes(first));
-            let part = Part { targets: self.targets_of(first), access, sources: own, processors: &[] };
+            let part =
+                Part { targets: self.targets_of(first), access, sources: own, processors: &job.options.processors };
             parts.push((first.job.1, part));
         }
         parts
@@ -267,6 +308,10 @@ impl<'a, M: Machine> Group<'a, M> {
         let run = self.machine.run(&mut parts, options).map_err(failed)?;
         let mut whole = Usage { began: run.began, cpu: run.cpu, block_bytes: run.block_bytes, ..Usage::default() };
         whole.warnings = run.warnings;
+        // A job's time is part of what it asks for: it is not made again.
+        whole
+            .warnings
+            .extend(run.paused.map(|pause| format!("{pause} within the run, and its figures hold that time")));
         let alone = run.parts.len() == 1;
         for (job, part) in jobs.into_iter().zip(run.parts) {
             match part {
@@ -297,9 +342,28 @@ impl<'a, M: Machine> Group<'a, M> {
         self.file_bytes(clone) * clone.files.len() as u64
     }
 
+    /// Refuses what makes no sense on the files.
+    fn check(&self) -> Result<(), FioError> {
+        self.check_simulated(&self.facts_of(&self.clones))?;
+        self.clones.iter().try_for_each(|clone| {
+            let job = self.job_of(clone);
+            self.checked(clone, &translate::clone_workload(job, clone, seed(job, self.chance))).map(drop)
+        })
+    }
+
+    /// What lies under a clone's files, which its stream sees as one, once its workload makes sense there.
+    fn checked(&self, clone: &ClonePlan, workload: &Workload) -> Result<TargetFacts, FioError> {
+        let facts = TargetFacts { size_bytes: self.bytes(clone), ..self.facts_of(&[clone]) };
+        let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
+        let failed = |source: machine::Error| FioError::Machine { job: self.job_of(clone).shown(), source };
+        workload.check(facts.size_bytes, align).map_err(|error| failed(error.into()))?;
+        Ok(facts)
+    }
+
     /// The sources of all clones, in their order, and who watches each job for a steady rate.
     fn recorders(&self, verified: &Verified) -> Result<(Vec<Recorder>, Watches), FioError> {
         let watches = self.watches();
+        let exits = self.exits();
         let mut recorders = Vec::new();
         for clone in &self.clones {
             let job = self.job_of(clone);
@@ -307,9 +371,7 @@ impl<'a, M: Machine> Group<'a, M> {
             let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
-            let facts = TargetFacts { size_bytes: self.bytes(clone), ..self.facts_of(&[clone]) };
-            let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
-            workload.check(facts.size_bytes, align).map_err(|error| failed(error.into()))?;
+            let facts = self.checked(clone, &workload)?;
             let turns = translate::turns(job, clone, seed);
             let several_passes = clone.limit_bytes.is_none_or(|bytes| bytes > turns.pass_bytes());
             let streams = streams(&workload, &facts, options.ramp_ns).map_err(failed)?;
@@ -322,6 +384,9 @@ impl<'a, M: Machine> Group<'a, M> {
                 if let Some(watch) = &watches[clone.job.1] {
                     recorder.watched_by(watch.clone(), options.steady.ramp_ns);
                 }
+                if let Some(exit) = &exits[clone.job.1] {
+                    recorder.exits_with(exit.clone());
+                }
                 if options.invalidate && !options.direct && several_passes {
                     recorder.cold_passes(pass_bytes);
                 }
@@ -329,6 +394,30 @@ impl<'a, M: Machine> Group<'a, M> {
             }
         }
         Ok((recorders, watches))
+    }
+
+    /// How each job ends with others, where any job of the set asks for it.
+    fn exits(&self) -> Vec<Option<Exit>> {
+        let all = Arc::new(AtomicBool::new(false));
+        let mut groups: Vec<(u32, Arc<AtomicBool>)> = Vec::new();
+        let mut of_group = |id: u32| match groups.iter().find(|(known, _)| *known == id) {
+            Some((_, flag)) => flag.clone(),
+            None => {
+                groups.push((id, Arc::new(AtomicBool::new(false))));
+                groups[groups.len() - 1].1.clone()
+            }
+        };
+        let any = self.jobs.iter().any(|job| job.options.exitall);
+        let mut exit = |job: &Job| {
+            let own = of_group(job.group_id);
+            let sets = match job.options.exit_what {
+                _ if !job.options.exitall => None,
+                ExitWhat::Group => Some(own.clone()),
+                ExitWhat::Stonewall => Some(all.clone()),
+            };
+            Exit { heeds: [all.clone(), own], sets }
+        };
+        self.jobs.iter().map(|job| any.then(|| exit(job))).collect()
     }
 
     /// A simulated machine has no data, and no files to take turns with.

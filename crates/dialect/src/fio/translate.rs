@@ -4,7 +4,7 @@ use super::arrange::{Arrangement, ClonePlan};
 use super::options::{Distribution, FioEngine, SyncMode};
 use super::plan::Job;
 use super::turns::FileTurns;
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, NewFile, Reap};
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, NewFile, Reap};
 use workload::{Data, Pattern, Stop, Workload, rng};
 
 /// What the seed of a clone is derived for.
@@ -58,6 +58,20 @@ pub(crate) fn hint(job: &Job) -> Hint {
     }
 }
 
+/// Whether pauses are the recorder's: those of the stream follow each request of a depth of 1.
+pub(crate) fn pauses(job: &Job) -> bool {
+    job.options.think_ns > 0 && (job.options.think_blocks > 1 || job.effective_depth() > 1)
+}
+
+/// What the cache holds of a job's files when it begins.
+fn cache(job: &Job) -> CacheState {
+    match (job.options.pre_read, job.options.invalidate) {
+        (true, _) => CacheState::Warm,
+        (false, true) => CacheState::Cold,
+        (false, false) => CacheState::AsIs,
+    }
+}
+
 /// How a clone's requests are divided among its files.
 pub(crate) fn turns(job: &Job, clone: &ClonePlan, seed: u64) -> FileTurns {
     FileTurns::new(job, clone.files.len() as u64, clone.part, seed)
@@ -79,6 +93,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
         engine: engine(job),
         buffering: buffering(job),
         hint: hint(job),
+        memory: Memory::Pages,
         region_start_bytes: region.0,
         region_bytes: Some(region.1),
         stop: match (runtime, clone.limit_bytes) {
@@ -87,7 +102,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
         },
         limit_bytes: runtime.and(clone.limit_bytes),
         rate_iops: job.rate_iops(),
-        think_ns: options.think_ns,
+        think_ns: if pauses(job) { 0 } else { options.think_ns },
         sync_at_end: options.end_fsync,
         data: Data {
             compressible_percent: options.compressible_percent,
@@ -106,7 +121,7 @@ pub(crate) fn job_workload(job: &Job, first: &ClonePlan, arrangement: &Arrangeme
         threads: job.options.clones,
         rate_iops: job.rate_iops().map(|rate| rate * f64::from(job.options.clones)),
         allocation: if made == Some(NewFile::Reserved) { Allocation::Reserved } else { Allocation::Written },
-        cache: if job.options.invalidate { CacheState::Cold } else { CacheState::AsIs },
+        cache: cache(job),
         ..clone_workload(job, first, seed)
     }
 }
@@ -118,8 +133,9 @@ pub(crate) fn access(job: &Job, size_bytes: u64) -> Access {
         buffering: buffering(job),
         metadata_sync: job.options.sync == SyncMode::Full,
         hint: hint(job),
+        memory: Memory::Pages,
         allocation: Allocation::Written,
-        cache: if job.options.invalidate { CacheState::Cold } else { CacheState::AsIs },
+        cache: cache(job),
         reap: Reap::AtLeast(job.options.batch_complete.max(1)),
         sync_at_end: job.options.end_fsync,
         region: (0, size_bytes),

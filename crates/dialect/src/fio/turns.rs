@@ -1,5 +1,6 @@
 //! Which file of a job a request goes to, and where in it: `file_service_type`, and the two cursors of a sequential mix.
 
+use super::arrange::without_holes;
 use super::options::FileService;
 use super::plan::Job;
 use machine::{Op, Request};
@@ -17,6 +18,10 @@ pub(crate) struct FileTurns {
     part: (u64, u64),
     service: FileService,
     seed: u64,
+    /// Bytes left out after each sequential request.
+    hole: u64,
+    /// Requests that follow one another from each random place.
+    run: u64,
     /// What the offset of the stream does not tell; shared by the threads of one stream.
     state: Option<Arc<Mutex<State>>>,
 }
@@ -25,6 +30,8 @@ pub(crate) struct FileTurns {
 struct State {
     /// Bytes issued in this pass.
     issued: u64,
+    /// Requests of this run, and where the next goes.
+    run: (u64, u64),
     /// Bytes that reads and writes have gone into each file, where they have cursors of their own.
     cursors: Vec<[u64; 2]>,
 }
@@ -39,14 +46,16 @@ impl FileTurns {
         // What is left at the end, where no whole request fits, is not used.
         let request = job.request_bytes();
         let rest = if job.sizes().is_none() && part.1 >= request { part.1 % request } else { 0 };
-        let stateful = own_cursors || (files > 1 && options.service == FileService::Sequential);
+        let stateful = own_cursors || options.run > 1 || (files > 1 && options.service == FileService::Sequential);
         FileTurns {
             files,
             request_bytes: request,
             part: (part.0, part.1 - rest),
             service: options.service,
             seed,
-            state: stateful.then(|| Arc::new(Mutex::new(State { issued: 0, cursors }))),
+            hole: options.hole_bytes,
+            run: options.run,
+            state: stateful.then(|| Arc::new(Mutex::new(State { cursors, ..State::default() }))),
         }
     }
 
@@ -55,11 +64,17 @@ impl FileTurns {
         if self.service == FileService::Sequential && self.files > 1 {
             return self.part;
         }
+        if self.hole > 0 {
+            return (self.part.0, self.pass_bytes());
+        }
         (self.part.0.saturating_mul(self.files), self.part.1.saturating_mul(self.files))
     }
 
     /// Bytes of a pass over all files.
     pub(crate) fn pass_bytes(&self) -> u64 {
+        if self.hole > 0 {
+            return without_holes(self.part.1, self.request_bytes, self.hole);
+        }
         self.part.1.saturating_mul(self.files)
     }
 
@@ -68,6 +83,8 @@ impl FileTurns {
     pub(crate) fn place(&self, request: &mut Request) {
         if self.state.is_some() {
             self.place_by_state(request);
+        } else if self.hole > 0 {
+            request.offset += (request.offset - self.part.0) / self.request_bytes * self.hole;
         } else if self.files > 1 {
             let (turn, within) = (request.offset / self.request_bytes, request.offset % self.request_bytes);
             request.target = (turn % self.files) as u32;
@@ -79,6 +96,15 @@ impl FileTurns {
         let Some(state) = &self.state else { return };
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let (first, share) = self.part;
+        if self.run > 1 {
+            let (done, next) = state.run;
+            let ends = next + u64::from(request.len) > first + share;
+            if done > 0 && !ends {
+                request.offset = next;
+            }
+            state.run = ((done + 1) % self.run, request.offset + u64::from(request.len));
+            return;
+        }
         if state.issued >= self.pass_bytes() {
             state.issued = 0;
             state.cursors.iter_mut().for_each(|cursor| *cursor = [0; 2]);

@@ -74,6 +74,11 @@ pub enum Amount {
 }
 
 impl Amount {
+    /// Whether it is 0.
+    pub(crate) fn is_nothing(self) -> bool {
+        matches!(self, Amount::Bytes(0) | Amount::Percent(0))
+    }
+
     /// In bytes, of a file of `whole` bytes.
     pub fn of(self, whole: u64) -> u64 {
         match self {

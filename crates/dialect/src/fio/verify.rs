@@ -1,94 +1,257 @@
 //! Blocks that describe themselves, and reading them back: fio's `verify`.
 //!
-//! With a checksum every block begins with a header: where it belongs, how long it is, and the checksum of both and of its data. With a
-//! pattern the block is the pattern, again and again.
+//! With a checksum every block begins with fio's header, so that each program verifies the other's files. Little-endian, as Debian's fio 3.33
+//! writes it on x86: 0 magic (16 bits), 2 method (16), 4 length (32), 8 seed of the data (64), 16 offset in the file (64), 24 time (2 x 32),
+//! 32 thread (16), 34 number of the request (16), 36 CRC-32C of all this (32, not inverted at the end), 40 the checksum of what follows it.
+//! When it reads, fio checks magic, method, length, offset and both checksums, and no seed, time, thread or number. With a pattern alone the
+//! block is the pattern, again and again.
 
 use super::result::Recorded;
 use super::turns::FileTurns;
+use super::value::Reason;
 use machine::units::show_size;
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
+use md5::{Digest, Md5};
 use measure::histogram::Histogram;
+use sha1::Sha1;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use workload::Sequence;
+use xxhash_rust::xxh32::xxh32;
 use xxhash_rust::xxh64::xxh64;
 
-/// Bytes before the data of a block.
+/// Bytes of the header before the checksum.
 const HEADER: usize = 40;
-/// The least block: a header and some data.
-pub(crate) const LEAST_BYTES: u64 = 64;
-const MAGIC: [u8; 8] = *b"hpverify";
+const MAGIC: u16 = 0xacca;
+/// In the field of the nanoseconds, where fio has less than 10^9: the seed is the XXH64 of the data.
+const OURS: u32 = u32::from_le_bytes(*b"hpwr");
 
 /// How a block is known to be what was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
+    /// The header alone.
+    Meta,
+    /// MD5.
+    Md5,
+    /// CRC-64 (Jones).
+    Crc64,
     /// CRC-32C (Castagnoli).
     Crc32c,
-    /// XXH64.
+    /// CRC-16 (ARC).
+    Crc16,
+    /// What fio calls SHA-256: the last block of the message with its padding, and a byte of each word of the state.
+    Sha256,
+    /// What fio calls SHA-512: the first 128 bytes of the data, and over them what is left after whole blocks. [`OURS`] protects the rest.
+    Sha512,
+    /// XXH32.
     Xxhash,
-    /// The block is this, repeated.
-    Pattern(Vec<u8>),
+    /// SHA-1.
+    Sha1,
+    /// The block is the pattern, repeated.
+    Pattern,
 }
 
+/// Names of `verify`, fio's number in the header and the bytes of the checksum.
+const METHODS: [(&str, Method, u16, usize); 11] = [
+    ("meta", Method::Meta, 1, 0),
+    ("md5", Method::Md5, 2, 16),
+    ("crc64", Method::Crc64, 3, 8),
+    ("crc32c", Method::Crc32c, 5, 4),
+    ("crc32c-intel", Method::Crc32c, 5, 4),
+    ("crc16", Method::Crc16, 7, 2),
+    ("sha256", Method::Sha256, 9, 64),
+    ("sha512", Method::Sha512, 10, 128),
+    ("xxhash", Method::Xxhash, 15, 4),
+    ("sha1", Method::Sha1, 16, 20),
+    ("pattern", Method::Pattern, 0, 0),
+];
+
+/// fio's CRC-64: Jones' polynomial, mirrored, from 0 and not inverted.
+const CRC_64: crc::Crc<u64> = crc::Crc::<u64>::new(&crc::Algorithm {
+    width: 64,
+    poly: 0xad93_d235_94c9_35a9,
+    init: 0,
+    refin: true,
+    refout: true,
+    xorout: 0,
+    check: 0xe9c6_d914_c4b8_d9ca,
+    residue: 0,
+});
+const CRC_16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_ARC);
+
 impl Method {
-    fn number(&self) -> u32 {
+    /// The value of `verify`; `None`: nothing is verified.
+    pub(crate) fn named(text: &str) -> Result<Option<Method>, Reason> {
+        if matches!(text, "0" | "none") {
+            return Ok(None);
+        }
+        METHODS.iter().find(|(name, ..)| *name == text).map(|&(_, method, ..)| Some(method)).ok_or_else(|| {
+            let names: Vec<&str> = METHODS.iter().map(|(name, ..)| *name).collect();
+            format!("halfpower serves {}; write one of these", names.join(", "))
+        })
+    }
+
+    fn facts(self) -> (u16, usize) {
+        METHODS.iter().find(|(_, method, ..)| *method == self).map_or((0, 0), |&(_, _, number, bytes)| (number, bytes))
+    }
+
+    /// The least block: a header and some data.
+    pub(crate) fn least_bytes(self) -> u64 {
         match self {
-            Method::Crc32c => 1,
-            Method::Xxhash => 2,
-            Method::Pattern(_) => 3,
+            Method::Pattern => 1,
+            // The data must hold the first block that fio copies.
+            Method::Sha512 => (HEADER + 256) as u64,
+            _ => (HEADER + self.facts().1 + 8) as u64,
         }
     }
 
-    /// The checksum of what a header says and of the data behind it.
-    fn checksum(&self, says: &[u8], data: &[u8]) -> u64 {
+    /// Writes the checksum of `data` into its place.
+    fn checksum(self, data: &[u8], place: &mut [u8]) {
         match self {
-            Method::Crc32c => u64::from(crc32c::crc32c_append(crc32c::crc32c(says), data)),
-            _ => xxh64(data, xxh64(says, 0)),
+            Method::Meta | Method::Pattern => {}
+            Method::Md5 => place.copy_from_slice(&Md5::digest(data)),
+            Method::Crc64 => place.copy_from_slice(&CRC_64.checksum(data).to_le_bytes()),
+            Method::Crc32c => place.copy_from_slice(&(!crc32c::crc32c(data)).to_le_bytes()),
+            Method::Crc16 => place.copy_from_slice(&CRC_16.checksum(data).to_le_bytes()),
+            Method::Xxhash => place.copy_from_slice(&xxh32(data, 1).to_le_bytes()),
+            Method::Sha1 => {
+                let digest = Sha1::digest(data);
+                let words = digest.chunks_exact(4).flat_map(|word| word.iter().rev());
+                place.iter_mut().zip(words).for_each(|(to, from)| *to = *from);
+            }
+            Method::Sha256 => sha256(data, place),
+            Method::Sha512 => {
+                let rest = &data[data.len() / 128 * 128..];
+                place.copy_from_slice(&data[..128]);
+                place[..rest.len()].copy_from_slice(rest);
+            }
         }
     }
+}
 
-    /// Makes a block of it, at this offset.
-    pub(crate) fn stamp(&self, offset: u64, block: &mut [u8]) {
-        if let Method::Pattern(pattern) = self {
-            block.chunks_mut(pattern.len()).for_each(|part| part.copy_from_slice(&pattern[..part.len()]));
+/// SHA-256 as fio has it: the length in the padding is little-endian, and of the state only the lowest byte of each word is kept, over the
+/// first bytes of the last block.
+fn sha256(data: &[u8], place: &mut [u8]) {
+    let mut state: [u32; 8] =
+        [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
+    let (blocks, rest) = data.split_at(data.len() / 64 * 64);
+    let mut last = [0u8; 128];
+    last[..rest.len()].copy_from_slice(rest);
+    last[rest.len()] = 0x80;
+    let end = if rest.len() < 56 { 64 } else { 128 };
+    last[end - 8..end].copy_from_slice(&(data.len() as u64 * 8).to_le_bytes());
+    for block in blocks.chunks_exact(64).chain(last[..end].chunks_exact(64)) {
+        sha2::compress256(
+            &mut state,
+            std::slice::from_ref(sha2::digest::generic_array::GenericArray::from_slice(block)),
+        );
+    }
+    place.copy_from_slice(&last[end - 64..end]);
+    place.iter_mut().zip(state).for_each(|(byte, word)| *byte = word as u8);
+}
+
+/// How the blocks of a job are made and checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Check {
+    pub(crate) method: Method,
+    /// The data of each block; empty: whatever is written.
+    pub(crate) pattern: Vec<u8>,
+    /// Bytes for each header; `None`: a whole request.
+    pub(crate) interval_bytes: Option<u32>,
+}
+
+impl Check {
+    fn interval(&self, block: &[u8]) -> usize {
+        self.interval_bytes.map_or(block.len(), |bytes| bytes as usize).clamp(1, block.len().max(1))
+    }
+
+    /// Makes blocks of a request at this offset.
+    pub(crate) fn stamp(&self, offset: u64, request: &mut [u8]) {
+        if !self.pattern.is_empty() {
+            repeat(&self.pattern, request);
+        }
+        if self.method == Method::Pattern {
             return;
         }
-        let len = block.len() as u32;
-        let (header, data) = block.split_at_mut(HEADER);
-        header[..8].copy_from_slice(&MAGIC);
-        header[8..16].copy_from_slice(&offset.to_le_bytes());
-        header[16..20].copy_from_slice(&len.to_le_bytes());
-        header[20..24].copy_from_slice(&self.number().to_le_bytes());
-        header[24..32].fill(0);
-        let checksum = self.checksum(&header[..32], data);
-        header[32..].copy_from_slice(&checksum.to_le_bytes());
+        let interval = self.interval(request);
+        for (index, block) in request.chunks_mut(interval).enumerate() {
+            self.stamp_block(offset + (index * interval) as u64, block);
+        }
     }
 
-    /// What is wrong with a block that lies at this offset.
-    pub(crate) fn fault(&self, offset: u64, block: &[u8]) -> Option<Fault> {
-        let of = |why: Why| Some(Fault { offset, len: block.len() as u64, why });
-        if let Method::Pattern(pattern) = self {
-            let wanted = pattern.iter().cycle();
-            let at = block.iter().zip(wanted).position(|(byte, wanted)| byte != wanted)?;
-            return of(Why::NotThePattern { at: offset + at as u64, found: block[at] });
+    fn stamp_block(&self, offset: u64, block: &mut [u8]) {
+        let len = block.len() as u32;
+        let (number, bytes) = self.method.facts();
+        let (header, data) = block.split_at_mut(HEADER + bytes);
+        let (header, place) = header.split_at_mut(HEADER);
+        self.method.checksum(data, place);
+        header[..2].copy_from_slice(&MAGIC.to_le_bytes());
+        header[2..4].copy_from_slice(&number.to_le_bytes());
+        header[4..8].copy_from_slice(&len.to_le_bytes());
+        header[8..16].copy_from_slice(&xxh64(data, 0).to_le_bytes());
+        header[16..24].copy_from_slice(&offset.to_le_bytes());
+        header[24..28].fill(0);
+        header[28..32].copy_from_slice(&OURS.to_le_bytes());
+        header[32..36].fill(0);
+        let sum = !crc32c::crc32c(&header[..36]);
+        header[36..].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// What is wrong with the blocks of a request that lies at this offset.
+    pub(crate) fn fault(&self, offset: u64, request: &[u8]) -> Option<Fault> {
+        if self.method == Method::Pattern {
+            return self.not_the_pattern(offset, request, 0, 0);
         }
-        let word = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().unwrap_or_default());
-        let half = |at: usize| u32::from_le_bytes(block[at..at + 4].try_into().unwrap_or_default());
-        if block.len() < HEADER || block[..8] != MAGIC {
+        let interval = self.interval(request);
+        let mut blocks = request.chunks(interval).enumerate();
+        blocks.find_map(|(index, block)| self.block_fault(offset, index * interval, block))
+    }
+
+    /// Where a block at `offset` that begins so far into its request is not the pattern, its first bytes aside: the pattern begins with the
+    /// request.
+    fn not_the_pattern(&self, offset: u64, block: &[u8], within: usize, skipped: usize) -> Option<Fault> {
+        let wanted = self.pattern.iter().cycle().skip(within % self.pattern.len().max(1));
+        let at = skipped + block.iter().zip(wanted).skip(skipped).position(|(byte, wanted)| byte != wanted)?;
+        let why = Why::NotThePattern { at: offset + at as u64, found: block[at] };
+        Some(Fault { offset, len: block.len() as u64, why })
+    }
+
+    /// What is wrong with a block that begins so far into its request.
+    fn block_fault(&self, request_offset: u64, within: usize, block: &[u8]) -> Option<Fault> {
+        let offset = request_offset + within as u64;
+        let of = |why: Why| Some(Fault { offset, len: block.len() as u64, why });
+        let (number, bytes) = self.method.facts();
+        let long = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().unwrap_or_default());
+        let word = |at: usize| u32::from_le_bytes(block[at..at + 4].try_into().unwrap_or_default());
+        let half = |at: usize| u16::from_le_bytes(block[at..at + 2].try_into().unwrap_or_default());
+        if block.len() < HEADER + bytes || half(0) != MAGIC {
             return of(Why::NoHeader);
         }
-        if half(20) != self.number() {
-            return of(Why::OtherMethod);
-        }
-        if self.checksum(&block[..32], &block[HEADER..]) != word(32) {
+        if !crc32c::crc32c(&block[..36]) != word(36) {
             return of(Why::Checksum);
         }
-        if word(8) != offset || half(16) as usize != block.len() {
-            return of(Why::Elsewhere { belongs: word(8), len: u64::from(half(16)) });
+        if half(2) != number {
+            return of(Why::OtherMethod);
         }
-        None
+        if long(16) != offset || word(4) as usize != block.len() {
+            return of(Why::Elsewhere { belongs: long(16), len: u64::from(word(4)) });
+        }
+        let (header, data) = block.split_at(HEADER + bytes);
+        let mut sum = [0u8; 128];
+        self.method.checksum(data, &mut sum[..bytes]);
+        let ours = word(28) == OURS;
+        if header[HEADER..] != sum[..bytes] || (ours && long(8) != xxh64(data, 0)) {
+            return of(Why::Checksum);
+        }
+        // fio's own writes with a pattern have it in all of the data.
+        if self.pattern.is_empty() { None } else { self.not_the_pattern(offset, block, within, HEADER + bytes) }
     }
+}
+
+/// Fills a buffer with a pattern, again and again.
+pub(crate) fn repeat(pattern: &[u8], buffer: &mut [u8]) {
+    buffer.chunks_mut(pattern.len()).for_each(|part| part.copy_from_slice(&pattern[..part.len()]));
 }
 
 /// Why a block is not what was written.
@@ -113,7 +276,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the block of {} at byte {} ", show_size(self.len), self.offset)?;
         match self.why {
-            Why::NoHeader => f.write_str("bears no header: no job of halfpower's with verify wrote it, or it was lost"),
+            Why::NoHeader => f.write_str("bears no header: no job with verify wrote it, or it was lost"),
             Why::OtherMethod => f.write_str("was written with another verify method"),
             Why::Checksum => f.write_str("does not match its checksum: it was changed, or written in part"),
             Why::Elsewhere { belongs, len } => {
@@ -127,21 +290,21 @@ impl fmt::Display for Fault {
 /// What was checked, over all streams of a job.
 #[derive(Debug)]
 pub(crate) struct VerifyStats {
-    pub(crate) method: Method,
+    pub(crate) check: Check,
     bytes: AtomicU64,
     faults: AtomicU64,
     first: Mutex<Option<Fault>>,
 }
 
 impl VerifyStats {
-    pub(crate) fn new(method: Method) -> VerifyStats {
-        VerifyStats { method, bytes: AtomicU64::new(0), faults: AtomicU64::new(0), first: Mutex::new(None) }
+    pub(crate) fn new(check: Check) -> VerifyStats {
+        VerifyStats { check, bytes: AtomicU64::new(0), faults: AtomicU64::new(0), first: Mutex::new(None) }
     }
 
     /// Checks a block.
     pub(crate) fn check(&self, offset: u64, block: &[u8]) {
         self.bytes.fetch_add(block.len() as u64, Ordering::Relaxed);
-        if let Some(fault) = self.method.fault(offset, block) {
+        if let Some(fault) = self.check.fault(offset, block) {
             self.faults.fetch_add(1, Ordering::Relaxed);
             self.first.lock().unwrap_or_else(|broken| broken.into_inner()).get_or_insert(fault);
         }
@@ -272,34 +435,56 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn check(method: Method) -> Check {
+        let pattern = if method == Method::Pattern { vec![0xde, 0xad, 0xbe] } else { Vec::new() };
+        Check { method, pattern, interval_bytes: None }
+    }
+
     #[test]
     fn a_block_is_known_by_its_place_and_its_data() {
-        for method in [Method::Crc32c, Method::Xxhash] {
+        for (name, method, ..) in METHODS {
+            let check = check(method);
             let mut block = vec![7u8; 4096];
-            method.stamp(8192, &mut block);
-            assert_eq!(method.fault(8192, &block), None);
-            assert!(method.fault(4096, &block).unwrap().to_string().contains("written as 4 KiB at byte 8192"));
-            let zeros = method.fault(8192, &[0; 4096]).unwrap().to_string();
-            assert!(zeros.contains("no header"), "{zeros}");
+            check.stamp(8192, &mut block);
+            assert_eq!(check.fault(8192, &block), None, "{name}");
+            let zeros = check.fault(8192, &[0; 4096]).unwrap().to_string();
+            if method == Method::Pattern {
+                block[1000] ^= 1;
+                assert!(check.fault(8192, &block).unwrap().to_string().contains("byte 9192 is 0xac"));
+                continue;
+            }
+            assert!(zeros.contains("no header"), "{name}: {zeros}");
+            assert!(check.fault(4096, &block).unwrap().to_string().contains("written as 4 KiB at byte 8192"), "{name}");
         }
         let mut block = vec![7u8; 4096];
-        Method::Crc32c.stamp(0, &mut block);
-        assert!(Method::Xxhash.fault(0, &block).unwrap().to_string().contains("another verify method"));
-        let pattern = Method::Pattern(vec![0xde, 0xad, 0xbe]);
-        pattern.stamp(4096, &mut block);
-        assert_eq!(pattern.fault(4096, &block), None);
-        block[1000] ^= 1;
-        assert!(pattern.fault(4096, &block).unwrap().to_string().contains("byte 5096 is 0xac"));
+        check(Method::Crc32c).stamp(0, &mut block);
+        assert!(check(Method::Xxhash).fault(0, &block).unwrap().to_string().contains("another verify method"));
+    }
+
+    #[test]
+    fn each_interval_has_a_header_and_the_pattern_fills_the_rest() {
+        let check = Check { method: Method::Meta, pattern: vec![1, 2, 3], interval_bytes: Some(512) };
+        let mut block = vec![0u8; 4096];
+        check.stamp(4096, &mut block);
+        assert_eq!(
+            (check.fault(4096, &block), block[3584], block[3584 + 40]),
+            (None, 0xca, [1, 2, 3][(3584 + 40) % 3])
+        );
+        let one = Check { interval_bytes: None, ..check.clone() };
+        assert!(one.fault(4096, &block).is_some(), "another interval");
+        block[4000] ^= 1;
+        assert!(check.fault(4096, &block).is_some());
     }
 
     proptest! {
         #[test]
-        fn no_flipped_bit_passes(bit in 0usize..8 * 600, method in prop::sample::select(vec![Method::Crc32c, Method::Xxhash, Method::Pattern(vec![1, 2, 3, 4, 5])])) {
+        fn no_flipped_bit_passes(bit in 0usize..8 * 600, (_, method, ..) in prop::sample::select(METHODS.to_vec())) {
+            let check = check(method);
             let mut block: Vec<u8> = (0..600u32).map(|i| (i * 31) as u8).collect();
-            method.stamp(1 << 33, &mut block);
-            prop_assert_eq!(method.fault(1 << 33, &block), None);
+            check.stamp(1 << 33, &mut block);
+            prop_assert_eq!(check.fault(1 << 33, &block), None);
             block[bit / 8] ^= 1 << (bit % 8);
-            prop_assert!(method.fault(1 << 33, &block).is_some());
+            prop_assert!(check.fault(1 << 33, &block).is_some());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Options;
 use machine::units::{KIB, MIB};
-use machine::{Allocation, Buffering, CacheState, Engine};
+use machine::{Allocation, Buffering, CacheState, Engine, Memory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{Pattern, Stop, Workload};
@@ -289,6 +289,7 @@ impl Options {
             // Standard I/O passes the page cache, whatever else is chosen.
             buffering: if test.is_stdio() { Buffering::Buffered } else { self.buffering() },
             allocation: if test.creates() && !self.mmap { Allocation::Extend } else { Allocation::Written },
+            memory: Memory::Pages,
             cache: CacheState::AsIs,
             region_bytes: Some(if test == Test::RecordRewrite { request } else { bytes }),
             stop: Stop::AfterBytes(bytes),

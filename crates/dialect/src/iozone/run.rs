@@ -124,10 +124,20 @@ fn files(options: &Options) -> Vec<PathBuf> {
     (0..most).map(|child| base.join(format!("iozone.DUMMY.{child}"))).collect()
 }
 
-fn open<M: Machine>(machine: &M, options: &Options, path: &Path, bytes: u64) -> Result<Open<M::Target>> {
+/// Opens test files, each of so many bytes.
+fn open<M: Machine>(machine: &M, options: &Options, paths: &[PathBuf], bytes: u64) -> Result<Vec<Open<M::Target>>> {
+    let specs: Vec<TargetSpec> = paths.iter().map(|path| spec(options, path, bytes)).collect();
+    let writes = options.passes().iter().any(|test| test.writes());
+    let opened =
+        machine.open_all(&specs, &mut |facts| facts.iter().try_for_each(|facts| check_file(facts, bytes, writes)))?;
+    let open = |target| Open { facts: machine.target_facts(&target), target };
+    Ok(opened.into_iter().map(open).collect())
+}
+
+fn spec(options: &Options, path: &Path, bytes: u64) -> TargetSpec {
     let passes = options.passes();
     let writes_first = passes.first().is_some_and(|test| test.creates());
-    let spec = TargetSpec {
+    TargetSpec {
         places: vec![path.into()],
         size: Some(bytes),
         destroy: options.destroy.iter().filter(|named| *named == path).cloned().collect(),
@@ -136,18 +146,20 @@ fn open<M: Machine>(machine: &M, options: &Options, path: &Path, bytes: u64) -> 
         create: true,
         new_file: if writes_first && !options.mmap { NewFile::Empty } else { NewFile::Filled },
         ..TargetSpec::default()
-    };
-    let target = machine.open(&spec)?;
-    let facts = machine.target_facts(&target);
-    if !facts.writable && passes.iter().any(|test| test.writes()) {
+    }
+}
+
+/// Refuses a file that may not be written or is too small.
+fn check_file(facts: &TargetFacts, bytes: u64, writes: bool) -> Result<()> {
+    if !facts.writable && writes {
         let hint = "name it again with --destroy-data to write it, choose tests that read (-i 1 -i 3 -i 5), or name another file";
-        return Err(Error::refused(facts.name, "it was there before and is only read", hint));
+        return Err(Error::refused(&facts.name, "it was there before and is only read", hint));
     }
     if facts.size_bytes < bytes {
         let why = format!("it has only {} of {}", show_size(facts.size_bytes), show_size(bytes));
-        return Err(Error::refused(facts.name, why, "choose a smaller -s or -g"));
+        return Err(Error::refused(&facts.name, why, "choose a smaller -s or -g"));
     }
-    Ok(Open { target, facts })
+    Ok(())
 }
 
 /// The job of a pass by one process, or by child number `child` of the throughput mode.
@@ -201,8 +213,7 @@ fn single<M: Machine>(
     let Some(bytes) = cells.iter().map(|cell| cell.file_bytes).max() else {
         return Err(Error::refused("the sizes", "no record fits into a file", "use smaller records or larger files"));
     };
-    let path = files(options).remove(0);
-    let mut file = open(machine, options, &path, bytes)?;
+    let mut file = open(machine, options, &files(options)[..1], bytes)?.remove(0);
     result.target = Some(file.facts.clone());
     print(out, &(report::banner(options, began_unix_s) + &report::header(options)))?;
     for cell in cells {
@@ -293,10 +304,7 @@ fn throughput<M: Machine>(
     for cell in options.cells() {
         for count in options.child_counts() {
             print(out, &report::throughput_intro(options, cell, count))?;
-            let mut open_files = Vec::new();
-            for path in &paths[..count as usize] {
-                open_files.push(open(machine, options, path, cell.file_bytes)?);
-            }
+            let mut open_files = open(machine, options, &paths[..count as usize], cell.file_bytes)?;
             result.target.get_or_insert_with(|| open_files[0].facts.clone());
             for test in options.passes() {
                 let one = side_by_side(machine, options, &open_files, cell, test)?;

@@ -16,6 +16,9 @@ pub enum RunError {
     /// The plan cannot be carried out.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The system refuses a thread.
+    #[error("the system refuses more threads: {0}; ask for fewer, or raise the limit (ulimit -u)")]
+    Threads(io::Error),
     /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
@@ -121,13 +124,27 @@ fn phase<F: FileSystem, W: FileWork + Send>(
     workers: &mut [Worker<W>],
     shared: &Shared<'_, F>,
     transacted: &mut dyn FnMut(u32),
-) -> Result<(PhaseEnd, u64), FileError> {
+) -> Result<(PhaseEnd, u64), RunError> {
     let began = shared.system.now();
     let (first, others) = workers.split_first_mut().expect("at least one worker");
     let end = std::thread::scope(|scope| {
-        let handles: Vec<_> =
-            others.iter_mut().map(|worker| scope.spawn(|| worker.walk(phase, shared, &mut |_| {}))).collect();
-        let mut end = first.walk(phase, shared, transacted);
+        let mut refused = None;
+        let mut handles = Vec::new();
+        for worker in others {
+            let body = move || worker.walk(phase, shared, &mut |_| {}).map_err(RunError::from);
+            match std::thread::Builder::new().spawn_scoped(scope, body) {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    shared.failed.store(true, Ordering::Relaxed);
+                    refused = Some(RunError::Threads(error));
+                    break;
+                }
+            }
+        }
+        let mut end = match refused {
+            Some(error) => Err(error),
+            None => first.walk(phase, shared, transacted).map_err(RunError::from),
+        };
         for handle in handles {
             let other = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             end = match (end, other) {

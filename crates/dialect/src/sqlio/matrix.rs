@@ -101,6 +101,19 @@ pub fn target(options: &Options) -> Result<TargetSpec> {
     spec(options, &jobs[0])
 }
 
+/// Refuses points that make no sense on a target.
+///
+/// # Errors
+/// The reason.
+pub fn check(options: &Options, engines: &[machine::Engine], facts: &TargetFacts) -> Result<()> {
+    check_writable(facts, true)?;
+    let align = if facts.direct { facts.direct_align_bytes } else { 1 };
+    workloads(options, engines).iter().try_for_each(|(_, workload)| {
+        let align = if workload.buffering.is_direct() { align } else { 1 };
+        Ok(workload.check(facts.size_bytes, align)?)
+    })
+}
+
 /// The points: what is measured, in the order of the table, the partition starts of one point side by side.
 pub fn workloads(options: &Options, engines: &[machine::Engine]) -> Vec<(Entry, Workload)> {
     let aligns = if options.align.is_empty() { vec![0] } else { options.align.clone() };
@@ -136,13 +149,9 @@ pub fn run<M: Machine>(
     mut on_progress: impl FnMut(usize, usize, usize),
 ) -> Result<MatrixResult> {
     let facts = machine.target_facts(target);
-    check_writable(&facts, true)?;
-    let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) =
-        workloads(options, &machine.capabilities().engines).into_iter().unzip();
-    for workload in &workloads {
-        let direct = workload.buffering.is_direct() && facts.direct;
-        workload.check(facts.size_bytes, if direct { facts.direct_align_bytes } else { 1 })?;
-    }
+    let engines = machine.capabilities().engines;
+    check(options, &engines, &facts)?;
+    let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) = workloads(options, &engines).into_iter().unzip();
     let most = options.repeats.unwrap_or(MOST);
     let repeats = Repeats { least: LEAST.min(most), most, precision: TIGHT, ..Repeats::default() };
     let count = workloads.len();

@@ -15,7 +15,7 @@ pub use help::HELP;
 pub use options::{
     Access, Caching, DEFAULT_FILE, FileLine, Kind, MAX_THREADS, Multi, Options, parse, parse_parameters,
 };
-pub use plan::{FileJob, files};
+pub use plan::{FileJob, files, raw_device};
 pub use report::{Figures, LatencyFigures, before, figures, report};
-pub use run::{SqlioResult, run};
+pub use run::{SqlioResult, jobs, run};
 pub(crate) use run::{check_writable, shares};

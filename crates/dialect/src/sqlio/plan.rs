@@ -2,8 +2,9 @@
 
 use super::options::DEFAULT_FILE;
 use super::{Access, Caching, FileLine, Kind, Multi, Options};
-use machine::{Buffering, CacheState, Engine, Error, Result};
-use std::path::PathBuf;
+use crate::parse::is_twin;
+use machine::{Buffering, CacheState, Engine, Error, Memory, Result};
+use std::path::{Path, PathBuf};
 use workload::{Pattern, Stop, Workload};
 
 /// A file and its threads.
@@ -17,6 +18,14 @@ pub struct FileJob {
     pub mask: u64,
     /// Bytes of it that are used, where given.
     pub size_bytes: Option<u64>,
+    /// It is a device (`-R`): never made.
+    pub raw: bool,
+}
+
+/// The device that a name after `-R` means: `-Rsdb` is /dev/sdb, as `-RC` was the drive C.
+pub fn raw_device(name: &Path) -> PathBuf {
+    let plain = name.components().count() == 1 && !name.is_absolute() && !is_twin(name);
+    if plain { Path::new("/dev").join(name) } else { name.into() }
 }
 
 impl FileJob {
@@ -42,17 +51,20 @@ pub fn files(options: &Options, lines: &[FileLine]) -> Result<Vec<FileJob>> {
             let in_each = options.drives.iter().map(|drive| drive.join(name)).collect::<Vec<_>>();
             if in_each.is_empty() { vec![name.clone()] } else { in_each }
         };
-        let paths = named.iter().flat_map(placed).chain(options.raw.iter().cloned());
-        let job = |path| FileJob {
+        let files = named.iter().flat_map(placed).map(|path| (path, false));
+        let devices = options.raw.iter().map(|name| (raw_device(name), true));
+        let job = |(path, raw)| FileJob {
             path,
+            raw,
             threads: options.threads.unwrap_or(1),
             mask: options.mask.unwrap_or(0),
             size_bytes: options.size,
         };
-        paths.map(job).collect()
+        files.chain(devices).map(job).collect()
     } else {
         let job = |line: &FileLine| FileJob {
             path: line.path.clone(),
+            raw: false,
             threads: line.threads,
             mask: line.mask | options.mask.unwrap_or(0),
             // As in the original: a stripe pattern has its own size.
@@ -135,6 +147,7 @@ impl Options {
             threads,
             engine: if depth == 1 { Engine::Sync } else { asynchronous },
             buffering: self.buffering(kind),
+            memory: Memory::Pages,
             cache: CacheState::AsIs,
             region_start_bytes: self.start_bytes(),
             region_bytes: self.stripes_bytes(),

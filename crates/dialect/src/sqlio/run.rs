@@ -1,5 +1,6 @@
 //! A run of one or several files side by side.
 
+use super::plan::raw_device;
 use super::report::Figures;
 use super::{Access, FileJob, Kind, Multi, Options, files, parse_parameters, report};
 use crate::concurrent::{self, RequestShape, RunPlan, ToolJob};
@@ -13,6 +14,7 @@ use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
+use std::path::Path;
 use workload::Workload;
 
 /// What a run gave.
@@ -34,7 +36,11 @@ pub struct SqlioResult {
 /// The largest parameter file: a name that is a disk's by mistake should not fill the memory.
 const LARGEST_PARAMETERS: u64 = 1 << 20;
 
-fn jobs(options: &Options) -> Result<Vec<FileJob>> {
+/// The files of a run, of the parameter file where one is named.
+///
+/// # Errors
+/// A parameter file that cannot be read or is none, too many threads.
+pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     let Some(path) = &options.parameters else { return files(options, &[]) };
     let failed = |why: String| Error::refused(format!("-F{}", path.display()), why, "name a parameter file");
     let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
@@ -53,6 +59,10 @@ pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     let stripes = options.stripes_bytes().filter(|_| !options.matrix).map(|bytes| options.start_bytes() + bytes);
     let size = job.size_bytes.or(stripes);
     let there = is_twin(&job.path) || (job.path.exists() && !job.path.is_dir());
+    if job.raw && !there {
+        let shown = job.path.display().to_string();
+        return Err(Error::refused(shown, "there is no such device", "name one after -R, or a file without it"));
+    }
     if size.is_none() && !there {
         let hint = "give it with --size, or in MB in a parameter file";
         return Err(Error::refused(job.path.display().to_string(), "the file is to be made and has no size", hint));
@@ -60,12 +70,17 @@ pub(super) fn spec(options: &Options, job: &FileJob) -> Result<TargetSpec> {
     Ok(TargetSpec {
         places: vec![job.path.clone()],
         size,
-        destroy: options.destroy.iter().filter(|named| **named == job.path).cloned().collect(),
+        destroy: options.destroy.iter().filter(|named| is_named(job, named)).map(|_| job.path.clone()).collect(),
         destroy_signed: options.destroy_signed,
         seed: options.seed.unwrap_or(1),
-        create: true,
+        create: !job.raw,
         ..TargetSpec::default()
     })
+}
+
+/// Whether a name for destruction means this file or device.
+fn is_named(job: &FileJob, named: &Path) -> bool {
+    named == job.path || job.raw && raw_device(named) == job.path
 }
 
 /// Refuses to write what was there before.
@@ -78,7 +93,7 @@ pub(crate) fn check_writable(facts: &TargetFacts, writes: bool) -> Result<()> {
 }
 
 pub(super) fn check_destroy(options: &Options, jobs: &[FileJob]) -> Result<()> {
-    match options.destroy.iter().find(|named| !jobs.iter().any(|job| job.path == **named)) {
+    match options.destroy.iter().find(|named| !jobs.iter().any(|job| is_named(job, named))) {
         Some(stray) => Err(Error::refused(
             stray.display().to_string(),
             "it is named for destruction but is no test file",
@@ -97,19 +112,16 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
     check_destroy(options, &jobs)?;
     let kind = options.kind.unwrap_or_default();
     let engines = machine.capabilities().engines;
-    let mut targets = Vec::new();
-    let mut facts = Vec::new();
-    let specs = jobs.iter().map(|job| spec(options, job)).collect::<Result<Vec<_>>>()?;
-    for spec in &specs {
-        let target = machine.open(spec)?;
-        facts.push(machine.target_facts(&target));
-        targets.push(target);
-    }
-    for facts in &facts {
-        check_writable(facts, kind == Kind::Write)?;
-    }
     let workloads: Vec<Workload> =
         jobs.iter().map(|job| options.workload(kind, options.access(), job.threads, &engines)).collect();
+    let specs = jobs.iter().map(|job| spec(options, job)).collect::<Result<Vec<_>>>()?;
+    let mut targets = machine.open_all(&specs, &mut |facts| {
+        facts.iter().zip(&workloads).try_for_each(|(facts, workload)| {
+            check_writable(facts, kind == Kind::Write)?;
+            concurrent::check(workload, &RequestShape::default(), facts)
+        })
+    })?;
+    let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
     let sizes: Vec<(u64, bool)> =
         facts.iter().zip(&jobs).map(|(facts, job)| (facts.size_bytes, job.size_bytes.is_some())).collect();
     print(out, &report::before(options, &jobs, &sizes))?;

@@ -101,10 +101,19 @@ fn together() -> (u64, Nanos) {
 
 /// The kernel's monotonic clock.
 pub(crate) fn kernel_now() -> Nanos {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// The same with the time in which the computer was suspended.
+pub(crate) fn boot_now() -> Nanos {
+    read(libc::CLOCK_BOOTTIME)
+}
+
+fn read(clock: libc::clockid_t) -> Nanos {
     // The C library's call: rustix reads the vdso itself, which ends the process under valgrind.
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec; CLOCK_MONOTONIC always exists on Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    // SAFETY: `time` is a valid timespec; both clocks exist on every Linux that runs this.
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

@@ -1,9 +1,10 @@
 //! Files that halfpower makes: locked before anybody sees them, removed when dropped, and recognised after a kill.
 
+use super::mark::{Marked, Named};
 use super::sys;
-use crate::test_file::{is_mark, is_our_name, mark, name};
+use crate::test_file::{is_our_name, mark, name};
 use machine::{Error, Result};
-use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags, XattrFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
@@ -11,12 +12,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Test files are called `halfpower-MARK.tmp`.
 const SUFFIX: &str = ".tmp";
-
-/// Where a file under a name of the user's bears its mark.
-const ATTRIBUTE: &str = "user.halfpower";
 
 /// A file that halfpower made.
 ///
@@ -29,9 +28,11 @@ pub(crate) struct MadeFile {
     directory: Arc<File>,
     name: OsString,
     file: Arc<File>,
-    /// Its name is the user's.
-    named: bool,
+    /// The number of its mark, where its name is the user's.
+    mark: Option<String>,
     kept: bool,
+    /// An earlier run kept it, and nothing was written since.
+    untouched: AtomicBool,
 }
 
 impl MadeFile {
@@ -48,10 +49,10 @@ impl MadeFile {
 
     fn create_in(directory: Arc<File>, shown: &Path, own_name: Option<&OsStr>) -> Result<MadeFile> {
         let made = make(&directory, own_name);
-        let (file, name) =
+        let (file, name, mark) =
             made.map_err(|error| explain(error, shown, &own_name.map_or(shown.into(), |name| shown.join(name))))?;
-        let (path, named) = (shown.join(&name), own_name.is_some());
-        Ok(MadeFile { path, directory, name, file: Arc::new(file), named, kept: false })
+        let (path, mark) = (shown.join(&name), own_name.map(|_| mark));
+        Ok(MadeFile { path, directory, name, file: Arc::new(file), mark, kept: false, untouched: false.into() })
     }
 
     /// The open file.
@@ -59,26 +60,48 @@ impl MadeFile {
         &self.file
     }
 
-    /// A file under a name of the user's stays and is the user's from now on.
+    /// A file under a name of the user's stays. As long as nobody writes it, a later run may.
     pub(crate) fn keep(&mut self) {
-        if self.named {
-            self.kept = true;
-            // Where it bears no mark there is none to take away.
-            let _ = fs::fremovexattr(&self.file, ATTRIBUTE);
+        self.kept |= self.mark.is_some();
+    }
+
+    /// From now on the file is written. If this process is killed, the next run removes it.
+    pub(crate) fn touch(&self) {
+        if let (Some(mark), true) = (&self.mark, self.untouched.swap(false, Ordering::Relaxed)) {
+            let _ = self.named().work(mark);
         }
+    }
+
+    fn named(&self) -> Named<'_> {
+        Named { directory: &self.directory, name: &self.name, file: &self.file }
+    }
+
+    /// Removes it although an earlier run kept it: it is made anew.
+    pub(crate) fn discard(mut self) {
+        self.kept = false;
     }
 }
 
 impl Drop for MadeFile {
     fn drop(&mut self) {
-        if !self.kept {
-            crate::cleanup::note(&self.path, remove(&self.directory, &self.name, &self.file));
+        match &self.mark {
+            _ if !self.kept => {
+                if self.mark.is_some() {
+                    self.named().forget();
+                }
+                crate::cleanup::note(&self.path, remove(&self.directory, &self.name, &self.file));
+            }
+            Some(mark) if !self.untouched.load(Ordering::Relaxed) => {
+                // Without a mark the file is the user's alone.
+                let _ = self.named().keep(mark);
+            }
+            _ => {}
         }
     }
 }
 
-/// A new file, locked, then linked under its name.
-fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsString)> {
+/// A new file, locked, then linked under its name; with the number of its mark.
+fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsString, String)> {
     let random = sys::random();
     let access = OFlags::RDWR | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
@@ -100,10 +123,10 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
     let named = || {
         sys::try_lock(&file)?;
         let mark = mark(random, file.metadata()?.ino());
-        let name = own_name.map_or_else(|| name(&mark, SUFFIX).into(), OsStr::to_owned);
+        let name: OsString = own_name.map_or_else(|| name(&mark, SUFFIX).into(), OsStr::to_owned);
         if own_name.is_some() {
-            // A file system without attributes keeps no mark: what a kill leaves there stays.
-            let _ = fs::fsetxattr(&file, ATTRIBUTE, mark.as_bytes(), XattrFlags::CREATE);
+            // A file that cannot be marked stays where a kill leaves it.
+            let _ = Named { directory, name: &name, file: &file }.work(&mark);
         }
         if unnamed {
             fs::linkat(fs::CWD, sys::path_of(&file), directory, &name, AtFlags::SYMLINK_FOLLOW)?;
@@ -117,10 +140,10 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
                 renamed => renamed?,
             }
         }
-        Ok(name)
+        Ok((name, mark))
     };
     match named() {
-        Ok(name) => Ok((file, name)),
+        Ok((name, mark)) => Ok((file, name, mark)),
         Err(error) => {
             if !unnamed {
                 let _ = fs::unlinkat(directory, &hidden, AtFlags::empty());
@@ -163,15 +186,51 @@ pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     removed
 }
 
-/// Removes a file of this name where a killed run left it; whether it did.
-pub(crate) fn remove_named_leftover(path: &Path) -> bool {
-    let is_ours = |file: &File, inode| {
-        let mut text = [0u8; 64];
-        let len = fs::fgetxattr(file, ATTRIBUTE, &mut text[..]).unwrap_or(0);
-        std::str::from_utf8(&text[..len]).is_ok_and(|text| is_mark(text, inode))
+/// What halfpower made under a name of the user's.
+#[derive(Debug)]
+pub(crate) enum Earlier {
+    /// A killed run left it; it is removed.
+    Leftover(MadeFile),
+    /// An earlier run left it, and nobody wrote it since.
+    Kept(MadeFile),
+}
+
+/// What an earlier run made at a path, if nobody uses it: opened and locked.
+pub(crate) fn earlier(path: &Path) -> Option<Earlier> {
+    let name = path.file_name()?.to_owned();
+    // Opening a device may do something.
+    if !std::fs::symlink_metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let directory = File::open(directory_of(path)).ok()?;
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::from(fs::openat(&directory, &name, flags, Mode::empty()).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let (mark, marked) = Named { directory: &directory, name: &name, file: &file }.read()?;
+    sys::try_lock(&file).ok()?;
+    let kept = marked == Marked::Kept;
+    let made = MadeFile {
+        path: path.into(),
+        directory: Arc::new(directory),
+        name,
+        file: Arc::new(file),
+        mark: Some(mark),
+        // Whoever looks at it leaves it as it is.
+        kept: true,
+        untouched: true.into(),
     };
-    let Some(name) = path.file_name() else { return false };
-    File::open(directory_of(path)).is_ok_and(|directory| remove_leftover(&directory, name, is_ours).is_some())
+    Some(if kept { Earlier::Kept(made) } else { Earlier::Leftover(made) })
+}
+
+/// The bytes of a file that halfpower made under a name of the user's and that the next run may use anew: none where a
+/// killed run left it. `None`: it is the user's, or somebody uses it.
+pub fn made_earlier(path: &Path) -> Option<u64> {
+    match earlier(path)? {
+        Earlier::Leftover(_) => Some(0),
+        Earlier::Kept(made) => made.file.metadata().ok().map(|metadata| metadata.len()),
+    }
 }
 
 /// The directory that a file is in, by its path.
@@ -222,8 +281,10 @@ pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> 
 
 #[cfg(test)]
 mod tests {
-    use super::{MadeFile, remove_leftovers, remove_named_leftover};
+    use super::{Earlier, MadeFile, earlier, made_earlier, remove_leftovers};
+    use crate::test_file::mark;
     use std::fs;
+    use std::path::Path;
 
     #[test]
     fn leftovers_of_the_dead_go_and_the_livings_and_the_users_stay() {
@@ -258,20 +319,73 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"the user's");
     }
 
+    /// A file of this name as a killed run leaves it.
+    fn killed(path: &Path) {
+        let mut made = MadeFile::create(path.parent().unwrap(), path.file_name()).unwrap();
+        // Nothing is done about it in the end.
+        (made.kept, made.untouched) = (true, true.into());
+    }
+
     #[test]
-    fn a_killed_runs_file_of_the_users_name_goes_and_a_kept_one_stays() {
+    fn a_killed_runs_file_of_the_users_name_goes() {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = directory.path().join("testfile.dat");
-        let killed = MadeFile::create(directory.path(), path.file_name()).unwrap();
-        assert!(!remove_named_leftover(&path), "its maker lives");
+        let living = MadeFile::create(directory.path(), path.file_name()).unwrap();
+        assert!(earlier(&path).is_none(), "its maker lives");
         assert!(MadeFile::create(directory.path(), path.file_name()).is_err(), "the name is taken");
-        let mut killed = killed;
-        killed.kept = true;
-        drop(killed);
-        assert!(remove_named_leftover(&path), "what a killed run left");
-        let mut kept = MadeFile::create(directory.path(), path.file_name()).unwrap();
-        kept.keep();
-        drop(kept);
-        assert!(!remove_named_leftover(&path) && path.exists(), "the user's");
+        drop(living);
+        assert!(!path.exists());
+        killed(&path);
+        assert_eq!(made_earlier(&path), Some(0));
+        let Some(Earlier::Leftover(left)) = earlier(&path) else { panic!("what a killed run left") };
+        left.discard();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_kept_file_may_be_used_again_until_somebody_writes_it() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().join("testfile.dat");
+        let mut made = MadeFile::create(directory.path(), path.file_name()).unwrap();
+        made.file().set_len(4096).unwrap();
+        made.keep();
+        drop(made);
+        assert_eq!(made_earlier(&path), Some(4096));
+        // Used again, and kept again; killed while it writes, it is a leftover.
+        for _ in 0..2 {
+            let Some(Earlier::Kept(again)) = earlier(&path) else { panic!("it was kept") };
+            again.touch();
+            again.file().set_len(8192).unwrap();
+        }
+        assert_eq!(made_earlier(&path), Some(8192));
+        let Some(Earlier::Kept(mut again)) = earlier(&path) else { panic!("it was kept") };
+        again.touch();
+        again.untouched = true.into();
+        drop(again);
+        assert_eq!(made_earlier(&path), Some(0));
+        let Some(Earlier::Leftover(left)) = earlier(&path) else { panic!("it was written to") };
+        left.discard();
+
+        let mut made = MadeFile::create(directory.path(), path.file_name()).unwrap();
+        made.keep();
+        drop(made);
+        fs::write(&path, "the user's").unwrap();
+        assert_eq!(made_earlier(&path), None, "of another length");
+        let copy = directory.path().join("copy");
+        fs::copy(&path, &copy).unwrap();
+        assert!(made_earlier(&copy).is_none() && earlier(&copy).is_none());
+        assert_eq!(fs::read(&path).unwrap(), b"the user's");
+    }
+
+    #[test]
+    fn a_mark_that_is_anybodys_is_none() {
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().join("mine");
+        fs::write(&path, "the user's").unwrap();
+        let file = fs::File::open(&path).unwrap();
+        for text in [mark(7, 1), String::new(), "kept".into(), mark(7, 1) + " kept 10 0.000000000"] {
+            rustix::fs::fsetxattr(&file, "user.halfpower", text.as_bytes(), rustix::fs::XattrFlags::empty()).unwrap();
+            assert!(earlier(&path).is_none(), "{text:?}");
+        }
     }
 }

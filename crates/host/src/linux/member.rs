@@ -4,11 +4,11 @@
 //! Each is opened once. What was checked is that open file, and every run reaches it through that.
 
 use super::clock::Clock;
-use super::made::{MadeFile, directory_of, remove_leftovers, remove_named_leftover, reopen};
+use super::made::{Earlier, MadeFile, directory_of, earlier, remove_leftovers, reopen};
 use super::{facts, sys};
 use crate::arena::Arena;
 use crate::test_file::{self, Fill};
-use machine::{Error, NewFile, Result, TargetKind, TargetSpec, units};
+use machine::{Error, NewFile, Result, TargetKind, TargetSpec, fill_random, units};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
@@ -35,13 +35,31 @@ pub(crate) struct Member {
     file: Arc<File>,
     /// Removes a test file in the end.
     made: Option<MadeFile>,
+    /// It is still to be filled: with all of its size, or as much as there is time for.
+    to_fill: Option<To>,
+}
+
+/// Until where a member is filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum To {
+    /// All of its size.
+    End,
+    /// As far as the time allows.
+    Time,
 }
 
 impl Member {
-    /// Opens what the user named.
+    /// Opens what the user named, and makes what is to be made. Nothing that was there is overwritten before
+    /// [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let shown = path.display().to_string();
-        if spec.create && (remove_named_leftover(path) || is_absent(path)) {
+        let named = spec.destroy.iter().any(|named| same_file(named, path));
+        match earlier(path).filter(|_| !named) {
+            Some(Earlier::Leftover(left)) if spec.create => return Member::replace(left, path, spec, fill),
+            Some(Earlier::Kept(kept)) => return Member::again(kept, path, spec, fill),
+            _ => {}
+        }
+        if spec.create && is_absent(path) {
             return Member::make(directory_of(path), Some(path), spec.new_file, fill);
         }
         let metadata = fs::metadata(path).map_err(|error| match error.raw_os_error() {
@@ -63,7 +81,7 @@ impl Member {
         if !is_usable(metadata.file_type()) {
             return Err(unusable());
         }
-        let writable = spec.destroy.iter().any(|named| same_file(named, path));
+        let writable = named;
         let file = open_for(path, writable)?;
         let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
         if !is_usable(metadata.file_type()) {
@@ -85,15 +103,49 @@ impl Member {
             return Err(Error::refused(shown, why, hint));
         }
         let size = test_file::region(fill.size, there, &shown)?;
-        let mut member = Member { path: path.into(), kind, size, writable, file, made: None };
-        if writable && !spec.as_is {
-            let written = member.write_all(fill, size)?;
-            // Blocks of a device that were never written may read faster than any that were.
-            if device && fill.size.is_none() {
-                member.size = written;
-            }
+        // Blocks of a device that were never written may read faster than any that were: only those count.
+        let to_fill = if device && fill.size.is_none() { To::Time } else { To::End };
+        let to_fill = (writable && !spec.as_is).then_some(to_fill);
+        Ok(Member { path: path.into(), kind, size, writable, file, made: None, to_fill })
+    }
+
+    /// What a killed run left goes, and its name is used anew.
+    fn replace(left: MadeFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
+        left.discard();
+        if fill.size.is_none() {
+            let why = "what was there a killed run had left, and it was removed";
+            return Err(Error::refused(path.display().to_string(), why, "give the size of a new one"));
         }
-        Ok(member)
+        Member::make(directory_of(path), Some(path), spec.new_file, fill)
+    }
+
+    /// Uses what an earlier run made and kept: as it is, or made anew where it is to be larger or in another state. It
+    /// stays again.
+    fn again(kept: MadeFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
+        let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
+        let fits = there >= test_file::LEAST && fill.size.is_none_or(|size| size <= there);
+        let as_it_is = fits && spec.new_file == NewFile::Filled;
+        if spec.create && !as_it_is {
+            kept.discard();
+            let size = fill.size.or(Some(there));
+            let mut member = Member::make(directory_of(path), Some(path), spec.new_file, Fill { size, ..fill })?;
+            member.keep();
+            return Ok(member);
+        }
+        let size = test_file::region(fill.size, there, &path.display().to_string())?;
+        let file = kept.file().clone();
+        let kind = TargetKind::TestFile;
+        Ok(Member { path: path.into(), kind, size, writable: true, file, made: Some(kept), to_fill: None })
+    }
+
+    /// Fills what is to be filled.
+    pub(crate) fn fill(&mut self, fill: Fill<'_>) -> Result<()> {
+        match self.to_fill.take() {
+            None => {}
+            Some(To::End) => drop(self.write_all(fill, self.size)?),
+            Some(To::Time) => self.size = self.write_all(fill, self.size)?,
+        }
+        Ok(())
     }
 
     /// Makes a test file in a directory, under a name of its own or the user's.
@@ -109,12 +161,19 @@ impl Member {
             return Err(Error::refused(shown, "a file that is not to be filled was given no size", "give its size"));
         }
         let (path, file) = (made.path.clone(), made.file().clone());
-        let mut member =
-            Member { path, kind: TargetKind::TestFile, size: most, writable: true, file, made: Some(made) };
+        let to_fill = (new_file == NewFile::Filled).then_some(To::Time);
+        let kind = TargetKind::TestFile;
+        let member = Member { path, kind, size: most, writable: true, file, made: Some(made), to_fill };
         match new_file {
-            NewFile::Filled => member.size = member.write_all(fill, most)?,
             // No more than what tells the alignment.
-            NewFile::Empty => drop(member.write_all(fill, most.min(GROWN_START))?),
+            NewFile::Filled | NewFile::Empty => {
+                let mut start = vec![0; most.min(GROWN_START) as usize];
+                fill_random(fill.seed, &mut start);
+                member.file.write_all_at(&start, 0).map_err(Error::io("cannot write", &member.path))?;
+                if new_file == NewFile::Empty {
+                    member.file.sync_all().map_err(Error::io("cannot bring to stable storage", &member.path))?;
+                }
+            }
             NewFile::Reserved | NewFile::Sparse => member
                 .lengthen(most, new_file == NewFile::Reserved)
                 .map_err(Error::io("cannot make room for", &member.path))?,
@@ -145,7 +204,7 @@ impl Member {
         let plain = &*self.file;
         let direct = reopen(plain, true, libc::O_DIRECT);
         let file = direct.as_ref().unwrap_or(plain);
-        let mut arena = Arena::new(1, test_file::STEP as u32, false).map_err(cannot)?;
+        let mut arena = Arena::new(1, test_file::STEP as u32, false, machine::Memory::Huge).map_err(cannot)?;
         let written = fill.write(most, arena.bytes(), Clock::get(), |data, offset| {
             let result = file.write_all_at(data, offset).or_else(|error| match error.raw_os_error() {
                 // A tail that direct I/O does not take, or a file system that accepts the flag and then refuses.
@@ -174,6 +233,9 @@ impl Member {
 
     /// Opens the member as a run needs it.
     pub(crate) fn open_with(&self, writes: bool, flags: i32) -> io::Result<File> {
+        if let Some(made) = self.made.as_ref().filter(|_| writes) {
+            made.touch();
+        }
         reopen(&self.file, writes && self.writable, flags)
     }
 
@@ -284,11 +346,17 @@ mod tests {
         Fill { size, within_ns: 50_000_000, seed: 7, interrupt }
     }
 
+    /// Opens and fills.
+    fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
+        let mut member = Member::open(path, spec, fill)?;
+        member.fill(fill)?;
+        Ok(member)
+    }
+
     #[test]
     fn a_test_file_is_full_of_data_and_goes_with_its_member() {
         let directory = tempfile::tempdir().unwrap();
-        let member =
-            Member::open(directory.path(), &TargetSpec::default(), fill(&CALM, Some(3 * units::MIB + 5000))).unwrap();
+        let member = open(directory.path(), &TargetSpec::default(), fill(&CALM, Some(3 * units::MIB + 5000))).unwrap();
         let data = fs::read(&member.path).unwrap();
         assert_eq!(data.len() as u64, 3 * units::MIB + 5000);
         assert!(data.chunks(4096).all(|block| block.iter().any(|&byte| byte != 0)));
@@ -302,19 +370,28 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("data");
         fs::write(&file, vec![7; 8192]).unwrap();
-        let member = Member::open(&file, &TargetSpec::default(), fill(&CALM, None)).unwrap();
+        let member = open(&file, &TargetSpec::default(), fill(&CALM, None)).unwrap();
         assert!(!member.writable);
         drop(member);
         assert_eq!(fs::read(&file).unwrap(), vec![7; 8192]);
-        let member = Member::open(
-            &file,
-            &TargetSpec { destroy: vec![file.clone()], ..TargetSpec::default() },
-            fill(&CALM, None),
-        )
-        .unwrap();
+        let member =
+            open(&file, &TargetSpec { destroy: vec![file.clone()], ..TargetSpec::default() }, fill(&CALM, None))
+                .unwrap();
         assert!(member.writable);
         drop(member);
         assert!(file.exists(), "the user's file stays, with other data in it");
+        assert_ne!(fs::read(&file).unwrap(), vec![7; 8192]);
+    }
+
+    #[test]
+    fn nothing_is_overwritten_before_it_is_filled() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("data");
+        fs::write(&file, vec![7; 8192]).unwrap();
+        let spec = TargetSpec { destroy: vec![file.clone()], ..TargetSpec::default() };
+        let mut member = Member::open(&file, &spec, fill(&CALM, None)).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), vec![7; 8192]);
+        member.fill(fill(&CALM, None)).unwrap();
         assert_ne!(fs::read(&file).unwrap(), vec![7; 8192]);
     }
 
@@ -323,31 +400,36 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("testfile.dat");
         let size = Some(units::MIB);
-        let absent = Member::open(&file, &TargetSpec::default(), fill(&CALM, size)).unwrap_err();
+        let absent = open(&file, &TargetSpec::default(), fill(&CALM, size)).unwrap_err();
         assert!(absent.is_usage(), "{absent}");
         let spec = TargetSpec { create: true, ..TargetSpec::default() };
-        let member = Member::open(&file, &spec, fill(&CALM, size)).unwrap();
+        let member = open(&file, &spec, fill(&CALM, size)).unwrap();
         assert!(member.writable && member.size == units::MIB && file.exists());
         drop(member);
         assert!(!file.exists());
         let mut member =
-            Member::open(&file, &TargetSpec { new_file: NewFile::Empty, ..spec.clone() }, fill(&CALM, size)).unwrap();
+            open(&file, &TargetSpec { new_file: NewFile::Empty, ..spec.clone() }, fill(&CALM, size)).unwrap();
         assert!(member.size == units::MIB && fs::metadata(&file).unwrap().len() == GROWN_START);
         member.keep();
         drop(member);
         assert!(file.exists());
-        let there = Member::open(&file, &spec, fill(&CALM, None)).unwrap();
-        assert!(!there.writable, "what was there before is only read");
-        let nowhere = Member::open(&directory.path().join("no/such"), &spec, fill(&CALM, size)).unwrap_err();
+        let there = open(&file, &spec, fill(&CALM, None)).unwrap();
+        assert!(there.writable, "an earlier run made it");
+        drop(there);
+        assert!(file.exists(), "and kept it");
+        fs::write(&file, vec![1; 8192]).unwrap();
+        let there = open(&file, &spec, fill(&CALM, None)).unwrap();
+        assert!(!there.writable, "the user has written it since");
+        let nowhere = open(&directory.path().join("no/such"), &spec, fill(&CALM, size)).unwrap_err();
         assert!(nowhere.is_usage() && nowhere.to_string().contains("make it first"), "{nowhere}");
     }
 
     #[test]
     fn refusals_name_the_place_and_how_to_fix_it() {
-        let error = Member::open(Path::new("/no/such"), &TargetSpec::default(), fill(&CALM, None)).unwrap_err();
+        let error = open(Path::new("/no/such"), &TargetSpec::default(), fill(&CALM, None)).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("/no/such"), "{error}");
         let directory = tempfile::tempdir().unwrap();
-        let error = Member::open(directory.path(), &TargetSpec::default(), fill(&CALM, Some(1 << 60))).unwrap_err();
+        let error = open(directory.path(), &TargetSpec::default(), fill(&CALM, Some(1 << 60))).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("--size"), "{error}");
     }
 }

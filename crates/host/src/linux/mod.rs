@@ -6,6 +6,7 @@ mod engines;
 pub mod facts;
 pub mod files;
 mod made;
+mod mark;
 mod member;
 mod memory;
 mod processors;
@@ -21,6 +22,7 @@ use machine::{
 };
 use std::sync::atomic::AtomicBool;
 
+pub use made::made_earlier;
 pub use target::HostTarget;
 
 /// Removes the test files that killed runs left in a directory; files of living runs stay. Returns their number and
@@ -77,7 +79,21 @@ impl machine::Machine for Host {
     }
 
     fn open(&self, spec: &TargetSpec) -> Result<HostTarget> {
-        HostTarget::open(spec, self.interrupt)
+        let mut target = HostTarget::open(spec, self.interrupt)?;
+        target.fill()?;
+        Ok(target)
+    }
+
+    fn open_all(
+        &self,
+        specs: &[TargetSpec],
+        check: &mut dyn FnMut(&[TargetFacts]) -> Result<()>,
+    ) -> Result<Vec<HostTarget>> {
+        let opened: Result<Vec<_>> = specs.iter().map(|spec| HostTarget::open(spec, self.interrupt)).collect();
+        let mut targets = opened?;
+        check(&targets.iter().map(|target| target.facts().clone()).collect::<Vec<_>>())?;
+        targets.iter_mut().try_for_each(HostTarget::fill)?;
+        Ok(targets)
     }
 
     fn target_facts(&self, target: &HostTarget) -> TargetFacts {

@@ -9,7 +9,7 @@ use super::target::HostTarget;
 use super::{engines, sys};
 use crate::arena::Arena;
 use crate::reaping::Tally;
-use crate::run_streams::{PartEnd, PartStreams, Ready, run_streams};
+use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
 use crate::session::{Halt, Time};
 use machine::{
     Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Nanos, NullBackend, Part, PartUsage, RequestSource,
@@ -60,8 +60,9 @@ pub(crate) fn run<S: RequestSource>(
     let mut usage = RunUsage::default();
     let mut failure = None;
     match outcome {
-        Ok((before, after, began, ends)) => {
+        Ok((before, after, Ran { began, ends, paused_ns })) => {
             let device = meters.between(&before, &after, &mut usage);
+            usage.paused = meters.paused(&before, &after, paused_ns, &usage);
             usage.began = began;
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
@@ -141,8 +142,8 @@ fn rounded(bytes: u64) -> String {
     units::show_size_rounded(bytes as f64)
 }
 
-/// The counters before and after, the start, and for each part its last completion, the time of its final sync and how its streams waited.
-type Outcome = (Snapshot, Snapshot, Nanos, Vec<PartEnd<(Option<Nanos>, Option<Waits>)>>);
+/// The counters before and after, and for each part its last completion, the time of its final sync and how its streams waited.
+type Outcome = (Snapshot, Snapshot, Ran<(Option<Nanos>, Option<Waits>)>);
 
 /// Runs the streams over the open files, the counters taken around them.
 fn streams<S: RequestSource>(
@@ -180,7 +181,7 @@ fn streams<S: RequestSource>(
         })
         .collect();
     let mut before = None;
-    let (began, ends) = run_streams(clock, context.interrupt, work, options, |start| {
+    let ran = run_streams(clock, context.interrupt, work, options, |start| {
         before = Some(meters.take());
         let truncated = opened.iter().filter(|files| files.truncate).flat_map(|files| &files.files);
         let mut began = start;
@@ -195,8 +196,9 @@ fn streams<S: RequestSource>(
     })?;
     let after = meters.take();
     let waits = tallies.iter().map(Tally::waits);
+    let Ran { began, ends, paused_ns } = ran;
     let ends = ends.into_iter().zip(waits).map(|(end, waits)| end.map(|(last, sync_ns)| (last, (sync_ns, waits))));
-    Ok((before.unwrap_or_else(|| meters.take()), after, began, ends.collect()))
+    Ok((before.unwrap_or_else(|| meters.take()), after, Ran { began, ends: ends.collect(), paused_ns }))
 }
 
 /// Runs the streams with nothing behind them; `false` where the engine has no such backend.
@@ -265,7 +267,7 @@ fn stream<S: RequestSource>(
     clock: Clock,
     (halt, ready, tally): (Halt<'_>, Ready<'_>, &Tally),
 ) -> Result<Nanos> {
-    let mut arena = Arena::new(source.depth(), source.max_request(), source.writes())
+    let mut arena = Arena::new(source.depth(), source.max_request(), source.writes(), access.memory)
         .map_err(Error::io("no memory for the buffers of", "a stream"))?;
     if source.writes() {
         source.fill_buffers(arena.bytes());

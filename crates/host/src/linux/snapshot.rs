@@ -1,14 +1,15 @@
 //! The counters around a run: taken just before its first request and just after its last.
 
-use super::clock::{Clock, kernel_now};
+use super::clock::{Clock, boot_now, kernel_now};
 use super::counters::{
     CpuMeter, CpuSnapshot, DeviceMeter, DeviceSnapshot, IdleBaseline, OtherPrograms, PerfCounter, ProcessIo,
     ProcessIoMeter,
 };
 use super::facts::Roots;
 use super::target::HostTarget;
+use crate::run_streams::PAUSE_NS;
 use crate::session::Time;
-use machine::{DeviceUse, Nanos, Part, RunUsage};
+use machine::{DeviceUse, Nanos, Part, Pause, RunUsage};
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
@@ -67,6 +68,10 @@ pub(crate) struct Meters<'a> {
 pub(crate) struct Snapshot {
     at: Nanos,
     kernel_at: Nanos,
+    /// The kernel's clock that goes on while the computer is suspended.
+    boot_at: Nanos,
+    /// How long this thread has waited for a processor so far.
+    waited_ns: Option<Nanos>,
     cpu: Option<CpuSnapshot>,
     devices: Vec<Option<DeviceSnapshot>>,
     io: Option<ProcessIo>,
@@ -96,6 +101,8 @@ impl<'a> Meters<'a> {
         Snapshot {
             at: self.clock.now(),
             kernel_at: kernel_now(),
+            boot_at: boot_now(),
+            waited_ns: waited_ns(),
             cpu: self.machine.cpu.as_ref().and_then(|meter| meter.read().ok()),
             devices: self.devices.iter().map(|meter| meter.as_ref().and_then(|meter| meter.read().ok())).collect(),
             io: self.machine.io.as_ref().and_then(|meter| meter.read().ok()),
@@ -123,6 +130,36 @@ impl<'a> Meters<'a> {
         let devices = before.devices.iter().zip(&after.devices);
         devices.map(|(before, after)| before.zip(*after).map(|(before, after)| after.since(&before))).collect()
     }
+
+    /// The time between two moments in which this process did not run, and who had it. `paused_ns`: as long as its own
+    /// clock tells.
+    pub(crate) fn paused(
+        &self,
+        before: &Snapshot,
+        after: &Snapshot,
+        paused_ns: Nanos,
+        usage: &RunUsage,
+    ) -> Option<Pause> {
+        let suspended = (after.boot_at - before.boot_at).saturating_sub(after.kernel_at - before.kernel_at);
+        if suspended >= PAUSE_NS {
+            return Some(Pause { ns: suspended.max(paused_ns), cause: "the computer was suspended" });
+        }
+        let waited = after.waited_ns.zip(before.waited_ns).map_or(0, |(after, before)| after.saturating_sub(before));
+        let cause = if usage.cpu.steal_ns >= paused_ns / 2 {
+            "the hypervisor gave this computer no processor"
+        } else if waited >= paused_ns / 2 {
+            "other programs left this one no processor"
+        } else {
+            "the program was stopped"
+        };
+        (paused_ns > 0).then_some(Pause { ns: paused_ns, cause })
+    }
+}
+
+/// How long the calling thread has waited for a processor: the second number of its schedstat (proc(5)).
+fn waited_ns() -> Option<Nanos> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 /// The counters of the devices under all of these targets.

@@ -33,10 +33,13 @@ pub struct HostTarget {
     scratch: Mutex<Vec<MadeFile>>,
     facts: TargetFacts,
     meter: Option<Arc<DeviceMeter>>,
+    /// How each member is filled, in the order of the places.
+    fills: Vec<Fill<'static>>,
 }
 
 impl HostTarget {
-    pub(crate) fn open(spec: &TargetSpec, interrupt: &AtomicBool) -> Result<HostTarget> {
+    /// Opens, makes and checks everything; overwrites nothing that was there.
+    pub(crate) fn open(spec: &TargetSpec, interrupt: &'static AtomicBool) -> Result<HostTarget> {
         let count = spec.places.len() as u64;
         if count == 0 {
             return Err(Error::refused("no target", "nothing was named", "name a directory, a file or a device"));
@@ -52,7 +55,7 @@ impl HostTarget {
                 ));
             }
         }
-        let mut members = Vec::new();
+        let (mut members, mut fills) = (Vec::new(), Vec::new());
         for path in &spec.places {
             let fill = Fill {
                 size: spec.size.map(|size| size / count),
@@ -61,6 +64,7 @@ impl HostTarget {
                 interrupt,
             };
             members.push(Member::open(path, spec, fill)?);
+            fills.push(fill);
         }
         // `.` says nothing to whom the report is sent.
         let named: Vec<_> = spec
@@ -79,7 +83,17 @@ impl HostTarget {
             scratch: Mutex::default(),
             facts,
             meter,
+            fills,
         })
+    }
+
+    /// Fills what is to be filled, once.
+    pub(crate) fn fill(&mut self) -> Result<()> {
+        for (member, fill) in self.members.iter_mut().zip(std::mem::take(&mut self.fills)) {
+            member.fill(fill)?;
+        }
+        self.facts.size_bytes = size_of(&self.members, self.chunk)?;
+        Ok(())
     }
 
     pub(crate) fn facts(&self) -> &TargetFacts {
@@ -159,23 +173,29 @@ fn check_chunk(chunk: u64) -> Result<()> {
     Ok(())
 }
 
-fn describe(name: String, members: &[Member], chunk: u64) -> Result<TargetFacts> {
-    let first = &members[0];
+/// Bytes of one member, or of whole chunks on all of them.
+fn size_of(members: &[Member], chunk: u64) -> Result<u64> {
     let smallest = members.iter().map(|member| member.size).min().unwrap_or(0);
     let count = members.len() as u64;
     let size = if count > 1 { smallest / chunk * chunk * count } else { smallest };
-    if size == 0 {
-        return Err(Error::refused(
-            format!("a chunk of {}", units::show_size(chunk)),
-            format!("the smallest member has only {}", units::show_size(smallest)),
-            "give a smaller chunk or a larger --size",
-        ));
+    if size > 0 {
+        return Ok(size);
     }
+    Err(Error::refused(
+        format!("a chunk of {}", units::show_size(chunk)),
+        format!("the smallest member has only {}", units::show_size(smallest)),
+        "give a smaller chunk or a larger --size",
+    ))
+}
+
+fn describe(name: String, members: &[Member], chunk: u64) -> Result<TargetFacts> {
+    let first = &members[0];
+    let count = members.len() as u64;
     let mut direct = Ok(512);
     let mut facts = TargetFacts {
         name,
         kind: if count > 1 { TargetKind::Stripe } else { first.kind },
-        size_bytes: size,
+        size_bytes: size_of(members, chunk)?,
         writable: members.iter().all(|member| member.writable),
         direct: true,
         direct_refused: None,
@@ -230,7 +250,7 @@ fn direct_alignment(member: &Member) -> std::result::Result<u32, String> {
         _ => format!("direct I/O fails: {error}"),
     };
     let file = member.open_with(false, libc::O_DIRECT).map_err(refused)?;
-    let mut arena = Arena::new(1, 64 << 10, false).map_err(|error| error.to_string())?;
+    let mut arena = Arena::new(1, 64 << 10, false, machine::Memory::Huge).map_err(|error| error.to_string())?;
     let mut last = None;
     for alignment in [512u32, 1024, 2048, 4096, 8192, 16384, 65536] {
         // An offset, a length and an address that are multiples of this and of nothing more.

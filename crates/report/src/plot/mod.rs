@@ -3,6 +3,7 @@
 //! A figure is laid out for a width in its own units (about a CSS pixel). Texts are placed so that none overlaps another: widths are
 //! taken from a wide font, so any narrower one keeps the promise.
 
+pub(crate) mod changes;
 pub(crate) mod colour;
 mod figure;
 mod frame;

@@ -82,6 +82,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
             runs_bytes_per_s: (0..repeats)
                 .map(|run| rate * (1.0 + 0.01 * disturbance(number * 10 + u64::from(run))))
                 .collect(),
+            runs: Vec::new(),
             latency_ns: LatencySummary {
                 mean: service,
                 min: ns(0.61),

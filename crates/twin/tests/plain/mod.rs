@@ -3,7 +3,7 @@
 #![allow(dead_code)] // Each test file uses a part of it.
 
 use machine::{
-    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Nanos, Next, Op, Request,
+    Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Memory, Nanos, Next, Op, Request,
     RequestSource, Stability, TargetSpec, Usage,
 };
 use twin::{Target, Twin};
@@ -101,6 +101,7 @@ pub fn direct() -> Access {
         buffering: Buffering::Direct,
         metadata_sync: false,
         hint: Hint::None,
+        memory: Memory::Huge,
         reap: machine::Reap::default(),
         allocation: Allocation::Written,
         cache: CacheState::Cold,

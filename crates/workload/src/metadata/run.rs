@@ -4,6 +4,7 @@ use super::{MetadataPlan, Operation, PlanError};
 use crate::Permutation;
 use machine::Nanos;
 use machine::files::{FileArea, FileError, FileId, FileSystem, FileWork};
+use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +14,9 @@ pub enum MetadataError {
     /// The plan cannot be carried out.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The system refuses a thread.
+    #[error("the system refuses more threads: {0}; ask for fewer, or raise the limit (ulimit -u)")]
+    Threads(io::Error),
     /// An operation failed.
     #[error(transparent)]
     File(#[from] FileError),
@@ -128,9 +132,20 @@ fn phase<F: FileSystem, W: FileWork + Send, R: FnMut(Operation, Nanos) + Send>(
     let began = shared.system.now();
     let (first, others) = workers.split_first_mut().expect("at least one worker");
     std::thread::scope(|scope| {
-        let handles: Vec<_> =
-            others.iter_mut().map(|worker| scope.spawn(move || worker.phase(operation, shared))).collect();
-        let mut result = first.phase(operation, shared);
+        let mut refused = Ok(());
+        let mut handles = Vec::new();
+        for worker in others {
+            let body = move || worker.phase(operation, shared);
+            match std::thread::Builder::new().spawn_scoped(scope, body) {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    shared.failed.store(true, Ordering::Relaxed);
+                    refused = Err(MetadataError::Threads(error));
+                    break;
+                }
+            }
+        }
+        let mut result = refused.and_then(|()| first.phase(operation, shared));
         for handle in handles {
             let other = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             // A thread that was stopped by another's failure is not what went wrong.

@@ -96,22 +96,26 @@ impl Queue {
         if !self.backlog.is_empty() {
             self.submit_backlog()?;
         }
-        match wait {
-            Wait::One => self.ring.submit_and_wait(1)?,
+        let waited = match wait {
+            Wait::One => self.ring.submit_and_wait(1),
             Wait::Several(completions) => {
                 let most = if self.ring.params().is_feature_min_timeout() {
                     types::SubmitArgs::new().min_wait_usec((REAP_WAIT_NS / 1000) as u32).timespec(&TICK_TIME)
                 } else {
                     types::SubmitArgs::new().timespec(&REAP_TIME)
                 };
-                self.ring.submitter().submit_with_args(completions as usize, &most)?
+                self.ring.submitter().submit_with_args(completions as usize, &most)
             }
             Wait::For(ns) => {
                 let timeout = types::Timespec::new().nsec(ns as u32);
-                self.ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))?
+                self.ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))
             }
         };
-        Ok(())
+        match waited {
+            // The end of a wait in which nothing was submitted; it is no failure.
+            Err(error) if error.raw_os_error() == Some(libc::ETIME) => Ok(()),
+            waited => waited.map(drop),
+        }
     }
 
     /// Gives the kernel what is in the ring, and fills it from the backlog, until the backlog is in the ring.

@@ -2,6 +2,7 @@
 
 use super::{Roots, block, file_system, layers, mounts, names, text};
 use std::fs::OpenOptions;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -54,6 +55,7 @@ pub(crate) fn uses(roots: &Roots, path: &Path) -> Vec<String> {
         if told.is_empty() && roots.is_this_machine() && held_exclusively(path) {
             told.push("another program or the kernel holds it exclusively".into());
         }
+        told.extend(uses_of_the_same_bytes(roots, disk.as_ref().unwrap_or(&name)));
         return told;
     }
     let mut told = Vec::new();
@@ -64,6 +66,20 @@ pub(crate) fn uses(roots: &Roots, path: &Path) -> Vec<String> {
         told.push(format!("it is what the loop device {device} is on"));
     }
     told
+}
+
+/// Uses of other loop devices over the same bytes of the same file.
+fn uses_of_the_same_bytes(roots: &Roots, name: &str) -> Vec<String> {
+    let all = loop_backings(roots);
+    let Some((_, own)) = all.iter().find(|(device, _)| device == name) else { return Vec::new() };
+    let others = all.iter().filter(|(device, backing)| device != name && own.overlaps(backing));
+    let uses = |device: &String| {
+        let told = holders(roots, device);
+        let held = told.is_empty() && held_exclusively(&roots.dev.join(device));
+        let held = held.then(|| format!("{device} is held exclusively"));
+        told.into_iter().chain(held).map(|told| format!("{told}, over the same file")).collect::<Vec<_>>()
+    };
+    others.flat_map(|(device, _)| uses(device)).collect()
 }
 
 fn partitions(roots: &Roots, name: &str) -> Vec<String> {
@@ -98,8 +114,9 @@ fn swaps(roots: &Roots) -> Vec<PathBuf> {
 enum Backing {
     /// By its path, which may lead to another file by now, or lie in another mount namespace.
     Path(PathBuf),
-    /// By the numbers of its file: of the file system's device, of the file, and, where it is a device, of that.
-    File { dev: u64, inode: u64, rdev: u64 },
+    /// By the numbers of its file: of the file system's device, of the file, and, where it is a device, of that; and the
+    /// bytes of it.
+    File { dev: u64, inode: u64, rdev: u64, bytes: Range<u64> },
 }
 
 impl Backing {
@@ -109,6 +126,21 @@ impl Backing {
             Backing::Path(ref path) => layers::device_of_node(roots, path),
             Backing::File { rdev: 0, .. } => None,
             Backing::File { rdev, .. } => layers::name_of_number(roots, (libc::major(rdev), libc::minor(rdev))),
+        }
+    }
+
+    /// Whether they have bytes in common.
+    fn overlaps(&self, other: &Backing) -> bool {
+        match (self, other) {
+            (
+                Backing::File { dev, inode, bytes, .. },
+                Backing::File { dev: other_dev, inode: other_inode, bytes: other_bytes, .. },
+            ) => {
+                let common = bytes.start.max(other_bytes.start)..bytes.end.min(other_bytes.end);
+                (dev, inode) == (other_dev, other_inode) && !common.is_empty()
+            }
+            (Backing::Path(own), Backing::Path(other)) => own == other,
+            _ => false,
         }
     }
 
@@ -145,15 +177,23 @@ fn backing_of(device: &Path) -> Option<Backing> {
         dev: u64,
         inode: u64,
         rdev: u64,
-        rest: [u8; 208],
+        offset: u64,
+        size_limit: u64,
+        rest: [u8; 192],
     }
     const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
     let device = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(device).ok()?;
-    let mut info = LoopInfo { dev: 0, inode: 0, rdev: 0, rest: [0; 208] };
+    let mut info = LoopInfo { dev: 0, inode: 0, rdev: 0, offset: 0, size_limit: 0, rest: [0; 192] };
     // SAFETY: the structure is as long as the kernel's, 232 bytes.
     let result = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64 as _, &mut info) };
     // The kernel has its numbers in the encoding of the C library's dev_t for all but very large minors.
-    (result == 0).then_some(Backing::File { dev: info.dev, inode: info.inode, rdev: info.rdev })
+    let end = if info.size_limit == 0 { u64::MAX } else { info.offset.saturating_add(info.size_limit) };
+    (result == 0).then_some(Backing::File {
+        dev: info.dev,
+        inode: info.inode,
+        rdev: info.rdev,
+        bytes: info.offset..end,
+    })
 }
 
 /// By what the paths lead to, where they lead anywhere; two names of one file are one file.

@@ -1,0 +1,161 @@
+//! `halfpower compare`: did it help?
+
+mod arms;
+mod read;
+
+use crate::Failure;
+use crate::arguments::PointArguments;
+use crate::output::{self, print};
+use clap::Args;
+use machine::units::parse_time;
+use results::Output;
+use results::compare::{Columns, Comparison, FailIf, WORTH_PERCENT};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// The exit code where `--fail-if` is met.
+pub(crate) const FAILED: u8 = 3;
+
+/// Options of `compare`.
+#[derive(Args, Clone)]
+pub(crate) struct Arguments {
+    /// Measure now: the target of arm A with any options of `run` that it alone has, in one word: '/mnt/ext4 --depth 8'
+    #[arg(long, value_name = "TARGET [OPTIONS]", requires = "b", help_heading = "Two arms, measured in turn")]
+    a: Option<String>,
+    /// The same of arm B
+    #[arg(long, value_name = "TARGET [OPTIONS]", requires = "a", help_heading = "Two arms, measured in turn")]
+    b: Option<String>,
+    /// Shell command to run before each run of arm A
+    #[arg(long, value_name = "COMMAND", requires = "a", help_heading = "Two arms, measured in turn")]
+    a_setup: Option<String>,
+    /// Shell command to run before each run of arm B
+    #[arg(long, value_name = "COMMAND", requires = "a", help_heading = "Two arms, measured in turn")]
+    b_setup: Option<String>,
+    /// Stop when a difference is decided, or none larger than this can be there
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "2%", help_heading = "Two arms, measured in turn")]
+    until: f64,
+    /// Stop when this time is up
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "1m", help_heading = "Two arms, measured in turn")]
+    budget: u64,
+    /// Columns of a CSV to compare, where their names do not say it
+    #[arg(long, value_name = "A,B", value_parser = columns, help_heading = "Comparison")]
+    columns: Option<Columns>,
+    /// Smallest change that matters: surer but smaller ones are no difference [default: 2%, or half of --until]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Comparison")]
+    worth: Option<f64>,
+    /// End with exit code 3 if B is worse beyond chance: slower:5%, latency:10%, p50:, p99:, p99.9: or cpu:
+    #[arg(long, value_name = "WHAT:PERCENT", value_parser = FailIf::from_str, help_heading = "Comparison")]
+    fail_if: Vec<FailIf>,
+    /// Write a page with all changes, intervals and runs to this file
+    #[arg(long, value_name = "FILE", help_heading = "Comparison")]
+    html: Option<PathBuf>,
+    /// Write all changes to this file as CSV
+    #[arg(long, value_name = "FILE", help_heading = "Comparison")]
+    csv: Option<PathBuf>,
+    /// Print Markdown, for a pull request
+    #[arg(long, conflicts_with = "json", help_heading = "Comparison")]
+    markdown: bool,
+    #[command(flatten)]
+    workload: PointArguments,
+}
+
+/// A percentage above 0: `2%`, `2`.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    match number.parse::<f64>() {
+        Ok(value) if value > 0.0 && value <= 100.0 => Ok(value),
+        _ => Err(format!("'{text}' is not a percentage above 0 and up to 100; write it as 2%")),
+    }
+}
+
+fn columns(text: &str) -> Result<Columns, String> {
+    match text.split_once(',') {
+        Some((a, b)) if !a.trim().is_empty() && !b.trim().is_empty() && !b.contains(',') => {
+            Ok(Columns { a: a.trim().into(), b: b.trim().into() })
+        }
+        _ => Err(format!("'{text}' does not name two columns; write them as OLD,NEW")),
+    }
+}
+
+/// Where a comparison goes beside standard output.
+struct Outputs {
+    html: Option<Output>,
+    csv: Option<Output>,
+}
+
+/// Compares two results, or two arms that are measured now.
+pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
+    let results = &arguments.workload.target.targets;
+    let kept: Vec<&Path> = results.iter().map(PathBuf::as_path).collect();
+    let outputs = Outputs {
+        html: output::optional("--html", arguments.html.as_deref(), &kept)?,
+        csv: output::optional("--csv", arguments.csv.as_deref(), &kept)?,
+    };
+    let comparison = match (&arguments.a, &arguments.b) {
+        (Some(a), Some(b)) => {
+            if let Some(result) = results.first() {
+                return Err(Failure::Usage(format!(
+                    "{}: --a and --b name what is measured; leave out the results, or --a and --b",
+                    result.display()
+                )));
+            }
+            let comparison = arms::compare(arguments, [a, b])?;
+            crate::history::keep_comparison(&comparison);
+            comparison
+        }
+        _ => {
+            if let Some(option) = workload_option() {
+                return Err(Failure::Usage(format!(
+                    "{option}: results that are there cannot be asked anything; name two arms with --a and --b to measure now"
+                )));
+            }
+            let worth = arguments.worth.unwrap_or(WORTH_PERCENT);
+            let [a, b] = read::sides(results, arguments.columns.as_ref())?;
+            results::compare::compare(&a, &b, crate::program(), worth)
+        }
+    };
+    show(arguments, &outputs, &comparison)?;
+    if comparison.differences.is_empty() {
+        return Err(Failure::Run("the two have nothing that can be compared".into()));
+    }
+    fail(&arguments.fail_if, &comparison)
+}
+
+/// The words of the command line. What is not UTF-8 is a name, and no option.
+fn words_typed() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
+}
+
+/// An option of a workload on the command line, which only arms can have.
+fn workload_option() -> Option<String> {
+    arms::words_of_runs(words_typed()).into_iter().find(|word| word.starts_with("--") && word != "--json")
+}
+
+fn show(arguments: &Arguments, outputs: &Outputs, comparison: &Comparison) -> Result<(), Failure> {
+    let drawn = |error| Failure::Run(format!("cannot draw the comparison: {error}"));
+    let printed = if arguments.workload.json {
+        print(&output::json(comparison.to_json())?)
+    } else if arguments.markdown {
+        print(&report::compare::markdown(comparison))
+    } else {
+        print(&report::compare::terminal(comparison, output::width(), output::colour()))
+    };
+    let html = match &outputs.html {
+        Some(file) => output::save(file, &report::compare::html(comparison).map_err(drawn)?),
+        None => Ok(()),
+    };
+    let csv = match &outputs.csv {
+        Some(file) => output::save(file, &results::compare::comparison_csv(comparison)),
+        None => Ok(()),
+    };
+    printed.and(html).and(csv)
+}
+
+/// Exit code 3 where a condition is met.
+fn fail(conditions: &[FailIf], comparison: &Comparison) -> Result<(), Failure> {
+    let failed: Vec<_> = conditions.iter().flat_map(|condition| condition.failed(comparison)).collect();
+    for one in &failed {
+        output::tell(&one.sentence);
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Printed(FAILED)) }
+}

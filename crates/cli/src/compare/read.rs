@@ -1,0 +1,104 @@
+//! Results as sides of a comparison, whoever wrote them.
+
+use crate::Failure;
+use results::Results;
+use results::compare::{Columns, Side, read_table};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Reports larger than this are no reports.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// The two sides that one or two results hold.
+///
+/// # Errors
+/// Another number of sides, a file that cannot be read or is no result.
+pub(super) fn sides(results: &[PathBuf], columns: Option<&Columns>) -> Result<[Side; 2], Failure> {
+    let mut sides = Vec::new();
+    for result in results {
+        sides.extend(read(result, columns)?);
+    }
+    let count = sides.len();
+    let [mut a, mut b]: [Side; 2] = sides.try_into().map_err(|_| {
+        let what = match (results.len(), count) {
+            (0, _) => "name two results, or two arms with --a and --b".to_string(),
+            (1, _) => format!("{}: it holds one side; name a second result", results[0].display()),
+            (files, sides) => format!("{files} files with {sides} sides: exactly two are compared"),
+        };
+        Failure::Usage(what)
+    })?;
+    if a.name == b.name {
+        a.name += " (A)";
+        b.name += " (B)";
+    }
+    Ok([a, b])
+}
+
+/// The number of an entry of the history, where no file has this name.
+fn entry(path: &Path) -> Option<i64> {
+    if path.exists() { None } else { path.to_str()?.parse().ok() }
+}
+
+fn read(path: &Path, columns: Option<&Columns>) -> Result<Vec<Side>, Failure> {
+    if let Some(id) = entry(path) {
+        let results = crate::history::open()?.results(id)?;
+        return Ok(vec![Side::of(&named(&format!("entry {id}"), &results), &results)]);
+    }
+    let unreadable = |why: String| Failure::Usage(format!("cannot read {}: {why}", path.display()));
+    let size = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
+    if size > MOST_BYTES {
+        return Err(unreadable("it is too large for a report; name a results.json or a tool's report".into()));
+    }
+    // Reports of other tools may hold names in any encoding.
+    let bytes = fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    let text = text(&bytes);
+    let name = name(path);
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    if is_csv(path, &text) || columns.is_some() {
+        return read_table(&name, &text, columns).map_err(|error| usage(&error));
+    }
+    if let Ok(document) = serde_json::from_str::<Value>(&text)
+        && document.get("schema").is_some()
+    {
+        let results = results::read(path).map_err(|error| usage(&error))?;
+        return Ok(vec![Side::of(&named(&name, &results), &results)]);
+    }
+    dialect::reading::read_report(&name, &text).map(|side| vec![side]).map_err(|error| usage(&error))
+}
+
+/// UTF-8, or UTF-16 with its mark, as Windows' shells write what is redirected to a file.
+fn text(bytes: &[u8]) -> String {
+    let units = |bytes: &[u8], order: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| order([pair[0], pair[1]])).collect();
+        String::from_utf16_lossy(&units)
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => units(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => units(rest, u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest).into_owned(),
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+/// A file's name without its directories, except for the last one where the name alone says nothing.
+fn name(path: &Path) -> String {
+    let file = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let within = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    match within {
+        Some(within) if matches!(file.as_str(), "results.json" | "points.csv") => format!("{within}/{file}"),
+        _ => file,
+    }
+}
+
+/// A name with the target, which says more than a file's name.
+fn named(name: &str, results: &Results) -> String {
+    format!("{name} ({})", results.target.name)
+}
+
+/// A table by its name, or by a first line of several columns.
+fn is_csv(path: &Path, text: &str) -> bool {
+    let named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+    let first = text.lines().next().unwrap_or_default();
+    named || (first.matches(',').count() >= 2 && !text.trim_start().starts_with(['{', '[', '<']))
+}

@@ -1,0 +1,315 @@
+//! The history: every command keeps its result in it; `halfpower history` shows it.
+
+use crate::Failure;
+use crate::output::{self, print, tell};
+use clap::{Args, Subcommand};
+use machine::units::parse_time;
+use report::history::Told;
+use results::Results;
+use results::compare::{Comparison, Measure};
+use results::history::{Filter, History, HistoryError, difference, trends};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Names the file in place of `--history`; `none` keeps nothing.
+const VARIABLE: &str = "HALFPOWER_HISTORY";
+
+/// The questions that a trend shows, those with most readings.
+const MOST_TRENDS: usize = 12;
+
+/// Where results are kept, as the command line says; set once at the start.
+static CHOICE: OnceLock<Choice> = OnceLock::new();
+
+#[derive(Debug, Clone)]
+enum Choice {
+    Nowhere,
+    File(PathBuf),
+    Usual,
+}
+
+/// Takes what the command line says; the first word counts.
+pub(crate) fn choose(no_history: bool, file: Option<PathBuf>) {
+    let choice = match (no_history, file) {
+        (true, _) => Choice::Nowhere,
+        (_, Some(file)) => Choice::File(file),
+        _ => return,
+    };
+    // Named twice: before the command, and among another tool's words.
+    let _ = CHOICE.set(choice);
+}
+
+/// The file of the history; none where nothing is to be kept, or there is no home.
+fn file() -> Option<PathBuf> {
+    match CHOICE.get().unwrap_or(&Choice::Usual) {
+        Choice::Nowhere => return None,
+        Choice::File(path) => return Some(path.clone()),
+        Choice::Usual => {}
+    }
+    match std::env::var_os(VARIABLE) {
+        Some(name) if name == "none" => return None,
+        Some(name) if !name.is_empty() => return Some(PathBuf::from(name)),
+        _ => {}
+    }
+    let named = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = named("XDG_DATA_HOME").or_else(|| named("HOME").map(|home| home.join(".local/share")))?;
+    Some(data.join("halfpower/history.sqlite"))
+}
+
+/// Keeps what `keep` writes. A history that cannot be written is told and fails nothing.
+fn kept(keep: impl FnOnce(&mut History) -> Result<i64, HistoryError>) {
+    let Some(path) = file() else { return };
+    if let Err(error) = History::open(&path).and_then(|mut history| keep(&mut history)) {
+        tell(&format!("warning: this result is not in the history: {error}"));
+    }
+}
+
+/// A target's name that is the same from every directory.
+pub(crate) fn absolute(target: &str) -> String {
+    // What does not exist, as a simulated machine, has one name.
+    std::fs::canonicalize(target).map_or_else(|_| target.into(), |path| path.to_string_lossy().into_owned())
+}
+
+/// Keeps a result.
+pub(crate) fn keep(results: &Results) {
+    keep_as(results, None);
+}
+
+/// Keeps a result under another kind than its document's.
+pub(crate) fn keep_as(results: &Results, kind: Option<&str>) {
+    let measured = results.points.iter().any(|point| point.numbers.is_some()) || !results.rates.is_empty();
+    if measured {
+        kept(|history| history.keep(results, &absolute(&results.target.name), kind));
+    }
+}
+
+/// Keeps a comparison.
+pub(crate) fn keep_comparison(comparison: &Comparison) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    kept(|history| history.keep_comparison(comparison, now));
+}
+
+impl From<HistoryError> for Failure {
+    fn from(error: HistoryError) -> Self {
+        match error {
+            HistoryError::Sqlite { .. } => Failure::Run(error.to_string()),
+            error => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
+/// The history, to read in.
+///
+/// # Errors
+/// There is none, or it cannot be read.
+pub(crate) fn open() -> Result<History, Failure> {
+    let path = file().ok_or_else(|| {
+        Failure::Usage(format!(
+            "no history: --no-history or {VARIABLE}=none says so, or there is no HOME; name a file with --history"
+        ))
+    })?;
+    Ok(History::open_existing(&path)?)
+}
+
+/// Options of `history`.
+#[derive(Args, Clone)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Task>,
+    #[command(flatten)]
+    list: ListArguments,
+}
+
+#[derive(Args, Clone, Default)]
+struct ListArguments {
+    /// Only of this target
+    #[arg(long, value_name = "TARGET")]
+    target: Option<String>,
+    /// Only of this kind: run, sweep, study, check, compare, postmark or metadata
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// At most so many, the newest
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    most: u32,
+    /// Print the list as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand, Clone)]
+enum Task {
+    /// Show an entry
+    Show {
+        /// Its number
+        id: i64,
+        /// Print its document as it was kept
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show how a target's figures changed over time, and when for good
+    Trend {
+        /// The target, as it was named when it was measured
+        target: String,
+        /// What to show
+        #[arg(long, value_parser = ["throughput", "operations", "p50", "p99", "p99.9", "cpu"], default_value = "throughput")]
+        measure: String,
+        /// Only questions that contain this text
+        #[arg(long, value_name = "TEXT")]
+        question: Option<String>,
+        /// Write a page with all trends to this file
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Print everything for other programs
+    Export {
+        /// json: every document, one a line; csv: every point of every document
+        #[arg(long, value_parser = ["json", "csv"], default_value = "json")]
+        format: String,
+    },
+    /// Remove entries
+    Prune {
+        /// Numbers of entries
+        ids: Vec<i64>,
+        /// Keep this many of the newest entries of each target, remove the others
+        #[arg(long, value_name = "N", conflicts_with = "ids")]
+        keep: Option<usize>,
+        /// Remove what is older than this: 2160h
+        #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with = "ids")]
+        older: Option<u64>,
+    },
+}
+
+/// Shows the history.
+pub(crate) fn history(arguments: &Arguments) -> Result<(), Failure> {
+    let mut history = open()?;
+    match &arguments.command {
+        None => list(&history, &arguments.list),
+        Some(Task::Show { id, json }) => show(&history, *id, *json),
+        Some(Task::Trend { target, measure, question, html }) => {
+            trend(&history, target, measure, question.as_deref(), html.as_ref())
+        }
+        Some(Task::Export { format }) => export(&history, format),
+        Some(Task::Prune { ids, keep, older }) => prune(&mut history, ids, *keep, *older),
+    }
+}
+
+fn list(history: &History, arguments: &ListArguments) -> Result<(), Failure> {
+    let ListArguments { target, kind, most, json } = arguments.clone();
+    let target = target.map(|target| absolute(&target));
+    let entries = history.list(&Filter { target, kind, most: Some(most) })?;
+    if json {
+        return print(&(output::json(serde_json::to_string_pretty(&entries))? + "\n"));
+    }
+    print(&report::history::list(&entries, output::width(), output::colour()))
+}
+
+fn show(history: &History, id: i64, json: bool) -> Result<(), Failure> {
+    let (entry, document) = history.get(id)?;
+    if json {
+        return print(&document);
+    }
+    if entry.kind == "compare" {
+        let comparison: Comparison = serde_json::from_str(&document)
+            .map_err(|error| Failure::Run(format!("entry {id} of the history cannot be read: {error}")))?;
+        return print(&report::compare::terminal(&comparison, output::width(), output::colour()));
+    }
+    let results = history.results(id)?;
+    if results.answer.is_some() {
+        output::show_study(&results, None, false)
+    } else {
+        output::show_points(&results, false)
+    }
+}
+
+fn measure(name: &str) -> Measure {
+    match name {
+        "operations" => Measure::Operations,
+        "p50" => Measure::LatencyP50,
+        "p99" => Measure::LatencyP99,
+        "p99.9" => Measure::LatencyP999,
+        "cpu" => Measure::Cpu,
+        _ => Measure::Throughput,
+    }
+}
+
+fn trend(
+    history: &History,
+    target: &str,
+    name: &str,
+    question: Option<&str>,
+    html: Option<&PathBuf>,
+) -> Result<(), Failure> {
+    let page = output::optional("--html", html.map(PathBuf::as_path), &[])?;
+    let measure = measure(name);
+    let mut all = trends(history.occurrences(&absolute(target), measure)?);
+    if let Some(text) = question {
+        all.retain(|one| one.question.contains(text) || one.label.contains(text));
+    }
+    if all.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{target}: the history holds no {name} of it{}; halfpower history lists what there is",
+            question.map_or(String::new(), |text| format!(" with '{text}' in the question"))
+        )));
+    }
+    let questions = all.len();
+    all.truncate(MOST_TRENDS);
+    let mut told = Vec::with_capacity(all.len());
+    for trend in all {
+        let mut machine = Vec::new();
+        for &place in &trend.machine_changes {
+            let of = |place: usize| history.fingerprint(trend.values[place].entry);
+            machine.push((place, difference(&of(place - 1)?, &of(place)?)));
+        }
+        told.push(Told { trend, machine });
+    }
+    print(&report::history::trends(&told, measure, output::width(), output::colour()))?;
+    if questions > told.len() {
+        tell(&format!("{} more questions have fewer readings; --question TEXT shows them", questions - told.len()));
+    }
+    let Some(page) = page else { return Ok(()) };
+    let program = crate::program();
+    let text = report::history::trends_html(target, &told, measure, &format!("{} {}", program.name, program.version));
+    output::save(&page, &text.map_err(|error| Failure::Run(format!("cannot draw the trends: {error}")))?)
+}
+
+fn export(history: &History, format: &str) -> Result<(), Failure> {
+    let mut entries = history.list(&Filter::default())?;
+    entries.reverse();
+    let mut first = true;
+    for entry in entries {
+        let (_, document) = history.get(entry.id)?;
+        if format == "json" {
+            let unreadable = |error| Failure::Run(format!("entry {} of the history cannot be read: {error}", entry.id));
+            let document: serde_json::Value = serde_json::from_str(&document).map_err(unreadable)?;
+            let line = serde_json::json!({ "entry": entry, "document": document });
+            print(&(output::json(serde_json::to_string(&line))? + "\n"))?;
+        } else if entry.kind != "compare" {
+            print(&results::history_csv(&entry, &history.results(entry.id)?, first))?;
+            first = false;
+        }
+    }
+    Ok(())
+}
+
+fn prune(history: &mut History, ids: &[i64], keep: Option<usize>, older: Option<u64>) -> Result<(), Failure> {
+    let mut doomed = ids.to_vec();
+    if ids.is_empty() {
+        if keep.is_none() && older.is_none() {
+            return Err(Failure::Usage("name entries, or what to remove with --keep N or --older TIME".into()));
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        let mut of_target: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
+        for entry in history.list(&Filter::default())? {
+            let newer = of_target.entry(entry.target.clone()).or_default();
+            let surplus = keep.is_some_and(|keep| *newer >= keep);
+            let old = older.is_some_and(|ns| now.saturating_sub(entry.began_unix_s) > ns / 1_000_000_000);
+            *newer += 1;
+            if surplus || old {
+                doomed.push(entry.id);
+            }
+        }
+    }
+    let removed = history.remove(&doomed)?;
+    history.compact()?;
+    print(&format!("{removed} {} removed\n", if removed == 1 { "entry" } else { "entries" }))
+}

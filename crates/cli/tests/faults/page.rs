@@ -1,0 +1,161 @@
+//! docs/reliability.md, made from the table.
+
+use crate::play::{Ends, Row, Step};
+use crate::table::{Section, TABLE};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reliability.md");
+
+const HEAD: &str = "\
+# Reliability
+
+What halfpower promises where something goes wrong, and how each promise is tried. `cargo test -p halfpower --test faults`
+makes every fault of this page on a real kernel: loop devices, file systems in memory, a FUSE file system that fails as it
+is told, limits, signals. It runs the commands beside each. Run it as root; what this computer cannot do is skipped, and
+said.
+
+Whatever the fault, every command ends by itself, without a panic, with a message if it fails, and without a character
+that steers a terminal. A refusal (exit code 2) comes before anything is done; a failure has exit code 1, an interrupt
+130. Everything in the directory is afterwards as it was, except what the last column names.
+
+The loops that serve requests are tried apart, in virtual time and from seeds, over a kernel that fails, loses, delays
+and refuses requests (`crates/host/src/serve_faults.rs`). The parsers are fuzzed ([fuzz/](../fuzz)).
+
+This page is made from `crates/cli/tests/faults/table.rs`.
+";
+
+/// The page as the table gives it.
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    let count: usize = TABLE.iter().map(|section| section.rows.len()).sum();
+    let _ = writeln!(page, "It has {count} kinds of fault.");
+    for section in TABLE {
+        let _ = write!(page, "\n## {}\n\n{}\n\n", section.title, wrapped(section.promise));
+        page += "| fault | tried with | must end with | may change |\n|---|---|---|---|\n";
+        for (_, row) in section.rows {
+            let cells =
+                [row.fault.to_owned(), commands(row), ends(row), names(row)].map(|cell| cell.replace('|', "\\|"));
+            let _ = writeln!(page, "| {} |", cells.join(" | "));
+        }
+    }
+    page
+}
+
+/// Lines of at most 120 characters.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is one");
+        if line.len() + word.len() >= 120 {
+            lines.push(word.into());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            *line += word;
+        }
+    }
+    lines.join("\n")
+}
+
+/// The lines of a row, with who runs them.
+fn lines(row: &Row) -> Vec<(&'static str, &'static str)> {
+    let of = |step: &Step| match step {
+        Step::Run(by, lines, _) => lines.iter().map(|line| (*line, by.words)).collect(),
+        Step::Start(line) | Step::Together(_, line, _) | Step::Storm { line, .. } => vec![(*line, "")],
+        _ => Vec::new(),
+    };
+    row.steps.iter().flat_map(of).collect()
+}
+
+/// The command of a line.
+fn command(line: &str) -> &str {
+    line.split(' ').next().filter(|word| !word.starts_with('{')).unwrap_or("any word")
+}
+
+/// The commands of a row, each once.
+fn commands(row: &Row) -> String {
+    let mut told = Vec::new();
+    for (line, _) in lines(row) {
+        let name = format!("`{}`", command(line));
+        if !told.contains(&name) {
+            told.push(name);
+        }
+    }
+    let how: BTreeSet<&str> = lines(row).iter().map(|(_, by)| *by).filter(|by| !by.is_empty()).collect();
+    let how: Vec<&str> = how.into_iter().collect();
+    if how.is_empty() { told.join(", ") } else { format!("{}, {}", told.join(", "), how.join("; ")) }
+}
+
+/// How the commands of a row must end, each way once.
+fn ends(row: &Row) -> String {
+    let mut told: Vec<String> = Vec::new();
+    for step in row.steps {
+        let one = match step {
+            Step::Run(_, _, ends) | Step::Ended(ends) | Step::Together(_, _, ends) => said(ends),
+            Step::Storm { signal: libc::SIGKILL, .. } => "a kill at any moment".into(),
+            Step::Storm { .. } => "an interrupt at any moment".into(),
+            Step::Fails(line) => format!("`{}` fails", command(line)),
+            _ => continue,
+        };
+        if !told.contains(&one) {
+            told.push(one);
+        }
+    }
+    told.join("; then ")
+}
+
+fn said(ends: &Ends) -> String {
+    let words: Vec<String> = ends.words.iter().map(|word| format!("\"{}\"", word.replace('|', "\" or \""))).collect();
+    let how = match ends.codes {
+        _ if ends.failed_points => "failed points".to_owned(),
+        [] => "a kill".into(),
+        [0] => "success".into(),
+        [2] => "a refusal".into(),
+        [1] => "a failure".into(),
+        [130] => "an interrupt".into(),
+        codes => format!("exit code {}", codes.iter().map(i32::to_string).collect::<Vec<_>>().join(" or ")),
+    };
+    if words.is_empty() { how } else { format!("{how}: {}", words.join(", ")) }
+}
+
+/// What may be different afterwards.
+fn names(row: &Row) -> String {
+    if row.leaves.is_empty() {
+        return "nothing".into();
+    }
+    row.leaves.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn the_page_in_the_repository_is_what_the_table_gives() {
+    let own = page();
+    if std::env::var("UPDATE").as_deref() == Ok("1") {
+        fs::write(KEPT, &own).unwrap();
+    }
+    let kept = fs::read_to_string(KEPT).unwrap_or_default();
+    assert!(
+        kept == own,
+        "docs/reliability.md is not what the table gives: UPDATE=1 cargo test -p halfpower --test faults page writes it anew"
+    );
+}
+
+#[test]
+fn the_table_has_sixty_kinds_and_every_command() {
+    let count: usize = TABLE.iter().map(|section: &Section| section.rows.len()).sum();
+    assert!(count >= 60, "{count} kinds of fault");
+    let all: BTreeSet<&str> = TABLE
+        .iter()
+        .flat_map(|section| section.rows)
+        .flat_map(|(_, row)| lines(row))
+        .map(|(line, _)| command(line))
+        .collect();
+    for name in [
+        "run", "sweep", "study", "postmark", "iozone", "sqlio", "diskspd", "fio", "metadata", "verify", "report",
+        "twin",
+    ] {
+        assert!(all.contains(name), "nothing is tried with {name}");
+    }
+}

@@ -1,0 +1,415 @@
+//! Plays a row of the table: makes the fault, runs the commands, and compares what they said and left with what they should.
+//!
+//! Whatever the row, a command must end by itself, without a panic, with a message where it fails, and without a character
+//! that steers a terminal; and everything in the row's directory must be as it was, except what the row names.
+
+use crate::common::places::{memory_directory, tool};
+use crate::common::{HALFPOWER, has_numbers, skip, wait_until};
+use crate::stage::{Given, Stage, test_files};
+use serde_json::Value;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{Read, Seek};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// A row: a fault, how it is tried, and what must be so afterwards.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// The fault, in words for the page.
+    pub fault: &'static str,
+    /// What stands there before.
+    pub given: &'static [Given],
+    /// What is done, in order.
+    pub steps: &'static [Step],
+    /// All that may be new or different at the end, and must be; a star at the end stands for any rest. Everything else is
+    /// as it was.
+    pub leaves: &'static [&'static str],
+}
+
+/// Nothing is left and nothing is changed.
+pub const UNHARMED: Row = Row { fault: "", given: &[], steps: &[], leaves: &[] };
+
+/// One step of a row.
+#[derive(Debug, Clone, Copy)]
+pub enum Step {
+    /// Each of the lines runs to its end.
+    Run(By, &'static [&'static str], Ends),
+    /// A line begins and goes on.
+    Start(&'static str),
+    /// Waits for a state of what was started, or of the stage.
+    Until(State),
+    /// A signal to what was started.
+    Signal(i32),
+    /// A signal to what was started, again and again until it ends.
+    Insist(i32),
+    /// What was started ends so.
+    Ended(Ends),
+    /// Something happens to the stage.
+    Do(Given),
+    /// The faults of this FUSE file system came at least once.
+    Met(&'static str),
+    /// Another program, which must fail.
+    Fails(&'static str),
+    /// So many of one line begin at once.
+    Together(usize, &'static str, Ends),
+    /// So many of one line, each ended by a signal at a moment that the seed chooses.
+    Storm { seed: u64, times: u32, line: &'static str, signal: i32 },
+}
+
+/// A state to wait for.
+#[derive(Debug, Clone, Copy)]
+pub enum State {
+    /// A test file of at least so many bytes is in this directory.
+    TestFile(&'static str, u64),
+    /// The running command has read so many bytes.
+    Read(u64),
+    /// The running command has written so many bytes.
+    Written(u64),
+    /// The running command has mapped this file or device.
+    Mapped(&'static str),
+    /// A request hangs in this FUSE file system.
+    Hangs(&'static str),
+    /// A file of the stage has at least so many bytes.
+    Long(&'static str, u64),
+    /// No test file is in this directory.
+    Gone(&'static str),
+}
+
+/// How a command is run.
+#[derive(Debug, Clone, Copy)]
+pub struct By {
+    /// What the page says of it.
+    pub words: &'static str,
+    /// The program that runs it, with its arguments.
+    pub starter: &'static [&'static str],
+    /// As a user who owns nothing.
+    pub nobody: bool,
+    pub stdout: Sink,
+    pub stderr: Sink,
+}
+
+/// Where an output of a command goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sink {
+    Caught,
+    /// `/dev/full`.
+    Full,
+    /// A pipe without a reader.
+    Unread,
+}
+
+/// As usual.
+pub const PLAIN: By = By { words: "", starter: &[], nobody: false, stdout: Sink::Caught, stderr: Sink::Caught };
+
+/// How a command must end.
+#[derive(Debug, Clone, Copy)]
+pub struct Ends {
+    /// Exit codes, any of which is right; none for a program that a signal killed.
+    pub codes: &'static [i32],
+    /// Words that must be in what it printed; where one holds `|`, either side will do.
+    pub words: &'static [&'static str],
+    /// Some points of its JSON failed with these words; none has both an error and numbers.
+    pub failed_points: bool,
+}
+
+/// Refused before anything is done.
+pub const fn refused(words: &'static [&'static str]) -> Ends {
+    Ends { codes: &[2], words, failed_points: false }
+}
+
+/// Failed, with a message.
+pub const fn fails(words: &'static [&'static str]) -> Ends {
+    Ends { codes: &[1], words, failed_points: false }
+}
+
+/// Refused or failed.
+pub const fn no_result(words: &'static [&'static str]) -> Ends {
+    Ends { codes: &[1, 2], words, failed_points: false }
+}
+
+/// Done.
+pub const fn well(words: &'static [&'static str]) -> Ends {
+    Ends { codes: &[0], words, failed_points: false }
+}
+
+/// Interrupted in order.
+pub const INTERRUPTED: Ends = Ends { codes: &[130], words: &[], failed_points: false };
+
+/// Killed.
+pub const KILLED: Ends = Ends { codes: &[], words: &[], failed_points: false };
+
+/// Done, but for points that failed with these words.
+pub const fn failed_points(words: &'static [&'static str]) -> Ends {
+    Ends { codes: &[0, 1], words, failed_points: true }
+}
+
+/// Lines that run as usual.
+pub const fn run(lines: &'static [&'static str], ends: Ends) -> Step {
+    Step::Run(PLAIN, lines, ends)
+}
+
+/// A command on its way, or ended.
+struct Running {
+    line: String,
+    child: Child,
+    stdout: File,
+    stderr: File,
+    by: By,
+    /// The copy that a user who owns nothing runs.
+    _copy: Option<tempfile::TempDir>,
+}
+
+/// No command may take longer: it hangs.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+impl Running {
+    fn start(stage: &Stage, by: By, line: &str) -> Running {
+        let (stdout, stderr) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        let mut words: Vec<OsString> = by.starter.iter().map(|word| stage.word(word)).collect();
+        let copy = by.nobody.then(|| {
+            words.extend(["setpriv", "--reuid=64321", "--regid=64321", "--clear-groups"].map(OsString::from));
+            copy_for_all()
+        });
+        words.push(copy.as_ref().map_or(HALFPOWER.into(), |copy| copy.path().join("halfpower").into_os_string()));
+        words.extend(line.split(' ').map(|word| stage.word(word)));
+        let sink = |sink: Sink, caught: &File| match sink {
+            Sink::Caught => Stdio::from(caught.try_clone().unwrap()),
+            Sink::Full => File::options().write(true).open("/dev/full").unwrap().into(),
+            Sink::Unread => std::io::pipe().unwrap().1.into(),
+        };
+        let child = Command::new(&words[0])
+            .args(&words[1..])
+            .current_dir(stage.here())
+            .env("NO_COLOR", "1")
+            .env("TMPDIR", stage.here().join("tmp"))
+            .stdin(Stdio::null())
+            .stdout(sink(by.stdout, &stdout))
+            .stderr(sink(by.stderr, &stderr))
+            .spawn()
+            .unwrap_or_else(|error| panic!("{words:?}: {error}"));
+        Running { line: line.into(), child, stdout, stderr, by, _copy: copy }
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: a signal to a child that was not waited for.
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
+    }
+
+    /// Waits for its end; one that does not end is killed, and fails the row.
+    fn status(&mut self) -> ExitStatus {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            if Instant::now() > until {
+                let _ = self.child.kill();
+                let said = self.said().1;
+                panic!("'{}' hangs: {said}", self.line);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Sends a signal until it ends, as somebody does who wants it to.
+    fn insist(&mut self, signal: i32) {
+        let until = Instant::now() + PATIENCE;
+        while self.child.try_wait().unwrap().is_none() && Instant::now() < until {
+            self.signal(signal);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What it printed so far, on either output.
+    fn said(&mut self) -> (String, String) {
+        let text = |file: &mut File| {
+            let mut bytes = Vec::new();
+            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).unwrap();
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        (text(&mut self.stdout), text(&mut self.stderr))
+    }
+
+    /// Waits for its end and compares it.
+    fn ends(mut self, ends: &Ends) {
+        let status = self.status();
+        let (stdout, stderr) = self.said();
+        let shown: String = self.line.chars().take(200).collect();
+        let all = format!("'{shown}' ended with {status}\nstdout: {stdout}\nstderr: {stderr}");
+        let raw = |c: char| (c.is_control() && !"\n\t".contains(c)) || c == '\u{202e}';
+        assert!(!stdout.contains(raw) && !stderr.contains(raw), "a character that steers a terminal: {all:?}");
+        assert!(!stderr.contains("panicked"), "a panic: {all}");
+        // It may name a word of the longest kind a few times.
+        assert!(stderr.len() < 20_000, "a message of {} bytes: {all}", stderr.len());
+        match status.code() {
+            Some(code) => assert!(ends.codes.contains(&code), "not an exit code of {:?}: {all}", ends.codes),
+            None => assert!(ends.codes.is_empty(), "killed by signal {:?}: {all}", status.signal()),
+        }
+        if ends.codes == [2] && self.by.stdout == Sink::Caught && !self.line.starts_with("postmark") {
+            assert!(stdout.is_empty(), "refused, and yet a result: {all}");
+        }
+        let told = !stderr.is_empty() || self.by.stderr != Sink::Caught;
+        assert!(told || matches!(ends.codes, [0, ..] | [130] | []), "no message: {all}");
+        let mut points = Vec::new();
+        if ends.failed_points {
+            points = failed_points_of(&stdout).unwrap_or_else(|why| panic!("{why}: {all}"));
+        }
+        let words = if ends.failed_points { points.join("\n") } else { stdout + &stderr };
+        for word in ends.words {
+            assert!(word.split('|').any(|either| words.contains(either)), "nothing of '{word}': {all}");
+        }
+    }
+
+    /// A counter of its I/O.
+    fn count(&self, name: &str) -> u64 {
+        let io = fs::read_to_string(format!("/proc/{}/io", self.child.id())).unwrap_or_default();
+        io.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.parse().ok()).unwrap_or(0)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Errors of the points of a document; a point has either an error or numbers, and at least one has an error.
+fn failed_points_of(stdout: &str) -> Result<Vec<String>, String> {
+    let document: Value = serde_json::from_str(stdout).map_err(|error| format!("no document: {error}"))?;
+    let points = document["points"].as_array().ok_or("no points")?;
+    let mut errors = Vec::new();
+    for point in points {
+        if !has_numbers(point) {
+            errors.push(point["error"].as_str().ok_or("an error that is no text")?.to_owned());
+        }
+    }
+    if errors.is_empty() { Err("no point failed".into()) } else { Ok(errors) }
+}
+
+/// The program where a user who owns nothing may run it.
+fn copy_for_all() -> tempfile::TempDir {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = memory_directory();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::copy(HALFPOWER, directory.path().join("halfpower")).unwrap();
+    directory
+}
+
+/// SplitMix64: the next number of a seed.
+fn random(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *seed;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// The longest wait before a signal of a storm.
+const STORM_US: u64 = 60_000;
+
+/// Plays one row.
+pub fn play(name: &str, row: &Row) {
+    let mut stage = Stage::new();
+    for given in row.given {
+        if let Err(why) = stage.give(given) {
+            return skip(&format!("{name}: {given:?}: {why}"));
+        }
+    }
+    stage.remember();
+    let mut running: Option<Running> = None;
+    // What a killed one leaves goes later.
+    let kills = row.steps.iter().any(|step| matches!(step, Step::Storm { signal: libc::SIGKILL, .. }));
+    for step in row.steps {
+        match step {
+            Step::Run(by, lines, ends) => {
+                for line in *lines {
+                    Running::start(&stage, *by, line).ends(ends);
+                    if row.leaves.is_empty() && running.is_none() && !kills {
+                        assert_eq!(stage.changed(), Vec::<String>::new(), "'{line}' left or changed these");
+                    }
+                }
+            }
+            Step::Start(line) => running = Some(Running::start(&stage, PLAIN, line)),
+            Step::Until(state) => until(&stage, running.as_mut(), *state),
+            Step::Signal(signal) => running.as_ref().expect("a command was started").signal(*signal),
+            Step::Insist(signal) => running.as_mut().expect("a command was started").insist(*signal),
+            Step::Ended(ends) => running.take().expect("a command was started").ends(ends),
+            Step::Do(given) => stage.give(given).unwrap_or_else(|why| panic!("{given:?}: {why}")),
+            Step::Met(faulty) => assert!(stage.faulty(faulty).hits() > 0, "the fault never came"),
+            Step::Fails(line) => {
+                let words: Vec<String> =
+                    line.split(' ').map(|word| stage.word(word).into_string().expect("plain words")).collect();
+                let arguments: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+                assert!(tool(&words[0], &arguments).is_err(), "'{line}' should fail");
+            }
+            Step::Together(times, line, ends) => {
+                let all: Vec<Running> = (0..*times).map(|_| Running::start(&stage, PLAIN, line)).collect();
+                all.into_iter().for_each(|one| one.ends(ends));
+            }
+            Step::Storm { seed, times, line, signal } => storm(&stage, *seed, *times, line, *signal),
+        }
+    }
+    drop(running);
+    let mut left = stage.changed();
+    for pattern in row.leaves {
+        let fits = |name: &String| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == pattern,
+        };
+        assert!(left.iter().any(fits), "{name}: nothing new or changed is called {pattern}");
+        left.retain(|name| !fits(name));
+    }
+    assert_eq!(left, Vec::<String>::new(), "{name}: these were left or changed");
+}
+
+fn until(stage: &Stage, running: Option<&mut Running>, state: State) {
+    let mut running = running;
+    wait_until(&format!("{state:?}"), || {
+        if let Some(one) = &mut running
+            && let Some(status) = one.child.try_wait().unwrap()
+        {
+            let (stdout, stderr) = one.said();
+            panic!("'{}' ended with {status} before {state:?}\nstdout: {stdout}\nstderr: {stderr}", one.line);
+        }
+        match state {
+            State::TestFile(at, bytes) => {
+                test_files(&stage.path(at)).iter().any(|file| fs::metadata(file).is_ok_and(|file| file.len() >= bytes))
+            }
+            State::Read(bytes) => {
+                running.as_ref().is_some_and(|one| one.count("rchar").max(one.count("read_bytes")) >= bytes)
+            }
+            State::Written(bytes) => running.as_ref().is_some_and(|one| one.count("wchar") >= bytes),
+            State::Mapped(name) => running.as_ref().is_some_and(|one| {
+                let maps = fs::read_to_string(format!("/proc/{}/maps", one.child.id())).unwrap_or_default();
+                maps.contains(stage.path(name).to_str().expect("a plain name"))
+            }),
+            State::Hangs(name) => stage.faulty(name).hanging() > 0,
+            State::Long(name, bytes) => fs::metadata(stage.path(name)).is_ok_and(|file| file.len() >= bytes),
+            State::Gone(at) => test_files(&stage.path(at)).is_empty(),
+        }
+    });
+}
+
+/// Ends a line at random moments. Where it ends in order it must leave nothing; where it is killed, the next start cleans up.
+fn storm(stage: &Stage, seed: u64, times: u32, line: &str, signal: i32) {
+    let mut state = seed;
+    for time in 0..times {
+        let mut running = Running::start(stage, PLAIN, line);
+        // Any moment is right: nothing depends on which one it is.
+        std::thread::sleep(Duration::from_micros(random(&mut state) % STORM_US));
+        running.signal(signal);
+        let status = running.status();
+        let (_, stderr) = running.said();
+        let all = format!("seed {seed}, time {time}: '{line}' ended with {status}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{all}");
+        // Before it listens, a signal ends it as any program; after that, in order.
+        let in_order = status.code().is_some_and(|code| code == 130) || status.signal() == Some(signal);
+        assert!(in_order, "{all}");
+        if signal != libc::SIGKILL {
+            assert_eq!(stage.changed(), Vec::<String>::new(), "{all}");
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! Where a row of the table is played: its directory, what stands in it, and a look at all of it before and after.
+
+use crate::common::places::{memory_directory, tool};
+use crate::fuse::{Fault, FaultyFs};
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes of a disk of the stage.
+pub const DISK: u64 = 8 * MIB;
+
+/// Where the partition of a [`Given::Partitions`] begins.
+const PARTITION: u64 = MIB;
+
+/// A name that would clear the screen, set the window's title and turn the writing direction.
+const STEERING: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{202e}c\rd";
+
+/// Something that stands on the stage, or happens to it. Names are relative to the stage's directory.
+#[derive(Debug, Clone, Copy)]
+pub enum Given {
+    /// A file of the user's, of 1 MiB.
+    File(&'static str),
+    /// A file of these words; `{NAME}` is replaced.
+    Text(&'static str, &'static str),
+    /// A file of noise that is no text.
+    Noise(&'static str),
+    Directory(&'static str),
+    /// A symbolic link to a name of the stage.
+    Link(&'static str, &'static str),
+    HardLink(&'static str, &'static str),
+    Pipe(&'static str),
+    /// A pipe whose other end somebody reads.
+    ReadPipe(&'static str),
+    /// A node of the character device 1:N, as `/dev/null` (3) and `/dev/full` (7) are.
+    CharNode(&'static str, u32),
+    /// Another node of a disk's device.
+    BlockNode(&'static str, &'static str),
+    /// A loop device over the file NAME.img of zeros.
+    Disk(&'static str),
+    /// A loop device over a file that is there, from an offset on.
+    DiskOver(&'static str, &'static str, u64),
+    /// Bytes on a disk or in a file, at an offset.
+    Bytes(&'static str, u64, &'static [u8]),
+    /// A file system on a disk, by mkfs and its options.
+    Made(&'static str, &'static str),
+    /// A partition table with one partition from 1 MiB to the end.
+    Partitions(&'static str),
+    /// A disk's file system, mounted read-only on a new directory.
+    Mounted(&'static str, &'static str),
+    /// The same in a mount namespace of its own.
+    MountedElsewhere(&'static str),
+    /// An empty file system in memory of this size.
+    Tmpfs(&'static str, &'static str),
+    /// A new ext4 file system of [`DISK`] bytes on a disk of its own.
+    Ext4(&'static str),
+    /// A mounted file system becomes read-only.
+    ReadOnly(&'static str),
+    /// A mounted file system is filled to its last byte.
+    Full(&'static str),
+    /// Unmounted, although it is in use.
+    LazilyUnmounted(&'static str),
+    /// A FUSE file system with these faults.
+    Faulty(&'static str, &'static [Fault]),
+    /// From now on the FUSE file system has these faults.
+    Faults(&'static str, &'static [Fault]),
+    /// A file on a FUSE file system, of 1 MiB.
+    FaultyFile(&'static str, &'static str),
+    /// A file gets this length.
+    Length(&'static str, u64),
+    /// The only test file in a directory is replaced by a link to another name.
+    TestFileReplaced(&'static str, &'static str),
+    /// Permissions.
+    Mode(&'static str, u32),
+}
+
+/// What a name looks like from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    mode: u32,
+    inode: u64,
+    rdev: u64,
+    content: u64,
+}
+
+/// Something of the stage that ends when it is dropped.
+enum Prop {
+    Loop(String),
+    Mount(PathBuf),
+    Faulty(&'static str, FaultyFs),
+    Process(Child),
+    Directory(#[allow(dead_code)] TempDir),
+}
+
+impl Drop for Prop {
+    fn drop(&mut self) {
+        match self {
+            Prop::Loop(device) => drop(tool("losetup", &["--detach", device])),
+            Prop::Mount(at) => {
+                let at = at.display().to_string();
+                if tool("umount", &[&at]).is_err() {
+                    let _ = tool("umount", &["--lazy", &at]);
+                }
+            }
+            Prop::Faulty(..) | Prop::Directory(_) => {}
+            Prop::Process(child) => {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+/// A directory with what was given, all of which goes in the end.
+pub struct Stage {
+    // Dropped from the last to the first, before the directory.
+    props: Vec<Prop>,
+    devices: BTreeMap<&'static str, String>,
+    directory: TempDir,
+    before: BTreeMap<OsString, Seen>,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        while self.props.pop().is_some() {}
+    }
+}
+
+impl Stage {
+    /// An empty one.
+    pub fn new() -> Stage {
+        let directory = memory_directory();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        Stage { props: Vec::new(), devices: BTreeMap::new(), directory, before: BTreeMap::new() }
+    }
+
+    /// Its directory.
+    pub fn here(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A word with the names in braces replaced: a disk by its device, any other by its path.
+    pub fn word(&self, word: &str) -> OsString {
+        let mut made = Vec::new();
+        let mut rest = word;
+        while let Some((before, (name, after))) =
+            rest.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        {
+            made.extend(before.as_bytes());
+            match name {
+                "here" => made.extend(self.here().as_os_str().as_bytes()),
+                "steering" => made.extend(STEERING.as_bytes()),
+                "bytes" => made.extend(b"a\xff"),
+                "long" => made.extend([b'x'; 5000]),
+                "open" => made.push(b'{'),
+                "close" => made.push(b'}'),
+                name => match self.devices.get(name) {
+                    Some(device) => made.extend(device.as_bytes()),
+                    None => made.extend(self.here().join(name).as_os_str().as_bytes()),
+                },
+            }
+            rest = after;
+        }
+        made.extend(rest.as_bytes());
+        OsString::from_vec(made)
+    }
+
+    /// The path of a name of the table.
+    pub fn path(&self, name: &str) -> PathBuf {
+        match self.devices.get(name) {
+            Some(device) => PathBuf::from(device),
+            None => self.here().join(self.word(name)),
+        }
+    }
+
+    /// The faulty file system of this name.
+    pub fn faulty(&self, name: &str) -> &FaultyFs {
+        let found = self.props.iter().find_map(|prop| match prop {
+            Prop::Faulty(own, faulty) if *own == name => Some(faulty),
+            _ => None,
+        });
+        found.unwrap_or_else(|| panic!("no faulty file system '{name}' was given"))
+    }
+
+    /// Makes it so. An error says what this computer lacks.
+    pub fn give(&mut self, given: &Given) -> Result<(), String> {
+        let at = |name: &str| self.path(name);
+        let io = |name: &str| {
+            let name = name.to_owned();
+            move |error: std::io::Error| format!("{name}: {error}")
+        };
+        match *given {
+            Given::File(name) => fs::write(at(name), data(name)).map_err(io(name)),
+            Given::Text(name, text) => fs::write(at(name), self.word(text).as_bytes()).map_err(io(name)),
+            Given::Noise(name) => {
+                let noise: Vec<u8> = (0..50_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+                fs::write(at(name), noise).map_err(io(name))
+            }
+            Given::Directory(name) => fs::create_dir(at(name)).map_err(io(name)),
+            Given::Link(name, to) => symlink(at(to), at(name)).map_err(io(name)),
+            Given::HardLink(name, of) => fs::hard_link(at(of), at(name)).map_err(io(name)),
+            Given::Pipe(name) => node(&at(name), libc::S_IFIFO, 0),
+            Given::ReadPipe(name) => {
+                node(&at(name), libc::S_IFIFO, 0)?;
+                let end = format!("{name}.read");
+                let reader = Command::new("sh")
+                    .args(["-c", "cat \"$0\" >\"$1\""])
+                    .args([at(name), at(&end)])
+                    .spawn()
+                    .map_err(io(name))?;
+                self.props.push(Prop::Process(reader));
+                Ok(())
+            }
+            Given::CharNode(name, minor) => node(&at(name), libc::S_IFCHR, libc::makedev(1, minor)),
+            Given::BlockNode(name, disk) => {
+                let device = fs::metadata(at(disk)).map_err(io(disk))?.rdev();
+                node(&at(name), libc::S_IFBLK, device)
+            }
+            Given::Disk(name) => {
+                let image = self.here().join(format!("{name}.img"));
+                File::create(&image).and_then(|image| image.set_len(DISK)).map_err(io(name))?;
+                self.attach(name, &image, 0)
+            }
+            Given::DiskOver(name, file, offset) => {
+                let file = self.here().join(file);
+                self.attach(name, &file, offset)
+            }
+            Given::Bytes(name, offset, bytes) => {
+                let file = File::options().write(true).open(at(name)).map_err(io(name))?;
+                file.write_all_at(bytes, offset).and_then(|()| file.sync_all()).map_err(io(name))
+            }
+            Given::Made(disk, words) => {
+                let words: Vec<&str> = words.split(' ').collect();
+                let device = at(disk).display().to_string();
+                let arguments: Vec<&str> = words[1..].iter().copied().chain([device.as_str()]).collect();
+                tool(words[0], &arguments).map(drop)
+            }
+            Given::Partitions(name) => {
+                let mut sector = [0u8; 66];
+                let (first, sectors) = ((PARTITION / 512) as u32, ((DISK - PARTITION) / 512) as u32);
+                sector[4] = 0x83;
+                sector[8..12].copy_from_slice(&first.to_le_bytes());
+                sector[12..16].copy_from_slice(&sectors.to_le_bytes());
+                sector[64..].copy_from_slice(&[0x55, 0xaa]);
+                let file = File::options().write(true).open(at(name)).map_err(io(name))?;
+                file.write_all_at(&sector, 446).and_then(|()| file.sync_all()).map_err(io(name))
+            }
+            Given::Mounted(name, disk) => {
+                fs::create_dir(at(name)).map_err(io(name))?;
+                self.mount(name, &["-o", "ro,noload", &at(disk).display().to_string()])
+            }
+            Given::MountedElsewhere(disk) => self.mount_elsewhere(disk),
+            Given::Tmpfs(name, size) => {
+                fs::create_dir(at(name)).map_err(io(name))?;
+                self.mount(name, &["-t", "tmpfs", "-o", &format!("size={size}"), "halfpower-test"])
+            }
+            Given::Ext4(name) => {
+                let beside = memory_directory();
+                let image = shown(&beside.path().join("image"));
+                File::create(&image).and_then(|image| image.set_len(DISK)).map_err(io(name))?;
+                tool("mkfs.ext4", &["-q", "-F", "-m", "0", &image])?;
+                fs::create_dir(at(name)).map_err(io(name))?;
+                self.props.push(Prop::Directory(beside));
+                self.mount(name, &["-o", "loop", &image])
+            }
+            Given::ReadOnly(name) => tool("mount", &["-o", "remount,ro", &shown(&at(name))]).map(drop),
+            Given::Full(name) => {
+                let mut ballast = File::create(at(name).join("ballast")).map_err(io(name))?;
+                while ballast.write_all(&[7; 4096]).is_ok() {}
+                Ok(())
+            }
+            Given::LazilyUnmounted(name) => tool("umount", &["--lazy", &shown(&at(name))]).map(drop),
+            Given::Faulty(name, faults) => {
+                fs::create_dir(at(name)).map_err(io(name))?;
+                let faulty = FaultyFs::mount(&at(name))?;
+                faulty.set(faults);
+                self.props.push(Prop::Faulty(name, faulty));
+                Ok(())
+            }
+            Given::Faults(name, faults) => {
+                self.faulty(name).set(faults);
+                Ok(())
+            }
+            Given::FaultyFile(name, file) => {
+                self.faulty(name).put(file, data(file));
+                Ok(())
+            }
+            Given::Length(name, bytes) => {
+                let file = File::options().write(true).open(at(name)).map_err(io(name))?;
+                file.set_len(bytes).map_err(io(name))
+            }
+            Given::TestFileReplaced(name, by) => {
+                let made = test_files(&at(name));
+                let [made] = made.as_slice() else { return Err(format!("{name}: one test file, not {made:?}")) };
+                fs::remove_file(made).and_then(|()| symlink(at(by), made)).map_err(io(name))
+            }
+            Given::Mode(name, mode) => {
+                fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).map_err(io(name))
+            }
+        }
+    }
+
+    fn attach(&mut self, name: &'static str, file: &Path, offset: u64) -> Result<(), String> {
+        let device = tool("losetup", &["--find", "--show", "--offset", &offset.to_string(), &shown(file)])?;
+        self.props.push(Prop::Loop(device.clone()));
+        self.devices.insert(name, device);
+        Ok(())
+    }
+
+    fn mount(&mut self, name: &'static str, arguments: &[&str]) -> Result<(), String> {
+        let at = self.here().join(name);
+        let place = shown(&at);
+        tool("mount", &[arguments, &[place.as_str()]].concat())?;
+        self.props.push(Prop::Mount(at));
+        Ok(())
+    }
+
+    /// Mounts where only one other process sees it, which waits.
+    fn mount_elsewhere(&mut self, disk: &str) -> Result<(), String> {
+        let place = memory_directory();
+        let script = "mount -o ro,noload \"$0\" \"$1\" && echo mounted && exec sleep infinity";
+        let mut holder = Command::new("unshare")
+            .args(["--mount", "--propagation", "private", "sh", "-c", script])
+            .args([self.path(disk).as_path(), place.path()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("unshare: {error}"))?;
+        let mut told = [0];
+        let mounted = holder.stdout.take().expect("piped").read(&mut told).is_ok_and(|bytes| bytes == 1);
+        // Removing the directory would unmount it.
+        self.props.push(Prop::Directory(place));
+        self.props.push(Prop::Process(holder));
+        if mounted { Ok(()) } else { Err("no mount namespace of its own".into()) }
+    }
+
+    /// Remembers how everything is now.
+    pub fn remember(&mut self) {
+        self.before = self.look();
+    }
+
+    /// What is not as it was remembered: names that changed, came or went.
+    pub fn changed(&self) -> Vec<String> {
+        let now = self.look();
+        let names = self.before.keys().chain(now.keys().filter(|name| !self.before.contains_key(*name)));
+        let changed = names.filter(|name| self.before.get(*name) != now.get(*name));
+        changed.map(|name| name.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Everything in the directory, and in the file systems mounted there.
+    fn look(&self) -> BTreeMap<OsString, Seen> {
+        let mut seen = BTreeMap::new();
+        self.look_into(self.here(), OsStr::new(""), &mut seen);
+        for prop in &self.props {
+            // Asking the kernel might hang.
+            if let Prop::Faulty(name, faulty) = prop {
+                for file in faulty.names() {
+                    let content = hash_of(&faulty.content(&file).unwrap_or_default());
+                    let name = format!("{name}/{file}");
+                    seen.insert(name.into(), Seen { mode: 0, inode: 0, rdev: 0, content });
+                }
+            }
+        }
+        seen
+    }
+
+    fn look_into(&self, directory: &Path, prefix: &OsStr, seen: &mut BTreeMap<OsString, Seen>) {
+        let is_faulty = |path: &Path| {
+            self.props.iter().any(|prop| matches!(prop, Prop::Faulty(name, _) if self.here().join(name) == path))
+        };
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if is_faulty(&path) {
+                continue;
+            }
+            let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+            let kind = metadata.file_type();
+            let content = match () {
+                () if kind.is_symlink() => hash_of(fs::read_link(&path).unwrap_or_default().as_os_str().as_bytes()),
+                () if kind.is_file() => hash_of(&fs::read(&path).unwrap_or_default()),
+                // A device is looked at through the file under it.
+                () => 0,
+            };
+            let mut name = prefix.to_owned();
+            name.push(entry.file_name());
+            let is_node = kind.is_block_device() || kind.is_char_device();
+            let rdev = if is_node { metadata.rdev() } else { 0 };
+            seen.insert(name.clone(), Seen { mode: metadata.mode(), inode: metadata.ino(), rdev, content });
+            // What ext4 makes of its own is no concern of ours.
+            if kind.is_dir() && entry.file_name() != "lost+found" {
+                name.push("/");
+                self.look_into(&path, &name, seen);
+            }
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// What stands in a file of the user's.
+fn data(name: &str) -> Vec<u8> {
+    name.bytes().cycle().take(MIB as usize).collect()
+}
+
+fn hash_of(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn node(at: &Path, kind: libc::mode_t, device: u64) -> Result<(), String> {
+    let path = CString::new(at.as_os_str().as_bytes()).expect("no NUL in it");
+    // SAFETY: a string that lives until the call returns.
+    match unsafe { libc::mknod(path.as_ptr(), kind | 0o666, device) } {
+        0 => Ok(()),
+        _ => Err(format!("{}: {}", at.display(), std::io::Error::last_os_error())),
+    }
+}
+
+/// Files that halfpower made in a directory.
+pub fn test_files(directory: &Path) -> Vec<PathBuf> {
+    crate::common::test_files(directory).into_iter().map(|name| directory.join(name)).collect()
+}

@@ -1,0 +1,177 @@
+//! The same options in halfpower and in Debian's fio: the same files, the same work, the same lines. Nothing here is timed.
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const FIO: &str = "/usr/bin/fio";
+const HALFPOWER: &str = env!("CARGO_BIN_EXE_halfpower");
+
+/// Whether Debian's fio is here; a failure where everything is required.
+fn fio_is_here() -> bool {
+    let here = Path::new(FIO).exists();
+    assert!(here || std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"), "fio is not installed");
+    if !here {
+        eprintln!("skipped: fio is not installed: apt-get install fio");
+    }
+    here
+}
+
+/// Runs one of the two in a directory.
+fn run(ours: bool, directory: &Path, arguments: &str) -> Output {
+    let mut command = if ours { Command::new(HALFPOWER) } else { Command::new(FIO) };
+    command.args(ours.then_some("fio")).args(arguments.split_whitespace()).current_dir(directory);
+    command.output().unwrap()
+}
+
+fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
+    let output = run(ours, directory, arguments);
+    let who = if ours { "halfpower" } else { "fio" };
+    assert!(output.status.success(), "{who} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn each_program_verifies_what_the_other_wrote() {
+    if !fio_is_here() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    for method in [
+        "crc32c",
+        "crc32c-intel",
+        "crc64",
+        "crc16",
+        "md5",
+        "sha1",
+        "sha256",
+        "sha512",
+        "xxhash",
+        "meta",
+        "meta --verify_pattern=0x010203",
+        "crc32c --verify_interval=1k",
+        "pattern --verify_pattern=0xdeadbeef",
+    ] {
+        let common = format!("--name=v --filename=data --size=64k --bs=4k --verify={method}");
+        for (writer, reader) in [(true, false), (false, true)] {
+            let keep = if writer { "--keep" } else { "" };
+            succeeds(writer, at, &format!("{common} --rw=randwrite --do_verify=0 {keep}"));
+            succeeds(reader, at, &format!("{common} --rw=read"));
+            // The last byte of a block is in every checksum but that of the header alone.
+            let mut bytes = fs::read(at.join("data")).unwrap();
+            let changed = if method == "meta" { 8192 + 20 } else { 8192 + 4095 };
+            bytes[changed] ^= 1;
+            fs::write(at.join("data"), bytes).unwrap();
+            for ours in [true, false] {
+                let failed = run(ours, at, &format!("{common} --rw=read --output-format=json"));
+                assert!(!failed.status.success(), "{method}: a changed byte is found (halfpower: {ours})");
+            }
+            fs::remove_file(at.join("data")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn fixed_work_is_the_same_work() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in [
+        "--rw=read:8k",
+        "--rw=write:12k",
+        "--rw=randread:4",
+        "--rw=randread --percentage_random=0",
+        "--rw=write --number_ios=5",
+        "--rw=randread --number_ios=7 --loops=3",
+        "--rw=write --bs=4k-16k",
+        "--rw=read --timeout=60 --nr_files=2 --size=32k",
+        "--rw=read --thinktime=1000 --thinktime_blocks=8 --ioengine=libaio --iodepth=4",
+        "--rw=randwrite --refill_buffers --gtod_reduce=1 --clocksource=clock_gettime --disable_slat=1 --group_reporting",
+        "--rw=write --create_on_open=1 --unlink=1",
+        "--rw=read --offset=16k --size=0",
+    ] {
+        let figures = |ours: bool| -> Vec<u64> {
+            let directory = tempfile::tempdir().unwrap();
+            if options.contains("size=0") {
+                fs::write(directory.path().join("data"), vec![1u8; 64 << 10]).unwrap();
+            }
+            let file = if options.contains("nr_files") { "" } else { "--filename=data" };
+            let arguments = format!("--name=j {file} --size=64k --bs=4k {options} --output-format=json");
+            let document: Value = serde_json::from_str(&succeeds(ours, directory.path(), &arguments)).unwrap();
+            ["read/total_ios", "read/io_bytes", "write/total_ios", "write/io_bytes"]
+                .map(|field| document.pointer(&format!("/jobs/0/{field}")).and_then(Value::as_u64).unwrap())
+                .into()
+        };
+        assert_eq!(figures(true), figures(false), "{options}");
+    }
+}
+
+#[test]
+fn terse_lines_have_the_same_fields() {
+    if !fio_is_here() {
+        return;
+    }
+    for version in 2..=5 {
+        let lines = |ours: bool| -> Vec<Vec<String>> {
+            let directory = tempfile::tempdir().unwrap();
+            let options = "--name=j --description=d --filename=data --size=64k --bs=4k --rw=randread --minimal";
+            let text = succeeds(ours, directory.path(), &format!("{options} --terse-version={version}"));
+            text.lines().map(|line| line.split(';').map(String::from).collect()).collect()
+        };
+        let (ours, theirs) = (lines(true), lines(false));
+        assert_eq!(ours.len(), theirs.len(), "version {version}");
+        let counts = |lines: &[Vec<String>]| lines.iter().map(Vec::len).collect::<Vec<_>>();
+        // A file system without a device of its own has no disk at the end of either line, or a disk in both.
+        let disks = |lines: &[Vec<String>]| (counts(lines)[0] - if version == 2 { 0 } else { 1 }) % 9;
+        assert_eq!(disks(&ours), disks(&theirs), "version {version}: {ours:?}\n{theirs:?}");
+        let first = if version == 2 { 0 } else { 1 };
+        for field in [0, 1 + first, 2 + first, 3 + first, 4 + first] {
+            assert_eq!(ours[0][field], theirs[0][field], "version {version}, field {field}");
+        }
+        let names = |line: &[String]| line.iter().filter(|field| field.contains("%=")).count();
+        assert_eq!(names(&ours[0]), names(&theirs[0]), "version {version}: percentiles");
+    }
+}
+
+#[test]
+fn the_report_has_the_lines_that_scripts_look_for() {
+    if !fio_is_here() {
+        return;
+    }
+    let report = |ours: bool| {
+        let directory = tempfile::tempdir().unwrap();
+        let options = "--name=j --filename=data --size=256k --bs=4k --rw=randrw --output-format=normal,json";
+        succeeds(ours, directory.path(), options)
+    };
+    let (ours, theirs) = (report(true), report(false));
+    for line in [
+        "j: (groupid=0, jobs=1): err= 0: pid=",
+        "  read: IOPS=",
+        ", BW=",
+        "  write: IOPS=",
+        "    clat percentiles (",
+        "     |  1.00th=[",
+        "99.99th=[",
+        "  cpu          : usr=",
+        "  IO depths    : 1=100.0%",
+        "     issued rwts: total=",
+        "Run status group 0 (all jobs):",
+        "   READ: bw=",
+        "  WRITE: bw=",
+        "{\n  \"fio version\"",
+    ] {
+        assert!(theirs.contains(line), "fio has no line {line:?}: {theirs}");
+        assert!(ours.contains(line), "halfpower has no line {line:?}: {ours}");
+    }
+    let total = |text: &str| text.lines().find(|line| line.contains("issued rwts")).unwrap().trim().to_string();
+    assert!(total(&ours).ends_with("short=0,0,0,0 dropped=0,0,0,0"));
+    // Requests of both directions together are those of the size.
+    let sum = |text: &str| -> u64 {
+        let list = total(text);
+        let list = list.split("total=").nth(1).unwrap().split(' ').next().unwrap();
+        list.split(',').take(2).map(|count| count.parse::<u64>().unwrap()).sum()
+    };
+    assert_eq!((sum(&ours), sum(&theirs)), (64, 64));
+}

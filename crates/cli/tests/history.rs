@@ -1,0 +1,194 @@
+//! The history: what every command keeps, what it shows, and what never fails a measurement.
+
+mod common;
+
+use common::{Ended, HALFPOWER, command, ended, finish, wait_until};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A history of its own.
+struct History {
+    directory: tempfile::TempDir,
+}
+
+impl History {
+    fn new() -> History {
+        History { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.path().join("history.sqlite")
+    }
+
+    fn prepared(&self, words: &str) -> std::process::Command {
+        let mut command = command(HALFPOWER, words.split_whitespace());
+        command.env("HALFPOWER_HISTORY", self.file());
+        command
+    }
+
+    /// Runs `halfpower` with this history.
+    fn run(&self, words: &str) -> Ended {
+        finish(self.prepared(words))
+    }
+
+    fn good(&self, words: &str) -> String {
+        let ended = self.run(words);
+        assert_eq!(ended.code, Some(0), "{words}: {ended:?}");
+        ended.stdout
+    }
+
+    /// The entries, the newest first.
+    fn entries(&self) -> Vec<Value> {
+        serde_json::from_str(&self.good("history --json")).unwrap()
+    }
+}
+
+const RUN: &str = "run twin:nvme --pattern random --request 4k";
+
+#[test]
+fn every_command_keeps_its_result_unless_told_otherwise() {
+    let history = History::new();
+    let place = history.directory.path().join("files");
+    fs::create_dir(&place).unwrap();
+    let at = place.display();
+    history.good(RUN);
+    history.good("sweep twin:nvme --request 4k,64k");
+    history.good(&format!("metadata {at} --files 20 --rounds 2"));
+    history.good(&format!("iozone -s 64k -r 4k -i 0 -f {at}/io.tmp"));
+    history.good(&format!("fio --name=j --directory={at} --size=64k --rw=write --bs=4k"));
+    history.good("compare --a twin:nvme --b twin:virtio");
+    history.good(&format!("{RUN} --no-history"));
+    history.good(&format!("iozone -s 64k -r 4k -i 0 -f {at}/io.tmp --no-history"));
+    let elsewhere = history.directory.path().join("other.sqlite");
+    history.good(&format!("{RUN} --history {}", elsewhere.display()));
+    assert!(elsewhere.exists());
+    let kinds: Vec<String> =
+        history.entries().iter().rev().map(|one| one["kind"].as_str().unwrap().to_string()).collect();
+    assert_eq!(kinds, ["run", "sweep", "metadata", "sweep", "run", "compare"]);
+}
+
+#[test]
+fn an_entry_is_shown_exported_compared_and_removed() {
+    let history = History::new();
+    let document: Value = serde_json::from_str(&history.good(&format!("{RUN} --json"))).unwrap();
+    history.good(&format!("{RUN} --depth 8"));
+    let ids: Vec<i64> = history.entries().iter().rev().map(|one| one["id"].as_i64().unwrap()).collect();
+    let [first, second] = ids[..] else { panic!("two entries: {ids:?}") };
+    let kept: Value = serde_json::from_str(&history.good(&format!("history show {first} --json"))).unwrap();
+    assert_eq!(kept, document);
+    assert!(history.good(&format!("history show {first}")).contains("MiB/s"));
+    assert!(history.good("history").contains("twin:nvme"));
+    let lines = history.good("history export");
+    assert_eq!(
+        lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["entry"]["id"].as_i64())
+            .collect::<Vec<_>>(),
+        [Some(first), Some(second)]
+    );
+    let table = history.good("history export --format csv");
+    assert!(table.starts_with("entry,began_unix_s,kind,target,machine,op,") && table.lines().count() == 3, "{table}");
+    let same = history.good(&format!("compare {first} {first}"));
+    assert!(same.contains("No difference between"), "{same}");
+    let different = history.run(&format!("compare {first} {second}"));
+    assert!(different.stdout.contains("no question in common"), "another depth is another question: {different:?}");
+    assert!(history.good(&format!("history prune {first}")).contains("1 entry removed"));
+    history.run(&format!("history show {first}")).refused(&["no entry"]);
+    history.run("history prune").refused(&["--keep"]);
+    history.good("history prune --keep 0");
+    assert_eq!(history.entries().len(), 0);
+}
+
+#[test]
+fn a_trend_has_a_line_and_a_page() {
+    let history = History::new();
+    for _ in 0..3 {
+        history.good(RUN);
+    }
+    let page = history.directory.path().join("trend.html");
+    let text = history.good(&format!("history trend twin:nvme --html {}", page.display()));
+    assert!(text.contains("███") && text.contains("3 readings"), "{text}");
+    assert!(fs::read_to_string(page).unwrap().contains("<svg class=\"trend\""));
+    history.run("history trend /nowhere").refused(&["/nowhere", "halfpower history"]);
+}
+
+#[test]
+fn a_check_says_whether_a_target_is_as_fast_as_it_was() {
+    let history = History::new();
+    history.run("check twin:nvme").refused(&["no history"]);
+    history.good("sweep twin:nvme --op read,write --pattern seq,random --request 4k,64k");
+    let same = history.run("check twin:nvme");
+    assert_eq!(same.code, Some(0), "{same:?}");
+    assert!(same.stdout.contains("No difference between now and entry 1"), "{}", same.stdout);
+    let checked = history.run("check twin:nvme --json").good_json();
+    let rates = checked["differences"].as_array().unwrap().iter().filter(|one| one["measure"] == "throughput");
+    assert_eq!(rates.count(), 4, "one of each kind");
+    // A machine that is slower than what the baseline was measured on.
+    let slower = history.run("check twin:virtio --baseline 1");
+    assert_eq!(slower.code, Some(3), "{slower:?}");
+    assert!(slower.stderr.contains("slower:10%"), "{}", slower.stderr);
+    assert_eq!(history.entries()[0]["kind"], "check");
+    history.run("check twin:virtio").refused(&["twin:virtio", "no study, sweep or run"]);
+}
+
+#[test]
+fn a_check_of_this_computer_measures_reads_and_its_own_test_file() {
+    let _one = common::alone();
+    let history = History::new();
+    let place = history.directory.path().join("files");
+    fs::create_dir(&place).unwrap();
+    let at = place.display();
+    history.good(&format!(
+        "sweep {at} --op read,write --size 4m --request 4k --runtime 100ms --repeats 2 --max-repeats 2"
+    ));
+    // The limit is out of reach: this machine may be busy.
+    let checked = history.run(&format!("check {at} --slower 1000% --budget 5s"));
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    assert!(checked.stdout.contains("read") && checked.stdout.contains("write"), "{}", checked.stdout);
+    assert!(common::test_files(&place).is_empty());
+}
+
+#[test]
+fn a_history_that_cannot_be_written_fails_no_measurement() {
+    let directory = tempfile::tempdir().unwrap();
+    let foreign = directory.path().join("notes.txt");
+    fs::write(&foreign, "these are notes, longer than the header of a database, and they are somebody's: they stay as they are, all of them").unwrap();
+    let before = fs::read(&foreign).unwrap();
+    for place in [Path::new("/proc/no/such/place/history.sqlite"), &foreign, Path::new("/dev/full/x")] {
+        let mut run = command(HALFPOWER, RUN.split(' '));
+        run.env("HALFPOWER_HISTORY", place);
+        let run = finish(run);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(run.stdout.contains("MiB/s") && run.stderr.contains("not in the history"), "{run:?}");
+    }
+    assert_eq!(fs::read(&foreign).unwrap(), before);
+}
+
+/// Writers that are killed at any moment lose at most their own run.
+#[test]
+fn killed_writers_leave_a_history_that_opens() {
+    let history = History::new();
+    history.good(RUN);
+    let mut finished = 1;
+    for round in 0..50 {
+        let mut two = [history.prepared(RUN), history.prepared(RUN)].map(|mut command| command.spawn().unwrap());
+        let wal = history.directory.path().join("history.sqlite-wal");
+        // Killed at another moment each time, some in the middle of a write.
+        if round % 2 == 0 {
+            wait_until("a writer", || wal.exists() || two[0].try_wait().unwrap().is_some());
+        } else {
+            std::thread::sleep(std::time::Duration::from_millis(round % 10 * 3));
+        }
+        two[0].kill().unwrap();
+        let [killed, other] = two;
+        finished += usize::from(ended(killed).code == Some(0));
+        let other = ended(other);
+        assert_eq!(other.code, Some(0), "{other:?}");
+        assert!(!other.stderr.contains("not in the history"), "{other:?}");
+        finished += 1;
+    }
+    let entries = history.good("history --json --most 1000");
+    let kept = serde_json::from_str::<Vec<Value>>(&entries).unwrap().len();
+    assert!(kept >= finished, "{kept} of {finished} finished runs are kept");
+}

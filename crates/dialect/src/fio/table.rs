@@ -1,0 +1,427 @@
+//! fio's options, one row each: its names, what a value does, or why it does nothing here.
+//!
+//! The parser, the command line, the help, the hint for a misspelt option and the refusal of one that is not served all come from these rows.
+
+use super::choices::{distribution, interval, paths, pattern, percentiles, processors, range, request, split};
+use super::options::{ExitWhat, Fallocate, FileService, Options, SyncMode};
+use super::value::{Reason, amount, by_direction, ends, number, size, switch, time_ns};
+use super::verify::Method;
+use Group::{Access, Data, Files, Jobs, Report, Requests, Time};
+use Takes::{Flag, Refused, Same, Switch, Text, Value};
+use workload::SizeMix;
+
+type Taken = Result<(), Reason>;
+
+/// Where the help lists an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    Jobs,
+    Files,
+    Requests,
+    Access,
+    Time,
+    Data,
+    Report,
+}
+
+/// What an option does with its value.
+enum Takes {
+    /// It needs one.
+    Value(fn(&mut Options, &str) -> Taken),
+    /// 0 or 1.
+    Switch(fn(&mut Options, bool)),
+    /// 0 or 1, or nothing: then it is on, and takes none from the next argument.
+    Flag(fn(&mut Options, bool)),
+    /// Any text, or none.
+    Text(fn(&mut Options, String)),
+    /// Nothing: with these values (none: with any) it is what halfpower does in any case. What to do instead of others.
+    Same(&'static [&'static str], &'static str),
+    /// It is not served. What to do instead.
+    Refused(&'static str),
+}
+
+/// One option, or several that are refused for one reason.
+pub(crate) struct Row {
+    /// fio's name, then the others.
+    names: &'static str,
+    group: Group,
+    takes: Takes,
+}
+
+impl Row {
+    fn names(&self) -> std::str::SplitWhitespace<'static> {
+        self.names.split_whitespace()
+    }
+
+    fn is_served(&self) -> bool {
+        !matches!(self.takes, Refused(_))
+    }
+}
+
+const fn row(names: &'static str, group: Group, takes: Takes) -> Row {
+    Row { names, group, takes }
+}
+
+const LEAVE: &str = "leave it out";
+const SECOND_NS: u64 = 1_000_000_000;
+const MOST_DEPTH: u64 = workload::MAX_DEPTH as u64;
+const MOST_COUNT: u64 = u32::MAX as u64;
+/// The most files of a job.
+pub(crate) const MOST_FILES: u64 = 1024;
+
+/// Every option.
+#[rustfmt::skip] // A table reads best with an option a line.
+static ROWS: &[Row] = &[
+    // As in fio: a job is called after its section.
+    row("name", Jobs, Value(|_, _| Ok(()))),
+    row("description", Jobs, Text(|o, text| o.description = Some(text))),
+    row("numjobs", Jobs, Value(|o, text| put(&mut o.clones, number(text, 1, u64::from(workload::MAX_THREADS)).map(|n| n as u32)))),
+    row("stonewall wait_for_previous", Jobs, Flag(|o, on| o.stonewall = on)),
+    row("new_group", Jobs, Flag(|o, on| o.new_group = on)),
+    row("group_reporting", Jobs, Flag(|o, on| o.group_reporting = on)),
+    row("exitall", Jobs, Flag(|o, on| o.exitall = on)),
+    row("exit_what", Jobs, Value(|o, text| put(&mut o.exit_what, choice(text, &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall)])))),
+    row("exitall_on_error", Jobs, Refused("a job that fails ends alone: leave it out")),
+    row("thread", Jobs, Flag(|_, _| ())),
+    row("cpus_allowed", Jobs, Value(|o, text| put(&mut o.processors, processors(text)))),
+    row("cpumask", Jobs, Value(|o, text| put(&mut o.processors, number(text, 1, u64::MAX).map(|mask| (0..64).filter(|bit| mask >> bit & 1 == 1).collect())))),
+    row("cpus_allowed_policy", Jobs, Same(&["shared"], "give each clone a job of its own with its cpus_allowed")),
+    row("wait_for", Jobs, Refused("order jobs with stonewall")),
+    row("flow flow_id flow_sleep flow_watermark", Jobs, Refused("give jobs a rate or rate_iops")),
+    row("numa_cpu_nodes numa_mem_policy", Jobs, Refused("start halfpower under numactl")),
+    row("nice", Jobs, Same(&["0"], "start halfpower under nice")),
+    row("prio prioclass prio_hint cmdprio cmdprio_percentage cmdprio_class cmdprio_bssplit cmdprio_hint", Jobs, Refused("start halfpower under ionice")),
+    row("uid gid", Jobs, Refused("start halfpower as that user")),
+    row("cgroup cgroup_weight cgroup_nodelete", Jobs, Refused("start halfpower in the control group")),
+    row("exec_prerun exec_postrun", Jobs, Refused("start the program before or after halfpower")),
+    row("profile lockmem ioscheduler", Jobs, Refused(LEAVE)),
+    //
+    row("filename", Files, Value(|o, text| put(&mut o.filenames, paths(text)))),
+    row("directory", Files, Value(|o, text| put(&mut o.directories, paths(text)))),
+    row("filename_format", Files, Value(|o, text| put(&mut o.filename_format, Ok(text.into())))),
+    row("unique_filename", Files, Same(&[], LEAVE)),
+    row("nrfiles nr_files", Files, Value(|o, text| put(&mut o.files, number(text, 1, MOST_FILES).map(|n| n as u32)))),
+    row("file_service_type", Files, Value(|o, text| {
+        let known = [("roundrobin", FileService::RoundRobin), ("sequential", FileService::Sequential), ("random", FileService::Random)];
+        put(&mut o.service, choice(text, &known))
+    })),
+    row("openfiles", Files, Same(&[], LEAVE)),
+    row("size", Files, Value(|o, text| put(&mut o.size, amount(text, o.kb_base).map(|size| Some(size).filter(|size| !size.is_nothing()))))),
+    row("filesize", Files, Value(|o, text| put(&mut o.file_bytes, ends(text, |text| size(text, o.kb_base)).map(Some)))),
+    row("io_size io_limit", Files, Value(|o, text| put(&mut o.io_size, amount(text, o.kb_base).map(|size| Some(size).filter(|size| !size.is_nothing()))))),
+    row("number_ios", Files, Value(|o, text| put(&mut o.number_ios, number(text, 0, u64::MAX).map(|n| Some(n).filter(|&n| n > 0))))),
+    row("loops", Files, Value(|o, text| put(&mut o.loops, number(text, 1, MOST_COUNT)))),
+    row("offset fileoffset", Files, Value(|o, text| put(&mut o.offset, amount(text, o.kb_base)))),
+    row("offset_increment", Files, Value(|o, text| put(&mut o.offset_increment, amount(text, o.kb_base)))),
+    row("offset_align", Files, Same(&["0"], "give an offset that is aligned")),
+    row("fallocate", Files, Value(|o, text| match text {
+        "keep" => Err("space beyond the end of a file is not served; use native or none".into()),
+        _ => put(&mut o.fallocate, choice(text, &[("native", Fallocate::Reserve), ("posix", Fallocate::Reserve), ("1", Fallocate::Reserve),
+            ("truncate", Fallocate::None), ("none", Fallocate::None), ("0", Fallocate::None)])),
+    })),
+    row("overwrite", Files, Switch(|o, on| o.overwrite = on)),
+    row("create_on_open", Files, Switch(|o, on| o.create_on_open = on)),
+    row("allow_file_create", Files, Switch(|o, on| o.allow_create = on)),
+    row("pre_read", Files, Switch(|o, on| o.pre_read = on)),
+    row("unlink", Files, Switch(|o, on| o.unlink = on)),
+    row("unlink_each_loop", Files, Switch(|o, on| o.unlink_each_loop = on)),
+    row("create_serialize create_fsync", Files, Same(&[], LEAVE)),
+    row("create_only", Files, Same(&["0"], "halfpower removes what it laid out; --keep leaves it")),
+    row("file_append fill_device fill_fs opendir", Files, Same(&["0"], "give size and offset")),
+    row("lockfile", Files, Same(&["none"], LEAVE)),
+    row("allow_mounted_write", Files, Same(&["0"], "--destroy-data names what may be overwritten")),
+    //
+    row("rw readwrite", Requests, Value(Options::set_mode)),
+    row("rwmixread", Requests, Value(|o, text| put(&mut o.mix_read, number(text, 0, 100).map(|n| n as u8)))),
+    row("rwmixwrite", Requests, Value(|o, text| put(&mut o.mix_read, number(text, 0, 100).map(|n| 100 - n as u8)))),
+    row("bs blocksize", Requests, Value(|o, text| {
+        // As fio does: of two sizes with a dash between them the second.
+        let one = |text: &str| request(size(text.rsplit('-').next().unwrap_or(text), o.kb_base)?).map(SizeMix::one);
+        put(&mut o.blocks, by_direction(text, one))
+    })),
+    row("bsrange blocksize_range", Requests, Value(|o, text| put(&mut o.blocks, by_direction(text, |text| range(text, o.kb_base))))),
+    row("bssplit", Requests, Value(|o, text| put(&mut o.blocks, by_direction(text, |text| split(text, o.kb_base))))),
+    row("bs_unaligned blocksize_unaligned", Requests, Same(&["0"], "bsrange has sizes that are multiples of the least")),
+    row("ba blockalign", Requests, Value(|o, text| {
+        let align = by_direction(text, |text| size(text, o.kb_base))?[usize::from(!o.reads)];
+        put(&mut o.align_bytes, Ok(Some(align)))
+    })),
+    row("random_distribution", Requests, Value(|o, text| put(&mut o.distribution, distribution(text)))),
+    row("percentage_random", Requests, Value(|o, text| put(&mut o.random_percent, by_direction(text, |text| number(text, 0, 100).map(|n| n as u8))))),
+    row("norandommap", Requests, Flag(|o, on| o.no_random_map = on)),
+    row("softrandommap", Requests, Same(&[], LEAVE)),
+    row("random_generator", Requests, Same(&[], LEAVE)),
+    row("randseed", Requests, Value(|o, text| put(&mut o.seed, number(text, 0, u64::MAX).map(Some)))),
+    row("randrepeat allrandrepeat", Requests, Switch(|o, on| o.repeatable = on)),
+    row("serialize_overlap", Requests, Switch(|o, on| o.serialize_overlap = on)),
+    row("rw_sequencer", Requests, Same(&["sequential"], LEAVE)),
+    row("trim_percentage trim_verify_zero trim_backlog trim_backlog_batch", Requests, Same(&["0"], "halfpower does not trim: leave it out")),
+    row("zonemode", Requests, Same(&["none"], "two zones of the file: random_distribution=zoned:90/10:10/90")),
+    row("zonesize zonerange zonecapacity zoneskip read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency",
+        Requests, Same(&["0"], "two zones of the file: random_distribution=zoned:90/10:10/90")),
+    row("read_iolog read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align replay_time_scale replay_skip", Requests,
+        Refused("halfpower twin cache replays a trace on a simulated cache; leave it out")),
+    row("merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters", Requests, Refused(LEAVE)),
+    row("write_iolog", Requests, Refused("write_lat_log with log_offset=1 has a line for each request")),
+    //
+    row("ioengine", Access, Value(Options::set_engine)),
+    row("iodepth", Access, Value(|o, text| put(&mut o.depth, number(text, 1, MOST_DEPTH).map(|n| n as u32)))),
+    row("iodepth_batch iodepth_batch_submit", Access, Value(|o, text| put(&mut o.batch, number(text, 0, MOST_DEPTH).map(|n| Some(n as u32))))),
+    row("iodepth_batch_complete_min iodepth_batch_complete", Access, Value(|o, text| put(&mut o.batch_complete, number(text, 0, MOST_DEPTH).map(|n| n as u32)))),
+    row("iodepth_batch_complete_max", Access, Value(|o, text| put(&mut o.batch_complete_most, number(text, 0, MOST_DEPTH).map(|n| Some(n as u32))))),
+    row("iodepth_low", Access, Refused("completions are replaced at once, or as iodepth_batch and iodepth_batch_complete_min say; leave it out")),
+    row("direct", Access, Switch(|o, on| o.direct = on)),
+    row("buffered", Access, Switch(|o, on| o.direct = !on)),
+    row("sync", Access, Value(|o, text| {
+        put(&mut o.sync, choice(text, &[("none", SyncMode::None), ("0", SyncMode::None), ("sync", SyncMode::Full), ("1", SyncMode::Full), ("dsync", SyncMode::Data)]))
+    })),
+    row("fsync", Access, Value(|o, text| put(&mut o.fsync, number(text, 0, MOST_COUNT)))),
+    row("fdatasync", Access, Value(|o, text| put(&mut o.fdatasync, number(text, 0, MOST_COUNT)))),
+    row("end_fsync fsync_on_close", Access, Switch(|o, on| o.end_fsync = on)),
+    row("sync_file_range write_barrier atomic", Access, Same(&["0"], "use fsync or fdatasync")),
+    row("invalidate", Access, Switch(|o, on| o.invalidate = on)),
+    row("fadvise_hint", Access, Value(|o, text| put(&mut o.hint, choice(text, &[("0", false), ("none", false), ("1", true)])))),
+    row("write_hint", Access, Same(&["none"], LEAVE)),
+    row("mem iomem", Access, Same(&["malloc", "mmap", "shm"], "a run of fio's jobs uses ordinary pages, as fio does by default; leave it out")),
+    row("mem_align iomem_align hugepage-size", Access, Same(&[], LEAVE)),
+    row("io_submit_mode", Access, Same(&["inline"], LEAVE)),
+    row("userspace_reap fixedbufs registerfiles nonvectored sqthread_poll_cpu force_async nowait uncached", Access, Same(&[], LEAVE)),
+    row("hipri sqthread_poll", Access, Same(&["0"], "requests complete by interrupt: leave it out")),
+    //
+    row("runtime timeout", Time, Value(|o, text| put(&mut o.runtime_ns, time_ns(text, SECOND_NS)))),
+    row("time_based", Time, Flag(|o, on| o.time_based = on)),
+    row("ramp_time", Time, Value(|o, text| put(&mut o.ramp_ns, time_ns(text, SECOND_NS)))),
+    row("startdelay start_delay", Time, Value(|o, text| put(&mut o.start_delay_ns, ends(text, |text| time_ns(text, SECOND_NS))))),
+    row("thinktime", Time, Value(|o, text| put(&mut o.think_ns, time_ns(text, 1000)))),
+    row("thinktime_blocks", Time, Value(|o, text| put(&mut o.think_blocks, number(text, 0, MOST_COUNT).map(|n| n.max(1))))),
+    row("thinktime_blocks_type", Time, Same(&["complete"], LEAVE)),
+    row("thinktime_spin thinktime_iotime", Time, Same(&["0"], "the pause follows thinktime_blocks requests: leave it out")),
+    row("rate", Time, Value(|o, text| put(&mut o.rate_bytes, rates(text, o.kb_base)))),
+    row("rate_iops", Time, Value(|o, text| put(&mut o.rate_iops, rates(text, o.kb_base)))),
+    row("rate_process", Time, Same(&["linear"], "requests are issued by the clock, evenly (linear): leave it out")),
+    row("rate_cycle ratecycle", Time, Same(&[], LEAVE)),
+    row("rate_min ratemin rate_iops_min rate_ignore_thinktime", Time, Same(&["0"], "a rate that is missed is a warning in the result: leave it out")),
+    row("max_latency latency_target latency_window latency_percentile latency_run", Time, Refused("halfpower sweep over --depth finds the depth for a latency")),
+    row("steadystate ss", Time, Value(|o, text| o.steady.set(text))),
+    row("steadystate_duration ss_dur", Time, Value(|o, text| put(&mut o.steady.duration_ns, time_ns(text, SECOND_NS)))),
+    row("steadystate_ramp_time ss_ramp", Time, Value(|o, text| put(&mut o.steady.ramp_ns, time_ns(text, SECOND_NS)))),
+    row("clocksource gtod_cpu", Time, Same(&[], LEAVE)),
+    //
+    row("refill_buffers", Data, Flag(|_, _| ())),
+    row("scramble_buffers", Data, Same(&[], LEAVE)),
+    row("zero_buffers", Data, Flag(|o, on| o.compressible_percent = if on { 100 } else { 0 })),
+    row("buffer_pattern", Data, Value(|o, text| put(&mut o.buffer_pattern, pattern(text)))),
+    row("buffer_compress_percentage", Data, Value(|o, text| put(&mut o.compressible_percent, number(text, 0, 100).map(|n| n as u8)))),
+    row("buffer_compress_chunk", Data, Same(&[], LEAVE)),
+    row("dedupe_percentage", Data, Value(|o, text| put(&mut o.duplicate_percent, number(text, 0, 100).map(|n| n as u8)))),
+    row("dedupe_mode", Data, Same(&["repeat"], "duplicates repeat earlier blocks: leave it out")),
+    row("dedupe_working_set_percentage dedupe_global", Data, Same(&["0"], LEAVE)),
+    row("verify", Data, Value(|o, text| put(&mut o.verify, Method::named(text)))),
+    row("verify_pattern", Data, Value(|o, text| put(&mut o.pattern, pattern(text)))),
+    row("verify_interval", Data, Value(|o, text| put(&mut o.verify_interval, interval(text, o.kb_base)))),
+    row("do_verify", Data, Switch(|o, on| o.do_verify = on)),
+    row("verify_only", Data, Flag(|o, on| o.verify_only = on)),
+    row("verify_fatal verify_dump verify_async verify_async_cpus verify_state_save", Data, Same(&[], LEAVE)),
+    row("verify_backlog verify_backlog_batch", Data, Same(&["0"], "all that was written is verified at the end: leave it out")),
+    row("verify_offset", Data, Same(&["0"], "the header stands at the beginning of a block: leave it out")),
+    row("verify_state_load experimental_verify", Data, Same(&["0"], LEAVE)),
+    row("verify_header_seed verify_write_sequence", Data, Same(&["0", "1"], LEAVE)),
+    row("continue_on_error", Data, Same(&["none", "0"], "a job ends at its first error: leave it out")),
+    row("ignore_error", Data, Refused("a job ends at its first error: leave it out")),
+    row("error_dump", Data, Same(&[], LEAVE)),
+    //
+    row("percentile_list", Report, Value(|o, text| put(&mut o.percentiles, percentiles(text)))),
+    row("clat_percentiles", Report, Switch(|o, on| o.clat_percentiles = on)),
+    row("lat_percentiles", Report, Switch(|o, on| o.lat_percentiles = on)),
+    row("slat_percentiles", Report, Same(&["0"], "the time of submission is part of clat and lat: leave it out")),
+    row("write_bw_log", Report, Text(|o, text| o.logs.bandwidth = Some(text))),
+    row("write_iops_log", Report, Text(|o, text| o.logs.iops = Some(text))),
+    row("write_lat_log", Report, Text(|o, text| o.logs.latency = Some(text))),
+    row("log_avg_msec", Report, Value(|o, text| put(&mut o.logs.average_ms, number(text, 0, 86_400_000)))),
+    row("log_offset", Report, Switch(|o, on| o.logs.offset = on)),
+    row("log_unix_epoch", Report, Switch(|o, on| o.logs.epoch = on)),
+    row("per_job_logs", Report, Switch(|o, on| o.logs.per_job = on)),
+    row("write_hist_log log_hist_msec log_hist_coarseness", Report, Refused("--output-format=json+ holds all buckets")),
+    row("log_entries log_compression log_compression_cpus log_store_compressed", Report, Same(&[], LEAVE)),
+    row("log_max_value log_prio log_issue_time log_window_value log_alternate_epoch log_alternate_epoch_clock_id", Report,
+        Same(&["0"], "logs have fio's four columns and with log_offset the offset: leave it out")),
+    row("bwavgtime iopsavgtime", Report, Same(&["500"], LEAVE)),
+    row("stats", Report, Switch(|o, on| o.stats = on)),
+    row("unified_rw_reporting", Report, Same(&["none", "0"], "reads and writes are reported apart: leave it out")),
+    row("gtod_reduce disable_lat disable_clat disable_slat disable_bw_measurement disable_bw disk_util significant_figures block_error_percentiles", Report,
+        Same(&[], LEAVE)),
+    row("unit_base", Report, Same(&["0", "8"], "rates are in bytes: leave it out")),
+    row("kb_base", Report, Value(|o, text| put(&mut o.kb_base, choice(text, &[("1024", 1024), ("1000", 1000)])))),
+];
+
+/// Stores a value that was understood.
+fn put<T>(place: &mut T, value: Result<T, Reason>) -> Taken {
+    *place = value?;
+    Ok(())
+}
+
+/// One of several words.
+fn choice<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, Reason> {
+    known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+        format!("it is none of {}; write one of these", words.join(", "))
+    })
+}
+
+fn find(name: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.names().any(|known| known == name))
+}
+
+/// One name for an option with several.
+pub(crate) fn canonical(name: &str) -> &str {
+    match find(name) {
+        Some(Row { takes: Same(..) | Refused(_), .. }) | None => name,
+        Some(row) => row.names().next().unwrap_or(name),
+    }
+}
+
+/// Whether an option is on without a value, and so takes none from the next argument.
+pub(crate) fn is_flag(name: &str) -> bool {
+    find(name).is_some_and(|row| matches!(row.takes, Flag(_)))
+}
+
+impl Options {
+    /// Takes one option.
+    ///
+    /// # Errors
+    /// A value that is none, an option that halfpower does not serve or nobody knows; the reason alone.
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Taken {
+        let Some(row) = find(name) else { return Err(unknown(name)) };
+        match row.takes {
+            Value(set) => {
+                let text = value.filter(|value| !value.is_empty());
+                set(self, text.ok_or("it has no value; write one after the =")?)
+            }
+            Switch(set) | Flag(set) => switch(value).map(|on| set(self, on)),
+            Text(set) => {
+                set(self, value.unwrap_or_default().into());
+                Ok(())
+            }
+            Same([], _) => Ok(()),
+            Same(values, _) if values.contains(&value.unwrap_or("1")) => Ok(()),
+            Same(values, hint) => Err(format!("halfpower serves only {} here; {hint}", values.join(" or "))),
+            Refused(hint) => Err(format!("halfpower does not serve it; {hint}")),
+        }
+    }
+}
+
+/// Rates of reads and of writes; 0 and nothing are no limit.
+fn rates(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Reason> {
+    by_direction(text, |text| match text {
+        "" => Ok(None),
+        text => size(text, kb_base).map(|rate| Some(rate).filter(|&rate| rate > 0)),
+    })
+}
+
+/// Why an option that is in no row is not taken.
+fn unknown(name: &str) -> Reason {
+    match nearest(name) {
+        Some(near) => format!("there is no such option; did you mean {near}?"),
+        None => "halfpower does not know it; leave it out".into(),
+    }
+}
+
+/// The served option that is nearest in letters, if any is near.
+fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.replace('-', "_").to_ascii_lowercase();
+    let known = ROWS.iter().filter(|row| row.is_served()).flat_map(Row::names);
+    let (distance, near) = known.map(|known| (strsim::levenshtein(&name, known), known)).min()?;
+    (distance <= 2 && distance * 3 <= name.len().max(2)).then_some(near)
+}
+
+/// The job options that are served, by group, for the help text: lines of at most `width` columns.
+pub fn help(width: usize) -> String {
+    let groups = [
+        ("jobs", Jobs),
+        ("files", Files),
+        ("requests", Requests),
+        ("access", Access),
+        ("time", Time),
+        ("data", Data),
+        ("report", Report),
+    ];
+    let effective = |row: &&Row| !matches!(row.takes, Same(..) | Refused(_));
+    let mut text = String::new();
+    for (title, group) in groups {
+        let names = ROWS.iter().filter(effective).filter(|row| row.group == group).filter_map(|row| row.names().next());
+        wrapped(&mut text, title, names, width);
+    }
+    let without_effect = ROWS.iter().filter(|row| matches!(row.takes, Same([], _)));
+    wrapped(&mut text, "no effect", without_effect.flat_map(Row::names), width);
+    text
+}
+
+/// A title and words in lines.
+fn wrapped<'w>(text: &mut String, title: &str, words: impl Iterator<Item = &'w str>, width: usize) {
+    let mut line = format!("  {title:<9}");
+    for word in words {
+        if line.len() + 1 + word.len() > width {
+            text.push_str(&line);
+            text.push('\n');
+            line = " ".repeat(11);
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text.push_str(&line);
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_name_stands_in_one_row() {
+        let mut seen = BTreeSet::new();
+        for name in ROWS.iter().flat_map(Row::names) {
+            assert!(seen.insert(name), "{name} stands twice");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_option_and_one_that_is_not_served_read_differently() {
+        for (name, value, reason) in [
+            ("run_time", "3", "did you mean runtime?"),
+            ("io_depth", "3", "did you mean iodepth?"),
+            ("group-reporting", "1", "did you mean group_reporting?"),
+            ("numa_cpu_nodes", "0", "does not serve it; start halfpower under numactl"),
+            ("xyzzy", "1", "does not know it"),
+            ("verify_backlog", "4", "serves only 0 here; all that was written"),
+            ("rate_process", "poisson", "serves only linear here"),
+        ] {
+            let why = Options::default().set(name, Some(value)).unwrap_err();
+            assert!(why.contains(reason), "{name}: {why}");
+        }
+    }
+
+    #[test]
+    fn other_names_mean_the_same() {
+        for (name, other, value) in [
+            ("runtime", "timeout", "7"),
+            ("nrfiles", "nr_files", "3"),
+            ("bs", "blocksize", "8k"),
+            ("offset", "fileoffset", "4k"),
+        ] {
+            let mut options = [Options::default(), Options::default()];
+            options[0].set(name, Some(value)).unwrap();
+            options[1].set(other, Some(value)).unwrap();
+            assert_eq!(options[0], options[1], "{other}");
+            assert_eq!(canonical(other), name);
+        }
+        assert!(is_flag("refill_buffers") && !is_flag("direct"));
+    }
+
+    #[test]
+    fn the_help_names_what_is_served() {
+        let help = help(100);
+        assert!(help.contains("  requests  rw rwmixread") && !help.contains("numa_cpu_nodes"), "{help}");
+        assert!(help.lines().all(|line| line.len() <= 100));
+    }
+}

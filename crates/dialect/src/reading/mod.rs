@@ -1,0 +1,80 @@
+//! Reports of other tools as sides of a comparison. The same report several times in one file is several runs.
+
+mod diskspd;
+mod fio;
+mod iozone;
+mod postmark;
+mod sqlio;
+
+use results::compare::{Asked, Measure, Reading, Side};
+
+/// Why a report cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadingError {
+    /// Nothing in it is known.
+    #[error(
+        "{0}: not a report that can be compared; name a results.json of halfpower, fio's JSON, diskspd's XML, a report of IOzone, PostMark or SQLIO, or \
+         a CSV with named columns"
+    )]
+    Unknown(String),
+    /// A report of this tool that holds no figures, or damaged ones.
+    #[error("{name}: {tool}'s report cannot be read: {why}")]
+    Damaged {
+        /// Which file.
+        name: String,
+        /// The tool.
+        tool: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+/// What a tool's report says.
+///
+/// # Errors
+/// A text that is no report of a known tool, or a report without figures.
+pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
+    let (tool, read): (_, fn(&str) -> Result<Vec<Asked>, String>) = if text.contains("\"fio version\"") {
+        ("fio", fio::read)
+    } else if text.trim_start().starts_with('<') && text.contains("<Results>") {
+        ("diskspd", diskspd::read)
+    } else if text.contains("Iozone:") || text.contains("iozone test complete") {
+        ("IOzone", iozone::read)
+    } else if text.contains("seconds of transactions") {
+        ("PostMark", postmark::read)
+    } else if text.contains("IOs/sec:") {
+        ("SQLIO", sqlio::read)
+    } else {
+        return Err(ReadingError::Unknown(name.into()));
+    };
+    let damaged = |why: String| ReadingError::Damaged { name: name.into(), tool, why };
+    let asked = read(text).map_err(damaged)?;
+    if asked.iter().all(|one| one.readings.is_empty()) {
+        return Err(damaged("it holds no figures; was the run completed?".into()));
+    }
+    Ok(Side { name: name.into(), asked, warnings: Vec::new() }.join_repeats())
+}
+
+/// A question of a tool with its settings; those without a value are left out.
+fn asked(kind: &str, settings: &[(&str, String)], readings: Vec<Reading>) -> Asked {
+    let keys: Vec<(String, String)> = settings
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| ((*name).to_string(), value.clone()))
+        .collect();
+    let question: Vec<String> = keys.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let label: Vec<&str> = keys.iter().map(|(_, value)| value.as_str()).collect();
+    Asked {
+        question: question.join(" "),
+        label: label.join(", "),
+        keys,
+        kind: kind.into(),
+        readings: readings.into_iter().filter(|one| one.value.is_finite() && one.value > 0.0).collect(),
+        error: None,
+    }
+}
+
+/// A reading in milliseconds.
+fn in_ms(measure: Measure, ms: f64) -> Reading {
+    Reading::value(measure, ms * 1e6)
+}

@@ -1,0 +1,63 @@
+//! PostMark's verbose report.
+
+use super::asked;
+use results::compare::{Asked, Measure, Reading};
+
+/// The questions of all reports in a text: a rate for each line that has one.
+pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
+    let mut all = Vec::new();
+    let mut phase = "";
+    for line in text.lines().map(str::trim) {
+        let (what, count) = match line.split_once(':') {
+            Some(("Creation alone", rest)) => ("create alone", rest),
+            Some(("Deletion alone", rest)) => ("delete alone", rest),
+            Some(("Mixed with transactions", rest)) => {
+                (if phase == "delete" { "delete in transactions" } else { "create in transactions" }, rest)
+            }
+            _ => {
+                let Some(word) = line.split_whitespace().find(|word| WORDS.iter().any(|(known, _)| known == word))
+                else {
+                    continue;
+                };
+                let what = WORDS.iter().find(|(known, _)| *known == word).map_or("", |(_, what)| what);
+                phase = what;
+                (what, line)
+            }
+        };
+        let Some((value, unit)) = rate(count) else { continue };
+        let (what, reading) = match unit {
+            None => (what.to_string(), Reading::value(Measure::Operations, value)),
+            Some(bytes) => (
+                format!("data {}", if what == "read" { "read" } else { "written" }),
+                Reading::value(Measure::Throughput, value * bytes),
+            ),
+        };
+        all.push(asked(&what, &[("operation", what.clone())], vec![reading]));
+    }
+    Ok(all)
+}
+
+/// Words of its lines, and the operation that they are about.
+const WORDS: [(&str, &str); 6] = [
+    ("transactions", "transaction"),
+    ("created", "create"),
+    ("read", "read"),
+    ("appended", "append"),
+    ("deleted", "delete"),
+    ("written", "write"),
+];
+
+/// The rate in `... (1234 per second)` or `(1.23 megabytes per second)`, with the bytes of its unit.
+fn rate(line: &str) -> Option<(f64, Option<f64>)> {
+    let inside = line.rsplit_once('(')?.1.strip_suffix("per second)")?;
+    let mut words = inside.split_whitespace();
+    let value = words.next()?.parse().ok()?;
+    let unit = match words.next() {
+        None => None,
+        Some("megabytes") => Some(1_048_576.0),
+        Some("kilobytes") => Some(1024.0),
+        Some("bytes") => Some(1.0),
+        Some(_) => return None,
+    };
+    Some((value, unit))
+}

@@ -1,0 +1,62 @@
+//! SQLIO's reports, one after the other.
+
+use super::{asked, in_ms};
+use results::compare::{Asked, Measure, Reading};
+
+/// What stands before the figures of a run.
+#[derive(Default)]
+struct Settings {
+    does: String,
+    threads: String,
+    block: String,
+    order: String,
+    outstanding: String,
+    buffering: String,
+}
+
+/// The questions of all runs in a text.
+pub(super) fn read(text: &str) -> Result<Vec<Asked>, String> {
+    let mut all: Vec<Asked> = Vec::new();
+    let mut settings = Settings::default();
+    for line in text.lines().map(str::trim) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |prefix: &str| line.strip_prefix(prefix)?.trim().parse::<f64>().ok().filter(|value| *value > 0.0);
+        match words[..] {
+            [threads, "thread" | "threads", does @ ("reading" | "writing"), "for", ..] => {
+                settings = Settings { does: does.into(), threads: threads.into(), ..Settings::default() };
+            }
+            ["using", block, order @ ("random" | "sequential"), "IOs", ..] => {
+                (settings.block, settings.order) = (block.into(), order.into());
+            }
+            ["enabling", "multiple", .., "with", outstanding, "outstanding"] => {
+                settings.outstanding = outstanding.into()
+            }
+            ["buffering", "set", "to", ref rest @ ..] => settings.buffering = rest.join(" "),
+            _ => {}
+        }
+        if let Some(iops) = number("IOs/sec:") {
+            all.push(of(&settings, Reading::value(Measure::Iops, iops)));
+        }
+        let more = [
+            number("MBs/sec:").map(|rate| Reading::value(Measure::Throughput, rate * 1_048_576.0)),
+            number("Avg_Latency(ms):").map(|ms| in_ms(Measure::LatencyMean, ms)),
+        ];
+        if let Some(last) = all.last_mut() {
+            last.readings.extend(more.into_iter().flatten());
+        }
+    }
+    Ok(all)
+}
+
+fn of(settings: &Settings, rate: Reading) -> Asked {
+    let does = if settings.does == "writing" { "writes" } else { "reads" };
+    let keys = [
+        ("does", does.to_string()),
+        ("order", settings.order.clone()),
+        ("block", settings.block.clone()),
+        ("threads", settings.threads.clone()),
+        ("outstanding", settings.outstanding.clone()),
+        ("buffering", settings.buffering.clone()),
+    ];
+    asked(format!("{} {does}", settings.order).trim(), &keys, vec![rate])
+}

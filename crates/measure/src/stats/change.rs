@@ -1,0 +1,242 @@
+//! The change from one quantity to another, with an interval, a probability and what could have been seen.
+
+use super::distribution::{student_cdf, student_quantile};
+use super::interval::{Estimate, estimate_values};
+
+/// Degrees of freedom of the interval of a single run, which its slices tell: the fewest that are used for it.
+const DEGREES_OF_ONE_RUN: f64 = 3.0;
+/// Runs from which a straight drift over the runs takes one more degree of freedom (see [`estimate_values`]).
+const RUNS_FOR_DRIFT: u64 = 6;
+/// How often a change as large as [`Change::detectable`] is found.
+const POWER: f64 = 0.8;
+
+/// A positive quantity as measured: its mean, the standard error of the mean and the degrees of freedom behind that error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level {
+    mean: f64,
+    error: f64,
+    degrees: f64,
+    /// Runs that repeated until they agreed; 0 where the number of values was fixed.
+    runs: f64,
+}
+
+impl Level {
+    /// From a mean, its standard error and the degrees of freedom of that error. `None` where the mean is not above zero.
+    pub fn new(mean: f64, error: f64, degrees: f64) -> Option<Level> {
+        let sound = mean.is_finite() && mean > 0.0 && error.is_finite() && error >= 0.0 && degrees > 0.0;
+        sound.then_some(Level { mean, error, degrees, runs: 0.0 })
+    }
+
+    /// From an estimate. `None` where it is not above zero.
+    pub fn of(estimate: &Estimate) -> Option<Level> {
+        Level::of_interval(estimate.mean, [estimate.low, estimate.high], estimate.n_runs)
+    }
+
+    /// From a mean with its 95 % interval, made of so many runs. `None` where it is not above zero.
+    pub fn of_interval(mean: f64, interval_95: [f64; 2], runs: u64) -> Option<Level> {
+        let degrees = match runs {
+            0 | 1 => DEGREES_OF_ONE_RUN,
+            few if few < RUNS_FOR_DRIFT => few as f64 - 1.0,
+            many => many as f64 - 2.0,
+        };
+        // The lower end stops at zero for what cannot be negative; the upper end tells the width.
+        let error = (interval_95[1] - mean) / student_quantile(0.975, degrees);
+        let runs = if runs > 1 { runs as f64 } else { 0.0 };
+        Level::new(mean, error, degrees).map(|level| Level { runs, ..level })
+    }
+
+    /// From one value a run. `None` with fewer than two, or where their mean is not above zero.
+    pub fn of_runs(runs: &[f64]) -> Option<Level> {
+        Level::of(&estimate_values(runs)?)
+    }
+
+    /// The level with at least the relative spread of the runs of both.
+    fn no_surer_than_both(&self, other: &Level) -> Level {
+        if self.runs == 0.0 || other.runs == 0.0 {
+            return *self;
+        }
+        let spread = |level: &Level| (level.error / level.mean).powi(2) * level.runs;
+        let pooled = (spread(self) * self.degrees + spread(other) * other.degrees) / (self.degrees + other.degrees);
+        Level { error: self.error.max(self.mean * (pooled / self.runs).sqrt()), ..*self }
+    }
+
+    /// A value without any error: of a simulated machine, which gives the same again.
+    pub fn exact(value: f64) -> Option<Level> {
+        Level::new(value, 0.0, f64::INFINITY)
+    }
+}
+
+/// The change from one quantity to another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// The second over the first.
+    pub ratio: f64,
+    /// Lower end of the 95 % interval of the ratio.
+    pub low: f64,
+    /// Upper end; infinite where the first may be zero.
+    pub high: f64,
+    /// The probability of a difference at least this large where there is none; below 0.05 exactly where the interval leaves 1 out.
+    pub p: f64,
+    /// The smallest change, as a share of the first, that would be told from none 4 times in 5.
+    pub detectable: f64,
+}
+
+impl Change {
+    /// From one level to another that was measured apart from it: Fieller's interval (1954) of the ratio with Welch's degrees of freedom
+    /// (1947).
+    ///
+    /// Who repeats until runs agree stops early where they agree by chance: the few runs of such a side tell too small an error. So the runs
+    /// of neither side count as more alike than those of both together. (Without that, one in ten pairs without any difference shows one.)
+    pub fn between(a: &Level, b: &Level) -> Change {
+        let (a, b) = (&a.no_surer_than_both(b), &b.no_surer_than_both(a));
+        let ratio = b.mean / a.mean;
+        let error = a.error.hypot(b.error);
+        if error == 0.0 {
+            let p = if ratio == 1.0 { 1.0 } else { 0.0 };
+            return Change { ratio, low: ratio, high: ratio, p, detectable: 0.0 };
+        }
+        let part = |level: &Level| level.error.powi(4) / level.degrees;
+        let degrees = error.powi(4) / (part(a) + part(b));
+        let t = student_quantile(0.975, degrees);
+        let (ha, hb) = (t * a.error, t * b.error);
+        // Roots of (b - r a)^2 = hb^2 + r^2 ha^2.
+        let divisor = a.mean * a.mean - ha * ha;
+        let root = (a.mean * a.mean * hb * hb + b.mean * b.mean * ha * ha - ha * ha * hb * hb).max(0.0).sqrt();
+        let (low, high) = if divisor > 0.0 {
+            (((a.mean * b.mean - root) / divisor).max(0.0), (a.mean * b.mean + root) / divisor)
+        } else {
+            (0.0, f64::INFINITY)
+        };
+        let distance = (b.mean - a.mean).abs() / error;
+        let p = 2.0 * student_cdf(-distance, degrees);
+        Change { ratio, low, high, p, detectable: (t + student_quantile(POWER, degrees)) * error / a.mean }
+    }
+
+    /// From pairs that shared the conditions of their time, as logarithms of their ratios, where the number of pairs was fixed
+    /// beforehand. `None` with fewer than two.
+    pub fn of_pairs(logs: &[f64]) -> Option<Change> {
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        let degrees = logs.len() as f64 - 1.0;
+        if logs.len() < 2 || !mean.is_finite() {
+            return None;
+        }
+        let error = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / degrees / logs.len() as f64).sqrt();
+        let t = student_quantile(0.975, degrees);
+        let p = match error {
+            0.0 if mean == 0.0 => 1.0,
+            0.0 => 0.0,
+            error => 2.0 * student_cdf(-(mean / error).abs(), degrees),
+        };
+        Some(Change {
+            ratio: mean.exp(),
+            low: (mean - t * error).exp(),
+            high: (mean + t * error).exp(),
+            p,
+            detectable: ((t + student_quantile(POWER, degrees)) * error).exp() - 1.0,
+        })
+    }
+
+    /// The geometric mean of several changes with an interval about these very questions: their errors are taken as independent.
+    /// `None` where there are none, or one of them has no finite interval.
+    pub fn geometric_mean(changes: &[Change]) -> Option<Change> {
+        let count = changes.len() as f64;
+        let mean = changes.iter().map(|change| change.ratio.ln()).sum::<f64>() / count;
+        let halves = changes.iter().map(|change| (change.high / change.low).ln() / 2.0);
+        let half = halves.map(|half| half * half).sum::<f64>().sqrt() / count;
+        if changes.is_empty() || !mean.is_finite() || !half.is_finite() {
+            return None;
+        }
+        // The halves are 95 % of distributions near the normal one.
+        let error = half / student_quantile(0.975, 1e6);
+        let p = match error {
+            0.0 if mean == 0.0 => 1.0,
+            0.0 => 0.0,
+            error => 2.0 * student_cdf(-(mean / error).abs(), 1e6),
+        };
+        Some(Change {
+            ratio: mean.exp(),
+            low: (mean - half).exp(),
+            high: (mean + half).exp(),
+            p,
+            detectable: (half + student_quantile(POWER, 1e6) * error).exp() - 1.0,
+        })
+    }
+}
+
+/// Holm's correction (1979) for looking at many differences: the probability, for each, that it or a more probable one is chance.
+///
+/// Calling those below 0.05 real is wrong about *any* of them at most once in twenty, however they depend on one another. That is what
+/// whoever acts on a single line of a table needs; a bound on the share of wrong lines (Benjamini and Hochberg 1995) is not, and it holds
+/// for independent lines only.
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
+    let mut adjusted = vec![1.0; p.len()];
+    let mut most: f64 = 0.0;
+    for (place, &index) in order.iter().enumerate() {
+        most = most.max(p[index] * (p.len() - place) as f64).min(1.0);
+        adjusted[index] = most;
+    }
+    adjusted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(runs: &[f64]) -> Level {
+        Level::of_runs(runs).unwrap()
+    }
+
+    #[test]
+    fn the_textbooks_two_samples() {
+        let (a, b) = (level(&[99.0, 100.0, 101.0]), level(&[109.0, 110.0, 111.0]));
+        let change = Change::between(&a, &b);
+        assert!((change.ratio - 1.1).abs() < 1e-12);
+        // Standard errors 1/sqrt(3) each; difference 10; t = 12.247 with 4 degrees of freedom: p = 0.000255.
+        assert!((change.p - 0.000_255).abs() < 2e-6, "{change:?}");
+        assert!(change.low > 1.07 && change.high < 1.13 && change.detectable > 0.02 && change.detectable < 0.04);
+    }
+
+    #[test]
+    fn the_interval_leaves_no_change_out_exactly_where_p_is_small() {
+        for shift in 0..60 {
+            let by = f64::from(shift) * 0.1;
+            let a = level(&[98.0, 100.0, 102.0, 101.0]);
+            let b = level(&[98.0 + by, 99.0 + by, 103.0 + by, 100.0 + by]);
+            let change = Change::between(&a, &b);
+            assert_eq!(change.p < 0.05, change.low > 1.0 || change.high < 1.0, "{change:?}");
+        }
+    }
+
+    #[test]
+    fn exact_levels_have_exact_changes() {
+        let (a, b) = (Level::exact(100.0).unwrap(), Level::exact(102.0).unwrap());
+        let change = Change::between(&a, &b);
+        assert_eq!((change.low, change.high, change.p, change.detectable), (1.02, 1.02, 0.0, 0.0));
+        assert_eq!(Change::between(&a, &a).p, 1.0);
+        assert_eq!(Level::exact(0.0), None);
+    }
+
+    #[test]
+    fn pairs_and_their_mean() {
+        let logs = [0.05, 0.06, 0.04, 0.05];
+        let change = Change::of_pairs(&logs).unwrap();
+        assert!((change.ratio.ln() - 0.05).abs() < 1e-12 && change.low > 1.03 && change.p < 0.01, "{change:?}");
+        let mean = Change::geometric_mean(&[change, change, change, change]).unwrap();
+        let half = |change: &Change| (change.high / change.low).ln() / 2.0;
+        assert!((half(&mean) - half(&change) / 2.0).abs() < 1e-12, "four independent ones: half as wide");
+        assert_eq!(Change::geometric_mean(&[]), None);
+        assert_eq!(Change::of_pairs(&[0.1]), None);
+    }
+
+    #[test]
+    fn holms_example() {
+        let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+        for (got, want) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
+            assert!((got - want).abs() < 1e-12, "{adjusted:?}");
+        }
+        assert_eq!(holm(&[]), Vec::<f64>::new());
+        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
+    }
+}

@@ -1,0 +1,96 @@
+//! A difference that may be looked at after every block of runs, for as long as one likes.
+//!
+//! Who repeats until a usual 95 % interval leaves zero out finds a difference where there is none far more often than once in twenty. The
+//! interval here holds at all lengths at once: the probability that it *ever* leaves the true mean out is at most 5 %, so a measurement may
+//! stop when it is decided, when the time is up or at Ctrl-C, and its answer keeps its error rate.
+//!
+//! Method: the Bayes factor of a normal effect size against none with the scale integrated out (Gönen, Johnson, Lu and Westfall, The
+//! American Statistician 59, 2005) depends on the t statistic alone, and is a martingale where there is no effect (Lai 1976; Wang and Ramdas,
+//! Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance, 2024). By Ville's inequality it ever exceeds
+//! 1/0.05 with probability at most 0.05. The confidence sequence is the set of means for which it does not.
+
+use super::change::Change;
+use super::distribution::student_quantile;
+
+/// Variance of the effect size, in squared standard deviations of a block, that the mixture expects. The sequence is valid for any; with
+/// this one it is narrow from about 10 to 100 blocks.
+const EFFECT: f64 = 1.0;
+/// Error rate over all looks.
+const ERROR: f64 = 0.05;
+
+/// Blocks before which nothing is decided: the normal distribution is the method's only assumption, and so few cannot contradict it.
+pub const LEAST_BLOCKS: usize = 4;
+
+/// The ratio of B to A from the logarithms of the ratios of independent blocks, with an interval that holds at every length at once.
+///
+/// [`Change::p`] is valid at every length too. `None` with fewer than two blocks, or where they are too few for a finite interval.
+pub fn change_at_any_time(logs: &[f64]) -> Option<Change> {
+    let count = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / count;
+    if logs.len() < 2 || !mean.is_finite() {
+        return None;
+    }
+    let degrees = count - 1.0;
+    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / degrees;
+    let spread = 1.0 + count * EFFECT;
+    let error = (variance / count).sqrt();
+    // The greatest t^2 / degrees at which the Bayes factor is 1 / ERROR.
+    let factor = (spread.sqrt() / ERROR).powf(2.0 / count);
+    if factor >= spread {
+        return None;
+    }
+    let greatest = (factor - 1.0) / (1.0 - factor / spread);
+    let half = (greatest * degrees).sqrt() * error;
+    let square = if error == 0.0 { if mean == 0.0 { 0.0 } else { f64::INFINITY } } else { (mean / error).powi(2) };
+    let ln_factor = if square.is_infinite() {
+        f64::INFINITY
+    } else {
+        count / 2.0 * ((1.0 + square / degrees) / (1.0 + square / degrees / spread)).ln() - spread.ln() / 2.0
+    };
+    Some(Change {
+        ratio: mean.exp(),
+        low: (mean - half).exp(),
+        high: (mean + half).exp(),
+        p: (-ln_factor).exp().min(1.0),
+        detectable: (half + student_quantile(0.8, degrees) * error).exp() - 1.0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_and_p_agree() {
+        let noise = [0.01, -0.02, 0.015, 0.0, -0.01, 0.02, -0.005, 0.012, -0.018, 0.003];
+        let mut both = [false; 2];
+        for step in 0..80 {
+            let shift = f64::from(step) * 0.0005;
+            let logs: Vec<f64> = noise.iter().map(|value| value + shift).collect();
+            let change = change_at_any_time(&logs).unwrap();
+            let excluded = change.low > 1.0 || change.high < 1.0;
+            assert_eq!(change.p < ERROR, excluded, "{change:?}");
+            both[usize::from(excluded)] = true;
+        }
+        assert_eq!(both, [true, true]);
+    }
+
+    #[test]
+    fn it_is_wider_than_an_interval_for_one_look_and_narrows() {
+        let logs: Vec<f64> = (0..60).map(|i| f64::from(i * i * 7 % 41) / 1000.0).collect();
+        let width = |count: usize| change_at_any_time(&logs[..count]).map_or(f64::INFINITY, |c| (c.high / c.low).ln());
+        let once = Change::of_pairs(&logs[..20]).unwrap();
+        assert!(width(20) > (once.high / once.low).ln() && width(20) < 2.0 * (once.high / once.low).ln());
+        assert!(width(10) > width(20) && width(20) > width(60));
+        assert_eq!(change_at_any_time(&[0.1, 0.2]), None, "two blocks say nothing");
+        assert_eq!(change_at_any_time(&[]), None);
+    }
+
+    #[test]
+    fn blocks_that_agree_exactly() {
+        let same = change_at_any_time(&[0.0; 5]).unwrap();
+        assert_eq!((same.ratio, same.low, same.high, same.p), (1.0, 1.0, 1.0, 1.0));
+        let other = change_at_any_time(&[0.5; 5]).unwrap();
+        assert_eq!((other.p, other.low), (0.0, other.high));
+    }
+}

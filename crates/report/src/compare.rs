@@ -1,0 +1,319 @@
+//! A comparison for people: in a terminal, as Markdown, and as a page.
+
+use crate::format::{grouped, mib_per_s, short_count};
+use crate::html::environment;
+use crate::terminal::{Tone, paint, table, wrap};
+use crate::{Error, plot};
+use machine::text::printable;
+use machine::units::show_time;
+use minijinja::context;
+use minijinja::value::Value;
+use results::compare::{Comparison, Difference, Measure, Method, Verdict};
+use serde::Serialize;
+
+/// Most names that a list in a terminal shows.
+const MOST_NAMED: usize = 5;
+
+/// A value in the unit that people read it in.
+fn value(measure: Measure, value: f64) -> String {
+    match measure {
+        Measure::Iops | Measure::Operations if value < 999.995 => format!("{value:.2}"),
+        Measure::Iops | Measure::Operations => grouped(value.round()),
+        Measure::Throughput => mib_per_s(value),
+        _ => show_time(value),
+    }
+}
+
+/// A change with its sign: `+13.2`.
+fn signed(percent: f64) -> String {
+    let rounded = (percent * 10.0).round() / 10.0;
+    // No minus before a zero.
+    format!("{:+.1}", rounded + 0.0)
+}
+
+fn interval(interval: Option<[f64; 2]>) -> String {
+    interval.map_or(String::new(), |[low, high]| format!("{} to {}", signed(low), signed(high)))
+}
+
+/// What may be said of a change, in a word or a few.
+fn word(one: &Difference) -> String {
+    let [better, worse] = one.measure.words();
+    match one.verdict {
+        Verdict::Better => better.into(),
+        Verdict::Worse => worse.into(),
+        Verdict::NoDifference => match one.detectable_percent {
+            Some(seen) if seen > 0.0 => format!("no difference (≥ {} % would show)", short_count(round_up(seen))),
+            _ => "no difference".into(),
+        },
+        Verdict::Untold => "one value a side".into(),
+    }
+}
+
+/// To two digits, never less.
+fn round_up(percent: f64) -> f64 {
+    let step = 10f64.powf(percent.abs().max(1e-9).log10().floor() - 1.0);
+    (percent / step).ceil() * step
+}
+
+/// The settings in which the questions differ, as columns.
+fn keys(rows: &[&Difference]) -> Vec<String> {
+    let Some(first) = rows.first() else { return Vec::new() };
+    let names = first.keys.iter().map(|(name, _)| name.clone());
+    let of = |row: &Difference, name: &str| row.keys.iter().find(|(key, _)| key == name).map(|(_, text)| text.clone());
+    let same_names = rows.iter().all(|row| row.keys.len() == first.keys.len());
+    // A single question is named as a whole.
+    if !same_names || rows.len() == 1 {
+        return Vec::new();
+    }
+    names.filter(|name| rows.iter().any(|row| of(row, name) != of(first, name))).collect()
+}
+
+/// The head and the rows of the table of one measure.
+fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<String>>, usize) {
+    let differences: Vec<&Difference> = comparison.of(measure).collect();
+    let keys = keys(&differences);
+    let mut head: Vec<String> = if keys.is_empty() { vec!["question".into()] } else { keys.clone() };
+    let left = head.len();
+    let told = differences.iter().any(|one| one.interval_95_percent.is_some());
+    let unit = measure.heading();
+    head.extend([format!("A {unit}"), format!("B {unit}"), "change %".into()]);
+    if told {
+        head.extend(["95 % interval".into(), String::new()]);
+    }
+    let row = |one: &&Difference| {
+        let mut cells: Vec<String> = match keys.is_empty() {
+            true => vec![printable(&one.label)],
+            false => keys
+                .iter()
+                .map(|name| {
+                    one.keys.iter().find(|(key, _)| key == name).map_or(String::new(), |(_, text)| printable(text))
+                })
+                .collect(),
+        };
+        cells.extend([value(measure, one.a), value(measure, one.b), signed(one.change_percent)]);
+        if told {
+            cells.extend([interval(one.interval_95_percent), word(one)]);
+        }
+        cells
+    };
+    (head, differences.iter().map(row).collect(), left)
+}
+
+/// How the two sides were measured, in a sentence.
+fn method(comparison: &Comparison) -> String {
+    match comparison.method {
+        Method::InTurn { blocks: 1 } => {
+            "One block of four runs in turn: simulated machines give the same every time.".into()
+        }
+        Method::InTurn { blocks } => format!(
+            "{blocks} blocks of four runs in turn, ABBA or BAAB by chance; the intervals hold whenever the measurement stops (confidence sequence)."
+        ),
+        Method::Apart => "The two were measured apart: what changed between their times is in the change.".into(),
+    }
+}
+
+/// The mean of one kind of questions.
+struct KindMean {
+    kind: String,
+    mean_percent: f64,
+    /// What the interval is about.
+    geometric_mean_percent: f64,
+    interval_95_percent: Option<[f64; 2]>,
+}
+
+/// The means by kind of one measure.
+fn kinds(comparison: &Comparison, measure: Measure) -> Vec<KindMean> {
+    comparison
+        .summaries
+        .iter()
+        .filter(|one| one.measure == measure && one.kind.is_some())
+        .map(|one| {
+            let kind = one.kind.clone().unwrap_or_default();
+            KindMean {
+                kind: printable(&kind),
+                mean_percent: one.mean_percent,
+                geometric_mean_percent: one.geometric_mean_percent,
+                interval_95_percent: one.interval_95_percent,
+            }
+        })
+        .collect()
+}
+
+/// Columns of the longest bar of the chart by kind.
+const BAR: usize = 30;
+
+/// A bar for the mean of each kind: to the right for more, to the left for less.
+fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -> String {
+    let kinds = kinds(comparison, measure);
+    let most = kinds.iter().map(|one| one.mean_percent.abs()).fold(0.0, f64::max);
+    if most == 0.0 || width < 60 {
+        return String::new();
+    }
+    let name = kinds.iter().map(|one| one.kind.chars().count()).max().unwrap_or(0);
+    let bar = BAR.min(width.saturating_sub(name + 44)).max(8);
+    let negative = kinds.iter().any(|one| one.mean_percent < 0.0);
+    let mut out = String::from("\n");
+    for one in &kinds {
+        let (kind, percent) = (&one.kind, one.mean_percent);
+        let cells = ((percent.abs() / most * bar as f64).round() as usize).max(1);
+        let better = (percent > 0.0) == measure.is_rate();
+        let tone = if better { Tone::Good } else { Tone::Doubt };
+        let drawn = paint(tone, &"█".repeat(cells), colour);
+        let pad = " ".repeat(bar - cells);
+        let side = match (negative, percent < 0.0) {
+            (false, _) => format!("{drawn}{pad}"),
+            (true, true) => format!("{pad}{drawn}│{}", " ".repeat(bar)),
+            (true, false) => format!("{}│{drawn}{pad}", " ".repeat(bar)),
+        };
+        let range = one.interval_95_percent.map_or(String::new(), |_| {
+            format!("  (geometric {}, {})", signed(one.geometric_mean_percent), interval(one.interval_95_percent))
+        });
+        out.push_str(&format!("{kind:name$}  {side}  {} %{range}\n", signed(percent)));
+    }
+    out
+}
+
+/// The comparison in a terminal: what it says, the table of the rate, a bar for each kind, what else is to be known.
+pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
+    let width = width.max(40);
+    let mut out = String::new();
+    let mut lines = |tone: Tone, text: &str| {
+        for line in wrap(text, width) {
+            out.push_str(&paint(tone, &line, colour));
+            out.push('\n');
+        }
+    };
+    comparison.warnings.iter().for_each(|warning| lines(Tone::Doubt, &format!("! {warning}")));
+    for (place, sentence) in comparison.sentences.iter().enumerate() {
+        lines(if place == 0 { Tone::Strong } else { Tone::Plain }, sentence);
+    }
+    if let Some(measure) = comparison.main_measure() {
+        lines(Tone::Quiet, &format!("A: {}. B: {}. {}", comparison.a, comparison.b, method(comparison)));
+        out.push('\n');
+        let (head, rows, left) = rows(comparison, measure);
+        out.push_str(&table(&head, &rows, left, width, colour));
+        out.push_str(&bars(comparison, measure, width, colour));
+    }
+    for (what, names) in lists(comparison) {
+        let named: Vec<&str> = names.iter().take(MOST_NAMED).map(String::as_str).collect();
+        let more =
+            if names.len() > MOST_NAMED { format!(" and {} more", names.len() - MOST_NAMED) } else { String::new() };
+        for line in wrap(&format!("{what}: {}{more}", named.join("; ")), width) {
+            out.push_str(&paint(Tone::Quiet, &line, colour));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Questions that are not in the table, with the reason.
+fn lists(comparison: &Comparison) -> Vec<(String, &[String])> {
+    [
+        (format!("Only in {}", comparison.a), &comparison.only_a[..]),
+        (format!("Only in {}", comparison.b), &comparison.only_b[..]),
+        ("Failed".to_string(), &comparison.failed[..]),
+    ]
+    .into_iter()
+    .filter(|(_, names)| !names.is_empty())
+    .collect()
+}
+
+/// A text in a cell of a Markdown table or in a line: nothing in it is markup.
+fn escaped(text: &str) -> String {
+    printable(text).chars().flat_map(|c| "\\`*_{}[]<>#|".contains(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+/// The comparison as Markdown for a pull request: what it says, and the tables folded below.
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut out = format!("### {} → {}\n\n", escaped(&comparison.a), escaped(&comparison.b));
+    for (place, sentence) in comparison.sentences.iter().enumerate() {
+        let text = escaped(sentence);
+        out.push_str(&if place == 0 { format!("**{text}**\n\n") } else { format!("{text}\n\n") });
+    }
+    comparison.warnings.iter().for_each(|warning| out.push_str(&format!("> ⚠ {}\n\n", escaped(warning))));
+    for measure in Measure::ALL {
+        let (head, rows, left) = rows(comparison, measure);
+        if rows.is_empty() {
+            continue;
+        }
+        out.push_str(&format!("<details><summary>{}: {} points</summary>\n\n", measure.heading(), rows.len()));
+        let line = |cells: &[String]| {
+            format!("| {} |\n", cells.iter().map(|cell| escaped(cell)).collect::<Vec<_>>().join(" | "))
+        };
+        out.push_str(&line(&head));
+        let rule: Vec<&str> = (0..head.len()).map(|place| if place < left { "---" } else { "---:" }).collect();
+        out.push_str(&format!("| {} |\n", rule.join(" | ")));
+        rows.iter().for_each(|row| out.push_str(&line(row)));
+        out.push_str("\n</details>\n\n");
+    }
+    for (what, names) in lists(comparison) {
+        out.push_str(&format!("{}: {}\n\n", escaped(&what), escaped(&names.join("; "))));
+    }
+    out.push_str(&format!(
+        "<sub>{} {}: {}</sub>\n",
+        comparison.program.name,
+        comparison.program.version,
+        method(comparison)
+    ));
+    out
+}
+
+/// A table of one measure as the template takes it.
+#[derive(Serialize)]
+struct View {
+    title: String,
+    head: Vec<String>,
+    left: usize,
+    rows: Vec<Vec<String>>,
+    chart: Option<plot::changes::Changes>,
+    kinds: Option<plot::changes::Changes>,
+    runs: Option<plot::changes::Changes>,
+}
+
+/// The comparison as one self-contained HTML page: changes with their intervals, each run of both sides, tables.
+///
+/// # Errors
+/// A fault of this crate: a template that does not fit.
+pub fn html(comparison: &Comparison) -> Result<String, Error> {
+    let mut environment = environment()?;
+    environment.add_template("compare.html", include_str!("../templates/compare.html"))?;
+    let views: Vec<View> = Measure::ALL
+        .into_iter()
+        .filter(|measure| comparison.of(*measure).next().is_some())
+        .map(|measure| {
+            let (head, rows, left) = rows(comparison, measure);
+            let differences: Vec<&Difference> = comparison.of(measure).collect();
+            let kinds = kinds(comparison, measure);
+            let by_kind: Vec<_> = kinds
+                .iter()
+                .map(|one| (one.kind.as_str(), one.geometric_mean_percent, one.interval_95_percent))
+                .collect();
+            View {
+                title: measure.heading().into(),
+                head,
+                left,
+                rows,
+                // A kind of one point says what the point says.
+                kinds: (!by_kind.is_empty() && by_kind.len() < differences.len())
+                    .then(|| plot::changes::changes(&by_kind, measure.is_rate())),
+                chart: (differences.len() <= plot::changes::MOST).then(|| plot::changes::of_differences(&differences)),
+                runs: plot::changes::runs(&differences, |number| value(measure, number)),
+            }
+        })
+        .collect();
+    let context = context! {
+        values => Value::from_safe_string("{}".into()),
+        kind => "comparison",
+        target => format!("{} → {}", comparison.a, comparison.b),
+        about => method(comparison),
+        program => format!("{} {}", comparison.program.name, comparison.program.version),
+        arguments => comparison.program.arguments.join(" "),
+        doubts => comparison.warnings,
+        sentences => comparison.sentences,
+        views,
+        lists => lists(comparison),
+        a => comparison.a,
+        b => comparison.b,
+    };
+    Ok(environment.get_template("compare.html")?.render(context)?)
+}

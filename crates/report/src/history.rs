@@ -1,0 +1,228 @@
+//! The history for people: a list, trends in a terminal and as a page.
+
+use crate::format::{date, mib_per_s, plural};
+use crate::terminal::{Tone, fit, paint, table, wrap};
+use crate::{Error, html, plot::scene::tenth};
+use machine::text::printable;
+use minijinja::context;
+use minijinja::value::Value;
+use results::compare::Measure;
+use results::history::{Entry, Trend};
+use serde::Serialize;
+
+/// Entries as a table, in the order they are given.
+pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
+    if entries.is_empty() {
+        return "no entry\n".into();
+    }
+    let head = ["id", "date", "kind", "target", "points", "command"].map(String::from);
+    let command = width.saturating_sub(60).max(20);
+    let row = |one: &Entry| {
+        vec![
+            one.id.to_string(),
+            date(one.began_unix_s),
+            one.kind.clone(),
+            fit(&printable(&one.target), 28),
+            if one.readings > 0 { one.readings.to_string() } else { String::new() },
+            fit(&printable(&one.command), command),
+        ]
+    };
+    let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
+    table(&head, &rows, 4, width.max(40), colour)
+}
+
+/// A trend with what changed on the machine, in words.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// The trend.
+    pub trend: Trend,
+    /// What changed before some of its readings: their place, and the facts.
+    pub machine: Vec<(usize, Vec<String>)>,
+}
+
+/// Most facts of a change of the machine that are said.
+const MOST_FACTS: usize = 4;
+
+fn value(measure: Measure, value: f64) -> String {
+    match measure {
+        Measure::Throughput => format!("{} MiB/s", mib_per_s(value)),
+        measure if measure.is_rate() => format!("{} {}", crate::format::short_count(value), measure.heading()),
+        _ => machine::units::show_time(value),
+    }
+}
+
+/// What happened to a trend, a sentence each, in the order of time.
+fn sentences(told: &Told) -> Vec<(Tone, String)> {
+    let Told { trend, machine } = told;
+    let day = |place: usize| date(trend.values[place].began_unix_s);
+    let mut said: Vec<(usize, Tone, String)> = trend
+        .changes
+        .iter()
+        .map(|one| {
+            let percent = (one.change.ratio - 1.0) * 100.0;
+            let interval =
+                format!("{:+.1} to {:+.1} %", (one.change.low - 1.0) * 100.0, (one.change.high - 1.0) * 100.0);
+            let entry = trend.values[one.at].entry;
+            (one.at, Tone::Strong, format!("From {} on (entry {entry}): {percent:+.1} % ({interval}).", day(one.at)))
+        })
+        .collect();
+    said.extend(machine.iter().map(|(place, facts)| {
+        let more =
+            if facts.len() > MOST_FACTS { format!(" and {} more", facts.len() - MOST_FACTS) } else { String::new() };
+        let facts: Vec<&str> = facts.iter().take(MOST_FACTS).map(String::as_str).collect();
+        (*place, Tone::Quiet, format!("Machine changed before {}: {}{more}.", day(*place), facts.join("; ")))
+    }));
+    said.sort_by_key(|(place, _, _)| *place);
+    said.into_iter().map(|(_, tone, text)| (tone, text)).collect()
+}
+
+fn summary(told: &Told, measure: Measure) -> String {
+    let values = &told.trend.values;
+    let (first, last) = (&values[0], &values[values.len() - 1]);
+    let changes = match (told.trend.changes.len(), values.len()) {
+        (0, few) if few < 6 => "too few to find a change".to_string(),
+        (0, _) => "no change found".to_string(),
+        (1, _) => "1 change".to_string(),
+        (count, _) => format!("{count} changes"),
+    };
+    format!(
+        "{} from {} to {}: {} at first, {} at last; {changes}",
+        plural(values.len(), "reading"),
+        date(first.began_unix_s),
+        date(last.began_unix_s),
+        value(measure, first.value),
+        value(measure, last.value)
+    )
+}
+
+/// Trends in a terminal: a line of bars from zero to the greatest reading, and what changed when.
+pub fn trends(all: &[Told], measure: Measure, width: usize, colour: bool) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let width = width.max(40);
+    let mut out = String::new();
+    for told in all {
+        let values: Vec<f64> = told.trend.values.iter().map(|one| one.value).collect();
+        // The newest readings, where there is no room for all.
+        let shown = &values[values.len().saturating_sub(width)..];
+        let most = shown.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+        let bars: String =
+            shown.iter().map(|value| BARS[((value / most * 8.0).ceil() as usize).clamp(1, 8) - 1]).collect();
+        out.push_str(&paint(Tone::Strong, &fit(&printable(&told.trend.label), width), colour));
+        out.push('\n');
+        out.push_str(&bars);
+        out.push('\n');
+        for line in wrap(&summary(told, measure), width) {
+            out.push_str(&line);
+            out.push('\n');
+        }
+        for (tone, sentence) in sentences(told) {
+            for line in wrap(&sentence, width) {
+                out.push_str(&paint(tone, &line, colour));
+                out.push('\n');
+            }
+        }
+        out.push('\n');
+    }
+    if out.is_empty() { "no reading of this target\n".into() } else { out }
+}
+
+/// Size of a drawing and the room for its labels.
+const SIZE: [f64; 2] = [760.0, 200.0];
+const LEFT: f64 = 90.0;
+const BOTTOM: f64 = 24.0;
+
+/// A trend as the template takes it.
+#[derive(Serialize)]
+struct View {
+    title: String,
+    summary: String,
+    sentences: Vec<String>,
+    width: f64,
+    height: f64,
+    left: f64,
+    bottom: f64,
+    line: String,
+    whiskers: String,
+    dots: Vec<(f64, f64, String)>,
+    /// Means of the stretches between changes.
+    levels: String,
+    changes: Vec<f64>,
+    machine: Vec<f64>,
+    /// Least and greatest labels of the axes.
+    most: String,
+    first: String,
+    last: String,
+    rows: Vec<[String; 3]>,
+}
+
+fn view(told: &Told, measure: Measure) -> View {
+    let values = &told.trend.values;
+    let top = values.iter().map(|one| one.interval_95.map_or(one.value, |[_, high]| high.min(one.value * 2.0)));
+    let most = top.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let step = (SIZE[0] - LEFT - 10.0) / (values.len().max(2) - 1) as f64;
+    let x = |place: f64| tenth(LEFT + place * step);
+    let y = |value: f64| tenth((SIZE[1] - BOTTOM) - value / most * (SIZE[1] - BOTTOM - 10.0));
+    let mut line = String::new();
+    let mut whiskers = String::new();
+    let mut dots = Vec::new();
+    for (place, one) in values.iter().enumerate() {
+        let at = x(place as f64);
+        line += &format!("{}{at} {}", if place == 0 { 'M' } else { 'L' }, y(one.value));
+        if let Some([low, high]) = one.interval_95 {
+            whiskers += &format!("M{at} {}V{}", y(low.max(0.0)), y(high.min(most)));
+        }
+        dots.push((
+            at,
+            y(one.value),
+            format!("{}: {}, entry {}", date(one.began_unix_s), value(measure, one.value), one.entry),
+        ));
+    }
+    let mut ends: Vec<usize> = vec![0];
+    ends.extend(told.trend.changes.iter().map(|one| one.at));
+    ends.push(values.len());
+    let level = |pair: &[usize]| {
+        let part = &values[pair[0]..pair[1]];
+        let mean = part.iter().map(|one| one.value).sum::<f64>() / part.len() as f64;
+        format!("M{} {}H{}", x(pair[0] as f64), y(mean), x(pair[1] as f64 - 1.0))
+    };
+    View {
+        title: told.trend.label.clone(),
+        summary: summary(told, measure),
+        sentences: sentences(told).into_iter().map(|(_, text)| text).collect(),
+        width: SIZE[0],
+        height: SIZE[1],
+        left: LEFT,
+        bottom: SIZE[1] - BOTTOM,
+        line,
+        whiskers,
+        dots,
+        levels: ends.windows(2).map(level).collect(),
+        changes: told.trend.changes.iter().map(|one| x(one.at as f64 - 0.5)).collect(),
+        machine: told.machine.iter().map(|(place, _)| x(*place as f64 - 0.5)).collect(),
+        most: value(measure, most),
+        first: date(values[0].began_unix_s),
+        last: date(values[values.len() - 1].began_unix_s),
+        rows: values
+            .iter()
+            .map(|one| [one.entry.to_string(), date(one.began_unix_s), value(measure, one.value)])
+            .collect(),
+    }
+}
+
+/// Trends of a target as one self-contained HTML page.
+///
+/// # Errors
+/// A fault of this crate: a template that does not fit.
+pub fn trends_html(target: &str, all: &[Told], measure: Measure, program: &str) -> Result<String, Error> {
+    let mut environment = html::environment()?;
+    environment.add_template("trend.html", include_str!("../templates/trend.html"))?;
+    let context = context! {
+        values => Value::from_safe_string("{}".into()),
+        kind => "trend",
+        target,
+        about => format!("{} over time, from the history", measure.heading()),
+        program,
+        views => all.iter().map(|told| view(told, measure)).collect::<Vec<_>>(),
+    };
+    Ok(environment.get_template("trend.html")?.render(context)?)
+}

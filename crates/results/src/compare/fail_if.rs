@@ -1,0 +1,74 @@
+//! Thresholds for other programs: when a change is to fail a build.
+
+use super::measure::Measure;
+use super::{Comparison, Verdict};
+use std::str::FromStr;
+
+/// `slower:5%`: a condition that fails a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailIf {
+    measures: Vec<Measure>,
+    percent: f64,
+    text: String,
+}
+
+/// A question that meets a condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failed {
+    /// In a sentence.
+    pub sentence: String,
+}
+
+impl FromStr for FailIf {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FailIf, String> {
+        let wrong = |why: &str| {
+            format!("'{text}': {why}; write slower:5%, or latency, p50, p99, p99.9 or cpu in place of slower")
+        };
+        let (name, limit) = text.split_once(':').ok_or_else(|| wrong("a name and a limit are wanted"))?;
+        let measures = match name {
+            "slower" => vec![Measure::Iops, Measure::Throughput, Measure::Operations],
+            "latency" => vec![Measure::LatencyMean, Measure::LatencyP50, Measure::LatencyP99, Measure::LatencyP999],
+            "p50" => vec![Measure::LatencyP50],
+            "p99" => vec![Measure::LatencyP99],
+            "p99.9" => vec![Measure::LatencyP999],
+            "cpu" => vec![Measure::Cpu],
+            _ => return Err(wrong("nothing is called so")),
+        };
+        let number = limit.strip_suffix('%').unwrap_or(limit).trim();
+        let percent: f64 = number.parse().map_err(|_| wrong("the limit is no percentage"))?;
+        if !(0.0..=1000.0).contains(&percent) {
+            return Err(wrong("the limit is to be from 0 to 1000 %"));
+        }
+        Ok(FailIf { measures, percent, text: text.into() })
+    }
+}
+
+impl FailIf {
+    /// The questions, and the mean over them, that are worse by at least the limit, beyond chance. One value a side never fails: it may be
+    /// chance.
+    pub fn failed(&self, comparison: &Comparison) -> Vec<Failed> {
+        let worse_by =
+            |measure: Measure, change_percent: f64| if measure.is_rate() { -change_percent } else { change_percent };
+        let meets = |measure: Measure, change: f64, verdict: Verdict| {
+            self.measures.contains(&measure) && verdict == Verdict::Worse && worse_by(measure, change) >= self.percent
+        };
+        let say = |about: &str, measure: Measure, change: f64| Failed {
+            sentence: format!("--fail-if {}: {about}: {} {change:+.1} %", self.text, measure.heading()),
+        };
+        let mut failed: Vec<Failed> = comparison
+            .differences
+            .iter()
+            .filter(|one| meets(one.measure, one.change_percent, one.verdict))
+            .map(|one| say(&one.label, one.measure, one.change_percent))
+            .collect();
+        let means = comparison.summaries.iter().filter(|one| one.questions > 1 && one.kind.is_none());
+        failed.extend(
+            means
+                .filter(|one| meets(one.measure, one.geometric_mean_percent, one.verdict))
+                .map(|one| say("mean over all points", one.measure, one.geometric_mean_percent)),
+        );
+        failed
+    }
+}

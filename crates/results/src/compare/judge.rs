@@ -1,0 +1,192 @@
+//! From readings to changes, and what may be said of them.
+
+use super::measure::Measure;
+use super::side::{Asked, Reading};
+use super::{Difference, IntervalFrom, Series, Summary, Verdict};
+use measure::stats::{Change, Level, change_at_any_time, holm};
+
+/// A 95 % interval: a chance below this is no chance.
+const CHANCE: f64 = 0.05;
+
+/// One question's change, not judged yet.
+pub(super) struct Told {
+    difference: Difference,
+    change: Option<Change>,
+}
+
+impl Told {
+    /// From readings that were made apart. `None` where there is no ratio of the two.
+    pub(super) fn apart(asked: &Asked, a: &Reading, b: &Reading) -> Option<Told> {
+        let change = match (level(a), level(b)) {
+            (Some(a), Some(b)) => Some(Change::between(&a, &b)),
+            _ => None,
+        };
+        Told::new(asked, a.measure, [a.value, b.value], [a.runs.clone(), b.runs.clone()], change)
+    }
+
+    /// From blocks of runs that were made in turn.
+    pub(super) fn in_turn(series: &Series) -> Option<Told> {
+        let mean = |blocks: &[[f64; 2]]| {
+            let logs = blocks.iter().flatten().map(|value| value.ln()).sum::<f64>();
+            (logs / (2 * blocks.len()) as f64).exp()
+        };
+        let [a, b] = [&series.a, &series.b].map(|blocks| mean(blocks));
+        let runs = [&series.a, &series.b].map(|blocks| blocks.iter().flatten().copied().collect());
+        let change = match (series.exact, Level::exact(a), Level::exact(b)) {
+            (true, Some(a), Some(b)) => Some(Change::between(&a, &b)),
+            _ => change_at_any_time(&series.logs()),
+        };
+        Told::new(&series.asked, series.measure, [a, b], runs, change)
+    }
+
+    fn new(
+        asked: &Asked,
+        measure: Measure,
+        [a, b]: [f64; 2],
+        [runs_a, runs_b]: [Vec<f64>; 2],
+        change: Option<Change>,
+    ) -> Option<Told> {
+        let sound = |value: f64| value.is_finite() && value > 0.0;
+        if !sound(a) || !sound(b) {
+            return None;
+        }
+        let change = change.filter(|change| change.high.is_finite());
+        let difference = Difference {
+            question: asked.question.clone(),
+            label: asked.label.clone(),
+            keys: asked.keys.clone(),
+            kind: asked.kind.clone(),
+            measure,
+            a,
+            b,
+            runs_a,
+            runs_b,
+            change_percent: percent(change.map_or(b / a, |change| change.ratio)),
+            interval_95_percent: change.map(|change| [percent(change.low), percent(change.high)]),
+            p: change.map(|change| change.p),
+            p_holm: None,
+            detectable_percent: change.map(|change| change.detectable * 100.0).filter(|percent| percent.is_finite()),
+            verdict: Verdict::Untold,
+        };
+        Some(Told { difference, change })
+    }
+}
+
+/// The level of a reading: by its own interval, or by its runs.
+fn level(reading: &Reading) -> Option<Level> {
+    if reading.exact {
+        return Level::exact(reading.value);
+    }
+    match reading.interval_95 {
+        Some(interval) => Level::of_interval(reading.value, interval, reading.runs.len() as u64),
+        None => Level::of_runs(&reading.runs),
+    }
+}
+
+fn percent(ratio: f64) -> f64 {
+    (ratio - 1.0) * 100.0
+}
+
+/// What may be said of a change with its interval in percent, after having looked at others too.
+pub(super) fn verdict(measure: Measure, interval_percent: [f64; 2], p_holm: f64, worth_percent: f64) -> Verdict {
+    let [low, high] = interval_percent;
+    let matters = low < -worth_percent || high > worth_percent;
+    let up = low + high > 0.0;
+    match (p_holm < CHANCE && matters, up == measure.is_rate()) {
+        (false, _) => Verdict::NoDifference,
+        (true, true) => Verdict::Better,
+        (true, false) => Verdict::Worse,
+    }
+}
+
+/// Judges each change beside the others of its measure, and the means over them.
+pub(super) fn judge(told: Vec<Told>, worth_percent: f64) -> (Vec<Difference>, Vec<Summary>) {
+    let mut differences = Vec::with_capacity(told.len());
+    let mut summaries = Vec::new();
+    let mut rest = told;
+    for measure in Measure::ALL {
+        let (mut of_measure, others): (Vec<Told>, Vec<Told>) =
+            rest.into_iter().partition(|one| one.difference.measure == measure);
+        rest = others;
+        let known: Vec<f64> = of_measure.iter().filter_map(|one| one.difference.p).collect();
+        let mut adjusted = holm(&known).into_iter();
+        for Told { difference, .. } in &mut of_measure {
+            if let (Some(interval), Some(_)) = (difference.interval_95_percent, difference.p) {
+                let p = adjusted.next().unwrap_or(1.0);
+                difference.p_holm = Some(p);
+                difference.verdict = verdict(measure, interval, p, worth_percent);
+            }
+        }
+        summaries.extend(self::summaries(measure, &of_measure, worth_percent));
+        differences.extend(of_measure.into_iter().map(|one| one.difference));
+    }
+    (differences, summaries)
+}
+
+/// The mean of all changes of a measure, then that of each kind.
+fn summaries(measure: Measure, told: &[Told], worth_percent: f64) -> Vec<Summary> {
+    if told.is_empty() {
+        return Vec::new();
+    }
+    let all: Vec<&Told> = told.iter().collect();
+    let mut kinds: Vec<&str> = Vec::new();
+    for one in told {
+        if !one.difference.kind.is_empty() && !kinds.contains(&one.difference.kind.as_str()) {
+            kinds.push(&one.difference.kind);
+        }
+    }
+    let mut summaries = vec![summary(measure, None, &all, worth_percent)];
+    if kinds.len() > 1 {
+        let mut of_kinds: Vec<Summary> = kinds
+            .into_iter()
+            .map(|kind| {
+                let of_kind: Vec<&Told> = told.iter().filter(|one| one.difference.kind == kind).collect();
+                summary(measure, Some(kind), &of_kind, worth_percent)
+            })
+            .collect();
+        let adjusted = holm(&of_kinds.iter().filter_map(|one| one.p).collect::<Vec<f64>>());
+        for (one, p) in of_kinds.iter_mut().filter(|one| one.p.is_some()).zip(adjusted) {
+            one.p = Some(p);
+            if let Some(interval) = one.interval_95_percent {
+                one.verdict = verdict(measure, interval, p, worth_percent);
+            }
+        }
+        summaries.extend(of_kinds);
+    }
+    summaries
+}
+
+fn summary(measure: Measure, kind: Option<&str>, told: &[&Told], worth_percent: f64) -> Summary {
+    let changes: Option<Vec<Change>> = told.iter().map(|one| one.change).collect();
+    let (mean, interval_from) = match changes {
+        Some(changes) => (Change::geometric_mean(&changes), IntervalFrom::Runs),
+        None => (over_questions(told), IntervalFrom::Questions),
+    };
+    let count = |verdict: Verdict| told.iter().filter(|one| one.difference.verdict == verdict).count();
+    let logs = told.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).sum::<f64>();
+    let interval_95_percent = mean.map(|mean| [percent(mean.low), percent(mean.high)]);
+    Summary {
+        measure,
+        kind: kind.map(Into::into),
+        questions: told.len(),
+        mean_percent: told.iter().map(|one| one.difference.change_percent).sum::<f64>() / told.len() as f64,
+        geometric_mean_percent: percent((logs / told.len() as f64).exp()),
+        interval_95_percent,
+        interval_from,
+        p: mean.map(|mean| mean.p),
+        detectable_percent: mean.map(|mean| mean.detectable * 100.0).filter(|percent| percent.is_finite()),
+        better: count(Verdict::Better),
+        worse: count(Verdict::Worse),
+        no_difference: count(Verdict::NoDifference),
+        verdict: match (mean, interval_95_percent) {
+            (Some(mean), Some(interval)) => verdict(measure, interval, mean.p, worth_percent),
+            _ => Verdict::Untold,
+        },
+    }
+}
+
+/// The geometric mean with an interval from the spread over the questions: Student's t on the logarithms.
+fn over_questions(told: &[&Told]) -> Option<Change> {
+    let logs: Vec<f64> = told.iter().map(|one| (one.difference.change_percent / 100.0).ln_1p()).collect();
+    Change::of_pairs(&logs)
+}

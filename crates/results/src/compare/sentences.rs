@@ -1,0 +1,195 @@
+//! What a comparison says.
+
+use super::measure::Measure;
+use super::{Comparison, Difference, IntervalFrom, Method, Summary, Verdict};
+use machine::units::significant;
+
+/// The conclusions, the rate first.
+pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
+    let mut said = Vec::new();
+    let mains: Vec<Measure> = comparison.main_measure().into_iter().collect();
+    for measure in &mains {
+        said.extend(main(comparison, *measure));
+    }
+    // Another rate of the same questions says the same again.
+    let says_more = |measure: &Measure| {
+        let known: Vec<&str> =
+            mains.iter().flat_map(|main| comparison.of(*main)).map(|one| one.question.as_str()).collect();
+        !mains.contains(measure)
+            && (!measure.is_rate() || comparison.of(*measure).any(|one| !known.contains(&one.question.as_str())))
+    };
+    let others: Vec<String> = Measure::ALL
+        .into_iter()
+        .filter(says_more)
+        .filter_map(|measure| {
+            let all = comparison.summaries.iter().find(|one| one.measure == measure && one.kind.is_none())?;
+            Some(format!("{} {}", measure.heading(), short(all)))
+        })
+        .collect();
+    if !others.is_empty() {
+        said.push(format!("Besides, {}.", others.join("; ")));
+    }
+    if said.is_empty() {
+        let why = if comparison.only_a.is_empty() && comparison.only_b.is_empty() {
+            "nothing was measured on both sides"
+        } else {
+            "the two have no question in common; what only one of them has is listed"
+        };
+        said.push(format!("Nothing to compare: {why}."));
+    }
+    said
+}
+
+fn main(comparison: &Comparison, measure: Measure) -> Vec<String> {
+    let of_measure = |one: &&Summary| one.measure == measure;
+    let Some(all) = comparison.summaries.iter().filter(of_measure).find(|one| one.kind.is_none()) else {
+        return Vec::new();
+    };
+    let kinds: Vec<&Summary> =
+        comparison.summaries.iter().filter(of_measure).filter(|one| one.kind.is_some()).collect();
+    let mut said = match comparison.of(measure).collect::<Vec<&Difference>>()[..] {
+        [one] => vec![of_one(comparison, one)],
+        _ => vec![of_many(comparison, all)],
+    };
+    if !kinds.is_empty() {
+        let each: Vec<String> = kinds
+            .iter()
+            .map(|one| format!("{} {}", one.kind.as_deref().unwrap_or_default(), signed(one.mean_percent)))
+            .collect();
+        said.push(format!("By kind: {}.", each.join(", ")));
+        let small = |one: &&Summary| one.mean_percent.abs() < comparison.worth_percent;
+        if all.verdict == Verdict::NoDifference && kinds.iter().all(small) {
+            said.push(format!(
+                "No kind's mean change reaches the {} % that would be worth acting on.",
+                significant_short(comparison.worth_percent)
+            ));
+        }
+    }
+    if all.questions > 1 {
+        let told = all.better + all.worse + all.no_difference;
+        if told > 0 {
+            let [faster, slower] = measure.words();
+            said.push(format!(
+                "Of {told} points {} are {faster}, {} {slower}, {} show no difference (Holm's correction for looking at all of them).",
+                all.better, all.worse, all.no_difference
+            ));
+        } else {
+            said.push(
+                "Each point has one value a side: no single one can be told from chance, and the interval is that of the mean over the points."
+                    .into(),
+            );
+        }
+    }
+    said
+}
+
+/// A single question in a sentence.
+fn of_one(comparison: &Comparison, one: &Difference) -> String {
+    let (a, b) = (&comparison.a, &comparison.b);
+    let Some(interval) = one.interval_95_percent else {
+        return format!(
+            "{b} against {a}: {} in {}, from one value a side, which tells no interval: repeat it before you believe it.",
+            signed(one.change_percent),
+            one.measure.heading()
+        );
+    };
+    let in_turn = match comparison.method {
+        Method::InTurn { blocks: 1 } => ", one block of four runs in turn".into(),
+        Method::InTurn { blocks } => format!(", {blocks} blocks of four runs in turn"),
+        Method::Apart => String::new(),
+    };
+    let more = match interval {
+        [low, high] if low == high => "exactly: a simulated machine gives the same every time".to_string(),
+        _ => format!("95 % interval {}{in_turn}", range(interval)),
+    };
+    match one.verdict {
+        Verdict::NoDifference => {
+            let seen = would_show(one.detectable_percent);
+            format!("No difference between {b} and {a}: {} ({more}{seen}).", signed(one.change_percent))
+        }
+        verdict => {
+            format!("{b} is {} {} than {a} ({more}).", size(one.change_percent), word(one.measure, verdict))
+        }
+    }
+}
+
+/// Many questions in a sentence.
+fn of_many(comparison: &Comparison, all: &Summary) -> String {
+    let (a, b) = (&comparison.a, &comparison.b);
+    let from = match all.interval_from {
+        IntervalFrom::Runs => "",
+        IntervalFrom::Questions => ", from the spread over the points",
+    };
+    let geometric = match all.interval_95_percent {
+        Some(interval) => {
+            format!("geometric mean {}, 95 % interval {}{from}", signed(all.geometric_mean_percent), range(interval))
+        }
+        None => format!("geometric mean {}, no interval", signed(all.geometric_mean_percent)),
+    };
+    let points = format!("over {} points", all.questions);
+    match all.verdict {
+        Verdict::NoDifference => {
+            let seen = would_show(all.detectable_percent);
+            format!(
+                "No difference between {b} and {a}: {} on average {points} ({geometric}{seen}).",
+                signed(all.mean_percent)
+            )
+        }
+        Verdict::Untold => format!("{b} against {a}: {} on average {points} ({geometric}).", signed(all.mean_percent)),
+        verdict => format!(
+            "{b} is {} {} than {a} on average {points} ({geometric}).",
+            size(all.mean_percent),
+            word(all.measure, verdict)
+        ),
+    }
+}
+
+/// How small a change would have been seen.
+fn would_show(detectable_percent: Option<f64>) -> String {
+    detectable_percent
+        .filter(|seen| *seen > 0.0)
+        .map_or(String::new(), |seen| format!("; a change of {} % would have been seen", significant_short(seen)))
+}
+
+/// The mean of another measure in a few words.
+fn short(all: &Summary) -> String {
+    let interval = all.interval_95_percent.map_or(String::new(), |interval| format!(" ({})", range(interval)));
+    match all.verdict {
+        Verdict::NoDifference => format!("shows no difference: {}{interval}", signed(all.geometric_mean_percent)),
+        Verdict::Untold => format!("{}, not told from chance", signed(all.geometric_mean_percent)),
+        verdict => format!(
+            "is {} {}{interval}",
+            size(all.geometric_mean_percent),
+            match (all.measure, verdict) {
+                (measure, verdict) if measure == Measure::Cpu || measure.is_rate() => word(measure, verdict),
+                (_, Verdict::Better) => "shorter",
+                _ => "longer",
+            }
+        ),
+    }
+}
+
+fn word(measure: Measure, verdict: Verdict) -> &'static str {
+    measure.words()[usize::from(verdict == Verdict::Worse)]
+}
+
+/// A change with its sign: `+13.2 %`.
+fn signed(percent: f64) -> String {
+    let rounded = (percent * 10.0).round() / 10.0;
+    // No minus before a zero.
+    format!("{:+.1} %", rounded + 0.0)
+}
+
+/// A change without its sign.
+fn size(percent: f64) -> String {
+    format!("{:.1} %", percent.abs())
+}
+
+fn range([low, high]: [f64; 2]) -> String {
+    format!("{:+.1} to {:+.1} %", low + 0.0, high + 0.0)
+}
+
+fn significant_short(value: f64) -> String {
+    let text = significant(value, 2);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}

@@ -1,0 +1,190 @@
+//! What one side of a comparison says.
+
+use super::measure::Measure;
+use crate::document::Results;
+use crate::operation::OperationRate;
+use crate::point::{Numbers, Point, RunNumbers};
+use crate::question::Question;
+use machine::units::show_size;
+use workload::OpKind;
+
+/// One side: questions with readings.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Side {
+    /// What it is called: a file, a target.
+    pub name: String,
+    /// What was asked, in the order of its document.
+    pub asked: Vec<Asked>,
+    /// Reasons to doubt it.
+    pub warnings: Vec<String>,
+}
+
+/// A question with what was read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Asked {
+    /// Its identity: the same on both sides where the same was asked.
+    pub question: String,
+    /// The question for people.
+    pub label: String,
+    /// Its settings by name, in the order of a table's columns.
+    pub keys: Vec<(String, String)>,
+    /// Its kind: `random reads`.
+    pub kind: String,
+    /// What was read; none where it failed.
+    pub readings: Vec<Reading>,
+    /// Why there are none.
+    pub error: Option<String>,
+}
+
+/// One measure of one question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// What was measured.
+    pub measure: Measure,
+    /// Its value.
+    pub value: f64,
+    /// The 95 % interval of the value by its own estimator.
+    pub interval_95: Option<[f64; 2]>,
+    /// The value of each run; empty where only their mean is known.
+    pub runs: Vec<f64>,
+    /// The same is read again every time: of a simulated machine.
+    pub exact: bool,
+}
+
+impl Reading {
+    /// A value alone.
+    pub fn value(measure: Measure, value: f64) -> Reading {
+        Reading { measure, value, interval_95: None, runs: Vec::new(), exact: false }
+    }
+
+    /// The mean of some runs.
+    pub fn of_runs(measure: Measure, runs: Vec<f64>) -> Reading {
+        let value = runs.iter().sum::<f64>() / runs.len().max(1) as f64;
+        Reading { measure, value, interval_95: None, runs, exact: false }
+    }
+}
+
+/// What requests do, and in which order: `random reads`, `sequential writes`.
+pub(super) fn kind(op: OpKind, pattern: &str) -> String {
+    let order = match pattern {
+        "seq" => "sequential",
+        other => other.split(':').next().unwrap_or(other),
+    };
+    let does = match op {
+        OpKind::Read => "reads",
+        OpKind::Write => "writes",
+        OpKind::Mix => "mixes",
+    };
+    format!("{order} {does}")
+}
+
+impl Side {
+    /// What a document of results says.
+    pub fn of(name: &str, results: &Results) -> Side {
+        let exact = results.machine.simulated;
+        let mut asked: Vec<Asked> = results.points.iter().map(|point| of_point(point, exact)).collect();
+        asked.extend(results.rates.iter().map(of_rate));
+        Side { name: name.into(), asked, warnings: results.warnings.clone() }
+    }
+
+    /// Joins what asks the same question: another tool that was run several times repeats its report.
+    pub fn join_repeats(mut self) -> Side {
+        let mut joined: Vec<Asked> = Vec::with_capacity(self.asked.len());
+        for one in self.asked {
+            match joined.iter_mut().find(|known| known.question == one.question) {
+                Some(known) => known.add_run(&one),
+                None => joined.push(one),
+            }
+        }
+        self.asked = joined;
+        self
+    }
+}
+
+impl Asked {
+    /// Adds the readings of another run.
+    fn add_run(&mut self, run: &Asked) {
+        for reading in &mut self.readings {
+            let Some(more) = run.readings.iter().find(|more| more.measure == reading.measure) else { continue };
+            if reading.runs.is_empty() {
+                reading.runs.push(reading.value);
+            }
+            reading.runs.push(more.value);
+            *reading = Reading::of_runs(reading.measure, std::mem::take(&mut reading.runs));
+        }
+    }
+}
+
+/// What a point says.
+fn of_point(point: &Point, exact: bool) -> Asked {
+    let readings = point.numbers.as_ref().map(|numbers| of_numbers(numbers, exact)).unwrap_or_default();
+    Asked { readings, error: point.error.clone(), ..asked(point) }
+}
+
+/// The question of a point, without its figures.
+pub fn asked(point: &Point) -> Asked {
+    let workload = &point.workload;
+    let keys = [
+        ("op", point.operation()),
+        ("pattern", workload.pattern.to_string()),
+        ("request", show_size(u64::from(workload.request_bytes))),
+        ("depth", workload.depth.to_string()),
+        ("threads", workload.threads.to_string()),
+        ("engine", workload.engine.name().to_string()),
+        ("mode", point.mode()),
+        ("shift", show_size(workload.offset_bytes)),
+    ];
+    Asked {
+        question: Question::of(workload).text().into(),
+        label: workload.short(),
+        keys: keys.map(|(name, value)| (name.to_string(), value)).to_vec(),
+        kind: kind(workload.op, &workload.pattern.to_string()),
+        ..Asked::default()
+    }
+}
+
+fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
+    let runs = |value: fn(&RunNumbers) -> f64| numbers.runs.iter().map(value).collect::<Vec<f64>>();
+    // Requests per second change as bytes do: one of the two is enough.
+    let mut readings = vec![Reading {
+        measure: Measure::Throughput,
+        value: numbers.throughput_bytes_per_s,
+        interval_95: numbers.interval_95,
+        runs: numbers.runs_bytes_per_s.clone(),
+        exact,
+    }];
+    for (measure, value, runs) in [
+        (Measure::LatencyP50, numbers.latency_ns.p50 as f64, runs(|run| run.latency_p50_ns as f64)),
+        (Measure::LatencyP99, numbers.latency_ns.p99 as f64, runs(|run| run.latency_p99_ns as f64)),
+        (Measure::LatencyP999, numbers.latency_ns.p999 as f64, runs(|run| run.latency_p999_ns as f64)),
+        (Measure::Cpu, numbers.cpu_ns_per_request.process(), runs(|run| run.cpu_ns_per_request)),
+    ] {
+        // A mean and its interval come from one estimator: that of the runs, where there are several.
+        let reading = if runs.len() > 1 { Reading::of_runs(measure, runs) } else { Reading::value(measure, value) };
+        readings.push(Reading { exact, ..reading });
+    }
+    readings
+}
+
+fn of_rate(rate: &OperationRate) -> Asked {
+    let mut readings =
+        vec![Reading { interval_95: rate.interval_95, ..Reading::value(Measure::Operations, rate.per_s) }];
+    if let Some(latency) = &rate.latency_ns {
+        readings.push(Reading::value(Measure::LatencyP50, latency.p50 as f64));
+        readings.push(Reading::value(Measure::LatencyP99, latency.p99 as f64));
+        readings.push(Reading::value(Measure::LatencyP999, latency.p999 as f64));
+    }
+    readings.extend(rate.cpu_ns.map(|cpu| Reading::value(Measure::Cpu, cpu)));
+    Asked {
+        question: format!("{} {}", rate.operation, rate.settings),
+        label: if rate.settings.is_empty() {
+            rate.operation.clone()
+        } else {
+            format!("{}, {}", rate.operation, rate.settings)
+        },
+        keys: vec![("operation".into(), rate.operation.clone()), ("settings".into(), rate.settings.clone())],
+        kind: rate.operation.clone(),
+        readings,
+        error: None,
+    }
+}

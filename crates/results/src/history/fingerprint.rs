@@ -1,0 +1,67 @@
+//! What a measurement was made on: hardware, kernel, file system and its options, queue settings, program version.
+
+use crate::document::Results;
+use std::collections::BTreeMap;
+
+/// Facts by name; equal where nothing changed that could change a result.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fingerprint {
+    facts: BTreeMap<String, String>,
+}
+
+impl Fingerprint {
+    /// What the measurements of a document were made on.
+    pub fn of(results: &Results) -> Fingerprint {
+        let (machine, target) = (&results.machine, &results.target);
+        let mut facts = BTreeMap::new();
+        let mut add = |name: &str, value: String| drop(facts.insert(name.to_string(), value));
+        add("machine", machine.name.clone());
+        add("system", machine.system.clone());
+        add("processor", machine.processor.clone());
+        add("processors", machine.processors.to_string());
+        add("memory_bytes", machine.memory_bytes.to_string());
+        add("virtualization", machine.virtualization.clone().unwrap_or_default());
+        add("halfpower", results.program.version.clone());
+        for (name, value) in &machine.settings {
+            add(name, value.clone());
+        }
+        for (place, layer) in target.layers.iter().enumerate() {
+            let kind = format!("{:?}", layer.kind).to_lowercase();
+            let name = |setting: &str| format!("layer {place} {kind} {setting}");
+            add(&name("name"), layer.name.clone());
+            for (setting, value) in &layer.settings {
+                add(&name(setting), value.clone());
+            }
+        }
+        Fingerprint { facts }
+    }
+
+    /// A short text that is equal for equal facts (FNV-1a, 64 bits).
+    pub fn text(&self) -> String {
+        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+        for byte in self.facts_json().bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        format!("{hash:016x}")
+    }
+
+    pub(super) fn facts_json(&self) -> String {
+        serde_json::to_string(&self.facts).unwrap_or_default()
+    }
+
+    pub(super) fn from_facts_json(text: &str) -> Fingerprint {
+        Fingerprint { facts: serde_json::from_str(text).unwrap_or_default() }
+    }
+}
+
+/// What changed from one to the other: `read_ahead_kb: 128 -> 4`.
+pub fn difference(before: &Fingerprint, after: &Fingerprint) -> Vec<String> {
+    let names: std::collections::BTreeSet<&String> = before.facts.keys().chain(after.facts.keys()).collect();
+    let value = |of: &Fingerprint, name: &String| of.facts.get(name).cloned().unwrap_or_else(|| "none".into());
+    names
+        .into_iter()
+        .map(|name| (name, value(before, name), value(after, name)))
+        .filter(|(_, before, after)| before != after)
+        .map(|(name, before, after)| format!("{name}: {before} -> {after}"))
+        .collect()
+}

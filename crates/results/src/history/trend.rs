@@ -1,0 +1,67 @@
+//! A measure of one question over time.
+
+use measure::stats::{ChangePoint, change_points};
+
+/// Changes below this share are no changes of a trend.
+const LEAST_SHARE: f64 = 0.02;
+
+/// One reading with its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Occurrence {
+    /// The entry's number.
+    pub entry: i64,
+    /// Seconds since 1970-01-01 UTC.
+    pub began_unix_s: u64,
+    /// What it was measured on.
+    pub fingerprint: String,
+    /// The program's version.
+    pub version: String,
+    /// The question.
+    pub question: String,
+    /// The question for people.
+    pub label: String,
+    /// The value.
+    pub value: f64,
+    /// Its 95 % interval.
+    pub interval_95: Option<[f64; 2]>,
+}
+
+/// One question over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trend {
+    /// The question.
+    pub question: String,
+    /// The question for people.
+    pub label: String,
+    /// Its readings, oldest first.
+    pub values: Vec<Occurrence>,
+    /// Where they change for good.
+    pub changes: Vec<ChangePoint>,
+    /// Places at which the machine is another than at the reading before.
+    pub machine_changes: Vec<usize>,
+}
+
+/// The trend of each question, those with most readings first.
+pub fn trends(occurrences: Vec<Occurrence>) -> Vec<Trend> {
+    let mut all: Vec<Trend> = Vec::new();
+    for one in occurrences {
+        match all.iter_mut().find(|trend| trend.question == one.question) {
+            Some(trend) => trend.values.push(one),
+            None => all.push(Trend {
+                question: one.question.clone(),
+                label: one.label.clone(),
+                values: vec![one],
+                changes: Vec::new(),
+                machine_changes: Vec::new(),
+            }),
+        }
+    }
+    for trend in &mut all {
+        let values: Vec<f64> = trend.values.iter().map(|one| one.value).collect();
+        trend.changes = change_points(&values, LEAST_SHARE);
+        let changed = |place: &usize| trend.values[*place].fingerprint != trend.values[place - 1].fingerprint;
+        trend.machine_changes = (1..values.len()).filter(changed).collect();
+    }
+    all.sort_by_key(|trend| std::cmp::Reverse(trend.values.len()));
+    all
+}
