@@ -125,7 +125,7 @@ fn a_check_says_whether_a_target_is_as_fast_as_it_was() {
     let rates = checked["differences"].as_array().unwrap().iter().filter(|one| one["measure"] == "throughput");
     assert_eq!(rates.count(), 4, "one of each kind");
     // A machine that is slower than what the baseline was measured on.
-    let slower = history.run("check twin:virtio --baseline 1");
+    let slower = history.run("check twin:virtio --baseline 1 --size 1g");
     assert_eq!(slower.code, Some(3), "{slower:?}");
     assert!(slower.stderr.contains("slower:10%"), "{}", slower.stderr);
     assert_eq!(history.entries()[0]["kind"], "check");
