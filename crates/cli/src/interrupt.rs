@@ -42,6 +42,12 @@ fn say_what_is_waited_for() {
     ));
 }
 
+/// A file that may not grow is an error of the write (EFBIG), as a full disk is, and no end of the program.
+pub(crate) fn survive_file_limit() {
+    // A handler of any kind takes the place of the signal's own action.
+    let _ = register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+}
+
 /// The flag that becomes true at the first of [`SIGNALS`].
 pub(crate) fn flag() -> &'static AtomicBool {
     &FLAG
