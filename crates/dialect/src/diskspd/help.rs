@@ -21,7 +21,7 @@ Usage: halfpower diskspd [OPTIONS] TARGET...      values are glued to their opti
   -Z           write zeros; -Zr random data [default]; -Z<SIZE>[,FILE] SIZE bytes of random data, or of FILE, again and again
   -g<N>        bytes per millisecond of each thread
   -L           tell latencies; -D[MS] the spread of the rate over intervals [default: 1000]
-  -a<N,N...>   run on these processors; -n accepted
+  -a<N,N...>   run on these processors; -n, -ag and -v accepted
   -z<N>        seed
   -R[text|xml] form of the results
   -X<FILE>     an XML profile instead

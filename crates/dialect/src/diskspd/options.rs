@@ -177,8 +177,11 @@ impl Reading {
             'g' => self.target.throughput_bytes_per_ms = Some(whole(1, u64::from(u32::MAX))?),
             'h' if value.is_empty() => (self.target.caching, self.target.write_through) = (Caching::Uncached, true),
             'L' if value.is_empty() => self.span.latency = true,
-            // Threads are bound to nothing unless -a says so.
+            // Threads are bound to nothing unless -a names processors.
             'n' if value.is_empty() => {}
+            'a' if value == "g" => {}
+            // The report says all that it has in any case.
+            'v' if value.is_empty() => {}
             'a' => {
                 let processors = value.split(',').map(|text| number(&option, text, 0, 1023).map(|value| value as u32));
                 self.span.processors = processors.collect::<Result<_>>()?;

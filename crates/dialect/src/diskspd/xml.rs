@@ -25,7 +25,7 @@ pub(crate) fn tree(text: &str) -> Result<Element> {
     let wrong = |why: String| {
         refuse("the profile", format!("it is not XML: {}", shortened(&why)), "see the schema of diskspd's profiles")
     };
-    let mut reader = Reader::from_str(text);
+    let mut reader = Reader::from_str(text.trim_start_matches('\u{feff}'));
     let mut open: Vec<Element> = vec![Element::default()];
     loop {
         let event = match reader.read_event() {

@@ -188,8 +188,8 @@ fn region(
             None => Some(moved / request * request).filter(|&moved| moved > 0).or(Some(moved)),
             Some(_) => moved.checked_next_multiple_of(request),
         })
-        .and_then(|moved| moved.checked_mul(options.loops))
         .map(|moved| options.number_ios.map_or(moved, |most| moved.min(most.saturating_mul(request))))
+        .and_then(|moved| moved.checked_mul(options.loops))
         .ok_or_else(overflow)?;
     Ok(((start, len), moved))
 }
@@ -251,8 +251,7 @@ impl Arrangement {
         if count > 1 && !start.is_multiple_of(job.request_bytes()) {
             return Err(job.wrong("offset: files that take turns begin at a whole request; give a multiple of bs"));
         }
-        let counted = job.options.number_ios.map(|most| most.saturating_mul(job.request_bytes()));
-        let limit_bytes = if job.options.time_based { counted } else { Some(moved) };
+        let limit_bytes = (!job.options.time_based).then_some(moved);
         let number = self.clones.len() as u32 + 1;
         self.clones.push(ClonePlan { number, job: place, files, part: (start, len), limit_bytes });
         Ok(())

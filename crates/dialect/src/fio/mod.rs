@@ -5,6 +5,7 @@
 //! runs the plan on a [`machine::Machine`], and [`json()`], [`text()`] and [`logs()`] report the result.
 
 mod arrange;
+mod backlog;
 mod choices;
 mod command;
 mod error;

@@ -199,6 +199,8 @@ pub struct Options {
     pub batch: Option<u32>,
     /// `iodepth_batch_complete_min`: completions that are waited for.
     pub batch_complete: u32,
+    /// `iodepth_low`: requests in flight at which the queue is filled again.
+    pub low: Option<u32>,
     /// `iodepth_batch_complete_max`: the most that are taken at once.
     pub batch_complete_most: Option<u32>,
     /// `ioengine`.
@@ -273,6 +275,8 @@ pub struct Options {
     pub pattern: Vec<u8>,
     /// `verify_interval`: bytes for each header; `None`: a request.
     pub verify_interval: Option<u32>,
+    /// `verify_backlog`: writes after which they are read back; 0: all at the end.
+    pub verify_backlog: u64,
     /// `verify_only`: nothing is written, what a job of before wrote is checked.
     pub verify_only: bool,
     /// `buffer_pattern`: what is written, again and again; empty: random data.
@@ -328,6 +332,7 @@ impl Default for Options {
             depth: 1,
             batch: None,
             batch_complete: 1,
+            low: None,
             batch_complete_most: None,
             engine: FioEngine::Blocking,
             engine_name: "psync".into(),
@@ -365,6 +370,7 @@ impl Default for Options {
             verify: None,
             pattern: Vec::new(),
             verify_interval: None,
+            verify_backlog: 0,
             verify_only: false,
             buffer_pattern: Vec::new(),
             do_verify: true,

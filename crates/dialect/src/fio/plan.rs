@@ -299,11 +299,15 @@ fn check_order(job: &Job) -> Result<(), FioError> {
     if options.number_ios.is_some() && job.sizes().is_some() {
         return Err(job.wrong("number_ios with requests of several sizes; give all one bs, or use io_size"));
     }
-    let used = [options.reads, options.writes];
-    if options.random && (0..2).any(|side| used[side] && options.random_percent[side] != 100) {
-        return Err(job.wrong("percentage_random: requests of a job are all random (100) or all sequential (0); give a job of random and one of sequential requests"));
+    let all_random = !options.random || options.random_percent == [100; 2];
+    if !all_random && (job.file_count() > 1 || options.run > 1) {
+        return Err(job.wrong(
+            "percentage_random needs one file and no value after the colon of rw; give each file a job of its own",
+        ));
     }
-    if options.serialize_overlap && (!simple || (options.random && (options.no_random_map || options.run > 1))) {
+    if options.serialize_overlap
+        && (!simple || (options.random && (options.no_random_map || options.run > 1 || !all_random)))
+    {
         return Err(job.wrong(
             "serialize_overlap=1: only requests that cannot overlap are served; use one bs and leave out norandommap",
         ));

@@ -1,6 +1,8 @@
 //! What fio's reports need of each request, recorded around a stream.
 
+use super::backlog::Backlog;
 use super::plan::Job;
+use super::result::Recorded;
 use super::steady::{STEP_NS, Watch};
 use super::translate;
 use super::turns::FileTurns;
@@ -129,6 +131,8 @@ pub struct Record {
     pub completed: Batches,
     /// When what is measured began and last ended something.
     pub span: (Nanos, Nanos),
+    /// What was read back meanwhile.
+    pub read_back: Option<Recorded>,
 }
 
 /// A stream with what is recorded of it.
@@ -145,6 +149,8 @@ pub(crate) struct Recorder {
     in_flight: u32,
     issued_in_row: u32,
     completed_in_row: u32,
+    /// Writes after which they are read back, where they are verified; 0: at the end.
+    backlog_every: u64,
     sync_every: u64,
     sync_what: Stability,
     /// Writes issued since the last sync.
@@ -164,6 +170,7 @@ pub(crate) struct Recorder {
     pattern: Box<[u8]>,
     pauses: Option<Pauses>,
     exit: Option<Exit>,
+    backlog: Option<Backlog>,
 }
 
 /// Pauses after every few requests.
@@ -226,7 +233,9 @@ impl Batching {
         let options = &job.options;
         // 0 is fio's word for all.
         let all = |count: u32| if count == 0 { depth } else { count.min(depth) };
-        let (submit, complete) = (options.batch.map_or(1, all), options.batch_complete.clamp(1, depth));
+        // A full queue is down to its low mark after the completions between them.
+        let down = options.low.map_or(1, |low| depth.saturating_sub(low));
+        let (submit, complete) = (options.batch.map_or(1, all), options.batch_complete.max(down).clamp(1, depth));
         let asked = options.batch.is_some() || complete > 1;
         (asked && depth > 1).then_some(Batching { submit, complete, filling: true, row: 0, done: 0 })
     }
@@ -301,6 +310,7 @@ impl Recorder {
                 submitted: [0; 7],
                 completed: [0; 7],
                 span: (0, 0),
+                read_back: None,
             },
             turns,
             delay: delay_of(options.start_delay_ns, chance),
@@ -312,6 +322,7 @@ impl Recorder {
             in_flight: 0,
             issued_in_row: 0,
             completed_in_row: 0,
+            backlog_every: if options.do_verify { options.verify_backlog } else { 0 },
             sync_every,
             sync_what: if options.fsync > 0 { Stability::File } else { Stability::Data },
             unsynced: 0,
@@ -330,6 +341,7 @@ impl Recorder {
                 until: 0,
             }),
             exit: None,
+            backlog: None,
             stream,
         }
     }
@@ -343,6 +355,9 @@ impl Recorder {
     /// Stamps writes and, where there are none, checks reads.
     pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>) {
         self.offsets = vec![0; self.issued.len()].into_boxed_slice();
+        if self.backlog_every > 0 && self.stream.writes() {
+            self.backlog = Some(Backlog::new(self.backlog_every, self.stream.depth(), stats.clone()));
+        }
         self.verify = Some(stats);
     }
 
@@ -402,7 +417,8 @@ impl Recorder {
 
     /// The stream and its record, after the run.
     pub(crate) fn into_parts(self) -> (Stream, Record) {
-        (self.stream, self.record)
+        let read_back = self.backlog.map(Backlog::recorded);
+        (self.stream, Record { read_back, ..self.record })
     }
 
     #[cold]
@@ -493,6 +509,12 @@ impl RequestSource for Recorder {
             self.end_of_row();
             return next;
         }
+        if let Some(backlog) = &mut self.backlog
+            && let Some(next) = backlog.before(now, self.in_flight, self.stream.is_over(now))
+        {
+            self.end_of_row();
+            return next;
+        }
         if (self.exit.is_some() || self.pauses.is_some())
             && let Some(next) = self.held(now)
         {
@@ -527,6 +549,9 @@ impl RequestSource for Recorder {
             if let Some(offset) = self.offsets.get_mut(request.slot as usize) {
                 *offset = request.offset;
             }
+            if let (Some(backlog), Op::Write) = (&mut self.backlog, request.op) {
+                backlog.wrote(*request);
+            }
             self.unsynced += u64::from(request.op == Op::Write);
             self.passed += u64::from(request.len);
             if let Some(pauses) = &mut self.pauses {
@@ -543,6 +568,10 @@ impl RequestSource for Recorder {
 
     #[inline(always)]
     fn complete(&mut self, completion: Completion, now: Nanos) {
+        if let Some(backlog) = self.backlog.as_mut().filter(|backlog| backlog.is_reading()) {
+            backlog.complete(completion, now);
+            return;
+        }
         // An engine that serves where it is asked completes without asking again.
         self.end_of_row();
         self.stream.complete(completion, now);
@@ -593,11 +622,16 @@ impl RequestSource for Recorder {
     }
 
     fn checks(&self) -> bool {
-        self.verify.is_some() && !self.stream.writes()
+        self.verify.is_some() && (self.backlog.is_some() || !self.stream.writes())
     }
 
     fn check(&mut self, slot: u32, data: &[u8]) {
-        if let Some(stats) = &self.verify {
+        if let Some(backlog) = &self.backlog {
+            // Reads of a mix are its own: what they find may be from before.
+            if backlog.is_reading() {
+                backlog.check(slot, data);
+            }
+        } else if let Some(stats) = &self.verify {
             stats.check(self.offsets[slot as usize], data);
         }
     }

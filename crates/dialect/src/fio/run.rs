@@ -442,7 +442,8 @@ impl<'a, M: Machine> Group<'a, M> {
             let (job, place) = (self.job_of(clone), clone.job.1);
             let (own, others) = rest.split_at(streams_of(job) as usize);
             rest = others;
-            let wanted = job.options.do_verify && job.options.writes && errors[place].is_none();
+            let options = &job.options;
+            let wanted = options.do_verify && options.writes && options.verify_backlog == 0 && errors[place].is_none();
             let Some(stats) = verified[place].as_deref().filter(|_| wanted) else { continue };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
@@ -641,7 +642,7 @@ fn clone_result(number: u32, stream: &Stream, record: Record) -> CloneResult {
         depths: record.depths,
         submitted: record.submitted,
         completed: record.completed,
-        read_back: None,
+        read_back: record.read_back.map(Box::new),
     };
     CloneResult { number, recorded, log: record.log.map(|log| (log.width_ns, log.whole())), lines: record.lines }
 }

@@ -169,7 +169,7 @@ static ROWS: &[Row] = &[
     row("iodepth_batch iodepth_batch_submit", Access, Value(|o, text| put(&mut o.batch, number(text, 0, MOST_DEPTH).map(|n| Some(n as u32))))),
     row("iodepth_batch_complete_min iodepth_batch_complete", Access, Value(|o, text| put(&mut o.batch_complete, number(text, 0, MOST_DEPTH).map(|n| n as u32)))),
     row("iodepth_batch_complete_max", Access, Value(|o, text| put(&mut o.batch_complete_most, number(text, 0, MOST_DEPTH).map(|n| Some(n as u32))))),
-    row("iodepth_low", Access, Refused("completions are replaced at once, or as iodepth_batch and iodepth_batch_complete_min say; leave it out")),
+    row("iodepth_low", Access, Value(|o, text| put(&mut o.low, number(text, 0, MOST_DEPTH).map(|n| Some(n as u32))))),
     row("direct", Access, Switch(|o, on| o.direct = on)),
     row("buffered", Access, Switch(|o, on| o.direct = !on)),
     row("sync", Access, Value(|o, text| {
@@ -222,9 +222,11 @@ static ROWS: &[Row] = &[
     row("do_verify", Data, Switch(|o, on| o.do_verify = on)),
     row("verify_only", Data, Flag(|o, on| o.verify_only = on)),
     row("verify_fatal verify_dump verify_async verify_async_cpus verify_state_save", Data, Same(&[], LEAVE)),
-    row("verify_backlog verify_backlog_batch", Data, Same(&["0"], "all that was written is verified at the end: leave it out")),
+    row("verify_backlog", Data, Value(|o, text| put(&mut o.verify_backlog, size(text, o.kb_base)))),
+    row("verify_backlog_batch", Data, Same(&[], LEAVE)),
     row("verify_offset", Data, Same(&["0"], "the header stands at the beginning of a block: leave it out")),
-    row("verify_state_load experimental_verify", Data, Same(&["0"], LEAVE)),
+    row("verify_state_load", Data, Same(&["0"], "what was written is known by its headers: leave it out")),
+    row("experimental_verify", Data, Same(&[], LEAVE)),
     row("verify_header_seed verify_write_sequence", Data, Same(&["0", "1"], LEAVE)),
     row("continue_on_error", Data, Same(&["none", "0"], "a job ends at its first error: leave it out")),
     row("ignore_error", Data, Refused("a job ends at its first error: leave it out")),
@@ -393,7 +395,7 @@ mod tests {
             ("group-reporting", "1", "did you mean group_reporting?"),
             ("numa_cpu_nodes", "0", "does not serve it; start halfpower under numactl"),
             ("xyzzy", "1", "does not know it"),
-            ("verify_backlog", "4", "serves only 0 here; all that was written"),
+            ("verify_state_load", "1", "serves only 0 here"),
             ("rate_process", "poisson", "serves only linear here"),
         ] {
             let why = Options::default().set(name, Some(value)).unwrap_err();

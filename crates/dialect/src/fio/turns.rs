@@ -22,6 +22,8 @@ pub(crate) struct FileTurns {
     hole: u64,
     /// Requests that follow one another from each random place.
     run: u64,
+    /// Percent of the reads and of the writes that go to random places; the others follow the one before.
+    random_percent: [u8; 2],
     /// What the offset of the stream does not tell; shared by the threads of one stream.
     state: Option<Arc<Mutex<State>>>,
 }
@@ -32,6 +34,8 @@ struct State {
     issued: u64,
     /// Requests of this run, and where the next goes.
     run: (u64, u64),
+    /// Requests so far, and where the next read and the next write go that follow others.
+    follow: (u64, [u64; 2]),
     /// Bytes that reads and writes have gone into each file, where they have cursors of their own.
     cursors: Vec<[u64; 2]>,
 }
@@ -46,7 +50,9 @@ impl FileTurns {
         // What is left at the end, where no whole request fits, is not used.
         let request = job.request_bytes();
         let rest = if job.sizes().is_none() && part.1 >= request { part.1 % request } else { 0 };
-        let stateful = own_cursors || options.run > 1 || (files > 1 && options.service == FileService::Sequential);
+        let some_follow = options.random && options.random_percent != [100; 2];
+        let stateful =
+            own_cursors || options.run > 1 || some_follow || (files > 1 && options.service == FileService::Sequential);
         FileTurns {
             files,
             request_bytes: request,
@@ -55,6 +61,7 @@ impl FileTurns {
             seed,
             hole: options.hole_bytes,
             run: options.run,
+            random_percent: if options.random { options.random_percent } else { [100; 2] },
             state: stateful.then(|| Arc::new(Mutex::new(State { cursors, ..State::default() }))),
         }
     }
@@ -96,6 +103,17 @@ impl FileTurns {
         let Some(state) = &self.state else { return };
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let (first, share) = self.part;
+        if self.random_percent != [100; 2] {
+            let side = request.op as usize;
+            let (drawn, len) = (state.follow.0, u64::from(request.len));
+            state.follow.0 += 1;
+            if rng::below(rng::hash(self.seed, drawn), 100) >= u64::from(self.random_percent[side]) {
+                let next = state.follow.1[side].max(first);
+                request.offset = if next + len > first + share { first } else { next };
+            }
+            state.follow.1[side] = request.offset + len;
+            return;
+        }
         if self.run > 1 {
             let (done, next) = state.run;
             let ends = next + u64::from(request.len) > first + share;

@@ -35,6 +35,7 @@ Usage: halfpower iozone [OPTIONS]
   -P N         bind processes to processors from N on
   -Q           offset and latency of each request to wol.dat, rwol.dat, rol.dat and rrol.dat
   -+u          processor use
+  -+n          no rewrite, reread and other second passes
 
 halfpower's own:
   --json FILE           all results as JSON, which `halfpower report` reads

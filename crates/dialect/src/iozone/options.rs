@@ -85,6 +85,8 @@ pub struct Options {
     pub latency_files: bool,
     /// `-+u`: processor use is reported.
     pub cpu: bool,
+    /// `-+n`: no test is made a second time (rewrite, reread).
+    pub no_retests: bool,
     /// `--json`: all of it as JSON in this file.
     pub json: Option<PathBuf>,
     /// `--html`: the rates over file and record sizes as surfaces, in a page.
@@ -104,9 +106,9 @@ fn size(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
     let what = || format!("{option} {}", shortened(text));
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
-        "" | "k" | "K" => KIB,
-        "m" | "M" => MIB,
-        "g" | "G" => GIB,
+        "" | "k" | "K" | "kB" | "KB" | "kb" => KIB,
+        "m" | "M" | "MB" | "mb" => MIB,
+        "g" | "G" | "GB" | "gb" => GIB,
         _ => return refuse(what(), "its unit is unknown", "write kilobytes, or a number with k, m or g"),
     };
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -254,6 +256,7 @@ impl Options {
             'Q' => self.latency_files = true,
             '+' => match words.value("-+")? {
                 "u" => self.cpu = true,
+                "n" => self.no_retests = true,
                 "D" => self.dsync = true,
                 other => {
                     return refuse(format!("-+{}", shortened(other)), "this option is not supported", "leave it out");
@@ -381,6 +384,7 @@ impl Options {
             (self.purge, "-p"),
             (self.latency_files, "-Q"),
             (self.cpu, "-+u"),
+            (self.no_retests, "-+n"),
             (self.destroy_signed, "--destroy-signature"),
         ];
         words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_string()));

@@ -152,6 +152,12 @@ impl Test {
         }
     }
 
+    /// Whether it does once more what the test before it did.
+    pub fn is_second(self) -> bool {
+        use Test::{Refread, Refwrite, Repread, Repreadv, Repwrite, Repwritev, Reread, Rewrite};
+        matches!(self, Rewrite | Reread | Refwrite | Refread | Repwrite | Repread | Repwritev | Repreadv)
+    }
+
     /// Whether it makes the file grow from nothing.
     pub fn creates(self) -> bool {
         matches!(self, Test::Write | Test::Fwrite)
@@ -232,7 +238,8 @@ impl Options {
         let mut sorted = numbers;
         sorted.sort_unstable();
         sorted.dedup();
-        sorted.iter().flat_map(|number| Test::of(*number)).copied().collect()
+        let wanted = |test: &Test| !(self.no_retests && test.is_second());
+        sorted.iter().flat_map(|number| Test::of(*number)).copied().filter(wanted).collect()
     }
 
     /// The numbers of processes of the throughput mode.

@@ -169,7 +169,8 @@ fn mask(option: &str, text: &str) -> Result<u64> {
 /// A line that is something else, named by its number; a file without any.
 pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
     let mut lines = Vec::new();
-    for (index, line) in text.lines().enumerate() {
+    // Editors of other systems put a byte-order mark first.
+    for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.first().is_none_or(|word| word.starts_with('#')) {
             continue;
