@@ -22,6 +22,9 @@ import tempfile
 
 from driver import MIB, clean_up_when_told_to_end, die, machine, output
 
+# What is measured to compare programs is no part of the history of who runs this.
+os.environ["HALFPOWER_HISTORY"] = "none"
+
 SIZE = 512 * MIB
 DEVICES = 8
 SLICES_PER_S = 10

@@ -11,6 +11,7 @@
 # Both get the same file of commands; times are those of the whole process by the shell's clock, because the original counts
 # whole seconds. Prints one row a round (rates, and processor time a transaction, which other programs disturb less) and the medians; exits 1 where the median ratio is under 1.
 set -euo pipefail
+export HALFPOWER_HISTORY=none
 directory=${1:-.}
 rounds=${2:-9}
 transactions=${TRANSACTIONS:-200000}

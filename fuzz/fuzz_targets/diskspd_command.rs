@@ -1,3 +1,5 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| halfpower_fuzz::diskspd_command(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    halfpower_fuzz::diskspd_command(data);
+});

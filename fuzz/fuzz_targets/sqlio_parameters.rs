@@ -1,3 +1,5 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| halfpower_fuzz::sqlio_parameters(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    halfpower_fuzz::sqlio_parameters(data);
+});

@@ -1,4 +1,5 @@
-//! Every parser of halfpower as a function of bytes: none may panic, hang, or answer with an endless message.
+//! Every parser of halfpower as a function of bytes: none may panic, hang, or answer with an endless message. Each says whether it
+//! understood them.
 //!
 //! Each is a fuzz target (`cargo fuzz run NAME`), and `crates/cli/tests/parsers.rs` tries all of them on mutations of their
 //! corpora in every test run. Where a language can be written as well as read, what is written must read back.
@@ -9,7 +10,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// A parser and its corpus, by the name of the fuzz target.
-pub const PARSERS: &[(&str, fn(&[u8]))] = &[
+pub const PARSERS: &[(&str, fn(&[u8]) -> bool)] = &[
     ("size_and_time", size_and_time),
     ("pattern", pattern),
     ("target", target),
@@ -56,30 +57,27 @@ fn with_file<T>(bytes: &[u8], what: impl FnOnce(&Path) -> T) -> T {
     what(file.path())
 }
 
-pub fn size_and_time(bytes: &[u8]) {
+pub fn size_and_time(bytes: &[u8]) -> bool {
     let text = text(bytes);
-    if let Some(size) = read(machine::units::parse_size(&text)) {
-        machine::units::show_size(size);
-    }
-    read(machine::units::parse_time(&text));
+    let size = read(machine::units::parse_size(&text)).map(machine::units::show_size);
+    let time = read(machine::units::parse_time(&text)).map(|ns| machine::units::show_time(ns as f64));
+    size.is_some() || time.is_some()
 }
 
-pub fn pattern(bytes: &[u8]) {
-    read(text(bytes).parse::<workload::Pattern>());
+pub fn pattern(bytes: &[u8]) -> bool {
+    read(text(bytes).parse::<workload::Pattern>()).is_some()
 }
 
-pub fn target(bytes: &[u8]) {
+pub fn target(bytes: &[u8]) -> bool {
     let text = text(bytes);
     // Another file could hold anything, at any length.
-    if !text.contains(".toml") {
-        read(twin::Setup::parse(&text));
-    }
+    !text.contains(".toml") && read(twin::Setup::parse(&text)).is_some()
 }
 
-pub fn machine_file(bytes: &[u8]) {
+pub fn machine_file(bytes: &[u8]) -> bool {
     let text = text(bytes);
-    read(twin::preset::parse("fuzz.toml", &text));
     read(twin::preset::numbers("fuzz.toml", &text));
+    read(twin::preset::parse("fuzz.toml", &text)).is_some()
 }
 
 /// Nothing but the file itself is there, and one variable.
@@ -88,79 +86,75 @@ const NOWHERE: fio::World<'_> = fio::World {
     variable: &|name| (name == "SIZE").then(|| "1m".to_owned()),
 };
 
-pub fn fio_job_file(bytes: &[u8]) {
-    if let Some(file) = read(fio::JobFile::parse(bytes, Path::new("fuzz.fio"), &NOWHERE)) {
-        read(fio::Plan::new(&file.sections, &[]));
-    }
+pub fn fio_job_file(bytes: &[u8]) -> bool {
+    let file = read(fio::JobFile::parse(bytes, Path::new("fuzz.fio"), &NOWHERE));
+    file.and_then(|file| read(fio::Plan::new(&file.sections, &[]))).is_some()
 }
 
-pub fn fio_command(bytes: &[u8]) {
-    let Some(command) = read(fio::Command::parse(&words(bytes))) else { return };
-    if let Some(sections) = read(command.all_sections(&NOWHERE)) {
-        read(fio::Plan::new(&sections, &command.only));
-    }
+pub fn fio_command(bytes: &[u8]) -> bool {
+    let Some(command) = read(fio::Command::parse(&words(bytes))) else { return false };
+    let sections = read(command.all_sections(&NOWHERE));
+    sections.and_then(|sections| read(fio::Plan::new(&sections, &command.only))).is_some()
 }
 
-pub fn diskspd_command(bytes: &[u8]) {
-    if let Some(options) = read(diskspd::parse(&words(bytes))) {
-        let again = diskspd::parse(&options.words()).expect("written options read back");
-        assert_eq!(again, options);
-    }
+pub fn diskspd_command(bytes: &[u8]) -> bool {
+    let Some(options) = read(diskspd::parse(&words(bytes))) else { return false };
+    let again = diskspd::parse(&options.words()).expect("written options read back");
+    assert_eq!(again, options);
+    true
 }
 
-pub fn diskspd_profile(bytes: &[u8]) {
-    if let Some(profile) = read(diskspd::read_profile(&text(bytes))) {
-        let written = diskspd::profile_xml(&profile, 0);
-        let again = diskspd::read_profile(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
-        assert_eq!(again, profile, "{written}");
-    }
+pub fn diskspd_profile(bytes: &[u8]) -> bool {
+    let Some(profile) = read(diskspd::read_profile(&text(bytes))) else { return false };
+    let written = diskspd::profile_xml(&profile, 0);
+    let again = diskspd::read_profile(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
+    assert_eq!(again, profile, "{written}");
+    true
 }
 
-pub fn iozone_command(bytes: &[u8]) {
-    if let Some(options) = read(iozone::parse(&words(bytes))) {
-        let again = iozone::parse(&options.words()).expect("written options read back");
-        assert_eq!(again, options);
-    }
+pub fn iozone_command(bytes: &[u8]) -> bool {
+    let Some(options) = read(iozone::parse(&words(bytes))) else { return false };
+    let again = iozone::parse(&options.words()).expect("written options read back");
+    assert_eq!(again, options);
+    true
 }
 
-pub fn sqlio_command(bytes: &[u8]) {
-    if let Some(options) = read(sqlio::parse(&words(bytes))) {
-        let again = sqlio::parse(&options.words()).expect("written options read back");
-        assert_eq!(again, options);
-    }
+pub fn sqlio_command(bytes: &[u8]) -> bool {
+    let Some(options) = read(sqlio::parse(&words(bytes))) else { return false };
+    let again = sqlio::parse(&options.words()).expect("written options read back");
+    assert_eq!(again, options);
+    true
 }
 
-pub fn sqlio_parameters(bytes: &[u8]) {
-    read(sqlio::parse_parameters(&text(bytes)));
+pub fn sqlio_parameters(bytes: &[u8]) -> bool {
+    read(sqlio::parse_parameters(&text(bytes))).is_some()
 }
 
-pub fn postmark_line(bytes: &[u8]) {
-    for line in text(bytes).lines() {
-        for at_prompt in [false, true] {
-            let _ = postmark::parse(line, at_prompt);
-        }
-    }
+pub fn postmark_line(bytes: &[u8]) -> bool {
+    let text = text(bytes);
+    let parsed = text.lines().map(|line| [false, true].map(|at_prompt| postmark::parse(line, at_prompt).is_ok()));
+    parsed.filter(|understood| understood.contains(&true)).count() > 0
 }
 
 /// Every report of the document is drawn, too.
-pub fn results_document(bytes: &[u8]) {
-    let Some(results) = with_file(bytes, |path| read(results::read(path))) else { return };
+pub fn results_document(bytes: &[u8]) -> bool {
+    let Some(results) = with_file(bytes, |path| read(results::read(path))) else { return false };
     report::terminal::points(&results, 100, false);
     report::terminal::tables(&results, 100, true);
     report::terminal::answer(&results, 60, false);
     results::csv(&results);
     read(report::html(&results));
-    read(results::to_json(&results));
+    read(results::to_json(&results)).is_some()
 }
 
-pub fn trace(bytes: &[u8]) {
-    read(predict::trace::parse(&text(bytes)));
+pub fn trace(bytes: &[u8]) -> bool {
+    read(predict::trace::parse(&text(bytes))).is_some()
 }
 
-pub fn verification_log(bytes: &[u8]) {
-    read(workload::verify::Verifier::resume(bytes));
+pub fn verification_log(bytes: &[u8]) -> bool {
+    read(workload::verify::Verifier::resume(bytes)).is_some()
 }
 
-pub fn signature(bytes: &[u8]) {
-    with_file(bytes, |path| read(host::facts::signature(path)));
+pub fn signature(bytes: &[u8]) -> bool {
+    with_file(bytes, |path| read(host::facts::signature(path))).flatten().is_some()
 }

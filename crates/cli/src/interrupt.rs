@@ -1,9 +1,14 @@
-//! Ctrl-C: the first ends what runs and removes test files, the second ends the program at once.
+//! Ctrl-C: the first ends what runs and removes test files, and says what it waits for; the second ends the program at once.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag::{register, register_conditional_shutdown};
+use signal_hook::iterator::Signals;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+/// What was interrupted ends sooner than this, unless the storage does not answer.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The signals that end a program.
 pub(crate) const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
@@ -15,16 +20,35 @@ static FLAG: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
         let _ = register_conditional_shutdown(signal, 130, Arc::clone(&flag));
         let _ = register(signal, Arc::clone(&flag));
     }
+    // Without a thread nobody is told what is waited for.
+    let _ = std::thread::Builder::new().name("interrupt".into()).stack_size(64 << 10).spawn(say_what_is_waited_for);
     flag
 });
+
+/// Tells after the first signal why the program has not ended yet.
+fn say_what_is_waited_for() {
+    let Ok(mut signals) = Signals::new(SIGNALS) else { return };
+    if signals.forever().next().is_none() {
+        return;
+    }
+    std::thread::sleep(PATIENCE);
+    let waits = match host::waiting_threads() {
+        0 => "for what it has begun to end".to_string(),
+        1 => "for the storage, which has not answered a request".into(),
+        threads => format!("for the storage, which has not answered the requests of {threads} threads"),
+    };
+    crate::console::tell(&format!(
+        "interrupted, and waiting {waits}; Ctrl-C again leaves at once, and the next run there removes the test files"
+    ));
+}
+
+/// A file that may not grow is an error of the write (EFBIG), as a full disk is, and no end of the program.
+pub(crate) fn survive_file_limit() {
+    // A handler of any kind takes the place of the signal's own action.
+    let _ = register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+}
 
 /// The flag that becomes true at the first of [`SIGNALS`].
 pub(crate) fn flag() -> &'static AtomicBool {
     &FLAG
-}
-
-/// A limit on file sizes is an error of the write that meets it, not the end of the program.
-pub(crate) fn bear_file_size_limits() {
-    // The handler does nothing: where there is one, the write fails with EFBIG.
-    let _ = register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }

@@ -66,7 +66,7 @@ pub(crate) fn program() -> Program {
 }
 
 fn main() -> ExitCode {
-    interrupt::bear_file_size_limits();
+    interrupt::survive_file_limit();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // An error repeats what was typed, which may hold anything.

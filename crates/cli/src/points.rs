@@ -95,7 +95,11 @@ fn points_on<M: Machine>(
     let found = points.iter().find_map(|point| point.verification.clone());
     let failed = points.iter().all(|point| point.numbers.is_none());
     let results = Results::new(machine, kind, crate::program(), began, facts, arguments.target.seed);
-    let results = Results { points, ..results };
+    let mut results = Results { points, ..results };
+    let capabilities = machine.capabilities();
+    if capabilities.noisy {
+        results.warnings.extend(fallback(arguments, &workloads, &capabilities.engines));
+    }
     drop(target);
     crate::history::keep(&results);
     crate::output::show_points(&results, arguments.json)?;
@@ -231,6 +235,13 @@ fn bufferings(arguments: &PointArguments) -> Vec<Buffering> {
         chosen.push(if arguments.dsync { Buffering::BufferedDsync } else { Buffering::Buffered });
     }
     chosen
+}
+
+/// Says that another engine was used than is usual.
+fn fallback(arguments: &PointArguments, workloads: &[Workload], engines: &[Engine]) -> Option<String> {
+    let deep = workloads.iter().find(|workload| workload.engine != Engine::Sync)?;
+    let missing = arguments.engine.is_empty() && !engines.contains(&Engine::IoUring);
+    missing.then(|| format!("io_uring is not available here, so {} was used instead of it", deep.engine))
 }
 
 /// The default engine for a depth: blocking calls suffice at depth 1.

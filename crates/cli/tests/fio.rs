@@ -5,7 +5,13 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn fio(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_halfpower")).arg("fio").args(arguments).current_dir(directory).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_halfpower"))
+        .env("HALFPOWER_HISTORY", "none")
+        .arg("fio")
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
 }
 
 fn files(directory: &Path) -> Vec<String> {

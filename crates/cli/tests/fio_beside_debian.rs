@@ -50,7 +50,13 @@ impl Slow {
     /// Runs a program under the throttle.
     fn run(&self, program: &Path, arguments: &[&str]) -> Output {
         let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.group.display());
-        Command::new("sh").args(["-c", &script, "sh"]).arg(program).args(arguments).output().unwrap()
+        Command::new("sh")
+            .env("HALFPOWER_HISTORY", "none")
+            .args(["-c", &script, "sh"])
+            .arg(program)
+            .args(arguments)
+            .output()
+            .unwrap()
     }
 }
 
@@ -153,6 +159,7 @@ fn counts_are_those_of_debians_fio() {
         fs::write(directory.path().join("jobs.fio"), COUNTED).unwrap();
         let mut command = Command::new(program);
         let output = command
+            .env("HALFPOWER_HISTORY", "none")
             .args(first)
             .args(["--output-format=json", "jobs.fio"])
             .current_dir(directory.path())

@@ -22,7 +22,7 @@ fn fio_is_here() -> bool {
 fn run(ours: bool, directory: &Path, arguments: &str) -> Output {
     let mut command = if ours { Command::new(HALFPOWER) } else { Command::new(FIO) };
     command.args(ours.then_some("fio")).args(arguments.split_whitespace()).current_dir(directory);
-    command.output().unwrap()
+    command.env("HALFPOWER_HISTORY", "none").output().unwrap()
 }
 
 fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {

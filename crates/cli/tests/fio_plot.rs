@@ -51,7 +51,11 @@ impl Bench {
             fs::create_dir(directory.path().join(name)).unwrap();
         }
         let fio = directory.path().join("bin/fio");
-        fs::write(&fio, format!("#!/bin/sh\nexec {} fio \"$@\"\n", env!("CARGO_BIN_EXE_halfpower"))).unwrap();
+        fs::write(
+            &fio,
+            format!("#!/bin/sh\nHALFPOWER_HISTORY=none exec {} fio \"$@\"\n", env!("CARGO_BIN_EXE_halfpower")),
+        )
+        .unwrap();
         fs::set_permissions(&fio, fs::Permissions::from_mode(0o755)).unwrap();
         let path = format!(
             "{}:{}:{}",

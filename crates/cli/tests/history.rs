@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::places::Mount;
 use common::{Ended, HALFPOWER, command, ended, finish, wait_until};
 use serde_json::Value;
 use std::fs;
@@ -125,7 +126,7 @@ fn a_check_says_whether_a_target_is_as_fast_as_it_was() {
     let rates = checked["differences"].as_array().unwrap().iter().filter(|one| one["measure"] == "throughput");
     assert_eq!(rates.count(), 4, "one of each kind");
     // A machine that is slower than what the baseline was measured on.
-    let slower = history.run("check twin:virtio --baseline 1");
+    let slower = history.run("check twin:virtio --baseline 1 --size 1g");
     assert_eq!(slower.code, Some(3), "{slower:?}");
     assert!(slower.stderr.contains("slower:10%"), "{}", slower.stderr);
     assert_eq!(history.entries()[0]["kind"], "check");
@@ -163,6 +164,28 @@ fn a_history_that_cannot_be_written_fails_no_measurement() {
         assert!(run.stdout.contains("MiB/s") && run.stderr.contains("not in the history"), "{run:?}");
     }
     assert_eq!(fs::read(&foreign).unwrap(), before);
+}
+
+/// A full disk at every step of making and writing the file: the measurement is told as if nothing were wrong.
+#[test]
+fn a_full_disk_fails_no_measurement() {
+    for size in ["4k", "12k", "40k", "72k"] {
+        let small = or_skip!(Mount::tmpfs(size));
+        let file = small.at.join("history.sqlite");
+        let mut kept = 0;
+        // Whatever fits is kept; then the disk is full.
+        for _ in 0..4 {
+            let mut run = command(HALFPOWER, RUN.split(' '));
+            let run = finish({
+                run.env("HALFPOWER_HISTORY", &file);
+                run
+            });
+            assert_eq!(run.code, Some(0), "{size}: {run:?}");
+            assert!(run.stdout.contains("MiB/s"), "{size}: {run:?}");
+            kept += usize::from(!run.stderr.contains("not in the history"));
+        }
+        assert!(kept < 4, "{size}: it was never full");
+    }
 }
 
 /// Writers that are killed at any moment lose at most their own run.

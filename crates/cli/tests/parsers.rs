@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz");
 
 /// Mutations of each parser's corpus.
-const CASES: u32 = 1000;
+const CASES: u32 = 500;
 
 /// The same for parsers whose every case draws reports or writes a file.
-const SLOW_CASES: u32 = 100;
+const SLOW_CASES: u32 = 50;
 
 /// Words that end or bound something in one of the languages.
 const WORDS: [&str; 16] = [
@@ -107,8 +107,12 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
 fn try_all(only: impl Fn(&str) -> bool, cases: u32) {
     for (name, parser) in PARSERS.iter().filter(|(name, _)| only(name)) {
         let seeds = corpus(name);
-        assert!(!seeds.is_empty(), "{name} has no corpus");
-        seeds.iter().for_each(|seed| parser(seed));
+        let understood = seeds.iter().filter(|seed| parser(seed)).count();
+        assert!(
+            2 * understood >= seeds.len().max(1),
+            "{name} understands {understood} of the {} files of its corpus",
+            seeds.len()
+        );
         let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
         let tried = runner.run(&(proptest::sample::select(seeds), changes()), |(seed, changes)| {
             parser(&changed(&seed, &changes));

@@ -23,6 +23,7 @@ fn program<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S], directo
         .current_dir(directory)
         .env("HOME", directory)
         .env_remove("XDG_STATE_HOME")
+        .env("HALFPOWER_HISTORY", "none")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -292,6 +293,7 @@ fn a_disk_that_fills_up_in_mid_run() {
 /// Starts a command that would run for a long time, waits until it has made its directory, and sends a signal.
 fn interrupted(arguments: &[&str], directory: &Path, input: &[u8], signal: &str) -> (Option<i32>, String) {
     let mut child = Command::new(HALFPOWER)
+        .env("HALFPOWER_HISTORY", "none")
         .args(arguments)
         .current_dir(directory)
         .stdin(Stdio::piped())
@@ -356,6 +358,7 @@ fn the_next_run_removes_what_a_killed_one_left() {
 fn a_signal_at_the_prompt_ends_the_program() {
     let here = tempfile::tempdir().unwrap();
     let mut child = Command::new(HALFPOWER)
+        .env("HALFPOWER_HISTORY", "none")
         .arg("postmark")
         .current_dir(here.path())
         .stdin(Stdio::piped())
@@ -449,6 +452,7 @@ fn a_session_at_a_terminal() {
         .env("HOME", here.path())
         .env("TERM", "xterm")
         .env_remove("XDG_STATE_HOME")
+        .env("HALFPOWER_HISTORY", "none")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::places::{Loop, Mount, memory_directory};
-use common::{HALFPOWER, command, halfpower, halfpower_in, wait_until};
+use common::places::{Loop, Mount, Throttle, memory_directory, tool};
+use common::{HALFPOWER, command, ended, halfpower, halfpower_in, number, points, test_files, wait_until};
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::process::Child;
 
 const MIB: u64 = 1 << 20;
 
@@ -187,4 +188,138 @@ fn sqlio_reaches_devices_and_simulated_machines_by_their_names() {
     halfpower_in(here.path(), &writes).refused(&[&device.device, "--destroy-data"]);
     let ended = halfpower_in(here.path(), &format!("{writes} --destroy-data {name}"));
     assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+fn signal(child: &Child, signal: i32) {
+    // SAFETY: a signal to a child that was not waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+}
+
+/// Bytes that a process has read through system calls so far.
+fn bytes_read(child: &Child) -> u64 {
+    let io = fs::read_to_string(format!("/proc/{}/io", child.id())).unwrap_or_default();
+    io.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
+    let _one = common::alone();
+    let here = memory_directory();
+    let words =
+        format!("run {} --size 8m --buffered --runtime 1 --repeats 1 --max-repeats 1 --json", here.path().display());
+    let child = command(HALFPOWER, words.split(' ')).spawn().unwrap();
+    wait_until("the first reads", || bytes_read(&child) > 4 * MIB);
+    signal(&child, libc::SIGSTOP);
+    let stat = format!("/proc/{}/stat", child.id());
+    wait_until("the stop", || fs::read_to_string(&stat).unwrap().contains(") T "));
+    // The time in which it does not run is the fault itself.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    signal(&child, libc::SIGCONT);
+    let document = ended(child).good_json();
+    let point = &points(&document)[0];
+    let warnings = point["warnings"].to_string();
+    assert!(warnings.contains("a run was left out and repeated: the program was stopped for "), "{warnings}");
+    assert!(number(point, "/achieved/measured_ns") < 1.5e9, "the run that counts has none of it: {point:#}");
+}
+
+#[test]
+fn what_lies_under_a_device_is_no_output_even_by_force() {
+    let _one = common::alone();
+    let device = or_skip!(Loop::make(8 * MIB));
+    let (name, file) = (&device.device, device.file.display());
+    for line in [
+        format!("fio --force --name=a --filename={name} --size=1m --rw=read --json={file}"),
+        format!("diskspd --force -d1 -W0 -b64K --json {file} {name}"),
+        format!("sqlio --force -kR -s1 -b64 --json {file} {name}"),
+        format!("iozone --force -i 1 -r 64k -s 1m -f {name} --json {file}"),
+    ] {
+        halfpower(&line).refused(&["what is measured", name]);
+    }
+    let here = tempfile::tempdir().unwrap();
+    let lines =
+        format!("set number 10\nset transactions 10\nset location {}\nrun {name}\nquit\n", here.path().display());
+    fs::write(here.path().join("session"), lines).unwrap();
+    let ended = halfpower_in(here.path(), "postmark session");
+    assert!(ended.stderr.contains("keeps data"), "{ended:?}");
+    assert!(ended.stdout.contains("transactions"), "its report is printed all the same: {ended:?}");
+    assert!(fs::read(&device.file).unwrap().iter().all(|byte| *byte == 0), "not a byte of it has changed");
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_an_error_as_a_full_disk_is() {
+    let _one = common::alone();
+    let here = memory_directory();
+    let at = here.path().display();
+    for words in [
+        format!("run {at} --size 8m --buffered --bytes 1m"),
+        format!("fio --name=a --directory={at} --size=8m --rw=read"),
+        format!("metadata {at} --files 2 --file-bytes 8m --rounds 1"),
+    ] {
+        let limited = command("prlimit", ["--fsize=1048576", HALFPOWER].into_iter().chain(words.split(' ')));
+        let ended = common::finish(limited);
+        assert_eq!(ended.code, Some(1), "{words}: {ended:?}");
+        assert!(["larger than", "too large"].iter().any(|said| ended.stderr.contains(said)), "{words}: {ended:?}");
+        assert_eq!(fs::read_dir(here.path()).unwrap().count(), 0, "{words}");
+    }
+}
+
+#[test]
+fn what_was_mounted_is_measured_or_nothing_is() {
+    let _one = common::alone();
+    let mount = or_skip!(Mount::tmpfs("64m"));
+    let words = format!(
+        "sweep {} --size 8m --buffered --op write --allocate written,extend --request 4k,64k --bytes 8m --repeats 200 --max-repeats 200 --json",
+        mount.name()
+    );
+    let mut child = command(HALFPOWER, words.split(' ')).spawn().unwrap();
+    wait_until("the test file", || !test_files(&mount.at).is_empty());
+    or_skip!(tool("umount", &["--lazy", mount.name()]));
+    // From now on the name leads to the disk below.
+    while child.try_wait().unwrap().is_none() {
+        assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0, "nothing is made on the disk below");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let ended = ended(child);
+    assert!(matches!(ended.code, Some(0..=2)), "{ended:?}");
+    assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0);
+}
+
+#[test]
+fn warnings_about_the_target_are_in_the_text_and_in_the_document() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    let file = here.path().join("holes");
+    fs::File::create(&file).unwrap().set_len(8 * MIB).unwrap();
+    let file = file.display();
+    for words in [
+        format!("run {file} --buffered --bytes 1m --repeats 1"),
+        format!("sweep {file} --buffered --bytes 1m --repeats 1 --request 4k,8k"),
+    ] {
+        let text = halfpower(&words).stdout;
+        assert!(text.contains("reads as zeros"), "{words}: {text}");
+        let document = halfpower(&format!("{words} --json")).good_json();
+        assert!(document["warnings"].to_string().contains("reads as zeros"), "{document:#}");
+    }
+}
+
+#[test]
+fn storage_that_does_not_answer_is_named_and_left_at_the_second_interrupt() {
+    let _one = common::alone();
+    let device = or_skip!(Loop::make(8 * MIB));
+    let _throttle = or_skip!(Throttle::set(&device, &[("read_bps", 400_000)]));
+    let words = format!("run {} --request 1m --engine sync --runtime 60 --json", device.device);
+    let mut child = command(HALFPOWER, words.split(' ')).spawn().unwrap();
+    let is_waiting = |task: std::io::Result<fs::DirEntry>| {
+        fs::read_to_string(task.unwrap().path().join("stat")).is_ok_and(|stat| stat.contains(") D "))
+    };
+    let tasks = format!("/proc/{}/task", child.id());
+    wait_until("the first request", || bytes_read(&child) > MIB);
+    wait_until("a request that waits", || fs::read_dir(&tasks).unwrap().any(is_waiting));
+    signal(&child, libc::SIGINT);
+    let mut said = String::new();
+    let mut lines = std::io::BufReader::new(child.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut lines, &mut said).unwrap();
+    assert!(said.contains("waiting for the storage") && said.contains("Ctrl-C again"), "{said}");
+    signal(&child, libc::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }

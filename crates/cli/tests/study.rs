@@ -101,7 +101,7 @@ fn of_a_device_throttled_by_bytes() {
         assert_near(op, number(&answer, &format!("/peaks/{index}/throughput_bytes_per_s")), rate, 0.05);
         let limit = &answer["limits"][index];
         assert_eq!((limit["op"].as_str(), limit["what"].as_str()), (Some(op), Some("throttle")), "{limit:#}");
-        assert!(limit["sentence"].as_str().unwrap().contains("limited by the device"), "{limit:#}");
+        assert!(limit["sentence"].as_str().unwrap().contains("limited by the throttle"), "{limit:#}");
     }
 }
 

@@ -4,7 +4,12 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn halfpower(directory: &Path, line: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_halfpower")).args(line.split_whitespace()).current_dir(directory).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_halfpower"))
+        .env("HALFPOWER_HISTORY", "none")
+        .args(line.split_whitespace())
+        .current_dir(directory)
+        .output()
+        .unwrap()
 }
 
 fn entries(directory: &Path) -> Vec<String> {
@@ -95,6 +100,7 @@ fn usage_is_2_and_a_failed_run_is_1() {
     for line in ["iozone -s 64 -i 0", "sqlio -kW --runtime 50ms -BY new.dat"] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let done = Command::new(env!("CARGO_BIN_EXE_halfpower"))
+            .env("HALFPOWER_HISTORY", "none")
             .args(line.split_whitespace())
             .current_dir(here.path())
             .stdout(full)

@@ -34,7 +34,9 @@ fn list_and_show() {
     let names: Vec<&str> =
         list["machines"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     let text = prints("twin list");
-    for wanted in ["gateway-1997", "server-2003", "nvme", "sata-ssd", "hdd-20tb", "cloud", "cloud-burst", "virtio"] {
+    for wanted in
+        ["gateway-1997", "server-2003", "nvme", "sata-ssd", "hdd-20tb", "cloud", "cloud-burst", "virtio", "nas"]
+    {
         assert!(names.contains(&wanted) && text.contains(wanted), "{wanted}: {names:?}");
         let shown = halfpower(&format!("twin show {wanted} --json")).good_json();
         assert_eq!(shown["schema"], "halfpower.twin/1");

@@ -56,7 +56,7 @@ fn what_is_damaged_is_found_and_named() {
         (4096 * 1000, flipped, "flipped", "flipped block at offset 4096512 (512 B): 1 bit differs"),
         (4096 * 10, block(&own, 4096 * 20), "misdirected", "generation 1 of offset 81920 lies here"),
         (4096 * 30, block(&other, 4096 * 30), "stale", "a block of another run"),
-        (4096 * 40, vec![0; 4096], "foreign", "zeros, generation 1 was written"),
+        (4096 * 40, vec![0; 4096], "lost", "zeros, generation 1 was written"),
         (4096 * 50, vec![7; 4096], "foreign", "does not describe itself"),
     ] {
         own.write_all_at(&bytes, at).unwrap();
@@ -89,7 +89,7 @@ fn a_killed_run_is_checked_from_its_log() {
     OpenOptions::new().write(true).open(file).unwrap().write_all_at(&vec![0; SIZE as usize], 0).unwrap();
     let (code, faults, _) = verified(file, log);
     assert_eq!(code, Some(1));
-    assert!(faults["foreign"].as_u64() > Some(0), "{faults}");
+    assert!(faults["lost"].as_u64() > Some(0), "{faults}");
 }
 
 #[test]

@@ -38,7 +38,10 @@ fn a_mix_on_a_file_that_is_made_and_then_read() {
     let sum: u64 = span.threads.iter().map(|thread| thread.reads.requests + thread.writes.requests).sum();
     assert_eq!(span.points[0].numbers.as_ref().unwrap().achieved.requests, sum);
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 2 << 20);
+    ran(&format!("-d1 -w1 -W0 {}", file.display())).expect("what it made it may write");
     let before = std::fs::read(&file).unwrap();
+    // From here on it is the user's.
+    std::fs::write(&file, &before).unwrap();
     let error = ran(&format!("-d1 -w1 {}", file.display())).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("--destroy-data"), "{error}");
     let (_, read) = ran(&format!("-d1 -W0 -b16K -s32K -t2 -T64K -Sm {}", file.display())).unwrap();

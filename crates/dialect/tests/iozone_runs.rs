@@ -78,7 +78,8 @@ fn a_pattern_is_written_and_found_again() {
     let (result, _) = ran(&format!("-s 256k -r 16k -i 0 -i 1 -i 2 -V 165 -w -f {}", file.display()));
     result.unwrap();
     assert_eq!(std::fs::read(&file).unwrap(), vec![165; 256 << 10]);
-    // A file of other data is not taken for it.
+    // What the user has written since is the user's.
+    std::fs::write(&file, vec![165; 256 << 10]).unwrap();
     let (result, _) = ran(&format!("-s 256k -r 16k -i 0 -V 165 -f {}", file.display()));
     assert!(result.unwrap_err().is_usage(), "what was there is not overwritten");
     assert_eq!(std::fs::read(&file).unwrap(), vec![165; 256 << 10]);

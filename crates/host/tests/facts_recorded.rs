@@ -412,6 +412,7 @@ fn a_clouds_volume_under_the_cost_controller() {
     near(&told.layers[2], 187.5e6);
     assert_eq!(told.layers[2].advertised_rate(true), Some(180e6));
     assert!(setting(&told.layers[3], "service").starts_with("Amazon EBS"));
+    assert_eq!(machine_facts(&tree.roots()).settings.get("cpu_quota").map(String::as_str), Some("0.50"));
     tree.write("sys/fs/cgroup/io.cost.qos", "259:0 enable=0 ctrl=auto\n");
     let told = under(&tree.roots(), Path::new("/var/file")).unwrap();
     assert!(told.layers.iter().all(|layer| layer.kind != LayerKind::Throttle), "it is off");

@@ -6,16 +6,27 @@ use proptest::prelude::*;
 use twin::Twin;
 use workload::{Pattern, Stop, Workload};
 
+/// Volumes of three disks or more.
+const VOLUMES: [&str; 8] = [
+    "",
+    ",start=12k",
+    ",raid=5",
+    ",raid=5,parity=array,start=12k",
+    ",raid=5,failed=1",
+    ",raid=5,parity=array,failed=0,rebuild=on",
+    ",raid=1",
+    ",raid=1,failed=2,rebuild=on",
+];
 /// Bytes over which a workload goes, and its requests.
 const REGION: u64 = 24 << 20;
 const REQUESTS: u64 = 150;
 
 fn machines() -> impl Strategy<Value = String> {
     let drives = prop_oneof![Just("st15150w"), Just("st15150n"), Just("st34371w")];
-    let gateway = (drives, 1u32..6, 1u32..4, any::<bool>(), 0usize..3, 0usize..3, 0usize..3);
+    let gateway = (drives, 1u32..6, 1u32..4, any::<bool>(), 0usize..3, 0usize..VOLUMES.len(), 0usize..3);
     let gateway = gateway.prop_map(|(drive, disks, buses, wce, stripe, raid, cache)| {
         let stripe = ["4k", "64k", "256k"][stripe];
-        let raid = if disks < 3 { "" } else { ["", ",raid=5", ",raid=5,parity=array"][raid] };
+        let raid = if disks < 3 { "" } else { VOLUMES[raid] };
         let cache = ["", ",ramcache=4M", ",ramcache=2M,ramwrite=through"][cache];
         let wce = if wce { "on" } else { "off" };
         format!(
@@ -30,6 +41,7 @@ fn machines() -> impl Strategy<Value = String> {
         Just("cloud"),
         Just("cloud-burst"),
         Just("virtio"),
+        Just("nas"),
         Just("server-2003")
     ];
     let others = (others, 1u32..4, 0usize..2)
@@ -92,7 +104,7 @@ proptest! {
         for part in volume.utilisation() {
             prop_assert!((0.0..=1.0).contains(&part.share), "{:?}", part);
         }
-        if asked.buffering.is_direct() && asked.read_percent == 100 && !machine.contains("ramcache") {
+        if asked.buffering.is_direct() && asked.read_percent == 100 && !machine.contains("ramcache") && !machine.contains("failed") {
             let device = usage.device.unwrap();
             prop_assert_eq!(device.read_bytes, outcome.bytes);
         }

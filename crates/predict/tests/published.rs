@@ -9,7 +9,8 @@ fn every_bar_holds_and_the_figures_are_the_same_on_every_run() {
     for bar in &validation.bars {
         assert!(bar.holds, "{}: {:.4}, at most {}", bar.name, bar.value, bar.limit);
     }
-    assert!(validation.fitted.len() <= 25, "{:?}", validation.fitted);
     let points: usize = validation.figures.iter().map(|figure| figure.points.len()).sum();
-    assert!(points > 450, "every published point is there: {points}");
+    assert_eq!(points, 403 + 48 + 48, "every published point is there");
+    let given: Vec<u32> = validation.groups.iter().map(|group| group.points).collect();
+    assert_eq!(given, [315, 88], "throughput and processor time apart");
 }

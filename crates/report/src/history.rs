@@ -28,7 +28,7 @@ pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
         ]
     };
     let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
-    table(&head, &rows, 4, width.max(40), colour)
+    table(&head, &rows, head.len(), width.max(40), colour)
 }
 
 /// A trend with what changed on the machine, in words.

@@ -30,6 +30,6 @@ pub use json::{Error, read, schema, to_json, to_json_with};
 pub use ladder::{Advertises, Ladder, Reached, Stage, StageKind, StageRate};
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
-pub use output::{Output, OutputError};
+pub use output::{Output, OutputError, append};
 pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, measure_points};
 pub use question::Question;

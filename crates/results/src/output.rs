@@ -111,6 +111,29 @@ impl Output {
         Ok(())
     }
 
+    /// Adds to the end of the file, which is made where it is not there.
+    ///
+    /// # Errors
+    /// It cannot be written, or is no place for a report.
+    fn add(&self, bytes: &[u8]) -> Result<(), OutputError> {
+        let failed = |source| OutputError::Io { path: self.path.clone(), source };
+        let place = self.place()?;
+        let mut options = OpenOptions::new();
+        options.append(true);
+        let mut file = match &place {
+            Place::Stream => return self.write_into(bytes).map_err(failed),
+            Place::Free => options.create_new(true).open(&self.path).map_err(failed)?,
+            Place::Replaceable(_) => options.open(&self.path).map_err(failed)?,
+        };
+        // What was looked at is what is written.
+        if let Place::Replaceable(before) = &place
+            && !is_same_file(before, &file.metadata().map_err(failed)?)
+        {
+            return Err(self.refused("it was replaced at this very moment"));
+        }
+        write_and_flush(&mut file, bytes).map_err(failed)
+    }
+
     fn refused(&self, why: impl Into<String>) -> OutputError {
         OutputError::Refused { option: self.option.clone(), path: self.path.clone(), why: why.into() }
     }
@@ -176,6 +199,15 @@ impl Output {
             written => written,
         }
     }
+}
+
+/// Adds a text to the end of a file that `option` names, whoever made it: nothing in it is overwritten. Links and devices that keep data are
+/// refused.
+///
+/// # Errors
+/// It cannot be written, or is no place for a report.
+pub fn append(option: &str, path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+    Output { option: option.into(), path: path.into(), force: true }.add(bytes)
 }
 
 fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
@@ -356,6 +388,22 @@ mod tests {
         assert!(refusal(here.path(), false, &[]).contains("directory"));
         assert!(refusal(&here.path().join("no/r.json"), false, &[]).contains("no directory"));
         assert!(refusal(Path::new("/proc/r.json"), false, &[]).contains("/proc"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_added_goes_to_the_end_of_a_file_and_into_no_link() {
+        let here = tempfile::tempdir().unwrap();
+        let (file, link) = (here.path().join("file"), here.path().join("link"));
+        for _ in 0..2 {
+            append("run", &file, b"more\n").unwrap();
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "more\nmore\n");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(append("run", &link, b"x").unwrap_err().to_string().contains("symbolic link"));
+        assert!(append("run", here.path(), b"x").is_err());
+        append("run", Path::new("/dev/null"), b"x").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "more\nmore\n");
     }
 
     #[cfg(unix)]

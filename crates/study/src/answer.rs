@@ -9,8 +9,11 @@ use crate::schedule::Trial;
 use crate::trial::{Case, PLAIN_BYTES};
 use crate::{advice, checklist, ladder, trial, verdict};
 use machine::{Machine, MachineFacts, units};
-use results::{Answer, Experiment, Ladder, Peak};
+use results::{Answer, Experiment, Ladder, Peak, Point};
 use workload::OpKind;
+
+/// Half the interval of a peak over its rate, beyond which the peak is not settled.
+const UNDECIDED: f64 = 0.1;
 
 /// The experiments with what they conclude, the answer that they give together, and the ladder. `peaks` are the best point of each
 /// operation, `cases` the rates whose limits are asked for.
@@ -115,6 +118,7 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
         }
     }
     doubts.extend(peaks.iter().filter_map(|peak| changed_since(peak, found)));
+    doubts.extend(peaks.iter().filter(|_| noisy).filter_map(|peak| undecided(peak, points)));
     let failed = points.iter().filter(|point| point.error.is_some()).count();
     if failed > 0 {
         doubts.push(format!("{failed} of {} points failed; they are shown as failed", points.len()));
@@ -133,6 +137,15 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
         ));
     }
     doubts
+}
+
+/// A peak that the time did not settle.
+fn undecided(peak: &Peak, points: &[Point]) -> Option<String> {
+    let width = points[peak.point].numbers.as_ref()?.relative_half_width?;
+    (width > UNDECIDED).then(|| {
+        let percent = width * 100.0;
+        format!("the best {} is not settled: ± {percent:.0} % when the time was up (--budget gives more)", peak.op)
+    })
 }
 
 /// The same question had another answer earlier in the study: its tables and its peak are of two different targets.

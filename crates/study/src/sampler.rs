@@ -24,7 +24,7 @@ pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 const PRECISION: f64 = 0.03;
 
 /// Most runs of a point.
-const MOST_RUNS: u32 = 12;
+const MOST_RUNS: u32 = 16;
 
 /// One workload and its runs.
 pub(crate) struct Entry {

@@ -1,5 +1,6 @@
 //! Which cells are measured in the time there is, in which order, and where grids are refined.
 
+use crate::decisive::decisive;
 use crate::experiments::{ALL, Experiment};
 use crate::figures;
 use crate::grid::{Cell, Grid, Rank, StripeShape};
@@ -15,6 +16,12 @@ use workload::Workload;
 /// Shares of the budget at which each part ends.
 const MAIN_SHARE: f64 = 0.78;
 const REFINE_SHARE: f64 = 0.86;
+
+/// Where the points on which the answer hangs have had their first turn.
+const DECISIVE_SHARE: f64 = 0.6;
+
+/// Runs of each point before it is asked which of them matter.
+const FIRST_RUNS: u32 = 2;
 
 /// What no answer can do without may take so much of the budget.
 const OVERRUN_SHARE: f64 = 2.0;
@@ -74,6 +81,10 @@ pub(crate) fn measure<M: Machine>(
     }
     count_instructions(sampler, &trials)?;
     let all: Vec<usize> = weights.into_keys().collect();
+    // Two runs tell where the answer lies; then those go first on which it hangs, and the others have what is left.
+    sampler.rounds(&all, FIRST_RUNS, sampler.at(MAIN_SHARE))?;
+    let decisive = decisive(sampler, setting, &trials);
+    sampler.tighten(&decisive, sampler.at(DECISIVE_SHARE))?;
     sampler.rounds(&all, RUNS, sampler.at(MAIN_SHARE))?;
     refine(sampler, setting, &mut trials)?;
     sampler.tighten(&all, sampler.at(REFINE_SHARE))?;

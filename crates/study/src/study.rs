@@ -10,7 +10,7 @@ use crate::probe::probe;
 use crate::sampler::{Progress, Sampler};
 use crate::schedule;
 use crate::trial::investigate;
-use machine::{Error, Machine, Nanos, Result, TargetSpec};
+use machine::{Engine, Error, Machine, Nanos, Result, TargetSpec};
 use results::{Kind, Program, Results, SCHEMA};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -64,6 +64,13 @@ pub fn study<M: Machine>(
         memory: &memory,
     };
     let facts = setting.facts.clone();
+    let mut warnings = facts.warnings.clone();
+    if sampler.noisy && setting.deep_engine() != Engine::IoUring {
+        warnings.push(format!(
+            "io_uring is not available here, so requests were kept outstanding by {} instead of it",
+            setting.deep_engine()
+        ));
+    }
     let command = Command::new(&spec, &facts);
     let (experiments, answer, ladder) =
         answer::answer(found, &peaks, &cases, &machine.facts(), &command, sampler.noisy, left_out);
@@ -81,7 +88,7 @@ pub fn study<M: Machine>(
         points,
         answer: Some(answer),
         ladder: Some(ladder),
-        warnings: facts.warnings.clone(),
+        warnings,
         target: facts,
     })
 }

@@ -205,6 +205,19 @@ impl Bus {
         Bus { times: BusTimes::from(kind), holder: None, waiting: VecDeque::new(), phases: PhaseTimes::default() }
     }
 
+    /// A whole command in one connection, of a device that has the data or room for them: when it is over.
+    pub fn command(&mut self, at: Nanos, bytes: u64, write: bool, pci: &mut Pci) -> Nanos {
+        let (times, phases) = (self.times, &mut self.phases);
+        let mut t = at + phases.add(Phase::Arbitrate, times.arbitrate);
+        t += phases.add(Phase::ArbitrateWin, times.arbitrate_win) + phases.add(Phase::Select, times.select);
+        t += phases.add(Phase::SelectEnd, times.select_end) + phases.add(Phase::MessageOut, times.message_out);
+        t += phases.add(Phase::Command, times.command);
+        let done = pci.transfer(bytes, t).max(t + times.data(bytes, write));
+        t += phases.add(if write { Phase::DataOut } else { Phase::DataIn }, done - t);
+        t += phases.add(Phase::DataEnd, times.data_end) + phases.add(Phase::Status, times.status);
+        t + phases.add(Phase::MessageIn, times.complete)
+    }
+
     /// Free again, with its counters at zero.
     pub fn rest(&mut self) {
         self.holder = None;

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 pub use crate::device::cloud::CloudVolume;
 pub use crate::device::disk::drive::{DiskCache, DiskDrive, Firmware, ZoneLaw};
 pub use crate::device::flash::FlashDrive;
+pub use crate::device::network::NetworkVolume;
 pub use crate::device::virtio::VirtioDisk;
 
 /// A whole machine.
@@ -77,8 +78,12 @@ pub struct Processor {
     pub large_write_ns_per_byte: f64,
     /// Each byte that the lazy writer writes back.
     pub writeback_ns_per_byte: f64,
-    /// Each byte of parity computed on the processor.
+    /// What a buffered request costs that the system charges to no program.
+    pub buffered_uncharged_us: f64,
+    /// Each byte that the processor reads to compute parity.
     pub parity_ns_per_byte: f64,
+    /// Percent of that which the system charges to the program.
+    pub parity_charged_percent: f64,
 }
 
 /// The file system, its cache, and the layers that cut requests.
@@ -103,11 +108,13 @@ pub struct FileSystem {
     pub read_ahead_units: u32,
     /// Write-backs outstanding at a time.
     pub writeback_depth: u32,
-    /// The least time from the start of one unit's write-back to the next of the same worker.
-    pub writeback_pace_us: f64,
-    /// Without the sequential hint, one unit in so many is written in two pieces by requests shorter than a unit (0: none).
-    pub writeback_split_one_in: u32,
-    /// Period of the lazy writer.
+    /// Dirty data beyond which it is written back without waiting for the lazy writer.
+    pub background_bytes: u64,
+    /// Write-backs keep to the views that the cache maps, and begin anywhere in one unless a writer is known to go in order.
+    pub writeback_by_views: bool,
+    /// From the first dirty page to the first pass of the lazy writer.
+    pub writeback_first_ms: f64,
+    /// From one pass to the next.
     pub writeback_period_ms: f64,
     /// A write beyond the end of the data waits for the one before it.
     pub extend_one_at_a_time: bool,
@@ -145,12 +152,19 @@ pub struct Volume {
     pub drive: String,
     /// How many.
     pub disks: u32,
-    /// On how many buses, dealt out in turn.
+    /// On how many buses; they are filled in the order of the disks.
     pub buses: u32,
+    /// Disks that a bus gets before the next one gets any.
+    #[serde(default = "one")]
+    pub bus_disks: u32,
     /// Chunk of the stripe over them.
     pub stripe_bytes: u64,
     /// The drives' write caches are on.
     pub wce: bool,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// Kinds of drive: a line each.
@@ -188,6 +202,8 @@ drives! {
     Cloud(CloudVolume),
     /// A disk that a hypervisor serves.
     Virtio(VirtioDisk),
+    /// A volume behind a network.
+    Network(NetworkVolume),
 }
 
 impl Drive {

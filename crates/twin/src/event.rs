@@ -33,7 +33,7 @@ pub(crate) enum Event {
     BusFree(u32),
     /// The write-back worker comes back from one write of a file.
     WriterBack(u32),
-    /// The lazy writer's period.
+    /// A pass of the lazy writer.
     LazyScan,
     /// Whether the RAM cache has been left alone.
     RamCacheIdle,

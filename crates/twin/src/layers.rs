@@ -2,7 +2,7 @@
 
 use crate::device::Drives;
 use crate::settings::Setup;
-use crate::volume::{Layout, Parity};
+use crate::volume::{Kind, Layout, Parity};
 use machine::{Layer, LayerKind};
 use std::collections::BTreeMap;
 
@@ -28,14 +28,18 @@ pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
         layers.push(cache);
     }
     if layout.members > 1 {
-        let name = match layout.parity {
-            None => "stripe",
-            Some(Parity::Host) => "RAID 5 by the host",
-            Some(Parity::Array) => "RAID 5 by an array",
+        let name = match layout.kind {
+            Kind::Stripe => "stripe",
+            Kind::Mirror => "mirror",
+            Kind::Raid5(Parity::Host) => "RAID 5 by the host",
+            Kind::Raid5(Parity::Array) => "RAID 5 by an array",
         };
         let mut volume = layer(LayerKind::Volume, name, None);
         set(&mut volume, "members", layout.members);
         set(&mut volume, "chunk_bytes", layout.chunk);
+        if let Some((failed, _)) = layout.failed {
+            set(&mut volume, "failed_member", failed);
+        }
         layers.push(volume);
     }
     if let Some(rate) = d.pci_advertised_bytes_per_s {

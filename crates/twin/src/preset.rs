@@ -6,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const PRESETS: [(&str, &str); 8] = [
+const PRESETS: [(&str, &str); 9] = [
     ("gateway-1997", include_str!("../presets/gateway-1997.toml")),
     ("server-2003", include_str!("../presets/server-2003.toml")),
     ("nvme", include_str!("../presets/nvme.toml")),
@@ -15,6 +15,7 @@ const PRESETS: [(&str, &str); 8] = [
     ("cloud", include_str!("../presets/cloud.toml")),
     ("cloud-burst", include_str!("../presets/cloud-burst.toml")),
     ("virtio", include_str!("../presets/virtio.toml")),
+    ("nas", include_str!("../presets/nas.toml")),
 ];
 
 /// Names of the machines that come with the program.
@@ -133,12 +134,13 @@ fn number_in(value: &Spanned<DeValue<'_>>, path: &mut String, on: &mut OnNumber<
 }
 
 /// Numbers for which zero has no sense, by the end of their path.
-const POSITIVE: [&str; 26] = [
+const POSITIVE: [&str; 27] = [
     "_bytes_per_s",
     ".rpm",
     ".heads",
     ".cores",
     ".disks",
+    ".bus_disks",
     ".buses",
     ".queue",
     ".channels",
@@ -203,6 +205,9 @@ pub fn check(d: &Description) -> Option<(String, String)> {
     }
     if fs.dirty_bytes < fs.unit_bytes || fs.dirty_bytes > fs.cache_bytes {
         return problem("file_system.dirty_bytes", "must lie between unit_bytes and cache_bytes");
+    }
+    if fs.background_bytes > fs.dirty_bytes {
+        return problem("file_system.background_bytes", "is more than dirty_bytes, at which writers wait");
     }
     if fs.cache_bytes > d.memory.bytes {
         return problem("file_system.cache_bytes", "is more than memory.bytes");

@@ -1,5 +1,6 @@
 //! A cache in memory in front of a volume, with lazy writes or write-through.
 
+use crate::cpu::Work;
 use crate::event::Event;
 use crate::file_cache::FileCache;
 use crate::world::{Owner, Transfer, World};
@@ -68,8 +69,7 @@ impl RamCache {
             hand: 0,
             policy,
             copy_ps: (1e12 / bytes_per_s).round() as u64,
-            // Room must stay for reads.
-            limit: bytes / 10 * 9,
+            limit: bytes,
             rest: bytes / 4 * 3,
             asked_at: 0,
             watched: false,
@@ -174,14 +174,16 @@ impl RamCache {
 impl World {
     /// Lets a transfer meet the cache. True where it is served there or has to wait; false where it goes to the volume.
     pub(crate) fn through_ram_cache(&mut self, number: u32) -> bool {
-        let Transfer { owner, op, offset, bytes, durable, combined, second, copied, .. } = self.transfers[number];
+        let transfer = &self.transfers[number];
+        let again = transfer.combined || transfer.second || transfer.crossed.is_some() || transfer.rows.is_some();
+        let Transfer { owner, op, offset, bytes, durable, copied, .. } = *transfer;
         if copied {
             self.end_transfer(number);
             return true;
         }
         let Some(cache) = self.ram_cache.as_mut() else { return false };
-        // A transfer comes by again when parity is ready and for its second half.
-        if combined || second || owner == Owner::Behind {
+        // A transfer comes by again when it has its rows, when parity is ready and for its second half.
+        if again || matches!(owner, Owner::Behind | Owner::Rebuild) {
             return false;
         }
         (cache.asked_at, cache.idle) = (self.kernel.now(), false);
@@ -214,7 +216,7 @@ impl World {
             }
         }
         let time = cache.copy_time(bytes);
-        let done = self.cpu.work(self.kernel.now(), time);
+        let done = self.cpu.work(Work::System, self.kernel.now(), time);
         self.transfers[number].copied = true;
         self.kernel.at(done, Event::Launch(number));
         self.ram_cache_clean();

@@ -2,7 +2,7 @@
 
 use crate::description::{Description, Drive};
 use crate::ram_cache::WritePolicy;
-use crate::volume::Parity;
+use crate::volume::{Kind, Parity};
 use crate::{Error, Result, preset};
 use machine::units::parse_size;
 
@@ -23,8 +23,14 @@ pub struct Setup {
     pub wce: bool,
     /// Bytes of a chunk.
     pub stripe: u64,
-    /// RAID 5 and who computes its parity.
-    pub parity: Option<Parity>,
+    /// What the drives form.
+    pub volume: Kind,
+    /// The drive that has failed.
+    pub failed: Option<u32>,
+    /// Its replacement is filled while the volume is used.
+    pub rebuild: bool,
+    /// Bytes from the beginning of a row of chunks to the first byte of each file.
+    pub start: u64,
     /// A cache in memory in front of the volume.
     pub ram_cache: Option<(u64, WritePolicy)>,
     /// Buffered writes stay in memory: temporary files.
@@ -32,14 +38,17 @@ pub struct Setup {
 }
 
 /// Settings and what they mean, for help.
-pub const SETTINGS: [(&str, &str); 13] = [
+pub const SETTINGS: [(&str, &str); 16] = [
     ("drive=NAME", "which of the machine's drives"),
-    ("disks=N", "how many, as a stripe"),
-    ("buses=N", "on how many buses, dealt out in turn"),
+    ("disks=N", "how many, as one volume"),
+    ("buses=N", "on how many buses, filled in the order of the disks"),
     ("wce=on|off", "the drives' write caches"),
     ("stripe=SIZE", "bytes of a chunk"),
-    ("raid=0|5", "stripe alone, or with rotating parity"),
-    ("parity=host|array", "who computes parity"),
+    ("start=SIZE", "where files begin, from the beginning of a row of chunks"),
+    ("raid=0|1|5", "stripe, mirror, or stripe with rotating parity"),
+    ("parity=host|array", "who computes parity: the processor, or an array with buses of its own"),
+    ("failed=DISK", "a disk of a mirror or of RAID 5 has failed (the first is 0)"),
+    ("rebuild=on|off", "the failed disk's replacement is filled while the volume is used"),
     ("ramcache=SIZE", "a cache in memory in front of the volume (0: none)"),
     ("ramwrite=back|through", "when the RAM cache calls a write done"),
     ("temporary=on|off", "buffered writes stay in memory while there is room"),
@@ -68,7 +77,10 @@ impl Setup {
             buses: volume.buses,
             wce: volume.wce,
             stripe: volume.stripe_bytes,
-            parity: None,
+            volume: Kind::Stripe,
+            failed: None,
+            rebuild: false,
+            start: 0,
             ram_cache: None,
             temporary: false,
             description,
@@ -130,14 +142,19 @@ impl Setup {
             "wce" => self.wce = switch()?,
             "stripe" => self.stripe = size()?,
             "raid" => {
-                self.parity = match value {
-                    "0" => None,
-                    "5" => Some(self.parity.unwrap_or(Parity::Host)),
-                    _ => return Err(wrong(setting, "give 0 or 5")),
+                self.volume = match (value, self.volume) {
+                    ("0", _) => Kind::Stripe,
+                    ("1", _) => Kind::Mirror,
+                    ("5", Kind::Raid5(parity)) => Kind::Raid5(parity),
+                    ("5", _) => Kind::Raid5(Parity::Host),
+                    _ => return Err(wrong(setting, "give 0, 1 or 5")),
                 }
             }
+            "start" => self.start = size()?,
+            "failed" => self.failed = Some(number(0, 63)?),
+            "rebuild" => self.rebuild = switch()?,
             "parity" => {
-                self.parity = Some(match value {
+                self.volume = Kind::Raid5(match value {
                     "host" => Parity::Host,
                     "array" => Parity::Array,
                     _ => return Err(wrong(setting, "give host or array")),
@@ -194,10 +211,34 @@ impl Setup {
         if self.stripe < 512 || !self.stripe.is_multiple_of(512) {
             return Err(wrong(&format!("stripe={}", self.stripe), "a chunk is a multiple of 512 bytes"));
         }
-        if self.parity.is_some() && self.disks < 3 {
+        if !self.start.is_multiple_of(512) {
+            return Err(wrong(&format!("start={}", self.start), "files begin at a multiple of 512 bytes"));
+        }
+        let (raid, least) = match self.volume {
+            Kind::Stripe => ("raid=0", 1),
+            Kind::Mirror => ("raid=1", 2),
+            Kind::Raid5(_) => ("raid=5", 3),
+        };
+        if self.disks < least {
+            let reason = format!("it needs {least} disks or more and there are {}; give disks={least} too", self.disks);
+            return Err(wrong(raid, reason));
+        }
+        if let Some(failed) = self.failed {
+            let setting = format!("failed={failed}");
+            if failed >= self.disks {
+                return Err(wrong(&setting, format!("there are {} disks, counted from 0", self.disks)));
+            }
+            if self.volume == Kind::Stripe {
+                return Err(wrong(&setting, "a stripe without a disk has lost its data; give raid=1 or raid=5 too"));
+            }
+        } else if self.rebuild {
+            return Err(wrong("rebuild=on", "no disk has failed; give failed=DISK too"));
+        }
+        let on_a_bus = self.drive().model().bus().is_some();
+        if self.volume == Kind::Raid5(Parity::Array) && !on_a_bus {
             return Err(wrong(
-                "raid=5",
-                format!("parity needs 3 disks or more and there are {}; give disks=3 before it", self.disks),
+                "parity=array",
+                "this drive is on no bus that an array could take; give a drive that is",
             ));
         }
         Ok(())
@@ -219,7 +260,7 @@ mod tests {
             Setup::parse("twin:gateway-1997,drive=st15150w,disks=4,buses=2,wce=off,stripe=64k,raid=5,parity=array")
                 .unwrap();
         assert_eq!((setup.drive.as_str(), setup.disks, setup.buses, setup.wce), ("st15150w", 4, 2, false));
-        assert_eq!((setup.stripe, setup.parity), (65536, Some(Parity::Array)));
+        assert_eq!((setup.stripe, setup.volume), (65536, Kind::Raid5(Parity::Array)));
     }
 
     #[test]
@@ -231,7 +272,13 @@ mod tests {
             ("gateway-1997,disks=2,buses=3", "fewer buses"),
             ("gateway-1997,stripe=1000", "multiple of 512"),
             ("gateway-1997,raid=5", "3 disks"),
-            ("gateway-1997,raid=6", "0 or 5"),
+            ("gateway-1997,raid=6", "0, 1 or 5"),
+            ("gateway-1997,raid=1", "2 disks"),
+            ("gateway-1997,disks=2,failed=0", "raid=1"),
+            ("gateway-1997,disks=2,raid=1,failed=2", "2 disks"),
+            ("gateway-1997,disks=2,raid=1,rebuild=on", "failed=DISK"),
+            ("gateway-1997,start=100", "multiple of 512"),
+            ("nvme,disks=3,raid=5,parity=array", "no bus"),
             ("gateway-1997,colour=red", "wce=on|off"),
             ("gateway-1997,wce", "setting=value"),
             ("no/such/file.toml", "no/such/file.toml"),

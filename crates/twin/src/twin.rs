@@ -8,7 +8,8 @@ use crate::ram_cache::RamCache;
 use crate::run::{Ended, Run};
 use crate::settings::{Setup, split_file};
 use crate::utilisation;
-use crate::volume::Layout;
+use crate::volume::{Kind, Layout, Parity};
+use crate::world::array::Controller;
 use crate::world::files::VOLUME;
 use crate::world::{Member, World};
 use machine::{
@@ -154,18 +155,27 @@ impl Twin {
 /// The computer, at rest.
 fn world(setup: &Setup) -> World {
     let (description, model) = (&setup.description, setup.drive().model());
-    let slot = |number| Slot { number, bus: number % setup.buses, wce: setup.wce };
+    let on_bus = setup.disks.div_ceil(setup.buses).max(description.volume.bus_disks);
+    let slot = |number| Slot { number, bus: number / on_bus, wce: setup.wce };
     let members: Vec<Member> = (0..setup.disks).map(|number| Member::new(model.build(slot(number)))).collect();
     let kind = model.bus().map(|name| &description.buses[name]);
     let buses = kind.map_or_else(Vec::new, |kind| (0..setup.buses).map(|_| Bus::new(kind)).collect());
     let member_bytes = members.iter().map(|member| member.device.capacity_bytes()).min().unwrap_or(0);
-    let parity = setup.parity.filter(|_| setup.disks >= 3);
-    let layout = Layout { members: setup.disks, chunk: setup.stripe, parity, member_bytes };
+    let layout = Layout {
+        kind: setup.volume,
+        members: setup.disks,
+        chunk: setup.stripe,
+        start: setup.start,
+        failed: setup.failed.map(|disk| (disk, 0)),
+        member_bytes,
+    };
     let pci = Pci::new(description.pci_bytes_per_s);
     let mut world = World::new(description.file_system.clone(), &description.processor, pci, buses, members, layout);
     let copy = description.memory.rates.iter().find(|rate| rate.kind == "copy").map_or(1e9, |rate| rate.bytes_per_s);
     world.ram_cache = setup.ram_cache.map(|(bytes, policy)| RamCache::new(bytes, policy, copy));
     world.temporary = setup.temporary;
+    world.rebuilds = setup.rebuild;
+    world.array = kind.filter(|_| setup.volume == Kind::Raid5(Parity::Array)).map(Controller::new);
     world
 }
 
@@ -276,6 +286,7 @@ impl machine::Machine for Twin {
         world.rest(began.saturating_sub(*ended), *ran);
         let files: Vec<Vec<u32>> =
             parts.iter().map(|part| part.targets.iter().map(|target| target.file).collect()).collect();
+        world.rebuild_next();
         let mut run = Run::new(world, began, options.on_failure);
         for ((part, files), _) in parts.iter_mut().zip(&files).zip(&checked).filter(|(_, checked)| checked.is_ok()) {
             run.add(&part.access, files.clone(), part.sources);
@@ -347,10 +358,11 @@ fn usage(
         let device = DeviceUse { busy_ns: device.busy_ns / members.len().max(1) as u64, ..device };
         PartUsage { elapsed_ns, sync_ns, device: Some(device), waits: None }
     };
-    let (all, busy) = (sum((0..world.members.len() as u32).map(used)), world.cpu.busy);
+    let all = sum((0..world.members.len() as u32).map(used));
+    let (busy, charged) = (world.cpu.busy, world.cpu.busy - world.cpu.uncharged);
     RunUsage {
         began,
-        cpu: CpuTimes { user_ns: 0, system_ns: busy, machine_ns: busy, steal_ns: 0, instructions_user: None },
+        cpu: CpuTimes { user_ns: 0, system_ns: charged, machine_ns: busy, steal_ns: 0, instructions_user: None },
         block_bytes: Some((all.read_bytes, all.write_bytes)),
         resources: utilisation::resources(world, ran),
         warnings: Vec::new(),

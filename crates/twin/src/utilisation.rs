@@ -12,6 +12,7 @@ pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
         all.push(("PCI", of_run(world.pci.busy)));
     }
     all.extend(world.buses.iter().map(|bus| bus.phases.busy()).max().map(|busy| ("bus", of_run(busy))));
+    all.extend(world.array.iter().map(|array| ("bus to the array", of_run(array.bus.phases.busy()))));
     let mut parts: BTreeMap<&'static str, f64> = BTreeMap::new();
     for member in &world.members {
         for (name, busy) in member.device.busy(ran) {
@@ -37,9 +38,9 @@ fn kind(name: &str) -> ResourceKind {
     match name {
         "processor" => ResourceKind::Processor,
         "PCI" => ResourceKind::Pci,
-        "bus" => ResourceKind::Bus,
+        "bus" | "bus to the array" => ResourceKind::Bus,
         "disk mechanics" | "flash dies" => ResourceKind::Media,
-        "drive link" => ResourceKind::Link,
+        "drive link" | "network" => ResourceKind::Link,
         "volume quota" => ResourceKind::Throttle,
         _ => ResourceKind::Device,
     }

@@ -62,7 +62,7 @@ fn option_name(word: &str) -> Option<&str> {
 }
 
 /// Options of which an arm's own replaces the common one.
-const EITHER: [[&str; 2]; 3] = [["--runtime", "--bytes"], ["--direct", "--buffered"], ["--engine", "--engine"]];
+const EITHER: [[&str; 2]; 2] = [["--runtime", "--bytes"], ["--direct", "--buffered"]];
 
 /// An arm's arguments: its own words, and those of both arms that it does not replace.
 fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArguments, Failure> {
@@ -208,6 +208,14 @@ pub(super) fn compare(arguments: &Arguments, [a, b]: [&str; 2]) -> Result<Compar
                 warnings.push(said);
             }
         }
+    }
+    let open = pairs.iter().filter(|pair| !pair.closed).count();
+    if open > 0 {
+        warnings.push(format!(
+            "{open} of {} questions were still open when it stopped: neither a difference nor its absence to within {} % is sure; give it more --budget",
+            pairs.len(),
+            arguments.until
+        ));
     }
     let mut series = Vec::new();
     for (index, pair) in pairs.iter().enumerate().filter(|(_, pair)| !pair.blocks.is_empty()) {

@@ -4,7 +4,7 @@ use super::{json, percent, program, say, table, write};
 use crate::Failure;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
-use predict::validate::{Figure, Point, Validation};
+use predict::validate::{Curve, Figure, Group, NUMBERS_FITTED, Point, Validation};
 use report::validation::{Page, Section, Table};
 use results::{Axis, Series, Value};
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ fn text(validation: &Validation, every_point: bool) -> String {
         let (head, rows) = points(figure);
         text += &format!("{} ({})\n{}\n", title(figure), figure.unit, table(&head, &rows, 1));
     }
-    for (head, rows) in [figures(validation), bars(validation)] {
+    for (head, rows) in [figures(validation), groups(validation), bars(validation)] {
         text += &format!("{}\n", table(&head, &rows, 1));
     }
     let more = if every_point { "" } else { "; --points lists every value" };
@@ -62,11 +62,12 @@ fn text(validation: &Validation, every_point: bool) -> String {
 fn sentence(validation: &Validation) -> String {
     let points: usize = validation.figures.iter().map(|figure| figure.points.len()).sum();
     let held = validation.bars.iter().filter(|bar| bar.holds).count();
-    let mean = validation.bars.first().map_or(f64::NAN, |bar| bar.value);
+    let within: Vec<String> =
+        validation.groups.iter().map(|group| format!("{} within {}", group.name, percent(group.mean_error))).collect();
     format!(
-        "{points} published values simulated with {} fitted numbers; throughput within {} on average, {held} of {} bars held",
+        "{points} published values, all of which were given, simulated with {} fitted numbers; {} on average; {held} of {} bars held",
         validation.fitted.len(),
-        percent(mean),
+        within.join(", "),
         validation.bars.len()
     )
 }
@@ -95,6 +96,9 @@ fn label(figure: &Figure, point: &Point) -> String {
     }
     if varies(|point| u64::from(point.disks)) && !label.contains("disk") {
         label = format!("{label} {} disk{}", point.disks, if point.disks == 1 { "" } else { "s" });
+    }
+    if varies(|point| u64::from(point.buses)) {
+        label = format!("{label} {} bus{}", point.buses, if point.buses == 1 { "" } else { "es" });
     }
     if varies(|point| u64::from(point.depth)) && !label.contains("deep") {
         label = format!("{label} {} deep", point.depth);
@@ -125,8 +129,29 @@ fn figures(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
     (vec!["figure", "points", "mean error", "worst error", "beyond 20 %"], validation.figures.iter().map(row).collect())
 }
 
+/// Throughput and processor time apart.
+fn groups(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let row = |group: &Group| {
+        let worst = group.worst().map_or_else(String::new, |curve| {
+            let disks = if curve.disks == 1 { "1 disk".to_owned() } else { format!("{} disks", curve.disks) };
+            let Curve { figure, series, drive, depth, mean_error, .. } = curve;
+            format!("{}: {figure}, {series}, {disks} {drive}, {depth} deep", percent(*mean_error))
+        });
+        vec![group.name.clone(), group.points.to_string(), percent(group.mean_error), worst]
+    };
+    (vec!["figures of", "given points", "mean error", "worst curve"], validation.groups.iter().map(row).collect())
+}
+
 fn bars(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let show = |name: &str, value: f64| if name.contains("in points") { format!("{value:.1}") } else { percent(value) };
+    let show = |name: &str, value: f64| {
+        if name.contains("in points") {
+            format!("{value:.1}")
+        } else if name == NUMBERS_FITTED {
+            format!("{value:.0}")
+        } else {
+            percent(value)
+        }
+    };
     let row = |bar: &predict::validate::Bar| {
         let held = if bar.holds { "held" } else { "missed" };
         vec![bar.name.clone(), show(&bar.name, bar.limit), show(&bar.name, bar.value), held.into()]
@@ -147,6 +172,7 @@ fn page(validation: &Validation) -> Page {
         figures: Vec::new(),
         tables: vec![
             as_table("What the model is held to", bars(validation)),
+            as_table("Throughput and processor apart", groups(validation)),
             as_table("Figure by figure", figures(validation)),
             as_table("Numbers that were fitted", (vec!["number", "value"], fitted)),
         ],
@@ -176,7 +202,7 @@ fn page(validation: &Validation) -> Page {
 fn axes(figure: &Figure) -> Option<(Axis, Axis, f64)> {
     let x = if figure.points.iter().any(|point| point.radial.is_some()) { Axis::Position } else { Axis::RequestBytes };
     match figure.unit.as_str() {
-        "MB/s" if figure.name != "table2" => Some((x, Axis::BytesPerS, MIB as f64)),
+        "MB/s" => Some((x, Axis::BytesPerS, MIB as f64)),
         "CPU ms/MB" => Some((x, Axis::CpuNsPerMib, 1e6)),
         "ms" => Some((x, Axis::ServiceNs, 1e6)),
         _ => None,

@@ -74,7 +74,14 @@ impl Ended {
 /// The program with its output caught.
 pub fn command<S: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(program);
-    command.args(arguments).env("NO_COLOR", "1").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // The tests leave no trace in the history of who runs them.
+    command
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .env("HALFPOWER_HISTORY", "none")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 

@@ -183,6 +183,7 @@ impl Running {
             .args(&words[1..])
             .current_dir(stage.here())
             .env("NO_COLOR", "1")
+            .env("HALFPOWER_HISTORY", "none")
             .env("TMPDIR", stage.here().join("tmp"))
             .stdin(Stdio::null())
             .stdout(sink(by.stdout, &stdout))

@@ -360,7 +360,10 @@ faults![
                 fault: "the log of a verifying run is a file that exists",
                 given: &[File("log"), File("mine")],
                 steps: &[run(
-                    &["run {here} --size 1m --buffered --op write --bytes 64k --verify --verify-log log",],
+                    &[
+                        "run {here} --size 1m --buffered --op write --bytes 64k --verify --verify-log log",
+                        "run mine --destroy-data mine --buffered --op write --bytes 64k --verify --verify-log log",
+                    ],
                     refused(&["log", "name a new file"])
                 )],
                 ..UNHARMED
@@ -471,6 +474,33 @@ faults![
                 fault: "a device is to be written, and is not named after --destroy-data",
                 given: &[Disk("disk")],
                 steps: &[run(WRITE_DISK, refused(&["--destroy-data"]))],
+                ..UNHARMED
+            },
+            a_second_member = Row {
+                fault: "only the first of two members of a stripe is named after --destroy-data",
+                given: &[File("mine"), File("other")],
+                steps: &[run(
+                    &[
+                        "run mine other --op write --destroy-data mine",
+                        "sweep mine other --op write --destroy-data mine",
+                    ],
+                    refused(&["other"])
+                )],
+                ..UNHARMED
+            },
+            a_request_that_cannot_be = Row {
+                fault: "the target may be written, but the workload makes no sense for it",
+                given: &[Disk("disk")],
+                steps: &[run(
+                    &[
+                        "run {disk} --op write --request 3000 --destroy-data {disk}",
+                        "sweep {disk} --op write --request 4k,3000 --destroy-data {disk}",
+                        "run {disk} --op write --request 16m --destroy-data {disk}",
+                        "run {disk} --op write --verify --verify-log no/log --destroy-data {disk}",
+                        "fio --name=a --filename={disk} --rw=write --bs=3000 --direct=1 --destroy-data={disk}",
+                    ],
+                    refused(&[])
+                )],
                 ..UNHARMED
             },
             mounted = Row {
@@ -1131,7 +1161,6 @@ faults![
                     &[
                         "run {here}/mine --buffered --request 4k --threads 64 --bytes 1m --repeats 1 --max-repeats 1",
                         "fio --name=a --filename={here}/mine --numjobs=64 --rw=read",
-                        "sqlio -kR -t64 -s1 --size 1m {here}/mine",
                         "diskspd -d1 -t64 -W0 {here}/mine",
                     ],
                     no_result(&["threads|Resource temporarily unavailable"])
@@ -1310,6 +1339,27 @@ faults![
                 ],
                 ..UNHARMED
             },
+            named_files_of_the_killed = Row {
+                fault: "kill -9 while files under names of the user's choice are there; the same command again",
+                given: &[],
+                steps: &[
+                    Storm {
+                        seed: 21,
+                        times: 4,
+                        line: "fio --name=a --filename={here}/data --size=1m --rw=randwrite --time_based --runtime=60",
+                        signal: SIGKILL
+                    },
+                    run(&["fio --name=a --filename={here}/data --size=1m --rw=randwrite"], well(&[])),
+                    Storm {
+                        seed: 22,
+                        times: 5,
+                        line: "iozone -a -n 64k -g 1m -f {here}/iozone.tmp --repeats 1000",
+                        signal: SIGKILL
+                    },
+                    run(&["iozone -i 0 -r 64k -s 256k -f {here}/iozone.tmp"], well(&[])),
+                ],
+                ..UNHARMED
+            },
             killed_and_named = Row {
                 fault: "kill -9 in the middle, the file is there: the next start removes it, and no living one's",
                 given: &[Directory("at")],
@@ -1442,6 +1492,7 @@ faults![
                             "run {steering} --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1",
                             "sweep {steering} --size 1m --buffered --bytes 64k --request 4k,8k --repeats 1 --max-repeats 1",
                             "metadata {steering} --files 4 --rounds 1",
+                            "fio --name=a --size=64k --rw=read --filename={steering}/file",
                             "postmark pm",
                         ],
                         Ends { codes: &[0, 1, 2], words: &[], failed_points: false }
@@ -1456,7 +1507,6 @@ faults![
                             "verify {steering}",
                             "metadata {steering}/file",
                             "twin show {steering}",
-                            "fio --name=a --size=64k --rw=read --filename={steering}/no/file",
                             "sqlio -kR --runtime 20ms {steering}/no/file",
                             "diskspd -d1 {steering}/no/file",
                             "iozone -s 64 -i 0 -f {steering}/no/file",
@@ -1513,7 +1563,6 @@ faults![
                         "run --engine {long}",
                         "sqlio -{long}",
                         "diskspd -{long}",
-                        "iozone -{long}",
                     ],
                     no_result(&[])
                 )],

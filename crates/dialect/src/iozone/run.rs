@@ -284,14 +284,12 @@ fn latency_file(test: Test) -> Option<&'static str> {
 
 fn log(options: &Options, test: Test, cell: Cell, ran: &ToolResult) -> Result<()> {
     let Some(name) = latency_file(test).filter(|_| options.latency_files) else { return Ok(()) };
-    let failed = || Error::io("cannot write", name);
-    let file = OpenOptions::new().create(true).append(true).open(name).map_err(failed())?;
-    let mut file = std::io::BufWriter::new(file);
     let mut text = String::from("  Offset in Kbytes   Latency in microseconds  Transfer size in bytes\n");
     for (offset, latency) in ran.streams.iter().flat_map(|stream| &stream.trace.log) {
         text += &format!("{:>18} {:>25.2} {:>23}\n", offset / 1024, *latency as f64 / 1e3, cell.record_bytes);
     }
-    file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(failed())
+    results::append("-Q", Path::new(name), text.as_bytes())
+        .map_err(|error| Error::io("cannot write", name)(std::io::Error::other(error.to_string())))
 }
 
 fn throughput<M: Machine>(

@@ -5,7 +5,7 @@ use super::{
     show, terse,
 };
 use machine::files::{FileError, FileSystem};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -177,12 +177,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
 /// Appends a text to a file, or prints it where none is named or the file cannot be written.
 fn deliver(text: &str, file: Option<&str>, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
     if let Some(name) = file {
-        let appended = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(name)
-            .and_then(|mut file| file.write_all(text.as_bytes()));
-        let Err(error) = appended else { return Ok(()) };
+        let Err(error) = results::append("run", Path::new(name), text.as_bytes()) else { return Ok(()) };
         writeln!(err, "Error: Cannot direct output to file '{name}': {error}")?;
     }
     out.write_all(text.as_bytes())?;

@@ -14,11 +14,12 @@ use crate::test_file::{is_our_name, mark, name};
 pub use directories::directory_facts;
 use machine::Nanos;
 use machine::files::{AreaSpec, FileAct, FileArea, FileEngine, FileError, FileSystem, FileUsage};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
-use std::ffi::CStr;
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat};
+use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -120,6 +121,9 @@ impl HostArea {
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,
+    /// The directory that it is in, and its name there.
+    parent: File,
+    name: OsString,
     handle: File,
     /// Bytes of a file-system block, which is what C's standard I/O buffers.
     block: usize,
@@ -145,15 +149,17 @@ impl WorkDirectory {
             let handle = open_directory(&parent, Path::new(&hidden))?;
             sys::try_lock(&handle)?;
             let metadata = handle.metadata()?;
-            let path = location.join(name(&mark(random, metadata.ino()), SUFFIX));
-            renameat(&parent, &hidden, CWD, &path)?;
-            Ok(WorkDirectory { path, handle, block: (metadata.blksize() as usize).clamp(512, 1 << 20) })
+            let name: OsString = name(&mark(random, metadata.ino()), SUFFIX).into();
+            renameat(&parent, &hidden, &parent, &name)?;
+            Ok((handle, name, (metadata.blksize() as usize).clamp(512, 1 << 20)))
         };
-        made().map_err(|error: io::Error| {
+        let made = made().map_err(|error: io::Error| {
             // Empty and ours, where it was made at all.
             let _ = unlinkat(&parent, &hidden, AtFlags::REMOVEDIR);
             FileError::of(FileAct::MakeDirectory, location.join(&hidden), error)
-        })
+        });
+        let (handle, name, block) = made?;
+        Ok(WorkDirectory { path: location.join(&name), parent, name, handle, block })
     }
 
     fn fd(&self) -> RawFd {
@@ -163,7 +169,7 @@ impl WorkDirectory {
 
 impl Drop for WorkDirectory {
     fn drop(&mut self) {
-        crate::cleanup::note(&self.path, fs::remove_dir_all(&self.path));
+        crate::cleanup::note(&self.path, remove(&self.parent, &self.name, &self.handle));
     }
 }
 
@@ -171,18 +177,46 @@ impl Drop for WorkDirectory {
 /// lock. Returns their number.
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
-    for entry in fs::read_dir(location).into_iter().flatten().flatten() {
+    let Ok(parent) = open_directory(CWD, location) else { return removed };
+    for entry in fs::read_dir(sys::path_of(&parent)).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
-        let unused = open_directory(CWD, &entry.path()).is_ok_and(|handle| {
-            handle.metadata().is_ok_and(|metadata| is_our_name(text, SUFFIX, metadata.ino()))
-                && sys::try_lock(&handle).is_ok()
-        });
-        if unused && fs::remove_dir_all(entry.path()).is_ok() {
+        let Ok(handle) = open_directory(&parent, Path::new(&name)) else { continue };
+        let ours = handle.metadata().is_ok_and(|metadata| is_our_name(text, SUFFIX, metadata.ino()));
+        if ours && sys::try_lock(&handle).is_ok() && remove(&parent, &name, &handle).is_ok() {
             removed += 1;
         }
     }
     removed
+}
+
+/// Removes an open directory with all that is in it, where its name still is its own; whatever a link in it leads to stays.
+fn remove(parent: &File, name: &OsStr, directory: &File) -> io::Result<()> {
+    let (there, own) = (statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?, directory.metadata()?);
+    if (there.st_dev, there.st_ino) != (own.dev(), own.ino()) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    empty(directory)?;
+    Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
+}
+
+fn empty(directory: &File) -> io::Result<()> {
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name == c"." || name == c".." {
+            continue;
+        }
+        match unlinkat(directory, name, AtFlags::empty()) {
+            // A directory; the number depends on the file system.
+            Err(rustix::io::Errno::ISDIR | rustix::io::Errno::PERM) => {
+                empty(&open_directory(directory, Path::new(OsStr::from_bytes(name.to_bytes())))?)?;
+                unlinkat(directory, name, AtFlags::REMOVEDIR)?;
+            }
+            unlinked => unlinked?,
+        }
+    }
+    Ok(())
 }
 
 fn open_directory(from: impl AsFd, path: &Path) -> io::Result<File> {

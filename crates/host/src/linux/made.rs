@@ -203,12 +203,14 @@ pub(crate) fn earlier(path: &Path) -> Option<Earlier> {
         return None;
     }
     let directory = File::open(directory_of(path)).ok()?;
-    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = File::from(fs::openat(&directory, &name, flags, Mode::empty()).ok()?);
-    if !file.metadata().ok()?.is_file() {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let seen = File::from(fs::openat(&directory, &name, flags, Mode::empty()).ok()?);
+    if !seen.metadata().ok()?.is_file() {
         return None;
     }
-    let (mark, marked) = Named { directory: &directory, name: &name, file: &file }.read()?;
+    let (mark, marked) = Named { directory: &directory, name: &name, file: &seen }.read()?;
+    // A file of the user's is not even opened for writing.
+    let file = reopen(&seen, true, 0).ok()?;
     sys::try_lock(&file).ok()?;
     let kept = marked == Marked::Kept;
     let made = MadeFile {

@@ -56,7 +56,7 @@ impl Member {
         let named = spec.destroy.iter().any(|named| same_file(named, path));
         match earlier(path).filter(|_| !named) {
             Some(Earlier::Leftover(left)) if spec.create => return Member::replace(left, path, spec, fill),
-            Some(Earlier::Kept(kept)) => return Member::again(kept, path, spec, fill),
+            Some(Earlier::Kept(kept)) if is_unused(&kept) => return Member::again(kept, path, spec, fill),
             _ => {}
         }
         if spec.create && is_absent(path) {
@@ -136,6 +136,13 @@ impl Member {
         let file = kept.file().clone();
         let kind = TargetKind::TestFile;
         Ok(Member { path: path.into(), kind, size, writable: true, file, made: Some(kept), to_fill: None })
+    }
+
+    /// Of a new file that is to be filled: the number of its file system, the bytes that it still needs, and those free.
+    pub(crate) fn room(&self) -> Option<(u64, u64, u64)> {
+        let metadata = self.file.metadata().ok().filter(|_| self.made.is_some() && self.to_fill.is_some())?;
+        let free = sys::free_bytes(&sys::path_of(&self.file)).ok()??;
+        Some((metadata.dev(), self.size.saturating_sub(metadata.len()), free))
     }
 
     /// Fills what is to be filled.
@@ -218,6 +225,11 @@ impl Member {
                     self.path.display(),
                     units::show_size(offset)
                 )),
+                Some(libc::EFBIG) => Error::Unsupported(format!(
+                    "{}: a file may not be larger than {} here; raise the limit (ulimit -f) or give a smaller --size",
+                    self.path.display(),
+                    units::show_size(offset)
+                )),
                 _ => Error::io("cannot fill", &self.path)(error),
             })
         })?;
@@ -262,6 +274,11 @@ impl Member {
 fn identity(metadata: &fs::Metadata) -> Identity {
     // A device has several nodes.
     if metadata.file_type().is_block_device() { (0, 0, metadata.rdev()) } else { (metadata.dev(), metadata.ino(), 0) }
+}
+
+/// Whether no loop device or swap lies on a file.
+fn is_unused(made: &MadeFile) -> bool {
+    facts::uses(&facts::Roots::default(), &sys::path_of(made.file())).is_empty()
 }
 
 fn is_absent(path: &Path) -> bool {

@@ -31,6 +31,17 @@ pub fn remove_leftovers(directory: &std::path::Path) -> (u32, u64) {
     made::remove_leftovers(directory)
 }
 
+/// Threads of this process that wait in the kernel for something that no signal interrupts: storage, as a rule (state D,
+/// proc(5)).
+pub fn waiting_threads() -> usize {
+    let is_waiting = |thread: std::fs::DirEntry| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        // The name before it may hold anything.
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('D'))
+    };
+    std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten().map(is_waiting).filter(|waits| *waits).count()
+}
+
 /// This computer.
 pub struct Host {
     interrupt: &'static AtomicBool,
@@ -80,6 +91,7 @@ impl machine::Machine for Host {
 
     fn open(&self, spec: &TargetSpec) -> Result<HostTarget> {
         let mut target = HostTarget::open(spec, self.interrupt)?;
+        target::check_room(std::slice::from_ref(&target))?;
         target.fill()?;
         Ok(target)
     }
@@ -91,6 +103,7 @@ impl machine::Machine for Host {
     ) -> Result<Vec<HostTarget>> {
         let opened: Result<Vec<_>> = specs.iter().map(|spec| HostTarget::open(spec, self.interrupt)).collect();
         let mut targets = opened?;
+        target::check_room(&targets)?;
         check(&targets.iter().map(|target| target.facts().clone()).collect::<Vec<_>>())?;
         targets.iter_mut().try_for_each(HostTarget::fill)?;
         Ok(targets)

@@ -7,6 +7,7 @@ use super::{facts, sys};
 use crate::arena::Arena;
 use crate::test_file::Fill;
 use machine::{Error, NewFile, Result, TargetFacts, TargetKind, TargetSpec, units};
+use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
@@ -163,6 +164,23 @@ impl HostTarget {
         self.take_scratch();
         Ok(())
     }
+}
+
+/// Refuses files that fit one by one and not all together.
+pub(crate) fn check_room(targets: &[HostTarget]) -> Result<()> {
+    let mut wanted: BTreeMap<u64, u64> = BTreeMap::new();
+    for member in targets.iter().flat_map(|target| &target.members) {
+        let Some((device, bytes, free)) = member.room() else { continue };
+        let all = wanted.entry(device).or_default();
+        *all = all.saturating_add(bytes);
+        if *all > free {
+            let shown = member.path.display().to_string();
+            let (all, free) = (units::show_size(*all), units::show_size_rounded(free as f64));
+            let why = format!("test files of {all} together do not fit in the {free} that are free");
+            return Err(Error::refused(shown, why, "free some space or give a smaller --size"));
+        }
+    }
+    Ok(())
 }
 
 fn check_chunk(chunk: u64) -> Result<()> {

@@ -190,12 +190,21 @@ mod tests {
 
     #[test]
     fn the_textbooks_two_samples() {
-        let (a, b) = (level(&[99.0, 100.0, 101.0]), level(&[109.0, 110.0, 111.0]));
+        let error = (1.0f64 / 3.0).sqrt();
+        let [a, b] = [100.0, 110.0].map(|mean| Level::new(mean, error, 2.0).unwrap());
         let change = Change::between(&a, &b);
         assert!((change.ratio - 1.1).abs() < 1e-12);
         // Standard errors 1/sqrt(3) each; difference 10; t = 12.247 with 4 degrees of freedom: p = 0.000255.
         assert!((change.p - 0.000_255).abs() < 2e-6, "{change:?}");
         assert!(change.low > 1.07 && change.high < 1.13 && change.detectable > 0.02 && change.detectable < 0.04);
+    }
+
+    #[test]
+    fn a_side_whose_runs_agree_by_chance_is_no_surer_than_both() {
+        let (lucky, honest) = (level(&[100.0, 100.01, 99.99]), level(&[103.0, 107.0, 99.0, 104.0, 102.0]));
+        let change = Change::between(&lucky, &honest);
+        let alone = Change::between(&Level { runs: 0.0, ..lucky }, &honest);
+        assert!(change.high - change.low > 1.2 * (alone.high - alone.low), "{change:?} {alone:?}");
     }
 
     #[test]

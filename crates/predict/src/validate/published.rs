@@ -6,7 +6,6 @@
 use machine::Op;
 
 const MEASUREMENTS: &str = include_str!("../../data/measurements.csv");
-const TABLE2: &str = include_str!("../../data/table2_memory.csv");
 const TABLE3: &str = include_str!("../../data/table3_service_time_ms.csv");
 const TABLE4: &str = include_str!("../../data/table4_bus_phases_percent.csv");
 
@@ -39,6 +38,10 @@ pub struct Measured {
     pub unit: &'static str,
     /// The file grew as it was written.
     pub extends: bool,
+    /// The file began with a chunk of the stripe.
+    pub aligned: bool,
+    /// RAID 5: whether the computer's processor computes the parity, or the array.
+    pub raid5: Option<bool>,
     /// Radial position, from 0 at the outer edge to 1.
     pub radial: Option<f64>,
 }
@@ -69,15 +72,12 @@ pub fn measurements() -> Vec<Measured> {
             value: number(row[10]),
             unit: row[11],
             extends: row[12] == "extend",
+            aligned: row[1].ends_with(" aligned"),
+            raid5: row[12].strip_prefix("RAID5 by ").map(|by| by == "host"),
             radial: row[12].strip_prefix("radial=").map(number),
         }
     };
     rows(MEASUREMENTS).map(point).collect()
-}
-
-/// Table 2: an operation on memory, and its rate on the test machine in 2^20 bytes per second.
-pub fn table2() -> Vec<(&'static str, f64)> {
-    rows(TABLE2).map(|row| (row[0], number(row[1]))).collect()
 }
 
 /// Table 3: request size in bytes, drive, whether the data were read before, and service time in milliseconds.

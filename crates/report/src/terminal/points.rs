@@ -26,9 +26,27 @@ pub fn points(results: &Results, width: usize, colour: bool) -> String {
     match (results.points.as_slice(), results.kind) {
         ([], _) if rates.is_empty() => "no point was measured\n".into(),
         ([], _) => rates,
-        ([point], Kind::Run | Kind::Sweep) => block(results, point, width, colour) + &rates,
-        (points, _) => many(points, width, colour) + &rates,
+        ([point], Kind::Run | Kind::Sweep) => {
+            block(results, point, width, colour) + &doubts(results, width, colour) + &rates
+        }
+        (points, _) => many(points, width, colour) + &doubts(results, width, colour) + &rates,
     }
+}
+
+/// The warnings of the document itself, of its target above all, that no point repeats.
+fn doubts(results: &Results, width: usize, colour: bool) -> String {
+    let told = |text: &String| {
+        results.points.iter().filter_map(|point| point.numbers.as_ref()).any(|numbers| numbers.warnings.contains(text))
+    };
+    let mut out = String::new();
+    for text in results.warnings.iter().filter(|text| !told(text)) {
+        for (place, line) in wrap(text, width - 2).into_iter().enumerate() {
+            let mark = if place == 0 { "!" } else { " " };
+            out.push_str(&paint(Tone::Doubt, &format!("{mark} {}", printable(&line)), colour));
+            out.push('\n');
+        }
+    }
+    out
 }
 
 /// The columns that a terminal has room for.

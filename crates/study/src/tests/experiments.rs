@@ -47,8 +47,7 @@ fn truth(cell: &Cell) -> Option<f64> {
 #[test]
 fn ids_and_figures_are_unique() {
     // What `--only` takes and documents hold: a name is kept for good.
-    let known =
-        "memory buffered unbuffered cost depth random allocation alignment streams location stripe device_cache";
+    let known = "memory buffered unbuffered cost depth random completions allocation alignment streams location stripe device_cache";
     assert_eq!(experiment_ids().collect::<Vec<_>>().join(" "), known);
     distinct(ALL.iter().map(|experiment| experiment.title));
     distinct(ALL.iter().flat_map(|experiment| experiment.curves).flat_map(|set| set.figures).map(|figure| figure.id));

@@ -206,3 +206,20 @@ fn a_stripe_of_real_devices_has_the_sum_of_their_rates_and_a_simulated_one_what_
     assert_eq!(advertised(of_one(3, machine::TargetKind::Stripe)), 300.0);
     assert_eq!(advertised(of_one(3, machine::TargetKind::Simulated)), 100.0);
 }
+
+#[test]
+fn a_throttle_counts_requests_of_its_own() {
+    // The queue behind the throttle merges: the device counts a quarter of the requests.
+    let merged = || {
+        base(|sample| {
+            sample.usage.device =
+                Some(DeviceUse { reads: 250, read_bytes: 1000 * u64::from(REQUEST), ..DeviceUse::default() });
+        })
+    };
+    let throttle = layer(LayerKind::Throttle, None, Some(1000.0));
+    assert_eq!(limit_of(LimitOf::Peak, merged(), vec![], &throttle, 1e9).what, Bottleneck::Throttle);
+    // Half of what is admitted gets through to a plain program, whose requests wait for each other.
+    let half = layer(LayerKind::Throttle, Some(2000.0 * f64::from(REQUEST)), None);
+    assert_eq!(limit_of(LimitOf::Plain, base(|_| {}), vec![], &half, 1e9).what, Bottleneck::Throttle);
+    assert_ne!(limit_of(LimitOf::Peak, base(|_| {}), vec![], &half, 1e9).what, Bottleneck::Throttle);
+}

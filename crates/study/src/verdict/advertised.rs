@@ -5,6 +5,9 @@ use machine::{Layer, LayerKind, TargetFacts, TargetKind, units};
 use results::{Advertised, Bottleneck};
 use workload::OpKind;
 
+/// A program that keeps one request outstanding gets at least this share of what a throttle admits if the throttle is its limit.
+const LEAST_PART: f64 = 0.3;
+
 /// How many times over a target has its layers: a real target's are those of one member, a simulated one's those of all together.
 fn times(facts: &TargetFacts) -> f64 {
     if facts.kind == TargetKind::Simulated { 1.0 } else { f64::from(facts.members.max(1)) }
@@ -60,14 +63,25 @@ impl Evidence<'_> {
     pub(super) fn admitted(&self) -> Option<Cause> {
         let (layer, iops) = admitted(self.facts, self.case.op)?;
         let each = self.numbers.achieved.device_request_bytes;
-        let at_device = each.map_or(self.numbers.iops, |bytes| self.rate / bytes);
-        if (at_device / iops - 1.0).abs() > SAME {
-            return None;
-        }
+        // A throttle counts requests before the device's queue merges them, and after the kernel has cut them.
+        let counts = [each.map_or(self.numbers.iops, |bytes| self.rate / bytes), self.numbers.iops];
+        let at_device = counts.into_iter().find(|count| (count / iops - 1.0).abs() <= SAME)?;
         let each = each.map_or(String::new(), |bytes| format!(" of {}", units::show_size_rounded(bytes)));
         let what = if layer.kind == LayerKind::Throttle { Bottleneck::Throttle } else { Bottleneck::DeviceIops };
         let why = format!("{}: {at_device:.0} requests/s{each} reach it, and it admits {iops:.0}", layer.name);
         Some((what, format!("the {} {why}", words(what))))
+    }
+
+    /// A throttle is told, and what passes it one by one or in bursts comes to a good part of what it admits.
+    pub(super) fn throttled(&self) -> Option<Cause> {
+        let (layer, rate) =
+            narrowest(self.facts, self.case.op).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
+        let share = self.rate / rate;
+        let why = format!("the throttle {}: {:.0} % of the {}", layer.name, share * 100.0, units::show_rate(rate));
+        let part = (LEAST_PART..=1.0 + SAME).contains(&share);
+        part.then(|| {
+            (Bottleneck::Throttle, format!("{why} that it admits, in bursts, reach a program without requests waiting"))
+        })
     }
 
     /// Share of the narrowest layer's rate, for what was excluded.

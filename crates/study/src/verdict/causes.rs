@@ -26,6 +26,7 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
     if evidence.case.of == LimitOf::Plain {
         asks.extend([
             Evidence::near_peak,
+            Evidence::throttled,
             Evidence::read_ahead_by_trial,
             Evidence::plain_thread,
             Evidence::flush,
@@ -108,8 +109,15 @@ impl Evidence<'_> {
         (percent >= CEILING_PERCENT).then_some((Bottleneck::Generator, why))
     }
 
-    /// All processors, those that a hypervisor took away included.
+    /// All processors, those that a hypervisor took away included, or as many as the control group allows.
     fn processors(&self) -> Option<Cause> {
+        let own = self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9;
+        let quota = self.machine.settings.get("cpu_quota").and_then(|text| text.parse::<f64>().ok());
+        if let Some(quota) = quota.filter(|&quota| own >= quota * THREAD_PERCENT / 100.0) {
+            let why =
+                format!("the processor time that the control group allows: {own:.2} of {quota:.2} processors used");
+            return Some((Bottleneck::Processor, format!("{why} at {}", self.shown())));
+        }
         let stolen = self.numbers.achieved.steal_percent / f64::from(self.machine.processors.max(1));
         let busy = (self.processors_percent() + stolen).min(100.0);
         let why = format!("the processors: {busy:.0} % of their time is used at {}", self.shown());

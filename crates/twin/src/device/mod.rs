@@ -9,6 +9,7 @@
 pub mod cloud;
 pub mod disk;
 pub mod flash;
+pub mod network;
 pub mod virtio;
 
 use crate::bus::{Bus, BusKind, Connect, Pci};
@@ -49,8 +50,8 @@ pub(crate) struct Host<'a> {
     pub pci: &'a mut Pci,
     /// The device's number.
     pub number: u32,
-    /// Commands that it accepted and has not ended.
-    pub inside: u32,
+    /// Commands that wait for it to accept them.
+    pub waiting: u32,
 }
 
 impl Host<'_> {

@@ -1,6 +1,7 @@
 //! Requests through the file-system cache: demand reads, read-ahead, pre-reads of partial pages, copies.
 
 use super::{Owner, Request, World};
+use crate::cpu::Work;
 use crate::event::Event;
 use machine::{Hint, Nanos, Op};
 
@@ -18,7 +19,8 @@ impl World {
             self.read_ahead(&request);
         }
         let cost = if request.op == Op::Read { self.costs.read } else { self.costs.write };
-        let at = self.cpu.work(self.now(), cost);
+        let at = self.cpu.work(Work::Program, self.now(), cost);
+        self.cpu.work(Work::Uncharged, self.now(), self.costs.uncharged);
         self.kernel.at(at, Event::Step(number));
     }
 
@@ -40,7 +42,7 @@ impl World {
             let cost =
                 self.copy_cost(request.op, request.at - request.offset, unit_end - request.at, u64::from(request.len));
             self.requests[number].at = unit_end;
-            let at = self.cpu.work(self.now(), cost);
+            let at = self.cpu.work(Work::Program, self.now(), cost);
             self.kernel.at(at, Event::Step(number));
         }
     }
@@ -125,13 +127,15 @@ impl World {
         let bytes = ((last - first) * page).min(self.files.of(offset).end() - offset);
         self.cache.entry(unit).reading |= span;
         let (before, _) = self.costs.paging(bytes);
-        let at = self.cpu.work(self.now(), before);
+        // A read-ahead is a thread's of the system.
+        let what = if ahead { Work::System } else { Work::Program };
+        let at = self.cpu.work(what, self.now(), before);
         self.transfer(at, Owner::Unit { unit, pages: span, ahead }, Op::Read, offset, bytes, false);
     }
 
     pub(super) fn unit_read(&mut self, unit: u64, pages: u64, ahead: bool, bytes: u64) {
         let (_, after) = self.costs.paging(bytes);
-        let at = self.cpu.work(self.now(), after);
+        let at = self.cpu.work(Work::System, self.now(), after);
         let entry = self.cache.entry(unit);
         entry.reading &= !pages;
         entry.valid |= pages;
@@ -196,13 +200,13 @@ impl World {
         let (start, end) =
             (request.offset / page * page, (request.offset + u64::from(request.len)).div_ceil(page) * page);
         let bytes = end.min(self.files.of(start).end()) - start;
-        let at = self.cpu.work(self.now(), self.costs.transfer(bytes).0);
+        let at = self.cpu.work(Work::Program, self.now(), self.costs.transfer(bytes).0);
         self.transfer(at, Owner::Through(number), Op::Write, start, bytes, true);
     }
 
     pub(super) fn written_through(&mut self, number: u32) {
         let request = self.requests[number];
-        let at = self.cpu.work(self.now(), self.costs.transfer(u64::from(request.len)).1);
+        let at = self.cpu.work(Work::System, self.now(), self.costs.transfer(u64::from(request.len)).1);
         if self.fs.write_through_logs || self.syncs_metadata(&request) {
             self.log(at, Owner::Log(number), request.offset);
         } else {

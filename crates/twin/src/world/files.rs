@@ -2,10 +2,11 @@
 //!
 //! Every file has an address space of its own, so that an address says which file it is in.
 
-use crate::volume::{Layout, Plan};
+use crate::volume::{Kind, Layout, Plan};
 use machine::units::{show_size, show_size_rounded};
 use machine::{Error, Nanos, Op, Result};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Bits of an address within a file: no volume is as large.
 const FILE_BITS: u32 = 52;
@@ -58,7 +59,7 @@ impl File {
     }
 
     /// Addresses of the file.
-    pub fn addresses(&self) -> std::ops::Range<u64> {
+    pub fn addresses(&self) -> Range<u64> {
         self.start..self.start + (1 << (FILE_BITS - 1))
     }
 
@@ -69,13 +70,32 @@ impl File {
 
     /// Plans a transfer of the file, or of its log, as commands to members.
     pub fn plan(&self, op: Op, address: u64, bytes: u64, log: bool, plan: &mut Plan) {
-        let base = self.extent.filter(|_| !log).map_or(0, |(base, _)| base);
-        let layout = if log { &self.whole } else { &self.layout };
-        layout.plan(op, address - self.start, bytes, plan);
+        let base = self.base(log);
+        self.layout_now(log).plan(op, address - self.start, bytes, plan);
         for piece in plan.first.iter_mut().chain(&mut plan.second) {
             piece.member = self.members[piece.member as usize];
             piece.offset += base;
         }
+    }
+
+    /// First byte of the file, or of its log's volume, on each member.
+    fn base(&self, log: bool) -> u64 {
+        self.extent.filter(|_| !log).map_or(0, |(base, _)| base)
+    }
+
+    /// How the file, or its log, lies on the members, of which one may have failed.
+    fn layout_now(&self, log: bool) -> Layout {
+        let layout = if log { self.whole } else { self.layout };
+        let base = self.base(log);
+        Layout { failed: layout.failed.map(|(member, restored)| (member, restored.saturating_sub(base))), ..layout }
+    }
+
+    /// Rows of the volume that a transfer must have to itself.
+    pub fn exclusive_rows(&self, op: Op, address: u64, bytes: u64, log: bool) -> Option<Range<u64>> {
+        let layout = if log { &self.whole } else { &self.layout };
+        let rows = layout.exclusive_rows(op, address - self.start, bytes)?;
+        let first = self.base(log) / layout.chunk;
+        Some(rows.start + first..rows.end + first)
     }
 
     /// Ready for a run.
@@ -90,9 +110,15 @@ impl File {
     fn lay(&mut self, members: &[u32], chunk: u64, all: &Layout) {
         self.members = members.to_vec();
         let count = members.len() as u32;
-        self.whole = Layout { members: count, chunk, parity: all.parity.filter(|_| count >= 3), ..*all };
+        let kind = if count >= all.kind.least_members() { all.kind } else { Kind::Stripe };
+        // The one that failed, by its place among these.
+        let place = |(failed, restored): (u32, u64)| {
+            members.iter().position(|&member| member == failed).map(|place| (place as u32, restored))
+        };
+        let failed = all.failed.and_then(place).filter(|_| kind != Kind::Stripe);
+        self.whole = Layout { kind, members: count, chunk, failed, start: 0, ..*all };
         let reserved = self.extent.map_or(all.member_bytes, |(_, reserved)| reserved);
-        self.layout = Layout { member_bytes: reserved, ..self.whole };
+        self.layout = Layout { member_bytes: reserved, start: all.start, ..self.whole };
         let share = self.asked.map_or(u64::MAX, |asked| asked / u64::from(all.members) * u64::from(count));
         self.size = share.min(self.layout.bytes());
         if count == all.members {
@@ -164,6 +190,14 @@ impl Files {
         &mut self[Self::number_of(address)]
     }
 
+    /// Of the failed member's replacement so many bytes hold their data again.
+    pub fn restored(&mut self, bytes: u64) {
+        let all = self.slots.iter_mut().flatten().flat_map(|file| [&mut file.layout, &mut file.whole]);
+        for layout in all.chain([&mut self.all]) {
+            layout.failed = layout.failed.map(|(member, _)| (member, bytes));
+        }
+    }
+
     /// All of them.
     pub fn all(&mut self) -> impl Iterator<Item = &mut File> {
         self.slots.iter_mut().flatten()
@@ -196,9 +230,9 @@ impl Files {
         let data = self.all.data_members();
         let size = size.unwrap_or_else(|| (most * data / 4 / 4096 * 4096).max(4096));
         let reserved = if self.all.members == 1 {
-            size.next_multiple_of(4096)
+            (size + self.all.start).next_multiple_of(4096)
         } else {
-            size.div_ceil(self.all.chunk * data) * self.all.chunk
+            (size + self.all.start).div_ceil(self.all.chunk * data) * self.all.chunk
         };
         let Some(&(base, _)) = free.iter().find(|gap| gap.1 >= reserved) else {
             let why = format!("the simulated volume has {} left in one piece", show_size_rounded((most * data) as f64));
@@ -250,7 +284,7 @@ impl Files {
     }
 
     /// One target less is this file. Returns its addresses if it was the last.
-    pub fn close(&mut self, number: u32) -> Option<std::ops::Range<u64>> {
+    pub fn close(&mut self, number: u32) -> Option<Range<u64>> {
         let file = &mut self[number];
         file.handles -= 1;
         if number == VOLUME || file.handles > 0 {

@@ -3,13 +3,15 @@
 //! A *request* is what a source issues. It becomes *transfers* of the volume (one, for direct I/O; demand reads, pre-reads, write-backs for
 //! buffered I/O), and a transfer becomes *commands* to members.
 
+pub(crate) mod array;
 mod buffered;
 pub(crate) mod files;
+mod rows;
 mod transfer;
 mod writer;
 
 use crate::bus::{Bus, Pci};
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, Work};
 use crate::description::{FileSystem, Processor};
 use crate::device::{Command, Device, us};
 use crate::event::Event;
@@ -17,7 +19,7 @@ use crate::file_cache::FileCache;
 use crate::kernel::Kernel;
 use crate::ram_cache::{self, RamCache};
 use crate::slab::Slab;
-use crate::volume::{Layout, Plan};
+use crate::volume::{Kind, Layout, Parity, Plan};
 use files::Files;
 use machine::{Access, Allocation, CacheState, DeviceUse, Nanos, Op};
 use std::collections::VecDeque;
@@ -57,6 +59,8 @@ pub(crate) enum Owner {
     SyncLog(u32),
     /// The RAM cache's own, for nobody.
     Behind,
+    /// Chunks of a failed member's replacement.
+    Rebuild,
 }
 
 impl Owner {
@@ -84,6 +88,10 @@ pub(crate) struct Transfer {
     pub second: bool,
     /// A RAM cache serves it: done when it is copied.
     pub copied: bool,
+    /// When its data are across the bus between the computer and the array.
+    pub crossed: Option<Nanos>,
+    /// Rows that it has to itself.
+    pub rows: Option<Range<u64>>,
 }
 
 /// A device and the computer's side of it.
@@ -141,6 +149,8 @@ pub(crate) struct Costs {
     large_write_fs: u64,
     writeback_fs: u64,
     parity_fs: u64,
+    parity_charged_percent: u64,
+    uncharged: Nanos,
 }
 
 impl From<&Processor> for Costs {
@@ -159,6 +169,8 @@ impl From<&Processor> for Costs {
             large_write_fs: fs(p.large_write_ns_per_byte),
             writeback_fs: fs(p.writeback_ns_per_byte),
             parity_fs: fs(p.parity_ns_per_byte),
+            parity_charged_percent: p.parity_charged_percent.round() as u64,
+            uncharged: us(p.buffered_uncharged_us),
         }
     }
 }
@@ -197,6 +209,12 @@ pub(crate) struct World {
     pub transfers: Slab<Transfer>,
     pub commands: Slab<Command>,
     plan: Plan,
+    /// The controller of a hardware array, which stands between the computer and the members.
+    pub array: Option<array::Controller>,
+    /// Updates of parity that are under way, and those that wait for them.
+    rows: rows::Rows,
+    /// The failed member's replacement is filled while the volume is used.
+    pub rebuilds: bool,
     /// How each part of the run reaches its files.
     pub accesses: Vec<Access>,
     /// Buffered writes stay in memory while there is room.
@@ -229,6 +247,9 @@ impl World {
             transfers: Slab::default(),
             commands: Slab::default(),
             plan: Plan::default(),
+            array: None,
+            rows: rows::Rows::default(),
+            rebuilds: false,
             accesses: Vec::new(),
             temporary: false,
             writer: writer::Writer::default(),
@@ -241,6 +262,10 @@ impl World {
         self.kernel = Kernel::new(0);
         self.cpu.rest();
         self.pci.rest();
+        if let Some(array) = &mut self.array {
+            array.rest();
+        }
+        self.rows = rows::Rows::default();
         self.buses.iter_mut().for_each(Bus::rest);
         self.members.iter_mut().for_each(|member| member.rest(idle, ran));
         self.cache.settle();
@@ -353,7 +378,7 @@ impl World {
         let durable = self.writes_through(&request);
         let bytes = u64::from(request.len);
         let (before, _) = self.costs.transfer(bytes);
-        let at = self.cpu.work(self.now(), before);
+        let at = self.cpu.work(Work::Program, self.now(), before);
         self.transfer(at, Owner::Request(number), request.op, request.offset, bytes, durable);
     }
 
@@ -371,7 +396,9 @@ impl World {
                     }
                 }
                 let (_, after) = self.costs.transfer(bytes);
-                let at = self.cpu.work(self.now(), after);
+                // An update of parity ends in a thread of the system.
+                let updates = request.op == Op::Write && self.files.of(offset).layout.kind == Kind::Raid5(Parity::Host);
+                let at = self.cpu.work(if updates { Work::Uncharged } else { Work::System }, self.now(), after);
                 if request.op == Op::Write && self.syncs_metadata(&request) {
                     self.log(at, Owner::Log(number), offset);
                 } else {
@@ -382,15 +409,16 @@ impl World {
             Owner::WriteBack { unit } => self.written_back(unit, offset, bytes),
             Owner::Through(number) => self.written_through(number),
             Owner::Log(number) => {
-                let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
+                let at = self.cpu.work(Work::System, self.now(), self.costs.transfer(bytes).1);
                 self.kernel.at(at, Event::Deliver(number));
             }
             Owner::SyncLog(source) => {
-                let at = self.cpu.work(self.now(), self.costs.transfer(bytes).1);
+                let at = self.cpu.work(Work::System, self.now(), self.costs.transfer(bytes).1);
                 let done = self.flush_devices(&[files::Files::number_of(offset)]).max(at);
                 self.kernel.at(done, Event::Synced(source));
             }
             Owner::Behind => self.ram_cache_cleaned(bytes),
+            Owner::Rebuild => self.rebuilt(bytes),
         }
     }
 
@@ -406,7 +434,7 @@ impl World {
     /// Writes a block of the file system's log, for the file of this address.
     pub fn log(&mut self, at: Nanos, owner: Owner, address: u64) {
         let bytes = u64::from(self.fs.block_bytes);
-        let at = self.cpu.work(at, self.costs.transfer(bytes).0);
+        let at = self.cpu.work(Work::Program, at, self.costs.transfer(bytes).0);
         let log = self.files.of(address).log();
         self.transfer(at, owner, Op::Write, log, bytes, true);
     }

@@ -1,16 +1,28 @@
 //! From transfers of the volume to commands of its members, and back.
 
 use super::{Owner, Transfer, World};
+use crate::cpu::Work;
 use crate::device::{Command, Host, Outcome};
 use crate::event::{Event, Wake};
-use crate::volume::{Parity, Piece};
+use crate::volume::{Kind, Parity, Piece, Plan};
 use machine::{Nanos, Op};
 
 impl World {
     /// Begins a transfer at `at`.
     pub(crate) fn transfer(&mut self, at: Nanos, owner: Owner, op: Op, offset: u64, bytes: u64, durable: bool) {
-        let record =
-            Transfer { owner, op, offset, bytes, durable, pending: 0, combined: false, second: false, copied: false };
+        let record = Transfer {
+            owner,
+            op,
+            offset,
+            bytes,
+            durable,
+            pending: 0,
+            combined: false,
+            second: false,
+            copied: false,
+            crossed: None,
+            rows: None,
+        };
         let number = self.transfers.insert(record);
         if at <= self.now() {
             self.launch(number);
@@ -19,28 +31,82 @@ impl World {
         }
     }
 
+    /// A transfer goes on: it begins, or its parity is computed, or its data are across.
     pub(super) fn launch(&mut self, number: u32) {
         if self.ram_cache.is_some() && self.through_ram_cache(number) {
             return;
         }
+        if !self.has_rows(number) {
+            return;
+        }
+        if self.transfers[number].copied {
+            return self.end_transfer(number);
+        }
         let mut plan = std::mem::take(&mut self.plan);
-        let transfer = &self.transfers[number];
-        let file = self.files.of(transfer.offset);
-        file.plan(transfer.op, transfer.offset, transfer.bytes, transfer.owner.is_log(), &mut plan);
+        self.plan_transfer(number, &mut plan);
+        let Transfer { op, second, .. } = self.transfers[number];
+        // An array reads what was there while it receives what is to be written.
+        let reads = |piece: &Piece| piece.op == Op::Read;
+        if op == Op::Write
+            && let Some(at) = self.crosses(number, true)
+            && at > self.now()
+            && (second || !plan.first.iter().all(reads))
+        {
+            self.plan = plan;
+            return self.kernel.at(at, Event::Launch(number));
+        }
         // Parity of whole rows is needed before the first write, of parts before the second.
-        let parity_now = plan.second.is_empty() || transfer.second;
-        if plan.parity_bytes > 0 && parity_now && !transfer.combined && file.layout.parity == Some(Parity::Host) {
-            self.transfers[number].combined = true;
-            let at = self.cpu.work(self.now(), plan.parity_bytes * self.costs.parity_fs / super::FS);
+        let parity_now = op == Op::Write && plan.parity_bytes > 0 && (plan.second.is_empty() || second);
+        if let Some(at) = parity_now.then(|| self.combine(number, plan.parity_bytes)).flatten() {
             self.kernel.at(at, Event::Launch(number));
         } else {
-            let pieces = if self.transfers[number].second { &plan.second } else { &plan.first };
-            self.send_pieces(number, pieces);
+            self.send_pieces(number, if second { &plan.second } else { &plan.first });
         }
         self.plan = plan;
     }
 
+    fn plan_transfer(&self, number: u32, plan: &mut Plan) {
+        let Transfer { owner, op, offset, bytes, .. } = self.transfers[number];
+        let file = self.files.of(offset);
+        if owner == Owner::Rebuild {
+            file.layout.rebuild(plan);
+        } else {
+            file.plan(op, offset, bytes, owner.is_log(), plan);
+        }
+    }
+
+    /// Computes a transfer's parity, once: when it is done, where the processor does it.
+    fn combine(&mut self, number: u32, parity_bytes: u64) -> Option<Nanos> {
+        if std::mem::replace(&mut self.transfers[number].combined, true) || !self.host_parity(number) {
+            return None;
+        }
+        let cost = parity_bytes * self.costs.parity_fs / super::FS;
+        let charged = cost * self.costs.parity_charged_percent / 100;
+        self.cpu.work(Work::System, self.now(), charged);
+        Some(self.cpu.work(Work::Uncharged, self.now(), cost - charged))
+    }
+
+    fn host_parity(&self, number: u32) -> bool {
+        self.files.of(self.transfers[number].offset).layout.kind == Kind::Raid5(Parity::Host)
+    }
+
+    /// What the computer's processor spends on the pieces of one transfer beyond the first: each goes through the drivers by itself.
+    fn work_on_pieces(&mut self, number: u32, pieces: &[Piece]) {
+        if self.array.is_some() || pieces.len() < 2 {
+            return;
+        }
+        let more = pieces.len() as u64 - 1;
+        // What a volume with parity does for itself is on nobody's account.
+        let what = if self.transfers[number].op == Op::Write && self.host_parity(number) {
+            Work::Uncharged
+        } else {
+            Work::System
+        };
+        self.cpu.work(what, self.now(), more * self.costs.paging);
+    }
+
     fn send_pieces(&mut self, number: u32, pieces: &[Piece]) {
+        self.work_on_pieces(number, pieces);
         let (limit, durable, now) = (self.fs.command_bytes, self.transfers[number].durable, self.now());
         let count: u64 = pieces.iter().map(|piece| piece.bytes.div_ceil(limit)).sum();
         self.transfers[number].pending = count as u32;
@@ -77,13 +143,15 @@ impl World {
 
     /// Offers a device the next command that waits for it.
     fn advance(&mut self, number: u32) {
-        let World { members, kernel, commands, buses, pci, .. } = self;
+        let World { members, kernel, commands, buses, pci, array, .. } = self;
+        let pci = array.as_mut().map_or(pci, |array| &mut array.memory);
         let member = &mut members[number as usize];
         if member.inside >= member.queue {
             return;
         }
         let Some(&front) = member.waiting.front() else { return };
-        let mut host = Host { kernel, commands, buses, pci, number, inside: member.inside + 1 };
+        let waiting = member.waiting.len() as u32 - 1;
+        let mut host = Host { kernel, commands, buses, pci, number, waiting };
         if member.device.accept(front, &mut host) {
             member.waiting.pop_front();
             member.inside += 1;
@@ -91,9 +159,11 @@ impl World {
     }
 
     pub(super) fn device_event(&mut self, number: u32, wake: Wake) {
-        let World { members, kernel, commands, buses, pci, .. } = self;
+        let World { members, kernel, commands, buses, pci, array, .. } = self;
+        let pci = array.as_mut().map_or(pci, |array| &mut array.memory);
         let member = &mut members[number as usize];
-        let mut host = Host { kernel, commands, buses, pci, number, inside: member.inside };
+        let waiting = member.waiting.len() as u32;
+        let mut host = Host { kernel, commands, buses, pci, number, waiting };
         match member.device.event(wake, &mut host) {
             Outcome::Nothing => return,
             Outcome::Ready => {}
@@ -110,9 +180,11 @@ impl World {
         let bus = &mut self.buses[number as usize];
         let ended = bus.holder.take();
         if let Some((next, connect)) = bus.waiting.pop_front() {
-            let World { members, kernel, commands, buses, pci, .. } = self;
+            let World { members, kernel, commands, buses, pci, array, .. } = self;
+            let pci = array.as_mut().map_or(pci, |array| &mut array.memory);
             let member = &mut members[next as usize];
-            let mut host = Host { kernel, commands, buses, pci, number: next, inside: member.inside };
+            let waiting = member.waiting.len() as u32;
+            let mut host = Host { kernel, commands, buses, pci, number: next, waiting };
             host.connect(number, connect, member.device.as_mut());
         }
         if let Some((device, wake)) = ended {
@@ -145,25 +217,37 @@ impl World {
     }
 
     fn pieces_done(&mut self, number: u32) {
-        let transfer = &self.transfers[number];
-        let file = self.files.of(transfer.offset);
-        if transfer.op == Op::Write && file.layout.parity.is_some() && !transfer.second {
+        let Transfer { op, second, owner, offset, .. } = self.transfers[number];
+        let (mut more, mut parity_bytes) = (false, 0);
+        if owner == Owner::Rebuild || matches!(self.files.of(offset).layout.kind, Kind::Raid5(_)) {
             let mut plan = std::mem::take(&mut self.plan);
-            file.plan(transfer.op, transfer.offset, transfer.bytes, transfer.owner.is_log(), &mut plan);
-            let more = !plan.second.is_empty();
+            self.plan_transfer(number, &mut plan);
+            (more, parity_bytes) = (!plan.second.is_empty() && !second, plan.parity_bytes);
             self.plan = plan;
-            if more {
-                self.transfers[number].second = true;
-                self.launch(number);
-                return;
+        }
+        if more {
+            self.transfers[number].second = true;
+            return self.launch(number);
+        }
+        if op == Op::Read {
+            // A failed member's data come from the others', and all of it goes to the computer.
+            let combined = if parity_bytes > 0 { self.combine(number, parity_bytes) } else { None };
+            let crossed = self.crosses(number, false);
+            if let Some(at) = combined.into_iter().chain(crossed).max() {
+                self.transfers[number].copied = true;
+                return self.kernel.at(at, Event::Launch(number));
             }
         }
         self.end_transfer(number);
     }
 
     pub(crate) fn end_transfer(&mut self, number: u32) {
-        let Transfer { owner, offset, bytes, .. } = self.transfers[number];
+        let transfer = &mut self.transfers[number];
+        let (owner, offset, bytes, rows) = (transfer.owner, transfer.offset, transfer.bytes, transfer.rows.take());
         self.transfers.release(number);
+        if let Some(rows) = rows {
+            self.give_rows(&rows);
+        }
         self.transfer_done(owner, offset, bytes);
     }
 }

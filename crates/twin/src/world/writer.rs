@@ -3,27 +3,32 @@
 use super::buffered::Reader;
 use super::files::{Barrier, Files};
 use super::{Owner, Request, World};
-use crate::device::{ms, us};
+use crate::cpu::Work;
+use crate::device::ms;
 use crate::event::Event;
 use crate::ram_cache::RamCache;
 use machine::{Hint, Nanos, Op};
 use std::collections::VecDeque;
 
+/// The part of the dirty pages that a pass of the lazy writer writes: R. Nagar, Windows NT File System Internals, 1997.
+const PASS: u64 = 8;
+/// Addresses that the cache maps at a time, from the same book. A write-back does not reach beyond them.
+const VIEW_BYTES: u64 = 256 << 10;
+
 /// State of the cache's workers.
 #[derive(Default)]
 pub(crate) struct Writer {
-    /// Write-backs under way, and workers between two of them.
+    /// Write-backs under way.
     outstanding: u32,
     /// Requests that wait for dirty data to be written back.
     throttled: VecDeque<u32>,
     /// Bytes that the lazy writer may still write in this period.
     quota: u64,
+    /// A pass of the lazy writer is to come.
     scan_scheduled: bool,
-    started: u64,
-    /// When the worker may begin its next write.
-    pace: Nanos,
-    /// Size of the newest write, and whether the cache was told that its writer goes in order.
-    request_bytes: u64,
+    /// It has made its first.
+    active: bool,
+    /// The cache was told that the newest write's writer goes in order.
     hinted: bool,
     pub(super) readers: Vec<Reader>,
     pub(super) ahead: VecDeque<u64>,
@@ -33,11 +38,10 @@ pub(crate) struct Writer {
 impl World {
     /// There is more dirty data.
     pub(super) fn dirtied(&mut self, request: &Request) {
-        self.writer.request_bytes = u64::from(request.len);
         self.writer.hinted = self.accesses[request.part as usize].hint == Hint::Sequential;
         if !self.writer.scan_scheduled {
             self.writer.scan_scheduled = true;
-            self.kernel.at(self.now() + ms(self.fs.writeback_period_ms), Event::LazyScan);
+            self.kernel.at(self.now() + ms(self.fs.writeback_first_ms), Event::LazyScan);
         }
         self.write_back();
     }
@@ -47,34 +51,39 @@ impl World {
         self.write_back();
     }
 
-    /// Once a period the lazy writer writes an eighth of what is dirty.
+    /// A pass of the lazy writer: it writes a part of what is dirty, and comes again after a period while there is more.
     pub(super) fn lazy_scan(&mut self) {
-        self.writer.scan_scheduled = false;
-        if self.cache.dirty_bytes == 0 {
-            return;
+        self.writer.scan_scheduled = self.cache.dirty_bytes > 0;
+        self.writer.active = self.writer.scan_scheduled;
+        if self.writer.active {
+            self.writer.quota = (self.cache.dirty_bytes / PASS).max(self.fs.unit_bytes);
+            self.kernel.at(self.now() + ms(self.fs.writeback_period_ms), Event::LazyScan);
+            self.write_back();
         }
-        self.writer.quota = (self.cache.dirty_bytes / 8).max(self.fs.unit_bytes);
-        self.writer.scan_scheduled = true;
-        self.kernel.at(self.now() + ms(self.fs.writeback_period_ms), Event::LazyScan);
-        self.write_back();
     }
 
+    /// Writers that wait for room keep the lazy writer at work from its first pass on; beyond a limit of dirty data nothing waits for a pass.
     fn may_write(&self) -> bool {
         let w = &self.writer;
-        let lazily = w.quota > 0 || self.cache.dirty_bytes > self.fs.dirty_bytes / 2;
+        let much = self.cache.dirty_bytes > self.fs.background_bytes;
         let flushing = |&unit: &u64| self.files.of(unit * self.fs.unit_bytes).flushing;
-        !w.throttled.is_empty() || (!self.temporary && (lazily || self.cache.dirty_queue.front().is_some_and(flushing)))
+        (!w.throttled.is_empty() && (w.active || much))
+            || (!self.temporary && (w.quota > 0 || much || self.cache.dirty_queue.front().is_some_and(flushing)))
     }
 
     pub(crate) fn write_back(&mut self) {
         while self.writer.outstanding < self.fs.writeback_depth && self.may_write() {
             let Some(number) = self.cache.dirty_queue.pop_front() else { return };
-            let (page, split) = (self.cache.page_bytes(), self.splits());
+            let (page, split) = (self.cache.page_bytes(), self.split(number));
             let entry = self.cache.entry(number);
             entry.queued = false;
             let first = u64::from(entry.dirty.trailing_zeros());
             let run = u64::from((entry.dirty >> first).trailing_ones());
-            let pages = if let Some(quarter) = split.filter(|_| run >= 4) { run * quarter / 4 } else { run };
+            let pages = if let Some(quarter) = split.filter(|_| run * page == self.fs.unit_bytes) {
+                run * quarter / 4
+            } else {
+                run
+            };
             let mask = (u64::MAX >> (64 - pages)) << first;
             entry.dirty &= !mask;
             entry.writing = true;
@@ -85,10 +94,9 @@ impl World {
             }
             let (offset, bytes) = (number * self.fs.unit_bytes + first * page, pages * page);
             self.writer.outstanding += 1;
-            self.writer.pace = self.now() + us(self.fs.writeback_pace_us) * bytes / self.fs.unit_bytes;
             self.writer.quota = self.writer.quota.saturating_sub(bytes);
             let cost = self.costs.paging(bytes).0 + bytes * self.costs.writeback_fs / super::FS;
-            let at = self.cpu.work(self.now(), cost);
+            let at = self.cpu.work(Work::System, self.now(), cost);
             let file = self.files.of_mut(offset);
             file.outstanding += 1;
             let bytes = bytes.min(file.end() - offset);
@@ -96,15 +104,11 @@ impl World {
         }
     }
 
-    /// Without the sequential hint some units go in two pieces: how many quarters the first has.
-    fn splits(&mut self) -> Option<u64> {
-        let one_in = u64::from(self.fs.writeback_split_one_in);
-        if self.writer.hinted || one_in == 0 || self.writer.request_bytes >= self.fs.unit_bytes {
-            return None;
-        }
-        self.writer.started += 1;
-        let turn = self.writer.started;
-        turn.is_multiple_of(one_in).then(|| 1 + turn / one_in % 3)
+    /// Without the sequential hint the cache's write-backs (the study saw 16 to 64 KB) begin anywhere in a view: its first unit goes in two
+    /// pieces. How many quarters the first has.
+    fn split(&self, unit: u64) -> Option<u64> {
+        let (first, view) = (unit * self.fs.unit_bytes % VIEW_BYTES == 0, unit * self.fs.unit_bytes / VIEW_BYTES);
+        (self.fs.writeback_by_views && !self.writer.hinted && first).then_some(1 + view % 3)
     }
 
     pub(super) fn written_back(&mut self, unit: u64, offset: u64, bytes: u64) {
@@ -114,8 +118,8 @@ impl World {
         let entry = self.cache.entry(unit);
         entry.writing = false;
         let after = self.costs.paging(bytes).1;
-        let at = self.cpu.work(self.now(), after);
-        self.kernel.at(at.max(self.writer.pace), Event::WriterBack(Files::number_of(offset)));
+        let at = self.cpu.work(Work::System, self.now(), after);
+        self.kernel.at(at, Event::WriterBack(Files::number_of(offset)));
         while let Some(number) = self.writer.throttled.pop_front() {
             self.kernel.at(at, Event::Step(number));
             // One unit makes room for one writer's unit; it will queue again if that is not enough.

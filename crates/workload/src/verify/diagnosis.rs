@@ -7,6 +7,8 @@ use super::{Expected, Fault, FaultKind, Found};
 const FLIPPED_BITS: u32 = 512;
 /// A seam is told when at least this many bytes on either side agree with a generation; fewer cannot be told from flipped bits.
 const SEAM_BYTES: usize = 8;
+/// Where parts of two writes meet, the rest differs in about half of its bits; damage differs in fewer.
+const TORN_SHARE: f64 = 0.25;
 /// Generations before the oldest expected that are tried for a damaged unit.
 const OLDER: u32 = 4;
 /// Generations tried at most.
@@ -26,6 +28,7 @@ pub fn check_block(seed: u64, offset: u64, data: &[u8], expected: Expected, faul
     let mut verified = 0;
     let mut whole_of_one = true;
     let mut seen: Option<u32> = None;
+    let mut any_right = false;
     for (i, unit) in data.chunks_exact(UNIT).enumerate() {
         let at = offset + (i * UNIT) as u64;
         let read = Label::read(unit);
@@ -40,7 +43,10 @@ pub fn check_block(seed: u64, offset: u64, data: &[u8], expected: Expected, faul
         };
         match verdict {
             Verdict::Unverifiable => {}
-            Verdict::Right => verified += UNIT as u64,
+            Verdict::Right => {
+                verified += UNIT as u64;
+                any_right = true;
+            }
             Verdict::Wrong(kind, found) => {
                 whole_of_one &= kind != FaultKind::Torn;
                 verified += UNIT as u64;
@@ -48,8 +54,10 @@ pub fn check_block(seed: u64, offset: u64, data: &[u8], expected: Expected, faul
             }
         }
     }
-    // An old part beside another generation, or beside a seam: the write arrived in part.
-    if !whole_of_one {
+    // An old part beside another generation, or beside a seam: the write arrived in part. So it did where what was there
+    // before the first write lies beside it.
+    let first_in_part = any_right && faults[first_fault..].iter().any(|fault| fault.kind == FaultKind::Lost);
+    if !whole_of_one || first_in_part {
         for fault in faults[first_fault..].iter_mut().filter(|fault| fault.kind == FaultKind::Lost) {
             fault.kind = FaultKind::Torn;
         }
@@ -93,6 +101,11 @@ fn judge_damaged(seed: u64, at: u64, unit: &[u8], label: Option<Label>, expected
             Verdict::Wrong(FaultKind::Torn, Found::Seam { before, after, at: seam as u32 })
         };
     }
+    if let Some((generation, at, first)) =
+        candidates.iter().find_map(|(generation, image)| part(unit, image, *generation))
+    {
+        return Verdict::Wrong(FaultKind::Torn, Found::Part { generation, at: at as u32, first });
+    }
     let nearest = candidates
         .iter()
         .map(|(generation, image)| (differing_bits(unit, image), *generation, image))
@@ -104,8 +117,30 @@ fn judge_damaged(seed: u64, at: u64, unit: &[u8], label: Option<Label>, expected
     if expected.oldest == 0 || expected.racing {
         return Verdict::Unverifiable;
     }
-    let found = if unit.iter().all(|&byte| byte == 0) { Found::Zeros } else { Found::Unknown };
-    Verdict::Wrong(FaultKind::Foreign, found)
+    let zeros = unit.iter().all(|&byte| byte == 0);
+    let found = if zeros { Found::Zeros } else { Found::Unknown };
+    // Before its first write a block holds what its file was filled with: random data, or nothing.
+    let as_before = expected.newest == 1 && (zeros || is_random(unit));
+    Verdict::Wrong(if as_before { FaultKind::Lost } else { FaultKind::Foreign }, found)
+}
+
+/// Whether these may be random bytes: as many ones as zeros, and most of the values that a byte can have.
+fn is_random(unit: &[u8]) -> bool {
+    let ones: u32 = unit.iter().map(|byte| byte.count_ones()).sum();
+    let mut seen = [false; 256];
+    unit.iter().for_each(|&byte| seen[usize::from(byte)] = true);
+    (1792..=2304).contains(&ones) && seen.iter().filter(|seen| **seen).count() > 180
+}
+
+/// Whether a unit is a generation's at one end and something unrelated from some byte on: the generation, that byte, and whether the
+/// generation's part comes first.
+fn part(unit: &[u8], image: &[u8; UNIT], generation: u32) -> Option<(u32, usize, bool)> {
+    let head = unit.iter().zip(image).take_while(|(a, b)| a == b).count();
+    let tail = unit.iter().rev().zip(image.iter().rev()).take_while(|(a, b)| a == b).count();
+    let (at, first, other) = if head >= tail { (head, true, head..UNIT) } else { (UNIT - tail, false, 0..UNIT - tail) };
+    let bits = differing_bits(&unit[other.clone()], &image[other.clone()]);
+    let unrelated = f64::from(bits) >= TORN_SHARE * 8.0 * other.len() as f64;
+    (head.max(tail) >= SEAM_BYTES && other.len() >= SEAM_BYTES && unrelated).then_some((generation, at, first))
 }
 
 /// The units that may have been meant: the expected generations and a few older ones, and the one that the header names.

@@ -13,7 +13,7 @@ pub enum FaultKind {
     Torn,
     /// A sound block that was written elsewhere lies here.
     Misdirected,
-    /// An older generation lies here than the last completed write's.
+    /// An older generation lies here than the last completed write's, or what was there before the first one.
     Lost,
     /// A sound block of another run lies here: this run's write never arrived.
     Stale,
@@ -65,6 +65,15 @@ pub enum Found {
         /// Bytes before the seam.
         at: u32,
     },
+    /// A unit that is a generation's up to a byte or from there on, and nothing of this run in the rest.
+    Part {
+        /// The generation.
+        generation: u32,
+        /// Where it meets the rest.
+        at: u32,
+        /// It comes first.
+        first: bool,
+    },
     /// A sound unit of this run that belongs at another byte offset.
     Offset {
         /// Where it belongs.
@@ -112,11 +121,22 @@ impl fmt::Display for Fault {
             Found::Seam { before, after, at } => {
                 write!(f, "generation {before} up to byte {at} and generation {after} from there on, {}", self.expected)
             }
+            Found::Part { generation, at, first } => {
+                let place = if first { "up to" } else { "from" };
+                write!(
+                    f,
+                    "generation {generation} {place} byte {at} and nothing of this run in the rest, {}",
+                    self.expected
+                )
+            }
             Found::Offset { offset, generation } => {
                 write!(f, "generation {generation} of offset {offset} lies here, {}", self.expected)
             }
             Found::Seed(seed) => write!(f, "a block of another run (seed {seed:#018x}) lies here, {}", self.expected),
             Found::Zeros => write!(f, "zeros, {}", self.expected),
+            Found::Unknown if self.kind == FaultKind::Lost => {
+                write!(f, "random data as a new file is filled with, {}", self.expected)
+            }
             Found::Unknown => write!(f, "data that does not describe itself, {}", self.expected),
         }
     }

@@ -138,13 +138,22 @@ fn a_lost_write_is_named_with_what_still_lies_there() {
 }
 
 #[test]
-fn a_first_write_that_never_arrived_is_foreign_or_stale() {
+fn a_first_write_that_never_arrived_is_lost_or_stale() {
     let mut device = Device::new(4096);
     device.lose(2);
+    assert_eq!((device.fault().kind, device.fault().found), (FaultKind::Lost, Found::Unknown));
+    assert!(device.fault().to_string().contains("random data as a new file is filled with"));
+    device.block(2).fill(0);
+    assert_eq!((device.fault().kind, device.fault().found), (FaultKind::Lost, Found::Zeros));
+    assert_eq!(device.fault().bytes, 4096, "eight units are told as one");
+    // What nobody filled the file with, and what should be another generation, is somebody else's.
+    device.block(2).fill(7);
     assert_eq!((device.fault().kind, device.fault().found), (FaultKind::Foreign, Found::Unknown));
+    device.lose(2);
     device.block(2).fill(0);
     assert_eq!((device.fault().kind, device.fault().found), (FaultKind::Foreign, Found::Zeros));
-    assert_eq!(device.fault().bytes, 4096, "eight units are told as one");
+    let mut device = Device::new(4096);
+    device.lose(2);
     // An earlier run of the same workload wrote the same offset.
     let workload = Workload { request_bytes: 4096, ..Workload::default() };
     let earlier = Verifier::new(&workload, (BASE, 1 << 20), 76).unwrap();
@@ -208,6 +217,49 @@ fn a_block_of_two_generations_is_torn_at_sectors_and_inside_one() {
                     other => panic!("{other:?}"),
                 }
             }
+        }
+    }
+}
+
+/// The bytes of a first write up to `cut` or from there on, and what was there before in the rest.
+#[test]
+fn a_first_write_that_arrived_in_part_is_torn() {
+    for zeros in [true, false] {
+        for cut in (8..4096).step_by(8).filter(|cut| cut % 512 == 0 || (8..=504).contains(&(cut % 512))) {
+            for new_first in [true, false] {
+                let mut device = Device::new(4096);
+                if zeros {
+                    device.bytes.fill(0);
+                }
+                let old = device.block(6).to_vec();
+                let new = device.write(6);
+                let (head, tail) = if new_first { (&new, &old) } else { (&old, &new) };
+                device.block(6)[..cut].copy_from_slice(&head[..cut]);
+                device.block(6)[cut..].copy_from_slice(&tail[cut..]);
+                let faults = device.faults();
+                assert!(!faults.is_empty(), "{cut}");
+                assert!(
+                    faults.iter().all(|fault| fault.kind == FaultKind::Torn),
+                    "cut {cut}, {new_first}: {faults:#?}"
+                );
+            }
+        }
+    }
+}
+
+/// A sector of which a part is a generation so old that it is not tried, or older than the run.
+#[test]
+fn a_sector_of_two_distant_generations_is_torn() {
+    for cut in [8usize, 40, 100, 256, 400, 480, 504] {
+        for new_first in [true, false] {
+            let mut device = Device::all_written(512, 1);
+            let old = device.block(6).to_vec();
+            let new = (0..40).map(|_| device.write(6)).last().unwrap();
+            let (head, tail) = if new_first { (&new, &old) } else { (&old, &new) };
+            device.block(6)[..cut].copy_from_slice(&head[..cut]);
+            device.block(6)[cut..].copy_from_slice(&tail[cut..]);
+            let fault = device.fault();
+            assert_eq!(fault.kind, FaultKind::Torn, "cut {cut}, {new_first}: {fault:?}");
         }
     }
 }

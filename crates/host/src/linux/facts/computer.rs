@@ -172,6 +172,7 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     ] {
         put(name, text(roots.proc.join("sys").join(name.replace('.', "/"))));
     }
+    put("cpu_quota", throttle::processor_quota(roots).map(|quota| format!("{quota:.2}")));
     let cpu = roots.sys.join("devices/system/cpu");
     put("cpufreq.governor", of_all_processors(&cpu, "cpufreq/scaling_governor"));
     put("cpufreq.driver", of_all_processors(&cpu, "cpufreq/scaling_driver"));

@@ -141,6 +141,20 @@ pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     v2.chain(v1).collect()
 }
 
+/// Processors that the control groups of this process allow it, where they limit it: a share of the time of one for 0.5.
+pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
+    let v2 = groups_v2(roots).into_iter().filter_map(|(_, dir)| {
+        let told = text(dir.join("cpu.max"))?;
+        let (quota, period) = told.split_once(' ')?;
+        Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)
+    });
+    let v1 = groups_v1(roots, "cpu").into_iter().filter_map(|(_, dir)| {
+        let quota = number(dir.join("cpu.cfs_quota_us"))?;
+        Some(quota as f64 / number(dir.join("cpu.cfs_period_us"))? as f64)
+    });
+    v2.chain(v1).filter(|processors| processors.is_finite() && *processors > 0.0).min_by(f64::total_cmp)
+}
+
 /// The directory of `own` below a mount of its hierarchy, and its ancestors up to the mount point.
 fn visible(roots: &Roots, mount: &super::Mount, own: &Path) -> Vec<(String, PathBuf)> {
     // A container may see only a part of the tree at the mount point, or itself as the root.

@@ -20,7 +20,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
 
 static BY_SIZE: CurveSet = CurveSet::new(
     Axis::RequestBytes,
-    1,
+    0,
     &[FigureDesign::new("buffered", "Buffered synchronous I/O, by request size", Axis::BytesPerS)],
 )
 .with_half_power();

@@ -18,6 +18,8 @@ pub struct DiskDrive {
     pub bus: String,
     /// Spindle speed.
     pub rpm: f64,
+    /// Percent by which spindles of a kind differ from it at most.
+    pub rpm_tolerance_percent: f64,
     /// Surfaces with data.
     pub heads: u64,
     /// Zones from the outside in: cylinders and sectors per track.
@@ -50,9 +52,15 @@ pub struct DiskDrive {
 }
 
 impl DiskDrive {
-    /// One turn of the platter.
+    /// One turn of the platter at its nominal speed.
     pub(super) fn revolution(&self) -> Nanos {
         (60e9 / self.rpm).round() as Nanos
+    }
+
+    /// One turn of the platter of one of several such drives.
+    pub(super) fn revolution_of(&self, number: u32) -> Nanos {
+        let differs = if number == 0 { 0.0 } else { 2.0 * spread(number) - 1.0 };
+        (60e9 / (self.rpm * (1.0 + differs * self.rpm_tolerance_percent / 100.0))).round() as Nanos
     }
 
     /// Zones from the outside in: cylinders and sectors per track.
@@ -77,6 +85,11 @@ impl DiskDrive {
         }
         zones
     }
+}
+
+/// The numbers from 0 to 1 that the golden section deals out: no two of a few lie close together.
+pub(super) fn spread(number: u32) -> f64 {
+    (f64::from(number) * 0.618_033_988_749_895).fract()
 }
 
 /// Zones by a law: recording density is even, so sectors per track fall evenly with the radius once the electronics' top rate no longer
@@ -126,9 +139,7 @@ pub struct DiskCache {
     /// Bytes of writes that it takes.
     pub write_bytes: u64,
     /// Writes that the head does one after the other before the drive makes a new list and loses a revolution (0: any number).
-    pub chain_commands: u32,
-    /// Bytes of such writes (0: any number).
-    pub chain_bytes: u64,
+    pub write_list: u32,
 }
 
 /// Times of the drive's own processor.
@@ -141,6 +152,8 @@ pub struct Firmware {
     pub read_floor_us: f64,
     /// Work after a read before the next command is looked at.
     pub read_recover_us: f64,
+    /// The least time from the selection for a read to that for the next command: the processor is at work on it while its data move.
+    pub read_cycle_us: f64,
     /// The part of a recovery in which a selection is answered late and so holds the bus.
     pub select_wait_us: f64,
     /// What a read costs more of data that was sent before.
@@ -149,12 +162,12 @@ pub struct Firmware {
     pub write_us: f64,
     /// Work after a write before the next command is looked at.
     pub write_recover_us: f64,
+    /// What a write costs more with the bus held while another command waits.
+    pub queued_write_us: f64,
     /// Work on a write that waits for the platter, half before and half after, off the bus.
     pub turnaround_us: f64,
     /// Before the end of each such write on the platter, the time in which the processor does nothing else.
     pub attention_us: f64,
-    /// What each other command that waits in the drive's queue adds to a read.
-    pub queue_us: f64,
 }
 
 impl Model for DiskDrive {
@@ -183,8 +196,9 @@ impl Model for DiskDrive {
     fn scale_latency(&mut self, by: f64) {
         let f = &mut self.firmware;
         let reads = [&mut f.read_us, &mut f.read_floor_us, &mut f.read_recover_us, &mut f.select_wait_us];
-        let writes = [&mut f.write_us, &mut f.write_recover_us, &mut f.turnaround_us, &mut f.attention_us];
-        for time in reads.into_iter().chain(writes).chain([&mut f.reread_us, &mut f.queue_us]) {
+        let waits = [&mut f.queued_write_us, &mut f.attention_us];
+        let writes = [&mut f.write_us, &mut f.write_recover_us, &mut f.turnaround_us].into_iter().chain(waits);
+        for time in reads.into_iter().chain(writes).chain([&mut f.reread_us, &mut f.read_cycle_us]) {
             *time *= by;
         }
     }

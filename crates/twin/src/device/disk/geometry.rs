@@ -81,11 +81,6 @@ impl Geometry {
         self.cylinders
     }
 
-    /// Nanoseconds of one revolution.
-    pub(super) fn revolution(&self) -> Nanos {
-        self.revolution
-    }
-
     fn zone(&self, lba: u64) -> &Zone {
         // Most requests stay in the outer zones, and there are a dozen at most.
         let beyond = self.zones.iter().position(|zone| zone.first_lba > lba).unwrap_or(self.zones.len());
@@ -195,8 +190,8 @@ mod tests {
         fn after_the_rotation_the_head_is_at_the_block(lba in 0u64..27_000, now in 0u64..1 << 40) {
             let geometry = small();
             let wait = geometry.rotation_to(lba, now);
-            prop_assert!(wait < geometry.revolution());
-            prop_assert_eq!((now + wait) % geometry.revolution(), geometry.start(lba) % geometry.revolution());
+            prop_assert!(wait < geometry.revolution);
+            prop_assert_eq!((now + wait) % geometry.revolution, geometry.start(lba) % geometry.revolution);
         }
 
         #[test]

@@ -10,8 +10,8 @@ mod scsi;
 mod seek;
 
 use crate::device::{Slot, ms, us};
-use drive::{DiskDrive, Firmware};
-use geometry::{Geometry, SECTOR};
+use drive::{DiskDrive, Firmware, spread};
+use geometry::Geometry;
 use machine::Nanos;
 use read_cache::ReadCache;
 use seek::Seek;
@@ -20,6 +20,9 @@ use std::collections::VecDeque;
 /// Commands among which a drive chooses its next: more would take its processor longer than the arm gains. It is more than the drives of
 /// the 1997 study could hold.
 const CHOICE: usize = 1024;
+
+/// Work that has waited so many times as long as its way to the head takes more comes first: it is done before a second revolution passes it by.
+const AGEING: Nanos = 8;
 
 /// The times of [`Firmware`] in nanoseconds.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +36,8 @@ struct FirmwareTimes {
     write_recover: Nanos,
     half_turnaround: Nanos,
     attention: Nanos,
-    queue: Nanos,
+    read_cycle: Nanos,
+    queued_write: Nanos,
 }
 
 impl From<&Firmware> for FirmwareTimes {
@@ -48,7 +52,8 @@ impl From<&Firmware> for FirmwareTimes {
             write_recover: us(f.write_recover_us),
             half_turnaround: us(f.turnaround_us / 2.0),
             attention: us(f.attention_us),
-            queue: us(f.queue_us),
+            read_cycle: us(f.read_cycle_us),
+            queued_write: us(f.queued_write_us),
         }
     }
 }
@@ -90,6 +95,12 @@ struct Chore {
     left: Nanos,
 }
 
+/// From `now`, when a head on block `head` could begin with block `lba`: the arm, then the platter.
+fn reach(seek: &Seek, geometry: &Geometry, head: u64, lba: u64, write: bool, now: Nanos) -> Nanos {
+    let arrived = now + seek.time(geometry.place(head), geometry.place(lba), write);
+    arrived + geometry.rotation_to(lba, arrived)
+}
+
 /// One disk.
 struct Disk {
     geometry: Geometry,
@@ -119,9 +130,9 @@ struct Disk {
     write_limit: u64,
     write_used: u64,
     /// Writes that the head does one after the other before it loses a revolution.
-    chain_limit: (u64, u32),
-    /// Bytes and commands of the writes done so without a pause.
-    chain: (u64, u32),
+    list_limit: u32,
+    /// Writes done so without a pause.
+    list: u32,
     /// When the head ended its last work.
     media_end: Nanos,
     /// Time with the head under work that someone waited for.
@@ -131,20 +142,17 @@ struct Disk {
 impl Disk {
     /// A disk at rest.
     fn new(drive: &DiskDrive, slot: Slot) -> Self {
-        let (zones, revolution) = (drive.all_zones(), drive.revolution());
+        let (zones, revolution) = (drive.all_zones(), drive.revolution_of(slot.number));
         let geometry =
             Geometry::new(revolution, drive.heads, ms(drive.track_skew_ms), ms(drive.cylinder_skew_ms), &zones);
-        // Golden sections of a revolution: no two of a few spindles stand alike.
-        let geometry = geometry.turned((u64::from(slot.number) * revolution / 1000) * 618);
+        // Spindles are not synchronised.
+        let geometry = geometry.turned((spread(slot.number) * revolution as f64) as Nanos);
         let points = drive.seek.iter().map(|&(cylinders, time)| (cylinders, ms(time))).collect();
+        let settle = ms(drive.write_settle_ms);
+        let seek = Seek::new(points, settle, ms(drive.head_switch_ms), ms(drive.write_head_switch_ms));
         Disk {
             geometry,
-            seek: Seek::new(
-                points,
-                ms(drive.write_settle_ms),
-                ms(drive.head_switch_ms),
-                ms(drive.write_head_switch_ms),
-            ),
+            seek,
             firmware: FirmwareTimes::from(&drive.firmware),
             cache: ReadCache::new(&drive.cache),
             bus: slot.bus,
@@ -159,8 +167,8 @@ impl Disk {
             head_lba: 0,
             write_limit: drive.cache.write_bytes,
             write_used: 0,
-            chain_limit: (drive.cache.chain_bytes, drive.cache.chain_commands),
-            chain: (0, 0),
+            list_limit: drive.cache.write_list,
+            list: 0,
             media_end: 0,
             media_busy: 0,
         }
@@ -181,10 +189,9 @@ impl Disk {
         self.write_used -= bytes;
     }
 
-    /// From `now`, when the head could begin with a block: the arm, then the platter.
+    /// From `now`, when the head could begin with a block.
     fn reach(&self, lba: u64, write: bool, now: Nanos) -> Nanos {
-        let arrived = now + self.seek.time(self.geometry.place(self.head_lba), self.geometry.place(lba), write);
-        arrived + self.geometry.rotation_to(lba, arrived)
+        reach(&self.seek, &self.geometry, self.head_lba, lba, write, now)
     }
 
     /// Takes the work with which the head can begin soonest; what waits gains on it, so that nothing waits for ever.
@@ -193,7 +200,7 @@ impl Disk {
             // What follows on the block just done is met without leaving the track, whatever else is nearer after a skew.
             let follows = work.lba == self.head_lba + 1 && self.media_end == now;
             let wait = if follows { 0 } else { self.reach(work.lba, work.write, now) - now };
-            wait.saturating_sub((now - work.since) / 8)
+            wait.saturating_sub((now - work.since) / AGEING)
         };
         // Work whose data is still on the bus is not there yet.
         let ready = |index: &usize| self.pending[*index].since <= now;
@@ -211,18 +218,14 @@ impl Disk {
         self.cache.stop_prefetch(&self.geometry, now);
         self.cache.forget(work.lba, work.end);
         if self.media_end != now {
-            self.chain = (0, 0);
+            self.list = 0;
         }
-        let (bytes, commands) = self.chain_limit;
-        let broken = (bytes > 0 && self.chain.0 >= bytes) || (commands > 0 && self.chain.1 >= commands);
         // A new list of work is made while the platter turns on.
-        let from = if broken { now + self.firmware.half_turnaround } else { now };
-        if broken {
-            self.chain = (0, 0);
-        }
+        let full = self.list_limit > 0 && self.list >= self.list_limit;
+        let from = if full { now + self.firmware.half_turnaround } else { now };
         let start = self.reach(work.lba, true, from);
         self.head_lba = work.end - 1;
-        self.chain = (self.chain.0 + (work.end - work.lba) * SECTOR, self.chain.1 + 1);
+        self.list = if full { 1 } else { self.list + 1 };
         self.media_end = start + self.geometry.end(work.end) - self.geometry.start(work.lba);
         self.media_end
     }

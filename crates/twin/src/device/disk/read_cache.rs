@@ -37,6 +37,11 @@ impl Prefetch {
     fn has(&self, geometry: &Geometry, end: u64) -> Nanos {
         if end <= self.from { 0 } else { self.began + geometry.end(end) - geometry.start(self.from) }
     }
+
+    /// The block under the head.
+    fn head(&self, geometry: &Geometry, now: Nanos) -> u64 {
+        geometry.reached(self.from, self.began, self.limit, now.max(self.began)).max(self.from + 1) - 1
+    }
 }
 
 /// What the cache says to a read.
@@ -90,9 +95,7 @@ impl ReadCache {
         if let Some(prefetch) = self.prefetch {
             let segment = self.segments[prefetch.segment];
             let again = lba < segment.taken;
-            // A command that goes on where others end, or just ahead of the head, waits for the prefetch; the head goes farther ahead by itself.
-            let near = lba <= prefetch.limit
-                && (lba <= prefetch.wanted || prefetch.has(geometry, lba) <= now + geometry.revolution() / 8);
+            let near = lba <= self.will_have(geometry, &prefetch, now);
             let within = !prefetch.ending || end <= prefetch.limit;
             if lba >= segment.start && near && within && self.may_send(geometry, again, lba, end) {
                 return self.hit_in_progress(geometry, lba, end, now, sending, again);
@@ -112,6 +115,16 @@ impl ReadCache {
             }
         }
         Lookup::Miss
+    }
+
+    /// The block after the last that the prefetch has, or will have whatever else is asked: what commands wait for and the rest of that
+    /// track, where the drive reads tracks to their ends. While a command waits for it, it is not left for a block that it comes to.
+    fn will_have(&self, geometry: &Geometry, prefetch: &Prefetch, now: Nanos) -> u64 {
+        if prefetch.has(geometry, prefetch.wanted) > now {
+            return prefetch.wanted + self.segment_sectors;
+        }
+        let last = prefetch.head(geometry, now).max(prefetch.wanted - 1);
+        if self.whole_tracks { geometry.track_end(last).min(prefetch.limit) } else { last + 1 }
     }
 
     /// Data that was sent is sent again only by a drive that keeps it, and only within a track.
@@ -220,13 +233,7 @@ impl ReadCache {
 
     /// The block to which the prefetch has come.
     pub(super) fn head(&self, geometry: &Geometry, now: Nanos) -> Option<u64> {
-        let prefetch = self.prefetch?;
-        Some(
-            geometry
-                .reached(prefetch.from, prefetch.began, prefetch.limit, now.max(prefetch.began))
-                .max(prefetch.from + 1)
-                - 1,
-        )
+        self.prefetch.map(|prefetch| prefetch.head(geometry, now))
     }
 
     /// Blocks that were written are no longer as they were.

@@ -47,7 +47,7 @@ impl Device for Disk {
         self.media = Media::Free;
         (self.selecting, self.working) = (None, false);
         (self.free_at, self.head_lba, self.write_used, self.media_busy) = (0, 0, 0, 0);
-        (self.chain, self.media_end) = ((0, 0), 0);
+        (self.list, self.media_end) = (0, 0);
     }
 
     fn accept(&mut self, number: u32, host: &mut Host<'_>) -> bool {
@@ -131,7 +131,8 @@ impl Disk {
         t += phases.add(Phase::MessageOut, times.message_out) + phases.add(Phase::Command, times.command);
         let (lba, last) = blocks(&command);
         if command.op == Op::Write {
-            t += phases.add(Phase::MessageIn, self.firmware.write);
+            let queued = if host.waiting > 0 { self.firmware.queued_write } else { 0 };
+            t += phases.add(Phase::MessageIn, self.firmware.write + queued);
             let done = host.pci.transfer(command.bytes, t).max(t + times.data(command.bytes, true));
             t += phases.add(Phase::DataOut, done - t) + phases.add(Phase::DataEnd, times.data_end);
             self.take_room(command.bytes);
@@ -145,8 +146,8 @@ impl Disk {
             t += phases.add(Phase::MessageIn, times.disconnect);
             return (t, end(RECEIVED));
         }
-        let queue = self.firmware.queue * u64::from(host.inside.saturating_sub(1));
-        t += phases.add(Phase::MessageIn, self.firmware.read + queue);
+        self.free_at = now + answer + self.firmware.read_cycle;
+        t += phases.add(Phase::MessageIn, self.firmware.read);
         let sending = times.data(command.bytes, false);
         let found = self.cache.lookup(&self.geometry, lba, last, t, sending);
         if matches!(found, Lookup::Hit { again: false, .. }) {
@@ -165,7 +166,7 @@ impl Disk {
                 t += phases.add(Phase::MessageIn, floor);
                 t += phases.add(Phase::Status, times.status) + phases.add(Phase::MessageIn, times.complete);
                 self.cache.taken(&self.geometry, lba, last, t);
-                self.free_at = t + self.firmware.read_recover;
+                self.free_at = self.free_at.max(t + self.firmware.read_recover);
                 return (t, end(DONE));
             }
             Lookup::Hit { ready, .. } => {

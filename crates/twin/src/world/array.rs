@@ -1,0 +1,51 @@
+//! A hardware array: its controller has memory, parity hardware and buses of its own, so that only a request's own data cross the bus
+//! between it and the computer, and no member does.
+
+use super::World;
+use crate::bus::{Bus, BusKind, Pci};
+use machine::Nanos;
+
+/// The controller, as the only device on its bus.
+pub(crate) struct Controller {
+    /// The bus to the computer.
+    pub bus: Bus,
+    free_at: Nanos,
+    /// The buses behind the controller end in its memory, which is never in the way.
+    pub memory: Pci,
+}
+
+impl Controller {
+    /// An idle one on a bus of this kind.
+    pub fn new(kind: &BusKind) -> Self {
+        Controller { bus: Bus::new(kind), free_at: 0, memory: Pci::new(None) }
+    }
+
+    /// Idle again.
+    pub fn rest(&mut self) {
+        self.bus.rest();
+        self.memory.rest();
+        self.free_at = 0;
+    }
+}
+
+impl World {
+    /// Moves a transfer's data over the bus to or from the array, once: when they are there, if there is an array.
+    pub(super) fn crosses(&mut self, number: u32, write: bool) -> Option<Nanos> {
+        let (now, most) = (self.now(), self.fs.command_bytes);
+        let World { array, pci, transfers, .. } = self;
+        let (array, transfer) = (array.as_mut()?, &mut transfers[number]);
+        if transfer.crossed.is_some() || transfer.owner == super::Owner::Rebuild {
+            return transfer.crossed;
+        }
+        let mut at = array.free_at.max(now);
+        let mut left = transfer.bytes;
+        while left > 0 {
+            let bytes = left.min(most);
+            at = array.bus.command(at, bytes, write, pci);
+            left -= bytes;
+        }
+        array.free_at = at;
+        transfer.crossed = Some(at);
+        Some(at)
+    }
+}

@@ -1,0 +1,98 @@
+//! Rows of a volume with parity: updates of one row's parity exclude each other from the first read to the last write.
+
+use super::{Owner, World};
+use crate::volume::Plan;
+use machine::Op;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// Rows in use, and transfers that wait for them in order.
+#[derive(Default)]
+pub(super) struct Rows {
+    held: Vec<Range<u64>>,
+    waiting: VecDeque<(u32, Range<u64>)>,
+}
+
+fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+impl Rows {
+    /// Takes rows, unless one of them is held or asked for by who came before.
+    fn take(&mut self, rows: &Range<u64>) -> bool {
+        let free =
+            !self.held.iter().chain(self.waiting.iter().map(|(_, asked)| asked)).any(|other| overlap(other, rows));
+        if free {
+            self.held.push(rows.clone());
+        }
+        free
+    }
+
+    /// Gives rows back. Returns the transfers that have theirs now.
+    fn give(&mut self, rows: &Range<u64>) -> Vec<(u32, Range<u64>)> {
+        if let Some(index) = self.held.iter().position(|held| held == rows) {
+            self.held.swap_remove(index);
+        }
+        let mut granted = Vec::new();
+        for (number, rows) in std::mem::take(&mut self.waiting) {
+            if self.take(&rows) {
+                granted.push((number, rows));
+            } else {
+                self.waiting.push_back((number, rows));
+            }
+        }
+        granted
+    }
+}
+
+impl World {
+    /// Whether a transfer may begin: it has the rows that it must have to itself. Else it will be launched when it has them.
+    pub(super) fn has_rows(&mut self, number: u32) -> bool {
+        let transfer = &self.transfers[number];
+        if transfer.rows.is_some() {
+            return true;
+        }
+        let file = self.files.of(transfer.offset);
+        let rows = if transfer.owner == Owner::Rebuild {
+            let row = transfer.offset / file.layout.chunk;
+            Some(row..row + 1)
+        } else {
+            file.exclusive_rows(transfer.op, transfer.offset, transfer.bytes, transfer.owner.is_log())
+        };
+        let Some(rows) = rows else { return true };
+        if !self.rows.take(&rows) {
+            self.rows.waiting.push_back((number, rows));
+            return false;
+        }
+        self.transfers[number].rows = Some(rows);
+        true
+    }
+
+    /// A transfer that has ended needs its rows no more.
+    pub(super) fn give_rows(&mut self, rows: &Range<u64>) {
+        for (number, rows) in self.rows.give(rows) {
+            self.transfers[number].rows = Some(rows);
+            self.launch(number);
+        }
+    }
+
+    /// Begins to restore the next chunk of the failed member's replacement, if it is being filled.
+    pub fn rebuild_next(&mut self) {
+        let layout = self.files[super::files::VOLUME].layout;
+        let Some((_, restored)) = layout.failed.filter(|_| self.rebuilds) else { return };
+        let mut plan = Plan::default();
+        layout.rebuild(&mut plan);
+        if let Some(piece) = plan.second.first() {
+            // By its place on the replacement.
+            self.transfer(self.now(), Owner::Rebuild, Op::Write, restored, piece.bytes, false);
+        }
+    }
+
+    /// One more chunk is restored.
+    pub(super) fn rebuilt(&mut self, bytes: u64) {
+        if let Some((_, restored)) = self.files[super::files::VOLUME].layout.failed {
+            self.files.restored(restored + bytes);
+        }
+        self.rebuild_next();
+    }
+}
