@@ -136,7 +136,7 @@ static ROWS: &[Row] = &[
     row("rwmixwrite", Requests, Value(|o, text| put(&mut o.mix_read, number(text, 0, 100).map(|n| 100 - n as u8)))),
     row("bs blocksize", Requests, Value(|o, text| {
         // As fio does: of two sizes with a dash between them the second.
-        let one = |text: &str| request(size(text.rsplit('-').next().unwrap_or(text), o.kb_base)?).map(SizeMix::one);
+        let one = |text: &str| ends(text, |text| size(text, o.kb_base)).and_then(|[_, most]| request(most)).map(SizeMix::one);
         put(&mut o.blocks, by_direction(text, one))
     })),
     row("bsrange blocksize_range", Requests, Value(|o, text| put(&mut o.blocks, by_direction(text, |text| range(text, o.kb_base))))),
