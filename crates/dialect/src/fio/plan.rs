@@ -237,7 +237,7 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
         warnings.push(format!("{}: unlink_each_loop=1: the files are laid out once for all loops", job.shown()));
     }
     if options.rate_min {
-        warnings.push(format!("{}: rate_min: a job whose rate is lower goes on, and the result says so", job.shown()));
+        warnings.push(format!("{}: rate_min: the job goes on where its rate is lower (fio would end it)", job.shown()));
     }
     if options.random && job.sizes().is_some() {
         warnings.push(format!(
