@@ -134,6 +134,9 @@ def prepared(entry):
         out.append((re.sub(r"[$\[\]{}]", "_", name), [option for option in kept if option]))
     if not any(option.split("=")[0] in ("size", "filesize", "io_size", "io_limit") for _, options in out for option in options) and not premade:
         out.insert(0, ("global", ["size=4m"]))
+    if any(option.startswith(("nrfiles=", "nr_files=")) for _, options in out for option in options):
+        # Each file has a request at least.
+        out = [(name, ["size=8m" if option == f"size={4 * MIB}" else option for option in options]) for name, options in out]
     every = [option.split("=")[0] for _, options in out for option in options]
     if any(name in ("rate", "rate_iops", "thinktime") for name in every) and "runtime" not in every:
         out.insert(0, ("global", ["runtime=2"]))
@@ -181,12 +184,15 @@ def differs(sections, ours, theirs):
         return f"jobs {names[0]} and {names[1]}"[:160]
     if any(option.split("=")[0] in ENDS for _, options in sections for option in options):
         return None
+    verified = any(option.split("=")[0] == "verify" for _, options in sections for option in options)
     mixed = {"bssplit", "bsrange", "blocksize_range"} & {option.split("=")[0] for _, options in sections for option in options}
     for job, other in zip(ours["jobs"], theirs["jobs"]):
         for field in ["io_bytes"] if mixed else ["io_bytes", "total_ios"]:
             pair = [[one[side][field] for side in ("read", "write")] for one in (job, other)]
-            # Which requests of a mix read is drawn.
-            same = sum(pair[0]) == sum(pair[1]) if all(pair[1]) else pair[0] == pair[1]
+            # Which requests of a mix read is drawn. What is read back to be verified counts as read, and makes up for what was not.
+            same = pair[0] == pair[1]
+            if all(pair[1]):
+                same |= pair[0][0] == pair[1][0] if verified else sum(pair[0]) == sum(pair[1])
             if not same:
                 return f"{job['jobname']}: {field} {pair[0]} and fio's {pair[1]}"
     return None

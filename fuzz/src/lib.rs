@@ -9,8 +9,11 @@ use std::fmt::Display;
 use std::io::Write;
 use std::path::Path;
 
+/// Whether it understood the bytes.
+pub type Parser = fn(&[u8]) -> bool;
+
 /// A parser and its corpus, by the name of the fuzz target.
-pub const PARSERS: &[(&str, fn(&[u8]) -> bool)] = &[
+pub const PARSERS: &[(&str, Parser)] = &[
     ("size_and_time", size_and_time),
     ("pattern", pattern),
     ("target", target),

@@ -25,9 +25,9 @@ fn files(directory: &Path) -> Vec<String> {
 fn usage_ends_with_2_and_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("mine"), vec![7; 1 << 20]).unwrap();
-    fs::write(directory.path().join("bad.fio"), "[a]\nsize=1m\nrw=write\nverify=md5\n").unwrap();
+    fs::write(directory.path().join("bad.fio"), "[a]\nsize=1m\nrw=write\nverify=sha3-256\n").unwrap();
     for (arguments, why) in [
-        (&["bad.fio"][..], "bad.fio line 4: option verify=md5"),
+        (&["bad.fio"][..], "bad.fio line 4: option verify=sha3-256"),
         (&["none.fio"], "none.fio"),
         (&["--name=a", "--size=-1"], "negative"),
         (&["--name=a", "--filename=mine", "--rw=write"], "--destroy-data=mine"),
@@ -35,7 +35,7 @@ fn usage_ends_with_2_and_writes_nothing() {
         (&["--name=a", "--size=1m", "--iodepth=9", "--warnings-fatal"], "iodepth=9"),
         (&["--name=a", "--size=1m", "--output=no/such/place"], "make it first"),
         (&["--name=a", "--filename=mine", "--output=mine"], "it is what is measured"),
-        (&["--name=a", "--size=1m", "--output-format=terse"], "normal, json or json+"),
+        (&["--name=a", "--size=1m", "--output-format=xml"], "normal, terse, json or json+"),
         (&["--name=a", "--size=1m", "--bs=1000", "--direct=1"], "1000 B"),
         (&[], "no job is defined"),
     ] {
@@ -75,7 +75,8 @@ fn reports_go_where_they_are_told() {
 
     let output = fio(directory.path(), &["--name=b", "--size=64k", "--rw=write", "--keep"]);
     let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.starts_with("b (group 0): write 4 KiB, psync x 1, buffered") && told.contains("requests/s"), "{told}");
+    assert!(told.starts_with("\nb: (groupid=0, jobs=1): err= 0:") && told.contains("write: IOPS="), "{told}");
+    assert!(told.contains("  write 4 KiB, psync x 1, buffered\n"), "{told}");
     assert_eq!(fs::metadata(directory.path().join("b.0.0")).unwrap().len(), 64 << 10);
 
     let version = fio(directory.path(), &["--version"]);

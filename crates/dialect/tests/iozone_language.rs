@@ -23,7 +23,7 @@ fn options_glued_apart_and_together() {
     assert_eq!(all.process_files.len(), 4);
     assert_eq!((all.asynchronous, all.stride, all.cache_bytes), (Some((false, 8)), Some(3), Some(32 << 20)));
     assert_eq!(options("-A"), options("-a -z"));
-    assert_eq!(options("-s 4KB -r 1MB -g 2GB"), options("-s 4 -r 1m -g 2g"));
+    assert_eq!(options("-s 4MB -r 4KB -g 2GB"), options("-s 4m -r 4 -g 2g"));
     assert_eq!(options("-+n -i 0 -i 1 -i 2").passes(), [Test::Write, Test::Read, Test::RandomRead, Test::RandomWrite]);
     let own = options("--json=a.json --repeats 5 --seed 7 --destroy-data /dev/x --destroy-signature");
     assert_eq!((own.repeats, own.seed, own.destroy_signed), (Some(5), Some(7), true));

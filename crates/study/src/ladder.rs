@@ -143,16 +143,10 @@ impl Rungs<'_> {
     fn generator(&self, op: OpKind) -> Option<StageRate> {
         let limits = self.answer.limits.iter().filter(|limit| limit.op == op && limit.of != LimitOf::Plain);
         let points = limits.filter_map(|limit| limit.point);
-        let (iops, request, point) = points
-            .filter_map(|point| {
-                let one = &self.found.points[point];
-                Some((
-                    one.numbers.as_ref()?.achieved.driver_ceiling_iops?,
-                    f64::from(one.workload.request_bytes),
-                    point,
-                ))
-            })
-            .last()?;
+        let (iops, request, point) = points.rev().find_map(|point| {
+            let one = &self.found.points[point];
+            Some((one.numbers.as_ref()?.achieved.driver_ceiling_iops?, f64::from(one.workload.request_bytes), point))
+        })?;
         let formula = format!("{iops:.0} requests/s to nothing x {}", show_size(request as u64));
         let achieved =
             Reached { throughput_bytes_per_s: iops * request, interval_95: None, point: Some(point), formula };
@@ -208,7 +202,7 @@ impl Rungs<'_> {
             formula: "the best direct rate".into(),
         });
         if op == OpKind::Write {
-            let synced = |one: &Point| Some(one.numbers.as_ref()?.achieved.synced_bytes_per_s?);
+            let synced = |one: &Point| one.numbers.as_ref()?.achieved.synced_bytes_per_s;
             let simple = |one: &Point| one.workload.buffering == Buffering::Buffered && synced(one).is_some();
             let writes = self.found.points.iter().enumerate().filter(|(_, one)| one.workload.op == op && simple(one));
             let (index, point) =
@@ -340,7 +334,7 @@ fn rate(op: OpKind, advertised: Option<Advertises>, achieved: Option<Reached>) -
 /// The settings of a layer that people look for.
 fn settings(layer: &Layer) -> Vec<(String, String)> {
     let own = |name: &&str| Some(((*name).to_owned(), layer.settings.get(*name)?.clone()));
-    SETTINGS.iter().filter_map(|name| own(name)).collect()
+    SETTINGS.iter().filter_map(own).collect()
 }
 
 /// Marks the stage that the verdict on the peak names.

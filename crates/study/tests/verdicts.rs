@@ -28,6 +28,8 @@ fn named(name: &str) -> Twin {
 /// The machine of the 1997 study with so many Barracuda 4s on so many Fast-Wide buses.
 fn gateway(disks: u32, buses: u32, change: impl FnOnce(&mut Description)) -> Twin {
     let mut description = preset::load("gateway-1997").expect("a preset");
+    // As many disks on each, not two on the first before the next has any.
+    description.volume.bus_disks = 1;
     change(&mut description);
     let mut setup = Setup::of(description);
     (setup.disks, setup.buses) = (disks, buses);

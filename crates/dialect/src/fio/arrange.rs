@@ -176,8 +176,8 @@ fn region(
         (None, None) => len.checked_mul(count),
     };
     // What is left out between requests is not moved.
-    // Where the last one ends with the file, fio begins anew until the size is reached.
-    let moved = if holes > 0 && len % (request + holes) != 0 {
+    // As in fio: a pass ends with a request that ends with the file; from elsewhere it begins anew until the size is reached.
+    let moved = if holes > 0 && len >= request && (len - request) % (request + holes) == 0 {
         moved.map(|moved| moved.min(without_holes(len, request, holes)))
     } else {
         moved

@@ -186,7 +186,7 @@ struct OurGroup<'a> {
 const NOTES: [&str; 4] = [
     "slat_ns is empty: the time of submission is part of clat_ns and lat_ns",
     "clat_ns and lat_ns count from the issue of a request; with a rate, point.latency_ns counts from the time at which it was due",
-    "what verify reads back is the reads of a job that only writes; in a job that reads it is verified_bytes alone",
+    "what verify reads back is among the reads of its job, as in fio; the spread of the rates is of the run alone",
     "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process' own, shared out by requests",
 ];
 
@@ -251,7 +251,7 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
     let (counts, used) = (entry.group.counts, entry.group.usage.cpu);
     let latency = both(&recorded.latency);
     JobReport {
-        jobname: job.name.clone(),
+        jobname: entry.name.into(),
         groupid: job.group_id,
         job_start: entry.job.began_unix_ms,
         error: entry.error.map_or(0, |error| error.errno),
@@ -313,11 +313,19 @@ fn effective(given: &[(String, String)], global: &[(String, String)], options: &
 fn direction(entry: &Entry<'_>, result: &FioResult, side: usize, plus: bool) -> Direction {
     let empty = Recorded::default();
     let options = &entry.job.job.options;
-    // As in fio, what is read back is a writing job's reads.
-    let whole = match &entry.recorded.read_back {
-        Some(back) if side == 0 && entry.recorded.requests[0] == 0 => back,
-        _ => &entry.recorded,
-    };
+    // As in fio, what is read back is among the job's reads.
+    let with_back = entry.recorded.read_back.as_deref().filter(|_| side == 0).map(|back| {
+        let mut sum = entry.recorded.clone();
+        if sum.requests[0] == 0 {
+            return back.clone();
+        }
+        sum.requests[0] += back.requests[0];
+        sum.bytes[0] += back.bytes[0];
+        sum.runtime_ns += back.runtime_ns;
+        sum.latency[0].merge(&back.latency[0]);
+        sum
+    });
+    let whole = with_back.as_ref().unwrap_or(&entry.recorded);
     let used = side < 2 && whole.requests[side] > 0;
     let (recorded, side) = if used { (whole, side) } else { (&empty, 0) };
     let rates = if used { recorded.window_iops(side) } else { Vec::new() };

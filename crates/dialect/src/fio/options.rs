@@ -108,6 +108,8 @@ pub enum ExitWhat {
     Group,
     /// All that run with it.
     Stonewall,
+    /// These, and what would run after them.
+    All,
 }
 
 impl Default for Logs {
@@ -247,6 +249,8 @@ pub struct Options {
     pub rate_bytes: [Option<u64>; 2],
     /// `rate_iops`.
     pub rate_iops: [Option<u64>; 2],
+    /// `rate_min`: the job is to end where its rate is below one.
+    pub rate_min: bool,
     /// `thinktime`.
     pub think_ns: u64,
     /// `thinktime_blocks`: the requests after which it pauses.
@@ -356,6 +360,7 @@ impl Default for Options {
             steady: Criterion::default(),
             rate_bytes: [None; 2],
             rate_iops: [None; 2],
+            rate_min: false,
             think_ns: 0,
             think_blocks: 1,
             serialize_overlap: false,

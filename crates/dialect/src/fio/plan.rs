@@ -233,6 +233,12 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
             job.shown()
         ));
     }
+    if options.unlink_each_loop && (options.loops > 1 || options.time_based) {
+        warnings.push(format!("{}: unlink_each_loop=1: the files are laid out once for all loops", job.shown()));
+    }
+    if options.rate_min {
+        warnings.push(format!("{}: rate_min: the job goes on where its rate is lower (fio would end it)", job.shown()));
+    }
     if options.random && job.sizes().is_some() {
         warnings.push(format!(
             "{}: requests of several sizes in random order: no place is begun twice in a pass, but those that begin beside one another overlap (fio would shorten them)",
@@ -311,9 +317,6 @@ fn check_order(job: &Job) -> Result<(), FioError> {
         return Err(job.wrong(
             "serialize_overlap=1: only requests that cannot overlap are served; use one bs and leave out norandommap",
         ));
-    }
-    if options.unlink_each_loop && (options.loops > 1 || options.time_based) {
-        return Err(job.wrong("unlink_each_loop=1: files are laid out once for all loops; use unlink=1"));
     }
     Ok(())
 }

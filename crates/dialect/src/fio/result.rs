@@ -183,6 +183,8 @@ pub struct Entry<'a> {
     pub job: &'a JobResult,
     /// The set that it ran with.
     pub group: &'a GroupResult,
+    /// Its name: a setting `name` of the job's own is that of the first clone, as in fio.
+    pub name: &'a str,
     /// How many clones are in it.
     pub clones: u32,
     /// What was recorded of all of them.
@@ -215,7 +217,10 @@ impl FioResult {
                         }
                         None => {
                             let (recorded, error) = (clone.recorded.clone(), job.error.as_ref());
-                            entries.push(Entry { job, group, clones: 1, recorded, error });
+                            let first = std::ptr::eq(clone, &job.clones[0]);
+                            let name = job.job.given.iter().find(|(option, _)| first && option == "name");
+                            let name = name.map_or(job.job.name.as_str(), |(_, name)| name);
+                            entries.push(Entry { job, group, name, clones: 1, recorded, error });
                         }
                     }
                 }

@@ -144,6 +144,9 @@ pub fn run<M: Machine>(
         let group =
             Group { machine, jobs, clones, arrangement, targets: &targets, facts: &facts, surroundings, chance };
         groups.push(group.run(&mut warnings)?);
+        if jobs.iter().any(|job| job.options.exitall && job.options.exit_what == ExitWhat::All) {
+            break;
+        }
     }
     if keep {
         targets.iter_mut().for_each(|target| machine.keep(target));
@@ -413,7 +416,7 @@ impl<'a, M: Machine> Group<'a, M> {
             let sets = match job.options.exit_what {
                 _ if !job.options.exitall => None,
                 ExitWhat::Group => Some(own.clone()),
-                ExitWhat::Stonewall => Some(all.clone()),
+                ExitWhat::Stonewall | ExitWhat::All => Some(all.clone()),
             };
             Exit { heeds: [all.clone(), own], sets }
         };

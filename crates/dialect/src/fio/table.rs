@@ -80,9 +80,9 @@ static ROWS: &[Row] = &[
     row("new_group", Jobs, Flag(|o, on| o.new_group = on)),
     row("group_reporting", Jobs, Flag(|o, on| o.group_reporting = on)),
     row("exitall", Jobs, Flag(|o, on| o.exitall = on)),
-    row("exit_what", Jobs, Value(|o, text| put(&mut o.exit_what, choice(text, &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall)])))),
+    row("exit_what", Jobs, Value(|o, text| put(&mut o.exit_what, choice(text, &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)])))),
     row("exitall_on_error", Jobs, Refused("a job that fails ends alone: leave it out")),
-    row("thread", Jobs, Flag(|_, _| ())),
+    row("thread threads", Jobs, Flag(|_, _| ())),
     row("cpus_allowed", Jobs, Value(|o, text| put(&mut o.processors, processors(text)))),
     row("cpumask", Jobs, Value(|o, text| put(&mut o.processors, number(text, 1, u64::MAX).map(|mask| (0..64).filter(|bit| mask >> bit & 1 == 1).collect())))),
     row("cpus_allowed_policy", Jobs, Same(&["shared"], "give each clone a job of its own with its cpus_allowed")),
@@ -136,7 +136,7 @@ static ROWS: &[Row] = &[
     row("rwmixwrite", Requests, Value(|o, text| put(&mut o.mix_read, number(text, 0, 100).map(|n| 100 - n as u8)))),
     row("bs blocksize", Requests, Value(|o, text| {
         // As fio does: of two sizes with a dash between them the second.
-        let one = |text: &str| request(size(text.rsplit('-').next().unwrap_or(text), o.kb_base)?).map(SizeMix::one);
+        let one = |text: &str| ends(text, |text| size(text, o.kb_base)).and_then(|[_, most]| request(most)).map(SizeMix::one);
         put(&mut o.blocks, by_direction(text, one))
     })),
     row("bsrange blocksize_range", Requests, Value(|o, text| put(&mut o.blocks, by_direction(text, |text| range(text, o.kb_base))))),
@@ -147,7 +147,7 @@ static ROWS: &[Row] = &[
         put(&mut o.align_bytes, Ok(Some(align)))
     })),
     row("random_distribution", Requests, Value(|o, text| put(&mut o.distribution, distribution(text)))),
-    row("percentage_random", Requests, Value(|o, text| put(&mut o.random_percent, by_direction(text, |text| number(text, 0, 100).map(|n| n as u8))))),
+    row("percentage_random", Requests, Value(|o, text| put(&mut o.random_percent, by_direction(text, percent)))),
     row("norandommap", Requests, Flag(|o, on| o.no_random_map = on)),
     row("softrandommap", Requests, Same(&[], LEAVE)),
     row("random_generator", Requests, Same(&[], LEAVE)),
@@ -200,7 +200,8 @@ static ROWS: &[Row] = &[
     row("rate_iops", Time, Value(|o, text| put(&mut o.rate_iops, rates(text, o.kb_base)))),
     row("rate_process", Time, Same(&["linear"], "requests are issued by the clock, evenly (linear): leave it out")),
     row("rate_cycle ratecycle", Time, Same(&[], LEAVE)),
-    row("rate_min ratemin rate_iops_min rate_ignore_thinktime", Time, Same(&["0"], "a rate that is missed is a warning in the result: leave it out")),
+    row("rate_min ratemin rate_iops_min", Time, Value(|o, text| put(&mut o.rate_min, rates(text, o.kb_base).map(|rates| rates != [None; 2])))),
+    row("rate_ignore_thinktime", Time, Same(&["0"], LEAVE)),
     row("max_latency latency_target latency_window latency_percentile latency_run", Time, Refused("halfpower sweep over --depth finds the depth for a latency")),
     row("steadystate ss", Time, Value(|o, text| o.steady.set(text))),
     row("steadystate_duration ss_dur", Time, Value(|o, text| put(&mut o.steady.duration_ns, time_ns(text, SECOND_NS)))),
@@ -310,6 +311,11 @@ impl Options {
             Refused(hint) => Err(format!("halfpower does not serve it; {hint}")),
         }
     }
+}
+
+/// A percentage; nothing is all.
+fn percent(text: &str) -> Result<u8, Reason> {
+    if text.is_empty() { Ok(100) } else { number(text, 0, 100).map(|percent| percent as u8) }
 }
 
 /// Rates of reads and of writes; 0 and nothing are no limit.

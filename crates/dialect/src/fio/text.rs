@@ -61,7 +61,7 @@ fn entry_text(text: &mut String, entry: &Entry<'_>, result: &FioResult) -> fmt::
     writeln!(
         text,
         "\n{}: (groupid={}, jobs={}): err={error:2}: pid={}: {time}",
-        job.name,
+        entry.name,
         job.group_id,
         entry.clones,
         std::process::id()

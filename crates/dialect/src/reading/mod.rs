@@ -29,12 +29,15 @@ pub enum ReadingError {
     },
 }
 
+/// Reads the questions and figures of a report.
+type Read = fn(&str) -> Result<Vec<Asked>, String>;
+
 /// What a tool's report says.
 ///
 /// # Errors
 /// A text that is no report of a known tool, or a report without figures.
 pub fn read_report(name: &str, text: &str) -> Result<Side, ReadingError> {
-    let (tool, read): (_, fn(&str) -> Result<Vec<Asked>, String>) = if text.contains("\"fio version\"") {
+    let (tool, read): (_, Read) = if text.contains("\"fio version\"") {
         ("fio", fio::read)
     } else if text.trim_start().starts_with('<') && text.contains("<Results>") {
         ("diskspd", diskspd::read)

@@ -127,12 +127,15 @@ pub(crate) fn of_differences(differences: &[&Difference]) -> Changes {
     draw(&rows)
 }
 
-fn draw(rows: &[(&str, f64, Option<[f64; 2]>, &'static str)]) -> Changes {
+/// A row's name, its change and the change's interval in percent, and its class.
+type ChangeRow<'a> = (&'a str, f64, Option<[f64; 2]>, &'static str);
+
+fn draw(rows: &[ChangeRow<'_>]) -> Changes {
     let values = rows
         .iter()
         .flat_map(|(_, percent, interval, _)| [Some(*percent), interval.map(|i| i[0]), interval.map(|i| i[1])]);
     let scale = Scale::with_zero(values.flatten());
-    let row = |(place, &(name, percent, interval, class)): (usize, &(&str, f64, Option<[f64; 2]>, &'static str))| Row {
+    let row = |(place, &(name, percent, interval, class)): (usize, &ChangeRow<'_>)| Row {
         y: AXIS + (place as f64 + 0.5) * ROW,
         name: cut(name),
         x: Some(scale.at(percent)),

@@ -87,7 +87,8 @@ fn each_cause_is_named_with_its_evidence() {
         facts
     };
     use Variant::{Deeper, Resized, Wider};
-    let cases: Vec<(&str, Entry, Vec<(Variant, Entry)>, &TargetFacts, Bottleneck, &str)> = vec![
+    type Case<'a> = (&'a str, Entry, Vec<(Variant, Entry)>, &'a TargetFacts, Bottleneck, &'a str);
+    let cases: Vec<Case<'_>> = vec![
         ("throttle", plain(), vec![], &throttle, Bottleneck::Throttle, "the throttle layer: 62.5 MiB/s of the"),
         ("link", plain(), vec![], &link, Bottleneck::Link, "the link layer"),
         ("bus", plain(), vec![], &bus, Bottleneck::Bus, "the bus layer"),

@@ -107,7 +107,8 @@ impl World {
     /// Without the sequential hint the cache's write-backs (the study saw 16 to 64 KB) begin anywhere in a view: its first unit goes in two
     /// pieces. How many quarters the first has.
     fn split(&self, unit: u64) -> Option<u64> {
-        let (first, view) = (unit * self.fs.unit_bytes % VIEW_BYTES == 0, unit * self.fs.unit_bytes / VIEW_BYTES);
+        let offset = unit * self.fs.unit_bytes;
+        let (first, view) = (offset.is_multiple_of(VIEW_BYTES), offset / VIEW_BYTES);
         (self.fs.writeback_by_views && !self.writer.hinted && first).then_some(1 + view % 3)
     }
 

@@ -108,7 +108,7 @@ pub(super) fn device_of_node(roots: &Roots, path: &Path) -> Option<String> {
 fn network(mount: &Mount) -> BTreeMap<String, String> {
     let told = ["vers", "proto", "addr", "rsize", "wsize", "nconnect", "cache", "multichannel", "trans", "msize"];
     let value = |name: &&str| Some(((*name).to_owned(), mount.option(name).filter(|one| !one.is_empty())?.to_owned()));
-    told.iter().filter_map(|name| value(name)).collect()
+    told.iter().filter_map(value).collect()
 }
 
 /// Goes down from a mount or a device and gathers what it meets.
