@@ -223,4 +223,8 @@ fn a_throttle_counts_requests_of_its_own() {
     let half = layer(LayerKind::Throttle, Some(2000.0 * f64::from(REQUEST)), None);
     assert_eq!(limit_of(LimitOf::Plain, base(|_| {}), vec![], &half, 1e9).what, Bottleneck::Throttle);
     assert_ne!(limit_of(LimitOf::Peak, base(|_| {}), vec![], &half, 1e9).what, Bottleneck::Throttle);
+    // A burst gives a short plain run more than the peak, which only the throttle explains.
+    let rate = 1000.0 * f64::from(REQUEST);
+    let burst = layer(LayerKind::Throttle, Some(rate / 1.4), None);
+    assert_eq!(limit_of(LimitOf::Plain, base(|_| {}), vec![], &burst, rate / 1.4).what, Bottleneck::Throttle);
 }

@@ -25,8 +25,8 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
         vec![Evidence::memory, Evidence::advertised, Evidence::admitted, Evidence::generator, Evidence::processors];
     if evidence.case.of == LimitOf::Plain {
         asks.extend([
-            Evidence::near_peak,
             Evidence::throttled,
+            Evidence::near_peak,
             Evidence::read_ahead_by_trial,
             Evidence::plain_thread,
             Evidence::flush,
