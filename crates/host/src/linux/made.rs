@@ -373,6 +373,11 @@ mod tests {
         drop(made);
         fs::write(&path, "the user's").unwrap();
         assert_eq!(made_earlier(&path), None, "of another length");
+        let mut made = MadeFile::create(directory.path(), Some("linked".as_ref())).unwrap();
+        made.keep();
+        drop(made);
+        fs::hard_link(directory.path().join("linked"), directory.path().join("link")).unwrap();
+        assert_eq!(made_earlier(&directory.path().join("link")), None, "it has another name");
         let copy = directory.path().join("copy");
         fs::copy(&path, &copy).unwrap();
         assert!(made_earlier(&copy).is_none() && earlier(&copy).is_none());

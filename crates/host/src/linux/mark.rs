@@ -7,6 +7,7 @@
 
 use crate::test_file::is_mark;
 use rustix::fs::{self, AtFlags, Mode, OFlags, XattrFlags};
+use rustix::process::geteuid;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
@@ -60,6 +61,10 @@ impl Named<'_> {
     /// The mark's number and what it says; `None` where halfpower did not make the file, or somebody wrote it since.
     pub(crate) fn read(self) -> Option<(String, Marked)> {
         let metadata = self.file.metadata().ok()?;
+        // Where there are no attributes anybody could put a mark beside another's file, or link to it.
+        if metadata.nlink() != 1 || metadata.uid() != geteuid().as_raw() {
+            return None;
+        }
         let text = self.text()?;
         let (mark, rest) = text.split_once(' ').unwrap_or((&text, ""));
         if !is_mark(mark, metadata.ino()) {
@@ -110,7 +115,8 @@ impl Named<'_> {
     fn beside(self) -> Option<String> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(fs::openat(self.directory, beside(self.name), flags, Mode::empty()).ok()?);
-        if !file.metadata().ok()?.is_file() {
+        let metadata = file.metadata().ok()?;
+        if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
             return None;
         }
         let mut text = String::new();
