@@ -12,6 +12,7 @@ use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// A row: a fault, how it is tried, and what must be so afterwards.
@@ -169,7 +170,10 @@ impl Running {
         let (stdout, stderr) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
         let mut words: Vec<OsString> = by.starter.iter().map(|word| stage.word(word)).collect();
         let copy = by.nobody.then(|| {
-            words.extend(["setpriv", "--reuid=64321", "--regid=64321", "--clear-groups"].map(OsString::from));
+            // Each time another one: a limit on processes counts all of a user.
+            static USERS: AtomicU32 = AtomicU32::new(64_321);
+            let user = format!("--reuid={}", USERS.fetch_add(1, Ordering::Relaxed));
+            words.extend(["setpriv", &user, "--regid=64321", "--clear-groups"].map(OsString::from));
             copy_for_all()
         });
         words.push(copy.as_ref().map_or(HALFPOWER.into(), |copy| copy.path().join("halfpower").into_os_string()));
