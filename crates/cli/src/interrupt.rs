@@ -3,8 +3,8 @@
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag::{register, register_conditional_shutdown};
 use signal_hook::iterator::Signals;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, LazyLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Once};
 use std::time::Duration;
 
 /// What was interrupted ends sooner than this, unless the storage does not answer.
@@ -13,24 +13,47 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The signals that end a program.
 pub(crate) const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-static FLAG: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| {
-    let flag = Arc::new(AtomicBool::new(false));
+/// Whether one of [`SIGNALS`] has come.
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
+/// The flag that becomes true at the first of [`SIGNALS`].
+pub(crate) fn flag() -> &'static AtomicBool {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| {
+        // One registration: between two of them a signal would be lost.
+        let followed = Signals::new(SIGNALS).and_then(|signals| thread("interrupt", move || follow(signals)));
+        if followed.is_err() {
+            without_thread();
+        }
+    });
+    &INTERRUPTED
+}
+
+/// Where there is no thread to follow the signals, their handlers do it.
+fn without_thread() {
     for signal in SIGNALS {
         // The order matters: the second signal finds the flag set and ends the program.
-        let _ = register_conditional_shutdown(signal, 130, Arc::clone(&flag));
-        let _ = register(signal, Arc::clone(&flag));
+        let _ = register_conditional_shutdown(signal, 130, Arc::clone(&INTERRUPTED));
+        let _ = register(signal, Arc::clone(&INTERRUPTED));
     }
-    // Without a thread nobody is told what is waited for.
-    let _ = std::thread::Builder::new().name("interrupt".into()).stack_size(64 << 10).spawn(say_what_is_waited_for);
-    flag
-});
+}
 
-/// Tells after the first signal why the program has not ended yet.
-fn say_what_is_waited_for() {
-    let Ok(mut signals) = Signals::new(SIGNALS) else { return };
-    if signals.forever().next().is_none() {
-        return;
+fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<std::thread::JoinHandle<()>> {
+    std::thread::Builder::new().name(name.into()).stack_size(64 << 10).spawn(body)
+}
+
+/// The first signal ends what runs, the second the program.
+fn follow(mut signals: Signals) {
+    for _ in signals.forever() {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            signal_hook::low_level::exit(130);
+        }
+        let _ = thread("patience", say_what_is_waited_for);
     }
+}
+
+/// Tells some time after the first signal why the program has not ended yet.
+fn say_what_is_waited_for() {
     std::thread::sleep(PATIENCE);
     let waits = match host::waiting_threads() {
         0 => "for what it has begun to end".to_string(),
@@ -46,9 +69,4 @@ fn say_what_is_waited_for() {
 pub(crate) fn survive_file_limit() {
     // A handler of any kind takes the place of the signal's own action.
     let _ = register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
-}
-
-/// The flag that becomes true at the first of [`SIGNALS`].
-pub(crate) fn flag() -> &'static AtomicBool {
-    &FLAG
 }
