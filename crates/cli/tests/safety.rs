@@ -268,7 +268,7 @@ fn what_was_mounted_is_measured_or_nothing_is() {
     let _one = common::alone();
     let mount = or_skip!(Mount::tmpfs("64m"));
     let words = format!(
-        "sweep {} --size 8m --buffered --op write --allocate written,extend --request 4k,64k --bytes 8m --repeats 200 --max-repeats 200 --json",
+        "sweep {} --size 8m --buffered --op write --allocate written,extend --request 4k,64k --bytes 8m --repeats 20 --max-repeats 20 --json",
         mount.name()
     );
     let mut child = command(HALFPOWER, words.split(' ')).spawn().unwrap();
