@@ -141,15 +141,15 @@ fn bad_input_names_the_value_and_the_mend() {
 #[test]
 fn validate_holds_every_bar() {
     let text = prints("twin validate");
-    assert!(text.contains("9 of 9 bars held") && text.contains("mean error") && !text.contains("missed"), "{text}");
+    assert!(text.contains("10 of 10 bars held") && text.contains("mean error") && !text.contains("missed"), "{text}");
     let every = prints("twin validate --points");
     for of_a_point in ["Bus Utilization 3 disks", "unbuf write"] {
         assert!(every.contains(of_a_point) && !text.contains(of_a_point), "points are told on request alone: {text}");
     }
-    assert!(every.lines().count() > 500 && every.contains("9 of 9 bars held"), "{}", every.lines().count());
+    assert!(every.lines().count() > 500 && every.contains("10 of 10 bars held"), "{}", every.lines().count());
     let document = halfpower("twin validate --json").good_json();
     let bars = document["bars"].as_array().unwrap();
-    assert!(bars.len() >= 9);
+    assert!(bars.len() >= 10);
     for bar in bars {
         assert!(bar["holds"] == true && number(bar, "/value") <= number(bar, "/limit"), "{bar}");
         assert!(text.contains(bar["name"].as_str().unwrap()), "{bar}");
@@ -381,9 +381,10 @@ fn raid_5_extending_shifted_and_buffered() {
     let at = |machine: &str, words: &str| {
         rates(&format!("sweep twin:gateway-1997,drive=st15150w,{machine} --bytes 32M {words}"))
     };
+    // Off the chunk, as files lie almost always: a request that is not whole rows.
     let cpu = |parity: &str| {
         let words = format!(
-            "sweep twin:gateway-1997,disks=4,raid=5,parity={parity} --op write --request 192k --depth 3 --bytes 32M --json"
+            "sweep twin:gateway-1997,disks=4,raid=5,start=12k,parity={parity} --op write --request 192k --depth 3 --bytes 32M --json"
         );
         let document = halfpower(&words).good_json();
         (
@@ -392,7 +393,7 @@ fn raid_5_extending_shifted_and_buffered() {
         )
     };
     let (host, array) = (cpu("host"), cpu("array"));
-    assert!(array.0 < host.0 / 2.0 && array.1 > host.1, "an array spares the processor: {host:?} {array:?}");
+    assert!(array.0 < 0.6 * host.0 && array.1 > host.1, "an array spares the processor: {host:?} {array:?}");
     let (plain, parity) = (
         at("disks=4", "--op write --request 16k --depth 8"),
         at("disks=4,raid=5", "--op write --request 16k --depth 8"),
