@@ -223,7 +223,8 @@ proptest! {
     fn the_processor(machine in behind(), slow in 2.0f64..8.0) {
         let machine = Behind { cores: 1, workers: 8, request_ns_per_byte: slow * 1e9 / machine.rate, ..machine };
         let results = study(&machine.twin(), Effort::Quick, &["depth"]);
-        limited(&results, "read", "processor", machine.peak(&results), 0.03)?;
+        // Of the few large requests of a run those count whose work began in its warm-up.
+        limited(&results, "read", "processor", machine.peak(&results), 0.05)?;
     }
 
     /// A bus slower than the disks on it; and disks slower than their buses.
