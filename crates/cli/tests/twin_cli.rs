@@ -143,7 +143,7 @@ fn validate_holds_every_bar() {
     let text = prints("twin validate");
     assert!(text.contains("10 of 10 bars held") && text.contains("mean error") && !text.contains("missed"), "{text}");
     let every = prints("twin validate --points");
-    for of_a_point in ["Bus Utilization 3 disks", "unbuf write"] {
+    for of_a_point in ["Bus Utilization 3 disks", "unbuf read"] {
         assert!(every.contains(of_a_point) && !text.contains(of_a_point), "points are told on request alone: {text}");
     }
     assert!(every.lines().count() > 500 && every.contains("10 of 10 bars held"), "{}", every.lines().count());
