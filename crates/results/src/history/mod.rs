@@ -17,10 +17,13 @@ use serde::Serialize;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Another program that writes is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Between two tries to set a history up that others set up too.
+const RETRY: Duration = Duration::from_millis(10);
 
 /// Why the history cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -173,7 +176,19 @@ impl History {
         let mut connection = Connection::open(path).map_err(sqlite)?;
         connection.busy_timeout(PATIENCE).map_err(sqlite)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(sqlite)?;
-        migrations::migrate(&mut connection, path)?;
+        let began = Instant::now();
+        loop {
+            match migrations::migrate(&mut connection, path) {
+                // A change of the journal's mode does not wait for other programs as statements do.
+                Err(HistoryError::Sqlite { source, .. })
+                    if source.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
+                        && began.elapsed() < PATIENCE =>
+                {
+                    std::thread::sleep(RETRY);
+                }
+                migrated => break migrated?,
+            }
+        }
         Ok(History { connection, path: path.into() })
     }
 
