@@ -291,7 +291,7 @@ pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
 
 /// How long a target must have had no request of a kind before the throttle forgets its last slice of it: the kernel ends a slice at the next
 /// multiple of its length after the last request's own slice, and its clock's tick may be 10 ms (block/blk-throttle.c). Measured: runs of 0.2 s
-/// that begin 140 to 160 ms after the last request are off by up to 53 %, 44 of 75 by more than 1 %; after 210 to 270 ms none of 75.
+/// that begin 140 to 160 ms after the last request are off by up to 53 %, 34 of 75 by more than 1 %; after 210 to 270 ms none of 75.
 pub const THROTTLE_REST_NS: Nanos = 2 * THROTTLE_SLICE_NS + 10_000_000;
 
 /// How a run is made where a throttle admits requests in bursts: from the middle between two of them, at least `ramp_ns` after the start, to the
