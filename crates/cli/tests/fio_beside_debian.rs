@@ -144,6 +144,13 @@ const COUNTED: &str = "\
 [nothing]\nstonewall\nioengine=null\nrw=randread\niodepth=8\n\
 [places]\nstonewall\nrw=randread\nbs=4k\nba=512\n\
 [loops]\nstonewall\nrw=read\nbs=4k\nloops=3\nsize=1m\n\
+[passes]\nstonewall\nfilename=p1:p2\nrw=write\nbs=4k\nloops=3\nsize=64k\nverify=md5\nioengine=libaio\niodepth=8\n\
+[once]\nstonewall\nfilename=p1:p2\nrw=read\nbs=4k\nloops=3\nsize=64k\nverify=md5\n\
+[uneven]\nstonewall\nrw=randread\nbsrange=1k-4k\nsize=20000\n\
+[strided]\nstonewall\nrw=read\nbs=16k\nzonemode=strided\nzonesize=64k\nzoneskip=192k\nsize=1m\n\
+[zones]\nstonewall\nrw=randread\nbs=4k\nnorandommap\nrandom_distribution=zoned:50/5:30/15:20/\nsize=1m\n\
+[several]\nstonewall\nrw=write\nnrfiles=4\nbsrange=4k-16k\nsize=1m\n\
+[untimed]\nstonewall\nrw=read\ntime_based\nsize=256k\n\
 [batches]\nstonewall\nrw=randread\nbs=4k\ndirect=1\nioengine=libaio\niodepth=16\niodepth_batch_submit=8\niodepth_batch_complete_min=8\niodepth_batch_complete_max=16\n\
 [rates]\nstonewall\nrw=randrw\nbs=4k\nrate_iops=300,100\nrwmixread=75\nruntime=2\ntime_based\n\
 [steady]\nstonewall\nrw=randread\nbs=4k\nrate_iops=500\nruntime=20\ntime_based\nsteadystate=iops:10%\nsteadystate_duration=3\n";
@@ -193,6 +200,8 @@ fn counts_are_those_of_debians_fio() {
             }
             // Sizes are drawn by generators of their own.
             "split" | "range" => assert_eq!(pair("write/io_bytes"), (4_194_304.0, 4_194_304.0), "{name}"),
+            "uneven" => assert_eq!(pair("read/io_bytes"), (19_456.0, 19_456.0), "{name}"),
+            "several" => assert_eq!(pair("write/io_bytes"), (1_048_576.0, 1_048_576.0), "{name}"),
             _ => {
                 for field in ["read/total_ios", "read/io_bytes", "write/total_ios", "write/io_bytes"] {
                     let (ours, theirs) = pair(field);

@@ -63,7 +63,7 @@ fn options_are_understood() {
     );
     assert_eq!((together.options.fdatasync, together.options.read_percent()), (8, 0));
     assert_eq!(
-        (after.options.distribution, after.options.sync, after.request_bytes()),
+        (after.options.distribution.clone(), after.options.sync, after.request_bytes()),
         (Distribution::Zipf(1.2), SyncMode::Data, 4096)
     );
     assert_eq!((after.rate_iops(), &after.options.percentiles), (Some(500.0), &vec![50.0, 99.0, 99.9]));
@@ -89,7 +89,7 @@ fn sizes_distributions_and_rates_of_several_kinds() {
     );
     assert_eq!((sizes.write, split.rate_iops(), split.read_percent()), (SizeMix::one(8192), Some(400.0), 75));
     assert_eq!(
-        (split.options.distribution, split.options.start_delay_ns),
+        (split.options.distribution.clone(), split.options.start_delay_ns),
         (Distribution::Normal { deviation: 10.0, center: 25.0 }, [1_000_000_000, 3_000_000_000])
     );
     // Writes alone have one size here.
@@ -97,7 +97,7 @@ fn sizes_distributions_and_rates_of_several_kinds() {
         (range.request_bytes(), range.sizes(), range.options.file_bytes),
         (8192, None, Some([1 << 20, 2 << 20]))
     );
-    assert_eq!((one.request_bytes(), one.sizes(), one.options.distribution), (8192, None, Distribution::Pareto(0.2)));
+    assert_eq!((one.request_bytes(), one.sizes(), &one.options.distribution), (8192, None, &Distribution::Pareto(0.2)));
     assert_eq!((one.options.batch, one.options.batch_complete), (Some(8), 4));
     let steady = one.options.steady;
     assert_eq!(
@@ -165,13 +165,20 @@ fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
         ("[a]\nrw=trim", "rw=trim", "does not trim"),
         ("[a]\nrw=randread:8\nfilename=/x:/y", "one file", "job of its own"),
         ("[a]\nioengine=rbd", "ioengine=rbd", "io_uring"),
-        ("[a]\nrandom_distribution=zoned:50/5:30/15:20/", "zoned", "90/10"),
+        ("[a]\nrandom_distribution=zoned:50/5:30/15", "20 % of the requests", "90/10"),
+        (
+            "[a]\nrw=randread\nrandom_distribution=zoned:50/5:30/15:20/\nfilename=/x:/y",
+            "several zones",
+            "job of its own",
+        ),
+        ("[a]\nrw=randread\nzonemode=strided\nzonesize=64k", "zonemode=strided", "rw=read"),
+        ("[a]\nzonemode=strided\nzonesize=6k", "zonesize=6144", "a multiple"),
+        ("[a]\nzonemode=zbd", "zonemode=zbd", "strided"),
         ("[a]\nrandom_distribution=zipf:1.2:0.3", "zipf", "second number"),
         ("[a]\nbssplit=4k/50:8k/40", "90 % in all", "100 %"),
         ("[a]\nbsrange=8k-4k", "bsrange", "smaller one first"),
         ("[a]\nsteadystate=iops:1%", "steadystate", "steadystate_duration=10"),
         ("[a]\nsteadystate_duration=1", "steadystate_duration", "2 or more"),
-        ("[a]\nfilename=/x:/y\nbs=4k,8k\nrw=rw", "one size", "job of its own"),
         ("[a]\nfilename=/x::/y", "filename", "leave out the colon"),
         ("[a]\nrw=randrw\nrate_iops=100,200", "33.333 %", "whole percents"),
         ("[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch=8", "iodepth_batch=8", "at most as many"),
@@ -180,7 +187,6 @@ fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
         ("[a]\ncpus_allowed=x", "cpus_allowed", "digits first"),
         ("[a]\nrun_time=3", "run_time=3", "did you mean runtime?"),
         ("[a]\nqwertyuiop=3", "qwertyuiop", "leave it out"),
-        ("[a]\ntime_based", "time_based", "runtime=60"),
         ("[a]\nioengine=mmap\ndirect=1", "mmap", "direct=0"),
         ("[a]\nfsync=1\nfdatasync=1", "fdatasync", "leave one out"),
         ("[a]\nfilename_format=$jobname.$host", "$host", "$filenum"),
@@ -251,7 +257,7 @@ fn words(text: &str) -> Vec<String> {
 #[test]
 fn arguments_before_the_first_name_are_global() {
     let command = Command::parse(&words(
-        "--rw=randread --bs 8k --name=a --size=1m --time_based --name b --size 2m --keep --destroy-data=/x --output-format=json+ jobs.fio",
+        "--rw=randread --bs 8k --name=a --size=1m --zonemode=strided --name b --size 2m --keep --destroy-data=/x --output-format=json+ jobs.fio",
     ));
     let command = command.unwrap();
     let names: Vec<&str> = command.sections.iter().map(|section| section.name.as_str()).collect();
@@ -259,7 +265,7 @@ fn arguments_before_the_first_name_are_global() {
     let read = |_: &Path| Ok(b"[from a file]\nsize=3m\n".to_vec());
     let sections = command.all_sections(&World { read: &read, variable: &variable }).unwrap();
     let plan = Plan::new(&sections, &[]).unwrap_err().to_string();
-    assert!(plan.contains("command line: job 'a': time_based needs a runtime"), "{plan}");
+    assert!(plan.contains("command line: job 'a': zonemode=strided needs rw=read"), "{plan}");
     let only_b = Plan::new(&sections, &["b".into(), "from a file".into()]).unwrap();
     let jobs: Vec<(&str, u64, bool)> =
         only_b.jobs().map(|job| (job.name.as_str(), job.request_bytes(), job.options.random)).collect();

@@ -99,9 +99,11 @@ fn drawn_size(job: &Job, clone: u32, file: u64) -> Option<u64> {
     Some(low + rng::below(rng::hash(seed, file), (high - low) / request + 1) * request)
 }
 
-/// Bytes that requests of `request` move in `len` bytes where they leave `holes` out after each.
-pub(crate) fn without_holes(len: u64, request: u64, holes: u64) -> u64 {
-    if len < request { len } else { ((len - request) / (request + holes) + 1) * request }
+/// Bytes that requests of `request` move in `len` bytes where they leave `hole` out after each `run` of bytes.
+pub(crate) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> u64 {
+    let stride = run.saturating_add(hole);
+    let moved = len / stride * run + (len % stride).min(run);
+    if len < request { len } else { moved / request * request }
 }
 
 /// First byte and length of a clone's part of one of its `count` files, number `file`, of which `found` is there; and the bytes that the
@@ -120,8 +122,9 @@ fn region(
         Found::Made(bytes) if bytes > 0 => Some(bytes),
         _ => None,
     };
-    // Files that take turns have whole requests each.
-    let share = |bytes: u64| if count == 1 { bytes } else { bytes / count / job.request_bytes() * job.request_bytes() };
+    // Files that take turns have whole requests each; of several sizes the smallest.
+    let unit = if job.sizes().is_none() { job.request_bytes() } else { job.least_request_bytes() };
+    let share = |bytes: u64| if count == 1 { bytes } else { bytes / count / unit * unit };
     let drawn = drawn_size(job, clone, file);
     // What shares are of: what is there or, of a file to be made, what it is to be.
     let whole = match (there, drawn, options.size) {
@@ -149,8 +152,9 @@ fn region(
         (None, Some(part)) => part.of(whole).min(rest(whole)?),
         (None, None) => rest(whole)?,
     };
-    let len = if count == 1 { len } else { len / job.request_bytes() * job.request_bytes() };
-    let request = if job.sizes().is_none() { job.request_bytes() } else { 1 };
+    let len = if count == 1 { len } else { len / unit * unit };
+    // As in fio: of several sizes the last requests are as small as they must be.
+    let request = job.least_request_bytes();
     if len == 0 {
         return Err(
             job.wrong(format!("size: nothing is left for {shown}; give each of the {count} files a request at least"))
@@ -178,7 +182,7 @@ fn region(
     // What is left out between requests is not moved.
     // As in fio: a pass ends with a request that ends with the file; from elsewhere it begins anew until the size is reached.
     let moved = if holes > 0 && len >= request && (len - request) % (request + holes) == 0 {
-        moved.map(|moved| moved.min(without_holes(len, request, holes)))
+        moved.map(|moved| moved.min(without_holes(len, request, (request, holes))))
     } else {
         moved
     };
@@ -189,7 +193,7 @@ fn region(
             Some(_) => moved.checked_next_multiple_of(request),
         })
         .map(|moved| options.number_ios.map_or(moved, |most| moved.min(most.saturating_mul(request))))
-        .and_then(|moved| moved.checked_mul(options.loops))
+        .and_then(|moved| moved.checked_mul(job.passes()))
         .ok_or_else(overflow)?;
     Ok(((start, len), moved))
 }
@@ -248,7 +252,7 @@ impl Arrangement {
                 "filename: the files that take turns differ in size; give size, so that each has the same part in it",
             ));
         }
-        if count > 1 && !start.is_multiple_of(job.request_bytes()) {
+        if count > 1 && job.sizes().is_none() && !start.is_multiple_of(job.request_bytes()) {
             return Err(job.wrong("offset: files that take turns begin at a whole request; give a multiple of bs"));
         }
         let limit_bytes = (!job.options.time_based).then_some(moved);

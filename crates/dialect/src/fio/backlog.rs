@@ -1,4 +1,4 @@
-//! Reading back what was written while the writing goes on: fio's `verify_backlog`.
+//! Reading back what was written while the writing goes on: fio's `verify_backlog`, and what it does after each pass of `loops`.
 
 use super::result::Recorded;
 use super::verify::VerifyStats;
@@ -9,8 +9,12 @@ use std::sync::Arc;
 /// The writes of a stream that are still to be read back, and the reading.
 pub(crate) struct Backlog {
     stats: Arc<VerifyStats>,
-    /// Writes after which they are read back.
+    /// Requests after which the writes among them are read back.
     every: u64,
+    /// Reads count among these, as they do in a pass.
+    of_passes: bool,
+    /// Requests counted since the last reading.
+    counted: u64,
     written: Vec<Request>,
     /// The next of them to be read; `None`: the stream writes.
     next: Option<usize>,
@@ -23,10 +27,12 @@ pub(crate) struct Backlog {
 
 impl Backlog {
     /// For a stream of this depth.
-    pub(crate) fn new(every: u64, depth: u32, stats: Arc<VerifyStats>) -> Backlog {
+    pub(crate) fn new((every, of_passes): (u64, bool), depth: u32, stats: Arc<VerifyStats>) -> Backlog {
         Backlog {
             stats,
             every,
+            of_passes,
+            counted: 0,
             written: Vec::with_capacity(every.min(1 << 16) as usize),
             next: None,
             free: (0..depth).collect(),
@@ -37,9 +43,12 @@ impl Backlog {
         }
     }
 
-    /// A write that the stream issued.
-    pub(crate) fn wrote(&mut self, request: Request) {
-        self.written.push(request);
+    /// What the stream issued.
+    pub(crate) fn issued(&mut self, request: Request) {
+        self.counted += u64::from(self.of_passes || request.op == Op::Write);
+        if request.op == Op::Write {
+            self.written.push(request);
+        }
     }
 
     /// Whether what completes is a read of the backlog.
@@ -50,8 +59,11 @@ impl Backlog {
     /// What to do instead of asking the stream, which has so many requests in flight and may be over; `None`: ask it.
     pub(crate) fn before(&mut self, now: Nanos, in_flight: u32, over: bool) -> Option<Next> {
         if self.next.is_none() {
-            let due = self.written.len() as u64 >= self.every || (over && !self.written.is_empty());
-            if !due {
+            if self.counted < self.every && !over {
+                return None;
+            }
+            if self.written.is_empty() {
+                self.counted = 0;
                 return None;
             }
             if in_flight > 0 {
@@ -72,6 +84,7 @@ impl Backlog {
         }
         (self.next, self.span) = (None, self.span.map(|(began, _)| (began, now)));
         self.written.clear();
+        self.counted = 0;
         None
     }
 

@@ -1,7 +1,7 @@
 //! Options whose values are small languages of their own: request sizes, distributions, percentiles.
 
 use super::jobfile::cut;
-use super::options::Distribution;
+use super::options::{Distribution, Zone};
 use super::table::MOST_FILES;
 use super::value::{Reason, ends, number, size};
 use machine::units::show_size;
@@ -90,7 +90,7 @@ pub(crate) fn distribution(text: &str) -> Result<Distribution, Reason> {
                 _ => return Err("it has more than two numbers; write normal:20:0.5".into()),
             },
         ),
-        ("zoned", zones) => two_zones(zones),
+        ("zoned", zones) => zoned(zones),
         ("zoned_abs", _) => Err("it is not served; use zoned:90/10:10/90".into()),
         _ => {
             Err("there is no such distribution; write random, zipf:1.2, pareto:0.2, normal:20 or zoned:90/10:10/90"
@@ -109,26 +109,46 @@ fn normal(deviation: f64, center: f64) -> Result<Distribution, Reason> {
     Ok(Distribution::Normal { deviation, center: center * 100.0 })
 }
 
-/// Two zones that cover everything.
-fn two_zones(zones: &[&str]) -> Result<Distribution, Reason> {
-    let wrong = || {
-        "halfpower has two zones that cover all: write zoned:90/10:10/90 (90 % of the requests to the first 10 %)"
-            .to_string()
-    };
-    let zones: Vec<[u64; 2]> = zones
-        .iter()
-        .map(|zone| {
-            let (access, share) = zone.split_once('/').ok_or_else(wrong)?;
-            let explained = |why: Reason| format!("{why}; {}", wrong());
-            Ok([number(access, 0, 100).map_err(explained)?, number(share, 1, 99).map_err(explained)?])
-        })
-        .collect::<Result<_, Reason>>()?;
-    match zones.as_slice() {
-        [[a, s], [b, t]] if a + b == 100 && s + t == 100 => {
-            Ok(Distribution::Zones { access: *a as u8, share: *s as u8 })
-        }
-        _ => Err(wrong()),
+/// Zones from the start of the file to its end. As in fio: numbers that are left out share what is left; what the zones leave of the
+/// file is not used.
+fn zoned(zones: &[&str]) -> Result<Distribution, Reason> {
+    let hint = "write zoned:90/10:10/90 (90 % of the requests to the first 10 %)";
+    let mut given: Vec<[Option<u64>; 2]> = Vec::new();
+    for zone in zones {
+        let (access, share) = zone.split_once('/').unwrap_or((zone, ""));
+        let one = |text: &str, least| match text {
+            "" => Ok(None),
+            text => number(text, least, 100).map(Some).map_err(|why| format!("{why}; {hint}")),
+        };
+        given.push([one(access, 0)?, one(share, 1)?]);
     }
+    let mut sides = [Vec::new(), Vec::new()];
+    for (side, percents) in sides.iter_mut().enumerate() {
+        let known: u64 = given.iter().filter_map(|zone| zone[side]).sum();
+        let unknown = given.iter().filter(|zone| zone[side].is_none()).count() as u64;
+        if known > 100 {
+            return Err(format!("the percents add up to {known}; {hint}"));
+        }
+        let each = (100 - known) / unknown.max(1);
+        percents.extend(given.iter().map(|zone| zone[side].unwrap_or(each)));
+    }
+    let mut zones: Vec<Zone> = std::iter::zip(&sides[0], &sides[1])
+        .map(|(&access, &share)| Zone { access: access as u8, share: share as u8 })
+        .collect();
+    let left = |side: &[u64]| 100 - side.iter().sum::<u64>() as u8;
+    if left(&sides[0]) > 0 {
+        return Err(format!("{} % of the requests have no zone; {hint}", left(&sides[0])));
+    }
+    if left(&sides[1]) > 0 {
+        zones.push(Zone { access: 0, share: left(&sides[1]) });
+    }
+    if zones.iter().any(|zone| zone.share == 0) {
+        return Err(format!("a zone has nothing of the file; {hint}"));
+    }
+    Ok(match zones.as_slice() {
+        [Zone { access, share }, _] => Distribution::Zones { access: *access, share: *share },
+        _ => Distribution::ManyZones(zones),
+    })
 }
 
 /// Paths with colons between them; a backslash before a colon makes it part of a name.
@@ -179,27 +199,48 @@ pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> 
 /// The most bytes of a pattern, as in fio.
 const MOST_PATTERN: usize = 512;
 
-/// Bytes that are repeated: `0xdeadbeef`, `"text"` or a number below 256.
+/// Bytes that are repeated: `0xdeadbeef`, `"text"`, a number, or several of them one after the other.
 pub(crate) fn pattern(text: &str) -> Result<Vec<u8>, Reason> {
-    let wrong = || "write it as 0xdeadbeef, \"text\" or a number below 256".to_string();
-    let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-    let bytes = if let Some(text) = quoted {
-        text.as_bytes().to_vec()
-    } else if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(wrong());
-        }
-        // An odd digit stands alone in the first byte.
-        let even = if digits.len().is_multiple_of(2) { digits.to_string() } else { format!("0{digits}") };
-        (0..even.len()).step_by(2).filter_map(|at| u8::from_str_radix(&even[at..at + 2], 16).ok()).collect()
-    } else {
-        vec![text.parse::<u8>().map_err(|_| wrong())?]
-    };
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (mut part, after) =
+            pattern_part(rest).ok_or("write it as 0xdeadbeef, \"text\" or a number, or several of them")?;
+        bytes.append(&mut part);
+        rest = after;
+    }
     match bytes.len() {
-        0 => Err(wrong()),
+        0 => Err("write it as 0xdeadbeef, \"text\" or a number, or several of them".into()),
         len if len > MOST_PATTERN => Err(format!("it has {len} bytes; the most is {MOST_PATTERN}")),
         _ => Ok(bytes),
     }
+}
+
+/// The first of a pattern's parts, and what follows it.
+fn pattern_part(text: &str) -> Option<(Vec<u8>, &str)> {
+    if let Some(quoted) = text.strip_prefix('"') {
+        let (inside, after) = quoted.split_once('"')?;
+        return (!inside.is_empty()).then(|| (inside.as_bytes().to_vec(), after));
+    }
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let end = digits.bytes().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(digits.len());
+        let (digits, after) = digits.split_at(end);
+        // An odd digit stands alone in the first byte.
+        let even = if digits.len().is_multiple_of(2) { digits.to_string() } else { format!("0{digits}") };
+        let bytes = (0..even.len()).step_by(2).filter_map(|at| u8::from_str_radix(&even[at..at + 2], 16).ok());
+        return (end > 0).then(|| (bytes.collect(), after));
+    }
+    // A decimal number ends where the next part begins; the 0 of 0x is not its own.
+    let sign = usize::from(text.starts_with('-'));
+    let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    let mut end = sign + digits;
+    if digits > 1 && text[..end].ends_with('0') && text[end..].starts_with(['x', 'X']) {
+        end -= 1;
+    }
+    let value: i32 = text[..end].parse().ok()?;
+    // As in fio: the bytes that it needs, the lowest first; all four of a negative one.
+    let needed = (4 - value.to_be_bytes().iter().take_while(|byte| **byte == 0).count()).max(1);
+    Some((value.to_le_bytes()[..needed].to_vec(), &text[end..]))
 }
 
 /// `percentile_list`.
@@ -264,7 +305,11 @@ mod tests {
             (pattern("0xabc"), pattern("\"ab\""), pattern("90")),
             (Ok(vec![0x0a, 0xbc]), Ok(vec![b'a', b'b']), Ok(vec![90]))
         );
-        for text in ["0x", "\"\"", "256", "xyz", "0xg", "0x\u{e9}\u{e9}"] {
+        // As Debian's fio 3.33 writes them.
+        assert_eq!(pattern("\"abcd\"-120xdeadface"), Ok(b"abcd\xf4\xff\xff\xff\xde\xad\xfa\xce".to_vec()));
+        assert_eq!(pattern("\"a\"12\"b\""), Ok(vec![b'a', 12, b'b']));
+        assert_eq!((pattern("70000"), pattern("0")), (Ok(vec![0x70, 0x11, 1]), Ok(vec![0])));
+        for text in ["0x", "\"\"", "", "\"a", "xyz", "0xg", "0x\u{e9}\u{e9}", "9999999999", "-"] {
             assert!(pattern(text).unwrap_err().contains("write it as"), "{text}");
         }
         assert!(pattern(&format!("0x{}", "ab".repeat(600))).unwrap_err().contains("the most is 512"));
@@ -275,7 +320,18 @@ mod tests {
         assert_eq!(distribution("pareto:0.2"), Ok(Distribution::Pareto(0.2)));
         assert_eq!(distribution("normal:20"), Ok(Distribution::Normal { deviation: 20.0, center: 50.0 }));
         assert_eq!(distribution("normal:10:0.25"), Ok(Distribution::Normal { deviation: 10.0, center: 25.0 }));
+        let zone = |access, share| Zone { access, share };
+        assert_eq!(distribution("zoned:90/10:10/90"), Ok(Distribution::Zones { access: 90, share: 10 }));
+        let zones = |text| match distribution(text) {
+            Ok(Distribution::ManyZones(zones)) => zones,
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(zones("zoned:50/5:30/15:20/"), [zone(50, 5), zone(30, 15), zone(20, 80)]);
+        assert_eq!(zones("zoned:60/10:40/20"), [zone(60, 10), zone(40, 20), zone(0, 70)]);
         for text in [
+            "zoned:60/10:30/20",
+            "zoned:60/50:50/50",
+            "zoned:100/100:0/",
             "pareto:1",
             "pareto:-1",
             "normal:0",

@@ -39,7 +39,7 @@ impl Kind {
 }
 
 /// The logs that the jobs ask for: paths and texts. Columns: milliseconds, value (KiB/s, requests/s or ns), 0 for reads and 1 for writes, bytes of
-/// the request (0 where averaged), with `log_offset` where it went, 0. The time of submission is not measured apart, so there is no `slat` log.
+/// the request (0 where averaged), with `log_offset` where it went, its priority: 0, for nobody is asked for another. The time of submission is not measured apart, so there is no `slat` log.
 pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {
@@ -82,6 +82,7 @@ fn named(job: &Job, clone: u32) -> Vec<(PathBuf, Kind)> {
 fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
     let logs = &job.job.options.logs;
     let from_ms = if logs.epoch { job.began_unix_ms } else { 0 };
+    let priority = if logs.priority { "0x0000" } else { "0" };
     let mut text = String::new();
     // Writing to a String cannot fail.
     if let Some((width, windows)) = &clone.log {
@@ -91,7 +92,7 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
             let at_ms = from_ms + (index as u64 + 1) * width / MILLISECOND_NS;
             for (side, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
                 let offset = if logs.offset { "0, " } else { "" };
-                let _ = writeln!(text, "{at_ms}, {}, {side}, 0, {offset}0", kind.of_window(*sum, width));
+                let _ = writeln!(text, "{at_ms}, {}, {side}, 0, {offset}{priority}", kind.of_window(*sum, width));
             }
         }
     }
@@ -99,7 +100,7 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
         let side = u8::from(line.op == Op::Write);
         let offset = if logs.offset { format!("{}, ", line.offset) } else { String::new() };
         let at_ms = from_ms + line.at_ns / MILLISECOND_NS;
-        let _ = writeln!(text, "{at_ms}, {}, {side}, {}, {offset}0", kind.of_line(line), line.bytes);
+        let _ = writeln!(text, "{at_ms}, {}, {side}, {}, {offset}{priority}", kind.of_line(line), line.bytes);
     }
     text
 }

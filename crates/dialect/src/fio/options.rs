@@ -58,7 +58,7 @@ pub enum FileService {
 }
 
 /// How random blocks are drawn.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Distribution {
     /// Every block as often as any other.
     Uniform,
@@ -80,6 +80,42 @@ pub enum Distribution {
         /// Percent of the file.
         share: u8,
     },
+    /// Zones of the file from its start to its end.
+    ManyZones(Vec<Zone>),
+}
+
+/// A zone of a file in which so many of the requests go, all places alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Zone {
+    /// Percent of the requests.
+    pub access: u8,
+    /// Percent of the file.
+    pub share: u8,
+}
+
+/// `zonemode=strided`: after so many bytes so many are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Strides {
+    /// `zonemode`: none, or strided; `None`: strided where there is a `zonesize`.
+    pub strided: Option<bool>,
+    /// `zonesize`: bytes moved in each zone.
+    pub size: u64,
+    /// `zonerange`: bytes of a zone, where they are more.
+    pub range: u64,
+    /// `zoneskip`: bytes between two zones.
+    pub skip: u64,
+}
+
+impl Strides {
+    /// Whether it is asked for.
+    pub fn are_on(&self) -> bool {
+        self.strided.unwrap_or(self.size > 0)
+    }
+
+    /// Bytes left out after each zone's.
+    pub fn left_out(&self) -> u64 {
+        self.range.saturating_sub(self.size).saturating_add(self.skip)
+    }
 }
 
 /// The logs of a job: their prefix, where wanted.
@@ -95,6 +131,8 @@ pub struct Logs {
     pub average_ms: u64,
     /// `log_offset`: lines tell where each request went.
     pub offset: bool,
+    /// `log_prio`: the last column is the priority of the request in hexadecimal digits.
+    pub priority: bool,
     /// `log_unix_epoch`: times count from 1970 and not from the beginning.
     pub epoch: bool,
     /// `per_job_logs`: each clone has files of its own.
@@ -121,6 +159,7 @@ impl Default for Logs {
             latency: none,
             average_ms: 0,
             offset: false,
+            priority: false,
             epoch: false,
             per_job: true,
         }
@@ -147,6 +186,8 @@ pub struct Options {
     pub random: bool,
     /// `rw=read:8k`: bytes that sequential requests leave out after each.
     pub hole_bytes: u64,
+    /// `zonemode`, `zonesize`, `zonerange` and `zoneskip`.
+    pub strides: Strides,
     /// `rw=randread:8`: requests that follow one another from each random place.
     pub run: u64,
     /// `percentage_random` of reads and of writes.
@@ -309,6 +350,7 @@ impl Default for Options {
             writes: false,
             random: false,
             hole_bytes: 0,
+            strides: Strides::default(),
             run: 1,
             random_percent: [100; 2],
             mode: "read",

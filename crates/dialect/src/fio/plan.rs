@@ -2,7 +2,7 @@
 
 use super::error::FioError;
 use super::jobfile::{At, Section, Setting, cut};
-use super::options::{Distribution, FileService, FioEngine, Options, SyncMode};
+use super::options::{Distribution, FioEngine, Options, SyncMode};
 use super::verify::Method;
 use machine::units::show_size;
 use workload::{SizeMix, Sizes};
@@ -49,6 +49,17 @@ impl Job {
         self.used().filter_map(SizeMix::bounds).map(|(_, most)| u64::from(most)).max().unwrap_or(0)
     }
 
+    /// Size of the smallest of its requests.
+    pub fn least_request_bytes(&self) -> u64 {
+        let least = self.used().filter_map(SizeMix::bounds).map(|(least, _)| u64::from(least)).min();
+        least.unwrap_or(0).max(1)
+    }
+
+    /// Passes over its files that end it, as `loops` has it. As in fio a job that reads to verify makes one.
+    pub fn passes(&self) -> u64 {
+        if self.options.verify.is_some() && !self.options.writes { 1 } else { self.options.loops }
+    }
+
     /// How its sizes differ; `None`: they do not.
     pub fn sizes(&self) -> Option<Sizes> {
         let one = |mix: &SizeMix| mix.bounds().is_some_and(|(least, _)| u64::from(least) == self.request_bytes());
@@ -58,7 +69,7 @@ impl Job {
 
     /// Its sizes in words.
     pub(crate) fn sizes_shown(&self) -> String {
-        let least = self.used().filter_map(SizeMix::bounds).map(|(least, _)| u64::from(least)).min().unwrap_or(0);
+        let least = self.least_request_bytes();
         if least == self.request_bytes() {
             show_size(least)
         } else {
@@ -127,6 +138,8 @@ fn settle(options: &mut Options) {
     if options.random && (0..2).all(|side| !used[side] || options.random_percent[side] == 0) {
         options.random = false;
     }
+    // Without a time it ends with its size.
+    options.time_based &= options.runtime_ns > 0;
     if options.verify_only && options.verify.is_some() && options.writes && !options.reads {
         // What is checked is what a reading job checks.
         (options.reads, options.writes) = (true, false);
@@ -239,9 +252,14 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
     if options.rate_min {
         warnings.push(format!("{}: rate_min: the job goes on where its rate is lower (fio would end it)", job.shown()));
     }
-    if options.random && job.sizes().is_some() {
+    if options.random && job.sizes().is_some() && !options.no_random_map {
+        let again = if job.file_count() > 1 {
+            "some places of a file are begun twice in a pass"
+        } else {
+            "no place is begun twice in a pass"
+        };
         warnings.push(format!(
-            "{}: requests of several sizes in random order: no place is begun twice in a pass, but those that begin beside one another overlap (fio would shorten them)",
+            "{}: requests of several sizes in random order: {again}, and those that begin beside one another overlap (fio would shorten them)",
             job.shown()
         ));
     }
@@ -302,6 +320,7 @@ fn check_order(job: &Job) -> Result<(), FioError> {
             job.wrong(format!("rw={} with a value after the colon: make a reading and a writing job", options.mode))
         );
     }
+    check_places(job, simple)?;
     if options.number_ios.is_some() && job.sizes().is_some() {
         return Err(job.wrong("number_ios with requests of several sizes; give all one bs, or use io_size"));
     }
@@ -321,19 +340,38 @@ fn check_order(job: &Job) -> Result<(), FioError> {
     Ok(())
 }
 
+/// What zones of the file need, strided or drawn.
+fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.strides.are_on() {
+        let (size, mixed) = (options.strides.size, options.reads && options.writes);
+        if options.random || mixed || !simple || options.hole_bytes > 0 {
+            return Err(job.wrong(
+                "zonemode=strided needs rw=read or rw=write, one file and one bs; give each its own job, or zonemode=none",
+            ));
+        }
+        if size == 0 || !size.is_multiple_of(job.request_bytes()) {
+            return Err(job.wrong(format!(
+                "zonesize={size}: a zone holds whole requests of {} B; give a multiple",
+                job.request_bytes()
+            )));
+        }
+    }
+    let zones = matches!(options.distribution, Distribution::ManyZones(_)) && options.random;
+    if zones && (job.file_count() > 1 || options.run > 1 || options.random_percent != [100; 2]) {
+        return Err(job.wrong(
+            "random_distribution with several zones needs one file, and all requests in random places; give each file a job of its own",
+        ));
+    }
+    Ok(())
+}
+
 /// Several files divide the requests among them.
 fn check_files(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     let (files, names) = (options.files, options.filenames.len());
     if names > 0 && files > 1 && files as usize != names {
         return Err(job.wrong(format!("nrfiles={files} with {names} names in filename; leave nrfiles out")));
-    }
-    let count = job.file_count();
-    let differ = job.sizes().is_some() || (options.align_bytes.is_some() && options.random);
-    if count > 1 && differ && options.service != FileService::Sequential {
-        return Err(job.wrong(format!(
-            "bs, bsrange, bssplit or blockalign: {count} files that take turns have requests of one size; use file_service_type=sequential, or give each file a job of its own"
-        )));
     }
     Ok(())
 }
@@ -397,7 +435,10 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
 fn check_time(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if options.time_based && options.runtime_ns == 0 {
-        return Err(job.wrong("time_based needs a runtime; write runtime=60"));
+        warnings.push(format!(
+            "{}: time_based without a runtime: the job ends with its size, as in fio; write runtime=60",
+            job.shown()
+        ));
     }
     if options.rate_bytes.iter().any(Option::is_some) && options.rate_iops.iter().any(Option::is_some) {
         return Err(job.wrong("rate and rate_iops are both asked for; leave one out"));

@@ -149,8 +149,6 @@ pub(crate) struct Recorder {
     in_flight: u32,
     issued_in_row: u32,
     completed_in_row: u32,
-    /// Writes after which they are read back, where they are verified; 0: at the end.
-    backlog_every: u64,
     sync_every: u64,
     sync_what: Stability,
     /// Writes issued since the last sync.
@@ -322,7 +320,6 @@ impl Recorder {
             in_flight: 0,
             issued_in_row: 0,
             completed_in_row: 0,
-            backlog_every: if options.do_verify { options.verify_backlog } else { 0 },
             sync_every,
             sync_what: if options.fsync > 0 { Stability::File } else { Stability::Data },
             unsynced: 0,
@@ -352,11 +349,12 @@ impl Recorder {
         self.watched = Some(Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false });
     }
 
-    /// Stamps writes and, where there are none, checks reads.
-    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>) {
+    /// Stamps writes and, where there are none, checks reads. After so many requests, or writes where reads do not count, the writes are
+    /// read back; none: at the end.
+    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<(u64, bool)>) {
         self.offsets = vec![0; self.issued.len()].into_boxed_slice();
-        if self.backlog_every > 0 && self.stream.writes() {
-            self.backlog = Some(Backlog::new(self.backlog_every, self.stream.depth(), stats.clone()));
+        if let Some(every) = every.filter(|_| self.stream.writes()) {
+            self.backlog = Some(Backlog::new(every, self.stream.depth(), stats.clone()));
         }
         self.verify = Some(stats);
     }
@@ -549,8 +547,8 @@ impl RequestSource for Recorder {
             if let Some(offset) = self.offsets.get_mut(request.slot as usize) {
                 *offset = request.offset;
             }
-            if let (Some(backlog), Op::Write) = (&mut self.backlog, request.op) {
-                backlog.wrote(*request);
+            if let Some(backlog) = &mut self.backlog {
+                backlog.issued(*request);
             }
             self.unsynced += u64::from(request.op == Op::Write);
             self.passed += u64::from(request.len);

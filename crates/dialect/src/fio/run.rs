@@ -382,7 +382,7 @@ impl<'a, M: Machine> Group<'a, M> {
             for stream in streams {
                 let mut recorder = Recorder::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
                 if let Some(stats) = &verified[clone.job.1] {
-                    recorder.verified_in(stats.clone());
+                    recorder.verified_in(stats.clone(), backlog(job, clone));
                 }
                 if let Some(watch) = &watches[clone.job.1] {
                     recorder.watched_by(watch.clone(), options.steady.ramp_ns);
@@ -446,7 +446,8 @@ impl<'a, M: Machine> Group<'a, M> {
             let (own, others) = rest.split_at(streams_of(job) as usize);
             rest = others;
             let options = &job.options;
-            let wanted = options.do_verify && options.writes && options.verify_backlog == 0 && errors[place].is_none();
+            let wanted =
+                options.do_verify && options.writes && backlog(job, clone).is_none() && errors[place].is_none();
             let Some(stats) = verified[place].as_deref().filter(|_| wanted) else { continue };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
@@ -574,6 +575,21 @@ impl From<machine::Error> for JobError {
         };
         JobError { errno: errno.unwrap_or(IO_ERROR), text: error.to_string() }
     }
+}
+
+/// Requests of a stream after which its writes are read back before others follow, and whether reads count among them; none: they are not.
+fn backlog(job: &Job, clone: &ClonePlan) -> Option<(u64, bool)> {
+    let options = &job.options;
+    let each = match (options.verify_backlog, clone.limit_bytes) {
+        _ if !options.do_verify => None,
+        (0, Some(bytes)) if job.passes() > 1 => {
+            let requests = bytes / job.passes() / job.request_bytes();
+            Some((requests / u64::from(streams_of(job)), true))
+        }
+        (0, _) => None,
+        (writes, _) => Some((writes, false)),
+    };
+    each.map(|(requests, reads)| (requests.max(1), reads))
 }
 
 /// Streams of a clone.

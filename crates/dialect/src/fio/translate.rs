@@ -33,17 +33,19 @@ fn buffering(job: &Job) -> Buffering {
 
 fn pattern(job: &Job) -> Pattern {
     let options = &job.options;
-    match (options.random, options.distribution) {
+    match (options.random, &options.distribution) {
         (false, _) => Pattern::Seq,
-        (true, Distribution::Zipf(theta)) => Pattern::Zipf(theta),
-        (true, Distribution::Pareto(h)) => Pattern::Pareto(h),
+        (true, Distribution::Zipf(theta)) => Pattern::Zipf(*theta),
+        (true, Distribution::Pareto(h)) => Pattern::Pareto(*h),
         (true, Distribution::Normal { deviation, center }) => {
             // fio hashes what it draws: the popular blocks lie anywhere.
-            Pattern::Normal { deviation_percent: deviation, center_percent: center, scattered: true }
+            Pattern::Normal { deviation_percent: *deviation, center_percent: *center, scattered: true }
         }
         (true, Distribution::Zones { access, share }) => {
-            Pattern::HotCold { hot_percent: share, access_percent: access }
+            Pattern::HotCold { hot_percent: *share, access_percent: *access }
         }
+        // The turns draw the place.
+        (true, Distribution::ManyZones(_)) => Pattern::Uniform,
         (true, Distribution::Uniform) if options.no_random_map => Pattern::Uniform,
         (true, Distribution::Uniform) => Pattern::Random,
     }

@@ -1,7 +1,7 @@
 //! Which file of a job a request goes to, and where in it: `file_service_type`, and the two cursors of a sequential mix.
 
 use super::arrange::without_holes;
-use super::options::FileService;
+use super::options::{Distribution, FileService, Zone};
 use super::plan::Job;
 use machine::{Op, Request};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,8 +18,14 @@ pub(crate) struct FileTurns {
     part: (u64, u64),
     service: FileService,
     seed: u64,
-    /// Bytes left out after each sequential request.
-    hole: u64,
+    /// Bytes of sequential requests after which so many are left out; the second 0: none.
+    stride: (u64, u64),
+    /// Zones in which requests of random places are drawn.
+    zones: Vec<Zone>,
+    /// What a place is a multiple of.
+    align: u64,
+    /// Requests differ in size, and each goes to the next file.
+    differ: bool,
     /// Requests that follow one another from each random place.
     run: u64,
     /// Percent of the reads and of the writes that go to random places; the others follow the one before.
@@ -30,6 +36,8 @@ pub(crate) struct FileTurns {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Requests so far, where they count.
+    drawn: u64,
     /// Bytes issued in this pass.
     issued: u64,
     /// Requests of this run, and where the next goes.
@@ -44,22 +52,34 @@ impl FileTurns {
     /// At the beginning, over so many files; `part` is first byte and length of what is used of each.
     pub(crate) fn new(job: &Job, files: u64, part: (u64, u64), seed: u64) -> FileTurns {
         let options = &job.options;
+        let differ = files > 1 && (job.sizes().is_some() || (options.align_bytes.is_some() && options.random));
         let own_cursors = !options.random
-            && ((options.reads && options.writes) || (files > 1 && options.service == FileService::Random));
+            && ((options.reads && options.writes) || differ || (files > 1 && options.service == FileService::Random));
+        let zones = match &options.distribution {
+            Distribution::ManyZones(zones) if options.random => zones.clone(),
+            _ => Vec::new(),
+        };
         let cursors = vec![[0; 2]; if own_cursors { files as usize } else { 0 }];
         // What is left at the end, where no whole request fits, is not used.
         let request = job.request_bytes();
         let rest = if job.sizes().is_none() && part.1 >= request { part.1 % request } else { 0 };
         let some_follow = options.random && options.random_percent != [100; 2];
-        let stateful =
-            own_cursors || options.run > 1 || some_follow || (files > 1 && options.service == FileService::Sequential);
+        let in_turn = files > 1 && options.service == FileService::Sequential;
+        let stateful = own_cursors || options.run > 1 || some_follow || in_turn || differ || !zones.is_empty();
         FileTurns {
             files,
             request_bytes: request,
             part: (part.0, part.1 - rest),
             service: options.service,
             seed,
-            hole: options.hole_bytes,
+            stride: if options.strides.are_on() {
+                (options.strides.size, options.strides.left_out())
+            } else {
+                (request, options.hole_bytes)
+            },
+            zones,
+            align: options.align_bytes.unwrap_or(0).max(job.least_request_bytes()),
+            differ,
             run: options.run,
             random_percent: if options.random { options.random_percent } else { [100; 2] },
             state: stateful.then(|| Arc::new(Mutex::new(State { cursors, ..State::default() }))),
@@ -68,10 +88,10 @@ impl FileTurns {
 
     /// First byte and length of what the stream sees.
     pub(crate) fn region(&self) -> (u64, u64) {
-        if self.service == FileService::Sequential && self.files > 1 {
+        if (self.service == FileService::Sequential && self.files > 1) || self.differ {
             return self.part;
         }
-        if self.hole > 0 {
+        if self.stride.1 > 0 {
             return (self.part.0, self.pass_bytes());
         }
         (self.part.0.saturating_mul(self.files), self.part.1.saturating_mul(self.files))
@@ -79,8 +99,8 @@ impl FileTurns {
 
     /// Bytes of a pass over all files.
     pub(crate) fn pass_bytes(&self) -> u64 {
-        if self.hole > 0 {
-            return without_holes(self.part.1, self.request_bytes, self.hole);
+        if self.stride.1 > 0 {
+            return without_holes(self.part.1, self.request_bytes, self.stride);
         }
         self.part.1.saturating_mul(self.files)
     }
@@ -90,13 +110,31 @@ impl FileTurns {
     pub(crate) fn place(&self, request: &mut Request) {
         if self.state.is_some() {
             self.place_by_state(request);
-        } else if self.hole > 0 {
-            request.offset += (request.offset - self.part.0) / self.request_bytes * self.hole;
+        } else if self.stride.1 > 0 {
+            request.offset += (request.offset - self.part.0) / self.stride.0 * self.stride.1;
         } else if self.files > 1 {
             let (turn, within) = (request.offset / self.request_bytes, request.offset % self.request_bytes);
             request.target = (turn % self.files) as u32;
             request.offset = turn / self.files * self.request_bytes + within;
         }
+    }
+
+    /// Where in its part the request of this number goes: to a zone by its share of the requests, and there to any place.
+    fn in_a_zone(&self, number: u64, len: u64) -> u64 {
+        let drawn = rng::hash(self.seed, number);
+        let chance = rng::below(drawn, 100);
+        let (mut from, mut access) = (0, 0);
+        let places = (self.part.1 - len) / self.align + 1;
+        for zone in &self.zones {
+            let to = from + u64::from(zone.share);
+            access += u64::from(zone.access);
+            if chance < access {
+                let (low, high) = (places * from / 100, (places * to / 100).max(places * from / 100 + 1));
+                return (low + rng::below(rng::hash(drawn, 1), high - low)).min(places - 1) * self.align;
+            }
+            from = to;
+        }
+        0
     }
 
     fn place_by_state(&self, request: &mut Request) {
@@ -123,6 +161,11 @@ impl FileTurns {
             state.run = ((done + 1) % self.run, request.offset + u64::from(request.len));
             return;
         }
+        if !self.zones.is_empty() {
+            request.offset = first + self.in_a_zone(state.drawn, u64::from(request.len));
+            state.drawn += 1;
+            return;
+        }
         if state.issued >= self.pass_bytes() {
             state.issued = 0;
             state.cursors.iter_mut().for_each(|cursor| *cursor = [0; 2]);
@@ -131,6 +174,10 @@ impl FileTurns {
         state.issued = at + u64::from(request.len);
         let file = match self.service {
             FileService::Sequential => at / share,
+            FileService::RoundRobin if self.differ => {
+                state.drawn += 1;
+                (state.drawn - 1) % self.files
+            }
             FileService::RoundRobin => at / self.request_bytes % self.files,
             FileService::Random => {
                 let drawn = rng::below(rng::hash(self.seed, at), self.files);
@@ -141,6 +188,10 @@ impl FileTurns {
         request.target = file as u32;
         if let Some(cursor) = state.cursors.get_mut(file as usize) {
             let cursor = &mut cursor[usize::from(request.op == Op::Write)];
+            if *cursor + u64::from(request.len) > share {
+                // Of several sizes none may fit at the end.
+                *cursor = 0;
+            }
             request.offset = first + *cursor;
             *cursor += u64::from(request.len);
         }
@@ -179,6 +230,48 @@ mod tests {
         assert!((0..3).all(|file| of_file(file).eq([0, 1])), "each file from its start to its end: {drawn:?}");
         drawn.dedup_by_key(|(file, _)| *file);
         assert_ne!(drawn.len(), 3, "in a drawn order");
+    }
+
+    #[test]
+    fn strides_leave_out_what_lies_between_zones() {
+        let turns =
+            FileTurns::new(&job("rw=read zonemode=strided zonesize=8k zonerange=12k zoneskip=4k"), 1, (0, 36864), 1);
+        assert_eq!((turns.region(), turns.pass_bytes()), ((0, 20480), 20480), "two zones and half of a third");
+        let reads: Vec<(Op, u64)> = (0..5).map(|block| (Op::Read, block)).collect();
+        assert_eq!(placed(&turns, &reads), [(0, 0), (0, 1), (0, 4), (0, 5), (0, 8)]);
+    }
+
+    #[test]
+    fn zones_have_their_shares_of_the_requests_and_all_their_places() {
+        let turns =
+            FileTurns::new(&job("rw=randread random_distribution=zoned:50/10:30/20:20/"), 1, (4096, 100 * 4096), 1);
+        let places = placed(&turns, &vec![(Op::Read, 1); 20_000]);
+        let mut counts = [0u32; 100];
+        places.iter().for_each(|(_, block)| counts[*block as usize - 1] += 1);
+        for (blocks, share) in [(0..10, 0.5), (10..30, 0.3), (30..100, 0.2)] {
+            let zone = &counts[blocks.clone()];
+            let is = f64::from(zone.iter().sum::<u32>()) / 20_000.0;
+            assert!((is - share).abs() < 0.02, "{blocks:?}: {is} of the requests");
+            assert!(zone.iter().all(|&count| count > 0), "{blocks:?}: every place is used");
+        }
+    }
+
+    #[test]
+    fn requests_of_several_sizes_go_to_the_files_in_turn_and_stay_in_them() {
+        let settings = "rw=write nrfiles=3 bsrange=4k-8k";
+        let turns = FileTurns::new(&job(settings), 3, (0, 20480), 1);
+        assert_eq!(turns.region(), (0, 20480));
+        let mut ends = [0; 3];
+        for number in 0..9u32 {
+            let len = 4096 * (1 + number % 2);
+            let mut request = Request { op: Op::Write, target: 0, offset: 0, len, slot: 0 };
+            turns.place(&mut request);
+            assert_eq!(request.target, number % 3);
+            let end = &mut ends[request.target as usize];
+            assert!(request.offset == *end || request.offset == 0, "{request:?} goes on at {end}");
+            *end = request.offset + u64::from(len);
+            assert!(*end <= 20480, "{request:?} ends in its part");
+        }
     }
 
     #[test]
