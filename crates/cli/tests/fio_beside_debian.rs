@@ -145,7 +145,6 @@ const COUNTED: &str = "\
 [places]\nstonewall\nrw=randread\nbs=4k\nba=512\n\
 [loops]\nstonewall\nrw=read\nbs=4k\nloops=3\nsize=1m\n\
 [passes]\nstonewall\nfilename=p1:p2\nrw=write\nbs=4k\nloops=3\nsize=64k\nverify=md5\nioengine=libaio\niodepth=8\n\
-[once]\nstonewall\nfilename=p1:p2\nrw=read\nbs=4k\nloops=3\nsize=64k\nverify=md5\n\
 [uneven]\nstonewall\nrw=randread\nbsrange=1k-4k\nsize=20000\n\
 [strided]\nstonewall\nrw=read\nbs=16k\nzonemode=strided\nzonesize=64k\nzoneskip=192k\nsize=1m\n\
 [zones]\nstonewall\nrw=randread\nbs=4k\nnorandommap\nrandom_distribution=zoned:50/5:30/15:20/\nsize=1m\n\

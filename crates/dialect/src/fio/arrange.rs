@@ -193,7 +193,7 @@ fn region(
             Some(_) => moved.checked_next_multiple_of(request),
         })
         .map(|moved| options.number_ios.map_or(moved, |most| moved.min(most.saturating_mul(request))))
-        .and_then(|moved| moved.checked_mul(job.passes()))
+        .and_then(|moved| moved.checked_mul(job.options.loops))
         .ok_or_else(overflow)?;
     Ok(((start, len), moved))
 }

@@ -5,6 +5,8 @@ use super::options::{Distribution, Zone};
 use super::table::MOST_FILES;
 use super::value::{Reason, ends, number, size};
 use machine::units::show_size;
+use std::fs::File;
+use std::io::Read;
 use workload::{MAX_REQUEST_BYTES, SizeMix, SizeShare};
 
 /// The highest number of a processor.
@@ -199,25 +201,40 @@ pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> 
 /// The most bytes of a pattern, as in fio.
 const MOST_PATTERN: usize = 512;
 
-/// Bytes that are repeated: `0xdeadbeef`, `"text"`, a number, or several of them one after the other.
+/// Bytes that are repeated: `0xdeadbeef`, `"text"`, a number, `'file'`, or several of them one after the other.
 pub(crate) fn pattern(text: &str) -> Result<Vec<u8>, Reason> {
     let mut bytes = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (mut part, after) =
-            pattern_part(rest).ok_or("write it as 0xdeadbeef, \"text\" or a number, or several of them")?;
+        let (mut part, after) = pattern_part(rest).ok_or(PATTERN_HINT)?;
         bytes.append(&mut part);
         rest = after;
     }
     match bytes.len() {
-        0 => Err("write it as 0xdeadbeef, \"text\" or a number, or several of them".into()),
+        0 => Err(PATTERN_HINT.into()),
         len if len > MOST_PATTERN => Err(format!("it has {len} bytes; the most is {MOST_PATTERN}")),
         _ => Ok(bytes),
     }
 }
 
+/// How a pattern is written.
+const PATTERN_HINT: &str = "write it as 0xdeadbeef, \"text\", a number or 'file', or several of them";
+
+/// What a file holds, up to one byte more than a pattern may have; none: it cannot be read, is empty or no file.
+fn pattern_file(path: &str) -> Option<Vec<u8>> {
+    // Opening a pipe would wait for its other end.
+    let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).and_then(|_| File::open(path).ok())?;
+    let mut bytes = Vec::new();
+    file.take(MOST_PATTERN as u64 + 1).read_to_end(&mut bytes).ok()?;
+    Some(bytes).filter(|bytes| !bytes.is_empty())
+}
+
 /// The first of a pattern's parts, and what follows it.
 fn pattern_part(text: &str) -> Option<(Vec<u8>, &str)> {
+    if let Some(named) = text.strip_prefix('\'') {
+        let (path, after) = named.split_once('\'')?;
+        return Some((pattern_file(path)?, after));
+    }
     if let Some(quoted) = text.strip_prefix('"') {
         let (inside, after) = quoted.split_once('"')?;
         return (!inside.is_empty()).then(|| (inside.as_bytes().to_vec(), after));
@@ -309,7 +326,12 @@ mod tests {
         assert_eq!(pattern("\"abcd\"-120xdeadface"), Ok(b"abcd\xf4\xff\xff\xff\xde\xad\xfa\xce".to_vec()));
         assert_eq!(pattern("\"a\"12\"b\""), Ok(vec![b'a', 12, b'b']));
         assert_eq!((pattern("70000"), pattern("0")), (Ok(vec![0x70, 0x11, 1]), Ok(vec![0])));
-        for text in ["0x", "\"\"", "", "\"a", "xyz", "0xg", "0x\u{e9}\u{e9}", "9999999999", "-"] {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let named = format!("'{}'1", file.path().display());
+        assert!(pattern(&named).unwrap_err().contains("write it as"), "an empty file");
+        std::fs::write(&file, b"xyz").unwrap();
+        assert_eq!(pattern(&named), Ok(b"xyz\x01".to_vec()));
+        for text in ["'/'", "'x", "0x", "\"\"", "", "\"a", "xyz", "0xg", "0x\u{e9}\u{e9}", "9999999999", "-"] {
             assert!(pattern(text).unwrap_err().contains("write it as"), "{text}");
         }
         assert!(pattern(&format!("0x{}", "ab".repeat(600))).unwrap_err().contains("the most is 512"));

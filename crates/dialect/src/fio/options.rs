@@ -186,6 +186,8 @@ pub struct Options {
     pub random: bool,
     /// `rw=read:8k`: bytes that sequential requests leave out after each.
     pub hole_bytes: u64,
+    /// `random_generator=lfsr`: random places do not repeat, map or not.
+    pub every_place: bool,
     /// `zonemode`, `zonesize`, `zonerange` and `zoneskip`.
     pub strides: Strides,
     /// `rw=randread:8`: requests that follow one another from each random place.
@@ -350,6 +352,7 @@ impl Default for Options {
             writes: false,
             random: false,
             hole_bytes: 0,
+            every_place: false,
             strides: Strides::default(),
             run: 1,
             random_percent: [100; 2],

@@ -55,11 +55,6 @@ impl Job {
         least.unwrap_or(0).max(1)
     }
 
-    /// Passes over its files that end it, as `loops` has it. As in fio a job that reads to verify makes one.
-    pub fn passes(&self) -> u64 {
-        if self.options.verify.is_some() && !self.options.writes { 1 } else { self.options.loops }
-    }
-
     /// How its sizes differ; `None`: they do not.
     pub fn sizes(&self) -> Option<Sizes> {
         let one = |mix: &SizeMix| mix.bounds().is_some_and(|(least, _)| u64::from(least) == self.request_bytes());
@@ -138,6 +133,7 @@ fn settle(options: &mut Options) {
     if options.random && (0..2).all(|side| !used[side] || options.random_percent[side] == 0) {
         options.random = false;
     }
+    options.no_random_map &= !options.every_place;
     // Without a time it ends with its size.
     options.time_based &= options.runtime_ns > 0;
     if options.verify_only && options.verify.is_some() && options.writes && !options.reads {

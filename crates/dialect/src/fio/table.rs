@@ -150,7 +150,9 @@ static ROWS: &[Row] = &[
     row("percentage_random", Requests, Value(|o, text| put(&mut o.random_percent, by_direction(text, percent)))),
     row("norandommap", Requests, Flag(|o, on| o.no_random_map = on)),
     row("softrandommap", Requests, Same(&[], LEAVE)),
-    row("random_generator", Requests, Same(&[], LEAVE)),
+    row("random_generator", Requests, Value(|o, text| {
+        put(&mut o.every_place, choice(text, &[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)]))
+    })),
     row("randseed", Requests, Value(|o, text| put(&mut o.seed, number(text, 0, u64::MAX).map(Some)))),
     row("randrepeat allrandrepeat", Requests, Switch(|o, on| o.repeatable = on)),
     row("serialize_overlap", Requests, Switch(|o, on| o.serialize_overlap = on)),
