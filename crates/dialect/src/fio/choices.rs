@@ -198,8 +198,8 @@ pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> 
     }
 }
 
-/// The most bytes of a pattern, as in fio.
-const MOST_PATTERN: usize = 512;
+/// The most bytes of a pattern: more than fio's own, which differ by version.
+const MOST_PATTERN: usize = 65_536;
 
 /// Bytes that are repeated: `0xdeadbeef`, `"text"`, a number, `'file'`, or several of them one after the other.
 pub(crate) fn pattern(text: &str) -> Result<Vec<u8>, Reason> {
@@ -334,7 +334,7 @@ mod tests {
         for text in ["'/'", "'x", "0x", "\"\"", "", "\"a", "xyz", "0xg", "0x\u{e9}\u{e9}", "9999999999", "-"] {
             assert!(pattern(text).unwrap_err().contains("write it as"), "{text}");
         }
-        assert!(pattern(&format!("0x{}", "ab".repeat(600))).unwrap_err().contains("the most is 512"));
+        assert!(pattern(&format!("0x{}", "ab".repeat(70_000))).unwrap_err().contains("the most is 65536"));
     }
 
     #[test]
