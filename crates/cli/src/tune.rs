@@ -208,6 +208,10 @@ impl From<JournalError> for Failure {
 }
 
 fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tuning, Failure> {
+    if let Some(missing) = spec.places.iter().find(|place| !place.exists()) {
+        let hint = "name a directory, a file, a block device or twin:NAME";
+        return Err(Failure::Usage(format!("{}: there is no such file or directory; {hint}", missing.display())));
+    }
     let roots = Roots::default();
     let paths: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let found = host::knobs::find(&roots, &paths)?;

@@ -35,12 +35,8 @@ pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
     }
     if !tuning.plan.is_empty() {
         out.push('\n');
-        let cells = |step: &tune::Step| {
-            let risk = step.risk.as_ref().map_or(String::new(), |risk| format!("; CAN LOSE DATA: {risk}"));
-            let about = format!("{}{risk}", step.about);
-            [&step.knob, &step.of, &step.from, &step.to, &about].map(|text| printable(text)).to_vec()
-        };
-        let rows: Vec<Vec<String>> = tuning.plan.iter().map(cells).collect();
+        let rows: Vec<Vec<String>> =
+            tuning.plan.chunk_by(|a, b| (&a.knob, &a.of) == (&b.knob, &b.of)).map(planned).collect();
         let names = ["knob", "of", "from", "to", "what it is"];
         out.push_str(&table(&head(&names), &rows, names.len(), width, colour));
     }
@@ -62,6 +58,16 @@ pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
     out
 }
 
+/// The row of one knob.
+fn planned(steps: &[tune::Step]) -> Vec<String> {
+    let first = &steps[0];
+    let to: Vec<&str> = steps.iter().map(|step| step.to.as_str()).collect();
+    let risks: String =
+        steps.iter().filter_map(|step| Some(format!("; {} CAN LOSE DATA: {}", step.to, step.risk.as_ref()?))).collect();
+    let about = format!("{}{risks}", first.about);
+    [&first.knob, &first.of, &first.from, &to.join(", "), &about].map(|text| printable(text)).to_vec()
+}
+
 /// What was found: what is worth keeping, the table of everything tried, the lines and the command.
 pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     let width = width.max(40);
@@ -70,7 +76,8 @@ pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     for (place, sentence) in tuning.sentences.iter().enumerate() {
         say(&mut out, if place == 0 { Tone::Strong } else { Tone::Plain }, sentence, width, colour);
     }
-    let rows: Vec<Vec<String>> = tuning.tried.iter().chain(&tuning.combination).flat_map(rows_of).collect();
+    let mut rows: Vec<Vec<String>> = tuning.tried.iter().flat_map(|one| rows_of(&one.knob, one)).collect();
+    rows.extend(tuning.combination.iter().flat_map(|one| rows_of("what helped, once more", one)));
     if !rows.is_empty() {
         out.push('\n');
         let names = ["knob", "from", "to", "rate", "95 % interval", "p99", "processor", ""];
@@ -100,8 +107,8 @@ fn by_place(keep: &[KeepLine]) -> Vec<(&str, Vec<&str>)> {
 }
 
 /// A row for each workload of a change.
-fn rows_of(tried: &Tried) -> Vec<Vec<String>> {
-    let names = || [&tried.knob, &tried.from, &tried.to].map(|text| printable(text)).to_vec();
+fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
+    let names = || [name, &tried.from, &tried.to].map(printable).to_vec();
     let rates: Vec<&Difference> = tried.rates().collect();
     if rates.is_empty() || tried.outcome == Outcome::Failed {
         let why = tried.failed.as_deref().unwrap_or("nothing was measured");

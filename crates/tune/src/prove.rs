@@ -65,7 +65,11 @@ pub(crate) fn prove(plan: &Plan, scene: &Scene<'_>, target: &Target, chosen: &[&
             }
         }
         words.extend(target.options.iter().map(|word| quoted(word)));
-        commands.push(words.join(" "));
+        if !a_setup.is_empty() {
+            // Which arm ran last is chance.
+            words.push(format!("; {a_setup}"));
+        }
+        commands.push(words.join(" ").replace(" ; ", "; "));
     }
     commands
 }
