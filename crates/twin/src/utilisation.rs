@@ -1,5 +1,6 @@
 //! How busy each part of a simulated machine was in a run.
 
+use crate::bus::Bus;
 use crate::world::World;
 use machine::{Nanos, ResourceKind, ResourceUse};
 use std::collections::BTreeMap;
@@ -8,11 +9,12 @@ use std::collections::BTreeMap;
 pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     let of_run = |busy: Nanos| busy as f64 / ran.max(1) as f64;
     let mut all = vec![("processor", of_run(world.cpu.busy) / f64::from(world.cpu.cores()))];
-    if world.pci.busy > 0 {
-        all.push(("PCI", of_run(world.pci.busy)));
+    if world.pci.busy() > 0 {
+        all.push(("PCI", of_run(world.pci.busy())));
     }
-    all.extend(world.buses.iter().map(|bus| bus.phases.busy()).max().map(|busy| ("bus", of_run(busy))));
-    all.extend(world.array.iter().map(|array| ("bus to the array", of_run(array.bus.phases.busy()))));
+    all.extend(world.pci.adapter_busy().map(|busy| ("adapter", of_run(busy))));
+    all.extend(world.buses.iter().map(Bus::worked).max().map(|busy| ("bus", of_run(busy))));
+    all.extend(world.array.iter().map(|array| ("bus to the array", of_run(array.bus.worked()))));
     let mut parts: BTreeMap<&'static str, f64> = BTreeMap::new();
     for member in &world.members {
         for (name, busy) in member.device.busy(ran) {
@@ -38,6 +40,7 @@ fn kind(name: &str) -> ResourceKind {
     match name {
         "processor" => ResourceKind::Processor,
         "PCI" => ResourceKind::Pci,
+        "adapter" => ResourceKind::Adapter,
         "bus" | "bus to the array" => ResourceKind::Bus,
         "disk mechanics" | "flash dies" => ResourceKind::Media,
         "drive link" | "network" => ResourceKind::Link,
