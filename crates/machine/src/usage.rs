@@ -61,6 +61,8 @@ pub enum ResourceKind {
     Processor,
     /// The I/O bus between all adapters and memory.
     Pci,
+    /// An adapter between disk buses and the I/O bus.
+    Adapter,
     /// A disk bus that several drives share.
     Bus,
     /// The link between one drive and its adapter.
@@ -131,6 +133,9 @@ pub struct Usage {
     pub sync_ns: Option<Nanos>,
     /// Processor time.
     pub cpu: CpuTimes,
+    /// Processor time of this process, all threads, until the last completion: what came after it, a final synchronisation, is not
+    /// in it. `None` where that is not told apart.
+    pub process_ns: Option<Nanos>,
     /// The devices' own counters; `None` where nothing below the target counts.
     pub device: Option<DeviceUse>,
     /// How its streams waited; none where each request is a call of its own, or nothing counts.

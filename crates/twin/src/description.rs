@@ -8,6 +8,7 @@ use crate::device::{Model, Tunable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub use crate::bus::Adapter;
 pub use crate::device::cloud::CloudVolume;
 pub use crate::device::disk::drive::{DiskCache, DiskDrive, Firmware, ZoneLaw};
 pub use crate::device::flash::FlashDrive;
@@ -38,6 +39,9 @@ pub struct Description {
     /// What the I/O bus advertises.
     #[serde(default)]
     pub pci_advertised_bytes_per_s: Option<f64>,
+    /// The adapters between the disk buses and the I/O bus; without them the buses end there.
+    #[serde(default)]
+    pub adapter: Option<Adapter>,
     /// Kinds of disk bus by name.
     #[serde(default)]
     pub buses: BTreeMap<String, BusKind>,

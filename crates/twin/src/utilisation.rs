@@ -9,13 +9,14 @@ use std::collections::BTreeMap;
 pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     let of_run = |busy: Nanos| busy as f64 / ran.max(1) as f64;
     let mut all = vec![("processor", of_run(world.cpu.busy) / f64::from(world.cpu.cores()))];
-    if world.pci.busy > 0 {
-        all.push(("PCI", of_run(world.pci.busy)));
+    if world.pci.busy() > 0 {
+        all.push(("PCI", of_run(world.pci.busy())));
     }
-    let busiest = world.buses.iter().max_by_key(|bus| bus.phases.busy()).map(|bus| ("bus", bus));
+    all.extend(world.pci.adapter_busy().map(|busy| ("adapter", of_run(busy))));
+    let busiest = world.buses.iter().max_by_key(|bus| bus.worked()).map(|bus| ("bus", bus));
     let buses: Vec<(&str, &Bus)> =
         busiest.into_iter().chain(world.array.iter().map(|array| ("bus to the array", &array.bus))).collect();
-    all.extend(buses.iter().map(|(name, bus)| (*name, of_run(bus.phases.busy()))));
+    all.extend(buses.iter().map(|(name, bus)| (*name, of_run(bus.worked()))));
     let mut parts: BTreeMap<&'static str, f64> = BTreeMap::new();
     for member in &world.members {
         for (name, busy) in member.device.busy(ran) {
@@ -51,6 +52,7 @@ fn kind(name: &str) -> ResourceKind {
     match name {
         "processor" => ResourceKind::Processor,
         "PCI" => ResourceKind::Pci,
+        "adapter" => ResourceKind::Adapter,
         "bus" | "bus to the array" => ResourceKind::Bus,
         "disk mechanics" | "flash dies" => ResourceKind::Media,
         "drive link" | "network" => ResourceKind::Link,

@@ -184,7 +184,12 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
 fn phases(bus: &ResourceUse) -> String {
     let phases: Vec<String> =
         bus.phases.iter().map(|phase| format!("{} {} %", phase.name, percent(phase.percent))).collect();
-    format!("the {} was busy {} % of the time, of that {}", bus.name, percent(bus.busy_percent), phases.join(", "))
+    format!(
+        "the {} worked {} % of the time; when it was not free: {}",
+        bus.name,
+        percent(bus.busy_percent),
+        phases.join(", ")
+    )
 }
 
 /// The distribution on a logarithmic scale from the least to the greatest: `├···┃━━╂──│·····┤`.
