@@ -1,6 +1,7 @@
 //! One run: bring the target into the state asked for, start the streams together, take the counters around them.
 
 use super::clock::Clock;
+use super::counters::process_times;
 use super::facts::{Roots, memory_left};
 use super::made::{MadeFile, reopen};
 use super::member::descriptors;
@@ -66,8 +67,9 @@ pub(crate) fn run<S: RequestSource>(
             usage.began = began;
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
-                    let (last, (sync_ns, waits)) = end?;
-                    Ok(PartUsage { elapsed_ns: last.saturating_sub(began), sync_ns, device, waits })
+                    let (last, (End { sync_ns, process_ns }, waits)) = end?;
+                    let process_ns = before.process_ns().map(|before| process_ns.saturating_sub(before));
+                    Ok(PartUsage { elapsed_ns: last.saturating_sub(began), sync_ns, process_ns, device, waits })
                 })
                 .collect();
         }
@@ -142,8 +144,16 @@ fn rounded(bytes: u64) -> String {
     units::show_size_rounded(bytes as f64)
 }
 
-/// The counters before and after, and for each part its last completion, the time of its final sync and how its streams waited.
-type Outcome = (Snapshot, Snapshot, Ran<(Option<Nanos>, Option<Waits>)>);
+/// The end of a part.
+struct End {
+    /// From its last completion to stable storage, where that was asked.
+    sync_ns: Option<Nanos>,
+    /// Processor time that the process had used at its last completion.
+    process_ns: Nanos,
+}
+
+/// The counters before and after, and for each part its last completion, its end and how its streams waited.
+type Outcome = (Snapshot, Snapshot, Ran<(End, Option<Waits>)>);
 
 /// Runs the streams over the open files, the counters taken around them.
 fn streams<S: RequestSource>(
@@ -169,13 +179,15 @@ fn streams<S: RequestSource>(
                     stream(paths, access, None, source, clock, (halt, ready, tally))
                 },
                 finish: move |last: Nanos| {
+                    let (user_ns, system_ns) = process_times();
+                    let process_ns = user_ns + system_ns;
                     if !access.sync_at_end {
-                        return Ok(None);
+                        return Ok(End { sync_ns: None, process_ns });
                     }
                     for file in &files.files {
                         file.sync_data().map_err(Error::io("cannot sync", "the test file"))?;
                     }
-                    Ok(Some(clock.now().saturating_sub(last)))
+                    Ok(End { sync_ns: Some(clock.now().saturating_sub(last)), process_ns })
                 },
             }
         })
@@ -197,7 +209,7 @@ fn streams<S: RequestSource>(
     let after = meters.take();
     let waits = tallies.iter().map(Tally::waits);
     let Ran { began, ends, paused_ns } = ran;
-    let ends = ends.into_iter().zip(waits).map(|(end, waits)| end.map(|(last, sync_ns)| (last, (sync_ns, waits))));
+    let ends = ends.into_iter().zip(waits).map(|(end, waits)| end.map(|(last, end)| (last, (end, waits))));
     Ok((before.unwrap_or_else(|| meters.take()), after, Ran { began, ends: ends.collect(), paused_ns }))
 }
 
