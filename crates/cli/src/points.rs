@@ -64,11 +64,13 @@ fn points_on<M: Machine>(
     let workloads = grid(arguments, &machine.capabilities().engines);
     for workload in &workloads {
         workload.check(u64::MAX >> 1, 1)?;
+        machine.check_memory(&[workload.buffers()])?;
     }
     let began = Began::now(machine);
     let mut log = None;
     let mut target = machine.open_checked(spec, |facts| {
         check(&workloads, facts)?;
+        check_least(&workloads, spec, facts)?;
         if !spec.destroy.is_empty() {
             check_any_runs(&workloads, facts)?;
         }
@@ -120,6 +122,24 @@ pub(crate) fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), m
         }
     }
     Ok(())
+}
+
+/// Refuses workloads that need more of a new file than it may come to have, where its size follows from the time that filling takes.
+fn check_least(workloads: &[Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<(), machine::Error> {
+    let new_file = facts.kind == TargetKind::TestFile || facts.kind == TargetKind::Stripe && facts.writable;
+    if spec.size.is_some() || !spec.destroy.is_empty() || !new_file {
+        return Ok(());
+    }
+    let least = facts.size_bytes.min(machine::LEAST_FILLED_BYTES * u64::from(facts.members));
+    let facts = TargetFacts { size_bytes: least, ..facts.clone() };
+    check(workloads, &facts).map_err(|error| match error {
+        machine::Error::Refused { what, why, .. } => {
+            let shown = machine::units::show_size(least);
+            let why = format!("{why}, for of a new file of no given size no more than {shown} is certain to be filled");
+            machine::Error::refused(what, why, "give --size")
+        }
+        error => error,
+    })
 }
 
 /// Refuses to overwrite something for workloads of which none can run on it.
@@ -240,14 +260,10 @@ fn bufferings(arguments: &PointArguments) -> Vec<Buffering> {
 /// Says that another engine was used than is usual.
 fn fallback(arguments: &PointArguments, workloads: &[Workload], engines: &[Engine]) -> Option<String> {
     let deep = workloads.iter().find(|workload| workload.engine != Engine::Sync)?;
-    let missing = arguments.engine.is_empty() && !engines.contains(&Engine::IoUring);
-    missing.then(|| format!("io_uring is not available here, so {} was used instead of it", deep.engine))
+    deep.engine.fallback(engines).filter(|_| arguments.engine.is_empty())
 }
 
 /// The default engine for a depth: blocking calls suffice at depth 1.
 fn default_engine(depth: u32, engines: &[Engine]) -> Engine {
-    if depth <= 1 {
-        return Engine::Sync;
-    }
-    [Engine::IoUring, Engine::Libaio].into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
+    if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
 }

@@ -6,6 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+/// What is said where the system starts no further thread.
+pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
+    Error::Unsupported(format!(
+        "the system refuses more threads: {error}; ask for fewer, or raise the limit (ulimit -u, or pids.max of the control group)"
+    ))
+}
+
 /// A stream's thread keeps everything large in its arena.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -112,6 +119,30 @@ pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) finish: F,
 }
 
+/// Does the work, and tells the longest time in it in which nothing of this process ran, where it is long enough to be told, with what the
+/// watching thread saw before and after it.
+pub(crate) fn watched<T, S: Send>(
+    time: impl Time + Send,
+    look: impl Fn() -> S + Send,
+    work: impl FnOnce() -> T,
+) -> (T, Option<(Nanos, S, S)>) {
+    let barrier = &StartBarrier::default();
+    std::thread::scope(|scope| {
+        let watch = move || {
+            let before = look();
+            let paused_ns = barrier.watch(1, time);
+            (paused_ns, before, look())
+        };
+        let watcher = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, watch);
+        let end = End(barrier);
+        let done = work();
+        drop(end);
+        // Without a thread nobody watches.
+        let seen = watcher.ok().map(|watcher| watcher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        (done, seen)
+    })
+}
+
 /// How a run went.
 pub(crate) struct Ran<T> {
     /// When it began.
@@ -175,9 +206,7 @@ where
                 match std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, body) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
-                        refused.get_or_insert_with(|| {
-                            Error::Unsupported(format!("the system refuses more threads: {error}"))
-                        });
+                        refused.get_or_insert_with(|| refused_thread(&error));
                         break;
                     }
                 }

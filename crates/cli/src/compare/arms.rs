@@ -165,6 +165,7 @@ fn open(arguments: &PointArguments) -> Result<Box<dyn Arm>, Failure> {
 fn open_on<M: Machine>(machine: M, spec: &TargetSpec, arguments: &PointArguments) -> Result<OnMachine<M>, Failure> {
     let workloads = grid(arguments, &machine.capabilities().engines);
     workloads.iter().try_for_each(|workload| workload.check(u64::MAX >> 1, 1))?;
+    workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
     let target = machine.open(spec)?;
     let facts = machine.target_facts(&target);
     crate::points::check(&workloads, &facts)?;

@@ -154,7 +154,7 @@ fn the_table_has_sixty_kinds_and_every_command() {
         .collect();
     for name in [
         "run", "sweep", "study", "postmark", "iozone", "sqlio", "diskspd", "fio", "metadata", "verify", "report",
-        "twin",
+        "twin", "compare", "stack", "history", "check",
     ] {
         assert!(all.contains(name), "nothing is tried with {name}");
     }
