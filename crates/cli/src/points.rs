@@ -10,7 +10,17 @@ use workload::{Data, Stop, Workload};
 
 /// One workload.
 pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
-    let lists = [
+    if let Some((name, count)) = lists(arguments).iter().find(|(_, count)| *count > 1) {
+        return Err(Failure::Usage(format!(
+            "{name}: run takes one value and got {count}; use halfpower sweep for a grid"
+        )));
+    }
+    points(arguments, Kind::Run)
+}
+
+/// The options that take lists, and how many values each has.
+fn lists(arguments: &PointArguments) -> [(&'static str, usize); 13] {
+    [
         ("--op", arguments.op.len()),
         ("--pattern", arguments.pattern.len()),
         ("--request", arguments.request.len()),
@@ -24,13 +34,22 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
         ("--cache", arguments.cache.len()),
         ("--reap", arguments.reap.len()),
         ("--direct --buffered", usize::from(arguments.direct) + usize::from(arguments.buffered)),
-    ];
-    if let Some((name, count)) = lists.iter().find(|(_, count)| *count > 1) {
-        return Err(Failure::Usage(format!(
-            "{name}: run takes one value and got {count}; use halfpower sweep for a grid"
-        )));
+    ]
+}
+
+/// The most workloads of a sweep: more would take weeks.
+const MOST_WORKLOADS: usize = 100_000;
+
+/// Refuses lists with more combinations than can be measured, or held in memory.
+pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
+    let count = lists(arguments).iter().try_fold(1usize, |product, (_, count)| product.checked_mul((*count).max(1)));
+    if count.is_some_and(|count| count <= MOST_WORKLOADS) {
+        return Ok(());
     }
-    points(arguments, Kind::Run)
+    let longest = lists(arguments).into_iter().max_by_key(|(_, count)| *count).map_or("", |(name, _)| name);
+    Err(Failure::Usage(format!(
+        "the lists have more than {MOST_WORKLOADS} combinations; give {longest} and others fewer values"
+    )))
 }
 
 /// A grid of workloads.
@@ -43,6 +62,7 @@ pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
 }
 
 fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
+    check_grid(arguments)?;
     let (place, mut spec) = resolve(&arguments.target)?;
     if let (Where::Twin(_), None, Some(bytes)) = (&place, spec.size, arguments.bytes) {
         // A simulated file costs nothing to create, so it is as large as the data moved: the 1997 study's 100 MB at the outer edge.

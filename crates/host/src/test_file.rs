@@ -2,7 +2,7 @@
 
 use crate::session::Time;
 use machine::mark::is_mark;
-use machine::{Error, Nanos, Result, fill_random, units};
+use machine::{Error, Nanos, Result, fill_random, fill_seed, units};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What every file and directory that halfpower makes is called first.
@@ -19,7 +19,7 @@ const FREE_SHARE: u64 = 4;
 pub(crate) const LEAST: u64 = 4096;
 
 /// Bytes that are written at once.
-pub(crate) const STEP: usize = 1 << 20;
+pub(crate) const STEP: usize = machine::FILL_STEP as usize;
 
 /// The name of a file or directory with this mark.
 pub(crate) fn name(mark: &str, suffix: &str) -> String {
@@ -114,7 +114,7 @@ impl Fill<'_> {
                 break;
             }
             let step = (buffer.len() as u64).min(most - written) as usize;
-            fill_random(self.seed ^ written.wrapping_mul(0x9E37_79B9_7F4A_7C15), &mut buffer[..step]);
+            fill_random(fill_seed(self.seed, written), &mut buffer[..step]);
             write(&buffer[..step], written)?;
             written += step as u64;
         }

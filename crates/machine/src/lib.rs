@@ -21,7 +21,7 @@ pub use access::{
     Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, Memory, NullBackend, REAP_LEARNING_NS,
     REAP_WAIT_NS, Reap,
 };
-pub use data::fill_random;
+pub use data::{FILL_STEP, fill_random, fill_seed, filled};
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
 pub use run::{Buffers, OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};

@@ -5,6 +5,7 @@
 
 use crate::common::places::{memory_directory, tool};
 use crate::common::{HALFPOWER, has_numbers, skip, wait_until};
+use crate::fuse::Fault;
 use crate::stage::{Given, Stage, test_files};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -51,6 +52,8 @@ pub enum Step {
     Met(&'static str),
     /// Another program, which must fail.
     Fails(&'static str),
+    /// A line that is stopped while this fault of a FUSE file system holds a request of its up, goes on later, and ends so.
+    Stop { fs: &'static str, at: Fault, line: &'static str, ends: Ends },
     /// So many of one line begin at once.
     Together(usize, &'static str, Ends),
     /// So many of one line, each ended by a signal at a moment that the seed chooses.
@@ -72,8 +75,8 @@ pub enum State {
     Hangs(&'static str),
     /// The running command has printed these words on standard error.
     Said(&'static str),
-    /// The running command is stopped, and has been for so many milliseconds.
-    Stopped(u64),
+    /// The running command is stopped, and has been for longer than the pause that any loaded machine makes.
+    Stopped,
     /// A file of the stage has at least so many bytes.
     Long(&'static str, u64),
     /// No test file is in this directory.
@@ -163,6 +166,9 @@ struct Running {
     /// The copy that a user who owns nothing runs.
     _copy: Option<tempfile::TempDir>,
 }
+
+/// How long a command stays stopped.
+const STOP: Duration = Duration::from_millis(600);
 
 /// No command may take longer: it hangs.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -261,11 +267,13 @@ impl Running {
         }
     }
 
-    /// Whether a thread of it is stopped; one that waits for storage stops later.
+    /// Whether all threads of it are stopped.
     fn is_stopped(&self) -> bool {
         let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
         let stat = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-        threads.map(stat).any(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T')))
+        let mut states = threads.map(stat).peekable();
+        let is_stopped = |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'));
+        states.peek().is_some() && states.all(is_stopped)
     }
 
     /// A counter of its I/O.
@@ -350,6 +358,18 @@ pub fn play(name: &str, row: &Row) {
                 let arguments: Vec<&str> = words[1..].iter().map(String::as_str).collect();
                 assert!(tool(&words[0], &arguments).is_err(), "'{line}' should fail");
             }
+            Step::Stop { fs, at, line, ends } => {
+                stage.faulty(fs).set(&[*at]);
+                let mut stopped = Running::start(&stage, PLAIN, line);
+                until(&stage, Some(&mut stopped), State::Hangs(fs));
+                stopped.signal(libc::SIGSTOP);
+                // A thread that waits for storage stops when it is answered.
+                stage.faulty(fs).set(&[]);
+                stage.faulty(fs).release();
+                until(&stage, Some(&mut stopped), State::Stopped);
+                stopped.signal(libc::SIGCONT);
+                stopped.ends(ends);
+            }
             Step::Together(times, line, ends) => {
                 let all: Vec<Running> = (0..*times).map(|_| Running::start(&stage, PLAIN, line)).collect();
                 all.into_iter().for_each(|one| one.ends(ends));
@@ -394,9 +414,9 @@ fn until(stage: &Stage, running: Option<&mut Running>, state: State) {
             }),
             State::Hangs(name) => stage.faulty(name).hanging() > 0,
             State::Said(words) => running.as_mut().is_some_and(|one| one.said().1.contains(words)),
-            State::Stopped(ms) => {
+            State::Stopped => {
                 let stopped = running.as_ref().is_some_and(|one| one.is_stopped());
-                stopped && stopped_since.get_or_insert_with(Instant::now).elapsed() >= Duration::from_millis(ms)
+                stopped && stopped_since.get_or_insert_with(Instant::now).elapsed() >= STOP
             }
             State::Long(name, bytes) => fs::metadata(stage.path(name)).is_ok_and(|file| file.len() >= bytes),
             State::Gone(at) => test_files(&stage.path(at)).is_empty(),

@@ -7,13 +7,13 @@ use crate::fuse::Asked::{Create, Read, Remove, Rename, Sync, Write};
 use crate::fuse::Fault;
 use crate::fuse::Instead::{Error, Flip, Half, Hang, Hold, Lose, Misplace};
 use crate::play::Sink::{Full as FullSink, Unread};
-use crate::play::State::{Gone, Hangs, Long, Mapped, Read as HasRead, Said, Stopped, TestFile, Written};
-use crate::play::Step::{Do, Ended, Fails, Met, Run, Signal, Start, Storm, Together, Until};
+use crate::play::State::{Gone, Hangs, Long, Mapped, Read as HasRead, Said, TestFile, Written};
+use crate::play::Step::{Do, Ended, Fails, Met, Run, Signal, Start, Stop, Storm, Together, Until};
 use crate::play::{By, Ends, INTERRUPTED, KILLED, PLAIN, Row, UNHARMED};
 use crate::play::{failed_points, fails, no_result, play, refused, run, well};
 use crate::stage::Given::*;
 use crate::stage::{DISK, Limit};
-use libc::{EDQUOT, EIO, ENOSPC, EROFS, SIGCONT, SIGHUP, SIGINT, SIGKILL, SIGSTOP, SIGTERM};
+use libc::{EDQUOT, EIO, ENOSPC, EROFS, SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
 /// Rows that try one promise.
 pub struct Section {
@@ -71,8 +71,10 @@ const IN_GROUP: By = under(
     &["sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", "{group}/cgroup.procs"],
 );
 
-/// Milliseconds of a stop that is told: more than the pause that any loaded machine makes.
-const STOP_MS: u64 = 600;
+/// A command that is stopped within a run, and says so.
+const fn stop(at: Fault, line: &'static str) -> crate::play::Step {
+    Stop { fs: "fs", at, line, ends: well(&["a run was left out and repeated"]) }
+}
 
 // Lines of every language on a file `mine` of the user's.
 
@@ -426,7 +428,7 @@ faults![
                         no_result(&["noise|directory"])
                     ),
                 ],
-                ..UNHARMED
+                leaves: &["full/history"]
             },
             appears_meanwhile = Row {
                 fault: "a file of the user's appears under the output's name during the run",
@@ -779,7 +781,6 @@ faults![
                         "study pipe",
                         "stack pipe",
                         "compare --a pipe --b null",
-                        "compare pipe null",
                         "metadata pipe",
                         "fio --name=a --filename=pipe --rw=read",
                         "fio --name=a --filename=null --rw=read",
@@ -1190,12 +1191,14 @@ faults![
                 ..UNHARMED
             },
             queued_reads_hang = Row {
-                fault: "the same with requests outstanding in io_uring and libaio",
+                fault: "the same with requests outstanding in io_uring or libaio",
                 given: &[Faulty("fs", &[])],
                 steps: &[
                     Do(Faults("fs", &[fault(Read, 512 * KIB, Hang)])),
                     Start("run fs --size 1m --direct --engine io_uring --request 64k --depth 4 --runtime 60"),
                     Until(Hangs("fs")),
+                    Signal(SIGINT),
+                    Until(Said("Ctrl-C again leaves at once")),
                     Signal(SIGINT),
                     Ended(INTERRUPTED),
                     Start("run fs --size 1m --direct --engine libaio --request 64k --depth 4 --runtime 60"),
@@ -1555,53 +1558,14 @@ faults![
                     Text("pm", "set location {here}/fs\nset number 5\nset transactions 5\nrun\nquit\n")
                 ],
                 steps: &[
-                    Do(Faults("fs", &[fault(Read, 512 * KIB, Hold)])),
-                    Start(
+                    stop(
+                        fault(Read, 512 * KIB, Hold),
                         "run fs --size 1m --direct --engine sync --request 64k --bytes 1m --repeats 1 --max-repeats 1"
                     ),
-                    Until(Hangs("fs")),
-                    Signal(SIGSTOP),
-                    Until(Stopped(STOP_MS)),
-                    Do(Faults("fs", &[])),
-                    Do(Released("fs")),
-                    Signal(SIGCONT),
-                    Ended(well(&["a run was left out and repeated"])),
-                    Do(Faults("fs", &[fault(Read, 512 * KIB, Hold)])),
-                    Start("fio --name=a --directory=fs --size=1m --rw=read --direct=1"),
-                    Until(Hangs("fs")),
-                    Signal(SIGSTOP),
-                    Until(Stopped(STOP_MS)),
-                    Do(Faults("fs", &[])),
-                    Do(Released("fs")),
-                    Signal(SIGCONT),
-                    Ended(well(&["a run was left out and repeated"])),
-                    Do(Faults("fs", &[fault(Read, 512 * KIB, Hold)])),
-                    Start("iozone -i 0 -i 1 -r 64k -s 1m -I --repeats 1 -f fs/iozone.tmp"),
-                    Until(Hangs("fs")),
-                    Signal(SIGSTOP),
-                    Until(Stopped(STOP_MS)),
-                    Do(Faults("fs", &[])),
-                    Do(Released("fs")),
-                    Signal(SIGCONT),
-                    Ended(well(&["a run was left out and repeated"])),
-                    Do(Faults("fs", &[fault(Create, 0, Hold)])),
-                    Start("metadata fs --files 4 --rounds 1"),
-                    Until(Hangs("fs")),
-                    Signal(SIGSTOP),
-                    Until(Stopped(STOP_MS)),
-                    Do(Faults("fs", &[])),
-                    Do(Released("fs")),
-                    Signal(SIGCONT),
-                    Ended(well(&["a run was left out and repeated"])),
-                    Do(Faults("fs", &[fault(Create, 0, Hold)])),
-                    Start("postmark pm"),
-                    Until(Hangs("fs")),
-                    Signal(SIGSTOP),
-                    Until(Stopped(STOP_MS)),
-                    Do(Faults("fs", &[])),
-                    Do(Released("fs")),
-                    Signal(SIGCONT),
-                    Ended(well(&["a run was left out and repeated"])),
+                    stop(fault(Read, 512 * KIB, Hold), "fio --name=a --directory=fs --size=1m --rw=read --direct=1"),
+                    stop(fault(Read, 512 * KIB, Hold), "iozone -i 0 -i 1 -r 64k -s 1m -I --repeats 1 -f fs/iozone.tmp"),
+                    stop(fault(Create, 0, Hold), "metadata fs --files 4 --rounds 1"),
+                    stop(fault(Create, 0, Hold), "postmark pm"),
                     Met("fs"),
                 ],
                 ..UNHARMED
@@ -1974,6 +1938,7 @@ faults![
                         "run . --depth -1",
                         "run . --threads 9999",
                         "run . --engine warp",
+                        "sweep . --request 4k,8k,16k,32k,64k,128k,256k,512k,1m,2m --depth 1,2,3,4,5,6,7,8,9,10 --threads 1,2,3,4,5,6,7,8,9,10 --offset 0,1k,2k,3k,4k,5k,6k,7k,8k,9k --pattern seq,random --op read,write,mix --hint none,sequential",
                         "run . --pattern zigzag",
                         "study . --budget soon",
                         "study . --budget 1s",
