@@ -70,6 +70,8 @@ pub enum LayerKind {
     Loop,
     /// A link between two ends, or a controller.
     Link,
+    /// An adapter between disk buses and the I/O bus.
+    Adapter,
     /// A disk bus that several drives share.
     Bus,
     /// The I/O bus between adapters and memory.

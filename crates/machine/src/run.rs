@@ -94,6 +94,8 @@ pub struct PartUsage {
     pub elapsed_ns: Nanos,
     /// From the last completion to stable storage, where [`Access::sync_at_end`] asked for it.
     pub sync_ns: Option<Nanos>,
+    /// Processor time of the process from the beginning of the run to the part's last completion ([`Usage::process_ns`]).
+    pub process_ns: Option<Nanos>,
     /// The counters of the devices under the part's targets, over the whole run; `None` where nothing counts.
     pub device: Option<DeviceUse>,
     /// How the part's streams waited; none where each request is a call of its own, or nothing counts.
@@ -105,9 +107,21 @@ impl RunUsage {
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage { began, cpu, block_bytes, resources, warnings, paused, parts } = self;
         parts.into_iter().map(move |part| {
-            let PartUsage { elapsed_ns, sync_ns, device, waits } = part?;
+            let PartUsage { elapsed_ns, sync_ns, process_ns, device, waits } = part?;
             let (resources, warnings) = (resources.clone(), warnings.clone());
-            Ok(Usage { began, elapsed_ns, sync_ns, cpu, device, waits, block_bytes, resources, warnings, paused })
+            Ok(Usage {
+                began,
+                elapsed_ns,
+                sync_ns,
+                cpu,
+                process_ns,
+                device,
+                waits,
+                block_bytes,
+                resources,
+                warnings,
+                paused,
+            })
         })
     }
 

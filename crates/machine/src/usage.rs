@@ -61,6 +61,8 @@ pub enum ResourceKind {
     Processor,
     /// The I/O bus between all adapters and memory.
     Pci,
+    /// An adapter between disk buses and the I/O bus.
+    Adapter,
     /// A disk bus that several drives share.
     Bus,
     /// The link between one drive and its adapter.
@@ -82,6 +84,18 @@ pub struct ResourceUse {
     pub kind: ResourceKind,
     /// Share of the run in which it worked, in percent; of several of its kind, that of the busiest.
     pub busy_percent: f64,
+    /// Of a bus: what each of its phases took of the time in which it worked, in the order in which a command passes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseUse>,
+}
+
+/// A phase of a bus, as a bus analyser tells them apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseUse {
+    /// Its name.
+    pub name: String,
+    /// Its share of the time in which the bus was not free, in percent.
+    pub percent: f64,
 }
 
 /// A time within a run in which the program did not run at all: what was measured then is not the target.
@@ -119,6 +133,9 @@ pub struct Usage {
     pub sync_ns: Option<Nanos>,
     /// Processor time.
     pub cpu: CpuTimes,
+    /// Processor time of this process, all threads, until the last completion: what came after it, a final synchronisation, is not
+    /// in it. `None` where that is not told apart.
+    pub process_ns: Option<Nanos>,
     /// The devices' own counters; `None` where nothing below the target counts.
     pub device: Option<DeviceUse>,
     /// How its streams waited; none where each request is a call of its own, or nothing counts.

@@ -246,6 +246,7 @@ pub(crate) fn layer_kind(kind: machine::LayerKind) -> &'static str {
         machine::LayerKind::Disk => "disk",
         machine::LayerKind::Loop => "loop device",
         machine::LayerKind::Link => "link",
+        machine::LayerKind::Adapter => "adapter",
         machine::LayerKind::Bus => "bus",
         machine::LayerKind::Pci => "PCI",
         machine::LayerKind::Network => "network",

@@ -81,9 +81,9 @@ words! {
         Throttle = "throttle",
         /// The one thread that issues requests.
         Thread = "thread",
-        /// All processors, or the share of them that is allowed.
+        /// All processors, the share of them that is allowed, or what one of them does for each request made one after the other.
         Processor = "processor",
-        /// Memory: the file system keeps its files there.
+        /// Memory: the file system keeps its files there, or copying takes most of each request's time.
         Memory = "memory",
         /// The file system's own work: its log, its allocation.
         FileSystem = "file_system",

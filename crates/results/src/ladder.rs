@@ -33,6 +33,8 @@ pub enum StageKind {
     Loop,
     /// A link or controller.
     Link,
+    /// An adapter between disk buses and the I/O bus.
+    Adapter,
     /// A disk bus.
     Bus,
     /// The I/O bus.
@@ -59,6 +61,7 @@ impl StageKind {
             StageKind::Device => "device",
             StageKind::Loop => "loop",
             StageKind::Link => "link",
+            StageKind::Adapter => "adapter",
             StageKind::Bus => "bus",
             StageKind::Pci => "PCI",
             StageKind::Network => "network",
@@ -76,6 +79,7 @@ impl From<LayerKind> for StageKind {
             LayerKind::Disk => StageKind::Device,
             LayerKind::Loop => StageKind::Loop,
             LayerKind::Link => StageKind::Link,
+            LayerKind::Adapter => StageKind::Adapter,
             LayerKind::Bus => StageKind::Bus,
             LayerKind::Pci => StageKind::Pci,
             LayerKind::Network => StageKind::Network,

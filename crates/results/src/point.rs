@@ -195,6 +195,9 @@ pub struct Achieved {
     pub direct: bool,
     /// Busy processors, of the whole machine.
     pub busy_processors: f64,
+    /// Processor time of the process until its last request returned, in percent of that time: 100 is one processor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_busy_percent: Option<f64>,
     /// Share of the processors' time that a hypervisor took away, in percent of one processor.
     pub steal_percent: f64,
     /// How often a stream slept until requests completed, per request: each is a wake that the kernel's side pays.
@@ -396,6 +399,11 @@ impl Achieved {
             from_cache_percent: own.map(|own| ((1.0 - own / asked) * 100.0).clamp(0.0, 100.0)),
             direct: workload.buffering.is_direct(),
             busy_processors: sum(&|sample| sample.usage.cpu.machine_ns as f64) / elapsed,
+            process_busy_percent: samples
+                .iter()
+                .map(|sample| sample.usage.process_ns.map(|ns| ns as f64))
+                .sum::<Option<f64>>()
+                .map(|ns| ns / elapsed * 100.0),
             steal_percent: sum(&|sample| sample.usage.cpu.steal_ns as f64) / elapsed * 100.0,
             waits_per_request: samples
                 .iter()
@@ -419,13 +427,17 @@ impl Achieved {
     }
 }
 
-/// The mean busy time of each part of the machine over runs.
+/// The mean busy time of each part of the machine over runs, and of the phases of its buses.
 fn resources(samples: &[&Sample]) -> Vec<ResourceUse> {
     let Some(first) = samples.first() else { return Vec::new() };
     let mut all = first.usage.resources.clone();
     for one in &mut all {
         let same = samples.iter().flat_map(|sample| &sample.usage.resources).filter(|other| other.name == one.name);
-        one.busy_percent = same.map(|other| other.busy_percent).sum::<f64>() / samples.len() as f64;
+        one.busy_percent = same.clone().map(|other| other.busy_percent).sum::<f64>() / samples.len() as f64;
+        for phase in &mut one.phases {
+            let of_runs = same.clone().flat_map(|other| &other.phases).filter(|other| other.name == phase.name);
+            phase.percent = of_runs.map(|other| other.percent).sum::<f64>() / samples.len() as f64;
+        }
     }
     all.sort_by(|a, b| b.busy_percent.total_cmp(&a.busy_percent));
     all

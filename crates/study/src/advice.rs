@@ -9,10 +9,14 @@ use machine::Buffering;
 use machine::units::show_size;
 use workload::{OpKind, Pattern, Workload};
 
-/// Shares of the peak that are worth reaching.
-const GOALS: [f64; 2] = [0.5, ENOUGH];
+/// Share of the peak that is worth reaching first.
+const HALF: f64 = 0.5;
 
-/// From what a plain program does to the fewest changes that reach each goal; nothing where it reaches the goal as it is.
+/// Going on from the first advice to the second is worth a word of its own from this gain on.
+const WORTH_MORE: f64 = 1.25;
+
+/// From what a plain program does to the fewest changes that reach half of the peak, and to those that reach nearly all of it where they
+/// gain much more; nothing where it reaches the goal as it is. Where the second takes no more changes than the first it stands for both.
 pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = Vec::new();
     for op in found.setting.ops() {
@@ -22,17 +26,28 @@ pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
             .find_map(|&bytes| found.entries.iter().position(|entry| is_plain(entry, op, bytes, found.setting)));
         let Some(before) = plain else { continue };
         let Some(rate) = effective_rate(&found.entries[before]) else { continue };
-        for goal in GOALS.map(|share| share * peak).into_iter().filter(|&goal| rate < goal) {
-            if let Some(after) = cheapest(found, op, before, goal)
-                && !all.iter().any(|other| other.before == before && other.after == after)
-            {
-                let (title, setting) = words(op, &found.entries[before].workload, &found.entries[after].workload);
-                let reading = |point| Reading { x: 0.0, y: 0.0, interval_95: None, point };
-                all.push(Comparison::new(Change::Plain, reading(before), reading(after), title, setting));
-            }
+        let reaches = |share: f64| (rate < share * peak).then(|| cheapest(found, op, before, share * peak)).flatten();
+        for after in worth_saying(found, before, reaches(HALF), reaches(ENOUGH)) {
+            let (title, setting) = words(op, &found.entries[before].workload, &found.entries[after].workload);
+            let reading = |point| Reading { x: 0.0, y: 0.0, interval_95: None, point };
+            all.push(Comparison::new(Change::Plain, reading(before), reading(after), title, setting));
         }
     }
     all
+}
+
+/// Which of the entries that reach half of the peak and nearly all of it are advice: never two that are nearly the same.
+fn worth_saying(found: &Found<'_>, before: usize, half: Option<usize>, most: Option<usize>) -> Vec<usize> {
+    let (Some(half), Some(most)) = (half, most) else { return half.or(most).into_iter().collect() };
+    let rate = |index: usize| effective_rate(&found.entries[index]).unwrap_or(0.0);
+    let effort = |index: usize| changes(&found.entries[before].workload, &found.entries[index].workload);
+    if half == most || rate(most) < rate(half) * WORTH_MORE {
+        vec![half]
+    } else if effort(most) <= effort(half) {
+        vec![most]
+    } else {
+        vec![half, most]
+    }
 }
 
 /// The rate in bytes per second; of writes that are flushed at the end, the flush counted too.

@@ -46,7 +46,9 @@ pub(crate) fn answer(
     found.measured = rates(|peak| Some(peak.throughput_bytes_per_s));
     found.advertised = rates(|peak| Some(peak.advertised.as_ref()?.throughput_bytes_per_s));
     let best: Vec<(OpKind, f64)> = peaks.iter().map(|peak| (peak.op, peak.throughput_bytes_per_s)).collect();
-    let limits = cases.iter().map(|case| verdict::limit(case, found.entries, points, facts, machine, &best)).collect();
+    let copy = found.memory_rate("copy");
+    let limits =
+        cases.iter().map(|case| verdict::limit(case, found.entries, points, facts, machine, &best, copy)).collect();
     let mut answer = Answer {
         doubts: doubts(&found, &peaks, noisy),
         limits,

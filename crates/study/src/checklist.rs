@@ -142,7 +142,7 @@ fn write_cache(layers: &[Layer]) -> Judged {
 }
 
 fn buses(layers: &[Layer], limits: &[Limit]) -> Judged {
-    let paths = [LayerKind::Bus, LayerKind::Pci, LayerKind::Link];
+    let paths = [LayerKind::Adapter, LayerKind::Bus, LayerKind::Pci, LayerKind::Link];
     let narrow = layers.iter().filter(|layer| paths.contains(&layer.kind));
     let (layer, rate) =
         narrow.filter_map(|layer| Some((layer, layer.advertised_bytes_per_s?))).min_by(|a, b| a.1.total_cmp(&b.1))?;

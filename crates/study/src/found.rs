@@ -63,6 +63,13 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
+    /// Mean rate of one way of moving memory by one thread, in bytes per second.
+    pub(crate) fn memory_rate(&self, kind: &str) -> Option<f64> {
+        let rates = self.memory.as_ref().ok()?.iter().find(|one| one.kind == kind && one.threads == 1)?;
+        let rates = &rates.rates_bytes_per_s;
+        (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+    }
+
     /// The cells of a curve that have a point, by rising x.
     pub(crate) fn cells(&self, curve: &Curve) -> Vec<(&Cell, usize)> {
         let cells = self.trials.iter().flat_map(|trial| &trial.grid.cells).filter(|cell| cell.curve == *curve);

@@ -188,12 +188,25 @@ impl Rungs<'_> {
             _ => simple(one) && one.workload.cache == CacheState::Warm,
         };
         let (index, point) = self.best(op, pick)?;
-        let copy = self.copy().map(|copy| Advertises {
-            throughput_bytes_per_s: copy.throughput_bytes_per_s,
-            formula: "one copy in memory".into(),
-        });
+        let ceiling = self.cache_ceiling(op, point.rate()?);
         let how = if op == OpKind::Write { "measured: until the last write returns" } else { "measured" };
-        Some(self.measured(op, copy, index, point, how))
+        let how = if ceiling.is_none() { format!("{how}; no rate of memory is its ceiling") } else { how.to_owned() };
+        Some(self.measured(op, ceiling, index, point, &how))
+    }
+
+    /// What memory allows one thread that reads or writes through the page cache: a copy, or, where it is faster than a copy, one side
+    /// of it alone: the program's buffer stays in the processor's cache. None where it is faster than that, too: all of it does.
+    fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
+        let (one_side, words) = match op {
+            OpKind::Write => ("write", "writing memory: the program's buffer stays in the processor's cache"),
+            _ => ("read", "reading memory: the program's buffer stays in the processor's cache"),
+        };
+        let ceilings = [("copy", "one copy in memory"), (one_side, words)].into_iter();
+        let known = ceilings.filter_map(|(kind, formula)| Some((self.found.memory_rate(kind)?, formula)));
+        known
+            .filter(|(rate, _)| *rate >= reached)
+            .map(|(rate, formula)| Advertises { throughput_bytes_per_s: rate, formula: formula.into() })
+            .next()
     }
 
     fn buffered(&self, op: OpKind) -> Option<StageRate> {
@@ -289,6 +302,7 @@ impl Rungs<'_> {
             formula: if times > 1.0 { format!("{} x {times:.0}", show_rate(rate)) } else { "advertised".into() },
         });
         let kinds: &[ResourceKind] = match layer.kind {
+            LayerKind::Adapter => &[ResourceKind::Adapter],
             LayerKind::Bus => &[ResourceKind::Bus],
             LayerKind::Pci => &[ResourceKind::Pci],
             LayerKind::Disk => &[ResourceKind::Media, ResourceKind::Device, ResourceKind::Link, ResourceKind::Throttle],
@@ -346,7 +360,8 @@ fn mark_narrowest(stages: &mut [Stage], answer: &Answer) {
             }
             Bottleneck::Bus => &[StageKind::Bus],
             Bottleneck::Pci => &[StageKind::Pci],
-            Bottleneck::Link | Bottleneck::Adapter => &[StageKind::Link],
+            Bottleneck::Link => &[StageKind::Link, StageKind::Device],
+            Bottleneck::Adapter => &[StageKind::Adapter, StageKind::Link],
             Bottleneck::Throttle => &[StageKind::Throttle, StageKind::Device],
             Bottleneck::Network => &[StageKind::Network],
             Bottleneck::Thread | Bottleneck::Generator => &[StageKind::Generator],

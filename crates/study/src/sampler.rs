@@ -119,6 +119,8 @@ pub(crate) struct Sampler<'a, M: Machine> {
     overhead: f64,
     /// Requests are admitted in bursts.
     pub(crate) bursty: bool,
+    /// When the last run with reads and the last one with writes ended.
+    ended: [Nanos; 2],
     ceilings: Ceilings,
 }
 
@@ -148,8 +150,16 @@ impl<'a, M: Machine> Sampler<'a, M> {
             seed,
             overhead: 5e6,
             bursty: false,
+            ended: [machine.now(); 2],
             ceilings: Ceilings::default(),
         }
+    }
+
+    /// How long the target has had no request of the kinds that this workload makes.
+    fn idle_ns(&self, workload: &Workload) -> Nanos {
+        let kinds = [workload.read_percent > 0, workload.writes()];
+        let last = self.ended.iter().zip(kinds).filter(|(_, makes)| *makes).map(|(ended, _)| *ended).max();
+        self.machine.now().saturating_sub(last.unwrap_or_default())
     }
 
     /// The point of every entry so far.
@@ -298,14 +308,19 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
         let (workload, shape) = (entry.workload.clone(), entry.shape.clone().unwrap_or_else(|| self.whole.clone()));
         self.report(&workload.short());
         let began = self.machine.now();
+        let idle_ns = self.idle_ns(&workload);
         let entry = &self.entries[index];
         let options = if entry.in_bursts {
-            of_whole_bursts(self.machine, entry.ramp_ns)
+            of_whole_bursts(self.machine, entry.ramp_ns, idle_ns)
         } else {
             Options { ramp_ns: ramp(&workload, entry.samples()).max(entry.ramp_ns), ..Options::default() }
         };
         let made = self.restripe(&shape).and_then(|()| sample(self.machine, self.target, &workload, options));
-        let took = self.machine.now().saturating_sub(began) as f64;
+        let now = self.machine.now();
+        let took = now.saturating_sub(began) as f64;
+        for (ended, makes) in self.ended.iter_mut().zip([workload.read_percent > 0, workload.writes()]) {
+            *ended = if makes { now } else { *ended };
+        }
         let entry = &mut self.entries[index];
         entry.facts = self.machine.target_facts(self.target);
         entry.point = OnceCell::new();

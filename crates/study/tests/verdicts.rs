@@ -36,6 +36,12 @@ fn gateway(disks: u32, buses: u32, change: impl FnOnce(&mut Description)) -> Twi
     Twin::new(setup)
 }
 
+/// Adapters of so many buses.
+fn adapter(buses: u32, bytes_per_s: f64) -> Option<twin::description::Adapter> {
+    let name = "2940UW".into();
+    Some(twin::description::Adapter { name, bytes_per_s, advertised_bytes_per_s: Some(40e6), buses })
+}
+
 fn virtio(change: impl FnOnce(&mut Description)) -> Twin {
     let mut description = preset::load("virtio").expect("a preset");
     change(&mut description);
@@ -54,6 +60,7 @@ fn bottleneck(kind: ResourceKind) -> Bottleneck {
     match kind {
         ResourceKind::Processor => Bottleneck::Processor,
         ResourceKind::Pci => Bottleneck::Pci,
+        ResourceKind::Adapter => Bottleneck::Adapter,
         ResourceKind::Bus => Bottleneck::Bus,
         ResourceKind::Link => Bottleneck::Link,
         ResourceKind::Media => Bottleneck::Media,
@@ -64,7 +71,7 @@ fn bottleneck(kind: ResourceKind) -> Bottleneck {
 
 #[test]
 fn the_narrowest_part_is_named() {
-    use Bottleneck::{Bus, Latency, Media, Pci, Processor, Throttle};
+    use Bottleneck::{Adapter, Bus, Latency, Media, Pci, Processor, Throttle};
     let slow_disk = |description: &mut Description| description.file_system.command_bytes = 64 * MIB;
     let cases: Vec<(&str, Twin, Bottleneck)> = vec![
         ("one disk", gateway(1, 1, |_| {}), Media),
@@ -73,6 +80,9 @@ fn the_narrowest_part_is_named() {
         ("four disks on one bus", gateway(4, 1, |_| {}), Bus),
         ("six disks on two buses", gateway(6, 2, |_| {}), Bus),
         ("a slow I/O bus", gateway(4, 4, |one| one.pci_bytes_per_s = Some(12e6)), Pci),
+        ("one adapter for four buses", gateway(8, 4, |one| one.adapter = adapter(4, 20e6)), Adapter),
+        ("an adapter slower than its bus", gateway(3, 1, |one| one.adapter = adapter(1, 8e6)), Adapter),
+        ("an adapter for each two buses", gateway(4, 4, |one| one.adapter = adapter(2, 40e6)), Media),
         ("a slow processor", gateway(2, 2, |one| one.processor.request_ns_per_byte = 500.0), Processor),
         (
             "a quota of bytes",

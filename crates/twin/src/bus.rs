@@ -197,12 +197,20 @@ pub(crate) struct Bus {
     pub waiting: VecDeque<(u32, Connect)>,
     /// Time by phase.
     pub phases: PhaseTimes,
+    /// The part of its data phases in which it waited for what lies between it and memory.
+    pub stalled: Nanos,
 }
 
 impl Bus {
     /// A free bus.
     pub fn new(kind: &BusKind) -> Self {
-        Bus { times: BusTimes::from(kind), holder: None, waiting: VecDeque::new(), phases: PhaseTimes::default() }
+        Bus {
+            times: BusTimes::from(kind),
+            holder: None,
+            waiting: VecDeque::new(),
+            phases: PhaseTimes::default(),
+            stalled: 0,
+        }
     }
 
     /// A whole command in one connection, of a device that has the data or room for them: when it is over.
@@ -212,10 +220,15 @@ impl Bus {
         t += phases.add(Phase::ArbitrateWin, times.arbitrate_win) + phases.add(Phase::Select, times.select);
         t += phases.add(Phase::SelectEnd, times.select_end) + phases.add(Phase::MessageOut, times.message_out);
         t += phases.add(Phase::Command, times.command);
-        let done = pci.transfer(bytes, t).max(t + times.data(bytes, write));
+        let done = pci.data_phase((0, &times, &mut self.stalled), bytes, write, t);
         t += phases.add(if write { Phase::DataOut } else { Phase::DataIn }, done - t);
         t += phases.add(Phase::DataEnd, times.data_end) + phases.add(Phase::Status, times.status);
         t + phases.add(Phase::MessageIn, times.complete)
+    }
+
+    /// Time in which it worked: it was not free, and did not wait for what lies between it and memory.
+    pub fn worked(&self) -> Nanos {
+        self.phases.busy().saturating_sub(self.stalled)
     }
 
     /// Free again, with its counters at zero.
@@ -223,33 +236,123 @@ impl Bus {
         self.holder = None;
         self.waiting.clear();
         self.phases = PhaseTimes::default();
+        self.stalled = 0;
     }
 }
 
-/// The I/O bus between all adapters and memory: first come, first served, so that together they move no more than its rate.
-pub struct Pci {
+/// What moves bytes at a rate, first come, first served.
+#[derive(Debug, Clone, Copy)]
+struct Channel {
     ps_per_byte: u64,
     free_at: Nanos,
-    /// Time in use.
-    pub busy: Nanos,
+    busy: Nanos,
+}
+
+impl Channel {
+    fn new(bytes_per_s: Option<f64>) -> Channel {
+        Channel { ps_per_byte: bytes_per_s.map_or(0, |rate| (1e12 / rate).round() as u64), free_at: 0, busy: 0 }
+    }
+
+    fn rest(&mut self) {
+        (self.free_at, self.busy) = (0, 0);
+    }
+
+    fn transfer(&mut self, bytes: u64, start: Nanos) -> Nanos {
+        let time = bytes * self.ps_per_byte / 1000;
+        self.busy += time;
+        self.free_at = self.free_at.max(start) + time;
+        self.free_at
+    }
+}
+
+/// Adapters, each between its disk buses and the I/O bus.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Adapter {
+    /// Its name.
+    pub name: String,
+    /// What one moves, of all its buses together.
+    pub bytes_per_s: f64,
+    /// What one advertises.
+    #[serde(default)]
+    pub advertised_bytes_per_s: Option<f64>,
+    /// Disk buses of one: the first has the first of them.
+    pub buses: u32,
+}
+
+/// The way from the disk buses to memory: the adapters, and the I/O bus that they share. Together they move no more than its rate, and the
+/// buses of an adapter no more than the adapter's.
+pub struct Pci {
+    bus: Channel,
+    adapters: Vec<Channel>,
+    /// Disk buses of an adapter.
+    buses_each: u32,
 }
 
 impl Pci {
     /// An idle bus; without a rate it is never in the way.
     pub fn new(bytes_per_s: Option<f64>) -> Self {
-        Pci { ps_per_byte: bytes_per_s.map_or(0, |rate| (1e12 / rate).round() as u64), free_at: 0, busy: 0 }
+        Pci { bus: Channel::new(bytes_per_s), adapters: Vec::new(), buses_each: 1 }
+    }
+
+    /// With adapters for so many disk buses.
+    pub fn behind(self, kind: &Adapter, buses: u32) -> Self {
+        let adapters = vec![Channel::new(Some(kind.bytes_per_s)); buses.div_ceil(kind.buses) as usize];
+        Pci { adapters, buses_each: kind.buses, ..self }
+    }
+
+    /// Time in which the I/O bus was in use.
+    pub fn busy(&self) -> Nanos {
+        self.bus.busy
+    }
+
+    /// Time in which the busiest adapter was in use; none where adapters are never in the way.
+    pub fn adapter_busy(&self) -> Option<Nanos> {
+        self.adapters.iter().map(|adapter| adapter.busy).max()
     }
 
     /// Idle again.
     pub fn rest(&mut self) {
-        (self.free_at, self.busy) = (0, 0);
+        self.bus.rest();
+        self.adapters.iter_mut().for_each(Channel::rest);
     }
 
-    /// When a transfer of `bytes` that begins at `start` can be through at the earliest.
-    pub fn transfer(&mut self, bytes: u64, start: Nanos) -> Nanos {
-        let time = bytes * self.ps_per_byte / 1000;
-        self.busy += time;
-        self.free_at = self.free_at.max(start) + time;
-        self.free_at
+    /// When a transfer of `bytes` of a disk bus that begins at `start` can be through at the earliest.
+    pub fn transfer(&mut self, bus: u32, bytes: u64, start: Nanos) -> Nanos {
+        let adapter = self.adapters.get_mut((bus / self.buses_each) as usize);
+        let through = adapter.map_or(start, |adapter| adapter.transfer(bytes, start));
+        self.bus.transfer(bytes, start).max(through)
+    }
+
+    /// The data phase of a disk bus that begins at `start`: when it is over. What it waits for the adapter or the I/O bus is `stalled`.
+    pub fn data_phase(
+        &mut self,
+        (bus, times, stalled): (u32, &BusTimes, &mut Nanos),
+        bytes: u64,
+        write: bool,
+        start: Nanos,
+    ) -> Nanos {
+        let wire = start + times.data(bytes, write);
+        let done = self.transfer(bus, bytes, start).max(wire);
+        *stalled += done - wire;
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buses_share_their_adapter_and_adapters_the_io_bus() {
+        let adapter = Adapter { name: "dual".into(), bytes_per_s: 1e6, advertised_bytes_per_s: None, buses: 2 };
+        let mut path = Pci::new(Some(1e9)).behind(&adapter, 3);
+        assert_eq!(path.transfer(0, 1000, 0), 1_000_000);
+        assert_eq!(path.transfer(1, 1000, 0), 2_000_000, "after the other bus of its adapter");
+        assert_eq!(path.transfer(2, 1000, 0), 1_000_000, "an adapter of its own");
+        assert_eq!((path.busy(), path.adapter_busy()), (3000, Some(2_000_000)));
+        path.rest();
+        assert_eq!((path.busy(), path.transfer(0, 1000, 0)), (0, 1_000_000));
+        assert_eq!(Pci::new(None).transfer(5, 1000, 7), 7, "nothing in the way");
     }
 }

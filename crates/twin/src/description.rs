@@ -8,6 +8,7 @@ use crate::device::{Model, Tunable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+pub use crate::bus::Adapter;
 pub use crate::device::cloud::CloudVolume;
 pub use crate::device::disk::drive::{DiskCache, DiskDrive, Firmware, ZoneLaw};
 pub use crate::device::flash::FlashDrive;
@@ -38,6 +39,9 @@ pub struct Description {
     /// What the I/O bus advertises.
     #[serde(default)]
     pub pci_advertised_bytes_per_s: Option<f64>,
+    /// The adapters between the disk buses and the I/O bus; without them the buses end there.
+    #[serde(default)]
+    pub adapter: Option<Adapter>,
     /// Kinds of disk bus by name.
     #[serde(default)]
     pub buses: BTreeMap<String, BusKind>,
@@ -82,8 +86,9 @@ pub struct Processor {
     pub buffered_uncharged_us: f64,
     /// Each byte that the processor reads to compute parity.
     pub parity_ns_per_byte: f64,
-    /// Percent of that which the system charges to the program.
-    pub parity_charged_percent: f64,
+    /// The part of that for each byte of new data, which a writer's own thread reads into the parity and the system charges to the program. The
+    /// rest is done by a thread of the system when the old data are there.
+    pub parity_charged_ns_per_byte: f64,
 }
 
 /// The file system, its cache, and the layers that cut requests.

@@ -45,6 +45,12 @@ pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
     if let Some(rate) = d.pci_advertised_bytes_per_s {
         layers.push(layer(LayerKind::Pci, "PCI", Some(rate)));
     }
+    if let Some(adapter) = d.adapter.as_ref().filter(|_| setup.drive().model().bus().is_some()) {
+        let count = setup.buses.div_ceil(adapter.buses);
+        let rate = adapter.advertised_bytes_per_s.map(|rate| rate * f64::from(count));
+        let name = if count == 1 { adapter.name.clone() } else { format!("{count} x {}", adapter.name) };
+        layers.push(layer(LayerKind::Adapter, name, rate));
+    }
     let drives =
         Drives { name: &setup.drive, count: layout.members, buses: setup.buses, wce: setup.wce, bus_kinds: &d.buses };
     layers.extend(setup.drive().model().layers(&drives));

@@ -218,6 +218,9 @@ pub fn check(d: &Description) -> Option<(String, String)> {
             "with no write-back outstanding nothing is ever written; give 1 or more",
         );
     }
+    if d.adapter.as_ref().is_some_and(|adapter| adapter.buses == 0) {
+        return problem("adapter.buses", "an adapter without a bus moves nothing; give 1 or more");
+    }
     if d.volume.buses > d.volume.disks {
         return problem("volume.buses", "more buses than disks");
     }

@@ -170,6 +170,10 @@ fn world(setup: &Setup) -> World {
         member_bytes,
     };
     let pci = Pci::new(description.pci_bytes_per_s);
+    let pci = match &description.adapter {
+        Some(adapter) => pci.behind(adapter, setup.buses),
+        None => pci,
+    };
     let mut world = World::new(description.file_system.clone(), &description.processor, pci, buses, members, layout);
     let copy = description.memory.rates.iter().find(|rate| rate.kind == "copy").map_or(1e9, |rate| rate.bytes_per_s);
     world.ram_cache = setup.ram_cache.map(|(bytes, policy)| RamCache::new(bytes, policy, copy));
@@ -356,7 +360,7 @@ fn usage(
         let members = world.files.members(files);
         let device = sum(members.iter().map(|&member| used(member)));
         let device = DeviceUse { busy_ns: device.busy_ns / members.len().max(1) as u64, ..device };
-        PartUsage { elapsed_ns, sync_ns, device: Some(device), waits: None }
+        PartUsage { elapsed_ns, sync_ns, device: Some(device), ..PartUsage::default() }
     };
     let all = sum((0..world.members.len() as u32).map(used));
     let (busy, charged) = (world.cpu.busy, world.cpu.busy - world.cpu.uncharged);

@@ -205,7 +205,7 @@ pub(super) fn tick_ns() -> Nanos {
 }
 
 /// User and system time of this process, all threads that are or were.
-fn process_times() -> (Nanos, Nanos) {
+pub(super) fn process_times() -> (Nanos, Nanos) {
     // SAFETY: all-zero is a valid rusage, and it is valid for writes.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();

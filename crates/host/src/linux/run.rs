@@ -1,6 +1,7 @@
 //! One run: bring the target into the state asked for, start the streams together, take the counters around them.
 
 use super::clock::Clock;
+use super::counters::process_times;
 use super::facts::{Roots, memory_left};
 use super::made::{MadeFile, reopen};
 use super::member::descriptors;
@@ -77,8 +78,9 @@ pub(crate) fn run<S: RequestSource>(
             usage.began = began;
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
-                    let (last, (sync_ns, waits)) = end?;
-                    Ok(PartUsage { elapsed_ns: last.saturating_sub(began), sync_ns, device, waits })
+                    let (last, (End { sync_ns, process_ns }, waits)) = end?;
+                    let process_ns = before.process_ns().map(|before| process_ns.saturating_sub(before));
+                    Ok(PartUsage { elapsed_ns: last.saturating_sub(began), sync_ns, process_ns, device, waits })
                 })
                 .collect();
         }
@@ -153,13 +155,21 @@ fn rounded(bytes: u64) -> String {
     units::show_size_rounded(bytes as f64)
 }
 
+/// The end of a part.
+struct End {
+    /// From its last completion to stable storage, where that was asked.
+    sync_ns: Option<Nanos>,
+    /// Processor time that the process had used at its last completion.
+    process_ns: Nanos,
+}
+
 /// How the streams of a run did.
 struct Outcome {
     /// The counters before and after.
     before: Snapshot,
     after: Snapshot,
-    /// For each part its last completion, the time of its final sync and how its streams waited.
-    ran: Ran<(Option<Nanos>, Option<Waits>)>,
+    /// For each part its last completion, its end and how its streams waited.
+    ran: Ran<(End, Option<Waits>)>,
     /// Buffers could not be registered with io_uring.
     unregistered: bool,
 }
@@ -188,13 +198,15 @@ fn streams<S: RequestSource>(
                     stream(paths, access, None, source, clock, (halt, ready, tally))
                 },
                 finish: move |last: Nanos| {
+                    let (user_ns, system_ns) = process_times();
+                    let process_ns = user_ns + system_ns;
                     if !access.sync_at_end {
-                        return Ok(None);
+                        return Ok(End { sync_ns: None, process_ns });
                     }
                     for file in &files.files {
                         file.sync_data().map_err(Error::io("cannot sync", "the test file"))?;
                     }
-                    Ok(Some(clock.now().saturating_sub(last)))
+                    Ok(End { sync_ns: Some(clock.now().saturating_sub(last)), process_ns })
                 },
             }
         })
@@ -217,7 +229,7 @@ fn streams<S: RequestSource>(
     let unregistered = tallies.iter().any(Tally::is_unregistered);
     let waits = tallies.iter().map(Tally::waits);
     let Ran { began, ends, paused_ns } = ran;
-    let ends = ends.into_iter().zip(waits).map(|(end, waits)| end.map(|(last, sync_ns)| (last, (sync_ns, waits))));
+    let ends = ends.into_iter().zip(waits).map(|(end, waits)| end.map(|(last, end)| (last, (end, waits))));
     let ran = Ran { began, ends: ends.collect(), paused_ns };
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }

@@ -109,6 +109,13 @@ pub(crate) struct Snapshot {
     instructions: Option<u64>,
 }
 
+impl Snapshot {
+    /// Processor time of this process so far.
+    pub(crate) fn process_ns(&self) -> Option<Nanos> {
+        self.cpu.as_ref().map(|cpu| cpu.user_ns + cpu.system_ns)
+    }
+}
+
 impl<'a> Meters<'a> {
     /// Opens the processor's counters where asked; they count threads that start from now on.
     pub(crate) fn new<S>(

@@ -1,6 +1,6 @@
 //! The answer of a study on one screen.
 
-use super::{Line, Tone, fit, pad, points, render, wrap_most};
+use super::{Line, Tone, fit, pad, points, render, wrap, wrap_most};
 use crate::format::{
     costs_by_mode, duration, finding_costs, grouped, half_power_lines, plural, plus_minus, prediction, rate, share,
 };
@@ -141,10 +141,32 @@ fn sentence(tone: Tone, text: &str, room: usize, most: usize) -> Vec<Line> {
     wrap_most(text, room, most).into_iter().map(|line| vec![(tone, line)]).collect()
 }
 
+/// A sentence that says why: where it is longer than `most` lines, the clauses at its end are left out, and a figure in brackets, but
+/// never a part of a clause.
+fn whole_clauses(text: &str, room: usize, most: usize) -> Vec<Line> {
+    let mut said = text;
+    while wrap(said, room).len() > most {
+        let shorter = said.rfind("; ").or_else(|| said.strip_suffix(')').and_then(|said| said.rfind(" (")));
+        let Some(end) = shorter else { break };
+        said = &said[..end];
+    }
+    wrap(said, room).into_iter().map(|line| vec![(Tone::Plain, line)]).collect()
+}
+
+/// Both rates of a finding's evidence, without what the program does now where there is no room for that.
+fn evidence(text: &str, room: usize, most: usize) -> String {
+    let before =
+        text.rsplit_once(" against ").and_then(|(after, before)| Some((after, before.split_once(" with ")?.0)));
+    match before {
+        Some((after, before)) if wrap(text, room).len() > most => format!("{after} against {before}"),
+        _ => text.to_owned(),
+    }
+}
+
 /// The peaks' limits in a sentence each, and all others in one line: `plain reads: bus; random reads of 4 KiB: media`.
 fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
     let (peaks, others): (Vec<&Limit>, Vec<&Limit>) = limits.iter().partition(|limit| limit.of == LimitOf::Peak);
-    let sentences = peaks.iter().flat_map(|limit| sentence(Tone::Plain, &limit.sentence, room, detail.limit_lines));
+    let sentences = peaks.iter().flat_map(|limit| whole_clauses(&limit.sentence, room, detail.limit_lines));
     let mut words: Vec<(String, Vec<String>)> = Vec::new();
     for limit in others {
         let subject = format!("{} {}s", limit.of, limit.op);
@@ -270,7 +292,7 @@ fn change(number: usize, finding: &Finding, detail: Detail, room: usize) -> Vec<
             lines.push(vec![(Tone::Plain, "   ".into()), (tone, line)]);
         }
     };
-    add(Tone::Plain, "", &finding.evidence, detail.evidence_lines);
+    add(Tone::Plain, "", &evidence(&finding.evidence, room - 3, detail.evidence_lines), detail.evidence_lines);
     let costs = finding_costs(finding);
     if detail.change_costs && !costs.is_empty() {
         add(Tone::Plain, "", &costs, 1);
@@ -282,4 +304,30 @@ fn change(number: usize, finding: &Finding, detail: Detail, room: usize) -> Vec<
         add(Tone::Quiet, "check: ", &finding.check, detail.evidence_lines);
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_loses_clauses_and_never_a_part_of_one() {
+        let text = "reads are limited by the bus: busy 100 % at 15.8 MiB/s (disk 60 %, PCI 22 %); 16 instead of 8: +0.0 %, so not latency";
+        let said = |room, most| -> String {
+            let lines: Vec<String> = whole_clauses(text, room, most).iter().map(|line| line[0].1.clone()).collect();
+            lines.join(" ")
+        };
+        assert_eq!(said(90, 2), text);
+        assert_eq!(said(90, 1), "reads are limited by the bus: busy 100 % at 15.8 MiB/s (disk 60 %, PCI 22 %)");
+        assert_eq!(said(60, 1), "reads are limited by the bus: busy 100 % at 15.8 MiB/s");
+        assert_eq!(said(30, 1), "reads are limited by the bus: busy 100 % at 15.8 MiB/s", "it wraps");
+    }
+
+    #[test]
+    fn evidence_that_is_too_long_keeps_both_rates() {
+        let text = "4235 MiB/s with direct read, seq, 1 MiB, against 1569 MiB/s with buffered read, seq";
+        assert_eq!(evidence(text, 90, 1), text);
+        assert_eq!(evidence(text, 70, 1), "4235 MiB/s with direct read, seq, 1 MiB, against 1569 MiB/s");
+        assert_eq!(evidence("no rates at all", 5, 1), "no rates at all");
+    }
 }

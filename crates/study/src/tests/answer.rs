@@ -1,9 +1,10 @@
 //! Findings: which gains are reported, in which order, and the commands that show them again.
 
-use super::{entry, facts};
+use super::{Measured, entry, facts, setting};
+use crate::advice::advice;
 use crate::command::Command;
 use crate::findings::{Change, Comparison, findings};
-use crate::found::{Reading, smallest};
+use crate::found::{Found, PeakRates, Reading, smallest};
 use crate::grid::StripeShape;
 use crate::sampler::Entry;
 use machine::{Engine, TargetSpec};
@@ -146,4 +147,30 @@ fn a_command_names_all_that_the_target_needs() {
         "{said}"
     );
     assert!(one.starts_with("halfpower run /dev/b --op read"), "{said}");
+}
+
+#[test]
+fn no_two_advices_are_nearly_the_same() {
+    for fixed_us in [5.0, 50.0, 500.0, 5000.0] {
+        for most in [0.3e9, 0.6e9, 2e9] {
+            let measured = Measured::new(setting(), |cell| {
+                let bytes = f64::from(cell.workload.request_bytes);
+                let one = fixed_us * 1e-6 + bytes / 500e6;
+                // A plain program waits for its copies, too.
+                let own = if cell.workload.buffering.is_direct() { 0.0 } else { 20e-6 + bytes / 200e6 };
+                Some((f64::from(cell.workload.outstanding()) / (one + own)).min(most / bytes))
+            });
+            let found = Found { measured: PeakRates { read: Some(most), write: Some(most) }, ..measured.found() };
+            let advices = advice(&found);
+            let rate = |index: usize| measured.points[index].rate().expect("a rate");
+            for (number, one) in advices.iter().enumerate() {
+                for other in &advices[number + 1..] {
+                    let same_op = measured.points[one.after].workload.op == measured.points[other.after].workload.op;
+                    let ratio = rate(other.after) / rate(one.after);
+                    assert!(!same_op || ratio >= 1.25, "{} and {}: {ratio}", one.title, other.title);
+                }
+            }
+            assert!(!advices.is_empty(), "{fixed_us} us, {most}: a plain program is slow here");
+        }
+    }
 }

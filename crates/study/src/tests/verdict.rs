@@ -11,6 +11,9 @@ use workload::{OpKind, Workload};
 
 const REQUEST: u32 = 65_536;
 
+/// One thread copies memory at this rate.
+const COPY: f64 = 80e6;
+
 fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>) -> TargetFacts {
     let layer = Layer {
         kind,
@@ -51,7 +54,7 @@ fn limit_of(of: LimitOf, base: Entry, tried: Vec<(Variant, Entry)>, facts: &Targ
     let entries: Vec<Entry> = std::iter::once(base).chain(tried.into_iter().map(|(_, entry)| entry)).collect();
     let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
     let machine = MachineFacts { processors: 2, ..MachineFacts::default() };
-    limit(&case, &entries, &points, facts, &machine, &[(OpKind::Read, peak)])
+    limit(&case, &entries, &points, facts, &machine, &[(OpKind::Read, peak)], Some(COPY))
 }
 
 fn device(depth: u64) -> impl FnOnce(&mut measure::Sample) {
@@ -173,14 +176,26 @@ fn what_a_plain_program_waits_for() {
     assert_eq!(of(simple(), vec![], rate * 1.05), Bottleneck::Device, "nearly the peak");
     assert_eq!(of(simple(), vec![tried(Variant::Hinted, 1800.0)], rate * 4.0), Bottleneck::ReadAhead);
     assert_eq!(of(simple(), vec![tried(Variant::Hinted, 1010.0)], rate * 4.0), Bottleneck::Latency);
-    let mut copying = simple();
-    copying.measured.samples[0].usage.cpu = CpuTimes { user_ns: 950_000_000, ..CpuTimes::default() };
-    assert_eq!(of(copying, vec![tried(Variant::Wider, 1900.0)], rate * 4.0), Bottleneck::Thread);
+    let busy = |process_ns: u64, whole_ns: u64, iops: f64| {
+        let mut one = simple();
+        let sample = &mut one.measured.samples[0];
+        (sample.rate, sample.usage.process_ns) = (iops, Some(process_ns));
+        sample.slice_rates.fill(iops);
+        sample.usage.cpu = CpuTimes { user_ns: whole_ns, ..CpuTimes::default() };
+        one
+    };
+    assert_eq!(of(busy(950_000_000, 0, 1000.0), vec![tried(Variant::Wider, 1900.0)], rate * 4.0), Bottleneck::Thread);
+    // What the kernel does on the process' account after the last return keeps no thread busy.
+    assert_eq!(of(busy(300_000_000, 1_300_000_000, 1000.0), vec![], rate * 4.0), Bottleneck::Latency);
+    // 65.5 of the 80 MB/s that one thread copies: copying alone takes most of the time; half as fast it is the calls.
+    assert_eq!(of(busy(840_000_000, 0, 1000.0), vec![], rate * 4.0), Bottleneck::Memory);
+    assert_eq!(of(busy(600_000_000, 0, 400.0), vec![], rate * 4.0), Bottleneck::Processor);
 }
 
 #[test]
 fn parts_that_count_their_own_time_decide() {
-    let part = |name: &str, kind, busy_percent| ResourceUse { name: name.into(), kind, busy_percent };
+    let part =
+        |name: &str, kind, busy_percent| ResourceUse { name: name.into(), kind, busy_percent, phases: Vec::new() };
     let busy = |bus: f64, disk: f64| {
         base(move |sample| {
             sample.usage.resources = vec![

@@ -43,6 +43,7 @@ fn named(kind: LayerKind) -> Bottleneck {
     match kind {
         LayerKind::Throttle => Bottleneck::Throttle,
         LayerKind::Link => Bottleneck::Link,
+        LayerKind::Adapter => Bottleneck::Adapter,
         LayerKind::Bus => Bottleneck::Bus,
         LayerKind::Pci => Bottleneck::Pci,
         LayerKind::Network => Bottleneck::Network,

@@ -14,6 +14,7 @@ fn named(kind: ResourceKind) -> Bottleneck {
     match kind {
         ResourceKind::Processor => Bottleneck::Processor,
         ResourceKind::Pci => Bottleneck::Pci,
+        ResourceKind::Adapter => Bottleneck::Adapter,
         ResourceKind::Bus => Bottleneck::Bus,
         ResourceKind::Link => Bottleneck::Link,
         ResourceKind::Media => Bottleneck::Media,
@@ -36,6 +37,9 @@ pub(super) fn busiest(evidence: &Evidence<'_>) -> Option<Cause> {
     if first.busy_percent < most {
         if let Some(flush) = evidence.flush().filter(|(what, _)| *what == Bottleneck::Flush) {
             return Some(flush);
+        }
+        if let Some(own) = evidence.own_work() {
+            return Some(own);
         }
         let why = format!("the time of each request: nothing is busy all the time at {rate}{}", others(0));
         return Some((Bottleneck::Latency, why));

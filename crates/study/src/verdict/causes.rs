@@ -2,7 +2,7 @@
 
 use super::{BUSY_PERCENT, Cause, Evidence, SAME};
 use crate::trial::Variant;
-use machine::units::{show_size, show_size_rounded};
+use machine::units::{MIB, show_size, show_size_rounded, show_time};
 use machine::{LayerKind, TargetFacts};
 use results::{Bottleneck, LimitOf};
 use workload::OpKind;
@@ -12,6 +12,9 @@ const CEILING_PERCENT: f64 = 80.0;
 
 /// A thread as busy as this, in percent, waits for little else.
 const THREAD_PERCENT: f64 = 85.0;
+
+/// A request of which the processor takes more than this, in percent, waits for the processor more than for anything else.
+const LARGER_PERCENT: f64 = 50.0;
 
 /// Share of the peak from which on a plain program gets what the device gives.
 const NEAR_PEAK: f64 = 0.85;
@@ -30,6 +33,7 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
             Evidence::read_ahead_by_trial,
             Evidence::plain_thread,
             Evidence::flush,
+            Evidence::own_work,
             Evidence::read_ahead,
             Evidence::one_at_a_time,
         ]);
@@ -128,7 +132,7 @@ impl Evidence<'_> {
     fn thread(&self) -> Option<Cause> {
         let busy = self.thread_percent();
         let matters = self.gains(Variant::Wider) != Some(false);
-        let which = if self.workload.threads > 1 { "the threads that issue" } else { "the one thread that issues" };
+        let which = if self.threads() > 1 { "the threads that issue" } else { "the one thread that issues" };
         let why = format!("{which} them: busy {busy:.0} % of the time at {}", self.shown());
         (busy >= THREAD_PERCENT && matters).then_some((Bottleneck::Thread, why))
     }
@@ -248,12 +252,45 @@ impl Evidence<'_> {
         little.then_some((Bottleneck::ReadAhead, why))
     }
 
-    /// One request after the other, and nothing is busy.
+    /// Of requests made one after the other the processor, or the copy in memory alone, takes more time than they wait.
+    pub(super) fn own_work(&self) -> Option<Cause> {
+        let busy = self.thread_percent().min(100.0);
+        if self.workload.outstanding() != 1 || busy < LARGER_PERCENT {
+            return None;
+        }
+        let copies = self.copy.filter(|_| !self.workload.buffering.is_direct());
+        let copy = copies.map_or(0.0, |copy| self.numbers.throughput_bytes_per_s / copy * 100.0).min(busy);
+        if copy >= LARGER_PERCENT {
+            let why = format!("memory: copying takes {copy:.0} % of each request's time at {}", self.shown());
+            return Some((Bottleneck::Memory, why));
+        }
+        let copy = if copy >= 1.0 { format!(" ({copy:.0} % the copy alone)") } else { String::new() };
+        let why = format!(
+            "the processor: calls and copies take {busy:.0} % of each request's time{copy}, {} a MiB, at {}",
+            show_time(self.own_ns_per_mib()),
+            self.shown()
+        );
+        Some((Bottleneck::Processor, why))
+    }
+
+    /// Processor time of the process for a MiB until the last request returned, in ns.
+    fn own_ns_per_mib(&self) -> f64 {
+        let busy = self.thread_percent() / 100.0 * f64::from(self.threads());
+        busy * 1e9 * MIB as f64 / self.numbers.throughput_bytes_per_s
+    }
+
+    /// One request after the other, and the processor takes the smaller part of their time.
     fn one_at_a_time(&self) -> Option<Cause> {
         if self.case.op != OpKind::Read {
             return None;
         }
-        let why = format!("the time of each request: one after the other gets {}", self.shown());
+        let busy = self.thread_percent();
+        let own = if busy >= IDLE_PERCENT {
+            format!(", {:.0} % of it waiting and {busy:.0} % the processor's", 100.0 - busy)
+        } else {
+            String::new()
+        };
+        let why = format!("the time of each request{own}: one after the other gets {}", self.shown());
         Some((Bottleneck::Latency, why))
     }
 }

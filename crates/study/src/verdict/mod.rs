@@ -12,7 +12,7 @@ pub(crate) use advertised::advertised;
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::units::{show_rate, show_size};
-use machine::{MachineFacts, TargetFacts};
+use machine::{Engine, MachineFacts, TargetFacts};
 use measure::stats::Ratio;
 use results::{Bottleneck, Limit, LimitOf, LimitTrial, Numbers, Point};
 use workload::{OpKind, Workload};
@@ -39,12 +39,14 @@ struct Evidence<'a> {
     rate: f64,
     /// The best rate of the operation.
     peak: Option<f64>,
+    /// The rate at which one thread copies memory.
+    copy: Option<f64>,
 }
 
 /// A cause with the reason for it.
 type Cause = (Bottleneck, String);
 
-/// What limits the rate of a case. `peaks` are the best rates by operation in bytes per second.
+/// What limits the rate of a case. `peaks` are the best rates by operation, `copy` that of one thread copying memory, in bytes per second.
 pub(crate) fn limit(
     case: &Case,
     entries: &[Entry],
@@ -52,6 +54,7 @@ pub(crate) fn limit(
     facts: &TargetFacts,
     machine: &MachineFacts,
     peaks: &[(OpKind, f64)],
+    copy: Option<f64>,
 ) -> Limit {
     let point = &points[case.base];
     let workload = &point.workload.workload;
@@ -78,6 +81,7 @@ pub(crate) fn limit(
         machine,
         rate: synced.unwrap_or(numbers.throughput_bytes_per_s),
         peak: peaks.iter().find(|(op, _)| *op == case.op).map(|(_, rate)| *rate),
+        copy,
     };
     let (what, why) = busy::busiest(&evidence).unwrap_or_else(|| causes::cause(&evidence));
     let excluded = causes::excluded(&evidence, what);
@@ -152,10 +156,17 @@ impl Evidence<'_> {
         alike.filter_map(Point::rate).max_by(f64::total_cmp)
     }
 
-    /// Share of its time that the thread which issues requests is busy, in percent; of several, the mean.
+    /// Share of its time until the last request returned that the thread which issues requests is busy, in percent; of several, the
+    /// mean. The final flush is not in it, in which the kernel writes back on the process' account.
     fn thread_percent(&self) -> f64 {
-        let threads = f64::from(self.workload.threads.max(1));
-        self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9 / threads * 100.0
+        let whole = || self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9 * 100.0;
+        self.numbers.achieved.process_busy_percent.unwrap_or_else(whole) / f64::from(self.threads())
+    }
+
+    /// How many threads issue requests.
+    fn threads(&self) -> u32 {
+        let each = if self.workload.engine == Engine::Threads { self.workload.depth } else { 1 };
+        (self.workload.threads * each).max(1)
     }
 
     /// Busy processors in percent of all.

@@ -8,7 +8,7 @@ use super::read_cache::Lookup;
 use super::{Chore, Disk, Media, MediaWork};
 use crate::bus::{Connect, Phase};
 use crate::device::{Command, Device, Host, Outcome};
-use crate::event::Wake;
+use crate::event::{Event, Wake};
 use machine::{Nanos, Op};
 
 /// The adapter tries again to send.
@@ -123,7 +123,7 @@ impl Disk {
         let command = host.commands[index];
         let end = |what: u8| Wake { what, command: index };
         let bus = &mut host.buses[self.bus as usize];
-        let (times, phases) = (bus.times, &mut bus.phases);
+        let (times, phases, stalled) = (bus.times, &mut bus.phases, &mut bus.stalled);
         let mut t =
             now + phases.add(Phase::Arbitrate, times.arbitrate) + phases.add(Phase::ArbitrateWin, times.arbitrate_win);
         let answer = self.free_at.saturating_sub(t);
@@ -133,7 +133,7 @@ impl Disk {
         if command.op == Op::Write {
             let queued = if host.waiting > 0 { self.firmware.queued_write } else { 0 };
             t += phases.add(Phase::MessageIn, self.firmware.write + queued);
-            let done = host.pci.transfer(command.bytes, t).max(t + times.data(command.bytes, true));
+            let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, true, t);
             t += phases.add(Phase::DataOut, done - t) + phases.add(Phase::DataEnd, times.data_end);
             self.take_room(command.bytes);
             if self.wce && !command.durable {
@@ -160,7 +160,7 @@ impl Disk {
                 let again = if again { self.firmware.reread } else { 0 };
                 let wait = (ready - t) + again;
                 t += phases.add(Phase::MessageIn, wait);
-                let done = host.pci.transfer(command.bytes, t).max(t + sending);
+                let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, false, t);
                 t += phases.add(Phase::DataIn, done - t) + phases.add(Phase::DataEnd, times.data_end);
                 let floor = (now + answer + self.firmware.read_floor).saturating_sub(t + times.status + times.complete);
                 t += phases.add(Phase::MessageIn, floor);
@@ -186,14 +186,14 @@ impl Disk {
     fn reselected(&mut self, index: u32, host: &mut Host<'_>) -> (Nanos, Wake) {
         let command = host.commands[index];
         let bus = &mut host.buses[self.bus as usize];
-        let (times, phases) = (bus.times, &mut bus.phases);
+        let (times, phases, stalled) = (bus.times, &mut bus.phases, &mut bus.stalled);
         let mut t = host.kernel.now()
             + phases.add(Phase::Arbitrate, times.arbitrate)
             + phases.add(Phase::ArbitrateWin, times.arbitrate_win);
         t += phases.add(Phase::Reselect, times.reselect) + phases.add(Phase::SelectEnd, times.select_end);
         t += phases.add(Phase::MessageIn, times.identify);
         if command.op == Op::Read {
-            let done = host.pci.transfer(command.bytes, t).max(t + times.data(command.bytes, false));
+            let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, false, t);
             t += phases.add(Phase::DataIn, done - t) + phases.add(Phase::DataEnd, times.data_end);
             let (lba, last) = blocks(&command);
             self.cache.taken(&self.geometry, lba, last, t);
@@ -208,6 +208,10 @@ impl Disk {
     fn media_start(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         if self.media != Media::Free || self.pending.is_empty() {
+            return;
+        }
+        self.serve_what_was_read(host);
+        if self.pending.is_empty() {
             return;
         }
         let held = self.prefetch_holds_until(now);
@@ -225,6 +229,22 @@ impl Disk {
             host.wake(end.saturating_sub(sending).max(now), Wake { what: RESELECT, command });
         }
         host.wake(end, Wake::device(MEDIA_DONE));
+    }
+
+    /// A read that waited for the head, and whose data the cache has since got or is about to get, needs the head no more.
+    fn serve_what_was_read(&mut self, host: &mut Host<'_>) {
+        let now = host.now();
+        let times = host.buses[self.bus as usize].times;
+        let (geometry, cache) = (&self.geometry, &mut self.cache);
+        self.pending.retain(|work| {
+            let Some(command) = work.command.filter(|_| !work.write && work.since <= now) else { return true };
+            let sending = times.data(host.commands[command].bytes, false);
+            let Lookup::Hit { ready, .. } = cache.lookup(geometry, work.lba, work.end, now, sending) else {
+                return true;
+            };
+            host.kernel.at(ready.max(now), Event::Device(host.number, Wake { what: RESELECT, command }));
+            false
+        });
     }
 
     fn media_done(&mut self, host: &mut Host<'_>) {
