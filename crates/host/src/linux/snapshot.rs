@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn who_had_the_time_of_a_pause_is_told() {
-        let cause = |steal_ns, waited_s| {
+        let cause = |steal_ns: Nanos, waited_s: u64| {
             pause(&moment(100, 0, 3), &moment(110, 0, 3 + waited_s), 5 * SECOND, steal_ns).unwrap().cause
         };
         assert_eq!(cause(0, 0), "the program was stopped");
