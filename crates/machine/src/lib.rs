@@ -10,6 +10,7 @@ mod data;
 mod error;
 mod facts;
 pub mod files;
+mod knob;
 pub mod mark;
 mod run;
 mod source;
@@ -24,6 +25,7 @@ pub use access::{
 pub use data::{FILL_STEP, fill_random, fill_seed, filled};
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
+pub use knob::{Alternative, Keep, Knob, Matters};
 pub use run::{Buffers, OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
