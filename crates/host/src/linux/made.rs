@@ -166,12 +166,19 @@ pub(crate) fn make_hidden(directory: &File, make: impl Fn(&str) -> io::Result<Fi
     let inode = directory.metadata()?.ino();
     let once = || {
         let hidden = part_name(sys::random(), inode);
-        let made = make(&hidden)?;
-        sys::try_lock(&made)?;
-        if leads_to(directory, OsStr::new(&hidden), &made)? {
-            Ok((made, hidden))
-        } else {
-            Err(io::Error::from(io::ErrorKind::NotFound))
+        let locked = make(&hidden).and_then(|made| {
+            sys::try_lock(&made)?;
+            let own = leads_to(directory, OsStr::new(&hidden), &made)?;
+            if own { Ok(made) } else { Err(io::Error::from(io::ErrorKind::NotFound)) }
+        });
+        match locked {
+            Ok(made) => Ok((made, hidden)),
+            Err(error) => {
+                // Empty and ours, where it was made at all; a file or a directory.
+                let removed = fs::unlinkat(directory, &hidden, AtFlags::empty());
+                let _ = removed.or_else(|_| fs::unlinkat(directory, &hidden, AtFlags::REMOVEDIR));
+                Err(error)
+            }
         }
     };
     let mut left = ATTEMPTS;
