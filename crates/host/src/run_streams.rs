@@ -96,15 +96,16 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Waits until so many streams have ended; the longest time in which this thread, and so the process, did not run.
-    fn watch(&self, streams: usize, time: impl Time) -> Nanos {
+    /// Waits until so many streams have ended, from a look at the clock on; the longest time in which this thread, and so the process, did not run.
+    fn watch(&self, streams: usize, time: impl Time, mut last: Nanos) -> Nanos {
         let mut longest = 0;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.ended < streams {
-            let before = time.now();
             let waited = self.changed.wait_timeout(state, Duration::from_nanos(LOOK_NS));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            longest = longest.max(time.now().saturating_sub(before + LOOK_NS));
+            let now = time.now();
+            longest = longest.max(now.saturating_sub(last + LOOK_NS));
+            last = now;
         }
         if longest < PAUSE_NS { 0 } else { longest }
     }
@@ -129,11 +130,16 @@ pub(crate) fn watched<T, S: Send>(
     let barrier = &StartBarrier::default();
     std::thread::scope(|scope| {
         let watch = move || {
-            let before = look();
-            let paused_ns = barrier.watch(1, time);
+            let (before, first) = (look(), time.now());
+            // From now on nothing is missed.
+            drop(Ready { barrier });
+            let paused_ns = barrier.watch(1, time, first);
             (paused_ns, before, look())
         };
         let watcher = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, watch);
+        if watcher.is_ok() {
+            barrier.wait_for(1);
+        }
         let end = End(barrier);
         let done = work();
         drop(end);
@@ -230,7 +236,7 @@ where
             }
         };
         barrier.open(began);
-        let paused_ns = barrier.watch(streams, time);
+        let paused_ns = barrier.watch(streams, time, time.now());
         let ends: Vec<PartEnd<T>> = workers.into_iter().map(|threads| part_end(threads, began)).collect();
         match (refused, options.on_failure) {
             (Some(error), _) => Err(error),
@@ -339,7 +345,8 @@ mod tests {
                 }
                 drop(End(&barrier));
             });
-            barrier.watch(1, Jumping { looks: &looks, jump_ns })
+            let clock = Jumping { looks: &looks, jump_ns };
+            barrier.watch(1, clock, clock.now())
         })
     }
 
