@@ -272,13 +272,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     }
     widths.sort_by(f64::total_cmp);
     let width = widths[widths.len() / 2];
-    println!(
-        "{all:?} {:.3}; width of peaks {width:.3}; peaks {peaks:?}; wide {wide} of {points}; verdicts {verdicts}",
-        all.share()
-    );
-    for (runs, one) in &by_runs {
-        println!("{runs} runs: {one:?} {:.3}", one.share());
-    }
+    println!("{all:?}, width of peaks {width:.3}, wide {wide} of {points}, by runs {by_runs:?}");
     assert!((0.93..=0.97).contains(&all.share()), "{all:?}");
     assert!(peaks.share() >= 0.85, "{peaks:?}");
     assert!(width < 0.25, "{widths:?}");
