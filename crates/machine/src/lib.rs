@@ -25,7 +25,9 @@ pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
 pub use run::{OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
-pub use usage::{CpuTimes, DeviceUse, MemoryUse, Pause, ProcessorTimes, ResourceKind, ResourceUse, Usage, Waits};
+pub use usage::{
+    CpuTimes, DeviceUse, MemoryUse, Pause, PhaseUse, ProcessorTimes, ResourceKind, ResourceUse, Usage, Waits,
+};
 
 use std::path::PathBuf;
 

@@ -84,6 +84,18 @@ pub struct ResourceUse {
     pub kind: ResourceKind,
     /// Share of the run in which it worked, in percent; of several of its kind, that of the busiest.
     pub busy_percent: f64,
+    /// Of a bus: what each of its phases took of the time in which it worked, in the order in which a command passes them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseUse>,
+}
+
+/// A phase of a bus, as a bus analyser tells them apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseUse {
+    /// Its name.
+    pub name: String,
+    /// Its share of the time in which the bus was not free, in percent.
+    pub percent: f64,
 }
 
 /// A time within a run in which the program did not run at all: what was measured then is not the target.

@@ -435,13 +435,17 @@ impl Achieved {
     }
 }
 
-/// The mean busy time of each part of the machine over runs.
+/// The mean busy time of each part of the machine over runs, and of the phases of its buses.
 fn resources(samples: &[&Sample]) -> Vec<ResourceUse> {
     let Some(first) = samples.first() else { return Vec::new() };
     let mut all = first.usage.resources.clone();
     for one in &mut all {
         let same = samples.iter().flat_map(|sample| &sample.usage.resources).filter(|other| other.name == one.name);
-        one.busy_percent = same.map(|other| other.busy_percent).sum::<f64>() / samples.len() as f64;
+        one.busy_percent = same.clone().map(|other| other.busy_percent).sum::<f64>() / samples.len() as f64;
+        for phase in &mut one.phases {
+            let of_runs = same.clone().flat_map(|other| &other.phases).filter(|other| other.name == phase.name);
+            phase.percent = of_runs.map(|other| other.percent).sum::<f64>() / samples.len() as f64;
+        }
     }
     all.sort_by(|a, b| b.busy_percent.total_cmp(&a.busy_percent));
     all

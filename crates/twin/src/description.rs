@@ -86,8 +86,9 @@ pub struct Processor {
     pub buffered_uncharged_us: f64,
     /// Each byte that the processor reads to compute parity.
     pub parity_ns_per_byte: f64,
-    /// Percent of that which the system charges to the program.
-    pub parity_charged_percent: f64,
+    /// The part of that for each byte of new data, which a writer's own thread reads into the parity and the system charges to the program. The
+    /// rest is done by a thread of the system when the old data are there.
+    pub parity_charged_ns_per_byte: f64,
 }
 
 /// The file system, its cache, and the layers that cut requests.

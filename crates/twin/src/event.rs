@@ -27,6 +27,8 @@ pub(crate) enum Event {
     Step(u32),
     /// A transfer goes to the devices.
     Launch(u32),
+    /// An array has what a command is to write.
+    Send(u32),
     /// An event of a device's own.
     Device(u32, Wake),
     /// A connection on a bus ends.

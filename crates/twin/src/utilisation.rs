@@ -1,8 +1,8 @@
 //! How busy each part of a simulated machine was in a run.
 
-use crate::bus::Bus;
+use crate::bus::{Bus, Phase};
 use crate::world::World;
-use machine::{Nanos, ResourceKind, ResourceUse};
+use machine::{Nanos, PhaseUse, ResourceKind, ResourceUse};
 use std::collections::BTreeMap;
 
 /// The parts of a machine in a run of `ran`, the busiest first; of several of a kind, the busiest one.
@@ -13,8 +13,10 @@ pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
         all.push(("PCI", of_run(world.pci.busy())));
     }
     all.extend(world.pci.adapter_busy().map(|busy| ("adapter", of_run(busy))));
-    all.extend(world.buses.iter().map(Bus::worked).max().map(|busy| ("bus", of_run(busy))));
-    all.extend(world.array.iter().map(|array| ("bus to the array", of_run(array.bus.worked()))));
+    let busiest = world.buses.iter().max_by_key(|bus| bus.worked()).map(|bus| ("bus", bus));
+    let buses: Vec<(&str, &Bus)> =
+        busiest.into_iter().chain(world.array.iter().map(|array| ("bus to the array", &array.bus))).collect();
+    all.extend(buses.iter().map(|(name, bus)| (*name, of_run(bus.worked()))));
     let mut parts: BTreeMap<&'static str, f64> = BTreeMap::new();
     for member in &world.members {
         for (name, busy) in member.device.busy(ran) {
@@ -29,10 +31,20 @@ pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
             name: name.to_owned(),
             kind: kind(name),
             busy_percent: share.min(1.0) * 100.0,
+            phases: buses.iter().filter(|(bus, _)| *bus == name).flat_map(|(_, bus)| phases(bus)).collect(),
         })
         .collect();
     all.sort_by(|a, b| b.busy_percent.total_cmp(&a.busy_percent));
     all
+}
+
+/// The phases in which a bus was, as shares of the time in which it was not free.
+fn phases(bus: &Bus) -> Vec<PhaseUse> {
+    let (times, busy) = (bus.phases, bus.phases.busy());
+    let passed = Phase::ALL.into_iter().filter(|&phase| times.get(phase) > 0);
+    passed
+        .map(|phase| PhaseUse { name: phase.name().to_owned(), percent: times.get(phase) as f64 / busy as f64 * 100.0 })
+        .collect()
 }
 
 /// What a part is, by the name that its device model gives it.

@@ -344,6 +344,7 @@ fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<Bar> {
             0.10,
             named("table3_prefetch_hit").map_or(f64::NAN, |f| f.mean_error),
         ),
+        bar("table 3, cache hits, mean error", 0.05, named("table3_cache_hit").map_or(f64::NAN, |f| f.mean_error)),
         bar("table 4, bus utilisation, worst distance in points", 10.0, distance("Bus Utilization")),
         bar("table 4, Data In, worst distance in points", 8.0, distance("Data In")),
         bar("location (figure 14), worst error", 0.02, named("fig14").map_or(f64::NAN, |f| f.worst_error)),

@@ -2,6 +2,7 @@
 
 use super::{Line, Tone, render, wrap};
 use crate::format::{grouped, percent, range, rate, short_count, size};
+use machine::ResourceUse;
 use machine::text::printable;
 use machine::units::{show_time, significant};
 use results::Results;
@@ -174,6 +175,21 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
     if !parts.is_empty() {
         block.say("device", Tone::Plain, &parts.join(", "));
     }
+    for bus in achieved.resources.iter().filter(|one| !one.phases.is_empty()) {
+        block.say("bus", Tone::Plain, &phases(bus));
+    }
+}
+
+/// How busy a bus was, and in which phases.
+fn phases(bus: &ResourceUse) -> String {
+    let phases: Vec<String> =
+        bus.phases.iter().map(|phase| format!("{} {} %", phase.name, percent(phase.percent))).collect();
+    format!(
+        "the {} worked {} % of the time; when it was not free: {}",
+        bus.name,
+        percent(bus.busy_percent),
+        phases.join(", ")
+    )
 }
 
 /// The distribution on a logarithmic scale from the least to the greatest: `├···┃━━╂──│·····┤`.

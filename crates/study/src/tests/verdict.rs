@@ -194,7 +194,8 @@ fn what_a_plain_program_waits_for() {
 
 #[test]
 fn parts_that_count_their_own_time_decide() {
-    let part = |name: &str, kind, busy_percent| ResourceUse { name: name.into(), kind, busy_percent };
+    let part =
+        |name: &str, kind, busy_percent| ResourceUse { name: name.into(), kind, busy_percent, phases: Vec::new() };
     let busy = |bus: f64, disk: f64| {
         base(move |sample| {
             sample.usage.resources = vec![

@@ -3,7 +3,8 @@
 
 use super::World;
 use crate::bus::{Bus, BusKind, Pci};
-use machine::Nanos;
+use crate::volume::Piece;
+use machine::{Nanos, Op};
 
 /// The controller, as the only device on its bus.
 pub(crate) struct Controller {
@@ -29,15 +30,16 @@ impl Controller {
 }
 
 impl World {
-    /// Moves a transfer's data over the bus to or from the array, once: when they are there, if there is an array.
-    pub(super) fn crosses(&mut self, number: u32, write: bool) -> Option<Nanos> {
+    /// Moves a transfer's data over the bus to or from the array, once: when they set out and when they are there, if there is an array.
+    pub(super) fn crosses(&mut self, number: u32, write: bool) -> Option<(Nanos, Nanos)> {
         let (now, most) = (self.now(), self.fs.command_bytes);
         let World { array, pci, transfers, .. } = self;
         let (array, transfer) = (array.as_mut()?, &mut transfers[number]);
         if transfer.crossed.is_some() || transfer.owner == super::Owner::Rebuild {
             return transfer.crossed;
         }
-        let mut at = array.free_at.max(now);
+        let began = array.free_at.max(now);
+        let mut at = began;
         let mut left = transfer.bytes;
         while left > 0 {
             let bytes = left.min(most);
@@ -45,7 +47,19 @@ impl World {
             left -= bytes;
         }
         array.free_at = at;
-        transfer.crossed = Some(at);
-        Some(at)
+        transfer.crossed = Some((began, at));
+        transfer.crossed
+    }
+
+    /// When the array has what this piece of a plan writes: it hands on what it has received while the rest is on its way, and `before` bytes
+    /// of the request come before the piece. Parity comes when all is there.
+    pub(super) fn arrived(&self, number: u32, before: u64, piece: &Piece) -> Nanos {
+        let transfer = &self.transfers[number];
+        let Some((began, across)) = transfer.crossed.filter(|_| transfer.op == Op::Write && piece.op == Op::Write)
+        else {
+            return 0;
+        };
+        let end = before + piece.bytes;
+        if end > transfer.bytes { across } else { began + (across - began) * end / transfer.bytes.max(1) }
     }
 }

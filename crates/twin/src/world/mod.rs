@@ -88,8 +88,8 @@ pub(crate) struct Transfer {
     pub second: bool,
     /// A RAM cache serves it: done when it is copied.
     pub copied: bool,
-    /// When its data are across the bus between the computer and the array.
-    pub crossed: Option<Nanos>,
+    /// When its data began to cross the bus between the computer and the array, and when they are across.
+    pub crossed: Option<(Nanos, Nanos)>,
     /// Rows that it has to itself.
     pub rows: Option<Range<u64>>,
 }
@@ -149,7 +149,7 @@ pub(crate) struct Costs {
     large_write_fs: u64,
     writeback_fs: u64,
     parity_fs: u64,
-    parity_charged_percent: u64,
+    parity_charged_fs: u64,
     uncharged: Nanos,
 }
 
@@ -169,7 +169,7 @@ impl From<&Processor> for Costs {
             large_write_fs: fs(p.large_write_ns_per_byte),
             writeback_fs: fs(p.writeback_ns_per_byte),
             parity_fs: fs(p.parity_ns_per_byte),
-            parity_charged_percent: p.parity_charged_percent.round() as u64,
+            parity_charged_fs: fs(p.parity_charged_ns_per_byte),
             uncharged: us(p.buffered_uncharged_us),
         }
     }
@@ -336,6 +336,7 @@ impl World {
             }
             Event::Step(request) => self.step(request),
             Event::Launch(transfer) => self.launch(transfer),
+            Event::Send(command) => self.send(self.commands[command].device, command),
             Event::Device(number, wake) => self.device_event(number, wake),
             Event::BusFree(bus) => self.bus_free(bus),
             Event::WriterBack(file) => self.writer_back(file),

@@ -45,15 +45,9 @@ impl World {
         let mut plan = std::mem::take(&mut self.plan);
         self.plan_transfer(number, &mut plan);
         let Transfer { op, second, .. } = self.transfers[number];
-        // An array reads what was there while it receives what is to be written.
-        let reads = |piece: &Piece| piece.op == Op::Read;
-        if op == Op::Write
-            && let Some(at) = self.crosses(number, true)
-            && at > self.now()
-            && (second || !plan.first.iter().all(reads))
-        {
-            self.plan = plan;
-            return self.kernel.at(at, Event::Launch(number));
+        if op == Op::Write {
+            // An array reads what was there while it receives what is to be written.
+            self.crosses(number, true);
         }
         // Parity of whole rows is needed before the first write, of parts before the second.
         let parity_now = op == Op::Write && plan.parity_bytes > 0 && (plan.second.is_empty() || second);
@@ -81,7 +75,10 @@ impl World {
             return None;
         }
         let cost = parity_bytes * self.costs.parity_fs / super::FS;
-        let charged = cost * self.costs.parity_charged_percent / 100;
+        let Transfer { op, bytes, .. } = self.transfers[number];
+        // Nobody waits in a thread of a program for a failed member's data.
+        let new = if op == Op::Write { bytes } else { 0 };
+        let charged = (new * self.costs.parity_charged_fs / super::FS).min(cost);
         self.cpu.work(Work::System, self.now(), charged);
         Some(self.cpu.work(Work::Uncharged, self.now(), cost - charged))
     }
@@ -110,7 +107,10 @@ impl World {
         let (limit, durable, now) = (self.fs.command_bytes, self.transfers[number].durable, self.now());
         let count: u64 = pieces.iter().map(|piece| piece.bytes.div_ceil(limit)).sum();
         self.transfers[number].pending = count as u32;
+        let mut before = 0;
         for piece in pieces {
+            let at = self.arrived(number, before, piece);
+            before += piece.bytes;
             let (mut offset, end) = (piece.offset, piece.offset + piece.bytes);
             while offset < end {
                 let bytes = limit.min(end - offset);
@@ -121,16 +121,20 @@ impl World {
                     offset,
                     bytes,
                     durable,
-                    since: now,
+                    since: at.max(now),
                 };
                 let command = self.commands.insert(command);
-                self.send(piece.member, command);
+                if at > now {
+                    self.kernel.at(at, Event::Send(command));
+                } else {
+                    self.send(piece.member, command);
+                }
                 offset += bytes;
             }
         }
     }
 
-    fn send(&mut self, number: u32, command: u32) {
+    pub(super) fn send(&mut self, number: u32, command: u32) {
         let now = self.now();
         let member = &mut self.members[number as usize];
         if member.flying == 0 {
@@ -232,7 +236,7 @@ impl World {
         if op == Op::Read {
             // A failed member's data come from the others', and all of it goes to the computer.
             let combined = if parity_bytes > 0 { self.combine(number, parity_bytes) } else { None };
-            let crossed = self.crosses(number, false);
+            let crossed = self.crosses(number, false).map(|(_, across)| across);
             if let Some(at) = combined.into_iter().chain(crossed).max() {
                 self.transfers[number].copied = true;
                 return self.kernel.at(at, Event::Launch(number));

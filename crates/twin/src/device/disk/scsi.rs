@@ -8,7 +8,7 @@ use super::read_cache::Lookup;
 use super::{Chore, Disk, Media, MediaWork};
 use crate::bus::{Connect, Phase};
 use crate::device::{Command, Device, Host, Outcome};
-use crate::event::Wake;
+use crate::event::{Event, Wake};
 use machine::{Nanos, Op};
 
 /// The adapter tries again to send.
@@ -210,6 +210,10 @@ impl Disk {
         if self.media != Media::Free || self.pending.is_empty() {
             return;
         }
+        self.serve_what_was_read(host);
+        if self.pending.is_empty() {
+            return;
+        }
         let held = self.prefetch_holds_until(now);
         if held > now {
             self.media = Media::Held;
@@ -225,6 +229,22 @@ impl Disk {
             host.wake(end.saturating_sub(sending).max(now), Wake { what: RESELECT, command });
         }
         host.wake(end, Wake::device(MEDIA_DONE));
+    }
+
+    /// A read that waited for the head, and whose data the cache has since got or is about to get, needs the head no more.
+    fn serve_what_was_read(&mut self, host: &mut Host<'_>) {
+        let now = host.now();
+        let times = host.buses[self.bus as usize].times;
+        let (geometry, cache) = (&self.geometry, &mut self.cache);
+        self.pending.retain(|work| {
+            let Some(command) = work.command.filter(|_| !work.write && work.since <= now) else { return true };
+            let sending = times.data(host.commands[command].bytes, false);
+            let Lookup::Hit { ready, .. } = cache.lookup(geometry, work.lba, work.end, now, sending) else {
+                return true;
+            };
+            host.kernel.at(ready.max(now), Event::Device(host.number, Wake { what: RESELECT, command }));
+            false
+        });
     }
 
     fn media_done(&mut self, host: &mut Host<'_>) {
