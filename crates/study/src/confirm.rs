@@ -84,8 +84,11 @@ fn longer<M: Machine>(sampler: &mut Sampler<'_, M>, index: usize, setting: &Sett
     let entry = &sampler.entries[index];
     let round = entry.samples().last().map_or(0.0, |sample| sample.mean_service_ns);
     let in_bursts = entry.in_bursts;
-    let longest = (plan.budget_ns as f64 * 0.01).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
-    let wanted = (plan.budget_ns as f64 * 0.004).max(setting.run_ns as f64).max(round * ROUNDS_TO_CONFIRM);
+    // A throttle's bursts make a rate only together; elsewhere runs differ by more than what a longer one would tell.
+    let times = if in_bursts { 2.0 } else { 1.0 };
+    let longest = (plan.budget_ns as f64 * 0.01 * times).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
+    let wanted = (plan.budget_ns as f64 * 0.004 * times).max(round * ROUNDS_TO_CONFIRM * times);
+    let wanted = wanted.max(setting.run_ns as f64);
     let run = (wanted.min(longest) as Nanos).next_multiple_of(THROTTLE_SLICE_NS);
     let (workload, shape) = (Workload { stop: Stop::AfterNs(run), ..entry.workload.clone() }, entry.shape.clone());
     let index = sampler.push(workload, shape);

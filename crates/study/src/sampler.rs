@@ -145,7 +145,7 @@ pub(crate) struct Sampler<'a, M: Machine> {
     shape: StripeShape,
     seed: u64,
     /// Mean time that a sample takes beyond its run.
-    overhead: f64,
+    pub(crate) overhead: f64,
     /// Requests are admitted in bursts.
     pub(crate) bursty: bool,
     /// When the last run with reads and the last one with writes ended.

@@ -22,6 +22,9 @@ const REFINE_SHARE: f64 = 0.62;
 /// Where every point should have been run twice.
 const TWICE_SHARE: f64 = 0.5;
 
+/// Where the points on which the answer hangs should have been run twice, however long the grid took.
+const SPREAD_SHARE: f64 = 0.8;
+
 /// Where the points on which the answer hangs have had their first turn.
 const DECISIVE_SHARE: f64 = 0.58;
 
@@ -73,7 +76,7 @@ pub(crate) fn measure<M: Machine>(
         setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * f64::from(RUNS)) - OVERHEAD_NS)
             .clamp(least_run, LONGEST_RUN_NS) as Nanos;
         // Between two bursts, and through the first of them ([`measure::of_whole_bursts`]).
-        let beside = if sampler.bursty { THROTTLE_SLICE_NS as f64 * 2.5 } else { OVERHEAD_NS };
+        let beside = if sampler.bursty { THROTTLE_SLICE_NS as f64 * 2.5 } else { sampler.overhead.max(OVERHEAD_NS) };
         let runs = left / (setting.run_ns as f64 + beside);
         trials = wanted(setting, plan);
         let thinned = thin(&mut trials, (runs as usize).max(LEAST_POINTS));
@@ -95,8 +98,10 @@ pub(crate) fn measure<M: Machine>(
     let all: Vec<usize> = weights.into_keys().collect();
     // Two runs tell where the answer lies; then those go first on which it hangs, and the others have what is left.
     sampler.rounds(&all, FIRST_RUNS, sampler.at(TWICE_SHARE))?;
-    sampler.learn_spread();
     let decisive = decisive(sampler, setting, &trials);
+    // Where the first turn took all the time there was, these tell how far runs are apart.
+    sampler.rounds(&decisive, FIRST_RUNS, sampler.at(SPREAD_SHARE))?;
+    sampler.learn_spread();
     sampler.weigh(&decisive, DECISIVE_WEIGHT);
     sampler.tighten(&decisive, sampler.at(DECISIVE_SHARE))?;
     refine(sampler, setting, &mut trials)?;
