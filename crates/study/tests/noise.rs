@@ -78,6 +78,14 @@ struct Warped<'a, S> {
     warp: Warp,
 }
 
+/// A part of a run whose sources do.
+struct WarpedPart<'a, T, S> {
+    targets: Vec<&'a T>,
+    access: Access,
+    processors: &'a [u32],
+    sources: Vec<Warped<'a, S>>,
+}
+
 impl<S: RequestSource> RequestSource for Warped<'_, S> {
     fn depth(&self) -> u32 {
         self.source.depth()
@@ -150,20 +158,21 @@ impl machine::Machine for Noisy {
         let (seed, run) = (self.seed, self.runs.fetch_add(1, Ordering::Relaxed));
         let (between, within) = (self.between, self.within);
         let warp = Warp { seed, run, between, within, began: None, at: (0.0, 0.0), stretch: 0 };
-        let mut warped: Vec<(Vec<&Self::Target>, Access, &[u32], Vec<Warped<'_, S>>)> = parts
+        let mut warped: Vec<WarpedPart<'_, Self::Target, S>> = parts
             .iter_mut()
             .map(|part| {
                 let sources = part.sources.iter_mut().map(|source| Warped { source, warp }).collect();
-                (part.targets.clone(), part.access.clone(), part.processors, sources)
+                let (targets, access) = (part.targets.clone(), part.access.clone());
+                WarpedPart { targets, access, processors: part.processors, sources }
             })
             .collect();
         let mut parts: Vec<Part<'_, Self::Target, Warped<'_, S>>> = warped
             .iter_mut()
-            .map(|(targets, access, processors, sources)| Part {
-                targets: targets.clone(),
-                access: access.clone(),
-                sources,
-                processors,
+            .map(|part| Part {
+                targets: part.targets.clone(),
+                access: part.access.clone(),
+                sources: &mut part.sources,
+                processors: part.processors,
             })
             .collect();
         self.twin.run(&mut parts, options)
