@@ -15,7 +15,7 @@ mod verified;
 pub use ceiling::{Ceiling, Ceilings};
 pub use repeat::{
     Measured, Repeated, Repeats, Standing, THROTTLE_SLICE_NS, counted, measure, next_run, of_whole_bursts, ramp,
-    rate_estimate, rate_estimate_beside, rate_spread, repeat, rounds,
+    rate_estimate, repeat, rounds,
 };
 pub use sample::{Options, Sample, gather, sample, streams, unpaused};
 pub use stream::Stream;

@@ -13,32 +13,15 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::Workload;
 
-/// Share of the budget at which every point should have been run: the grid comes first, and what needs more runs has what is left.
-const GRID_SHARE: f64 = 0.72;
-
-/// Where the sizes added around half-power points have been run.
-const REFINE_SHARE: f64 = 0.62;
-
-/// Where every point should have been run twice.
-const TWICE_SHARE: f64 = 0.5;
-
-/// Where the points on which the answer hangs should have been run twice, however long the grid took.
-const SPREAD_SHARE: f64 = 0.8;
+/// Shares of the budget at which each part ends.
+const MAIN_SHARE: f64 = 0.78;
+const REFINE_SHARE: f64 = 0.86;
 
 /// Where the points on which the answer hangs have had their first turn.
-const DECISIVE_SHARE: f64 = 0.58;
+const DECISIVE_SHARE: f64 = 0.6;
 
 /// Runs of each point before it is asked which of them matter.
 const FIRST_RUNS: u32 = 2;
-
-/// Runs of a size that is added around a half-power point.
-const REFINE_RUNS: u32 = 2;
-
-/// Where the study stops to measure.
-const SETTLE_SHARE: f64 = 0.985;
-
-/// How much more the points on which the answer hangs matter than the others.
-const DECISIVE_WEIGHT: f64 = 3.0;
 
 /// What no answer can do without may take so much of the budget.
 const OVERRUN_SHARE: f64 = 2.0;
@@ -52,8 +35,11 @@ const OVERHEAD_NS: f64 = 10e6;
 /// Weights within so much of each other are measured together, in a random order.
 const WEIGHT_CLASS: u32 = 5;
 
-/// Runs of each point that are hoped for: runs differ by more than what a longer one would tell.
-const RUNS: u32 = 10;
+/// Runs of each point below which points are left out instead.
+const LEAST_RUNS: f64 = 2.0;
+
+/// Runs of each point that are hoped for: fewer tell an interval too wide to be of use (Student's t), and shorter ones lose little.
+const RUNS: u32 = 5;
 
 /// An experiment with its grid on this target.
 pub(crate) struct Trial {
@@ -71,15 +57,14 @@ pub(crate) fn measure<M: Machine>(
     if sampler.noisy {
         let cells: usize = trials.iter().map(|trial| trial.grid.cells.len()).sum();
         let least_run = setting.run_ns as f64;
-        let left = (sampler.at(GRID_SHARE).saturating_sub(sampler.machine.now())) as f64;
+        let left = (sampler.at(MAIN_SHARE).saturating_sub(sampler.machine.now())) as f64;
         // Many cells belong to several experiments and are run once.
         setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * f64::from(RUNS)) - OVERHEAD_NS)
             .clamp(least_run, LONGEST_RUN_NS) as Nanos;
-        // Between two bursts, and through the first of them ([`measure::of_whole_bursts`]).
-        let beside = if sampler.bursty { THROTTLE_SLICE_NS as f64 * 2.5 } else { sampler.overhead.max(OVERHEAD_NS) };
+        let beside = if sampler.bursty { THROTTLE_SLICE_NS as f64 } else { OVERHEAD_NS };
         let runs = left / (setting.run_ns as f64 + beside);
         trials = wanted(setting, plan);
-        let thinned = thin(&mut trials, (runs as usize).max(LEAST_POINTS));
+        let thinned = thin(&mut trials, ((runs / LEAST_RUNS) as usize).max(LEAST_POINTS));
         sampler.left_out.extend(thinned);
     }
     for cell in trials.iter_mut().flat_map(|trial| &mut trial.grid.cells) {
@@ -91,33 +76,19 @@ pub(crate) fn measure<M: Machine>(
         let of_class = weights.iter().filter(|(_, weight)| **weight / WEIGHT_CLASS == class);
         let indices: Vec<usize> = of_class.map(|(index, _)| *index).collect();
         // Without the first of them there is no answer, so they may overrun a budget that is too short.
-        let share = if number == 0 { OVERRUN_SHARE } else { GRID_SHARE };
+        let share = if number == 0 { OVERRUN_SHARE } else { MAIN_SHARE };
         sampler.rounds(&indices, 1, sampler.at(share))?;
     }
     count_instructions(sampler, &trials)?;
     let all: Vec<usize> = weights.into_keys().collect();
     // Two runs tell where the answer lies; then those go first on which it hangs, and the others have what is left.
-    sampler.rounds(&all, FIRST_RUNS, sampler.at(TWICE_SHARE))?;
+    sampler.rounds(&all, FIRST_RUNS, sampler.at(MAIN_SHARE))?;
     let decisive = decisive(sampler, setting, &trials);
-    // Where the first turn took all the time there was, these tell how far runs are apart.
-    sampler.rounds(&decisive, FIRST_RUNS, sampler.at(SPREAD_SHARE))?;
-    sampler.learn_spread();
-    sampler.weigh(&decisive, DECISIVE_WEIGHT);
     sampler.tighten(&decisive, sampler.at(DECISIVE_SHARE))?;
+    sampler.rounds(&all, RUNS, sampler.at(MAIN_SHARE))?;
     refine(sampler, setting, &mut trials)?;
+    sampler.tighten(&all, sampler.at(REFINE_SHARE))?;
     Ok(trials)
-}
-
-/// What is left of the time goes to whatever is the least certain: points of the grid, peaks, trials.
-///
-/// # Errors
-/// The user's interrupt.
-pub(crate) fn settle<M: Machine>(sampler: &mut Sampler<'_, M>) -> Result<()> {
-    sampler.learn_spread();
-    let all: Vec<usize> = (0..sampler.entries.len()).filter(|&index| sampler.entries[index].reached()).collect();
-    sampler.tighten(&all, sampler.at(SETTLE_SHARE))?;
-    sampler.learn_spread();
-    Ok(())
 }
 
 /// The grids of the experiments that are wanted, as far as the effort goes.
@@ -157,7 +128,7 @@ pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
     for trial in trials {
         trial.grid.cells.retain(|cell| kept.contains(&identity(cell)));
     }
-    Some(format!("{dropped} of {} points, so that there is time to run each of the others", dropped + most))
+    Some(format!("{dropped} of {} points, so that each of the others is run {LEAST_RUNS} times", dropped + most))
 }
 
 /// The order in which cells are left out: the greatest first.
@@ -186,7 +157,7 @@ fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]
     for trial in trials {
         let wanted = trial.grid.cells.iter().filter(|cell| (trial.experiment.counts_instructions)(cell));
         for index in wanted.filter_map(|cell| cell.point) {
-            if sampler.machine.now() < sampler.at(GRID_SHARE) && sampler.entries[index].measured.failure.is_none() {
+            if sampler.machine.now() < sampler.at(MAIN_SHARE) && sampler.entries[index].measured.failure.is_none() {
                 sampler.count_instructions(index)?;
             }
         }
@@ -229,6 +200,6 @@ fn refine<M: Machine>(sampler: &mut Sampler<'_, M>, setting: &Setting, trials: &
             }
         }
     }
-    sampler.weigh(&added, DECISIVE_WEIGHT);
-    sampler.rounds(&added, REFINE_RUNS, sampler.at(REFINE_SHARE))
+    sampler.weigh(&added, 2.0);
+    sampler.rounds(&added, RUNS, sampler.at(REFINE_SHARE))
 }

@@ -49,7 +49,6 @@ pub fn study<M: Machine>(
     let mut trials = schedule::measure(&mut sampler, &mut setting, plan)?;
     let peaks = confirm(&mut sampler, &setting, &trials, plan)?;
     let cases = investigate(&mut sampler, &setting, &peaks)?;
-    schedule::settle(&mut sampler)?;
     let left_out = answer::left_out(&sampler, &trials);
     let indices = answer::keep_reached(&mut sampler, &mut trials);
     let peaks: Vec<_> = peaks.into_iter().filter_map(|(op, point)| Some((op, indices[point]?))).collect();
