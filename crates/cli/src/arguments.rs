@@ -38,6 +38,8 @@ pub(crate) enum Command {
     /// Compare two results, or two arms that are measured now in turn: did it help?
     #[command(mut_arg("targets", |arg| arg.value_name("RESULT").help("Two results: halfpower's JSON or points.csv, fio's JSON, diskspd's XML, reports of IOzone, PostMark and SQLIO, CSV with named columns (one file may hold both sides)")))]
     Compare(Box<crate::compare::Arguments>),
+    /// Try the settings that could matter, each in turn with the present one, and put all of them back: which is worth changing?
+    Tune(Box<crate::tune::Arguments>),
     /// Measure the few points of a target's last result in the history: is it still as fast as it was?
     Check(crate::check::Arguments),
     /// Show everything measured so far: a list, an entry, trends

@@ -17,6 +17,7 @@ mod stack;
 mod studies;
 mod target;
 mod tools;
+mod tune;
 mod twin;
 mod verify;
 
@@ -81,6 +82,8 @@ fn main() -> ExitCode {
         output::force();
     }
     history::choose(cli.no_history, cli.history);
+    // What a killed tune left is put back by whatever command comes next.
+    host::knobs::journal::recover().iter().for_each(|sentence| console::tell(sentence));
     let result = match cli.command {
         Command::Study(arguments) => studies::study(&arguments),
         Command::Stack(arguments) => stack::stack(&arguments),
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => points::run(&arguments),
         Command::Sweep(arguments) => points::sweep(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Tune(arguments) => tune::tune(&arguments),
         Command::Check(arguments) => check::check(&arguments),
         Command::History(arguments) => history::history(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),

@@ -27,4 +27,4 @@ pub use cleanup::{Cleanup, cleanup};
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Host, HostTarget};
 #[cfg(target_os = "linux")]
-pub use linux::{Host, HostTarget, counters, facts, files, made_earlier, remove_leftovers, waiting_threads};
+pub use linux::{Host, HostTarget, counters, facts, files, knobs, made_earlier, remove_leftovers, waiting_threads};

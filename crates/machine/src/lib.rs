@@ -10,6 +10,7 @@ mod data;
 mod error;
 mod facts;
 pub mod files;
+mod knob;
 mod run;
 mod source;
 pub mod text;
@@ -23,6 +24,7 @@ pub use access::{
 pub use data::fill_random;
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
+pub use knob::{Alternative, Keep, Knob, Matters};
 pub use run::{OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{

@@ -9,6 +9,7 @@ mod sample;
 mod slices;
 pub mod stats;
 mod stream;
+pub mod turns;
 mod verified;
 
 pub use ceiling::{Ceiling, Ceilings};

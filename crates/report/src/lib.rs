@@ -10,6 +10,7 @@ mod html;
 mod plot;
 pub mod surfaces;
 pub mod terminal;
+pub mod tune;
 pub mod validation;
 
 pub use html::html;

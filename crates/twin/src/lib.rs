@@ -12,6 +12,7 @@ mod error;
 mod event;
 mod file_cache;
 mod kernel;
+pub mod knobs;
 mod layers;
 pub mod preset;
 mod ram_cache;

@@ -7,21 +7,16 @@ use crate::points::grid;
 use crate::target::{Where, resolve};
 use clap::{CommandFactory, Parser};
 use machine::{Machine, TargetFacts, TargetSpec};
-use measure::stats::{LEAST_BLOCKS, change_at_any_time, holm};
+use measure::turns::{Arms, Limits, Stop, in_turn};
 use measure::{Sample, next_run, sample};
-use results::compare::{Comparison, InTurn, Measure, Series, WORTH_PERCENT, asked};
-use results::{Point, RunNumbers};
+use results::Point;
+use results::compare::{Comparison, InTurn, OF_A_RUN, Series, WORTH_PERCENT, asked, of_a_run};
 use std::process::Stdio;
 use std::time::Instant;
 use workload::Workload;
-use workload::rng::SplitMix64;
 
 /// Length of a run, unless one is named: short, so that blocks are many.
 const RUN_NS: u64 = 400_000_000;
-
-/// What is compared of each run.
-const MEASURES: [Measure; 5] =
-    [Measure::Throughput, Measure::LatencyP50, Measure::LatencyP99, Measure::LatencyP999, Measure::Cpu];
 
 /// The words of a command line that are options of `run` with their values, in their order.
 pub(super) fn words_of_runs(words: impl Iterator<Item = String>) -> Vec<String> {
@@ -107,8 +102,8 @@ trait Arm {
     /// Whether two runs of the same workload differ.
     fn is_noisy(&self) -> bool;
 
-    /// Runs a workload once; its value of each of [`MEASURES`].
-    fn run(&mut self, index: usize) -> machine::Result<[f64; MEASURES.len()]>;
+    /// Runs a workload once; its value of each of [`OF_A_RUN`].
+    fn run(&mut self, index: usize) -> machine::Result<[f64; OF_A_RUN.len()]>;
 
     /// The points of all runs.
     fn points(&self) -> Vec<Point>;
@@ -132,18 +127,11 @@ impl<M: Machine> Arm for OnMachine<M> {
         self.machine.capabilities().noisy
     }
 
-    fn run(&mut self, index: usize) -> machine::Result<[f64; MEASURES.len()]> {
+    fn run(&mut self, index: usize) -> machine::Result<[f64; OF_A_RUN.len()]> {
         let workload = &self.workloads[index];
         let options = next_run(&self.machine, &self.facts, workload, &self.samples[index]);
         let sample = sample(&self.machine, &mut self.target, workload, options)?;
-        let run = RunNumbers::of(&sample);
-        let values = [
-            sample.iops() * sample.bytes as f64 / sample.requests.max(1) as f64,
-            run.latency_p50_ns as f64,
-            run.latency_p99_ns as f64,
-            run.latency_p999_ns as f64,
-            run.cpu_ns_per_request,
-        ];
+        let values = of_a_run(&sample);
         self.samples[index].push(sample);
         Ok(values)
     }
@@ -172,12 +160,36 @@ fn open_on<M: Machine>(machine: M, spec: &TargetSpec, arguments: &PointArguments
     Ok(OnMachine { machine, target, facts, workloads, samples })
 }
 
-/// What both arms have told of one pair of workloads.
-struct Pair {
-    label: String,
-    blocks: Vec<[[[f64; 2]; MEASURES.len()]; 2]>,
-    failed: Option<String>,
-    closed: bool,
+/// Both arms, in turn.
+struct Both<'a> {
+    arms: &'a mut [Box<dyn Arm>; 2],
+    setups: [Option<&'a str>; 2],
+    labels: &'a [String],
+    began: Instant,
+    bar: indicatif::ProgressBar,
+}
+
+impl Arms<{ OF_A_RUN.len() }> for Both<'_> {
+    type Error = Failure;
+
+    fn now(&self) -> machine::Nanos {
+        self.began.elapsed().as_nanos() as u64
+    }
+
+    fn run(&mut self, arm: usize, question: usize) -> Result<[f64; OF_A_RUN.len()], Stop<Failure>> {
+        if let Some(command) = self.setups[arm] {
+            set_up(command, arm).map_err(Stop::All)?;
+        }
+        self.arms[arm].run(question).map_err(|error| match Failure::from(error) {
+            Failure::Interrupted => Stop::Interrupted(Failure::Interrupted),
+            Failure::Run(why) => Stop::Question(why),
+            other => Stop::All(other),
+        })
+    }
+
+    fn on_block(&mut self, question: usize, block: usize, passed_ns: machine::Nanos) {
+        crate::progress::at(&self.bar, passed_ns, &format!("{}, block {block}", self.labels[question]));
+    }
 }
 
 /// Compares two arms.
@@ -197,8 +209,19 @@ pub(super) fn compare(arguments: &Arguments, [a, b]: [&str; 2]) -> Result<Compar
         )));
     }
     let names = [a, b].map(|name| name.trim().to_string());
-    let pairs = measured(arguments, &mut arms, &names, of[0].target.seed)?;
-    let exact = arms.iter().all(|arm| !arm.is_noisy());
+    let labels: Vec<String> = (0..counts[0]).map(|index| label(&arms, index)).collect();
+    let limits = Limits {
+        until: arguments.until / 100.0,
+        budget_ns: arguments.budget,
+        noisy: arms.iter().any(|arm| arm.is_noisy()),
+        seed: of[0].target.seed,
+    };
+    let setups = [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()];
+    let bar = crate::progress::time_bar(arguments.budget);
+    let mut both = Both { arms: &mut arms, setups, labels: &labels, began: Instant::now(), bar };
+    let turns = in_turn(&mut both, labels.len(), limits)?;
+    both.bar.finish_and_clear();
+    let exact = !limits.noisy;
     let points = [arms[0].points(), arms[1].points()];
     let mut warnings: Vec<String> = Vec::new();
     for (points, name) in points.iter().zip(&names) {
@@ -209,111 +232,38 @@ pub(super) fn compare(arguments: &Arguments, [a, b]: [&str; 2]) -> Result<Compar
             }
         }
     }
-    let open = pairs.iter().filter(|pair| !pair.closed).count();
+    let open = turns.open();
     if open > 0 {
         warnings.push(format!(
             "{open} of {} questions were still open when it stopped: neither a difference nor its absence to within {} % is sure; give it more --budget",
-            pairs.len(),
+            turns.answers.len(),
             arguments.until
         ));
     }
     let mut series = Vec::new();
-    for (index, pair) in pairs.iter().enumerate().filter(|(_, pair)| !pair.blocks.is_empty()) {
-        for (place, measure) in MEASURES.into_iter().enumerate() {
-            let side = |arm: usize| pair.blocks.iter().map(|block| block[arm][place]).collect();
+    for (index, answer) in turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty()) {
+        for (place, measure) in OF_A_RUN.into_iter().enumerate() {
+            let side = |arm: usize| answer.blocks.iter().map(|block| block[arm][place]).collect();
             let mut question = asked(&points[0][index]);
-            question.label.clone_from(&pair.label);
+            question.label.clone_from(&labels[index]);
             series.push(Series { asked: question, measure, a: side(0), b: side(1), exact });
         }
     }
-    let failed = pairs.iter().filter_map(|pair| pair.failed.clone()).collect();
-    let blocks = pairs.iter().map(|pair| pair.blocks.len()).max().unwrap_or(0) as u32;
+    let failed = turns.answers.iter().zip(&labels).filter_map(|(answer, label)| {
+        let (arm, why) = answer.failed.as_ref()?;
+        Some(format!("{label}: failed on {}: {why}", names[*arm]))
+    });
+    let failed = failed.collect();
+    let blocks = turns.answers.iter().map(|answer| answer.blocks.len()).max().unwrap_or(0) as u32;
     let worth_percent = arguments.worth.unwrap_or(WORTH_PERCENT.min(arguments.until / 2.0));
     let turns = InTurn { a: &names[0], b: &names[1], blocks, worth_percent, series: &series, failed, warnings };
     Ok(Comparison::in_turn(turns, crate::program()))
 }
 
-/// Runs blocks of all open pairs until each is decided or the time is up.
-fn measured(
-    arguments: &Arguments,
-    arms: &mut [Box<dyn Arm>; 2],
-    names: &[String; 2],
-    seed: u64,
-) -> Result<Vec<Pair>, Failure> {
-    let label = |index: usize| {
-        let [a, b] = [0, 1].map(|arm| arms[arm].workloads()[index].short());
-        if a == b { a } else { format!("{a} | {b}") }
-    };
-    let mut pairs: Vec<Pair> = (0..arms[0].workloads().len())
-        .map(|index| Pair { label: label(index), blocks: Vec::new(), failed: None, closed: false })
-        .collect();
-    let setups = [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()];
-    let noisy = arms.iter().any(|arm| arm.is_noisy());
-    let mut order = SplitMix64::new(seed);
-    let began = Instant::now();
-    let bar = crate::progress::time_bar(arguments.budget);
-    let mut longest = 0;
-    'blocks: loop {
-        for pair in 0..pairs.len() {
-            let passed = began.elapsed().as_nanos() as u64;
-            if pairs[pair].closed {
-                continue;
-            }
-            let enough = pairs.iter().all(|pair| pair.closed || pair.blocks.len() >= LEAST_BLOCKS);
-            if enough && passed.saturating_add(longest) > arguments.budget {
-                break 'blocks;
-            }
-            crate::progress::at(
-                &bar,
-                passed,
-                &format!("{}, block {}", pairs[pair].label, pairs[pair].blocks.len() + 1),
-            );
-            // ABBA or BAAB: a drift through the block cancels out, and neither arm is always first.
-            let first = usize::from(order.next_u64() >> 63 == 1);
-            match block(arms, setups, pair, first) {
-                Ok(block) => pairs[pair].blocks.push(block),
-                Err((_, Failure::Interrupted)) if enough && !pairs[pair].blocks.is_empty() => break 'blocks,
-                Err((_, Failure::Interrupted)) => return Err(Failure::Interrupted),
-                Err((_, Failure::Usage(why))) => return Err(Failure::Usage(why)),
-                Err((arm, why)) => {
-                    let why = match why {
-                        Failure::Run(why) => why,
-                        _ => "it failed".into(),
-                    };
-                    pairs[pair].failed = Some(format!("{}: failed on {}: {why}", pairs[pair].label, names[arm]));
-                    pairs[pair].closed = true;
-                }
-            }
-            longest = longest.max(began.elapsed().as_nanos() as u64 - passed);
-        }
-        close(&mut pairs, arguments.until, noisy);
-        if pairs.iter().all(|pair| pair.closed) {
-            break;
-        }
-    }
-    bar.finish_and_clear();
-    Ok(pairs)
-}
-
-/// One block: two runs of each arm.
-fn block(
-    arms: &mut [Box<dyn Arm>; 2],
-    setups: [Option<&str>; 2],
-    index: usize,
-    first: usize,
-) -> Result<[[[f64; 2]; MEASURES.len()]; 2], (usize, Failure)> {
-    let mut values = [[[0.0; 2]; MEASURES.len()]; 2];
-    let second = 1 - first;
-    for (arm, turn) in [(first, 0), (second, 0), (second, 1), (first, 1)] {
-        if let Some(command) = setups[arm] {
-            set_up(command, arm).map_err(|failure| (arm, failure))?;
-        }
-        let run = arms[arm].run(index).map_err(|error| (arm, Failure::from(error)))?;
-        for (series, value) in values[arm].iter_mut().zip(run) {
-            series[turn] = value;
-        }
-    }
-    Ok(values)
+/// What a pair of workloads is called.
+fn label(arms: &[Box<dyn Arm>; 2], index: usize) -> String {
+    let [a, b] = [0, 1].map(|arm| arms[arm].workloads()[index].short());
+    if a == b { a } else { format!("{a} | {b}") }
 }
 
 /// Runs a command of the user's before a run.
@@ -325,24 +275,4 @@ fn set_up(command: &str, arm: usize) -> Result<(), Failure> {
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::null());
     let ended = shell.status().map_err(|error| wrong(format!("cannot be started: {error}")))?;
     if ended.success() { Ok(()) } else { Err(wrong(format!("it ended with {ended}; nothing was measured after it"))) }
-}
-
-/// Closes the pairs whose question is decided: a difference is beyond chance after having looked at all of them, or none larger than
-/// `until` percent can be there.
-fn close(pairs: &mut [Pair], until: f64, noisy: bool) {
-    if !noisy {
-        pairs.iter_mut().for_each(|pair| pair.closed = true);
-        return;
-    }
-    let rate = |pair: &Pair| {
-        let log = |values: [f64; 2]| (values[0].ln() + values[1].ln()) / 2.0;
-        let logs: Vec<f64> = pair.blocks.iter().map(|block| log(block[1][0]) - log(block[0][0])).collect();
-        if logs.len() < LEAST_BLOCKS { None } else { change_at_any_time(&logs) }
-    };
-    let changes: Vec<_> = pairs.iter().map(rate).collect();
-    let adjusted = holm(&changes.iter().map(|change| change.map_or(1.0, |change| change.p)).collect::<Vec<f64>>());
-    for ((pair, change), p) in pairs.iter_mut().zip(changes).zip(adjusted) {
-        let narrow = change.is_some_and(|change| (change.high - change.low) / 2.0 <= until / 100.0);
-        pair.closed |= change.is_some() && (p < 0.05 || narrow);
-    }
 }

@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 }
 
 /// A percentage above 0: `2%`, `2`.
-fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim();
     match number.parse::<f64>() {
         Ok(value) if value > 0.0 && value <= 100.0 => Ok(value),

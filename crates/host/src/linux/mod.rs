@@ -5,6 +5,7 @@ pub mod counters;
 mod engines;
 pub mod facts;
 pub mod files;
+pub mod knobs;
 mod made;
 mod mark;
 mod member;

@@ -19,6 +19,7 @@ pub use side::{Asked, Reading, Side, asked};
 pub use table::{Columns, TableError, read_table};
 
 use crate::document::Program;
+use crate::point::RunNumbers;
 use judge::Told;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -235,6 +236,22 @@ pub struct Series {
     pub b: Vec<[f64; 2]>,
     /// Runs of the same question do not differ: of a simulated machine.
     pub exact: bool,
+}
+
+/// What is compared of each run in turn, the rate first.
+pub const OF_A_RUN: [Measure; 5] =
+    [Measure::Throughput, Measure::LatencyP50, Measure::LatencyP99, Measure::LatencyP999, Measure::Cpu];
+
+/// A run's value of each of [`OF_A_RUN`].
+pub fn of_a_run(sample: &::measure::Sample) -> [f64; OF_A_RUN.len()] {
+    let run = RunNumbers::of(sample);
+    [
+        sample.iops() * sample.bytes as f64 / sample.requests.max(1) as f64,
+        run.latency_p50_ns as f64,
+        run.latency_p99_ns as f64,
+        run.latency_p999_ns as f64,
+        run.cpu_ns_per_request,
+    ]
 }
 
 impl Series {

@@ -29,13 +29,13 @@ pub(super) struct Described {
 }
 
 /// A device's own directory in sysfs, with the links resolved so that its parents are the buses it hangs on.
-pub(super) fn directory(roots: &Roots, name: &str) -> PathBuf {
+pub(crate) fn directory(roots: &Roots, name: &str) -> PathBuf {
     let link = roots.sys.join("class/block").join(name);
     link.canonicalize().unwrap_or(link)
 }
 
 /// The disk that a partition is a part of.
-pub(super) fn disk_of_partition(roots: &Roots, name: &str) -> Option<String> {
+pub(crate) fn disk_of_partition(roots: &Roots, name: &str) -> Option<String> {
     let dir = directory(roots, name);
     dir.join("partition")
         .exists()

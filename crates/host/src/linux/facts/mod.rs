@@ -14,11 +14,14 @@ mod mounts;
 mod signature;
 mod throttle;
 
+pub(crate) use block::directory as device_directory;
+pub(crate) use block::disk_of_partition;
 pub use computer::machine_facts;
 pub(crate) use computer::memory_left;
 pub(crate) use in_use::uses;
 pub use in_use::{device_in_use, holders};
 pub use layers::{BlockDevice, BlockDevices, Under, block_devices_of, layers_under, under, under_device};
+pub(crate) use mounts::mount_on;
 pub use mounts::{Mount, mount_at, mount_of, mount_of_file};
 pub use signature::signature;
 pub use throttle::cgroup_v1_root;
@@ -55,7 +58,7 @@ impl Roots {
     }
 
     /// A path as the machine sees it (`/sys/fs/cgroup`), below these roots.
-    fn resolve(&self, path: &Path) -> PathBuf {
+    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
         for (root, name) in [(&self.proc, "/proc"), (&self.sys, "/sys"), (&self.dev, "/dev")] {
             if let Ok(rest) = path.strip_prefix(name) {
                 return root.join(rest);
@@ -66,7 +69,7 @@ impl Roots {
 }
 
 /// A small file of the kernel's, trimmed; `None` where it is absent, unreadable or empty.
-fn text(path: impl AsRef<Path>) -> Option<String> {
+pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();
     (!text.is_empty()).then_some(text)
@@ -78,7 +81,7 @@ fn number(path: impl AsRef<Path>) -> Option<u64> {
 }
 
 /// The choice in brackets of a list (`none [mq-deadline] kyber`), or the text as it is.
-fn chosen(list: &str) -> &str {
+pub(crate) fn chosen(list: &str) -> &str {
     match (list.find('['), list.find(']')) {
         (Some(from), Some(to)) if from < to => &list[from + 1..to],
         _ => list,
@@ -91,7 +94,7 @@ fn link_name(path: impl AsRef<Path>) -> Option<String> {
 }
 
 /// Names in a directory, sorted; none where it is absent.
-fn names(dir: impl AsRef<Path>) -> Vec<String> {
+pub(crate) fn names(dir: impl AsRef<Path>) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir)
         .map(|entries| entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
         .unwrap_or_default();

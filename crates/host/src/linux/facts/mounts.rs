@@ -98,6 +98,14 @@ pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
     Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse).collect())
 }
 
+/// The mount at this mount point that hides those before it; none where nothing is mounted there.
+///
+/// # Errors
+/// The list cannot be read.
+pub(crate) fn mount_on(roots: &Roots, mount_point: &Path) -> Result<Option<Mount>> {
+    Ok(all_mounts(roots)?.into_iter().rfind(|mount| mount.mount_point == mount_point))
+}
+
 /// The last mount with the longest mount point above `path`.
 fn at(mounts: Vec<Mount>, path: &Path) -> Option<Mount> {
     let depth = |mount: &Mount| mount.mount_point.components().count();

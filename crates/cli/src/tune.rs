@@ -1,0 +1,372 @@
+//! `halfpower tune`: which setting is worth changing here?
+
+use crate::arguments::{PointArguments, TargetArguments};
+use crate::compare::percent;
+use crate::output::{self, print};
+use crate::points::{check, grid};
+use crate::target::{Where, resolve};
+use crate::{Failure, progress};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use host::Host;
+use host::facts::Roots;
+use host::knobs::journal::{JournalError, state_directory};
+use host::knobs::{HostKnob, Session};
+use indicatif::ProgressBar;
+use machine::units::parse_time;
+use machine::{Alternative, CacheState, Knob, Machine, Nanos, TargetFacts, TargetKind, TargetSpec};
+use measure::{Sample, next_run, sample};
+use results::compare::WORTH_PERCENT;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+use tune::knobs::Scene;
+use tune::{LeftOut, Limits, PROFILES, Plan, Profile, Scope, Subject, Target, Tuning, Wanted, with_settings};
+use twin::Twin;
+use workload::{Stop, Workload};
+
+/// Length of a run, unless one is named: short, so that blocks are many.
+const RUN_NS: u64 = 400_000_000;
+
+/// Options of `tune`.
+#[derive(Args, Clone)]
+pub(crate) struct Arguments {
+    /// Try it. Without this the plan is shown and nothing is touched
+    #[arg(long, help_heading = "Tuning")]
+    yes: bool,
+    /// Try only this knob, with these values in place of the usual ones. The only way to try a value that can lose data
+    #[arg(long, value_name = "NAME[=VALUE,...]", value_parser = Wanted::from_str, help_heading = "Tuning")]
+    knob: Vec<Wanted>,
+    /// The workload of a usual program, in place of the options below
+    #[arg(
+        long,
+        value_parser = PossibleValuesParser::new(PROFILES.map(|profile| profile.name)),
+        conflicts_with_all = ["op", "pattern", "request", "depth", "threads", "engine", "direct", "buffered", "dsync"],
+        help_heading = "Tuning"
+    )]
+    profile: Option<String>,
+    /// Stop when a difference is decided, or none larger than this can be there
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5%", help_heading = "Tuning")]
+    until: f64,
+    /// Stop when this time is up
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "5m", help_heading = "Tuning")]
+    budget: u64,
+    /// Write the document to this file as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Tuning")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    workload: PointArguments,
+}
+
+/// Shows the plan, or tries it and puts everything back.
+pub(crate) fn tune(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.workload.verify {
+        return Err(Failure::Usage("--verify measures no rate; leave it out".into()));
+    }
+    let (place, mut spec) = resolve(&arguments.workload.target)?;
+    let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
+    let file = output::optional("--output", arguments.output.as_deref(), &targets)?;
+    let tuning = match place {
+        Where::Host(machine) => on_host(machine, &spec, arguments)?,
+        Where::Twin(machine) => {
+            if let (None, Some(bytes)) = (spec.size, arguments.workload.bytes) {
+                spec.size = Some(bytes);
+            }
+            on_twin(*machine, &spec, arguments)?
+        }
+    };
+    let json = output::json(tuning.to_json())?;
+    let shown = match (arguments.workload.json, arguments.yes) {
+        (true, _) => print(&json),
+        (false, true) => print(&report::tune::terminal(&tuning, output::width(), output::colour())),
+        (false, false) => print(&report::tune::plan(&tuning, output::width(), output::colour())),
+    };
+    let saved = file.map_or(Ok(()), |file| output::save(&file, &json));
+    shown.and(saved)?;
+    if crate::interrupt::flag().load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    let all_failed = arguments.yes && tuning.tried.iter().all(|one| one.outcome == tune::Outcome::Failed);
+    if all_failed && !tuning.tried.is_empty() {
+        return Err(Failure::Run("nothing could be tried".into()));
+    }
+    Ok(())
+}
+
+/// The workloads that the options or the profile ask for.
+fn workloads(arguments: &Arguments, engines: &[machine::Engine], facts: &TargetFacts) -> Vec<Workload> {
+    let asked = &arguments.workload;
+    let scene = Scene { facts, engines };
+    let run = match (asked.bytes, asked.runtime) {
+        (Some(bytes), _) => Stop::AfterBytes(bytes),
+        (None, ns) => Stop::AfterNs(ns.unwrap_or(RUN_NS)),
+    };
+    let mut all = match arguments.profile.as_deref().and_then(Profile::named) {
+        Some(profile) => {
+            let with_region = |workload| Workload {
+                region_start_bytes: asked.region_start,
+                region_bytes: asked.region,
+                seed: asked.target.seed,
+                ..workload
+            };
+            profile.workloads(scene.deep_engine()).into_iter().map(with_region).collect()
+        }
+        None => grid(asked, engines),
+    };
+    let cache_is_named = std::env::args_os().any(|word| word.to_string_lossy().starts_with("--cache"));
+    for workload in &mut all {
+        workload.stop = run;
+        // A cache that is filled already would be measured instead of the storage.
+        let reads_cached = !workload.buffering.is_direct() && workload.read_percent > 0;
+        if reads_cached && !cache_is_named {
+            workload.cache = CacheState::Cold;
+        }
+    }
+    all
+}
+
+/// The target as the printed command names it.
+fn target(arguments: &TargetArguments, spec: &TargetSpec) -> Target {
+    let mut options = Vec::new();
+    if let Some(bytes) = arguments.size.0 {
+        options.extend(["--size".to_owned(), bytes.to_string()]);
+    }
+    for name in &arguments.destroy_data {
+        options.extend(["--destroy-data".to_owned(), name.display().to_string()]);
+    }
+    if arguments.destroy_signature {
+        options.push("--destroy-signature".into());
+    }
+    if let Some(chunk) = arguments.chunk {
+        options.extend(["--chunk".to_owned(), chunk.to_string()]);
+    }
+    Target { places: spec.places.iter().map(|place| place.display().to_string()).collect(), options }
+}
+
+fn limits(arguments: &Arguments, noisy: bool) -> Limits {
+    Limits {
+        until_percent: arguments.until,
+        worth_percent: WORTH_PERCENT.min(arguments.until / 2.0),
+        budget_ns: arguments.budget,
+        noisy,
+        seed: arguments.workload.target.seed,
+    }
+}
+
+/// A clock and a bar, which both kinds of machines need.
+struct Watch {
+    began: Instant,
+    bar: ProgressBar,
+}
+
+impl Watch {
+    fn new(arguments: &Arguments) -> Watch {
+        Watch { began: Instant::now(), bar: progress::time_bar(arguments.budget) }
+    }
+
+    fn now(&self) -> Nanos {
+        self.began.elapsed().as_nanos() as u64
+    }
+}
+
+/// This computer, whose knobs are set through the journal.
+struct OnHost {
+    machine: Host,
+    target: host::HostTarget,
+    facts: TargetFacts,
+    session: Session,
+    watch: Watch,
+}
+
+impl Subject for OnHost {
+    fn now(&self) -> Nanos {
+        self.watch.now()
+    }
+
+    fn set(&mut self, settings: &[(usize, &str)]) -> machine::Result<()> {
+        self.session.set(settings)
+    }
+
+    fn run(&mut self, workload: &Workload, before: &[Sample]) -> machine::Result<Sample> {
+        let options = next_run(&self.machine, &self.facts, workload, before);
+        sample(&self.machine, &mut self.target, workload, options)
+    }
+
+    fn on_block(&mut self, what: &str, passed_ns: Nanos) {
+        progress::at(&self.watch.bar, passed_ns, what);
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        match error {
+            JournalError::Io { .. } => Failure::Run(error.to_string()),
+            error => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
+fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tuning, Failure> {
+    if let Some(missing) = spec.places.iter().find(|place| !place.exists()) {
+        let hint = "name a directory, a file, a block device or twin:NAME";
+        return Err(Failure::Usage(format!("{}: there is no such file or directory; {hint}", missing.display())));
+    }
+    let roots = Roots::default();
+    let paths: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
+    let found = host::knobs::find(&roots, &paths)?;
+    let engines = machine.capabilities().engines;
+    let limits = limits(arguments, true);
+    let target_words = target(&arguments.workload.target, spec);
+    if !arguments.yes {
+        let facts = foreseen(spec, &roots)?;
+        let workloads = workloads(arguments, &engines, &facts);
+        check(&workloads, &facts)?;
+        let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
+        return Ok(Tuning::planned(&plan, &target_words, limits, crate::program()));
+    }
+    let target = machine.open_checked(spec, |facts| check(&workloads(arguments, &engines, facts), facts))?;
+    let facts = machine.target_facts(&target);
+    let workloads = workloads(arguments, &engines, &facts);
+    check(&workloads, &facts)?;
+    let scene = Scene { facts: &facts, engines: &engines };
+    let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
+    let directory = state_directory().ok_or(JournalError::NoPlace)?;
+    let tried: Vec<(HostKnob, Vec<String>)> =
+        found.into_iter().enumerate().map(|(number, knob)| (knob, plan.values_of(number))).collect();
+    let mut told = Vec::new();
+    let session = Session::begin(&directory, &roots, &tried, &mut told)?;
+    let mut subject = OnHost { machine, target, facts: facts.clone(), session, watch: Watch::new(arguments) };
+    let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::program());
+    subject.watch.bar.finish_and_clear();
+    // Before anything is printed: who reads the result finds the settings as they were.
+    let not_put_back = subject.session.end();
+    told.iter().chain(&not_put_back).for_each(|sentence| output::tell(sentence));
+    let mut tuning = tuning?;
+    tuning.warnings.extend(told.into_iter().chain(not_put_back));
+    Ok(tuning)
+}
+
+/// What is known of a target before it is opened: enough for a plan.
+fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts, Failure> {
+    let first = spec.places.first().map_or(Path::new("."), PathBuf::as_path);
+    let under = host::facts::under(roots, first)?;
+    let kind = match (first.is_dir(), first.is_file()) {
+        _ if spec.places.len() > 1 => TargetKind::Stripe,
+        (true, _) => TargetKind::TestFile,
+        (_, true) => TargetKind::File,
+        _ => TargetKind::Device,
+    };
+    let named = spec.places.iter().all(|place| spec.destroy.contains(place));
+    Ok(TargetFacts {
+        name: first.display().to_string(),
+        kind,
+        size_bytes: spec.size.unwrap_or(u64::MAX >> 1),
+        writable: kind == TargetKind::TestFile || first.is_dir() || named,
+        direct: !under.in_memory,
+        direct_refused: None,
+        direct_align_bytes: 512,
+        physical_block_bytes: under.physical_block_bytes,
+        block_bytes: under.block_bytes,
+        members: spec.places.len() as u32,
+        chunk_bytes: None,
+        in_memory: under.in_memory,
+        devices: Vec::new(),
+        layers: under.layers,
+        warnings: Vec::new(),
+    })
+}
+
+/// The plan for this computer. Without root its own knobs are left out.
+fn plan(
+    workloads: Vec<Workload>,
+    found: &[HostKnob],
+    arguments: &Arguments,
+    scene: Scene<'_>,
+) -> Result<Plan, Failure> {
+    let knobs: Vec<Knob> = found.iter().map(|one| one.knob.clone()).collect();
+    let value = |number: usize, value: &str| found[number].alternative(value);
+    let scope = Scope { knobs: &knobs, value: &value, scene };
+    let mut plan = Plan::new(workloads, &scope, &arguments.knob).map_err(Failure::Usage)?;
+    if !host::knobs::may_set() {
+        let (kept, other): (Vec<_>, Vec<_>) =
+            plan.trials.into_iter().partition(|trial| matches!(trial.change, tune::Change::Workload(_)));
+        plan.trials = kept;
+        for trial in other {
+            let why = format!("{}: only root can set it", trial.to.value);
+            plan.left_out.push(LeftOut { knob: trial.knob, of: trial.of, why });
+        }
+    }
+    not_empty(plan, arguments)
+}
+
+fn not_empty(plan: Plan, arguments: &Arguments) -> Result<Plan, Failure> {
+    if plan.trials.is_empty() && arguments.yes {
+        let why: Vec<String> = plan.left_out.iter().map(|one| format!("{}: {}", one.knob, one.why)).collect();
+        return Err(Failure::Usage(format!(
+            "nothing is to be tried ({}); name another knob or workload",
+            why.join("; ")
+        )));
+    }
+    Ok(plan)
+}
+
+/// A simulated machine, which is built anew for each setting.
+struct OnTwin {
+    spec: TargetSpec,
+    knobs: Vec<Knob>,
+    /// Settings beyond the name.
+    wanted: String,
+    watch: Watch,
+}
+
+impl Subject for OnTwin {
+    fn now(&self) -> Nanos {
+        self.watch.now()
+    }
+
+    fn set(&mut self, settings: &[(usize, &str)]) -> machine::Result<()> {
+        self.wanted = settings.iter().map(|(knob, value)| format!(",{}={value}", self.knobs[*knob].name)).collect();
+        Ok(())
+    }
+
+    fn run(&mut self, workload: &Workload, before: &[Sample]) -> machine::Result<Sample> {
+        if crate::interrupt::flag().load(Ordering::Relaxed) {
+            return Err(machine::Error::Interrupted);
+        }
+        // A machine that has run holds data in its caches; each run begins with one as new.
+        let name = with_settings(&self.spec.places[0].to_string_lossy(), &self.wanted);
+        let machine = Twin::from_name(&name)?;
+        let spec = TargetSpec { places: vec![name.into()], ..self.spec.clone() };
+        let mut target = machine.open(&spec)?;
+        let facts = machine.target_facts(&target);
+        let options = next_run(&machine, &facts, workload, before);
+        sample(&machine, &mut target, workload, options)
+    }
+
+    fn on_block(&mut self, what: &str, passed_ns: Nanos) {
+        progress::at(&self.watch.bar, passed_ns, what);
+    }
+}
+
+fn on_twin(machine: Twin, spec: &TargetSpec, arguments: &Arguments) -> Result<Tuning, Failure> {
+    let engines = machine.capabilities().engines;
+    let knobs = twin::knobs::knobs(machine.setup());
+    let target_words = target(&arguments.workload.target, spec);
+    let facts = machine.target_facts(&machine.open(spec)?);
+    let workloads = workloads(arguments, &engines, &facts);
+    check(&workloads, &facts)?;
+    let value = |number: usize, value: &str| -> Alternative { twin::knobs::alternative(&knobs[number].name, value) };
+    let scope = Scope { knobs: &knobs, value: &value, scene: Scene { facts: &facts, engines: &engines } };
+    let plan = not_empty(Plan::new(workloads, &scope, &arguments.knob).map_err(Failure::Usage)?, arguments)?;
+    let limits = limits(arguments, false);
+    if !arguments.yes {
+        return Ok(Tuning::planned(&plan, &target_words, limits, crate::program()));
+    }
+    let scene = Scene { facts: &facts, engines: &engines };
+    let watch = Watch::new(arguments);
+    let mut subject = OnTwin { spec: spec.clone(), knobs: knobs.clone(), wanted: String::new(), watch };
+    let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::program());
+    subject.watch.bar.finish_and_clear();
+    Ok(tuning?)
+}

@@ -1,0 +1,255 @@
+//! `halfpower tune`: the plan touches nothing, what helps is found, and settings are put back whatever happens.
+
+mod common;
+
+use common::places::Loop;
+use common::{HALFPOWER, command, ended, finish, wait_until};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/tune-1.json");
+
+fn validator() -> jsonschema::Validator {
+    jsonschema::validator_for(&serde_json::from_str(&tune::tuning_schema()).unwrap()).unwrap()
+}
+
+fn assert_obeys(document: &Value) {
+    let errors: Vec<String> = validator().iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
+fn the_schema_in_the_repository_is_the_programs() {
+    let own = tune::tuning_schema();
+    if std::env::var("UPDATE").as_deref() == Ok("1") {
+        fs::write(KEPT, &own).unwrap();
+    }
+    let kept = fs::read_to_string(KEPT).unwrap_or_default();
+    assert!(kept == own, "schema/tune-1.json: UPDATE=1 cargo test -p halfpower --test tune writes it anew");
+}
+
+/// A loop device whose read-ahead is known, and a state directory of the test's own. Both are as before when it is dropped.
+struct Place {
+    device: Loop,
+    state: tempfile::TempDir,
+    before: String,
+}
+
+impl Place {
+    /// A device of 16 MiB that reads so far ahead.
+    fn make(read_ahead_kb: u32) -> Result<Place, String> {
+        let device = Loop::make(16 << 20)?;
+        let mut place = Place { device, state: tempfile::tempdir().unwrap(), before: String::new() };
+        let before = place.read_ahead();
+        place.set_read_ahead(&read_ahead_kb.to_string())?;
+        place.before = before;
+        Ok(place)
+    }
+
+    fn file(&self) -> PathBuf {
+        let name = self.device.device.trim_start_matches("/dev/");
+        Path::new("/sys/class/block").join(name).join("queue/read_ahead_kb")
+    }
+
+    fn read_ahead(&self) -> String {
+        fs::read_to_string(self.file()).unwrap().trim().into()
+    }
+
+    fn set_read_ahead(&self, value: &str) -> Result<(), String> {
+        fs::write(self.file(), value).map_err(|error| format!("{}: {error}", self.file().display()))
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.state.path().join("tune.journal")
+    }
+
+    /// halfpower with these words; `DEVICE` is the device.
+    fn halfpower(&self, words: &str) -> Command {
+        let words = words.split_whitespace().map(|word| if word == "DEVICE" { &self.device.device } else { word });
+        let mut command = command(HALFPOWER, words);
+        command.env("HALFPOWER_STATE", self.state.path());
+        command
+    }
+
+    /// A tune that goes on until it is stopped: both values of the knob are alike to direct reads.
+    fn endless(&self, seed: u64) -> Child {
+        let words = format!(
+            "tune DEVICE --yes --knob read_ahead_kb=132 --request 64k --runtime 10ms --until 0.0001% --budget 1h --seed {seed}"
+        );
+        self.halfpower(&words).spawn().unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = self.set_read_ahead(&self.before);
+    }
+}
+
+#[test]
+fn a_plan_touches_nothing() {
+    let place = or_skip!(Place::make(4));
+    let ended = finish(place.halfpower("tune DEVICE --buffered --request 4k"));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for words in ["Plan for", "read_ahead_kb", "Nothing was touched", "--yes", "write_cache"] {
+        assert!(ended.stdout.contains(words), "'{words}' is in\n{}", ended.stdout);
+    }
+    assert!(place.read_ahead() == "4" && fs::read_dir(place.state.path()).unwrap().next().is_none());
+    let document = finish(place.halfpower("tune DEVICE --buffered --request 4k --json")).good_json();
+    assert_obeys(&document);
+    let knobs: Vec<&str> =
+        document["plan"].as_array().unwrap().iter().map(|step| step["knob"].as_str().unwrap()).collect();
+    for knob in ["read_ahead_kb", "buffering", "request", "hint"] {
+        assert!(knobs.contains(&knob), "{knob} is in {knobs:?}");
+    }
+    assert!(!knobs.contains(&"write_cache"), "it matters to writes alone");
+    assert!(document["tried"].as_array().unwrap().is_empty());
+    // A directory gets no test file either.
+    let directory = tempfile::tempdir().unwrap();
+    let planned = finish(place.halfpower(&format!("tune {} --profile mail", directory.path().display())));
+    assert_eq!(planned.code, Some(0), "{}", planned.stderr);
+    assert!(fs::read_dir(directory.path()).unwrap().next().is_none());
+}
+
+#[test]
+fn what_can_lose_data_is_planned_only_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = |more: &str| {
+        let words = format!("tune {} --op write --json {more}", directory.path().display());
+        finish(command(HALFPOWER, words.split_whitespace())).good_json()
+    };
+    let steps = |document: &Value, knob: &str| {
+        document["plan"].as_array().unwrap().iter().filter(|step| step["knob"] == knob).count()
+    };
+    let usual = plan("");
+    assert_eq!(steps(&usual, "buffering"), 0);
+    let left = usual["left_out"].as_array().unwrap().iter().find(|one| one["knob"] == "buffering").unwrap();
+    assert!(left["why"].as_str().unwrap().contains("--knob buffering"), "{left}");
+    let named = plan("--knob buffering");
+    assert_eq!((steps(&named, "buffering"), named["plan"].as_array().unwrap().len()), (1, 1));
+    assert!(named["plan"][0]["risk"].is_string());
+}
+
+/// Each read of 4 KiB goes to the device alone with a read-ahead of 4 KiB, and 32 at a time with 128 KiB.
+#[test]
+fn a_small_read_ahead_is_found_and_put_back() {
+    let _one = common::alone();
+    let place = or_skip!(Place::make(4));
+    let out = place.state.path().join("tune.json");
+    let words = format!(
+        "tune DEVICE --yes --knob read_ahead_kb=128,4 --buffered --request 4k --bytes 4m --budget 3m --json --output {}",
+        out.display()
+    );
+    let document = finish(place.halfpower(&words)).good_json();
+    assert_eq!(place.read_ahead(), "4", "it is as it was");
+    assert!(!place.journal().exists());
+    assert_obeys(&document);
+    assert_eq!(document, serde_json::from_str::<Value>(&fs::read_to_string(&out).unwrap()).unwrap());
+    let tried = document["tried"].as_array().unwrap();
+    assert_eq!(tried.len(), 1, "the present value is no alternative: {document:#}");
+    for one in [&tried[0], &document["combination"]] {
+        assert_eq!((one["outcome"].as_str(), one["to"].as_str()), (Some("helps"), Some("128")), "{one:#}");
+        let rate = &one["differences"][0];
+        assert!(rate["change_percent"].as_f64() > Some(0.0) && rate["measure"] == "throughput", "{rate:#}");
+    }
+    let keep = document["keep"][0]["line"].as_str().unwrap();
+    assert!(keep.contains("ATTR{queue/read_ahead_kb}=\"128\""), "{keep}");
+    let prove = document["prove"][0].as_str().unwrap();
+    assert!(prove.starts_with("halfpower compare --a "), "{prove}");
+    // The printed command measures the same again, and leaves the knob as it was.
+    let repeat = prove.replacen("halfpower", &format!("'{HALFPOWER}'"), 1);
+    let ended = finish(command("sh", ["-c", &repeat]));
+    assert_eq!(ended.code, Some(0), "{repeat}\n{}", ended.stderr);
+    assert!(ended.stdout.contains("faster"), "{repeat}\n{}", ended.stdout);
+    assert_eq!(place.read_ahead(), "4");
+}
+
+#[test]
+fn after_a_kill_at_any_moment_any_command_puts_settings_back() {
+    let _one = common::alone();
+    let place = or_skip!(Place::make(128));
+    let mut caught = 0;
+    // A linear congruential generator (Numerical Recipes) chooses the moments.
+    let mut seed: u32 = 12;
+    for moment in 0..20 {
+        let mut child = place.endless(moment);
+        wait_until("the journal", || place.journal().exists());
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        std::thread::sleep(Duration::from_millis(u64::from(seed >> 24)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        caught += u32::from(place.read_ahead() == "132");
+        let next = finish(place.halfpower("twin list"));
+        assert_eq!((next.code, place.read_ahead().as_str()), (Some(0), "128"), "moment {moment}: {}", next.stderr);
+        assert!(!place.journal().exists(), "moment {moment}: {}", next.stderr);
+    }
+    assert!(caught > 0, "no kill came while the setting was changed");
+}
+
+#[test]
+fn an_interrupt_puts_settings_back_and_a_living_tune_is_left_alone() {
+    let _one = common::alone();
+    let place = or_skip!(Place::make(128));
+    let child = place.endless(1);
+    wait_until("the setting", || place.read_ahead() == "132");
+    let other = finish(place.halfpower("twin list"));
+    assert!(other.code == Some(0) && other.stderr.is_empty() && place.journal().exists(), "{other:?}");
+    let second = "tune DEVICE --yes --knob read_ahead_kb=64 --request 64k --runtime 10ms";
+    finish(place.halfpower(second)).refused(&["another halfpower tune is running"]);
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let stopped = ended(child);
+    assert_eq!(stopped.code, Some(130), "{stopped:?}");
+    assert!(place.read_ahead() == "128" && !place.journal().exists(), "{stopped:?}");
+}
+
+#[test]
+fn a_value_of_somebody_else_is_left_and_told() {
+    let _one = common::alone();
+    let place = or_skip!(Place::make(128));
+    let mut child = place.endless(2);
+    wait_until("the setting", || place.read_ahead() == "132");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    place.set_read_ahead("64").unwrap();
+    let next = finish(place.halfpower("twin list"));
+    assert_eq!(next.code, Some(0));
+    for word in ["read_ahead_kb", "64", "128", "somebody else"] {
+        assert!(next.stderr.contains(word), "'{word}' is in\n{}", next.stderr);
+    }
+    assert!(place.read_ahead() == "64" && !place.journal().exists());
+    let silent = finish(place.halfpower("twin list"));
+    assert!(silent.stderr.is_empty(), "{}", silent.stderr);
+}
+
+#[test]
+fn a_simulated_machine_is_tuned_by_its_settings() {
+    let words = "tune twin:gateway-1997 --op write --request 8k --bytes 2m --yes --json --knob wce --knob disks=2 --knob depth=8";
+    let document = finish(command(HALFPOWER, words.split_whitespace())).good_json();
+    assert_obeys(&document);
+    let outcome = |knob: &str, to: &str| {
+        let tried = document["tried"].as_array().unwrap();
+        let one = tried.iter().find(|one| one["knob"] == knob && one["to"] == to);
+        one.unwrap_or_else(|| panic!("{knob}={to} was tried: {document:#}"))["outcome"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(outcome("wce", "on"), "helps", "a write cache makes small writes one at a time faster");
+    assert_eq!(outcome("depth", "8"), "helps");
+    let again = finish(command(HALFPOWER, words.split_whitespace())).good_json();
+    assert_eq!(document["tried"], again["tried"], "virtual time gives the same every time");
+    let prove = document["prove"][0].as_str().unwrap();
+    assert!(prove.contains("twin:gateway-1997,") && prove.contains("wce=on"), "{prove}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let refused = |words: &str, why: &[&str]| finish(command(HALFPOWER, words.split_whitespace())).refused(why);
+    refused("tune twin:nvme --knob readahed", &["readahed", "depth"]);
+    refused("tune twin:nvme --knob disks=", &["NAME=VALUE"]);
+    refused("tune twin:nvme --profile mail --op read", &["--profile", "--op"]);
+    refused("tune twin:nvme --profile mial", &["mail"]);
+    refused("tune twin:nvme --verify", &["--verify"]);
+    refused("tune /nowhere/at/all --yes", &["/nowhere/at/all"]);
+    refused("tune twin:nvme --knob wce --yes", &["nothing is to be tried"]);
+}

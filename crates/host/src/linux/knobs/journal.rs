@@ -1,0 +1,393 @@
+//! The journal of settings: on stable storage before any of them is touched, so that whoever comes next can put them back.
+//!
+//! One file, `tune.journal`, in the state directory, beside a lock that its writer holds as long as it lives. A journal whose lock is
+//! free was left by a killed program. Settings of the kernel do not survive a restart of the computer, except those that say so.
+
+use super::place::Place;
+use crate::linux::facts::Roots;
+use crate::linux::sys;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Names the state directory in place of the usual one.
+pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
+
+/// Where the state of root's programs is (hier(7)).
+const ROOTS_STATE: &str = "/var/lib/halfpower";
+
+const JOURNAL: &str = "tune.journal";
+const LOCK: &str = "tune.lock";
+
+/// The journal's version.
+const VERSION: u32 = 1;
+
+/// A larger file is no journal.
+const LARGEST: u64 = 4 << 20;
+
+/// Why settings cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Another program changes settings now.
+    #[error("another halfpower tune is running ({} is locked); wait for its end", path.display())]
+    Busy {
+        /// The lock.
+        path: PathBuf,
+    },
+    /// There is no directory for it.
+    #[error("there is no place for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}")]
+    NoPlace,
+    /// A system call failed.
+    #[error("cannot {doing} {}: {source}; name another directory with {STATE_VARIABLE}", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// What stands there is no journal of ours.
+    #[error("{}: {why}; look into it, and remove it if no setting is to be put back", path.display())]
+    Unusable {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
+    let path = path.to_path_buf();
+    move |source| JournalError::Io { doing, path, source }
+}
+
+/// One place with the value that it had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The knob.
+    pub knob: String,
+    /// What it belongs to.
+    pub of: String,
+    /// Where it is.
+    pub place: Place,
+    /// The value that it had.
+    pub before: String,
+    /// Every value that we may give it.
+    pub ours: Vec<String>,
+    /// Another knob's change sets it anew: any value may be ours.
+    #[serde(default)]
+    pub reset_by_another: bool,
+    /// What to write instead of the value before, where that cannot be written.
+    #[serde(default)]
+    pub undo: Option<(Place, String)>,
+    /// It survives a restart of the computer.
+    #[serde(default)]
+    pub persistent: bool,
+    /// A file and what it said then: with other content another device has the name now.
+    #[serde(default)]
+    pub identity: Option<(PathBuf, String)>,
+}
+
+/// What became of an entry that was to be put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is as it was.
+    AsBefore,
+    /// It was ours and is now as it was.
+    PutBack,
+    /// Somebody else has set it: it stays so.
+    Foreign {
+        /// The value found.
+        found: String,
+    },
+    /// It is not there any more.
+    Gone,
+    /// It could not be put back.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Entry {
+    /// Puts it back as it was, unless somebody else has set it.
+    pub fn put_back(&self, roots: &Roots) -> Outcome {
+        if let Some((file, before)) = &self.identity
+            && fs::read_to_string(roots.resolve(file)).unwrap_or_default().trim() != before
+        {
+            return Outcome::Gone;
+        }
+        let found = match self.place.read(roots) {
+            Ok(found) if found == self.before => return Outcome::AsBefore,
+            Ok(found) => found,
+            Err(error) if is_gone(&error) => return Outcome::Gone,
+            Err(error) => return Outcome::Failed { why: error.to_string() },
+        };
+        if !self.reset_by_another && !self.ours.contains(&found) {
+            return Outcome::Foreign { found };
+        }
+        let (place, value) = match &self.undo {
+            Some((place, value)) => (place, value),
+            None => (&self.place, &self.before),
+        };
+        if let Err(error) = place.write(roots, value) {
+            return Outcome::Failed { why: error.to_string() };
+        }
+        match self.place.read(roots) {
+            Ok(now) if now == self.before => Outcome::PutBack,
+            Ok(now) => Outcome::Failed { why: format!("the kernel made {now} of {value}") },
+            Err(error) => Outcome::Failed { why: error.to_string() },
+        }
+    }
+
+    /// What became of it, in a sentence; none where nothing is to be said.
+    pub fn told(&self, outcome: &Outcome) -> Option<String> {
+        let Entry { knob, of, before, .. } = self;
+        match outcome {
+            Outcome::AsBefore | Outcome::PutBack | Outcome::Gone => None,
+            Outcome::Foreign { found } => Some(format!(
+                "{knob} of {of} is {found}, which is neither what it was before tune ({before}) nor a value of tune's: somebody else has set it, and it stays so"
+            )),
+            Outcome::Failed { why } => Some(format!(
+                "{knob} of {of} cannot be put back to {before}: {why}; set it by hand ({})",
+                self.place.path().display()
+            )),
+        }
+    }
+}
+
+/// Whether the place does not exist any more: the device was removed.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO | libc::ENOTDIR))
+}
+
+/// The whole journal.
+#[derive(Debug, Serialize, Deserialize)]
+struct Document {
+    version: u32,
+    pid: u32,
+    boot_id: String,
+    entries: Vec<Entry>,
+}
+
+/// A journal whose lock is held.
+#[derive(Debug)]
+pub struct Journal {
+    directory: PathBuf,
+    // Held as long as the journal is ours.
+    _lock: File,
+}
+
+/// The state directory: [`STATE_VARIABLE`], for root `/var/lib/halfpower`, otherwise `halfpower` in `$XDG_STATE_HOME` or
+/// `~/.local/state`.
+pub fn state_directory() -> Option<PathBuf> {
+    let named = |name: &str| -> Option<OsString> { std::env::var_os(name).filter(|value| !value.is_empty()) };
+    if let Some(directory) = named(STATE_VARIABLE) {
+        return Some(directory.into());
+    }
+    if rustix::process::geteuid().is_root() {
+        return Some(ROOTS_STATE.into());
+    }
+    let absolute = |path: PathBuf| path.is_absolute().then_some(path);
+    let state = named("XDG_STATE_HOME").map(PathBuf::from).and_then(absolute);
+    let home = || named("HOME").map(PathBuf::from).and_then(absolute).map(|home| home.join(".local/state"));
+    Some(state.or_else(home)?.join("halfpower"))
+}
+
+/// This start of the computer.
+fn boot_id(roots: &Roots) -> String {
+    fs::read_to_string(roots.resolve(Path::new("/proc/sys/kernel/random/boot_id"))).unwrap_or_default().trim().into()
+}
+
+impl Journal {
+    /// Takes the lock, puts back what a killed program left, and is ready for entries. Sentences about what was left are added to `told`.
+    ///
+    /// # Errors
+    /// The directory or the lock cannot be made; another program holds the lock; a journal that cannot be read, or whose settings cannot be
+    /// put back.
+    pub fn begin(directory: &Path, roots: &Roots, told: &mut Vec<String>) -> Result<Journal, JournalError> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(directory)
+            .map_err(failed("make the directory", directory))?;
+        let journal = Journal::locked(directory)?;
+        if journal.path().exists() {
+            told.extend(journal.recover(roots)?);
+            if journal.path().exists() {
+                let why = "settings of an earlier run could not be put back".into();
+                return Err(JournalError::Unusable { path: journal.path(), why });
+            }
+        }
+        Ok(journal)
+    }
+
+    fn locked(directory: &Path) -> Result<Journal, JournalError> {
+        let path = directory.join(LOCK);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o644).custom_flags(libc::O_NOFOLLOW);
+        let lock = options.open(&path).map_err(failed("open", &path))?;
+        match sys::try_lock(&lock) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(JournalError::Busy { path }),
+            Err(error) => Err(failed("lock", &path)(error)),
+            Ok(()) => Ok(Journal { directory: directory.into(), _lock: lock }),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.join(JOURNAL)
+    }
+
+    /// Writes the entries to stable storage: all of them are there afterwards, or as before.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn write(&self, roots: &Roots, entries: &[Entry]) -> Result<(), JournalError> {
+        let path = self.path();
+        let document =
+            Document { version: VERSION, pid: std::process::id(), boot_id: boot_id(roots), entries: entries.to_vec() };
+        let text = serde_json::to_vec_pretty(&document).map_err(io::Error::other).map_err(failed("write", &path))?;
+        let new = self.directory.join("tune.journal.new");
+        let _ = fs::remove_file(&new);
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&new).map_err(failed("make", &new))?;
+        file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed("write", &new))?;
+        fs::rename(&new, &path).map_err(failed("write", &path))?;
+        self.sync_directory()
+    }
+
+    /// The entries are as they were: nothing is left to be done by who comes next.
+    ///
+    /// # Errors
+    /// The journal cannot be removed.
+    pub fn remove(&self) -> Result<(), JournalError> {
+        let path = self.path();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &path)(error)),
+            _ => self.sync_directory(),
+        }
+    }
+
+    fn sync_directory(&self) -> Result<(), JournalError> {
+        let synced = File::open(&self.directory).and_then(|directory| directory.sync_all());
+        synced.map_err(failed("write", &self.directory))
+    }
+
+    fn read(&self) -> Result<Document, JournalError> {
+        let path = self.path();
+        let unusable = |why: String| JournalError::Unusable { path: path.clone(), why };
+        let mut options = OpenOptions::new();
+        let file = options.read(true).custom_flags(libc::O_NOFOLLOW).open(&path).map_err(failed("read", &path))?;
+        let metadata = file.metadata().map_err(failed("read", &path))?;
+        // What it says is done with our rights: nobody else may have written it.
+        let ours = metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0;
+        if !metadata.is_file() || !ours || metadata.len() > LARGEST {
+            return Err(unusable("a journal of settings that somebody else can have written".into()));
+        }
+        let document: Document = serde_json::from_reader(io::BufReader::new(file))
+            .map_err(|error| unusable(format!("not a journal of settings: {error}")))?;
+        if document.version != VERSION {
+            return Err(unusable(format!(
+                "a journal of version {}, and this halfpower knows {VERSION}",
+                document.version
+            )));
+        }
+        let strange = |entry: &&Entry| {
+            !entry.place.is_allowed() || entry.undo.as_ref().is_some_and(|(place, _)| !place.is_allowed())
+        };
+        if let Some(entry) = document.entries.iter().find(strange) {
+            return Err(unusable(format!("{} is no place of a setting", entry.place.path().display())));
+        }
+        Ok(document)
+    }
+
+    /// Puts back what the journal holds. What cannot be put back stays in it. Returns sentences for the user.
+    fn recover(&self, roots: &Roots) -> Result<Vec<String>, JournalError> {
+        let document = self.read()?;
+        let same_boot = document.boot_id == boot_id(roots);
+        let entries: Vec<Entry> = document.entries.into_iter().filter(|entry| same_boot || entry.persistent).collect();
+        let put_back = put_back(roots, &entries);
+        let mut told = Vec::new();
+        if put_back.changed > 0 {
+            told.push(format!(
+                "put back {} {} that a killed tune (process {}) had left changed",
+                put_back.changed,
+                if put_back.changed == 1 { "setting" } else { "settings" },
+                document.pid
+            ));
+        }
+        told.extend(put_back.told);
+        if put_back.failed.is_empty() {
+            self.remove()?
+        } else {
+            self.write(roots, &put_back.failed)?
+        }
+        Ok(told)
+    }
+}
+
+/// What putting entries back came to.
+#[derive(Debug, Default)]
+pub struct PutBack {
+    /// Settings that were ours and are as they were again.
+    pub changed: usize,
+    /// Sentences about those that are not as they were.
+    pub told: Vec<String>,
+    /// Entries that could not be put back.
+    pub failed: Vec<Entry>,
+}
+
+/// Puts entries back in their order.
+pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
+    let mut all = PutBack::default();
+    for entry in entries {
+        let outcome = entry.put_back(roots);
+        all.changed += usize::from(outcome == Outcome::PutBack);
+        all.told.extend(entry.told(&outcome));
+        if matches!(outcome, Outcome::Failed { .. }) {
+            all.failed.push(entry.clone());
+        }
+    }
+    all
+}
+
+/// Puts back what a killed tune left, whatever command comes next. One look at a directory where nothing was left; a living
+/// tune's settings are its own. Returns sentences for the user.
+pub fn recover() -> Vec<String> {
+    let Some(own) = state_directory() else { return Vec::new() };
+    let mut told = recover_in(&own, &Roots::default());
+    // Root's settings are told to others too, who cannot put them back.
+    let roots_own = Path::new(ROOTS_STATE);
+    let named = std::env::var_os(STATE_VARIABLE).is_some();
+    if !named && own != roots_own && roots_own.join(JOURNAL).exists() && is_left(roots_own) {
+        told.push(format!(
+            "a killed tune of root's has left settings changed ({}); any halfpower command of root's puts them back",
+            roots_own.join(JOURNAL).display()
+        ));
+    }
+    told
+}
+
+/// Whether nobody holds the lock beside a journal.
+fn is_left(directory: &Path) -> bool {
+    File::open(directory.join(LOCK)).is_ok_and(|lock| sys::try_lock(&lock).is_ok())
+}
+
+/// [`recover`] in one state directory.
+pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
+    if !directory.join(JOURNAL).exists() {
+        return Vec::new();
+    }
+    match Journal::locked(directory) {
+        Err(JournalError::Busy { .. }) => Vec::new(),
+        Err(error) => vec![error.to_string()],
+        // Another one may have put them back meanwhile.
+        Ok(journal) if !journal.path().exists() => Vec::new(),
+        Ok(journal) => journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()]),
+    }
+}

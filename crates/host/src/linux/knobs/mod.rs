@@ -1,0 +1,178 @@
+//! The knobs of this computer: settings of the kernel that can change how fast a target is.
+//!
+//! A knob is one row of a table: [`queue`] for block devices, [`system`] for memory and processors, [`mounted`] for mounts. A row says how the
+//! knob is found under a target, what is worth trying, what can go wrong, and the line that keeps it. Everything is read below
+//! [`Roots`], so the recorded tree of another machine is read by the same code. [`Session`] sets knobs and puts them back; [`journal`]
+//! remembers them for whoever comes after a kill.
+
+pub mod journal;
+mod mounted;
+mod place;
+mod queue;
+mod session;
+mod system;
+
+pub use place::Place;
+pub use session::Session;
+
+use super::facts::{Roots, Under};
+use journal::Entry;
+use machine::{Alternative, Keep, Knob};
+use std::path::{Path, PathBuf};
+
+/// What keeps a value after a restart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Keeper {
+    /// A rule for these block devices, with the attribute's name below the device's directory.
+    Udev { devices: Vec<String>, attribute: String },
+    /// A kernel parameter (`vm.dirty_ratio`).
+    Sysctl(String),
+    /// An option of the mount in `/etc/fstab`; the value is its word, or follows this prefix.
+    Fstab { at: PathBuf, prefix: &'static str },
+    /// A line of tmpfiles.d for each file.
+    Tmpfiles,
+}
+
+/// A knob of this computer, with its places.
+#[derive(Debug, Clone)]
+pub struct HostKnob {
+    /// What everybody may know of it.
+    pub knob: Knob,
+    /// Where it is set, all places alike, with the value of each now.
+    pub places: Vec<(Place, String)>,
+    keeper: Keeper,
+    /// How data can be lost with a value.
+    risk: fn(present: &str, value: &str) -> Option<String>,
+    /// What to write where the value before cannot be written.
+    undo: Option<(Place, String)>,
+    persistent: bool,
+    /// A file that tells its device from another of the same name.
+    identity: Option<(PathBuf, String)>,
+}
+
+/// No value loses data.
+fn safe(_present: &str, _value: &str) -> Option<String> {
+    None
+}
+
+impl HostKnob {
+    /// A knob with nothing to try yet; none without a place that can be read.
+    fn at(roots: &Roots, name: &str, of: String, about: &str, places: Vec<Place>, keeper: Keeper) -> Option<HostKnob> {
+        let places: Vec<(Place, String)> =
+            places.into_iter().filter_map(|place| place.read(roots).ok().map(|value| (place, value))).collect();
+        let mut values: Vec<&str> = places.iter().map(|(_, value)| value.as_str()).collect();
+        values.dedup();
+        let knob = Knob {
+            name: name.into(),
+            of,
+            about: about.into(),
+            present: values.join(", "),
+            alternatives: Vec::new(),
+            matters: machine::Matters::Always,
+            resets: Vec::new(),
+        };
+        let found = !places.is_empty();
+        found.then_some(HostKnob { knob, places, keeper, risk: safe, undo: None, persistent: false, identity: None })
+    }
+
+    /// With values to try; the present one and repetitions are left out.
+    fn with_values(mut self, values: impl IntoIterator<Item = String>) -> HostKnob {
+        for value in values {
+            let known = self.knob.alternatives.iter().any(|one| one.value == value);
+            if value != self.knob.present && !known {
+                self.knob.alternatives.push(self.alternative(&value));
+            }
+        }
+        self
+    }
+
+    /// A value to try, with its risk and the lines that keep it.
+    pub fn alternative(&self, value: &str) -> Alternative {
+        let put_back: Vec<String> = match &self.undo {
+            Some((place, before)) => vec![command(place, before)],
+            None => self.places.iter().map(|(place, before)| command(place, before)).collect(),
+        };
+        Alternative {
+            value: value.into(),
+            risk: (self.risk)(&self.knob.present, value),
+            keep: self.keep(value),
+            command: Some(self.places.iter().map(|(place, _)| command(place, value)).collect::<Vec<_>>().join(" && ")),
+            put_back: Some(put_back.join(" && ")),
+        }
+    }
+
+    fn keep(&self, value: &str) -> Vec<Keep> {
+        let keep = |place: &str, line: String| Keep { place: place.into(), line };
+        match &self.keeper {
+            Keeper::Udev { devices, attribute } => {
+                let rule = |device: &String| {
+                    let line = format!("ACTION==\"add|change\", KERNEL==\"{device}\", ATTR{{{attribute}}}=\"{value}\"");
+                    keep("/etc/udev/rules.d/60-halfpower.rules", line)
+                };
+                devices.iter().map(rule).collect()
+            }
+            Keeper::Sysctl(name) => vec![keep("/etc/sysctl.d/60-halfpower.conf", format!("{name} = {value}"))],
+            Keeper::Fstab { at, prefix } => {
+                let place = format!("/etc/fstab, options of {}", at.display());
+                vec![keep(&place, format!("{prefix}{value}"))]
+            }
+            Keeper::Tmpfiles => {
+                let line = |(place, _): &(Place, String)| {
+                    let line = format!("w {} - - - - {value}", place.path().display());
+                    keep("/etc/tmpfiles.d/halfpower.conf", line)
+                };
+                self.places.iter().map(line).collect()
+            }
+        }
+    }
+
+    /// Its entries in the journal, if these values are tried.
+    fn entries(&self, values: &[String]) -> Vec<Entry> {
+        let entry = |(place, before): &(Place, String)| Entry {
+            knob: self.knob.name.clone(),
+            of: self.knob.of.clone(),
+            place: place.clone(),
+            before: before.clone(),
+            ours: values.to_vec(),
+            reset_by_another: false,
+            undo: self.undo.clone(),
+            persistent: self.persistent,
+            identity: self.identity.clone(),
+        };
+        self.places.iter().map(entry).collect()
+    }
+}
+
+/// Whether this process may set knobs of the kernel.
+pub fn may_set() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A text as one word of a shell.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,+=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+/// The shell command that sets a place.
+fn command(place: &Place, value: &str) -> String {
+    let path = word(&place.path().display().to_string());
+    match place {
+        Place::File(_) => format!("echo {} > {path}", word(value)),
+        Place::Commit(_) => format!("mount -o remount,commit={value} {path}"),
+        Place::Atime(_) | Place::Discard(_) => format!("mount -o remount,{value} {path}"),
+    }
+}
+
+/// Every knob of the kernel that is found under these paths, each with its present value and what is worth trying.
+///
+/// # Errors
+/// A path that cannot be looked at.
+pub fn find(roots: &Roots, paths: &[&Path]) -> machine::Result<Vec<HostKnob>> {
+    let under: Vec<Under> =
+        paths.iter().map(|path| super::facts::under(roots, path)).collect::<machine::Result<_>>()?;
+    let mut knobs = queue::knobs(roots, &under);
+    knobs.extend(mounted::knobs(roots, paths));
+    knobs.extend(system::knobs(roots, &under));
+    Ok(knobs)
+}

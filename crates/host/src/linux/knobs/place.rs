@@ -1,0 +1,151 @@
+//! Where a setting is: a file of the kernel's, or a mount.
+
+use crate::linux::facts::{Mount, Roots, chosen, mount_on};
+use serde::{Deserialize, Serialize};
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Below these the kernel's settings are; nothing else is ever written.
+const SETTINGS: [&str; 3] = ["/sys", "/proc/sys", "/proc/irq"];
+
+/// One place that holds one value.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// A file of the kernel's, by the machine's own path. Of a list of choices the one in brackets is the value.
+    File(PathBuf),
+    /// How the mount at this mount point keeps times of access: `noatime`, `relatime` or `strictatime`.
+    Atime(PathBuf),
+    /// Seconds between commits of the file system mounted here.
+    Commit(PathBuf),
+    /// Whether the file system mounted here discards freed space at once: `discard` or `nodiscard`.
+    Discard(PathBuf),
+}
+
+impl Place {
+    /// The path of the file or the mount point.
+    pub fn path(&self) -> &Path {
+        match self {
+            Place::File(path) | Place::Atime(path) | Place::Commit(path) | Place::Discard(path) => path,
+        }
+    }
+
+    /// Whether it is a place that holds a setting, and no way to another file.
+    pub fn is_allowed(&self) -> bool {
+        let plain = self.path().components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+        let kernel = SETTINGS.iter().any(|root| self.path().starts_with(root));
+        plain && self.path().is_absolute() && (kernel || !matches!(self, Place::File(_)))
+    }
+
+    /// The value now.
+    ///
+    /// # Errors
+    /// It is not there, or cannot be read.
+    pub fn read(&self, roots: &Roots) -> io::Result<String> {
+        match self {
+            Place::File(path) => {
+                let text = fs::read_to_string(roots.resolve(path))?;
+                Ok(chosen(text.trim()).to_owned())
+            }
+            Place::Atime(at) => Ok(atime(&mount(roots, at)?).into()),
+            Place::Commit(at) => {
+                let mount = mount(roots, at)?;
+                let told = mount.option("commit").map(str::to_owned);
+                told.or_else(|| default_commit(&mount).map(|seconds| seconds.to_string()))
+                    .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+            }
+            Place::Discard(at) => {
+                Ok(if mount(roots, at)?.has_option("discard") { "discard" } else { "nodiscard" }.into())
+            }
+        }
+    }
+
+    /// Sets the value.
+    ///
+    /// # Errors
+    /// It cannot be written, or the kernel refuses the value.
+    pub fn write(&self, roots: &Roots, value: &str) -> io::Result<()> {
+        match self {
+            Place::File(path) => {
+                // One write: the kernel takes each as a whole value.
+                use io::Write;
+                fs::OpenOptions::new().write(true).truncate(true).open(roots.resolve(path))?.write_all(value.as_bytes())
+            }
+            Place::Atime(at) => {
+                let mount = mount(roots, at)?;
+                let mode = match value {
+                    "noatime" => libc::MS_NOATIME,
+                    "relatime" => libc::MS_RELATIME,
+                    "strictatime" => libc::MS_STRICTATIME,
+                    _ => return Err(io::ErrorKind::InvalidInput.into()),
+                };
+                remount(at, libc::MS_BIND | kept_flags(&mount) | mode, "")
+            }
+            Place::Commit(at) => remount_with(roots, at, &format!("commit={value}")),
+            Place::Discard(at) => remount_with(roots, at, value),
+        }
+    }
+}
+
+/// The last mount at a mount point: it hides those before it.
+fn mount(roots: &Roots, at: &Path) -> io::Result<Mount> {
+    mount_on(roots, at).map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Seconds between commits where no option says otherwise (ext4(5), btrfs(5)); none where the file system has no such option.
+fn default_commit(mount: &Mount) -> Option<u32> {
+    match mount.fs_type.as_str() {
+        "ext3" | "ext4" => Some(5),
+        "btrfs" => Some(30),
+        _ => None,
+    }
+}
+
+fn atime(mount: &Mount) -> &'static str {
+    ["noatime", "relatime"].into_iter().find(|mode| mount.has_option(mode)).unwrap_or("strictatime")
+}
+
+/// The flags of a mount that a remount clears unless they are given again, those of access times left out.
+fn kept_flags(mount: &Mount) -> libc::c_ulong {
+    [
+        ("ro", libc::MS_RDONLY),
+        ("nosuid", libc::MS_NOSUID),
+        ("nodev", libc::MS_NODEV),
+        ("noexec", libc::MS_NOEXEC),
+        ("sync", libc::MS_SYNCHRONOUS),
+        ("dirsync", libc::MS_DIRSYNC),
+        ("mand", libc::MS_MANDLOCK),
+        ("nodiratime", libc::MS_NODIRATIME),
+        ("lazytime", libc::MS_LAZYTIME),
+        // MS_NOSYMFOLLOW, which the C library's headers lack (linux/mount.h).
+        ("nosymfollow", 256),
+    ]
+    .into_iter()
+    .filter(|(name, _)| mount.has_option(name))
+    .fold(0, |flags, (_, flag)| flags | flag)
+}
+
+/// Remounts a file system with one option changed.
+fn remount_with(roots: &Roots, at: &Path, option: &str) -> io::Result<()> {
+    let mount = mount(roots, at)?;
+    let mode = match atime(&mount) {
+        "noatime" => libc::MS_NOATIME,
+        "relatime" => libc::MS_RELATIME,
+        _ => libc::MS_STRICTATIME,
+    };
+    remount(at, kept_flags(&mount) | mode, option)
+}
+
+/// mount(2) with MS_REMOUNT.
+fn remount(at: &Path, flags: libc::c_ulong, data: &str) -> io::Result<()> {
+    let at = CString::new(at.as_os_str().as_bytes())?;
+    let data = CString::new(data)?;
+    // SAFETY: both strings end with a NUL and outlive the call; source and type are not used by a remount.
+    let done = unsafe {
+        libc::mount(std::ptr::null(), at.as_ptr(), std::ptr::null(), libc::MS_REMOUNT | flags, data.as_ptr().cast())
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

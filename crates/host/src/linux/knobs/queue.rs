@@ -1,0 +1,269 @@
+//! Knobs of block devices: their request queues, schedulers and write caches (Documentation/ABI/stable/sysfs-block).
+
+use super::{HostKnob, Keeper, Place, safe};
+use crate::linux::facts::{Roots, Under, device_directory, disk_of_partition, names, text};
+use machine::Matters;
+use std::path::{Path, PathBuf};
+
+/// Which devices of a stack a knob belongs to.
+#[derive(Clone, Copy, PartialEq)]
+enum On {
+    /// What the file system is on, or the target itself: where the file-system cache asks.
+    Top,
+    /// Those that requests reach: whole disks, loop devices.
+    Disks,
+}
+
+/// What a row may look at: the present value, the choices of a list, and other attributes of the queue.
+struct Queue<'a> {
+    present: &'a str,
+    choices: Vec<String>,
+    attribute: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Queue<'_> {
+    fn number(&self, attribute: &str) -> Option<u64> {
+        (self.attribute)(attribute)?.parse().ok()
+    }
+}
+
+/// A knob of queues.
+struct Row {
+    /// Its file below `queue/`, and its name.
+    name: &'static str,
+    about: &'static str,
+    on: On,
+    matters: Matters,
+    try_: fn(&Queue<'_>) -> Vec<u64>,
+    /// Instead of numbers: names out of the list of choices.
+    names: bool,
+    resets: &'static [&'static str],
+    risk: fn(&str, &str) -> Option<String>,
+}
+
+const ROW: Row = Row {
+    name: "",
+    about: "",
+    on: On::Disks,
+    matters: Matters::Always,
+    try_: |_| Vec::new(),
+    names: false,
+    resets: &[],
+    risk: safe,
+};
+
+/// What a scheduler sets anew when it begins.
+const RESET: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
+
+const ROWS: [Row; 9] = [
+    Row {
+        name: "read_ahead_kb",
+        about: "how far the kernel reads ahead of sequential reads",
+        on: On::Top,
+        matters: Matters::BufferedReads,
+        try_: |_| vec![128, 1024, 4096],
+        ..ROW
+    },
+    Row { name: "scheduler", about: "who orders the requests of several programs", names: true, resets: &RESET, ..ROW },
+    Row {
+        name: "nr_requests",
+        about: "requests that wait in the kernel at most",
+        try_: |queue| {
+            let now: u64 = queue.present.parse().unwrap_or(0);
+            // What the device itself takes is the least that makes sense to a scheduler.
+            if now >= 8 { vec![now / 2, now * 2] } else { Vec::new() }
+        },
+        ..ROW
+    },
+    Row {
+        name: "max_sectors_kb",
+        about: "largest request to the device",
+        try_: |queue| {
+            let most = queue.number("max_hw_sectors_kb").unwrap_or(0).min(4096);
+            [128, 512, most].into_iter().filter(|&kb| kb > 0 && kb <= most).collect()
+        },
+        ..ROW
+    },
+    Row {
+        name: "wbt_lat_usec",
+        about: "how late reads may be before background writes are held back; 0: writes are never held back",
+        matters: Matters::BufferedWrites,
+        try_: |queue| {
+            let usual = if queue.number("rotational") == Some(1) { 75_000 } else { 2000 };
+            // Without the throttle the kernel shows nothing, or -1.
+            if queue.present.parse::<u64>().is_ok() { vec![0, usual] } else { Vec::new() }
+        },
+        ..ROW
+    },
+    Row {
+        name: "rq_affinity",
+        about: "which processor completes a request: 0 any, 1 one near the asker, 2 the asker's own",
+        try_: |_| vec![0, 1, 2],
+        ..ROW
+    },
+    Row {
+        name: "nomerges",
+        about: "whether the kernel merges neighbouring requests: 0 always, 1 simple cases, 2 never",
+        try_: |_| vec![0, 1, 2],
+        ..ROW
+    },
+    Row {
+        name: "io_poll",
+        about: "completions are polled for instead of waiting for interrupts",
+        matters: Matters::Direct,
+        // Where the driver has no queues for it the kernel refuses.
+        try_: |queue| if queue.present == "1" { vec![0] } else { Vec::new() },
+        ..ROW
+    },
+    Row {
+        name: "write_cache",
+        about: "whether the kernel takes the device's write cache for volatile and flushes it",
+        matters: Matters::Writes,
+        names: true,
+        risk: |_, value| {
+            (value == "write through").then(|| {
+                "the kernel no longer flushes the device's cache, and what it holds is lost with the power".into()
+            })
+        },
+        ..ROW
+    },
+];
+
+/// A parameter of a scheduler, with the values to try.
+struct Parameter {
+    scheduler: &'static str,
+    name: &'static str,
+    about: &'static str,
+    values: &'static [&'static str],
+}
+
+const PARAMETERS: [Parameter; 6] = [
+    Parameter {
+        scheduler: "mq-deadline",
+        name: "fifo_batch",
+        about: "requests of one kind in a row",
+        values: &["1", "16", "64"],
+    },
+    Parameter {
+        scheduler: "mq-deadline",
+        name: "read_expire",
+        about: "ms after which a read goes first",
+        values: &["100", "500", "2000"],
+    },
+    Parameter {
+        scheduler: "mq-deadline",
+        name: "writes_starved",
+        about: "batches of reads before a write",
+        values: &["1", "2", "8"],
+    },
+    Parameter {
+        scheduler: "kyber",
+        name: "read_lat_nsec",
+        about: "latency that reads are to keep",
+        values: &["500000", "2000000", "8000000"],
+    },
+    Parameter {
+        scheduler: "bfq",
+        name: "slice_idle",
+        about: "ms of waiting for the next request of the same program",
+        values: &["0", "8"],
+    },
+    Parameter { scheduler: "bfq", name: "low_latency", about: "interactive programs go first", values: &["0", "1"] },
+];
+
+/// The whole device that has the request queue of a device.
+fn whole(roots: &Roots, name: &str) -> String {
+    disk_of_partition(roots, name).unwrap_or_else(|| name.to_owned())
+}
+
+fn devices(roots: &Roots, under: &[Under], on: On) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for one in under {
+        let some = if on == On::Top { &one.devices.sits_on } else { &one.devices.counted };
+        for device in some {
+            let name = whole(roots, &device.name);
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+    }
+    all
+}
+
+/// A file of a device's by the machine's own path.
+fn file_of(device: &str, file: &str) -> Place {
+    Place::File(PathBuf::from(format!("/sys/class/block/{device}/{file}")))
+}
+
+/// Every word of a list of choices.
+fn choices(roots: &Roots, place: &Place) -> Vec<String> {
+    let list = text(roots.resolve(place.path())).unwrap_or_default();
+    list.split_whitespace().map(|word| word.trim_matches(['[', ']']).to_owned()).collect()
+}
+
+/// The knobs of the devices under some targets.
+pub(super) fn knobs(roots: &Roots, under: &[Under]) -> Vec<HostKnob> {
+    let mut knobs: Vec<HostKnob> = ROWS.iter().filter_map(|row| of_row(roots, under, row)).collect();
+    let disks = devices(roots, under, On::Disks);
+    let parameters: Vec<HostKnob> =
+        PARAMETERS.iter().filter_map(|parameter| of_parameter(roots, &disks, parameter)).collect();
+    if let Some(scheduler) = knobs.iter_mut().find(|one| one.knob.name == "scheduler") {
+        scheduler.knob.resets.extend(parameters.iter().map(|one| one.knob.name.clone()));
+    }
+    knobs.extend(parameters);
+    knobs.extend(cache_type(roots, &disks));
+    knobs
+}
+
+fn of_row(roots: &Roots, under: &[Under], row: &Row) -> Option<HostKnob> {
+    let devices = devices(roots, under, row.on);
+    let attribute = format!("queue/{}", row.name);
+    let places: Vec<Place> = devices.iter().map(|device| file_of(device, &attribute)).collect();
+    let list = places.first().map(|place| choices(roots, place)).unwrap_or_default();
+    let first = devices.first().map(|device| device_directory(roots, device)).unwrap_or_default();
+    let keeper = Keeper::Udev { devices: devices.clone(), attribute };
+    let mut knob = HostKnob::at(roots, row.name, devices.join(", "), row.about, places, keeper)?;
+    knob.knob.matters = row.matters;
+    knob.knob.resets = row.resets.iter().map(|&name| name.to_owned()).collect();
+    knob.risk = row.risk;
+    let present = knob.knob.present.clone();
+    let queue = Queue { present: &present, choices: list, attribute: &|name| text(first.join("queue").join(name)) };
+    let values: Vec<String> = match (row.name, row.names) {
+        ("write_cache", _) => vec!["write back".into(), "write through".into()],
+        (_, true) => queue.choices.clone(),
+        _ => (row.try_)(&queue).into_iter().map(|value| value.to_string()).collect(),
+    };
+    Some(knob.with_values(values))
+}
+
+fn of_parameter(roots: &Roots, disks: &[String], parameter: &Parameter) -> Option<HostKnob> {
+    let scheduler =
+        |disk: &&String| file_of(disk, "queue/scheduler").read(roots).is_ok_and(|value| value == parameter.scheduler);
+    let disks: Vec<String> = disks.iter().filter(scheduler).cloned().collect();
+    let attribute = format!("queue/iosched/{}", parameter.name);
+    let places = disks.iter().map(|disk| file_of(disk, &attribute)).collect();
+    let keeper = Keeper::Udev { devices: disks.clone(), attribute };
+    let knob = HostKnob::at(roots, parameter.name, disks.join(", "), parameter.about, places, keeper)?;
+    Some(knob.with_values(parameter.values.iter().map(|&value| value.to_owned())))
+}
+
+/// The mode of a SCSI drive's own write cache, which the drive keeps (sd(4)). One drive at a time: it is told from others by its name.
+fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
+    let [disk] = disks else { return None };
+    let directory = Path::new("/sys/class/block").join(disk).join("device/scsi_disk");
+    let scsi = names(roots.resolve(&directory)).into_iter().next()?;
+    let place = Place::File(directory.join(&scsi).join("cache_type"));
+    let keeper = Keeper::Udev { devices: vec![disk.clone()], attribute: format!("device/scsi_disk/{scsi}/cache_type") };
+    let about = "the drive's own write cache";
+    let mut knob = HostKnob::at(roots, "cache_type", disk.clone(), about, vec![place], keeper)?;
+    knob.knob.matters = Matters::Writes;
+    knob.persistent = true;
+    let wwid = PathBuf::from(format!("/sys/class/block/{disk}/device/wwid"));
+    knob.identity = text(roots.resolve(&wwid)).map(|name| (wwid, name));
+    knob.risk = |_, value| {
+        (value == "write back").then(|| {
+            "what the drive's cache holds is lost with the power, unless it has a battery or everything above flushes it".into()
+        })
+    };
+    Some(knob.with_values(["write back".into(), "write through".into()]))
+}

@@ -1,0 +1,164 @@
+//! Setting knobs, and putting them back whatever happens.
+
+use super::HostKnob;
+use super::journal::{Entry, Journal, JournalError, put_back};
+use crate::linux::facts::Roots;
+use machine::{Error, Result};
+use std::path::Path;
+
+/// A knob by its number.
+#[derive(Debug)]
+struct Numbered {
+    /// Where its entries begin and end.
+    entries: std::ops::Range<usize>,
+    /// Names of the knobs that it sets anew.
+    resets: Vec<String>,
+}
+
+/// Knobs that are being tried. Dropped, it puts all of them back; after a kill the journal does.
+#[derive(Debug)]
+pub struct Session {
+    roots: Roots,
+    journal: Journal,
+    entries: Vec<Entry>,
+    knobs: Vec<Numbered>,
+    /// What each entry's place holds as far as we know; none where somebody else has set it, and we leave it.
+    now: Vec<Option<String>>,
+    ended: bool,
+}
+
+impl Session {
+    /// Writes the journal of the knobs that have values to be tried, and of those that they set anew. Nothing is set yet. Sentences
+    /// about what an earlier killed run left are added to `told`.
+    ///
+    /// # Errors
+    /// The journal cannot be written, or belongs to a living program.
+    pub fn begin(
+        directory: &Path,
+        roots: &Roots,
+        knobs: &[(HostKnob, Vec<String>)],
+        told: &mut Vec<String>,
+    ) -> std::result::Result<Session, JournalError> {
+        let journal = Journal::begin(directory, roots, told)?;
+        let is_tried = |values: &Vec<String>| !values.is_empty();
+        let reset: Vec<&String> =
+            knobs.iter().filter(|(_, values)| is_tried(values)).flat_map(|(knob, _)| &knob.knob.resets).collect();
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut numbered = Vec::new();
+        for (knob, values) in knobs {
+            let from = entries.len();
+            let is_reset = reset.contains(&&knob.knob.name);
+            if is_tried(values) || is_reset {
+                // What another sets anew may hold any value then.
+                let of_knob = knob.entries(values).into_iter();
+                entries.extend(of_knob.map(|entry| Entry { reset_by_another: is_reset, ..entry }));
+            }
+            numbered.push(Numbered { entries: from..entries.len(), resets: knob.knob.resets.clone() });
+        }
+        if !entries.is_empty() {
+            journal.write(roots, &entries)?;
+        }
+        let now = entries.iter().map(|entry| Some(entry.before.clone())).collect();
+        Ok(Session { roots: roots.clone(), journal, entries, knobs: numbered, now, ended: false })
+    }
+
+    /// Sets these knobs (by number) to these values, and all others as they were.
+    ///
+    /// # Errors
+    /// The kernel refuses a value or makes another of it, or somebody else has set the knob: it is told, and the knob is as it was or as
+    /// somebody else wants it.
+    pub fn set(&mut self, wanted: &[(usize, &str)]) -> Result<()> {
+        let is_wanted = |knob: usize| wanted.iter().any(|(one, _)| *one == knob);
+        let reset: Vec<String> = wanted.iter().flat_map(|(knob, _)| self.knobs[*knob].resets.clone()).collect();
+        // First what goes back: a scheduler before its parameters, which are those of the one that stays.
+        for knob in (0..self.knobs.len()).filter(|&knob| !is_wanted(knob)) {
+            for index in self.knobs[knob].entries.clone() {
+                // What a wanted knob sets anew stays as that knob makes it.
+                if !reset.contains(&self.entries[index].knob) {
+                    self.put(index, None)?;
+                }
+            }
+        }
+        for &(knob, value) in wanted {
+            self.knobs[knob].entries.clone().try_for_each(|index| self.put(index, Some(value)))?;
+        }
+        Ok(())
+    }
+
+    /// Sets one place, unless it is so already; without a value, as it was.
+    fn put(&mut self, index: usize, value: Option<&str>) -> Result<()> {
+        let entry = &self.entries[index];
+        let wanted = value.unwrap_or(&entry.before).to_owned();
+        let Some(known) = &self.now[index] else {
+            // Left to whoever set it: its runs say nothing about our values.
+            return if value.is_some() { Err(self.foreign(index, "a value of somebody else's")) } else { Ok(()) };
+        };
+        if *known == wanted && !entry.reset_by_another {
+            return Ok(());
+        }
+        let failed = |error| Error::io("cannot set", entry.place.path())(error);
+        let found = entry.place.read(&self.roots).map_err(failed)?;
+        if found == wanted {
+            self.now[index] = Some(wanted);
+            return Ok(());
+        }
+        if found != *known && !entry.reset_by_another {
+            let error = self.foreign(index, &found);
+            self.now[index] = None;
+            return Err(error);
+        }
+        let (place, text) = match (&entry.undo, value) {
+            (Some((place, before)), None) => (place, before.as_str()),
+            _ => (&entry.place, wanted.as_str()),
+        };
+        place.write(&self.roots, text).map_err(failed)?;
+        let now = entry.place.read(&self.roots).map_err(failed)?;
+        if now == wanted {
+            self.now[index] = Some(wanted);
+            return Ok(());
+        }
+        let what = format!("{} of {}", entry.knob, entry.of);
+        // What it became is ours to undo, and no value that was asked for.
+        let (place, before) = entry.undo.as_ref().map_or((&entry.place, &entry.before), |(place, text)| (place, text));
+        let undone = place.write(&self.roots, before).and_then(|()| entry.place.read(&self.roots));
+        self.now[index] = Some(undone.unwrap_or_else(|_| now.clone()));
+        Err(Error::Unsupported(format!("{what}: the kernel made {now} of {wanted}")))
+    }
+
+    fn foreign(&self, index: usize, found: &str) -> Error {
+        let entry = &self.entries[index];
+        Error::Unsupported(format!(
+            "{} of {}: somebody else has set it to {found}; it is left so",
+            entry.knob, entry.of
+        ))
+    }
+
+    /// Puts everything back and removes the journal. Returns sentences about what is not as it was.
+    pub fn end(mut self) -> Vec<String> {
+        self.put_all_back()
+    }
+
+    fn put_all_back(&mut self) -> Vec<String> {
+        if self.ended {
+            return Vec::new();
+        }
+        self.ended = true;
+        let put_back = put_back(&self.roots, &self.entries);
+        let mut told = put_back.told;
+        // What could not be put back stays in the journal for the next command.
+        let kept = if put_back.failed.is_empty() {
+            self.journal.remove()
+        } else {
+            self.journal.write(&self.roots, &put_back.failed)
+        };
+        told.extend(kept.err().map(|error| error.to_string()));
+        told
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A panic, or an early return: whoever could be told is gone.
+        self.put_all_back();
+    }
+}

@@ -1,0 +1,260 @@
+//! Questions put to two arms in turn, in random blocks of four runs, until each is decided or the time is up.
+//!
+//! A block is ABBA or BAAB: a drift through it cancels out, and neither arm is always first. Whoever compares two results of now (`compare`)
+//! or a setting with its alternatives (`tune`) asks here.
+
+use crate::stats::{LEAST_BLOCKS, change_at_any_time, holm};
+use machine::Nanos;
+use workload::rng::SplitMix64;
+
+/// A 95 % interval: a chance below this is no chance.
+const CHANCE: f64 = 0.05;
+
+/// What the four runs of a block gave: by arm, by value, by turn.
+pub type Block<const N: usize> = [[[f64; 2]; N]; 2];
+
+/// When the turns end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// A question is decided where no change larger than this share can be there.
+    pub until: f64,
+    /// Time for all questions. Each gets its least number of blocks even where that takes longer.
+    pub budget_ns: Nanos,
+    /// Two runs of the same differ. Otherwise one block says everything.
+    pub noisy: bool,
+    /// Seeds the order of the arms.
+    pub seed: u64,
+}
+
+/// Why a run of an arm gave nothing.
+#[derive(Debug)]
+pub enum Stop<E> {
+    /// This question cannot be answered; the others go on.
+    Question(String),
+    /// The user stopped it: what is there counts, if it is enough.
+    Interrupted(E),
+    /// Nothing goes on.
+    All(E),
+}
+
+/// Two arms that answer questions, on a clock.
+pub trait Arms<const N: usize> {
+    /// What ends everything.
+    type Error;
+
+    /// Nanoseconds from an arbitrary start.
+    fn now(&self) -> Nanos;
+
+    /// Runs a question once on arm 0 or 1; its values, the rate first.
+    ///
+    /// # Errors
+    /// A failed run, or an interrupt.
+    fn run(&mut self, arm: usize, question: usize) -> Result<[f64; N], Stop<Self::Error>>;
+
+    /// Told before each block: the question, the number of the block from 1, and the time since the start.
+    fn on_block(&mut self, _question: usize, _block: usize, _passed_ns: Nanos) {}
+}
+
+/// What the turns of one question gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer<const N: usize> {
+    /// In the order in which they ran.
+    pub blocks: Vec<Block<N>>,
+    /// The arm that failed, and why.
+    pub failed: Option<(usize, String)>,
+    /// Decided, or failed: more blocks would say no more.
+    pub closed: bool,
+}
+
+/// What all turns gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turns<const N: usize> {
+    /// In the order of the questions.
+    pub answers: Vec<Answer<N>>,
+    /// The user stopped it before it was done.
+    pub interrupted: bool,
+}
+
+impl<const N: usize> Turns<N> {
+    /// Questions that were still open when the time was up.
+    pub fn open(&self) -> usize {
+        self.answers.iter().filter(|answer| !answer.closed).count()
+    }
+}
+
+/// Runs blocks of all open questions, one after the other, until each is decided or the time is up.
+///
+/// # Errors
+/// What ends everything; an interrupt before anything could be said.
+pub fn in_turn<const N: usize, A: Arms<N>>(
+    arms: &mut A,
+    questions: usize,
+    limits: Limits,
+) -> Result<Turns<N>, A::Error> {
+    let mut answers = vec![Answer { blocks: Vec::new(), failed: None, closed: false }; questions];
+    let mut order = SplitMix64::new(limits.seed);
+    let began = arms.now();
+    let mut longest = 0;
+    while !answers.iter().all(|answer| answer.closed) {
+        for question in 0..questions {
+            if answers[question].closed {
+                continue;
+            }
+            let passed = arms.now().saturating_sub(began);
+            let enough = answers.iter().all(|answer| answer.closed || answer.blocks.len() >= LEAST_BLOCKS);
+            if enough && passed.saturating_add(longest) > limits.budget_ns {
+                return Ok(Turns { answers, interrupted: false });
+            }
+            arms.on_block(question, answers[question].blocks.len() + 1, passed);
+            let first = usize::from(order.next_u64() >> 63 == 1);
+            match block(arms, question, first) {
+                Ok(block) => answers[question].blocks.push(block),
+                Err((_, Stop::Interrupted(_))) if enough && !answers[question].blocks.is_empty() => {
+                    return Ok(Turns { answers, interrupted: true });
+                }
+                Err((_, Stop::Interrupted(error) | Stop::All(error))) => return Err(error),
+                Err((arm, Stop::Question(why))) => {
+                    answers[question].failed = Some((arm, why));
+                    answers[question].closed = true;
+                }
+            }
+            longest = longest.max(arms.now().saturating_sub(began).saturating_sub(passed));
+        }
+        close(&mut answers, limits);
+    }
+    Ok(Turns { answers, interrupted: false })
+}
+
+/// One block: two runs of each arm.
+fn block<const N: usize, A: Arms<N>>(
+    arms: &mut A,
+    question: usize,
+    first: usize,
+) -> Result<Block<N>, (usize, Stop<A::Error>)> {
+    let mut values = [[[0.0; 2]; N]; 2];
+    let second = 1 - first;
+    for (arm, turn) in [(first, 0), (second, 0), (second, 1), (first, 1)] {
+        let run = arms.run(arm, question).map_err(|stop| (arm, stop))?;
+        for (series, value) in values[arm].iter_mut().zip(run) {
+            series[turn] = value;
+        }
+    }
+    Ok(values)
+}
+
+/// Closes the questions that are decided: a difference is beyond chance after having looked at all of them, or none larger than
+/// [`Limits::until`] can be there.
+fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
+    if !limits.noisy {
+        answers.iter_mut().for_each(|answer| answer.closed = true);
+        return;
+    }
+    let rate = |answer: &Answer<N>| {
+        let log = |values: [f64; 2]| (values[0].ln() + values[1].ln()) / 2.0;
+        let logs: Vec<f64> = answer.blocks.iter().map(|block| log(block[1][0]) - log(block[0][0])).collect();
+        if logs.len() < LEAST_BLOCKS { None } else { change_at_any_time(&logs) }
+    };
+    let changes: Vec<_> = answers.iter().map(rate).collect();
+    let adjusted = holm(&changes.iter().map(|change| change.map_or(1.0, |change| change.p)).collect::<Vec<f64>>());
+    for ((answer, change), p) in answers.iter_mut().zip(changes).zip(adjusted) {
+        let narrow = change.is_some_and(|change| (change.high - change.low) / 2.0 <= limits.until);
+        answer.closed |= change.is_some() && (p < CHANCE || narrow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Arms whose rates are known, on a clock that each run moves by a millisecond.
+    struct Fake {
+        rates: Vec<[f64; 2]>,
+        noise: SplitMix64,
+        clock: Nanos,
+        order: Vec<(usize, usize)>,
+        /// Stops at this run.
+        stops: Option<(usize, fn() -> Stop<&'static str>)>,
+    }
+
+    impl Fake {
+        fn new(rates: &[[f64; 2]]) -> Fake {
+            Fake { rates: rates.to_vec(), noise: SplitMix64::new(7), clock: 0, order: Vec::new(), stops: None }
+        }
+    }
+
+    impl Arms<1> for Fake {
+        type Error = &'static str;
+
+        fn now(&self) -> Nanos {
+            self.clock
+        }
+
+        fn run(&mut self, arm: usize, question: usize) -> Result<[f64; 1], Stop<&'static str>> {
+            if let Some((at, stop)) = self.stops
+                && self.order.len() == at
+            {
+                self.order.push((question, arm));
+                return Err(stop());
+            }
+            self.order.push((question, arm));
+            self.clock += 1_000_000;
+            let noise = (self.noise.next_u64() >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
+            Ok([self.rates[question][arm] * (noise * 0.02).exp()])
+        }
+    }
+
+    const LIMITS: Limits = Limits { until: 0.05, budget_ns: 10_000_000_000, noisy: true, seed: 1 };
+
+    #[test]
+    fn each_question_goes_on_until_it_is_decided() {
+        let mut arms = Fake::new(&[[100.0, 200.0], [100.0, 100.0]]);
+        let turns = in_turn(&mut arms, 2, LIMITS).unwrap();
+        assert!(turns.open() == 0 && !turns.interrupted && arms.clock < LIMITS.budget_ns);
+        for chunk in arms.order.chunks(4) {
+            let of_block: Vec<usize> = chunk.iter().map(|(_, arm)| *arm).collect();
+            assert!(of_block == [0, 1, 1, 0] || of_block == [1, 0, 0, 1], "{of_block:?}");
+            assert!(chunk.iter().all(|(question, _)| *question == chunk[0].0));
+        }
+        let [changed, same] = [0, 1].map(|index| {
+            let logs: Vec<f64> =
+                turns.answers[index].blocks.iter().map(|block| (block[1][0][0] / block[0][0][0]).ln()).collect();
+            change_at_any_time(&logs).unwrap()
+        });
+        assert!((changed.ratio - 2.0).abs() < 0.1 && (same.ratio - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn time_that_is_up_ends_it_after_the_least_blocks() {
+        let mut arms = Fake::new(&[[100.0, 100.0]; 3]);
+        let turns = in_turn(&mut arms, 3, Limits { until: 1e-9, budget_ns: 1, ..LIMITS }).unwrap();
+        assert_eq!(turns.open(), 3);
+        assert!(turns.answers.iter().all(|answer| answer.blocks.len() == LEAST_BLOCKS));
+    }
+
+    #[test]
+    fn one_block_says_everything_of_what_does_not_vary() {
+        let mut arms = Fake::new(&[[100.0, 101.0]; 2]);
+        let turns = in_turn(&mut arms, 2, Limits { noisy: false, ..LIMITS }).unwrap();
+        assert!(turns.answers.iter().all(|answer| answer.blocks.len() == 1 && answer.closed));
+    }
+
+    #[test]
+    fn a_failed_question_lets_the_others_go_on() {
+        let mut arms = Fake::new(&[[100.0, 200.0], [100.0, 200.0]]);
+        arms.stops = Some((1, || Stop::Question("no such value".into())));
+        let turns = in_turn(&mut arms, 2, LIMITS).unwrap();
+        assert_eq!(turns.answers[0].failed.as_ref().map(|(_, why)| why.as_str()), Some("no such value"));
+        assert!(turns.answers[1].failed.is_none() && turns.answers[1].blocks.len() >= LEAST_BLOCKS);
+    }
+
+    #[test]
+    fn an_interrupt_keeps_what_is_enough() {
+        let mut early = Fake::new(&[[100.0, 100.0]]);
+        early.stops = Some((5, || Stop::Interrupted("interrupted")));
+        assert_eq!(in_turn(&mut early, 1, LIMITS).unwrap_err(), "interrupted");
+        let mut late = Fake::new(&[[100.0, 100.0]]);
+        late.stops = Some((4 * LEAST_BLOCKS + 1, || Stop::Interrupted("interrupted")));
+        let turns = in_turn(&mut late, 1, Limits { until: 1e-9, ..LIMITS }).unwrap();
+        assert!(turns.interrupted && turns.answers[0].blocks.len() == LEAST_BLOCKS);
+    }
+}

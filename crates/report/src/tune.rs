@@ -1,0 +1,159 @@
+//! A tuning in a terminal: what is planned, or what was found.
+
+use crate::format::duration;
+use crate::terminal::{Tone, paint, table, wrap};
+use machine::text::printable;
+use results::compare::Difference;
+use tune::{KeepLine, Outcome, Tried, Tuning};
+
+/// Lines of a text in a tone.
+fn say(out: &mut String, tone: Tone, text: &str, width: usize, colour: bool) {
+    for line in wrap(text, width) {
+        out.push_str(&paint(tone, &line, colour));
+        out.push('\n');
+    }
+}
+
+fn head(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// The plan: what would be tried, from what to what, and how long it takes.
+pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
+    let width = width.max(40);
+    let mut out = String::new();
+    tuning.warnings.iter().for_each(|warning| say(&mut out, Tone::Doubt, &format!("! {warning}"), width, colour));
+    let values = if tuning.plan.len() == 1 { "value" } else { "values" };
+    let title = format!(
+        "Plan for {}: {} {values} would be tried, each in turn with the present one",
+        tuning.target,
+        tuning.plan.len()
+    );
+    say(&mut out, Tone::Strong, &title, width, colour);
+    for workload in &tuning.workloads {
+        say(&mut out, Tone::Quiet, &format!("workload: {workload}"), width, colour);
+    }
+    if !tuning.plan.is_empty() {
+        out.push('\n');
+        let rows: Vec<Vec<String>> =
+            tuning.plan.chunk_by(|a, b| (&a.knob, &a.of) == (&b.knob, &b.of)).map(planned).collect();
+        let names = ["knob", "of", "from", "to", "what it is"];
+        out.push_str(&table(&head(&names), &rows, names.len(), width, colour));
+    }
+    if !tuning.left_out.is_empty() {
+        out.push_str("\nNot tried:\n");
+        for one in &tuning.left_out {
+            say(&mut out, Tone::Quiet, &format!("{} of {}: {}", one.knob, one.of, one.why), width, colour);
+        }
+    }
+    out.push('\n');
+    let least = tuning.least_ns.map_or(String::new(), |ns| format!("at least {}, ", duration(ns)));
+    let most = tuning.budget_ns.max(tuning.least_ns.unwrap_or(0));
+    let time = format!(
+        "It takes {least}at most about {}; it ends sooner where everything is decided. Every setting is put back at the end.",
+        duration(most)
+    );
+    say(&mut out, Tone::Plain, &time, width, colour);
+    say(&mut out, Tone::Strong, "Nothing was touched. With --yes it is tried.", width, colour);
+    out
+}
+
+/// The row of one knob.
+fn planned(steps: &[tune::Step]) -> Vec<String> {
+    let first = &steps[0];
+    let to: Vec<&str> = steps.iter().map(|step| step.to.as_str()).collect();
+    let risks: String =
+        steps.iter().filter_map(|step| Some(format!("; {} CAN LOSE DATA: {}", step.to, step.risk.as_ref()?))).collect();
+    let about = format!("{}{risks}", first.about);
+    [&first.knob, &first.of, &first.from, &to.join(", "), &about].map(|text| printable(text)).to_vec()
+}
+
+/// What was found: what is worth keeping, the table of everything tried, the lines and the command.
+pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
+    let width = width.max(40);
+    let mut out = String::new();
+    tuning.warnings.iter().for_each(|warning| say(&mut out, Tone::Doubt, &format!("! {warning}"), width, colour));
+    for (place, sentence) in tuning.sentences.iter().enumerate() {
+        say(&mut out, if place == 0 { Tone::Strong } else { Tone::Plain }, sentence, width, colour);
+    }
+    let mut rows: Vec<Vec<String>> = tuning.tried.iter().flat_map(|one| rows_of(&one.knob, one)).collect();
+    rows.extend(tuning.combination.iter().flat_map(|one| rows_of("what helped, once more", one)));
+    if !rows.is_empty() {
+        out.push('\n');
+        let names = ["knob", "from", "to", "rate", "95 % interval", "p99", "processor", ""];
+        out.push_str(&table(&head(&names), &rows, 3, width, colour));
+    }
+    for (place, lines) in by_place(&tuning.keep) {
+        out.push_str(&format!("\nTo keep it, {}:\n", printable(place)));
+        // Exactly as they go into a file: never wrapped.
+        lines.iter().for_each(|line| out.push_str(&format!("    {}\n", printable(line))));
+    }
+    if !tuning.prove.is_empty() {
+        out.push_str("\nTo measure the change again:\n");
+        tuning.prove.iter().for_each(|command| out.push_str(&format!("    {}\n", printable(command))));
+    }
+    out
+}
+
+fn by_place(keep: &[KeepLine]) -> Vec<(&str, Vec<&str>)> {
+    let mut places: Vec<(&str, Vec<&str>)> = Vec::new();
+    for one in keep {
+        match places.iter_mut().find(|(place, _)| *place == one.place) {
+            Some((_, lines)) => lines.push(&one.line),
+            None => places.push((&one.place, vec![&one.line])),
+        }
+    }
+    places
+}
+
+/// A row for each workload of a change.
+fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
+    let names = || [name, &tried.from, &tried.to].map(printable).to_vec();
+    let rates: Vec<&Difference> = tried.rates().collect();
+    if rates.is_empty() || tried.outcome == Outcome::Failed {
+        let why = tried.failed.as_deref().unwrap_or("nothing was measured");
+        let word = format!("{}: {}", tried.outcome.word(), printable(why));
+        return vec![[names(), vec![String::new(); 4], vec![word]].concat()];
+    }
+    let several = rates.len() > 1;
+    let row = |rate: &&Difference| {
+        let other = |measure| {
+            let of = |one: &&Difference| one.measure == measure && one.question == rate.question;
+            tried.differences.iter().find(of).map_or(String::new(), |one| signed(one.change_percent))
+        };
+        let interval = match rate.interval_95_percent {
+            Some([low, high]) if low == high => "exact".into(),
+            Some([low, high]) => format!("{} to {}", signed(low), signed(high)),
+            None => "too few runs".into(),
+        };
+        let word = match (several, tried.outcome) {
+            (true, _) => format!("{}; {}", tried.outcome.word(), printable(&rate.label)),
+            (false, Outcome::NoDifference | Outcome::Undecided) => would_show(tried.outcome.word(), rate),
+            (false, outcome) => outcome.word().into(),
+        };
+        let cells = vec![
+            signed(rate.change_percent),
+            interval,
+            other(results::compare::Measure::LatencyP99),
+            other(results::compare::Measure::Cpu),
+            word,
+        ];
+        [names(), cells].concat()
+    };
+    rates.iter().map(row).collect()
+}
+
+/// With the smallest change that would have been seen.
+fn would_show(word: &str, rate: &Difference) -> String {
+    match rate.detectable_percent {
+        Some(seen) if seen > 0.0 => format!("{word} (≥ {seen:.1} % would show)"),
+        _ => word.into(),
+    }
+}
+
+/// A change with its sign: `+13.2 %`.
+fn signed(percent: f64) -> String {
+    let rounded = (percent * 10.0).round() / 10.0;
+    // No minus before a zero.
+    format!("{:+.1} %", rounded + 0.0)
+}

@@ -1,0 +1,220 @@
+//! The knobs of a workload: what a program can do differently.
+
+use machine::units::{parse_size, show_size};
+use machine::{Allocation, Buffering, CacheState, Engine, Hint, Keep, Layer, LayerKind, TargetFacts, TargetKind};
+use workload::{Pattern, Workload};
+
+/// What a knob of a workload may look at.
+pub struct Scene<'a> {
+    /// The target.
+    pub facts: &'a TargetFacts,
+    /// The machine's engines.
+    pub engines: &'a [Engine],
+}
+
+impl Scene<'_> {
+    /// The engine that keeps several requests outstanding from one thread.
+    pub fn deep_engine(&self) -> Engine {
+        let there = [Engine::IoUring, Engine::Libaio].into_iter().find(|engine| self.engines.contains(engine));
+        there.unwrap_or(Engine::Threads)
+    }
+}
+
+/// A knob of workloads.
+pub struct WorkloadKnob {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    /// Its value in a workload.
+    pub value: fn(&Workload) -> String,
+    /// Values worth trying on a workload.
+    pub try_: fn(&Workload, &Scene<'_>) -> Vec<String>,
+    /// A workload with a value; none where that makes no sense.
+    pub with: fn(&Workload, &str, &Scene<'_>) -> Option<Workload>,
+    /// How data can be lost with a value.
+    pub risk: fn(&Workload, &str) -> Option<String>,
+    /// What a program does to have this value.
+    pub keep: fn(&str, &Scene<'_>) -> Keep,
+}
+
+/// Every knob of workloads.
+pub const KNOBS: [WorkloadKnob; 7] = [BUFFERING, REQUEST, DEPTH, ENGINE, HINT, ALLOCATION, OFFSET];
+
+fn no_risk(_workload: &Workload, _value: &str) -> Option<String> {
+    None
+}
+
+fn in_program(line: impl Into<String>) -> Keep {
+    Keep { place: "in the program".into(), line: line.into() }
+}
+
+/// A size as an option takes it.
+fn size(bytes: u64) -> String {
+    show_size(bytes).replace(" KiB", "k").replace(" MiB", "m").replace(" GiB", "g").replace(" B", "")
+}
+
+const BUFFERING: WorkloadKnob = WorkloadKnob {
+    name: "buffering",
+    about: "through the file-system cache or past it",
+    value: |workload| if workload.buffering.is_direct() { "direct".into() } else { "buffered".into() },
+    try_: |_, _| vec!["direct".into(), "buffered".into()],
+    with: |workload, value, scene| {
+        let dsync = workload.buffering.is_dsync();
+        let mut changed = workload.clone();
+        match value {
+            "direct" if scene.facts.direct && !scene.facts.in_memory => {
+                changed.buffering = if dsync { Buffering::DirectDsync } else { Buffering::Direct };
+                changed.cache = CacheState::AsIs;
+                changed.hint = Hint::None;
+            }
+            "buffered" => {
+                changed.buffering = if dsync { Buffering::BufferedDsync } else { Buffering::Buffered };
+                // A cache that is filled already would be measured instead of the storage.
+                changed.cache = if workload.writes() { workload.cache } else { CacheState::Cold };
+            }
+            _ => return None,
+        }
+        Some(changed)
+    },
+    risk: |workload, value| {
+        let unsafe_ = value == "buffered" && workload.writes() && !workload.buffering.is_dsync();
+        unsafe_.then(|| "a crash loses writes that lie in memory and that no program has synced".into())
+    },
+    keep: |value, _| match value {
+        "direct" => in_program("open the file with O_DIRECT, with aligned buffers, offsets and lengths"),
+        _ => in_program("open the file without O_DIRECT"),
+    },
+};
+
+const REQUEST: WorkloadKnob = WorkloadKnob {
+    name: "request",
+    about: "bytes of a request",
+    value: |workload| size(u64::from(workload.request_bytes)),
+    // What is read at random is as large as the program needs it.
+    try_: |workload, _| match workload.pattern {
+        Pattern::Seq => ["16k", "64k", "256k", "1m"].map(str::to_owned).into(),
+        _ => Vec::new(),
+    },
+    with: |workload, value, _| {
+        let request_bytes = parse_size(value).ok().and_then(|bytes| u32::try_from(bytes).ok())?;
+        workload.sizes.is_none().then(|| Workload { request_bytes, ..workload.clone() })
+    },
+    risk: no_risk,
+    keep: |value, _| in_program(format!("read and write {value} at a time")),
+};
+
+const DEPTH: WorkloadKnob = WorkloadKnob {
+    name: "depth",
+    about: "requests that a thread keeps outstanding",
+    value: |workload| workload.depth.to_string(),
+    try_: |workload, _| {
+        // Through the cache requests are memory copies, one after the other.
+        if workload.buffering.is_direct() { ["1", "4", "16", "64"].map(str::to_owned).into() } else { Vec::new() }
+    },
+    with: |workload, value, scene| {
+        let depth: u32 = value.parse().ok().filter(|&depth| depth > 0)?;
+        let mut engine = workload.engine;
+        if depth > engine.max_depth() {
+            engine = scene.deep_engine();
+        } else if depth == 1 && workload.depth > 1 && scene.engines.contains(&Engine::Sync) {
+            engine = Engine::Sync;
+        }
+        Some(Workload { depth, engine, ..workload.clone() })
+    },
+    risk: no_risk,
+    keep: |value, _| in_program(format!("keep {value} requests outstanding")),
+};
+
+const ENGINE: WorkloadKnob = WorkloadKnob {
+    name: "engine",
+    about: "how requests are issued",
+    value: |workload| workload.engine.name().into(),
+    try_: |_, scene| {
+        let real = |engine: &&Engine| !matches!(engine, Engine::Null | Engine::Mmap);
+        scene.engines.iter().filter(real).map(|engine| engine.name().to_owned()).collect()
+    },
+    with: |workload, value, scene| {
+        let engine = scene.engines.iter().copied().find(|engine| engine.name() == value)?;
+        (workload.depth <= engine.max_depth()).then(|| Workload { engine, ..workload.clone() })
+    },
+    risk: no_risk,
+    keep: |value, _| {
+        in_program(match value {
+            "io_uring" => "issue requests through io_uring".to_owned(),
+            "libaio" => "issue requests with io_submit".to_owned(),
+            "threads" => "issue requests from several threads with pread and pwrite".to_owned(),
+            "sync" => "issue requests with pread and pwrite".to_owned(),
+            other => format!("issue requests through {other}"),
+        })
+    },
+};
+
+const HINT: WorkloadKnob = WorkloadKnob {
+    name: "hint",
+    about: "what the program tells the file-system cache of its reads",
+    value: |workload| workload.hint.name().into(),
+    try_: |workload, _| match workload.pattern {
+        Pattern::Seq => vec!["sequential".into()],
+        _ => vec!["random".into()],
+    },
+    with: |workload, value, _| {
+        let hint = Hint::ALL.into_iter().find(|hint| hint.name() == value)?;
+        let reads_cached = workload.read_percent > 0 && !workload.buffering.is_direct();
+        reads_cached.then(|| Workload { hint, ..workload.clone() })
+    },
+    risk: no_risk,
+    keep: |value, _| in_program(format!("posix_fadvise(fd, 0, 0, POSIX_FADV_{})", value.to_uppercase())),
+};
+
+const ALLOCATION: WorkloadKnob = WorkloadKnob {
+    name: "allocation",
+    about: "state of the file's space before it is written",
+    value: |workload| workload.allocation.name().into(),
+    try_: |_, _| ["written", "reserved", "extend"].map(str::to_owned).into(),
+    with: |workload, value, scene| {
+        let allocation = Allocation::ALL.into_iter().find(|one| one.name() == value)?;
+        let made = scene.facts.kind == TargetKind::TestFile && scene.facts.members <= 1;
+        (workload.writes() && workload.read_percent == 0 && made).then(|| Workload { allocation, ..workload.clone() })
+    },
+    risk: no_risk,
+    keep: |value, _| {
+        in_program(match value {
+            "written" => "write the file once, then overwrite it in place",
+            "reserved" => "reserve the file's space with fallocate",
+            _ => "let the file grow as it is written",
+        })
+    },
+};
+
+const OFFSET: WorkloadKnob = WorkloadKnob {
+    name: "alignment",
+    about: "where requests begin, from the start of the target",
+    value: |workload| size(workload.offset_bytes),
+    try_: |workload, scene| {
+        let shift = straddle(&scene.facts.layers);
+        let aligned = (4096 - shift) % 4096;
+        if workload.offset_bytes % 4096 == aligned { Vec::new() } else { vec![size(aligned)] }
+    },
+    with: |workload, value, scene| {
+        let offset_bytes = parse_size(value).ok()?;
+        let align = u64::from(scene.facts.direct_align_bytes.max(1));
+        let possible = !workload.buffering.is_direct() || offset_bytes.is_multiple_of(align);
+        possible.then(|| Workload { offset_bytes, ..workload.clone() })
+    },
+    risk: no_risk,
+    keep: |_, scene| match straddle(&scene.facts.layers) {
+        0 => in_program("begin requests at multiples of 4 KiB"),
+        _ => Keep {
+            place: "partition table (the data on it are lost: copy them first)".into(),
+            line: "parted -a optimal DISK mkpart data 1MiB 100%".into(),
+        },
+    },
+};
+
+/// Bytes by which the partition misses a multiple of 4 KiB.
+fn straddle(layers: &[Layer]) -> u64 {
+    let start = |layer: &Layer| layer.settings.get("start_bytes").and_then(|text| text.parse::<u64>().ok());
+    let partition = layers.iter().find(|layer| layer.kind == LayerKind::Partition);
+    partition.and_then(start).map_or(0, |start| start % 4096)
+}

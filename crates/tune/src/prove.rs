@@ -1,0 +1,75 @@
+//! The command that measures a change again.
+
+use crate::knobs::Scene;
+use crate::plan::{Change, Plan, Trial};
+use crate::tuning::changed;
+
+/// The target as a command line names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Its places: one, or several as a stripe.
+    pub places: Vec<String>,
+    /// Options of the target, as words: `--size 16m`.
+    pub options: Vec<String>,
+}
+
+impl Target {
+    /// Its name in reports.
+    pub fn name(&self) -> String {
+        self.places.join(", ")
+    }
+}
+
+/// A simulated machine's name with more settings (`,wce=on`); a file on it stays behind them.
+pub fn with_settings(place: &str, added: &str) -> String {
+    match place.split_once('#') {
+        Some((machine, file)) if !added.is_empty() => format!("{machine}{added}#{file}"),
+        _ => format!("{place}{added}"),
+    }
+}
+
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| "''".into(), std::borrow::Cow::into_owned)
+}
+
+/// A `compare` command for each workload that the changes concern.
+pub(crate) fn prove(plan: &Plan, scene: &Scene<'_>, target: &Target, chosen: &[&Trial]) -> Vec<String> {
+    let of_machine = || chosen.iter().filter(|trial| matches!(trial.change, Change::Machine(_)));
+    let commands = |command: fn(&Trial) -> Option<&String>| -> String {
+        of_machine().filter_map(|trial| command(trial).cloned()).collect::<Vec<_>>().join(" && ")
+    };
+    let a_setup = commands(|trial| trial.to.put_back.as_ref());
+    let b_setup = commands(|trial| trial.to.command.as_ref());
+    // What no command sets is in the name of the target: a simulated machine.
+    let in_name: String = of_machine()
+        .filter(|trial| trial.to.command.is_none())
+        .map(|trial| format!(",{}={}", trial.knob, trial.to.value))
+        .collect();
+    let mut commands = Vec::new();
+    for (number, workload) in plan.questions.iter().enumerate() {
+        if !chosen.iter().any(|trial| trial.questions.contains(&number)) {
+            continue;
+        }
+        let arm = |added: &str, workload: &workload::Workload| {
+            let places: Vec<String> = target.places.iter().map(|place| quoted(&with_settings(place, added))).collect();
+            quoted(&format!("{} {}", places.join(" "), workload.options()))
+        };
+        let mut words = vec![
+            "halfpower compare".to_owned(),
+            format!("--a {}", arm("", workload)),
+            format!("--b {}", arm(&in_name, &changed(workload, chosen, scene))),
+        ];
+        for (option, setup) in [("--a-setup", &a_setup), ("--b-setup", &b_setup)] {
+            if !setup.is_empty() {
+                words.push(format!("{option} {}", quoted(setup)));
+            }
+        }
+        words.extend(target.options.iter().map(|word| quoted(word)));
+        if !a_setup.is_empty() {
+            // Which arm ran last is chance.
+            words.push(format!("; {a_setup}"));
+        }
+        commands.push(words.join(" ").replace(" ; ", "; "));
+    }
+    commands
+}

@@ -1,0 +1,339 @@
+//! Trials in turn against the present setting, then what helped together.
+
+use crate::document::{KeepLine, Outcome, TUNE_SCHEMA, Tried, Tuning};
+use crate::knobs::{KNOBS, Scene};
+use crate::plan::{Change, Plan, Trial};
+use crate::prove::{Target, prove};
+use crate::sentences::sentences;
+use machine::{Error, Nanos, Result};
+use measure::Sample;
+use measure::turns::{self, Answer, Arms, Stop, Turns, in_turn};
+use results::Program;
+use results::compare::{Asked, Comparison, Difference, InTurn, OF_A_RUN, Series, of_a_run};
+use workload::Workload;
+
+/// Share of the time that the combination gets.
+const FOR_COMBINATION: f64 = 0.2;
+
+/// Something whose knobs can be set, and on which workloads run.
+pub trait Subject {
+    /// Nanoseconds from an arbitrary start.
+    fn now(&self) -> Nanos;
+
+    /// Sets these knobs (by number) to these values, and all others as they were.
+    ///
+    /// # Errors
+    /// A value is refused: it could not be tried.
+    fn set(&mut self, settings: &[(usize, &str)]) -> Result<()>;
+
+    /// Runs a workload once; `before` are runs of the same that show how long it takes to warm up.
+    ///
+    /// # Errors
+    /// A failed run, or an interrupt.
+    fn run(&mut self, workload: &Workload, before: &[Sample]) -> Result<Sample>;
+
+    /// Told before each block: what is tried, and how much time has passed.
+    fn on_block(&mut self, what: &str, passed_ns: Nanos);
+}
+
+/// How long it is tried, and how surely.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// A question is decided where no change larger than this can be there, in percent.
+    pub until_percent: f64,
+    /// Changes smaller than this count as none, in percent.
+    pub worth_percent: f64,
+    /// Time for all of it.
+    pub budget_ns: Nanos,
+    /// Two runs of the same differ.
+    pub noisy: bool,
+    /// Seeds the order of the runs.
+    pub seed: u64,
+}
+
+/// One question: what is changed, on which workload.
+struct Question {
+    label: String,
+    settings: Vec<(usize, String)>,
+    workloads: [Workload; 2],
+}
+
+/// The present setting and a changed one, in turn.
+struct Trying<'a, S> {
+    subject: &'a mut S,
+    questions: &'a [Question],
+    /// For each question and arm the run with the longest warm-up.
+    slowest: Vec<[Option<Sample>; 2]>,
+    /// Time that had passed before.
+    before_ns: Nanos,
+    warnings: &'a mut Vec<String>,
+}
+
+impl<S: Subject> Arms<{ OF_A_RUN.len() }> for Trying<'_, S> {
+    type Error = Error;
+
+    fn now(&self) -> Nanos {
+        self.subject.now()
+    }
+
+    fn run(&mut self, arm: usize, question: usize) -> std::result::Result<[f64; OF_A_RUN.len()], Stop<Error>> {
+        let stop = |error: Error| match error {
+            Error::Interrupted => Stop::Interrupted(error),
+            error => Stop::Question(error.to_string()),
+        };
+        let asked = &self.questions[question];
+        let settings: Vec<(usize, &str)> = match arm {
+            0 => Vec::new(),
+            _ => asked.settings.iter().map(|(knob, value)| (*knob, value.as_str())).collect(),
+        };
+        self.subject.set(&settings).map_err(stop)?;
+        let slowest = &mut self.slowest[question][arm];
+        let sample = self.subject.run(&asked.workloads[arm], slowest.as_slice()).map_err(stop)?;
+        for warning in &sample.usage.warnings {
+            if !self.warnings.contains(warning) {
+                self.warnings.push(warning.clone());
+            }
+        }
+        let values = of_a_run(&sample);
+        if slowest.as_ref().is_none_or(|other| sample.warm_up_ns > other.warm_up_ns) {
+            *slowest = Some(sample);
+        }
+        Ok(values)
+    }
+
+    fn on_block(&mut self, question: usize, block: usize, passed_ns: Nanos) {
+        let label = format!("{}, block {block}", self.questions[question].label);
+        self.subject.on_block(&label, self.before_ns.saturating_add(passed_ns));
+    }
+}
+
+/// The document of a plan of which nothing has been tried.
+impl Tuning {
+    /// What would be tried.
+    pub fn planned(plan: &Plan, target: &Target, limits: Limits, program: Program) -> Tuning {
+        Tuning {
+            schema: TUNE_SCHEMA.into(),
+            program,
+            target: target.name(),
+            workloads: plan.questions.iter().map(Workload::options).collect(),
+            plan: plan.steps(),
+            left_out: plan.left_out.clone(),
+            budget_ns: limits.budget_ns,
+            least_ns: plan.least_ns(limits.noisy),
+            until_percent: limits.until_percent,
+            worth_percent: limits.worth_percent,
+            took_ns: None,
+            tried: Vec::new(),
+            combination: None,
+            keep: Vec::new(),
+            prove: Vec::new(),
+            sentences: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// Tries a plan. The knobs are as the last run left them when it returns: the caller puts them back.
+///
+/// # Errors
+/// An interrupt before anything could be said.
+pub fn tune<S: Subject>(
+    subject: &mut S,
+    plan: &Plan,
+    scene: &Scene<'_>,
+    target: &Target,
+    limits: Limits,
+    program: Program,
+) -> Result<Tuning> {
+    let began = subject.now();
+    let mut tuning = Tuning::planned(plan, target, limits, program);
+    let alone: Vec<Vec<&Trial>> = plan.trials.iter().map(|trial| vec![trial]).collect();
+    let for_trials = (limits.budget_ns as f64 * (1.0 - FOR_COMBINATION)) as Nanos;
+    let first = Limits { budget_ns: for_trials, ..limits };
+    let (tried, interrupted) = ask(subject, plan, scene, &alone, first, began, &mut tuning.warnings)?;
+    tuning.tried = tried;
+    let chosen = together(plan, &tuning.tried);
+    if interrupted {
+        tuning.warnings.push("interrupted: what helped was not tried together".into());
+    } else if !chosen.is_empty() {
+        let passed = subject.now().saturating_sub(began);
+        let left = limits.budget_ns.saturating_sub(passed).max((limits.budget_ns as f64 * FOR_COMBINATION) as Nanos);
+        let again = Limits { budget_ns: left, seed: limits.seed.wrapping_add(1), ..limits };
+        match ask(subject, plan, scene, std::slice::from_ref(&chosen), again, began, &mut tuning.warnings) {
+            Ok((mut tried, _)) => tuning.combination = tried.pop(),
+            Err(Error::Interrupted) => {
+                tuning.warnings.push("interrupted: what helped was not tried together".into());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(combination) = &tuning.combination
+        && combination.outcome == Outcome::Helps
+    {
+        tuning.keep = combination.keep.clone();
+        tuning.prove = prove(plan, scene, target, &chosen);
+    }
+    tuning.took_ns = Some(subject.now().saturating_sub(began));
+    tuning.sentences = sentences(&tuning);
+    Ok(tuning)
+}
+
+/// Asks each set of changes against the present setting.
+fn ask<S: Subject>(
+    subject: &mut S,
+    plan: &Plan,
+    scene: &Scene<'_>,
+    sets: &[Vec<&Trial>],
+    limits: Limits,
+    began: Nanos,
+    warnings: &mut Vec<String>,
+) -> Result<(Vec<Tried>, bool)> {
+    let mut questions = Vec::new();
+    let mut of_set: Vec<(usize, usize)> = Vec::new();
+    for (set, trials) in sets.iter().enumerate() {
+        for (number, workload) in plan.questions.iter().enumerate() {
+            if trials.iter().any(|trial| trial.questions.contains(&number)) {
+                questions.push(Question::new(workload, trials, scene));
+                of_set.push((set, number));
+            }
+        }
+    }
+    let turns_limits = turns::Limits {
+        until: limits.until_percent / 100.0,
+        budget_ns: limits.budget_ns,
+        noisy: limits.noisy,
+        seed: limits.seed,
+    };
+    let before_ns = subject.now().saturating_sub(began);
+    let slowest = questions.iter().map(|_| [None, None]).collect();
+    let mut trying = Trying { subject, questions: &questions, slowest, before_ns, warnings };
+    let turns = in_turn(&mut trying, questions.len(), turns_limits)?;
+    let differences = differences(&questions, &turns, limits);
+    let tried = sets.iter().enumerate().map(|(set, trials)| {
+        let own: Vec<usize> = (0..of_set.len()).filter(|&index| of_set[index].0 == set).collect();
+        tried(trials, &own, &turns, &differences)
+    });
+    Ok((tried.collect(), turns.interrupted))
+}
+
+impl Question {
+    fn new(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Question {
+        let label: Vec<String> = trials.iter().map(|trial| format!("{}={}", trial.knob, trial.to.value)).collect();
+        let setting = |trial: &&Trial| match trial.change {
+            Change::Machine(knob) => Some((knob, trial.to.value.clone())),
+            Change::Workload(_) => None,
+        };
+        Question {
+            label: format!("{}: {}", label.join(", "), workload.short()),
+            settings: trials.iter().filter_map(setting).collect(),
+            workloads: [workload.clone(), changed(workload, trials, scene)],
+        }
+    }
+}
+
+/// A workload with the changes of some trials; those that make no sense on it are left out.
+pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Workload {
+    trials.iter().fold(workload.clone(), |workload, trial| match trial.change {
+        Change::Workload(knob) => (KNOBS[knob].with)(&workload, &trial.to.value, scene).unwrap_or(workload),
+        Change::Machine(_) => workload,
+    })
+}
+
+/// The differences of all questions, judged beside one another, with the question that each belongs to.
+fn differences(questions: &[Question], turns: &Turns<{ OF_A_RUN.len() }>, limits: Limits) -> Vec<(usize, Difference)> {
+    let mut series = Vec::new();
+    for (index, answer) in turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty()) {
+        for (place, measure) in OF_A_RUN.into_iter().enumerate() {
+            let side = |arm: usize| answer.blocks.iter().map(|block| block[arm][place]).collect();
+            let asked = Asked {
+                // The number tells it from others of the same label.
+                question: index.to_string(),
+                label: questions[index].label.clone(),
+                ..Asked::default()
+            };
+            series.push(Series { asked, measure, a: side(0), b: side(1), exact: !limits.noisy });
+        }
+    }
+    let blocks = turns.answers.iter().map(|answer| answer.blocks.len()).max().unwrap_or(0) as u32;
+    let turns = InTurn {
+        a: "as it is",
+        b: "changed",
+        blocks,
+        worth_percent: limits.worth_percent,
+        series: &series,
+        failed: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let judged =
+        Comparison::in_turn(turns, Program { name: String::new(), version: String::new(), arguments: Vec::new() });
+    let numbered = |one: Difference| {
+        let index: usize = one.question.parse().unwrap_or_default();
+        let workloads = &questions[index].workloads;
+        (index, Difference { question: workloads[0].options(), label: workloads[0].short(), ..one })
+    };
+    judged.differences.into_iter().map(numbered).collect()
+}
+
+/// What became of one set of changes.
+fn tried(
+    trials: &[&Trial],
+    own: &[usize],
+    turns: &Turns<{ OF_A_RUN.len() }>,
+    differences: &[(usize, Difference)],
+) -> Tried {
+    let answers: Vec<&Answer<_>> = own.iter().map(|&index| &turns.answers[index]).collect();
+    let differences: Vec<Difference> =
+        differences.iter().filter(|(index, _)| own.contains(index)).map(|(_, one)| one.clone()).collect();
+    let failed = answers.iter().find_map(|answer| answer.failed.as_ref()).map(|(_, why)| why.clone());
+    let open = answers.iter().any(|answer| !answer.closed);
+    // Of a set that failed on one workload nothing is said of the others.
+    let outcome = if failed.is_some() { Outcome::Failed } else { Tried::judge(&differences, open) };
+    let keep = trials.iter().flat_map(|trial| KeepLine::of(&trial.knob, &trial.to)).collect();
+    let blocks = answers.iter().map(|answer| answer.blocks.len()).max().unwrap_or(0) as u32;
+    let common = |knob: String, of: String, from: String, to: String| Tried {
+        knob,
+        of,
+        from,
+        to,
+        outcome,
+        blocks,
+        differences,
+        failed,
+        keep,
+    };
+    match trials {
+        [one] => common(one.knob.clone(), one.of.clone(), one.from.clone(), one.to.value.clone()),
+        several => {
+            let say = |value: fn(&Trial) -> &String| {
+                let each: Vec<String> =
+                    several.iter().map(|trial| format!("{}={}", trial.knob, value(trial))).collect();
+                each.join(", ")
+            };
+            common("combination".into(), String::new(), say(|trial| &trial.from), say(|trial| &trial.to.value))
+        }
+    }
+}
+
+/// What is tried together: of each knob the value that helped most; of two knobs of which one sets the other anew, the better.
+fn together<'a>(plan: &'a Plan, tried: &[Tried]) -> Vec<&'a Trial> {
+    let mut helped: Vec<(f64, &Trial)> = plan
+        .trials
+        .iter()
+        .zip(tried)
+        .filter(|(_, tried)| tried.outcome == Outcome::Helps)
+        .map(|(trial, tried)| (tried.gain(), trial))
+        .collect();
+    helped.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut chosen: Vec<&Trial> = Vec::new();
+    for (_, trial) in helped {
+        let clashes = |other: &&Trial| {
+            (other.knob == trial.knob && other.of == trial.of)
+                || other.resets.contains(&trial.knob)
+                || trial.resets.contains(&other.knob)
+        };
+        if !chosen.iter().any(clashes) {
+            chosen.push(trial);
+        }
+    }
+    chosen
+}

@@ -1,0 +1,116 @@
+//! The settings of a simulated machine as knobs: what could be bought or set up differently.
+
+use crate::settings::Setup;
+use crate::volume::Kind;
+use machine::units::show_size;
+use machine::{Alternative, Keep, Knob, Matters};
+
+/// A setting that is a knob.
+struct Row {
+    /// Its name in [`crate::settings::SETTINGS`].
+    name: &'static str,
+    about: &'static str,
+    matters: Matters,
+    present: fn(&Setup) -> String,
+    values: fn(&Setup) -> Vec<String>,
+}
+
+fn size(bytes: u64) -> String {
+    show_size(bytes).replace(" KiB", "k").replace(" MiB", "m").replace(" GiB", "g").replace(" B", "")
+}
+
+const ROWS: [Row; 6] = [
+    Row {
+        name: "wce",
+        about: "the drives' write caches: what they hold is lost with the power, unless they have batteries",
+        matters: Matters::Writes,
+        present: |setup| if setup.wce { "on".into() } else { "off".into() },
+        values: |_| vec!["on".into(), "off".into()],
+    },
+    Row {
+        name: "disks",
+        about: "drives, as one volume",
+        matters: Matters::Always,
+        present: |setup| setup.disks.to_string(),
+        values: |setup| [2, 4].map(|times| (setup.disks * times).min(64).to_string()).into(),
+    },
+    Row {
+        name: "buses",
+        about: "buses that the drives are on",
+        matters: Matters::Always,
+        present: |setup| setup.buses.to_string(),
+        values: |setup| {
+            let possible = setup.buses * 2 <= setup.disks.min(16);
+            possible.then(|| (setup.buses * 2).to_string()).into_iter().collect()
+        },
+    },
+    Row {
+        name: "stripe",
+        about: "bytes of a chunk",
+        matters: Matters::Always,
+        present: |setup| size(setup.stripe),
+        values: |setup| {
+            let striped = setup.disks > 1 && setup.volume != Kind::Mirror;
+            if striped { ["16k", "64k", "256k"].map(str::to_owned).into() } else { Vec::new() }
+        },
+    },
+    Row {
+        name: "ramcache",
+        about: "a cache in memory in front of the volume",
+        matters: Matters::Always,
+        present: |setup| setup.ram_cache.map_or_else(|| "0".into(), |(bytes, _)| size(bytes)),
+        values: |_| ["16m", "64m"].map(str::to_owned).into(),
+    },
+    Row {
+        name: "readahead",
+        about: "units that the file system reads ahead",
+        matters: Matters::BufferedReads,
+        present: |setup| setup.description.file_system.read_ahead_units.to_string(),
+        values: |_| ["0", "1", "4", "16"].map(str::to_owned).into(),
+    },
+];
+
+/// The knobs of a machine as it is set up.
+pub fn knobs(setup: &Setup) -> Vec<Knob> {
+    let knob = |row: &Row| {
+        let present = (row.present)(setup);
+        let values = (row.values)(setup).into_iter().filter(|value| *value != present);
+        Knob {
+            name: row.name.into(),
+            of: setup.name.clone(),
+            about: row.about.into(),
+            alternatives: values.map(|value| alternative(row.name, &value)).collect(),
+            present,
+            matters: row.matters,
+            resets: Vec::new(),
+        }
+    };
+    ROWS.iter().map(knob).collect()
+}
+
+/// A value of a setting.
+pub fn alternative(setting: &str, value: &str) -> Alternative {
+    let keep = Keep { place: "the simulated machine's name".into(), line: format!("{setting}={value}") };
+    Alternative { value: value.into(), keep: vec![keep], ..Alternative::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_a_setting_that_the_machine_takes() {
+        for name in ["gateway-1997", "gateway-1997,disks=4,buses=2", "nvme"] {
+            let setup = Setup::parse(name).unwrap();
+            let knobs = knobs(&setup);
+            assert!(knobs.iter().any(|knob| !knob.alternatives.is_empty()), "{name}");
+            for knob in knobs {
+                for to in &knob.alternatives {
+                    let changed = Setup::parse(&format!("{name},{}={}", knob.name, to.value)).unwrap();
+                    let row = ROWS.iter().find(|row| row.name == knob.name).unwrap();
+                    assert_eq!((row.present)(&changed), to.value, "{name}: {}", knob.name);
+                }
+            }
+        }
+    }
+}
