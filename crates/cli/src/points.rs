@@ -3,10 +3,13 @@
 use crate::Failure;
 use crate::arguments::PointArguments;
 use crate::target::{Where, on_machine, resolve};
-use machine::{Allocation, Buffering, Engine, Machine, TargetFacts, TargetKind, TargetSpec};
+use machine::{Allocation, Buffering, Engine, MAX_DEPTH, Machine, TargetFacts, TargetKind, TargetSpec};
 use measure::Repeats;
-use results::{Began, Kind, Point, Results, measure_points};
+use results::{Began, Kind, LatencyGoal, Point, Results, measure_points, measure_within_p99};
 use workload::{Data, Stop, Workload};
+
+/// Threads that keep requests outstanding where no engine does: more of them measure the scheduler.
+const MOST_THREADS: u32 = 256;
 
 /// One workload.
 pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
@@ -30,6 +33,9 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
             "{name}: run takes one value and got {count}; use halfpower sweep for a grid"
         )));
     }
+    if arguments.p99.is_some() {
+        return Err(Failure::Usage("--p99: run measures one depth; use halfpower sweep, which finds the depth".into()));
+    }
     points(arguments, Kind::Run)
 }
 
@@ -38,6 +44,9 @@ pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
     if arguments.verify {
         let why = "the workloads of a sweep overwrite one another's data";
         return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));
+    }
+    if arguments.p99.is_some() && arguments.depth != [1] {
+        return Err(Failure::Usage("--depth: the search for --p99 finds the depth; leave --depth out".into()));
     }
     points(arguments, Kind::Sweep)
 }
@@ -83,7 +92,13 @@ fn points_on<M: Machine>(
         precision: arguments.precision / 100.0,
         ..Repeats::default()
     };
+    let mut latency_goals = Vec::new();
     let points = match workloads.as_slice() {
+        workloads if arguments.p99.is_some() => {
+            let (points, goals) = within_p99(machine, &mut target, workloads, arguments, repeats)?;
+            latency_goals = goals;
+            points
+        }
         [workload] if arguments.verify => with_bar(&workloads, repeats, |on_progress| {
             let point = crate::verify::measured(machine, &mut target, workload, repeats, log, on_progress)?;
             Ok(vec![point])
@@ -95,7 +110,7 @@ fn points_on<M: Machine>(
     let found = points.iter().find_map(|point| point.verification.clone());
     let failed = points.iter().all(|point| point.numbers.is_none());
     let results = Results::new(machine, kind, crate::program(), began, facts, arguments.target.seed);
-    let mut results = Results { points, ..results };
+    let mut results = Results { points, latency_goals, ..results };
     let capabilities = machine.capabilities();
     if capabilities.noisy {
         results.warnings.extend(fallback(arguments, &workloads, &capabilities.engines));
@@ -107,6 +122,44 @@ fn points_on<M: Machine>(
         return Err(Failure::Run("no point could be measured".into()));
     }
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
+}
+
+/// The best rate of each workload whose p99 is within the goal, with a point for every depth that was tried.
+fn within_p99<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    workloads: &[Workload],
+    arguments: &PointArguments,
+    repeats: Repeats,
+) -> Result<(Vec<Point>, Vec<LatencyGoal>), Failure> {
+    let engines = machine.capabilities().engines;
+    let goal = arguments.p99.unwrap_or(u64::MAX);
+    let bar = crate::progress::bar(workloads.len() as u64);
+    let (mut points, mut goals) = (Vec::new(), Vec::new());
+    for workload in workloads {
+        let at = |depth: u32| {
+            let own = !arguments.engine.is_empty();
+            Workload {
+                depth,
+                engine: if own { workload.engine } else { default_engine(depth, &engines) },
+                ..workload.clone()
+            }
+        };
+        let deepest = at(2).engine;
+        let most = match deepest {
+            Engine::Threads => MOST_THREADS,
+            engine if engine.is_async() => MAX_DEPTH,
+            _ => 1,
+        };
+        let how = (goal, most, points.len());
+        let (tried, found) =
+            measure_within_p99(machine, target, at, how, repeats, |workload| bar.set_message(workload.short()))?;
+        bar.inc(1);
+        points.extend(tried);
+        goals.push(found);
+    }
+    bar.finish_and_clear();
+    Ok((points, goals))
 }
 
 /// Refuses workloads that make no sense on a target.
