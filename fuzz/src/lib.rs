@@ -16,6 +16,7 @@ pub type Parser = fn(&[u8]) -> bool;
 pub const PARSERS: &[(&str, Parser)] = &[
     ("size_and_time", size_and_time),
     ("pattern", pattern),
+    ("workload_options", workload_options),
     ("target", target),
     ("machine_file", machine_file),
     ("fio_job_file", fio_job_file),
@@ -69,6 +70,28 @@ pub fn size_and_time(bytes: &[u8]) -> bool {
 
 pub fn pattern(bytes: &[u8]) -> bool {
     read(text(bytes).parse::<workload::Pattern>()).is_some()
+}
+
+/// Workloads of a line that are looked at.
+const WORKLOADS: usize = 16;
+
+pub fn workload_options(bytes: &[u8]) -> bool {
+    let line = |options: &[String]| [&["halfpower".to_owned(), "sweep".to_owned()], options].concat();
+    let Some(workloads) = read(cli::workloads(&line(&words(bytes)))) else { return false };
+    for workload in workloads.into_iter().take(WORKLOADS) {
+        if read(workload.check(1 << 40, 512)).is_none() {
+            continue;
+        }
+        // The length of a timed run is not among the options.
+        let stop = if let workload::Stop::AfterNs(_) = workload.stop {
+            workload::Workload::default().stop
+        } else {
+            workload.stop
+        };
+        let again = cli::workloads(&line(&words(workload.options().as_bytes())));
+        assert_eq!(again, Ok(vec![workload::Workload { stop, ..workload }]), "written options read back");
+    }
+    true
 }
 
 pub fn target(bytes: &[u8]) -> bool {

@@ -232,6 +232,9 @@ pub(crate) struct PointArguments {
     /// Run each point at least this often
     #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Precision and output")]
     pub(crate) repeats: u32,
+    /// sweep: find the best rate whose 99th percentile of the latency is within this time; the search sets --depth
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["rate", "verify"], help_heading = "Precision and output")]
+    pub(crate) p99: Option<u64>,
     /// Run each point at most this often, until it reaches --precision
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Precision and output")]
     pub(crate) max_repeats: u32,

@@ -129,6 +129,7 @@ fn measured<M: Machine>(
 ) -> Result<Results, Failure> {
     let began = Began::now(machine);
     let until = machine.now().saturating_add(arguments.budget);
+    chosen.iter().try_for_each(|point| machine.check_memory(&[point.workload.workload.buffers()]))?;
     let mut target = machine.open(spec)?;
     let facts = machine.target_facts(&target);
     let left = until.saturating_sub(machine.now());

@@ -4,7 +4,7 @@ use crate::target::{machine_of, on_machine};
 use crate::{Failure, output};
 use dialect::fio::{
     Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan, Surroundings, World,
-    check_machine, help as job_options, json, log_paths, logs, look, run, terse, text,
+    check_machine, help as job_options, json, log_paths, logs, look, replace_missing_engines, run, terse, text,
 };
 use host::counters::{DeviceMeter, ProcessCounts};
 use host::facts::Roots;
@@ -128,6 +128,9 @@ fn fio_on<M: Machine>(
     arrangement: &Arrangement,
     outputs: &Outputs<'_>,
 ) -> Result<(), Failure> {
+    let mut plan = plan.clone();
+    replace_missing_engines(machine, &mut plan);
+    let plan = &plan;
     check_machine(machine, plan)?;
     if command.parse_only {
         warn(command, &plan.warnings);

@@ -91,10 +91,7 @@ pub(crate) fn keep_comparison(comparison: &Comparison) {
 
 impl From<HistoryError> for Failure {
     fn from(error: HistoryError) -> Self {
-        match error {
-            HistoryError::Sqlite { .. } => Failure::Run(error.to_string()),
-            error => Failure::Usage(error.to_string()),
-        }
+        if error.is_usage() { Failure::Usage(error.to_string()) } else { Failure::Run(error.to_string()) }
     }
 }
 

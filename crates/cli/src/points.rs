@@ -3,14 +3,30 @@
 use crate::Failure;
 use crate::arguments::PointArguments;
 use crate::target::{Where, on_machine, resolve};
-use machine::{Allocation, Buffering, Engine, Machine, TargetFacts, TargetKind, TargetSpec};
+use machine::{Allocation, Buffering, Engine, MAX_DEPTH, Machine, TargetFacts, TargetKind, TargetSpec};
 use measure::Repeats;
-use results::{Began, Kind, Point, Results, measure_points};
+use results::{Began, Kind, LatencyGoal, Point, Results, measure_points, measure_within_p99};
 use workload::{Data, Stop, Workload};
+
+/// Threads that keep requests outstanding where no engine does: more of them measure the scheduler.
+const MOST_THREADS: u32 = 256;
 
 /// One workload.
 pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
-    let lists = [
+    if let Some((name, count)) = lists(arguments).iter().find(|(_, count)| *count > 1) {
+        return Err(Failure::Usage(format!(
+            "{name}: run takes one value and got {count}; use halfpower sweep for a grid"
+        )));
+    }
+    if arguments.p99.is_some() {
+        return Err(Failure::Usage("--p99: run measures one depth; use halfpower sweep, which finds the depth".into()));
+    }
+    points(arguments, Kind::Run)
+}
+
+/// The options that take lists, and how many values each has.
+fn lists(arguments: &PointArguments) -> [(&'static str, usize); 13] {
+    [
         ("--op", arguments.op.len()),
         ("--pattern", arguments.pattern.len()),
         ("--request", arguments.request.len()),
@@ -24,13 +40,22 @@ pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
         ("--cache", arguments.cache.len()),
         ("--reap", arguments.reap.len()),
         ("--direct --buffered", usize::from(arguments.direct) + usize::from(arguments.buffered)),
-    ];
-    if let Some((name, count)) = lists.iter().find(|(_, count)| *count > 1) {
-        return Err(Failure::Usage(format!(
-            "{name}: run takes one value and got {count}; use halfpower sweep for a grid"
-        )));
+    ]
+}
+
+/// The most workloads of a sweep: more would take weeks.
+const MOST_WORKLOADS: usize = 100_000;
+
+/// Refuses lists with more combinations than can be measured, or held in memory.
+pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
+    let count = lists(arguments).iter().try_fold(1usize, |product, (_, count)| product.checked_mul((*count).max(1)));
+    if count.is_some_and(|count| count <= MOST_WORKLOADS) {
+        return Ok(());
     }
-    points(arguments, Kind::Run)
+    let longest = lists(arguments).into_iter().max_by_key(|(_, count)| *count).map_or("", |(name, _)| name);
+    Err(Failure::Usage(format!(
+        "the lists have more than {MOST_WORKLOADS} combinations; give {longest} and others fewer values"
+    )))
 }
 
 /// A grid of workloads.
@@ -39,10 +64,14 @@ pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
         let why = "the workloads of a sweep overwrite one another's data";
         return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));
     }
+    if arguments.p99.is_some() && arguments.depth != [1] {
+        return Err(Failure::Usage("--depth: the search for --p99 finds the depth; leave --depth out".into()));
+    }
     points(arguments, Kind::Sweep)
 }
 
 fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
+    check_grid(arguments)?;
     let (place, mut spec) = resolve(&arguments.target)?;
     if let (Where::Twin(_), None, Some(bytes)) = (&place, spec.size, arguments.bytes) {
         // A simulated file costs nothing to create, so it is as large as the data moved: the 1997 study's 100 MB at the outer edge.
@@ -64,11 +93,13 @@ fn points_on<M: Machine>(
     let workloads = grid(arguments, &machine.capabilities().engines);
     for workload in &workloads {
         workload.check(u64::MAX >> 1, 1)?;
+        machine.check_memory(&[workload.buffers()])?;
     }
     let began = Began::now(machine);
     let mut log = None;
     let mut target = machine.open_checked(spec, |facts| {
         check(&workloads, facts)?;
+        check_least(&workloads, spec, facts)?;
         if !spec.destroy.is_empty() {
             check_any_runs(&workloads, facts)?;
         }
@@ -83,7 +114,13 @@ fn points_on<M: Machine>(
         precision: arguments.precision / 100.0,
         ..Repeats::default()
     };
+    let mut latency_goals = Vec::new();
     let points = match workloads.as_slice() {
+        workloads if arguments.p99.is_some() => {
+            let (points, goals) = within_p99(machine, &mut target, workloads, arguments, repeats)?;
+            latency_goals = goals;
+            points
+        }
         [workload] if arguments.verify => with_bar(&workloads, repeats, |on_progress| {
             let point = crate::verify::measured(machine, &mut target, workload, repeats, log, on_progress)?;
             Ok(vec![point])
@@ -95,7 +132,7 @@ fn points_on<M: Machine>(
     let found = points.iter().find_map(|point| point.verification.clone());
     let failed = points.iter().all(|point| point.numbers.is_none());
     let results = Results::new(machine, kind, crate::program(), began, facts, arguments.target.seed);
-    let mut results = Results { points, ..results };
+    let mut results = Results { points, latency_goals, ..results };
     let capabilities = machine.capabilities();
     if capabilities.noisy {
         results.warnings.extend(fallback(arguments, &workloads, &capabilities.engines));
@@ -109,6 +146,44 @@ fn points_on<M: Machine>(
     found.map_or(Ok(()), |found| crate::verify::judge(&found))
 }
 
+/// The best rate of each workload whose p99 is within the goal, with a point for every depth that was tried.
+fn within_p99<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    workloads: &[Workload],
+    arguments: &PointArguments,
+    repeats: Repeats,
+) -> Result<(Vec<Point>, Vec<LatencyGoal>), Failure> {
+    let engines = machine.capabilities().engines;
+    let goal = arguments.p99.unwrap_or(u64::MAX);
+    let bar = crate::progress::bar(workloads.len() as u64);
+    let (mut points, mut goals) = (Vec::new(), Vec::new());
+    for workload in workloads {
+        let at = |depth: u32| {
+            let own = !arguments.engine.is_empty();
+            Workload {
+                depth,
+                engine: if own { workload.engine } else { default_engine(depth, &engines) },
+                ..workload.clone()
+            }
+        };
+        let deepest = at(2).engine;
+        let most = match deepest {
+            Engine::Threads => MOST_THREADS,
+            engine if engine.is_async() => MAX_DEPTH,
+            _ => 1,
+        };
+        let how = (goal, most, points.len());
+        let (tried, found) =
+            measure_within_p99(machine, target, at, how, repeats, |workload| bar.set_message(workload.short()))?;
+        bar.inc(1);
+        points.extend(tried);
+        goals.push(found);
+    }
+    bar.finish_and_clear();
+    Ok((points, goals))
+}
+
 /// Refuses workloads that make no sense on a target.
 pub(crate) fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
     for workload in workloads {
@@ -120,6 +195,24 @@ pub(crate) fn check(workloads: &[Workload], facts: &TargetFacts) -> Result<(), m
         }
     }
     Ok(())
+}
+
+/// Refuses workloads that need more of a new file than it may come to have, where its size follows from the time that filling takes.
+fn check_least(workloads: &[Workload], spec: &TargetSpec, facts: &TargetFacts) -> Result<(), machine::Error> {
+    let new_file = facts.kind == TargetKind::TestFile || facts.kind == TargetKind::Stripe && facts.writable;
+    if spec.size.is_some() || !spec.destroy.is_empty() || !new_file {
+        return Ok(());
+    }
+    let least = facts.size_bytes.min(machine::LEAST_FILLED_BYTES * u64::from(facts.members));
+    let facts = TargetFacts { size_bytes: least, ..facts.clone() };
+    check(workloads, &facts).map_err(|error| match error {
+        machine::Error::Refused { what, why, .. } => {
+            let shown = machine::units::show_size(least);
+            let why = format!("{why}, for of a new file of no given size no more than {shown} is certain to be filled");
+            machine::Error::refused(what, why, "give --size")
+        }
+        error => error,
+    })
 }
 
 /// Refuses to overwrite something for workloads of which none can run on it.
@@ -240,14 +333,10 @@ fn bufferings(arguments: &PointArguments) -> Vec<Buffering> {
 /// Says that another engine was used than is usual.
 fn fallback(arguments: &PointArguments, workloads: &[Workload], engines: &[Engine]) -> Option<String> {
     let deep = workloads.iter().find(|workload| workload.engine != Engine::Sync)?;
-    let missing = arguments.engine.is_empty() && !engines.contains(&Engine::IoUring);
-    missing.then(|| format!("io_uring is not available here, so {} was used instead of it", deep.engine))
+    deep.engine.fallback(engines).filter(|_| arguments.engine.is_empty())
 }
 
 /// The default engine for a depth: blocking calls suffice at depth 1.
 fn default_engine(depth: u32, engines: &[Engine]) -> Engine {
-    if depth <= 1 {
-        return Engine::Sync;
-    }
-    [Engine::IoUring, Engine::Libaio].into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
+    if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
 }

@@ -231,7 +231,7 @@ fn matrix<M: Machine>(
 ) -> Result<dialect::sqlio::matrix::MatrixResult, Failure> {
     let engines = machine.capabilities().engines;
     let spec = dialect::sqlio::matrix::target(options)?;
-    let mut target = machine.open_checked(&spec, |facts| dialect::sqlio::matrix::check(options, &engines, facts))?;
+    let mut target = machine.open_checked(&spec, |facts| dialect::sqlio::matrix::check(machine, options, facts))?;
     let steps = dialect::sqlio::matrix::workloads(options, &engines).len();
     let bar = crate::progress::bar(2 * steps as u64);
     let result = dialect::sqlio::matrix::run(machine, &mut target, options, |index, of, made| {

@@ -5,7 +5,7 @@ use crate::target::{Where, resolve};
 use crate::{Failure, output};
 use clap::Args;
 use machine::text::printable_lines;
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, Memory, Reap, TargetSpec};
+use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, Memory, Reap, TargetKind, TargetSpec};
 use measure::{Repeats, Verification, VerifyStats, measure_verified, read_back};
 use results::Point;
 use serde::Serialize;
@@ -60,7 +60,9 @@ pub(crate) fn measured<M: Machine>(
 ) -> Result<Point, Failure> {
     let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
     let facts = machine.target_facts(target);
-    let (measured, found) = measure_verified(machine, target, workload, repeats, run, log, on_progress)?;
+    // The members of a stripe have seeds of their own.
+    let fill_seed = (facts.kind != TargetKind::Simulated && facts.members == 1).then_some(workload.seed);
+    let (measured, found) = measure_verified(machine, target, workload, repeats, (run, fill_seed), log, on_progress)?;
     Ok(Point { verification: Some(found), ..Point::of(workload, &facts, &measured) })
 }
 

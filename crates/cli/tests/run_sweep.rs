@@ -181,3 +181,28 @@ fn hash(file: &Path) -> u64 {
     fs::read(file).unwrap().hash(&mut hasher);
     hasher.finish()
 }
+
+#[test]
+fn a_latency_goal_finds_the_depth() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().display();
+    let usual = "--size 16m --request 4k --pattern random --runtime 20ms --repeats 2 --max-repeats 2 --precision 50";
+    // Whatever the computer: everything is within an hour, and nothing within a nanosecond.
+    let document = halfpower(&format!("sweep {at} {usual} --p99 1h --json")).good_json();
+    let goal = &document["latency_goals"][0];
+    let best = goal["best"].as_u64().expect("a depth holds") as usize;
+    assert!(goal["beyond"].is_null() && goal["sure"] == true, "{goal}");
+    let rates: Vec<f64> = points(&document).iter().map(|point| number(point, "/throughput_bytes_per_s")).collect();
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    assert!(rates[best] >= 0.99 * most, "{rates:?}");
+    assert!(rates.len() > 1, "more than one depth was tried");
+    let document = halfpower(&format!("sweep {at} {usual} --p99 1ns --json")).good_json();
+    let goal = &document["latency_goals"][0];
+    assert!(goal["best"].is_null() && goal["beyond"] == 0, "{goal}");
+    assert!(goal["sentence"].as_str().unwrap().starts_with("no rate of"), "{goal}");
+    for (words, why) in [("run", "use halfpower sweep"), ("sweep --depth 2,4", "leave --depth out")] {
+        let refused = halfpower(&format!("{words} {at} --p99 1ms"));
+        assert!(refused.code == Some(2) && refused.stderr.contains(why), "{words}: {}", refused.stderr);
+    }
+}

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::places::Loop;
+use common::places::{Loop, Mount};
 use common::{HALFPOWER, command, ended, finish, wait_until};
 use serde_json::Value;
 use std::fs;
@@ -222,6 +222,37 @@ fn a_value_of_somebody_else_is_left_and_told() {
     assert!(place.read_ahead() == "64" && !place.journal().exists());
     let silent = finish(place.halfpower("twin list"));
     assert!(silent.stderr.is_empty(), "{}", silent.stderr);
+}
+
+/// The kernel's line of a mount, without the numbers of the mount.
+fn options_of(mount: &Mount) -> String {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let line = mounts.lines().rfind(|line| line.split(' ').nth(4) == Some(mount.name())).unwrap();
+    line.split(' ').skip(4).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn options_of_a_mount_are_set_by_remount_and_put_back() {
+    let _one = common::alone();
+    let mount = or_skip!(Mount::on_loop("ext4", 32 << 20));
+    or_skip!(common::places::tool("mount", &["-o", "remount,nodev,nosuid,noatime", mount.name()]));
+    let state = tempfile::tempdir().unwrap();
+    let before = options_of(&mount);
+    assert!(before.contains("nodev") && before.contains("noatime") && !before.contains("commit="), "{before}");
+    let words = format!(
+        "tune {} --op write --buffered --request 64k --bytes 256k --size 2m --knob atime=relatime --knob commit=30 --knob discard=discard \
+         --until 100% --budget 1s --yes --json",
+        mount.name()
+    );
+    let mut tune = command(HALFPOWER, words.split_whitespace());
+    tune.env("HALFPOWER_STATE", state.path());
+    let document = finish(tune).good_json();
+    let tried = document["tried"].as_array().unwrap();
+    assert_eq!(tried.len(), 3);
+    // Each value is read back after it is set: one that was not taken has failed.
+    assert!(tried.iter().all(|one| one["failed"].is_null()), "{document:#}");
+    assert_eq!(options_of(&mount), before);
+    assert!(common::test_files(&mount.at).is_empty());
 }
 
 #[test]

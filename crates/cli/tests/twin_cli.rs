@@ -467,6 +467,29 @@ fn a_reader_that_goes_away_is_no_fault() {
 }
 
 #[test]
+fn the_best_rate_within_a_latency_goal_is_that_of_all_depths_tried_one_by_one() {
+    let usual = "twin:virtio --pattern random --request 4k --runtime 500ms";
+    let depths: Vec<String> = (1..=40).map(|depth: u32| depth.to_string()).collect();
+    let all = halfpower(&format!("sweep {usual} --depth {} --json", depths.join(","))).good_json();
+    let measured: Vec<(f64, f64)> = points(&all)
+        .iter()
+        .map(|point| (number(point, "/latency_ns/p99"), number(point, "/throughput_bytes_per_s")))
+        .collect();
+    let at_most = |goal: f64| measured.iter().filter(|one| one.0 <= goal).map(|one| one.1).fold(0.0, f64::max);
+    for goal_us in [100, 150, 250, 400, 700] {
+        let found = halfpower(&format!("sweep {usual} --p99 {goal_us}us --json")).good_json();
+        let goal = &found["latency_goals"][0];
+        let truth = at_most(f64::from(goal_us) * 1e3);
+        match goal["throughput_bytes_per_s"].as_f64() {
+            None => assert_eq!(truth, 0.0, "{goal_us} us: {goal}"),
+            Some(rate) => assert!(near(rate, truth, 0.02), "{goal_us} us: {} of {}", rate / MIB, truth / MIB),
+        }
+    }
+    let said = prints(&format!("sweep {usual} --p99 400us"));
+    assert!(said.contains("p99 within 400 us: at most"), "{said}");
+}
+
+#[test]
 fn a_run_says_in_which_phases_its_bus_was() {
     let words = "run twin:gateway-1997,drive=st34371w,disks=3,start=12k --op read --request 64k --depth 3 --bytes 32m";
     let document = halfpower(&format!("{words} --json")).good_json();

@@ -117,7 +117,7 @@ pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan
     let ((sources, mut usage), left_out) = measure::unpaused(|| {
         let (sources, usage) = run_once(machine, jobs, &facts, plan)?;
         let paused = usage.paused;
-        Ok(((sources, usage), paused))
+        Ok::<_, Error>(((sources, usage), paused))
     })?;
     usage.warnings.extend(left_out);
     jobs.iter().zip(sources).zip(usage.by_part()).map(|((job, sources), usage)| result(job, sources, usage?)).collect()

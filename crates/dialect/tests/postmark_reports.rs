@@ -236,3 +236,20 @@ fn texts_go_to_files_appended() {
         "what cannot be written to the file is printed"
     );
 }
+
+#[test]
+fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
+    let config = Config::default();
+    let undisturbed = ran(&config);
+    let files = MemoryFiles::new(1_000_000).pausing(1);
+    let mut out = Vec::new();
+    let result = run(&files, &config, &NEVER, &mut out).unwrap();
+    assert_eq!((files.watched_runs(), files.left()), (2, 0));
+    assert_eq!(result.rates, undisturbed.rates);
+    assert_eq!(result.warnings[0], "a run was left out and repeated: the program was stopped for 1.0 s");
+    let out = String::from_utf8(out).unwrap();
+    assert_eq!(out.matches("Creating files...Done").count(), 1, "the progress is told once: {out}");
+    let always = MemoryFiles::new(1_000_000).pausing(u64::MAX);
+    let result = run(&always, &config, &NEVER, &mut std::io::sink()).unwrap();
+    assert!(result.warnings[0].ends_with("do not trust it"), "{:?}", result.warnings);
+}

@@ -2,7 +2,7 @@
 
 use crate::session::Wait;
 use machine::{Nanos, Reap, Waits};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The most completions that learning tries to wait for.
 const LEARNED_MOST: u32 = 32;
@@ -26,9 +26,21 @@ pub(crate) struct Tally {
     waits: AtomicU64,
     /// For how many completions they waited in the end: the most of any.
     least: AtomicU32,
+    /// The buffers of a stream could not be registered with the kernel.
+    unregistered: AtomicBool,
 }
 
 impl Tally {
+    /// Notes that a stream's buffers are not registered.
+    pub(crate) fn note_unregistered(&self) {
+        self.unregistered.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a stream's buffers could not be registered.
+    pub(crate) fn is_unregistered(&self) -> bool {
+        self.unregistered.load(Ordering::Relaxed)
+    }
+
     /// How the streams waited; none where each request is a call of its own.
     pub(crate) fn waits(&self) -> Option<Waits> {
         let waits = self.waits.load(Ordering::Relaxed);

@@ -6,6 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+/// What is said where the system starts no further thread.
+pub(crate) fn refused_thread(error: &std::io::Error) -> Error {
+    Error::Unsupported(format!(
+        "the system refuses more threads: {error}; ask for fewer, or raise the limit (ulimit -u, or pids.max of the control group)"
+    ))
+}
+
 /// A stream's thread keeps everything large in its arena.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -89,15 +96,16 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Waits until so many streams have ended; the longest time in which this thread, and so the process, did not run.
-    fn watch(&self, streams: usize, time: impl Time) -> Nanos {
+    /// Waits until so many streams have ended, from a look at the clock on; the longest time in which this thread, and so the process, did not run.
+    fn watch(&self, streams: usize, time: impl Time, mut last: Nanos) -> Nanos {
         let mut longest = 0;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.ended < streams {
-            let before = time.now();
             let waited = self.changed.wait_timeout(state, Duration::from_nanos(LOOK_NS));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            longest = longest.max(time.now().saturating_sub(before + LOOK_NS));
+            let now = time.now();
+            longest = longest.max(now.saturating_sub(last + LOOK_NS));
+            last = now;
         }
         if longest < PAUSE_NS { 0 } else { longest }
     }
@@ -110,6 +118,35 @@ pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) serve: W,
     /// Called by the last of the part's streams to end, with the time of the part's last completion, unless one failed.
     pub(crate) finish: F,
+}
+
+/// Does the work, and tells the longest time in it in which nothing of this process ran, where it is long enough to be told, with what the
+/// watching thread saw before and after it.
+pub(crate) fn watched<T, S: Send>(
+    time: impl Time + Send,
+    look: impl Fn() -> S + Send,
+    work: impl FnOnce() -> T,
+) -> (T, Option<(Nanos, S, S)>) {
+    let barrier = &StartBarrier::default();
+    std::thread::scope(|scope| {
+        let watch = move || {
+            let (before, first) = (look(), time.now());
+            // From now on nothing is missed.
+            drop(Ready { barrier });
+            let paused_ns = barrier.watch(1, time, first);
+            (paused_ns, before, look())
+        };
+        let watcher = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, watch);
+        if watcher.is_ok() {
+            barrier.wait_for(1);
+        }
+        let end = End(barrier);
+        let done = work();
+        drop(end);
+        // Without a thread nobody watches.
+        let seen = watcher.ok().map(|watcher| watcher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        (done, seen)
+    })
 }
 
 /// How a run went.
@@ -175,9 +212,7 @@ where
                 match std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, body) {
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
-                        refused.get_or_insert_with(|| {
-                            Error::Unsupported(format!("the system refuses more threads: {error}"))
-                        });
+                        refused.get_or_insert_with(|| refused_thread(&error));
                         break;
                     }
                 }
@@ -201,7 +236,7 @@ where
             }
         };
         barrier.open(began);
-        let paused_ns = barrier.watch(streams, time);
+        let paused_ns = barrier.watch(streams, time, time.now());
         let ends: Vec<PartEnd<T>> = workers.into_iter().map(|threads| part_end(threads, began)).collect();
         match (refused, options.on_failure) {
             (Some(error), _) => Err(error),
@@ -310,7 +345,8 @@ mod tests {
                 }
                 drop(End(&barrier));
             });
-            barrier.watch(1, Jumping { looks: &looks, jump_ns })
+            let clock = Jumping { looks: &looks, jump_ns };
+            barrier.watch(1, clock, clock.now())
         })
     }
 

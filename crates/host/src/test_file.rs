@@ -1,14 +1,15 @@
 //! The rules of test files: how they are named and recognised, how large they are, what they are filled with.
 
 use crate::session::Time;
-use machine::{Error, Nanos, Result, fill_random, units};
+use machine::mark::is_mark;
+use machine::{Error, Nanos, Result, fill_random, fill_seed, units};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What every file and directory that halfpower makes is called first.
 const PREFIX: &str = "halfpower-";
 
 /// Bounds of a test file whose size halfpower chooses.
-const AUTO_LEAST: u64 = 32 * units::MIB;
+const AUTO_LEAST: u64 = machine::LEAST_FILLED_BYTES;
 const AUTO_MOST: u64 = 2 * units::GIB;
 
 /// A share of the free space that a test file never exceeds unless its size was given.
@@ -18,22 +19,7 @@ const FREE_SHARE: u64 = 4;
 pub(crate) const LEAST: u64 = 4096;
 
 /// Bytes that are written at once.
-pub(crate) const STEP: usize = 1 << 20;
-
-/// The mark of what halfpower made: a random number, and a check of it with the file's own number. A copy of the file,
-/// or a file that somebody gave such a name, does not bear the mark of its own number.
-pub(crate) fn mark(random: u64, inode: u64) -> String {
-    let mut z = random ^ inode.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    format!("{random:016x}-{:08x}", z >> 32)
-}
-
-/// Whether a mark is that of the file with this number.
-pub(crate) fn is_mark(text: &str, inode: u64) -> bool {
-    let random = text.split_once('-').and_then(|(random, _)| u64::from_str_radix(random, 16).ok());
-    random.is_some_and(|random| mark(random, inode) == text)
-}
+pub(crate) const STEP: usize = machine::FILL_STEP as usize;
 
 /// The name of a file or directory with this mark.
 pub(crate) fn name(mark: &str, suffix: &str) -> String {
@@ -128,7 +114,7 @@ impl Fill<'_> {
                 break;
             }
             let step = (buffer.len() as u64).min(most - written) as usize;
-            fill_random(self.seed ^ written.wrapping_mul(0x9E37_79B9_7F4A_7C15), &mut buffer[..step]);
+            fill_random(fill_seed(self.seed, written), &mut buffer[..step]);
             write(&buffer[..step], written)?;
             written += step as u64;
         }
@@ -139,6 +125,7 @@ impl Fill<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use machine::mark::mark;
 
     #[test]
     fn a_mark_belongs_to_one_file() {

@@ -67,6 +67,18 @@ impl Engine {
         ENGINES[self as usize].name
     }
 
+    /// The engine that keeps several requests outstanding where none is named: the first of io_uring, libaio and threads that works.
+    pub fn asynchronous(engines: &[Engine]) -> Engine {
+        let async_engines = [Engine::IoUring, Engine::Libaio];
+        async_engines.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
+    }
+
+    /// Says that this engine took the place of io_uring, where it did.
+    pub fn fallback(self, engines: &[Engine]) -> Option<String> {
+        let instead = matches!(self, Engine::Libaio | Engine::Threads) && !engines.contains(&Engine::IoUring);
+        instead.then(|| format!("io_uring is not available here, so {self} was used instead of it"))
+    }
+
     /// Whether one thread can keep more than one request outstanding.
     pub fn is_async(self) -> bool {
         ENGINES[self as usize].is_async

@@ -21,9 +21,43 @@ pub fn fill_random(seed: u64, buffer: &mut [u8]) {
     rest.copy_from_slice(&last[..rest.len()]);
 }
 
+/// A test file is filled in pieces of this many bytes, each with a seed of its own.
+pub const FILL_STEP: u64 = 1 << 20;
+
+/// The seed of the piece of a test file that begins at this byte.
+pub fn fill_seed(seed: u64, piece: u64) -> u64 {
+    seed ^ piece.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// What a test file holds from this byte on after it was filled with this seed.
+pub fn filled(seed: u64, offset: u64, buffer: &mut [u8]) {
+    for (byte, at) in buffer.iter_mut().zip(offset..) {
+        let within = at % FILL_STEP;
+        let mut word = [0; 8];
+        // Each word of the generator is one step on from the seed.
+        let before = (within / 8).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        fill_random(fill_seed(seed, at - within).wrapping_add(before), &mut word);
+        *byte = word[(within % 8) as usize];
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_part_of_a_filled_file_is_known() {
+        let mut file = vec![0; 2 * FILL_STEP as usize + 5003];
+        for (piece, data) in (0..).step_by(FILL_STEP as usize).zip(file.chunks_mut(FILL_STEP as usize)) {
+            fill_random(fill_seed(7, piece), data);
+        }
+        for (offset, len) in [(0, 512), (513, 700), (FILL_STEP as usize - 9, 30), (2 * FILL_STEP as usize + 4500, 503)]
+        {
+            let mut part = vec![0; len];
+            filled(7, offset as u64, &mut part);
+            assert_eq!(part, file[offset..offset + len], "{offset}");
+        }
+    }
 
     #[test]
     fn the_same_for_the_same_seed_and_even() {

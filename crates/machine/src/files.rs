@@ -3,7 +3,7 @@
 //! A [`FileSystem`] opens a [`FileArea`], in which each worker thread does [`FileWork`]. A file is a number, so that a
 //! worker formats its name without allocating; everything that an area made goes with it, however the run ends.
 
-use crate::Nanos;
+use crate::{Nanos, Pause};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -227,6 +227,11 @@ pub trait FileSystem: Sync {
 
     /// What the process has used so far.
     fn usage(&self) -> FileUsage;
+
+    /// Does the work, and tells the longest time in it in which the program did not run, where there was one.
+    fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
+        (work(), None)
+    }
 
     /// Makes a directory of its own in each location.
     ///

@@ -11,6 +11,7 @@ mod error;
 mod facts;
 pub mod files;
 mod knob;
+pub mod mark;
 mod run;
 mod source;
 pub mod text;
@@ -21,17 +22,20 @@ pub use access::{
     Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, Memory, NullBackend, REAP_LEARNING_NS,
     REAP_WAIT_NS, Reap,
 };
-pub use data::fill_random;
+pub use data::{FILL_STEP, fill_random, fill_seed, filled};
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
 pub use knob::{Alternative, Keep, Knob, Matters};
-pub use run::{OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
+pub use run::{Buffers, OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
     CpuTimes, DeviceUse, MemoryUse, Pause, PhaseUse, ProcessorTimes, ResourceKind, ResourceUse, Usage, Waits,
 };
 
 use std::path::PathBuf;
+
+/// Where the machine chooses the size of a new file by the time that filling it takes: the least that it fills, if there is room for it.
+pub const LEAST_FILLED_BYTES: u64 = 32 * units::MIB;
 
 /// What to open, and what may be done to it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -130,6 +134,15 @@ pub trait Machine {
     ) -> Result<Self::Target> {
         let one = self.open_all(std::slice::from_ref(spec), &mut |facts| facts.iter().try_for_each(&mut check))?;
         one.into_iter().next().ok_or_else(|| Error::Unsupported("the machine opened no target".into()))
+    }
+
+    /// Refuses streams that run at the same time and whose buffers the machine's memory cannot hold: to be asked before anything is made
+    /// or written for them.
+    ///
+    /// # Errors
+    /// They need more than is left.
+    fn check_memory(&self, _streams: &[Buffers]) -> Result<()> {
+        Ok(())
     }
 
     /// What lies under an opened target.

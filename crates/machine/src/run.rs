@@ -24,6 +24,19 @@ impl<'a, T, S> Part<'a, T, S> {
     }
 }
 
+/// The buffers of so many like streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buffers {
+    /// Streams that run at the same time.
+    pub streams: u32,
+    /// Requests that each keeps outstanding.
+    pub depth: u32,
+    /// Bytes of the largest request.
+    pub request_bytes: u32,
+    /// They write.
+    pub writes: bool,
+}
+
 /// When a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Start {

@@ -118,7 +118,7 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
         let mut streams: Vec<A> = streams.into_iter().map(&source).collect();
         let usage = machine.run(&mut [Part::new(target, &access, &mut streams)], how)?.single()?;
         let paused = usage.paused;
-        Ok(((streams, usage), paused))
+        Ok::<_, Error>(((streams, usage), paused))
     })?;
     usage.warnings.extend(left_out);
     let mut sample = gather(&streams, usage, workload)?;
@@ -143,7 +143,9 @@ const AGAIN: usize = 3;
 ///
 /// # Errors
 /// What `run` returns.
-pub fn unpaused<T>(mut run: impl FnMut() -> Result<(T, Option<Pause>)>) -> Result<(T, Vec<String>)> {
+pub fn unpaused<T, E>(
+    mut run: impl FnMut() -> std::result::Result<(T, Option<Pause>), E>,
+) -> std::result::Result<(T, Vec<String>), E> {
     let mut told = Vec::new();
     loop {
         let (ran, paused) = run()?;
@@ -264,13 +266,13 @@ mod tests {
                 runs += 1;
                 Ok((runs, pauses.get(runs - 1).copied().unwrap_or(pause)))
             };
-            unpaused(run).unwrap()
+            unpaused::<_, Error>(run).unwrap()
         };
         assert_eq!(ran(&[None]), (1, vec![]));
         let left_out = "a run was left out and repeated: the program was stopped for 5.0 s".to_string();
         assert_eq!(ran(&[pause, None]), (2, vec![left_out]));
         let (runs, told) = ran(&[]);
         assert!(runs == AGAIN + 1 && told.len() == 1 && told[0].contains("do not trust it"), "{told:?}");
-        assert!(matches!(unpaused::<()>(|| Err(Error::Interrupted)), Err(Error::Interrupted)));
+        assert!(matches!(unpaused::<(), _>(|| Err(Error::Interrupted)), Err(Error::Interrupted)));
     }
 }

@@ -166,6 +166,8 @@ fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
 mod tests {
     use super::*;
 
+    type HowItStops = fn() -> Stop<&'static str>;
+
     /// Arms whose rates are known, on a clock that each run moves by a millisecond.
     struct Fake {
         rates: Vec<[f64; 2]>,
@@ -173,7 +175,7 @@ mod tests {
         clock: Nanos,
         order: Vec<(usize, usize)>,
         /// Stops at this run.
-        stops: Option<(usize, fn() -> Stop<&'static str>)>,
+        stops: Option<(usize, HowItStops)>,
     }
 
     impl Fake {

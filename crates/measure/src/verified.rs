@@ -256,7 +256,7 @@ pub fn read_back<M: Machine>(
 
 /// Measures a workload whose data are verified: repeats as [`crate::measure`] makes them, then reads back everything that was written.
 /// What was found is returned whether or not the runs themselves went well. `run` distinguishes this run from others of
-/// the same workload; every write goes into `log`, where one is given, before it is issued.
+/// the same workload; `fill_seed` is what the target was filled with, where that is known; every write goes into `log`, where one is given, before it is issued.
 ///
 /// # Errors
 /// The user's interrupt; a workload that cannot be verified; a log that cannot be written; a target that cannot be read back.
@@ -265,12 +265,12 @@ pub fn measure_verified<M: Machine>(
     target: &mut M::Target,
     workload: &Workload,
     repeats: Repeats,
-    run: u64,
+    (run, fill_seed): (u64, Option<u64>),
     log: Option<File>,
     on_progress: impl FnMut(usize, usize),
 ) -> Result<(Measured, Verification)> {
     let facts = machine.target_facts(target);
-    let verifier = Verifier::new(workload, workload.region(facts.size_bytes), run)?;
+    let verifier = Verifier::new(workload, workload.region(facts.size_bytes), run)?.filled_with(fill_seed);
     let log_failed = || Error::io("cannot write", "the log of the writes");
     let stats = Arc::new(VerifyStats::new(verifier, log).map_err(log_failed())?);
     let once = |target: &mut M::Target, workload: &Workload, options| {

@@ -235,9 +235,14 @@ pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
 /// As for [`fit`].
 pub fn fit_best(bases: &[Setup], points: &[FitPoint], seed: u64) -> Result<Fit> {
     let fits = std::thread::scope(|scope| {
-        let running: Vec<_> = bases.iter().map(|base| scope.spawn(move || fit(base, points, seed))).collect();
-        let failed = |_| Err(Error::Broken("a search"));
-        running.into_iter().map(|one| one.join().unwrap_or_else(failed)).collect::<Result<Vec<Fit>>>()
+        let start = |base| (base, std::thread::Builder::new().spawn_scoped(scope, move || fit(base, points, seed)));
+        let running: Vec<_> = bases.iter().map(start).collect();
+        let ended = running.into_iter().map(|(base, started)| match started {
+            Ok(search) => search.join().unwrap_or_else(|_| Err(Error::Broken("a search"))),
+            // Where no thread is to be had, it is done here.
+            Err(_) => fit(base, points, seed),
+        });
+        ended.collect::<Result<Vec<Fit>>>()
     })?;
     let best = fits.into_iter().min_by(|a, b| a.loss.total_cmp(&b.loss));
     best.ok_or_else(|| Error::Fit("no machine was named".to_owned()))

@@ -330,9 +330,14 @@ pub fn cache_gains(setup: &Setup, records: &[Record], pace: Pace, sizes: &[u64])
         sizes.iter().map(|&bytes| Ok(cost(&base) / cost(&with(Some((bytes, policy)))?))).collect()
     };
     let (back, through) = std::thread::scope(|scope| {
-        let back = scope.spawn(|| of(WritePolicy::Back));
+        let back = std::thread::Builder::new().spawn_scoped(scope, || of(WritePolicy::Back));
         let through = of(WritePolicy::Through);
-        (back.join().unwrap_or(Err(Error::Broken("a replay"))), through)
+        // Where no thread is to be had, one replay follows the other.
+        let back = match back {
+            Ok(back) => back.join().unwrap_or(Err(Error::Broken("a replay"))),
+            Err(_) => of(WritePolicy::Back),
+        };
+        (back, through)
     });
     let gains = sizes.iter().zip(back?).zip(through?);
     let gains = gains

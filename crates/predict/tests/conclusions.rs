@@ -103,14 +103,30 @@ fn alignment_is_worth_up_to_a_fifth_where_the_bus_is_full() {
 }
 
 #[test]
-fn one_request_more_than_disks_gains() {
+fn one_request_more_than_disks_keeps_them_busy() {
+    for drive in [FAST, ULTRA] {
+        for disks in [2u32, 3, 4] {
+            for (op, wce) in [(Op::Read, "off"), (Op::Write, "on")] {
+                let at = |depth: u32| rate(&format!("{drive},disks={disks},buses={disks},wce={wce}"), op, 64, depth);
+                let (more, many) = (at(disks + 1), at(4 * disks));
+                assert!(more > 0.97 * many, "{drive}, {disks} disks, {op:?}: {more} {many}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_write_cache_one_request_more_than_disks_gains_what_the_study_measured() {
     for disks in [2u32, 3] {
         let at = |depth: u32| rate(&format!("{ULTRA},disks={disks},buses={disks}"), Op::Write, 64, depth);
-        let (one, as_many, more, many) = (at(1), at(disks), at(disks + 1), at(4 * disks));
-        let said = format!("{disks} disks: {one} {as_many} {more} {many}");
-        // The study found them as good as busy; here a deeper queue still gains.
-        assert!(more > 0.55 * many && more > 1.2 * as_many && as_many > 1.3 * one, "{said}");
+        let (one, as_many, more) = (at(1), at(disks), at(disks + 1));
+        assert!(more > 1.2 * as_many && as_many > 1.3 * one, "{disks} disks: {one} {as_many} {more}");
     }
+    // Figure 8: two disks write 8.16 MB/s with three requests of 64 KB outstanding, and one disk alone 6.17.
+    let share = |two: f64, one: f64| two / (2.0 * one);
+    let simulated = share(rate(&format!("{FAST},disks=2,start=12k"), Op::Write, 64, 3), rate(FAST, Op::Write, 64, 3));
+    let measured = share(8.16, 6.17);
+    assert!((simulated - measured).abs() < 0.1, "{simulated} of what two disks can, measured {measured}");
 }
 
 #[test]

@@ -80,7 +80,7 @@ pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     rows.extend(tuning.combination.iter().flat_map(|one| rows_of("what helped, once more", one)));
     if !rows.is_empty() {
         out.push('\n');
-        let names = ["knob", "from", "to", "rate", "95 % interval", "p99", "processor", ""];
+        let names = ["knob", "from", "to", "rate %", "95 % interval", "p99 %", "cpu/request %", ""];
         out.push_str(&table(&head(&names), &rows, 3, width, colour));
     }
     for (place, lines) in by_place(&tuning.keep) {
@@ -151,9 +151,9 @@ fn would_show(word: &str, rate: &Difference) -> String {
     }
 }
 
-/// A change with its sign: `+13.2 %`.
+/// A change in percent with its sign: `+13.2`.
 fn signed(percent: f64) -> String {
     let rounded = (percent * 10.0).round() / 10.0;
     // No minus before a zero.
-    format!("{:+.1} %", rounded + 0.0)
+    format!("{:+.1}", rounded + 0.0)
 }

@@ -97,3 +97,16 @@ fn on_this_computer() {
     let error = run(&HostFiles::new(), &plan, &NEVER, &mut |_, _| {}).unwrap_err();
     assert!(error.to_string().contains("does not exist"), "{error}");
 }
+
+#[test]
+fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
+    let plan = MetadataPlan { files: 100, rounds: 2, ..MetadataPlan::default() };
+    let files = MemoryFiles::new(1_000_000).pausing(2);
+    let result = run(&files, &plan, &NEVER, &mut |_, _| {}).unwrap();
+    assert_eq!((files.watched_runs(), files.left()), (3, 0));
+    let left_out = "a run was left out and repeated: the program was stopped for 1.0 s";
+    assert_eq!(result.warnings[..2], [left_out, left_out]);
+    for operation in result.operations.iter().filter(|one| one.operation != Operation::List) {
+        assert_eq!((operation.latency.count, operation.elapsed_ns.len()), (200, 2), "of the last run alone");
+    }
+}

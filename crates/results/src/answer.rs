@@ -288,7 +288,10 @@ pub struct CostModel {
 pub struct ServiceModel {
     /// Which requests.
     pub mode: ServiceMode,
-    /// The part that no request escapes, in ns.
+    /// The sizes that obey it in bytes, where smaller and larger ones obey different laws: what a cache had ready and what it had not, say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes_bytes: Option<[f64; 2]>,
+    /// The part that no request escapes, in ns; less than nothing where a part of each request was ready before it was asked for.
     pub fixed_ns: f64,
     /// Its 95 % interval.
     pub fixed_ns_interval_95: [f64; 2],

@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::figure::Figure;
 use crate::ladder::Ladder;
+use crate::latency_goal::LatencyGoal;
 use crate::operation::OperationRate;
 use crate::point::Point;
 use machine::{Machine, MachineFacts, MemoryUse, Nanos, TargetFacts};
@@ -39,6 +40,9 @@ pub struct Results {
     /// Rates of operations on whole files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<OperationRate>,
+    /// The best rates within a latency goal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency_goals: Vec<LatencyGoal>,
     /// The experiments of a study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<Experiment>,
@@ -91,6 +95,7 @@ impl Results {
             seed,
             points: Vec::new(),
             rates: Vec::new(),
+            latency_goals: Vec::new(),
             experiments: Vec::new(),
             answer: None,
             ladder: None,

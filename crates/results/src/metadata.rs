@@ -48,7 +48,8 @@ pub struct OperationResult {
 /// Under this a phase says little.
 const SHORT_NS: u64 = 10_000_000;
 
-/// Carries out a plan and measures it; `progress` is called before each phase.
+/// Carries out a plan and measures it; `progress` is called before each phase. A run in which the program was stopped is left out and made
+/// again.
 ///
 /// # Errors
 /// As [`run`].
@@ -59,6 +60,20 @@ pub fn measure_metadata<F: FileSystem>(
     progress: &mut dyn FnMut(u32, Operation),
 ) -> Result<MetadataResult, MetadataError> {
     plan.check()?;
+    let (mut result, left_out) = measure::unpaused(|| {
+        let (result, paused) = system.watched(|| once(system, plan, interrupt, progress));
+        Ok::<_, MetadataError>((result?, paused))
+    })?;
+    result.warnings.splice(0..0, left_out);
+    Ok(result)
+}
+
+fn once<F: FileSystem>(
+    system: &F,
+    plan: &MetadataPlan,
+    interrupt: &AtomicBool,
+    progress: &mut dyn FnMut(u32, Operation),
+) -> Result<MetadataResult, MetadataError> {
     let mut latencies: Vec<[Histogram; 6]> =
         (0..plan.threads).map(|_| std::array::from_fn(|_| Histogram::new())).collect();
     let records = latencies

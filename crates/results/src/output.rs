@@ -2,7 +2,9 @@
 //!
 //! A character device, a pipe and standard output are written into. Any other output is first written in full to a temporary file of a
 //! random name beside it, brought to stable storage, and then renamed. A file that is there already is replaced only if halfpower made
-//! it, by its content, or if that was asked for.
+//! it, by its content, or if that was asked for. What a killed run left of a temporary file goes with the next output beside it.
+
+mod part;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -75,7 +77,10 @@ impl Output {
         }
         match output.place()? {
             Place::Stream => {}
-            Place::Free | Place::Replaceable(_) => drop(output.temporary()?),
+            Place::Free | Place::Replaceable(_) => {
+                part::remove_leftovers(parent(path));
+                drop(output.temporary()?);
+            }
         }
         Ok(output)
     }
@@ -168,15 +173,7 @@ impl Output {
     /// A new file of a random name in the same directory; it goes when it is dropped.
     fn temporary(&self) -> Result<tempfile::NamedTempFile, OutputError> {
         let directory = parent(&self.path);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".halfpower-").suffix(".part");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // As any new file: the user's mask takes away what it should not have.
-            builder.permissions(fs::Permissions::from_mode(0o666));
-        }
-        builder.tempfile_in(directory).map_err(|error| {
+        part::make(directory).map_err(|error| {
             let why = match error.kind() {
                 io::ErrorKind::NotFound => format!("there is no directory {}; make it first", directory.display()),
                 _ => format!("no file can be made in {}: {error}; name another place", directory.display()),

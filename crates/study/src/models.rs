@@ -3,7 +3,7 @@
 use crate::found::{Found, Reading};
 use crate::grid::Curve;
 use machine::units;
-use measure::stats::{self, Reached};
+use measure::stats::{self, FitPoint, LineFit, Reached};
 use results::{
     Axis, CostMode, CostModel, CostScope, HalfPower, PeakSource, Point, Series, ServiceMode, ServiceModel, Varied,
 };
@@ -11,6 +11,13 @@ use workload::OpKind;
 
 /// Service-time models are for single requests: beyond this size the kernel splits them.
 const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
+
+/// Beyond this misfit a line is not the law of all its points: repeats of a point agree better.
+const MISFIT: f64 = 0.05;
+/// Two lines must be so many times better than one to be taken for two regimes.
+const BETTER: f64 = 2.0;
+/// A time that is so many times another is no longer about the same.
+const GROWS: f64 = 1.5;
 
 /// Where a drawn curve reaches half of its own best.
 pub(crate) fn half_power_of_series(x: Axis, y: Axis, series: &Series, points: &[Point]) -> Option<HalfPower> {
@@ -133,17 +140,52 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
     [CostScope::Process, CostScope::Machine].into_iter().filter_map(fit).collect()
 }
 
-/// Time = fixed + size / rate, of the single requests of a curve.
-pub(crate) fn service_time(found: &Found<'_>, curve: &Curve, mode: ServiceMode) -> Option<ServiceModel> {
-    let times: Vec<(f64, f64)> = found
+/// Time = fixed + size / rate, of the single requests of a curve; in two regimes where no one line describes all sizes.
+pub(crate) fn service_times(found: &Found<'_>, curve: &Curve, mode: ServiceMode) -> Vec<ServiceModel> {
+    let mut times: Vec<(f64, f64)> = found
         .cells(curve)
         .into_iter()
         .filter(|(cell, _)| cell.x <= UNSPLIT_BYTES)
         .filter_map(|(cell, point)| Some((cell.x, found.points[point].numbers.as_ref()?.achieved.mean_service_ns)))
         .collect();
-    let fit = stats::fit_line(&times).ok()?;
-    Some(ServiceModel {
+    times.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let Ok(one) = stats::fit_line(&times) else { return Vec::new() };
+    match regimes(&times, &one) {
+        Some(two) => two.iter().map(|fit| service_model(mode, fit, true)).collect(),
+        None => vec![service_model(mode, &one, false)],
+    }
+}
+
+/// The two lines, below a size and from it on, that describe points far better than the one that misses them.
+fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
+    if one.rms_relative_residual <= MISFIT {
+        return None;
+    }
+    let squares = |fit: &LineFit| fit.rms_relative_residual.powi(2) * fit.points.len() as f64;
+    let together = |two: &[LineFit; 2]| squares(&two[0]) + squares(&two[1]);
+    let splits = (1..times.len()).filter(|&at| times[at - 1].0 < times[at].0);
+    let fits = splits.filter_map(|at| {
+        let (below, above) = times.split_at(at);
+        let two = [stats::fit_line(below).ok()?, stats::fit_line(above).ok()?];
+        two.iter().all(makes_sense).then_some(two)
+    });
+    let best = fits.min_by(|a, b| together(a).total_cmp(&together(b)))?;
+    let rms = (together(&best) / times.len() as f64).sqrt();
+    (rms <= one.rms_relative_residual / BETTER).then_some(best)
+}
+
+/// A time that grows has a rate. (The fixed time may be less than nothing: a part of each request was ready before it was asked for.)
+fn makes_sense(fit: &LineFit) -> bool {
+    let grows =
+        |points: &[FitPoint]| points.last().zip(points.first()).is_some_and(|(last, first)| last.y > GROWS * first.y);
+    fit.rate.is_some() || !grows(&fit.points)
+}
+
+fn service_model(mode: ServiceMode, fit: &LineFit, of_some_sizes: bool) -> ServiceModel {
+    let sizes = || Some([fit.points.first()?.x, fit.points.last()?.x]);
+    ServiceModel {
         mode,
+        sizes_bytes: sizes().filter(|_| of_some_sizes),
         fixed_ns: fit.intercept.value,
         fixed_ns_interval_95: [fit.intercept.low, fit.intercept.high],
         rate_bytes_per_s: fit.rate.map(|rate| rate.value * 1e9),
@@ -151,5 +193,5 @@ pub(crate) fn service_time(found: &Found<'_>, curve: &Curve, mode: ServiceMode) 
         rms_residual: fit.rms_relative_residual,
         max_residual: fit.max_relative_residual,
         knee_bytes: fit.knee.map(|knee| knee.x),
-    })
+    }
 }

@@ -84,6 +84,7 @@ pub fn study<M: Machine>(
         budget_ns: sampler.noisy.then_some(plan.budget_ns),
         seed: plan.seed,
         rates: Vec::new(),
+        latency_goals: Vec::new(),
         experiments,
         points,
         answer: Some(answer),

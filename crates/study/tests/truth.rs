@@ -298,3 +298,23 @@ fn writes_without_a_write_cache_cost_a_revolution() {
         assert!(!twin.capabilities().noisy);
     }
 }
+
+/// What the drives of 1997 have ready and what they must fetch obey laws of their own: a line from the smallest request to the largest
+/// would miss its points by 30 %.
+#[test]
+fn service_times_of_the_drives_of_1997_fit_regime_by_regime() {
+    // Table 3 of the study: the prefetch hit at size zero, and the rate of the bus.
+    for (drive, fixed_ms, bus_bytes_per_s) in [("st15150w", 0.5, 18e6), ("st34371w", 0.3, 35e6)] {
+        let twin = Twin::from_name(&format!("gateway-1997,drive={drive}")).unwrap();
+        let results = study(&twin, Effort::Normal, &["unbuffered", "device_cache"]);
+        let models = &results.answer.as_ref().unwrap().service_times;
+        for model in models {
+            assert!(model.rms_residual < 0.1, "{drive}: {model:?}");
+        }
+        let hits = models.iter().find(|model| model.mode.name() == "the next block after a pause").unwrap();
+        let [least, most] = hits.sizes_bytes.unwrap();
+        assert!(least <= 2048.0 && (8192.0..=131_072.0).contains(&most), "{drive}: {hits:?}");
+        assert!((hits.fixed_ns / (fixed_ms * 1e6) - 1.0).abs() < 0.1, "{drive}: {hits:?}");
+        assert!((hits.rate_bytes_per_s.unwrap() / bus_bytes_per_s - 1.0).abs() < 0.1, "{drive}: {hits:?}");
+    }
+}

@@ -90,7 +90,8 @@ impl<S: Subject> Arms<{ OF_A_RUN.len() }> for Trying<'_, S> {
         let slowest = &mut self.slowest[question][arm];
         let sample = self.subject.run(&asked.workloads[arm], slowest.as_slice()).map_err(stop)?;
         for warning in &sample.usage.warnings {
-            if !self.warnings.contains(warning) {
+            // The same with another number says nothing new.
+            if !self.warnings.iter().any(|known| without_digits(known).eq(without_digits(warning))) {
                 self.warnings.push(warning.clone());
             }
         }
@@ -107,7 +108,11 @@ impl<S: Subject> Arms<{ OF_A_RUN.len() }> for Trying<'_, S> {
     }
 }
 
-/// The document of a plan of which nothing has been tried.
+/// A sentence without its numbers.
+fn without_digits(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| !c.is_ascii_digit())
+}
+
 impl Tuning {
     /// What would be tried.
     pub fn planned(plan: &Plan, target: &Target, limits: Limits, program: Program) -> Tuning {

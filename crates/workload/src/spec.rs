@@ -1,6 +1,6 @@
 //! A workload as data: what is asked, and how it reaches the target.
 
-use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, Nanos, Reap};
+use machine::{Access, Allocation, Buffering, Buffers, CacheState, Engine, Hint, Memory, Nanos, Reap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -279,6 +279,17 @@ impl Workload {
     /// Requests outstanding over all streams.
     pub fn outstanding(&self) -> u32 {
         self.depth.saturating_mul(self.threads)
+    }
+
+    /// The buffers of its streams.
+    pub fn buffers(&self) -> Buffers {
+        let alone = self.engine == Engine::Threads;
+        Buffers {
+            streams: if alone { self.outstanding() } else { self.threads },
+            depth: if alone { 1 } else { self.depth },
+            request_bytes: self.request_bytes,
+            writes: self.writes(),
+        }
     }
 
     /// First byte and length of the region in a target of `size_bytes`, the shift included.

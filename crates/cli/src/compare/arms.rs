@@ -82,6 +82,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     }
     let cli = Cli::try_parse_from(words).map_err(|error| wrong(error.to_string()))?;
     let Command::Sweep(mut arguments) = cli.command else { return Err(wrong("it is no arm".into())) };
+    crate::points::check_grid(&arguments)?;
     if arguments.target.targets.is_empty() {
         return Err(wrong("it names no target; begin it with a directory, a file, a device or twin:NAME".into()));
     }
@@ -153,6 +154,7 @@ fn open(arguments: &PointArguments) -> Result<Box<dyn Arm>, Failure> {
 fn open_on<M: Machine>(machine: M, spec: &TargetSpec, arguments: &PointArguments) -> Result<OnMachine<M>, Failure> {
     let workloads = grid(arguments, &machine.capabilities().engines);
     workloads.iter().try_for_each(|workload| workload.check(u64::MAX >> 1, 1))?;
+    workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
     let target = machine.open(spec)?;
     let facts = machine.target_facts(&target);
     crate::points::check(&workloads, &facts)?;

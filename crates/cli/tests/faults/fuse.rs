@@ -20,6 +20,7 @@ pub enum Asked {
     Sync,
     Create,
     Remove,
+    Rename,
 }
 
 /// What it does instead.
@@ -37,6 +38,8 @@ pub enum Instead {
     Misplace,
     /// Answers only when the process is killed, as a network file system does.
     Hang,
+    /// Does what is asked and answers late: when the test releases it.
+    Hold,
 }
 
 /// A fault: what becomes of one kind of request from an offset of a file on.
@@ -67,6 +70,10 @@ struct State {
     hits: u64,
     /// Requests that have no answer yet, by their number.
     hanging: BTreeSet<u64>,
+    /// Replies that wait for the test.
+    held: Vec<Vec<u8>>,
+    /// The request that is being answered met [`Instead::Hold`].
+    hold: bool,
 }
 
 const ROOT: u64 = 1;
@@ -80,6 +87,8 @@ const FREE: u64 = 256 << 20;
 pub struct FaultyFs {
     at: PathBuf,
     state: Arc<Mutex<State>>,
+    /// Where late answers go.
+    device: File,
     server: Option<JoinHandle<()>>,
 }
 
@@ -109,8 +118,9 @@ impl FaultyFs {
         lock(&state).nodes.insert(ROOT, Node { links: 2, ..Node::default() });
         lock(&state).last = ROOT;
         let shared = state.clone();
+        let answers = device.try_clone().map_err(|error| error.to_string())?;
         let server = std::thread::spawn(move || serve(device, &shared));
-        Ok(FaultyFs { at: at.into(), state, server: Some(server) })
+        Ok(FaultyFs { at: at.into(), state, device: answers, server: Some(server) })
     }
 
     /// From now on these faults.
@@ -124,9 +134,18 @@ impl FaultyFs {
         lock(&self.state).hits
     }
 
-    /// Requests that wait for ever.
+    /// Requests that wait for ever, or for their release.
     pub fn hanging(&self) -> usize {
-        lock(&self.state).hanging.len()
+        let state = lock(&self.state);
+        state.hanging.len() + state.held.len()
+    }
+
+    /// Answers all that was held.
+    pub fn release(&self) {
+        for reply in std::mem::take(&mut lock(&self.state).held) {
+            // A request that was withdrawn meanwhile takes no answer.
+            let _ = (&self.device).write(&reply);
+        }
     }
 
     /// Names in the root directory, without asking the kernel, which may hang.
@@ -175,6 +194,7 @@ fn serve(mut device: File, state: &Mutex<State>) {
         };
         let request = Request { bytes: &buffer[..len] };
         let mut state = lock(state);
+        state.hold = false;
         let (to, code, body) = match state.answer(&request) {
             Answer::Done(body) => (request.number(), 0, body),
             Answer::Error(code) => (request.number(), -code, Vec::new()),
@@ -188,10 +208,14 @@ fn serve(mut device: File, state: &Mutex<State>) {
                 continue;
             }
         };
-        drop(state);
         let mut reply = Out::default();
         reply.u32(16 + body.len() as u32).u32(code as u32).u64(to);
         reply.0.extend(body);
+        if state.hold {
+            state.held.push(reply.0);
+            continue;
+        }
+        drop(state);
         // A request that was withdrawn meanwhile takes no answer.
         let _ = device.write(&reply.0);
     }
@@ -280,7 +304,8 @@ impl State {
         let met = self.faults.iter().find(|fault| fault.asked == asked && offset + len > fault.from);
         let instead = met.map(|fault| fault.instead);
         self.hits += u64::from(instead.is_some());
-        instead
+        self.hold |= instead == Some(Instead::Hold);
+        instead.filter(|instead| *instead != Instead::Hold)
     }
 
     /// The answer where a fault leaves nothing to do.
@@ -403,6 +428,9 @@ impl State {
     }
 
     fn rename(&mut self, request: &Request<'_>, skip: usize, flags: u32) -> Answer {
+        if let Some(answer) = self.fault_alone(Asked::Rename) {
+            return answer;
+        }
         let (from, to) = (request.node(), request.u64(HEADER));
         let names = request.names(skip);
         let Some(number) = self.find(from, names[0]) else { return Answer::Error(libc::ENOENT) };
@@ -456,7 +484,7 @@ impl State {
             Some(Instead::Flip) => bytes.chunks_mut(BLOCK as usize).for_each(|block| block[block.len() / 2] ^= 0x10),
             Some(Instead::Misplace) => offset += BLOCK,
             Some(Instead::Lose) => lost = true,
-            None => {}
+            Some(Instead::Hold) | None => {}
         }
         let Some(data) = self.nodes.get_mut(&number).and_then(|node| node.data.as_mut()) else {
             return Answer::Error(libc::EISDIR);

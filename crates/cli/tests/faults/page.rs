@@ -64,7 +64,9 @@ fn wrapped(text: &str) -> String {
 fn lines(row: &Row) -> Vec<(&'static str, &'static str)> {
     let of = |step: &Step| match step {
         Step::Run(by, lines, _) => lines.iter().map(|line| (*line, by.words)).collect(),
-        Step::Start(line) | Step::Together(_, line, _) | Step::Storm { line, .. } => vec![(*line, "")],
+        Step::Start(line) | Step::Together(_, line, _) | Step::Storm { line, .. } | Step::Stop { line, .. } => {
+            vec![(*line, "")]
+        }
         _ => Vec::new(),
     };
     row.steps.iter().flat_map(of).collect()
@@ -94,7 +96,9 @@ fn ends(row: &Row) -> String {
     let mut told: Vec<String> = Vec::new();
     for step in row.steps {
         let one = match step {
-            Step::Run(_, _, ends) | Step::Ended(ends) | Step::Together(_, _, ends) => said(ends),
+            Step::Run(_, _, ends) | Step::Ended(ends) | Step::Together(_, _, ends) | Step::Stop { ends, .. } => {
+                said(ends)
+            }
             Step::Storm { signal: libc::SIGKILL, .. } => "a kill at any moment".into(),
             Step::Storm { .. } => "an interrupt at any moment".into(),
             Step::Fails(line) => format!("`{}` fails", command(line)),
@@ -154,7 +158,7 @@ fn the_table_has_sixty_kinds_and_every_command() {
         .collect();
     for name in [
         "run", "sweep", "study", "postmark", "iozone", "sqlio", "diskspd", "fio", "metadata", "verify", "report",
-        "twin",
+        "twin", "compare", "stack", "history", "check",
     ] {
         assert!(all.contains(name), "nothing is tried with {name}");
     }

@@ -5,11 +5,12 @@
 
 use crate::common::places::{memory_directory, tool};
 use crate::common::{HALFPOWER, has_numbers, skip, wait_until};
+use crate::fuse::Fault;
 use crate::stage::{Given, Stage, test_files};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{Read, Seek};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,8 +44,6 @@ pub enum Step {
     Until(State),
     /// A signal to what was started.
     Signal(i32),
-    /// A signal to what was started, again and again until it ends.
-    Insist(i32),
     /// What was started ends so.
     Ended(Ends),
     /// Something happens to the stage.
@@ -53,6 +52,8 @@ pub enum Step {
     Met(&'static str),
     /// Another program, which must fail.
     Fails(&'static str),
+    /// A line that is stopped while this fault of a FUSE file system holds a request of its up, goes on later, and ends so.
+    Stop { fs: &'static str, at: Fault, line: &'static str, ends: Ends },
     /// So many of one line begin at once.
     Together(usize, &'static str, Ends),
     /// So many of one line, each ended by a signal at a moment that the seed chooses.
@@ -72,6 +73,10 @@ pub enum State {
     Mapped(&'static str),
     /// A request hangs in this FUSE file system.
     Hangs(&'static str),
+    /// The running command has printed these words on standard error.
+    Said(&'static str),
+    /// The running command is stopped, and has been for longer than the pause that any loaded machine makes.
+    Stopped,
     /// A file of the stage has at least so many bytes.
     Long(&'static str, u64),
     /// No test file is in this directory.
@@ -162,6 +167,9 @@ struct Running {
     _copy: Option<tempfile::TempDir>,
 }
 
+/// How long a command stays stopped.
+const STOP: Duration = Duration::from_millis(600);
+
 /// No command may take longer: it hangs.
 const PATIENCE: Duration = Duration::from_secs(40);
 
@@ -218,23 +226,15 @@ impl Running {
         }
     }
 
-    /// Sends a signal until it ends, as somebody does who wants it to.
-    fn insist(&mut self, signal: i32) {
-        let until = Instant::now() + PATIENCE;
-        while self.child.try_wait().unwrap().is_none() && Instant::now() < until {
-            self.signal(signal);
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
     /// What it printed so far, on either output.
-    fn said(&mut self) -> (String, String) {
-        let text = |file: &mut File| {
-            let mut bytes = Vec::new();
-            file.rewind().and_then(|()| file.read_to_end(&mut bytes)).unwrap();
+    fn said(&self) -> (String, String) {
+        // The command writes where the file's position is: it stays there.
+        let text = |file: &File| {
+            let mut bytes = vec![0; file.metadata().unwrap().len() as usize];
+            file.read_exact_at(&mut bytes, 0).unwrap();
             String::from_utf8_lossy(&bytes).into_owned()
         };
-        (text(&mut self.stdout), text(&mut self.stderr))
+        (text(&self.stdout), text(&self.stderr))
     }
 
     /// Waits for its end and compares it.
@@ -265,6 +265,15 @@ impl Running {
         for word in ends.words {
             assert!(word.split('|').any(|either| words.contains(either)), "nothing of '{word}': {all}");
         }
+    }
+
+    /// Whether all threads of it are stopped.
+    fn is_stopped(&self) -> bool {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        let stat = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let mut states = threads.map(stat).peekable();
+        let is_stopped = |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'));
+        states.peek().is_some() && states.all(is_stopped)
     }
 
     /// A counter of its I/O.
@@ -340,7 +349,6 @@ pub fn play(name: &str, row: &Row) {
             Step::Start(line) => running = Some(Running::start(&stage, PLAIN, line)),
             Step::Until(state) => until(&stage, running.as_mut(), *state),
             Step::Signal(signal) => running.as_ref().expect("a command was started").signal(*signal),
-            Step::Insist(signal) => running.as_mut().expect("a command was started").insist(*signal),
             Step::Ended(ends) => running.take().expect("a command was started").ends(ends),
             Step::Do(given) => stage.give(given).unwrap_or_else(|why| panic!("{given:?}: {why}")),
             Step::Met(faulty) => assert!(stage.faulty(faulty).hits() > 0, "the fault never came"),
@@ -349,6 +357,18 @@ pub fn play(name: &str, row: &Row) {
                     line.split(' ').map(|word| stage.word(word).into_string().expect("plain words")).collect();
                 let arguments: Vec<&str> = words[1..].iter().map(String::as_str).collect();
                 assert!(tool(&words[0], &arguments).is_err(), "'{line}' should fail");
+            }
+            Step::Stop { fs, at, line, ends } => {
+                stage.faulty(fs).set(&[*at]);
+                let mut stopped = Running::start(&stage, PLAIN, line);
+                until(&stage, Some(&mut stopped), State::Hangs(fs));
+                stopped.signal(libc::SIGSTOP);
+                // A thread that waits for storage stops when it is answered.
+                stage.faulty(fs).set(&[]);
+                stage.faulty(fs).release();
+                until(&stage, Some(&mut stopped), State::Stopped);
+                stopped.signal(libc::SIGCONT);
+                stopped.ends(ends);
             }
             Step::Together(times, line, ends) => {
                 let all: Vec<Running> = (0..*times).map(|_| Running::start(&stage, PLAIN, line)).collect();
@@ -372,6 +392,7 @@ pub fn play(name: &str, row: &Row) {
 
 fn until(stage: &Stage, running: Option<&mut Running>, state: State) {
     let mut running = running;
+    let mut stopped_since: Option<Instant> = None;
     wait_until(&format!("{state:?}"), || {
         if let Some(one) = &mut running
             && let Some(status) = one.child.try_wait().unwrap()
@@ -392,6 +413,11 @@ fn until(stage: &Stage, running: Option<&mut Running>, state: State) {
                 maps.contains(stage.path(name).to_str().expect("a plain name"))
             }),
             State::Hangs(name) => stage.faulty(name).hanging() > 0,
+            State::Said(words) => running.as_mut().is_some_and(|one| one.said().1.contains(words)),
+            State::Stopped => {
+                let stopped = running.as_ref().is_some_and(|one| one.is_stopped());
+                stopped && stopped_since.get_or_insert_with(Instant::now).elapsed() >= STOP
+            }
             State::Long(name, bytes) => fs::metadata(stage.path(name)).is_ok_and(|file| file.len() >= bytes),
             State::Gone(at) => test_files(&stage.path(at)).is_empty(),
         }

@@ -1,6 +1,7 @@
 //! Where a row of the table is played: its directory, what stands in it, and a look at all of it before and after.
 
 use crate::common::places::{memory_directory, tool};
+use crate::common::wait_until;
 use crate::fuse::{Fault, FaultyFs};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
@@ -11,6 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;
@@ -54,6 +56,8 @@ pub enum Given {
     Made(&'static str, &'static str),
     /// A partition table with one partition from 1 MiB to the end.
     Partitions(&'static str),
+    /// A disk with such a table, and the device of its partition.
+    Partitioned(&'static str, &'static str),
     /// A disk's file system, mounted read-only on a new directory.
     Mounted(&'static str, &'static str),
     /// The same in a mount namespace of its own.
@@ -78,8 +82,78 @@ pub enum Given {
     Length(&'static str, u64),
     /// The only test file in a directory is replaced by a link to another name.
     TestFileReplaced(&'static str, &'static str),
+    /// What the FUSE file system held back is answered now.
+    Released(&'static str),
     /// Permissions.
     Mode(&'static str, u32),
+    /// A control group of this name with a limit; no process is in it.
+    Group(&'static str, Limit),
+}
+
+/// The limit of a control group.
+#[derive(Debug, Clone, Copy)]
+pub enum Limit {
+    /// Bytes of memory.
+    Memory(u64),
+    /// Processes and threads.
+    Processes(u32),
+    /// Share of one processor's time, in percent.
+    Processor(u32),
+}
+
+impl Limit {
+    /// The controller, then the file and its text in control groups of version 1 and of version 2.
+    fn files(self) -> (&'static str, Vec<(&'static str, String)>, Vec<(&'static str, String)>) {
+        match self {
+            Limit::Memory(bytes) => (
+                "memory",
+                vec![("memory.limit_in_bytes", bytes.to_string())],
+                vec![("memory.max", bytes.to_string()), ("memory.swap.max", "0".into())],
+            ),
+            Limit::Processes(most) => {
+                let file = vec![("pids.max", most.to_string())];
+                ("pids", file.clone(), file)
+            }
+            Limit::Processor(percent) => (
+                "cpu",
+                vec![("cpu.cfs_period_us", "100000".into()), ("cpu.cfs_quota_us", (percent * 1000).to_string())],
+                vec![("cpu.max", format!("{} 100000", percent * 1000))],
+            ),
+        }
+    }
+}
+
+/// Makes a control group, of version 1 where the controller has a hierarchy of its own.
+fn make_group(limit: Limit) -> Result<PathBuf, String> {
+    static GROUPS: AtomicU32 = AtomicU32::new(0);
+    let name = format!("halfpower-test-{}-{}", std::process::id(), GROUPS.fetch_add(1, Ordering::Relaxed));
+    let (controller, first, second) = limit.files();
+    let mounts = fs::read_to_string("/proc/self/mounts").map_err(|error| error.to_string())?;
+    let mount = |wanted: &dyn Fn(&str, &str) -> bool| {
+        mounts.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split(' ').collect();
+            wanted(fields[2], fields[3]).then(|| PathBuf::from(fields[1]))
+        })
+    };
+    let old = mount(&|kind, options| kind == "cgroup" && options.split(',').any(|one| one == controller));
+    let (root, settings) = match (old, mount(&|kind, _| kind == "cgroup2")) {
+        (Some(root), _) => (root, first),
+        (None, Some(root)) => {
+            // Where it is enabled already, or may not be, the settings tell.
+            let _ = fs::write(root.join("cgroup.subtree_control"), format!("+{controller}"));
+            (root, second)
+        }
+        (None, None) => return Err("no control groups are mounted".into()),
+    };
+    let group = root.join(name);
+    fs::create_dir(&group).map_err(|error| format!("{}: {error}", group.display()))?;
+    for (file, value) in settings {
+        if let Err(error) = fs::write(group.join(file), value) {
+            let _ = fs::remove_dir(&group);
+            return Err(format!("{}: {error}", group.join(file).display()));
+        }
+    }
+    Ok(group)
 }
 
 /// What a name looks like from outside.
@@ -98,6 +172,9 @@ enum Prop {
     Faulty(&'static str, FaultyFs),
     Process(Child),
     Directory(#[allow(dead_code)] TempDir),
+    /// A partition that was added to a disk.
+    Partition(String),
+    Group(PathBuf),
 }
 
 impl Drop for Prop {
@@ -111,6 +188,17 @@ impl Drop for Prop {
                 }
             }
             Prop::Faulty(..) | Prop::Directory(_) => {}
+            Prop::Partition(disk) => drop(tool("delpart", &[disk, "1"])),
+            Prop::Group(group) => {
+                // The kernel may still be taking leave of those who were in it.
+                let gone = || fs::remove_dir(&*group).is_ok();
+                for _ in 0..200 {
+                    if gone() {
+                        break;
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
+            }
             Prop::Process(child) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -160,6 +248,7 @@ impl Stage {
                 "steering" => made.extend(STEERING.as_bytes()),
                 "bytes" => made.extend(b"a\xff"),
                 "long" => made.extend([b'x'; 5000]),
+                "blank" => made.push(b' '),
                 "open" => made.push(b'{'),
                 "close" => made.push(b'}'),
                 name => match self.devices.get(name) {
@@ -227,11 +316,11 @@ impl Stage {
             Given::Disk(name) => {
                 let image = self.here().join(format!("{name}.img"));
                 File::create(&image).and_then(|image| image.set_len(DISK)).map_err(io(name))?;
-                self.attach(name, &image, 0)
+                self.attach(name, &image, &[])
             }
             Given::DiskOver(name, file, offset) => {
-                let file = self.here().join(file);
-                self.attach(name, &file, offset)
+                let file = at(file);
+                self.attach(name, &file, &["--offset", &offset.to_string()])
             }
             Given::Bytes(name, offset, bytes) => {
                 let file = File::options().write(true).open(at(name)).map_err(io(name))?;
@@ -244,14 +333,15 @@ impl Stage {
                 tool(words[0], &arguments).map(drop)
             }
             Given::Partitions(name) => {
-                let mut sector = [0u8; 66];
-                let (first, sectors) = ((PARTITION / 512) as u32, ((DISK - PARTITION) / 512) as u32);
-                sector[4] = 0x83;
-                sector[8..12].copy_from_slice(&first.to_le_bytes());
-                sector[12..16].copy_from_slice(&sectors.to_le_bytes());
-                sector[64..].copy_from_slice(&[0x55, 0xaa]);
                 let file = File::options().write(true).open(at(name)).map_err(io(name))?;
-                file.write_all_at(&sector, 446).and_then(|()| file.sync_all()).map_err(io(name))
+                write_table(&file).map_err(io(name))
+            }
+            Given::Partitioned(name, partition) => {
+                let image = self.here().join(format!("{name}.img"));
+                let file = File::create(&image).map_err(io(name))?;
+                file.set_len(DISK).and_then(|()| write_table(&file)).map_err(io(name))?;
+                self.attach(name, &image, &["--partscan"])?;
+                self.add_partition(name, partition)
             }
             Given::Mounted(name, disk) => {
                 fs::create_dir(at(name)).map_err(io(name))?;
@@ -302,15 +392,42 @@ impl Stage {
                 let [made] = made.as_slice() else { return Err(format!("{name}: one test file, not {made:?}")) };
                 fs::remove_file(made).and_then(|()| symlink(at(by), made)).map_err(io(name))
             }
+            Given::Released(name) => {
+                self.faulty(name).release();
+                Ok(())
+            }
+            Given::Group(name, limit) => {
+                let group = make_group(limit)?;
+                self.devices.insert(name, shown(&group));
+                self.props.push(Prop::Group(group));
+                Ok(())
+            }
             Given::Mode(name, mode) => {
                 fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).map_err(io(name))
             }
         }
     }
 
-    fn attach(&mut self, name: &'static str, file: &Path, offset: u64) -> Result<(), String> {
-        let device = tool("losetup", &["--find", "--show", "--offset", &offset.to_string(), &shown(file)])?;
+    fn attach(&mut self, name: &'static str, file: &Path, options: &[&str]) -> Result<(), String> {
+        let file = shown(file);
+        let device = tool("losetup", &[&["--find", "--show"], options, &[file.as_str()]].concat())?;
         self.props.push(Prop::Loop(device.clone()));
+        self.devices.insert(name, device);
+        Ok(())
+    }
+
+    /// The device of the only partition of a disk. Not every kernel reads tables; it is told then.
+    fn add_partition(&mut self, disk: &'static str, name: &'static str) -> Result<(), String> {
+        let disk = self.devices[disk].clone();
+        let device = format!("{disk}p1");
+        let (first, sectors) = (PARTITION / 512, (DISK - PARTITION) / 512);
+        if let Err(why) = tool("addpart", &[&disk, "1", &first.to_string(), &sectors.to_string()])
+            && !Path::new(&device).exists()
+        {
+            return Err(why);
+        }
+        self.props.push(Prop::Partition(disk));
+        wait_until("the partition's node", || Path::new(&device).exists());
         self.devices.insert(name, device);
         Ok(())
     }
@@ -405,6 +522,17 @@ impl Stage {
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// Writes a partition table with one partition from [`PARTITION`] to the end.
+fn write_table(disk: &File) -> std::io::Result<()> {
+    let mut sector = [0u8; 66];
+    let (first, sectors) = ((PARTITION / 512) as u32, ((DISK - PARTITION) / 512) as u32);
+    sector[4] = 0x83;
+    sector[8..12].copy_from_slice(&first.to_le_bytes());
+    sector[12..16].copy_from_slice(&sectors.to_le_bytes());
+    sector[64..].copy_from_slice(&[0x55, 0xaa]);
+    disk.write_all_at(&sector, 446).and_then(|()| disk.sync_all())
 }
 
 /// What stands in a file of the user's.

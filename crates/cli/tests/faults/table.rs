@@ -3,16 +3,16 @@
 //! A row is a test of its own name. It says what stands in its directory, what is done, and what may be left; whatever it
 //! does not name must be as it was. `play.rs` plays it, `page.rs` makes docs/reliability.md from it.
 
-use crate::fuse::Asked::{Create, Read, Remove, Sync, Write};
+use crate::fuse::Asked::{Create, Read, Remove, Rename, Sync, Write};
 use crate::fuse::Fault;
-use crate::fuse::Instead::{Error, Flip, Half, Hang, Lose, Misplace};
+use crate::fuse::Instead::{Error, Flip, Half, Hang, Hold, Lose, Misplace};
 use crate::play::Sink::{Full as FullSink, Unread};
-use crate::play::State::{Gone, Hangs, Long, Mapped, Read as HasRead, TestFile, Written};
-use crate::play::Step::{Do, Ended, Fails, Insist, Met, Run, Signal, Start, Storm, Together, Until};
+use crate::play::State::{Gone, Hangs, Long, Mapped, Read as HasRead, Said, TestFile, Written};
+use crate::play::Step::{Do, Ended, Fails, Met, Run, Signal, Start, Stop, Storm, Together, Until};
 use crate::play::{By, Ends, INTERRUPTED, KILLED, PLAIN, Row, UNHARMED};
 use crate::play::{failed_points, fails, no_result, play, refused, run, well};
-use crate::stage::DISK;
 use crate::stage::Given::*;
+use crate::stage::{DISK, Limit};
 use libc::{EDQUOT, EIO, ENOSPC, EROFS, SIGHUP, SIGINT, SIGKILL, SIGTERM};
 
 /// Rows that try one promise.
@@ -65,6 +65,17 @@ const fn under(words: &'static str, starter: &'static [&'static str]) -> By {
     By { words, starter, ..PLAIN }
 }
 
+/// In a control group of the stage.
+const IN_GROUP: By = under(
+    "in a control group with this limit",
+    &["sh", "-c", "echo $$ >\"$0\" && exec \"$@\"", "{group}/cgroup.procs"],
+);
+
+/// A command that is stopped within a run, and says so.
+const fn stop(at: Fault, line: &'static str) -> crate::play::Step {
+    Stop { fs: "fs", at, line, ends: well(&["a run was left out and repeated"]) }
+}
+
 // Lines of every language on a file `mine` of the user's.
 
 const READ_MINE: &[&str] = &[
@@ -83,6 +94,7 @@ const WRITE_MINE: &[&str] = &[
     "iozone -i 0 -r 64k -s 1m -f mine",
     "sqlio -kW -frandom -s1 -BY mine",
     "diskspd -d1 -W0 -w100 mine",
+    "compare --a mine --b mine --op write",
 ];
 
 // The same on a device.
@@ -94,6 +106,7 @@ const WRITE_DISK: &[&str] = &[
     "iozone -i 0 -r 64k -s 1m -f {disk}",
     "sqlio -kW -frandom -s1 -BY {disk}",
     "diskspd -d1 -W0 -w100 {disk}",
+    "compare --a {disk} --b {disk} --op write",
 ];
 
 const DESTROY_DISK: &[&str] = &[
@@ -109,6 +122,8 @@ const DESTROY_DISK: &[&str] = &[
 /// Two ways to confirm, the second of which confirms signatures too.
 const DESTROY_DISK_ALL: &[&str] = &[
     "run {disk} --op write --bytes 64k --destroy-data {disk} --destroy-signature",
+    "stack {disk} --budget 5s --destroy-data {disk} --destroy-signature",
+    "compare --a {disk} --b {disk} --op write --destroy-data {disk} --destroy-signature",
     "study {disk} --quick --budget 5s --destroy-data {disk} --destroy-signature --output out",
     "fio --name=a --filename={disk} --rw=write --destroy-data={disk} --destroy-signature",
     "iozone -i 0 -r 64k -s 1m -f {disk} --destroy-data {disk} --destroy-signature",
@@ -368,6 +383,53 @@ faults![
                 )],
                 ..UNHARMED
             },
+            a_comparisons_output = Row {
+                fault: "an output of a comparison or of the history is a file of the user's",
+                given: &[
+                    File("out.html"),
+                    Text("results.csv", "speed\n1\n2\n3\n"),
+                    Text("others.csv", "speed\n2\n3\n4\n"),
+                ],
+                steps: &[run(
+                    &[
+                        "compare results.csv others.csv --html out.html",
+                        "compare results.csv others.csv --csv out.html",
+                        "compare results.csv others.csv --csv results.csv",
+                        "compare --force results.csv others.csv --csv others.csv",
+                    ],
+                    refused(&["--force|what is measured|what is compared|is read", "out.html|results.csv|others.csv"])
+                )],
+                ..UNHARMED
+            },
+            a_history_that_is_none = Row {
+                fault: "the history is a file of the user's, a directory, read-only, full, or somebody else's: the result is given all the same, and that it is not kept is said",
+                given: &[
+                    Noise("noise"),
+                    Directory("directory"),
+                    Tmpfs("ro", "1m"),
+                    ReadOnly("ro"),
+                    Tmpfs("full", "64k"),
+                    Full("full"),
+                    Directory("tmp"),
+                ],
+                steps: &[
+                    run(
+                        &[
+                            "run twin:gateway-1997 --runtime 10ms --history noise",
+                            "run twin:gateway-1997 --runtime 10ms --history directory",
+                            "run twin:gateway-1997 --runtime 10ms --history ro/history",
+                            "run twin:gateway-1997 --runtime 10ms --history full/history",
+                            "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --history=noise",
+                        ],
+                        well(&["this result is not in the history"])
+                    ),
+                    run(
+                        &["history --history noise", "history --history directory", "check . --history noise"],
+                        no_result(&["noise|directory"])
+                    ),
+                ],
+                leaves: &["full/history"]
+            },
             appears_meanwhile = Row {
                 fault: "a file of the user's appears under the output's name during the run",
                 given: &[File("mine"), Directory("tmp")],
@@ -577,6 +639,64 @@ faults![
                 steps: &[run(DESTROY_DISK_ALL, refused(&["in use|is mounted on"]))],
                 ..UNHARMED
             },
+            a_mounted_partition = Row {
+                fault: "a disk of which a partition is mounted",
+                given: &[
+                    Partitioned("disk", "part"),
+                    Made("part", "mkfs.ext4 -q -O ^has_journal"),
+                    Mounted("mnt", "part"),
+                    Directory("out"),
+                ],
+                steps: &[run(DESTROY_DISK_ALL, refused(&["in use|is mounted on"]))],
+                ..UNHARMED
+            },
+            a_partition_of_a_mounted_disk = Row {
+                fault: "a partition of a disk that is mounted as a whole",
+                given: &[
+                    Partitioned("whole", "disk"),
+                    Made("whole", "mkfs.ext4 -q -F -O ^has_journal"),
+                    Mounted("mnt", "whole"),
+                    Directory("out"),
+                ],
+                steps: &[run(DESTROY_DISK_ALL, refused(&["in use|is mounted on"]))],
+                ..UNHARMED
+            },
+            a_loop_device_beside_a_partition = Row {
+                fault: "a partition, where a mounted loop device is on the same bytes of the file under its disk",
+                given: &[
+                    Partitioned("whole", "disk"),
+                    DiskOver("part", "whole.img", MIB),
+                    Made("part", "mkfs.ext4 -q -O ^has_journal"),
+                    Mounted("mnt", "part"),
+                    Directory("out"),
+                ],
+                steps: &[run(DESTROY_DISK_ALL, refused(&["in use|is mounted on"]))],
+                ..UNHARMED
+            },
+            a_loop_device_over_a_partition = Row {
+                fault: "a partition whose disk bears a mounted loop device over the same bytes",
+                given: &[
+                    Partitioned("whole", "disk"),
+                    DiskOver("part", "whole", MIB),
+                    Made("part", "mkfs.ext4 -q -O ^has_journal"),
+                    Mounted("mnt", "part"),
+                    Directory("out"),
+                ],
+                steps: &[run(DESTROY_DISK_ALL, refused(&["what the loop device"]))],
+                ..UNHARMED
+            },
+            a_loop_device_over_a_mounted_partition = Row {
+                fault: "a loop device over the bytes of a mounted partition of the disk that it is on",
+                given: &[
+                    Partitioned("whole", "part"),
+                    Made("part", "mkfs.ext4 -q -O ^has_journal"),
+                    Mounted("mnt", "part"),
+                    DiskOver("disk", "whole", MIB),
+                    Directory("out"),
+                ],
+                steps: &[run(DESTROY_DISK_ALL, refused(&["is mounted on"]))],
+                ..UNHARMED
+            },
             mounted_elsewhere = Row {
                 fault: "the device is mounted in another mount namespace",
                 given: &[
@@ -641,6 +761,11 @@ faults![
                         "iozone -i 1 -f no/such/place -s 64",
                         "report absent",
                         "verify absent",
+                        "stack absent",
+                        "compare absent absent",
+                        "compare --a absent --b absent",
+                        "history --history absent",
+                        "check absent --history no/such",
                     ],
                     refused(&["absent|no/such"])
                 )],
@@ -654,6 +779,8 @@ faults![
                         "run pipe",
                         "sweep null",
                         "study pipe",
+                        "stack pipe",
+                        "compare --a pipe --b null",
                         "metadata pipe",
                         "fio --name=a --filename=pipe --rw=read",
                         "fio --name=a --filename=null --rw=read",
@@ -678,6 +805,8 @@ faults![
                         "run short",
                         "sweep short",
                         "study short",
+                        "stack short",
+                        "compare --a mine --b short",
                         "sqlio -kR -s1 mine",
                         "diskspd -d1 -W0 mine",
                         "diskspd -d1 -W0 short",
@@ -717,6 +846,19 @@ faults![
                     Ended(Ends { codes: &[1, 130], words: &[], failed_points: false }),
                 ],
                 leaves: &["shared/halfpower-*"],
+            },
+            larger_than_what_is_filled = Row {
+                fault: "a region beyond what is certain to be filled of a new file of no given size",
+                given: &[],
+                steps: &[run(
+                    &[
+                        "run {here} --region-start 1g",
+                        "run {here} --region-start 40m --op write",
+                        "sweep {here} --region-start 1g --request 4k,8k",
+                    ],
+                    refused(&["region start", "--size|free"])
+                )],
+                ..UNHARMED
             },
             a_verified_file = Row {
                 fault: "a verification log without the file that it is about, or with one that is shorter, or no log",
@@ -1033,16 +1175,60 @@ faults![
                 leaves: &["fs/*"],
             },
             reads_hang = Row {
-                fault: "reads never end until the process is killed (as over NFS): Ctrl-C, once or twice, ends the command; the next start cleans up",
+                fault: "reads never end until the process is killed (as over NFS): the first Ctrl-C says what is waited for, the second leaves, and the next start cleans up",
                 given: &[Faulty("fs", &[])],
                 steps: &[
                     Do(Faults("fs", &[fault(Read, 512 * KIB, Hang)])),
-                    Start("run fs --size 1m --direct --request 64k --depth 4 --runtime 60"),
+                    Start("run fs --size 1m --direct --engine sync --request 64k --runtime 60"),
                     Until(Hangs("fs")),
-                    Insist(SIGINT),
+                    Signal(SIGINT),
+                    Until(Said("Ctrl-C again leaves at once")),
+                    Signal(SIGINT),
                     Ended(INTERRUPTED),
                     Do(Faults("fs", &[])),
                     run(&["run fs --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1"], well(&[])),
+                ],
+                ..UNHARMED
+            },
+            queued_reads_hang = Row {
+                fault: "the same with requests outstanding in io_uring or libaio",
+                given: &[Faulty("fs", &[])],
+                steps: &[
+                    Do(Faults("fs", &[fault(Read, 512 * KIB, Hang)])),
+                    Start("run fs --size 1m --direct --engine io_uring --request 64k --depth 4 --runtime 60"),
+                    Until(Hangs("fs")),
+                    Signal(SIGINT),
+                    Until(Said("Ctrl-C again leaves at once")),
+                    Signal(SIGINT),
+                    Ended(INTERRUPTED),
+                    Start("run fs --size 1m --direct --engine libaio --request 64k --depth 4 --runtime 60"),
+                    Until(Hangs("fs")),
+                    Signal(SIGINT),
+                    Until(Said("Ctrl-C again leaves at once")),
+                    Signal(SIGINT),
+                    Ended(INTERRUPTED),
+                    Do(Faults("fs", &[])),
+                    run(&["run fs --size 1m --buffered --bytes 64k --repeats 1 --max-repeats 1"], well(&[])),
+                ],
+                ..UNHARMED
+            },
+            answers_come_late = Row {
+                fault: "reads are answered late: they are waited for, and it is their latency",
+                given: &[Faulty("fs", &[])],
+                steps: &[
+                    Do(Faults("fs", &[fault(Read, 512 * KIB, Hold)])),
+                    Start("run fs --size 1m --direct --request 64k --depth 4 --bytes 1m --repeats 1 --max-repeats 1"),
+                    Until(Hangs("fs")),
+                    Do(Faults("fs", &[])),
+                    Do(Released("fs")),
+                    Ended(well(&[])),
+                    Do(Faults("fs", &[fault(Read, 512 * KIB, Hold)])),
+                    Start("fio --name=a --directory=fs --size=1m --rw=read --direct=1"),
+                    Until(Hangs("fs")),
+                    Do(Faults("fs", &[])),
+                    Do(Released("fs")),
+                    Ended(well(&[])),
+                    Met("fs"),
                 ],
                 ..UNHARMED
             },
@@ -1104,10 +1290,12 @@ faults![
                     },
                     &[
                         "run {here}/mine --buffered --request 4k --depth 8 --bytes 64k --repeats 1 --max-repeats 1",
-                        "fio --name=a --filename={here}/mine --rw=randread --iodepth=8 --ioengine=libaio --direct=1",
+                        "sweep {here}/mine --buffered --request 4k --depth 8,9 --bytes 64k --repeats 1 --max-repeats 1",
+                        "fio --name=a --filename={here}/mine --rw=randread --iodepth=8 --ioengine=io_uring",
+                        "sqlio -kR -frandom --runtime 20ms -b64 -BY -o8 {here}/mine",
                         "diskspd -d1 -W0 -o8 -b64K {here}/mine",
                     ],
-                    well(&[])
+                    well(&["no more memory may be locked|io_uring is not available here"])
                 )],
                 ..UNHARMED
             },
@@ -1143,8 +1331,86 @@ faults![
                 given: &[Disk("disk")],
                 steps: &[Run(
                     under("under prlimit --as=400m", &["prlimit", "--as=419430400"]),
-                    &["run {disk} --request 8m --depth 1024 --runtime 10ms --repeats 1 --max-repeats 1",],
-                    no_result(&["memory"])
+                    &[
+                        "run {disk} --request 8m --depth 1024 --runtime 10ms --repeats 1 --max-repeats 1",
+                        "run {disk} --op write --request 8m --depth 1024 --destroy-data {disk}",
+                        "sweep {disk} --op write --request 8m --depth 1,1024 --destroy-data {disk}",
+                        "compare --a {disk} --b {disk} --op write --request 8m --depth 1024 --destroy-data {disk}",
+                        "fio --name=a --filename={disk} --rw=write --bs=8m --iodepth=1024 --ioengine=libaio --direct=1 --destroy-data={disk}",
+                        "sqlio -kW -frandom -s1 -b4096 -o256 -t4 -BN {disk} --destroy-data {disk}",
+                        "diskspd -d1 -W0 -w100 -b8M -o1024 -Su {disk} --destroy-data {disk}",
+                        "run {here} --request 8m --depth 1024",
+                    ],
+                    refused(&["memory"])
+                )],
+                ..UNHARMED
+            },
+            a_group_of_little_memory = Row {
+                fault: "the control group has not enough memory for the requests",
+                given: &[Disk("disk"), Group("group", Limit::Memory(192 * MIB))],
+                steps: &[Run(
+                    IN_GROUP,
+                    &[
+                        "run {disk} --op write --request 8m --depth 64 --destroy-data {disk}",
+                        "sweep {disk} --op write --request 8m --depth 64 --destroy-data {disk}",
+                        "fio --name=a --filename={disk} --rw=write --bs=8m --iodepth=64 --ioengine=libaio --direct=1 --destroy-data={disk}",
+                        "diskspd -d1 -W0 -w100 -b8M -o64 -Su {disk} --destroy-data {disk}",
+                        "iozone -t 4 -i 0 -s 256m -r 256m -f {here}",
+                    ],
+                    refused(&["memory"])
+                )],
+                ..UNHARMED
+            },
+            a_group_of_few_processes = Row {
+                fault: "the control group may have few processes and threads",
+                given: &[
+                    File("mine"),
+                    Text(
+                        "pm",
+                        "set location {here}\nset threads 64\nset number 200\nset transactions 200\nrun\nquit\n"
+                    ),
+                    Group("group", Limit::Processes(4)),
+                ],
+                steps: &[
+                    Run(
+                        IN_GROUP,
+                        &[
+                            "run mine --buffered --request 4k --threads 64 --bytes 1m --repeats 1 --max-repeats 1",
+                            "fio --name=a --filename=mine --numjobs=64 --rw=read",
+                            "diskspd -d1 -t64 -W0 mine",
+                            "metadata {here} --files 200 --threads 64 --rounds 1",
+                            "postmark pm",
+                        ],
+                        no_result(&["more threads"])
+                    ),
+                    Run(IN_GROUP, &["run mine --buffered --bytes 64k --repeats 1 --max-repeats 1"], well(&[])),
+                ],
+                ..UNHARMED
+            },
+            a_group_of_no_thread = Row {
+                fault: "the control group may have no thread beside the first",
+                given: &[File("mine"), Group("group", Limit::Processes(1))],
+                steps: &[
+                    Run(
+                        IN_GROUP,
+                        &[
+                            "run mine --buffered --bytes 64k --repeats 1 --max-repeats 1",
+                            "fio --name=a --filename=mine --rw=read",
+                            "study mine --quick --budget 5s --only memory --output out",
+                        ],
+                        fails(&["more threads"])
+                    ),
+                    Run(IN_GROUP, &["metadata {here} --files 20 --rounds 1", "twin list"], well(&[])),
+                ],
+                ..UNHARMED
+            },
+            a_group_of_little_processor = Row {
+                fault: "the control group has a fifth of a processor: the result says so",
+                given: &[File("mine"), Group("group", Limit::Processor(20))],
+                steps: &[Run(
+                    IN_GROUP,
+                    &["run mine --buffered --bytes 64k --repeats 1 --max-repeats 1 --json"],
+                    well(&["\"cpu_quota\": \"0.20\""])
                 )],
                 ..UNHARMED
             },
@@ -1270,6 +1536,40 @@ faults![
                 ],
                 ..UNHARMED
             },
+            interrupted_comparisons = Row {
+                fault: "a signal during a comparison, a study of layers",
+                given: &[],
+                steps: &[
+                    Start("compare --a {here} --b {here} --size 1m --buffered --op write"),
+                    Until(Written(4 * MIB)),
+                    Signal(SIGINT),
+                    Ended(Ends { codes: &[0, 130], words: &[], failed_points: false }),
+                    Start("stack {here} --size 1m"),
+                    Until(Written(MIB)),
+                    Signal(SIGTERM),
+                    Ended(INTERRUPTED),
+                ],
+                ..UNHARMED
+            },
+            stopped = Row {
+                fault: "the program is stopped for a while in the middle of a run (SIGSTOP): the run is named, left out and repeated",
+                given: &[
+                    Faulty("fs", &[]),
+                    Text("pm", "set location {here}/fs\nset number 5\nset transactions 5\nrun\nquit\n")
+                ],
+                steps: &[
+                    stop(
+                        fault(Read, 512 * KIB, Hold),
+                        "run fs --size 1m --direct --engine sync --request 64k --bytes 1m --repeats 1 --max-repeats 1"
+                    ),
+                    stop(fault(Read, 512 * KIB, Hold), "fio --name=a --directory=fs --size=1m --rw=read --direct=1"),
+                    stop(fault(Read, 512 * KIB, Hold), "iozone -i 0 -i 1 -r 64k -s 1m -I --repeats 1 -f fs/iozone.tmp"),
+                    stop(fault(Create, 0, Hold), "metadata fs --files 4 --rounds 1"),
+                    stop(fault(Create, 0, Hold), "postmark pm"),
+                    Met("fs"),
+                ],
+                ..UNHARMED
+            },
             interrupts_at_any_moment = Row {
                 fault: "signals at random moments, from a seed",
                 given: &[
@@ -1338,6 +1638,38 @@ faults![
                     ),
                 ],
                 ..UNHARMED
+            },
+            killed_before_the_name = Row {
+                fault: "kill -9 after a file, a directory or an output was made and before it has its name; the next start cleans up",
+                given: &[Faulty("fs", &[]), Directory("tmp")],
+                steps: &[
+                    Do(Faults("fs", &[fault(Rename, 0, Hang)])),
+                    Start("run fs --size 1m --buffered --runtime 60"),
+                    Until(Hangs("fs")),
+                    Signal(SIGKILL),
+                    Ended(KILLED),
+                    Start("metadata fs --files 4 --rounds 1"),
+                    Until(Hangs("fs")),
+                    Signal(SIGKILL),
+                    Ended(KILLED),
+                    Start("fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=fs/out.json"),
+                    Until(Hangs("fs")),
+                    Signal(SIGKILL),
+                    Ended(KILLED),
+                    Do(Faults("fs", &[fault(Sync, 0, Hang)])),
+                    Start("fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=fs/out.json"),
+                    Until(Hangs("fs")),
+                    Signal(SIGKILL),
+                    Ended(KILLED),
+                    Met("fs"),
+                    Do(Faults("fs", &[])),
+                    run(
+                        &["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=fs/out.json"],
+                        well(&[])
+                    ),
+                    run(&["metadata fs --files 4 --rounds 1"], well(&[])),
+                ],
+                leaves: &["fs/out.json"],
             },
             named_files_of_the_killed = Row {
                 fault: "kill -9 while files under names of the user's choice are there; the same command again",
@@ -1504,6 +1836,11 @@ faults![
                             "run --{steering}",
                             "{steering}",
                             "report {steering}",
+                            "stack {steering}/file",
+                            "compare {steering}/file {steering}",
+                            "compare --a {steering}/file --b {steering}",
+                            "history --history {steering}/file",
+                            "check {steering} --history {steering}/file",
                             "verify {steering}",
                             "metadata {steering}/file",
                             "twin show {steering}",
@@ -1601,6 +1938,7 @@ faults![
                         "run . --depth -1",
                         "run . --threads 9999",
                         "run . --engine warp",
+                        "sweep . --request 4k,8k,16k,32k,64k,128k,256k,512k,1m,2m --depth 1,2,3,4,5,6,7,8,9,10 --threads 1,2,3,4,5,6,7,8,9,10 --offset 0,1k,2k,3k,4k,5k,6k,7k,8k,9k --pattern seq,random --op read,write,mix --hint none,sequential",
                         "run . --pattern zigzag",
                         "study . --budget soon",
                         "study . --budget 1s",
@@ -1644,6 +1982,12 @@ faults![
                         "report nul",
                         "verify noise",
                         "postmark noise --json no/way",
+                        "compare noise noise",
+                        "compare empty nul",
+                        "compare --columns a,b noise",
+                        "history show 1 --history noise",
+                        "check . --history noise",
+                        "compare --a {blank}{blank} --b '",
                         "run twin:noise.toml",
                         "twin show noise",
                     ],
@@ -1657,7 +2001,10 @@ faults![
                     Text("notes.json", "[1, 2]"),
                     Text("later.json", "{open}\"schema\": \"halfpower.results/99\"{close}")
                 ],
-                steps: &[run(&["report notes.json", "report later.json"], refused(&["notes.json|later.json"]))],
+                steps: &[run(
+                    &["report notes.json", "report later.json", "compare notes.json later.json"],
+                    refused(&["notes.json|later.json"])
+                )],
                 ..UNHARMED
             },
         ]

@@ -191,10 +191,6 @@ impl Target {
             return refuse(self.path.display().to_string(), why, "use smaller blocks or a larger file");
         };
         let places = room / self.step_bytes() + 1;
-        let asynchronous = [Engine::IoUring, Engine::Libaio]
-            .into_iter()
-            .find(|engine| engines.contains(engine))
-            .unwrap_or(Engine::Threads);
         let mapped = self.caching == Caching::Mapped;
         let depth = if mapped { 1 } else { self.outstanding };
         Ok(Workload {
@@ -206,7 +202,7 @@ impl Target {
             engine: match (mapped, depth) {
                 (true, _) => Engine::Mmap,
                 (false, 1) => Engine::Sync,
-                _ => asynchronous,
+                _ => Engine::asynchronous(engines),
             },
             buffering: match (self.caching, self.write_through) {
                 (Caching::Cached | Caching::Mapped, false) => Buffering::Buffered,

@@ -62,6 +62,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, profile: &Profile, began_
     }
     result.warnings = crate::display::warnings(result.spans.iter().flat_map(|span| &span.points));
     result.warnings.extend(files.iter().flat_map(|file| file.facts.warnings.clone()));
+    result.warnings.extend(crate::display::fallback(machine, result.spans.iter().flat_map(|span| &span.points)));
     if profile.spans.iter().any(|span| span.targets.len() > 1) {
         result.warnings.push(
             "several targets at once: the processor's and the devices' counters of each point are those of all".into(),
@@ -122,13 +123,16 @@ fn open_all<M: Machine>(machine: &M, options: &Options, profile: &Profile) -> Re
 fn check<M: Machine>(machine: &M, profile: &Profile, specs: &[TargetSpec], facts: &[TargetFacts]) -> Result<()> {
     let engines = machine.capabilities().engines;
     for span in &profile.spans {
+        let mut buffers = Vec::new();
         for target in &span.targets {
             let opened = specs.iter().zip(facts).find(|(spec, _)| spec.places[0] == target.path);
             let Some((_, facts)) = opened else { continue };
             sqlio::check_writable(facts, target.write_percent > 0)?;
             let workload = target.workload(span, target.threads, facts.size_bytes, &engines)?;
             concurrent::check(&workload, &shape(span, target)?, facts)?;
+            buffers.push(workload.buffers());
         }
+        machine.check_memory(&buffers)?;
     }
     Ok(())
 }

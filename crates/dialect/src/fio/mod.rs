@@ -36,7 +36,7 @@ pub use options::{Distribution, ExitWhat, Fallocate, FileService, FioEngine, Log
 pub use plan::{Job, Plan};
 pub use recorder::{Batches, Line, Sum};
 pub use result::{CloneResult, Entry, FioResult, GroupResult, JobError, JobResult, Recorded};
-pub use run::{Counts, DiskUse, Surroundings, check_machine, run};
+pub use run::{Counts, DiskUse, Surroundings, check_machine, replace_missing_engines, run};
 pub use steady::{Criterion, Steady};
 pub use table::help;
 pub use terse::terse;

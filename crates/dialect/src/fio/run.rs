@@ -2,7 +2,7 @@
 
 use super::arrange::{Arrangement, ClonePlan, FilePlan};
 use super::error::FioError;
-use super::options::ExitWhat;
+use super::options::{ExitWhat, FioEngine};
 use super::plan::{Job, Plan};
 use super::recorder::{Exit, Record, Recorder, SPREAD_NS};
 use super::result::{CloneResult, FioResult, GroupResult, JobError, JobResult, Recorded};
@@ -11,7 +11,8 @@ use super::translate;
 use super::verify::{Reader, VerifyStats};
 use crate::parse::is_twin;
 use machine::{
-    Access, Machine, Nanos, OnFailure, Part, RequestSource, RunOptions, TargetFacts, TargetKind, TargetSpec, Usage,
+    Access, Buffers, Machine, Nanos, OnFailure, Part, Pause, RequestSource, RunOptions, TargetFacts, TargetKind,
+    TargetSpec, Usage,
 };
 use measure::histogram::Histogram;
 use measure::{Stream, gather, streams};
@@ -107,6 +108,35 @@ pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioErro
     Ok(())
 }
 
+/// Puts libaio, or threads, in the place of io_uring where the system refuses that: jobs for other computers often name it. What was done is
+/// among the plan's warnings.
+pub fn replace_missing_engines<M: Machine>(machine: &M, plan: &mut Plan) {
+    let engines = machine.capabilities().engines;
+    let instead = machine::Engine::asynchronous(&engines);
+    let mut said = None;
+    for job in plan.groups.iter_mut().flatten().filter(|job| job.options.engine == FioEngine::IoUring) {
+        said = said.or_else(|| instead.fallback(&engines));
+        (job.options.engine, job.options.engine_name) = match instead {
+            machine::Engine::Libaio => (FioEngine::Libaio, "libaio".into()),
+            machine::Engine::Threads => (FioEngine::PosixAio, "posixaio".into()),
+            _ => continue,
+        };
+    }
+    plan.warnings.extend(said);
+}
+
+/// Refuses sets of jobs whose buffers memory cannot hold.
+fn check_memory<M: Machine>(machine: &M, plan: &Plan, arrangement: &Arrangement) -> Result<(), FioError> {
+    for (number, jobs) in plan.groups.iter().enumerate() {
+        let clones = arrangement.clones.iter().filter(|clone| clone.job.0 == number);
+        let buffers: Vec<Buffers> =
+            clones.map(|clone| translate::clone_workload(&jobs[clone.job.1], clone, 0).buffers()).collect();
+        let names: Vec<String> = jobs.iter().map(Job::shown).collect();
+        machine.check_memory(&buffers).map_err(|source| FioError::Machine { job: names.join(", "), source })?;
+    }
+    Ok(())
+}
+
 /// Runs sets of jobs one after the other, on files that are made first and stay only where `keep` says so; `on_group` is called before
 /// each set.
 ///
@@ -126,8 +156,9 @@ pub fn run<M: Machine>(
     let began = machine.now();
     let mut warnings = plan.warnings.clone();
     let mut groups = Vec::with_capacity(plan.groups.len());
-    let _made = MadeDirectories::make(arrangement)?;
     let specs: Vec<TargetSpec> = arrangement.files.iter().map(|file| target_spec(file, destroy_signed)).collect();
+    check_memory(machine, plan, arrangement)?;
+    let _made = MadeDirectories::make(arrangement)?;
     let opened = machine.open_all(&specs, &mut |_| Ok(()));
     let mut targets = opened.map_err(|source| FioError::Machine { job: "laying out files".into(), source })?;
     let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
@@ -206,6 +237,23 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
     }
 }
 
+/// A run is made again where the program was stopped for this share of it or more: one in so many.
+const TOLERATED: u64 = 100;
+
+/// One run of a set of jobs.
+struct Ran {
+    recorders: Vec<Recorder>,
+    watches: Watches,
+    verified: Verified,
+    /// What was counted before it.
+    before: (Counts, Vec<DiskUse>),
+    /// When it began.
+    unix_ms: u64,
+    errors: Vec<Option<JobError>>,
+    usage: Usage,
+    paused: Option<Pause>,
+}
+
 /// Who watches each job for a steady rate, where somebody does.
 type Watches = Vec<Option<Arc<Watch>>>;
 
@@ -241,14 +289,18 @@ impl<'a, M: Machine> Group<'a, M> {
     fn run(&self, warnings: &mut Vec<String>) -> Result<GroupResult, FioError> {
         let facts = self.facts_of(&self.clones);
         add_new(warnings, &facts.warnings);
-        let verified: Verified =
-            self.jobs.iter().map(|job| job.options.check().map(|check| Arc::new(VerifyStats::new(check)))).collect();
         self.check_simulated(&facts)?;
-        let (mut recorders, watches) = self.recorders(&verified)?;
-        let before = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
-        let unix_ms = self.surroundings.unix_ms();
-        let mut errors: Vec<Option<JobError>> = vec![None; self.jobs.len()];
-        let usage = self.run_parts(self.parts(&mut recorders), &mut errors)?;
+        let (ran, left_out) = measure::unpaused(|| {
+            let mut ran = self.run_once(&facts)?;
+            // Of a long run a short pause is no reason to make it again.
+            let paused = ran.paused.filter(|pause| pause.ns.saturating_mul(TOLERATED) >= ran.usage.elapsed_ns);
+            if let (Some(pause), None) = (ran.paused, paused) {
+                ran.usage.warnings.push(format!("{pause} within the run, and its figures hold that time"));
+            }
+            Ok::<_, FioError>((ran, paused))
+        })?;
+        add_new(warnings, &left_out);
+        let Ran { recorders, watches, verified, before, unix_ms, mut errors, usage, .. } = ran;
         let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
         let read_back = self.read_back(&recorders, &verified, &mut errors)?;
         for (error, stats) in errors.iter_mut().zip(&verified) {
@@ -273,6 +325,18 @@ impl<'a, M: Machine> Group<'a, M> {
             .filter_map(|disk| before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was)))
             .collect();
         Ok(GroupResult { jobs, usage, counts: after.0.since(before.0), disks, facts })
+    }
+
+    /// One run of all jobs of the set.
+    fn run_once(&self, facts: &TargetFacts) -> Result<Ran, FioError> {
+        let verified: Verified =
+            self.jobs.iter().map(|job| job.options.check().map(|check| Arc::new(VerifyStats::new(check)))).collect();
+        let (mut recorders, watches) = self.recorders(&verified)?;
+        let before = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
+        let unix_ms = self.surroundings.unix_ms();
+        let mut errors: Vec<Option<JobError>> = vec![None; self.jobs.len()];
+        let (usage, paused) = self.run_parts(self.parts(&mut recorders), &mut errors)?;
+        Ok(Ran { recorders, watches, verified, before, unix_ms, errors, usage, paused })
     }
 
     /// The parts of the run, each with the place of its job: the clones of a job on the same files are streams of one.
@@ -301,7 +365,7 @@ impl<'a, M: Machine> Group<'a, M> {
         &self,
         parts: Vec<(usize, Part<'_, M::Target, S>)>,
         errors: &mut [Option<JobError>],
-    ) -> Result<Usage, FioError> {
+    ) -> Result<(Usage, Option<Pause>), FioError> {
         let (jobs, mut parts): (Vec<usize>, Vec<_>) = parts.into_iter().unzip();
         let options = RunOptions { on_failure: OnFailure::EndPart, ..RunOptions::default() };
         let failed = |source: machine::Error| {
@@ -311,10 +375,6 @@ impl<'a, M: Machine> Group<'a, M> {
         let run = self.machine.run(&mut parts, options).map_err(failed)?;
         let mut whole = Usage { began: run.began, cpu: run.cpu, block_bytes: run.block_bytes, ..Usage::default() };
         whole.warnings = run.warnings;
-        // A job's time is part of what it asks for: it is not made again.
-        whole
-            .warnings
-            .extend(run.paused.map(|pause| format!("{pause} within the run, and its figures hold that time")));
         let alone = run.parts.len() == 1;
         for (job, part) in jobs.into_iter().zip(run.parts) {
             match part {
@@ -328,7 +388,7 @@ impl<'a, M: Machine> Group<'a, M> {
                 Err(error) => drop(errors[job].get_or_insert_with(|| error.into())),
             }
         }
-        Ok(whole)
+        Ok((whole, run.paused))
     }
 
     fn targets_of(&self, clone: &ClonePlan) -> Vec<&'a M::Target> {

@@ -5,7 +5,7 @@ use crate::concurrent::{self, RequestShape, RunPlan, ToolJob, ToolResult};
 use crate::display::print;
 use crate::parse::is_twin;
 use machine::units::show_size;
-use machine::{Allocation, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind, TargetSpec};
+use machine::{Allocation, Buffers, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::Sample;
 use results::Point;
 use std::fs::OpenOptions;
@@ -39,6 +39,7 @@ struct Open<T> {
 /// A file that may not be written or is too small, a full file system, a failed request, an interrupt, `out` that cannot be written.
 pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &mut dyn Write) -> Result<IozoneResult> {
     check(options)?;
+    check_memory(machine, options)?;
     let mut result = IozoneResult {
         command: options.to_string(),
         cells: Vec::new(),
@@ -101,6 +102,18 @@ fn check(options: &Options) -> Result<()> {
     }
     if options.verify.is_some() && !options.passes().first().is_some_and(|test| test.creates()) {
         return Err(Error::refused("-V", "the file must be written before it can be checked", "add -i 0"));
+    }
+    Ok(())
+}
+
+/// Refuses buffers that memory cannot hold.
+fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
+    let children = if options.throughput() { options.child_counts().into_iter().max().unwrap_or(1) } else { 1 };
+    for cell in options.cells() {
+        for test in options.passes() {
+            let one = options.workload(cell, test, false).buffers();
+            machine.check_memory(&[Buffers { streams: one.streams.saturating_mul(children), ..one }])?;
+        }
     }
     Ok(())
 }

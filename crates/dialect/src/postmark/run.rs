@@ -160,9 +160,28 @@ fn phase<F: FileSystem, W: FileWork + Send>(
 
 /// Carries out one run: prints its progress as the original does, without its report. All files are removed whatever happens.
 ///
+/// A run in which the program was stopped is left out and made again, without a word of its progress.
+///
 /// # Errors
 /// A plan or a location that cannot be used, a failed operation (the rest is not done), running out of files, an interrupt.
 pub fn run<F: FileSystem>(
+    system: &F,
+    config: &Config,
+    interrupt: &AtomicBool,
+    out: &mut dyn Write,
+) -> Result<PostmarkResult, RunError> {
+    let mut told = false;
+    let (mut result, left_out) = measure::unpaused(|| {
+        let mut nowhere = io::sink();
+        let out: &mut dyn Write = if std::mem::replace(&mut told, true) { &mut nowhere } else { &mut *out };
+        let (result, paused) = system.watched(|| once(system, config, interrupt, out));
+        Ok::<_, RunError>((result?, paused))
+    })?;
+    result.warnings.splice(0..0, left_out);
+    Ok(result)
+}
+
+fn once<F: FileSystem>(
     system: &F,
     config: &Config,
     interrupt: &AtomicBool,

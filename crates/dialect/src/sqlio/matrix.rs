@@ -105,12 +105,14 @@ pub fn target(options: &Options) -> Result<TargetSpec> {
 ///
 /// # Errors
 /// The reason.
-pub fn check(options: &Options, engines: &[machine::Engine], facts: &TargetFacts) -> Result<()> {
+pub fn check<M: Machine>(machine: &M, options: &Options, facts: &TargetFacts) -> Result<()> {
     check_writable(facts, true)?;
+    let engines = &machine.capabilities().engines;
     let align = if facts.direct { facts.direct_align_bytes } else { 1 };
     workloads(options, engines).iter().try_for_each(|(_, workload)| {
         let align = if workload.buffering.is_direct() { align } else { 1 };
-        Ok(workload.check(facts.size_bytes, align)?)
+        workload.check(facts.size_bytes, align)?;
+        machine.check_memory(&[workload.buffers()])
     })
 }
 
@@ -150,7 +152,7 @@ pub fn run<M: Machine>(
 ) -> Result<MatrixResult> {
     let facts = machine.target_facts(target);
     let engines = machine.capabilities().engines;
-    check(options, &engines, &facts)?;
+    check(machine, options, &facts)?;
     let (mut entries, workloads): (Vec<Entry>, Vec<Workload>) = workloads(options, &engines).into_iter().unzip();
     let most = options.repeats.unwrap_or(MOST);
     let repeats = Repeats { least: LEAST.min(most), most, precision: TIGHT, ..Repeats::default() };

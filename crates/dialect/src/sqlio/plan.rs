@@ -131,10 +131,6 @@ impl Options {
     /// A sequential run with several threads gives each a part of the file of its own.
     pub fn workload(&self, kind: Kind, access: Access, threads: u32, engines: &[Engine]) -> Workload {
         let depth = self.outstanding.unwrap_or(if self.matrix { 4 } else { 1 }).max(1);
-        let asynchronous = [Engine::IoUring, Engine::Libaio]
-            .into_iter()
-            .find(|engine| engines.contains(engine))
-            .unwrap_or(Engine::Threads);
         Workload {
             read_percent: if kind == Kind::Read { 100 } else { 0 },
             pattern: match access {
@@ -145,7 +141,7 @@ impl Options {
             request_bytes: self.request_bytes(),
             depth,
             threads,
-            engine: if depth == 1 { Engine::Sync } else { asynchronous },
+            engine: if depth == 1 { Engine::Sync } else { Engine::asynchronous(engines) },
             buffering: self.buffering(kind),
             memory: Memory::Pages,
             cache: CacheState::AsIs,

@@ -115,6 +115,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
     let workloads: Vec<Workload> =
         jobs.iter().map(|job| options.workload(kind, options.access(), job.threads, &engines)).collect();
     let specs = jobs.iter().map(|job| spec(options, job)).collect::<Result<Vec<_>>>()?;
+    machine.check_memory(&workloads.iter().map(Workload::buffers).collect::<Vec<_>>())?;
     let mut targets = machine.open_all(&specs, &mut |facts| {
         facts.iter().zip(&workloads).try_for_each(|(facts, workload)| {
             check_writable(facts, kind == Kind::Write)?;
@@ -158,6 +159,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
         .collect();
     let mut warnings = crate::display::warnings(points.iter());
     warnings.extend(facts.iter().flat_map(|facts| facts.warnings.clone()));
+    warnings.extend(crate::display::fallback(machine, &points));
     if points.len() > 1 {
         warnings.push(
             "several files at once: the processor's and the devices' counters of each point are those of all".into(),

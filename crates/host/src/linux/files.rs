@@ -8,12 +8,16 @@ mod worker;
 use super::clock::Clock;
 use super::counters::{CpuMeter, ProcessIoMeter};
 use super::facts::Roots;
+use super::made::{make_hidden, remove_parts};
+use super::snapshot::{Moment, pause};
 use super::sys;
+use crate::run_streams;
 use crate::session::Time;
-use crate::test_file::{is_our_name, mark, name};
+use crate::test_file::{is_our_name, name};
 pub use directories::directory_facts;
-use machine::Nanos;
 use machine::files::{AreaSpec, FileAct, FileArea, FileEngine, FileError, FileSystem, FileUsage};
+use machine::mark::mark;
+use machine::{Nanos, Pause};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat};
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{self, File};
@@ -65,6 +69,15 @@ impl FileSystem for HostFiles {
             system_ns: cpu.map_or(0, |cpu| cpu.system_ns),
             block_bytes: io.map(|io| (io.read_bytes, io.write_bytes)),
         }
+    }
+
+    fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
+        let stolen = || self.cpu.as_ref().and_then(|meter| meter.read().ok()).map_or(0, |cpu| cpu.steal_ns);
+        let (done, seen) = run_streams::watched(self.clock, || (Moment::now(), stolen()), work);
+        let paused = seen.and_then(|(paused_ns, (before, stolen_before), (after, stolen_after))| {
+            pause(&before, &after, paused_ns, stolen_after.saturating_sub(stolen_before))
+        });
+        (done, paused)
     }
 
     fn open(&self, spec: &AreaSpec) -> Result<HostArea, FileError> {
@@ -141,24 +154,25 @@ impl WorkDirectory {
         }
         remove_leftovers(location);
         let parent = open_directory(CWD, location).map_err(explain)?;
-        // Nobody looks for the hidden name; the directory is locked before it has the other.
-        let random = sys::random();
-        let hidden = format!(".halfpower-{random:016x}.part");
-        let made = || {
-            mkdirat(&parent, &hidden, Mode::RWXU)?;
-            let handle = open_directory(&parent, Path::new(&hidden))?;
-            sys::try_lock(&handle)?;
-            let metadata = handle.metadata()?;
-            let name: OsString = name(&mark(random, metadata.ino()), SUFFIX).into();
-            renameat(&parent, &hidden, &parent, &name)?;
-            Ok((handle, name, (metadata.blksize() as usize).clamp(512, 1 << 20)))
-        };
-        let made = made().map_err(|error: io::Error| {
-            // Empty and ours, where it was made at all.
-            let _ = unlinkat(&parent, &hidden, AtFlags::REMOVEDIR);
-            FileError::of(FileAct::MakeDirectory, location.join(&hidden), error)
+        // The directory is locked before it has the name that others look for.
+        let hidden = make_hidden(&parent, |hidden| {
+            mkdirat(&parent, hidden, Mode::RWXU)?;
+            open_directory(&parent, Path::new(hidden))
         });
-        let (handle, name, block) = made?;
+        let failed =
+            |error: io::Error| FileError::of(FileAct::MakeDirectory, location.join("halfpower-*.files"), error);
+        let (handle, hidden) = hidden.map_err(failed)?;
+        let named = || {
+            let metadata = handle.metadata()?;
+            let name: OsString = name(&mark(sys::random(), metadata.ino()), SUFFIX).into();
+            renameat(&parent, &hidden, &parent, &name)?;
+            Ok((name, (metadata.blksize() as usize).clamp(512, 1 << 20)))
+        };
+        let (name, block) = named().map_err(|error| {
+            // Empty and ours.
+            let _ = unlinkat(&parent, &hidden, AtFlags::REMOVEDIR);
+            failed(error)
+        })?;
         Ok(WorkDirectory { path: location.join(&name), parent, name, handle, block })
     }
 
@@ -178,6 +192,7 @@ impl Drop for WorkDirectory {
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = open_directory(CWD, location) else { return removed };
+    remove_parts(&parent);
     for entry in fs::read_dir(sys::path_of(&parent)).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };

@@ -2,7 +2,8 @@
 
 use super::mark::{Marked, Named};
 use super::sys;
-use crate::test_file::{is_our_name, mark, name};
+use crate::test_file::{is_our_name, name};
+use machine::mark::{is_part, mark, part_name};
 use machine::{Error, Result};
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use std::ffi::{OsStr, OsString};
@@ -13,6 +14,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often a hidden file is made again where another process removes it.
+const ATTEMPTS: u32 = 100;
 
 /// Test files are called `halfpower-MARK.tmp`.
 const SUFFIX: &str = ".tmp";
@@ -111,44 +115,112 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => None,
         Err(error) => return Err(error.into()),
     };
-    // Otherwise a hidden one, which nobody looks for, is renamed.
-    let hidden = format!(".halfpower-{random:016x}.part");
-    let (file, unnamed) = match unnamed {
-        Some(file) => (file, true),
-        None => (
-            fs::openat(directory, &hidden, access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, mode)?.into(),
-            false,
-        ),
+    // Otherwise a hidden one is renamed.
+    let (file, hidden) = match unnamed {
+        Some(file) => {
+            sys::try_lock(&file)?;
+            (file, None)
+        }
+        None => {
+            let flags = access | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+            let (file, hidden) =
+                make_hidden(directory, |hidden| Ok(fs::openat(directory, hidden, flags, mode)?.into()))?;
+            (file, Some(hidden))
+        }
     };
     let named = || {
-        sys::try_lock(&file)?;
         let mark = mark(random, file.metadata()?.ino());
         let name: OsString = own_name.map_or_else(|| name(&mark, SUFFIX).into(), OsStr::to_owned);
         if own_name.is_some() {
             // A file that cannot be marked stays where a kill leaves it.
             let _ = Named { directory, name: &name, file: &file }.work(&mark);
         }
-        if unnamed {
+        let Some(hidden) = &hidden else {
             fs::linkat(fs::CWD, sys::path_of(&file), directory, &name, AtFlags::SYMLINK_FOLLOW)?;
-        } else {
-            match fs::renameat_with(directory, &hidden, directory, &name, RenameFlags::NOREPLACE) {
-                // A link does not replace a file either.
-                Err(rustix::io::Errno::INVAL) => {
-                    fs::linkat(directory, &hidden, directory, &name, AtFlags::empty())?;
-                    fs::unlinkat(directory, &hidden, AtFlags::empty())?;
-                }
-                renamed => renamed?,
+            return Ok((name, mark));
+        };
+        match fs::renameat_with(directory, hidden, directory, &name, RenameFlags::NOREPLACE) {
+            // A link does not replace a file either.
+            Err(rustix::io::Errno::INVAL) => {
+                fs::linkat(directory, hidden, directory, &name, AtFlags::empty())?;
+                fs::unlinkat(directory, hidden, AtFlags::empty())?;
             }
+            renamed => renamed?,
         }
         Ok((name, mark))
     };
     match named() {
         Ok((name, mark)) => Ok((file, name, mark)),
         Err(error) => {
-            if !unnamed {
-                let _ = fs::unlinkat(directory, &hidden, AtFlags::empty());
+            if let Some(hidden) = &hidden {
+                let _ = fs::unlinkat(directory, hidden, AtFlags::empty());
             }
             Err(error)
+        }
+    }
+}
+
+/// Makes something of a hidden name that tells a later run what it is, and locks it. Before it is locked another process may take it for
+/// what a killed run left: then it is made again.
+pub(crate) fn make_hidden(directory: &File, make: impl Fn(&str) -> io::Result<File>) -> io::Result<(File, String)> {
+    let inode = directory.metadata()?.ino();
+    let once = || {
+        let hidden = part_name(sys::random(), inode);
+        let locked = make(&hidden).and_then(|made| {
+            sys::try_lock(&made)?;
+            let own = leads_to(directory, OsStr::new(&hidden), &made)?;
+            if own { Ok(made) } else { Err(io::Error::from(io::ErrorKind::NotFound)) }
+        });
+        match locked {
+            Ok(made) => Ok((made, hidden)),
+            Err(error) => {
+                // Empty and ours, where it was made at all; a file or a directory.
+                let removed = fs::unlinkat(directory, &hidden, AtFlags::empty());
+                let _ = removed.or_else(|_| fs::unlinkat(directory, &hidden, AtFlags::REMOVEDIR));
+                Err(error)
+            }
+        }
+    };
+    let mut left = ATTEMPTS;
+    loop {
+        left -= 1;
+        match once() {
+            Err(error) if left > 0 && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock) => {}
+            made => return made,
+        }
+    }
+}
+
+/// Whether a name is this file's.
+fn leads_to(directory: &File, name: &OsStr, file: &File) -> io::Result<bool> {
+    let own = file.metadata()?;
+    match fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(there) => Ok((there.st_dev, there.st_ino) == (own.dev(), own.ino())),
+        Err(rustix::io::Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes hidden files and directories that killed runs left on their way to a name, and of which nobody holds the lock.
+pub(crate) fn remove_parts(directory: &File) {
+    let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
+    for entry in std::fs::read_dir(sys::path_of(directory)).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(text) = name.to_str().filter(|text| text.starts_with('.') && text.ends_with(".part")) else {
+            continue;
+        };
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let Ok(file) = fs::openat(directory, &name, flags, Mode::empty()).map(File::from) else { continue };
+        let Ok(metadata) = file.metadata() else { continue };
+        let (bytes, how) = match () {
+            () if metadata.is_file() => (metadata.len(), AtFlags::empty()),
+            // One with something in it is not removed.
+            () if metadata.is_dir() => (0, AtFlags::REMOVEDIR),
+            () => continue,
+        };
+        let ours = is_part(text, inode, metadata.ino(), bytes) && sys::try_lock(&file).is_ok();
+        if ours && leads_to(directory, &name, &file).unwrap_or(false) {
+            let _ = fs::unlinkat(directory, &name, how);
         }
     }
 }
@@ -176,6 +248,7 @@ fn remove_leftover(directory: &File, name: &OsStr, is_ours: impl Fn(&File, u64) 
 pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     let mut removed = (0, 0);
     let Ok(opened) = File::open(directory) else { return removed };
+    remove_parts(&opened);
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
@@ -284,8 +357,9 @@ pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> 
 #[cfg(test)]
 mod tests {
     use super::{Earlier, MadeFile, earlier, made_earlier, remove_leftovers};
-    use crate::test_file::mark;
+    use machine::mark::{mark, part_name};
     use std::fs;
+    use std::os::unix::fs::MetadataExt;
     use std::path::Path;
 
     #[test]
@@ -342,6 +416,32 @@ mod tests {
         let Some(Earlier::Leftover(left)) = earlier(&path) else { panic!("what a killed run left") };
         left.discard();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_kill_left_on_its_way_to_a_name_goes_and_the_users_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+        let here = inode(directory.path());
+        let (empty, folder, full, living) =
+            (at(&part_name(1, here)), at(&part_name(2, here)), at("full"), at(&part_name(4, here)));
+        fs::write(&empty, "").unwrap();
+        fs::create_dir(&folder).unwrap();
+        fs::write(&full, "a part of a document").unwrap();
+        let own = at(&part_name(3, inode(&full)));
+        fs::rename(&full, &own).unwrap();
+        let held = fs::File::create(&living).unwrap();
+        crate::linux::sys::try_lock(&held).unwrap();
+        let (named, copy, kept) =
+            (at(".halfpower-0123456789abcdef.part"), at(&part_name(5, here)), at(&part_name(6, here)));
+        fs::write(&named, "").unwrap();
+        fs::write(&copy, "the user's").unwrap();
+        fs::create_dir(&kept).unwrap();
+        fs::write(kept.join("thesis"), "the user's").unwrap();
+        remove_leftovers(directory.path());
+        assert!(!empty.exists() && !folder.exists() && !own.exists());
+        assert!(living.exists() && named.exists() && copy.exists() && kept.join("thesis").exists());
     }
 
     #[test]

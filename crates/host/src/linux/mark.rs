@@ -1,11 +1,11 @@
 //! The mark of a file that halfpower made under a name of the user's: an extended attribute, or where the file system has
 //! none a small file beside it.
 //!
-//! As long as its maker works on it the mark is a number that fits the file's own ([`crate::test_file::mark`]). When it is
+//! As long as its maker works on it the mark is a number that fits the file's own ([`machine::mark::mark`]). When it is
 //! done and the file stays, its size and the time of its last change are added: a file that somebody else has written since
 //! is his.
 
-use crate::test_file::is_mark;
+use machine::mark::is_mark;
 use rustix::fs::{self, AtFlags, Mode, OFlags, XattrFlags};
 use rustix::process::geteuid;
 use std::ffi::{OsStr, OsString};

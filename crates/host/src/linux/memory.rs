@@ -3,6 +3,7 @@
 use super::clock::Clock;
 use super::facts::{Roots, memory_left};
 use super::sys;
+use crate::run_streams::refused_thread;
 use crate::session::Time;
 use machine::{Error, MemoryUse, Nanos, Result, units};
 use std::fs::File;
@@ -10,8 +11,8 @@ use std::hint::black_box;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::panic::resume_unwind;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, OnceLock};
 
 /// Each thread's buffer where there is memory enough: several times any processor cache of its share.
 const MOST_BYTES: u64 = 64 << 20;
@@ -43,7 +44,7 @@ const REQUEST: usize = 1 << 20;
 /// Rates of each kind, several repeats in about `for_ns` altogether.
 ///
 /// # Errors
-/// Too little memory is left, a file in memory fails, an interrupt.
+/// Too little memory is left, a thread is refused, a file in memory fails, an interrupt.
 pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<MemoryUse>> {
     let all = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let bytes = buffer_bytes(memory_left(&Roots::default()), all)?;
@@ -51,7 +52,7 @@ pub(crate) fn measure(clock: Clock, for_ns: Nanos, interrupt: &AtomicBool) -> Re
     let each_ns = for_ns / (KINDS.len() * counts.len()) as u64;
     let mut measured = Vec::new();
     for threads in counts {
-        let rates = rates(clock, threads, bytes, each_ns, interrupt).map_err(Error::io("cannot measure", "memory"))?;
+        let rates = rates(clock, threads, bytes, each_ns, interrupt)?;
         measured.extend(rates.into_iter().zip(KINDS).map(|(rates_bytes_per_s, (kind, _))| MemoryUse {
             kind: kind.into(),
             threads,
@@ -77,15 +78,14 @@ fn buffer_bytes(left: Option<u64>, threads: u32) -> Result<usize> {
 
 /// Rates of each kind with so many threads, pass by pass. Buffers and files are made once: that takes longer than a
 /// pass.
-fn rates(
-    clock: Clock,
-    threads: u32,
-    bytes: usize,
-    each_ns: Nanos,
-    interrupt: &AtomicBool,
-) -> io::Result<Vec<Vec<f64>>> {
+fn rates(clock: Clock, threads: u32, bytes: usize, each_ns: Nanos, interrupt: &AtomicBool) -> Result<Vec<Vec<f64>>> {
     let barrier = Barrier::new(threads as usize);
+    // Nobody waits at the barrier before all threads are there.
+    let complete = OnceLock::new();
     let one = || {
+        if !complete.wait() {
+            return Ok(Vec::new());
+        }
         let (mut a, mut b) = (vec![1u64; bytes / 8], vec![2u64; bytes / 8]);
         let mut file = sys::memory_file().and_then(|file| file_write(&mut a, &mut b, &file).map(|()| file));
         let mut times = Vec::new();
@@ -101,13 +101,21 @@ fn rates(
         }
         file.map(|_| times)
     };
-    let passes: Vec<Vec<Vec<Nanos>>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(one)).collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect::<io::Result<_>>()
+    let passes: io::Result<Vec<Vec<Vec<Nanos>>>> = std::thread::scope(|scope| {
+        let mut refused = None;
+        let mut workers = Vec::new();
+        for _ in 0..threads {
+            match std::thread::Builder::new().spawn_scoped(scope, one) {
+                Ok(worker) => workers.push(worker),
+                Err(error) => refused = Some(refused_thread(&error)),
+            }
+        }
+        let _ = complete.set(refused.is_none());
+        let ended = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let passes = ended.collect();
+        refused.map_or(Ok(passes), Err)
     })?;
+    let passes = passes.map_err(Error::io("cannot measure", "memory"))?;
     let of = |kind: usize| {
         let shortest = passes.iter().map(|thread| thread[kind].len()).min().unwrap_or(0);
         (0..shortest)

@@ -18,8 +18,8 @@ mod target;
 
 use crate::session::Time;
 use machine::{
-    Access, Capabilities, MachineFacts, MemoryUse, Nanos, NullBackend, Part, ProcessorTimes, RequestSource, Result,
-    RunOptions, RunUsage, TargetFacts, TargetSpec,
+    Access, Buffers, Capabilities, MachineFacts, MemoryUse, Nanos, NullBackend, Part, ProcessorTimes, RequestSource,
+    Result, RunOptions, RunUsage, TargetFacts, TargetSpec,
 };
 use std::sync::atomic::AtomicBool;
 
@@ -108,6 +108,10 @@ impl machine::Machine for Host {
         check(&targets.iter().map(|target| target.facts().clone()).collect::<Vec<_>>())?;
         targets.iter_mut().try_for_each(HostTarget::fill)?;
         Ok(targets)
+    }
+
+    fn check_memory(&self, streams: &[Buffers]) -> Result<()> {
+        run::check_memory(streams)
     }
 
     fn target_facts(&self, target: &HostTarget) -> TargetFacts {

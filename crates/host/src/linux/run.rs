@@ -13,14 +13,18 @@ use crate::reaping::Tally;
 use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
 use crate::session::{Halt, Time};
 use machine::{
-    Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Nanos, NullBackend, Part, PartUsage, RequestSource,
-    Result, RunOptions, RunUsage, Waits, fill_random, units,
+    Access, Allocation, Buffering, Buffers, CacheState, Engine, Error, Hint, Nanos, NullBackend, Part, PartUsage,
+    RequestSource, Result, RunOptions, RunUsage, Waits, fill_random, units,
 };
 use std::fs::File;
 use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is said where the limit on locked memory keeps io_uring from its faster way.
+const UNREGISTERED: &str = "no more memory may be locked (ulimit -l), so io_uring works with buffers that are not registered: each request costs \
+     more processor time";
 
 /// What every run of a process needs.
 pub(crate) struct Context<'a> {
@@ -47,7 +51,13 @@ pub(crate) fn run<S: RequestSource>(
     parts: &mut [Part<'_, HostTarget, S>],
     options: RunOptions,
 ) -> Result<RunUsage> {
-    check_memory(parts)?;
+    let buffers = |source: &S| Buffers {
+        streams: 1,
+        depth: source.depth(),
+        request_bytes: source.max_request(),
+        writes: source.writes(),
+    };
+    check_memory(&parts.iter().flat_map(|part| part.sources.iter().map(buffers)).collect::<Vec<_>>())?;
     let mut opened = Vec::with_capacity(parts.len());
     for part in parts.iter() {
         check(part)?;
@@ -61,9 +71,10 @@ pub(crate) fn run<S: RequestSource>(
     let mut usage = RunUsage::default();
     let mut failure = None;
     match outcome {
-        Ok((before, after, Ran { began, ends, paused_ns })) => {
+        Ok(Outcome { before, after, ran: Ran { began, ends, paused_ns }, unregistered }) => {
+            usage.warnings.extend(unregistered.then(|| UNREGISTERED.into()));
             let device = meters.between(&before, &after, &mut usage);
-            usage.paused = meters.paused(&before, &after, paused_ns, &usage);
+            usage.paused = before.pause_until(&after, paused_ns, &usage);
             usage.began = began;
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
@@ -125,14 +136,14 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a run with larger buffers than there is memory: the kernel would kill it, or another program.
-fn check_memory<S: RequestSource>(parts: &[Part<'_, HostTarget, S>]) -> Result<()> {
-    let sources = || parts.iter().flat_map(|part| part.sources.iter());
-    let mut sizes = sources().map(|one| Arena::bytes_for(one.depth(), one.max_request(), one.writes()));
-    let needed = sizes.try_fold(0u64, |sum, bytes| sum.checked_add(bytes?)).unwrap_or(u64::MAX);
+/// Refuses streams with larger buffers than there is memory: the kernel would kill them, or another program.
+pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
+    let bytes =
+        |one: &Buffers| Arena::bytes_for(one.depth, one.request_bytes, one.writes)?.checked_mul(u64::from(one.streams));
+    let needed = streams.iter().try_fold(0u64, |sum, one| sum.checked_add(bytes(one)?)).unwrap_or(u64::MAX);
     let Some(left) = memory_left(&Roots::default()).filter(|&left| needed > left) else { return Ok(()) };
-    let outstanding: u64 = sources().map(|source| u64::from(source.depth())).sum();
-    let largest = sources().map(RequestSource::max_request).max().unwrap_or(0);
+    let outstanding: u64 = streams.iter().map(|one| u64::from(one.streams) * u64::from(one.depth)).sum();
+    let largest = streams.iter().map(|one| one.request_bytes).max().unwrap_or(0);
     Err(Error::refused(
         format!("{outstanding} requests of up to {} outstanding", units::show_size(u64::from(largest))),
         format!("their buffers take {}, and {} of memory are available", rounded(needed), rounded(left)),
@@ -152,8 +163,16 @@ struct End {
     process_ns: Nanos,
 }
 
-/// The counters before and after, and for each part its last completion, its end and how its streams waited.
-type Outcome = (Snapshot, Snapshot, Ran<(End, Option<Waits>)>);
+/// How the streams of a run did.
+struct Outcome {
+    /// The counters before and after.
+    before: Snapshot,
+    after: Snapshot,
+    /// For each part its last completion, its end and how its streams waited.
+    ran: Ran<(End, Option<Waits>)>,
+    /// Buffers could not be registered with io_uring.
+    unregistered: bool,
+}
 
 /// Runs the streams over the open files, the counters taken around them.
 fn streams<S: RequestSource>(
@@ -207,10 +226,12 @@ fn streams<S: RequestSource>(
         Ok(began)
     })?;
     let after = meters.take();
+    let unregistered = tallies.iter().any(Tally::is_unregistered);
     let waits = tallies.iter().map(Tally::waits);
     let Ran { began, ends, paused_ns } = ran;
     let ends = ends.into_iter().zip(waits).map(|(end, waits)| end.map(|(last, end)| (last, (end, waits))));
-    Ok((before.unwrap_or_else(|| meters.take()), after, Ran { began, ends: ends.collect(), paused_ns }))
+    let ran = Ran { began, ends: ends.collect(), paused_ns };
+    Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 
 /// Runs the streams with nothing behind them; `false` where the engine has no such backend.

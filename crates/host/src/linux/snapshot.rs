@@ -64,14 +64,45 @@ pub(crate) struct Meters<'a> {
     count: Option<PerfCounter>,
 }
 
-/// What the meters showed at one moment.
-pub(crate) struct Snapshot {
-    at: Nanos,
+/// What tells who had the time in which this process did not run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Moment {
     kernel_at: Nanos,
     /// The kernel's clock that goes on while the computer is suspended.
     boot_at: Nanos,
-    /// How long this thread has waited for a processor so far.
+    /// How long the calling thread has waited for a processor so far.
     waited_ns: Option<Nanos>,
+}
+
+impl Moment {
+    pub(crate) fn now() -> Moment {
+        Moment { kernel_at: kernel_now(), boot_at: boot_now(), waited_ns: waited_ns() }
+    }
+}
+
+/// The time between two moments in which this process did not run, and who had it. `paused_ns`: as long as its own
+/// clock tells; `steal_ns`: what the hypervisor took meanwhile.
+pub(crate) fn pause(before: &Moment, after: &Moment, paused_ns: Nanos, steal_ns: Nanos) -> Option<Pause> {
+    let passed = |of: fn(&Moment) -> Nanos| of(after).saturating_sub(of(before));
+    let suspended = passed(|moment| moment.boot_at).saturating_sub(passed(|moment| moment.kernel_at));
+    if suspended >= PAUSE_NS {
+        return Some(Pause { ns: suspended.max(paused_ns), cause: "the computer was suspended" });
+    }
+    let waited = after.waited_ns.zip(before.waited_ns).map_or(0, |(after, before)| after.saturating_sub(before));
+    let cause = if steal_ns >= paused_ns / 2 {
+        "the hypervisor gave this computer no processor"
+    } else if waited >= paused_ns / 2 {
+        "other programs left this one no processor"
+    } else {
+        "the program was stopped"
+    };
+    (paused_ns > 0).then_some(Pause { ns: paused_ns, cause })
+}
+
+/// What the meters showed at one moment.
+pub(crate) struct Snapshot {
+    at: Nanos,
+    moment: Moment,
     cpu: Option<CpuSnapshot>,
     devices: Vec<Option<DeviceSnapshot>>,
     io: Option<ProcessIo>,
@@ -107,9 +138,7 @@ impl<'a> Meters<'a> {
     pub(crate) fn take(&mut self) -> Snapshot {
         Snapshot {
             at: self.clock.now(),
-            kernel_at: kernel_now(),
-            boot_at: boot_now(),
-            waited_ns: waited_ns(),
+            moment: Moment::now(),
             cpu: self.machine.cpu.as_ref().and_then(|meter| meter.read().ok()),
             devices: self.devices.iter().map(|meter| meter.as_ref().and_then(|meter| meter.read().ok())).collect(),
             io: self.machine.io.as_ref().and_then(|meter| meter.read().ok()),
@@ -127,7 +156,8 @@ impl<'a> Meters<'a> {
         usage.cpu.instructions_user =
             before.instructions.zip(after.instructions).map(|(before, after)| after.saturating_sub(before));
         usage.warnings.extend(baseline.warning());
-        let (ours, kernel) = ((after.at - before.at) as f64, (after.kernel_at - before.kernel_at) as f64);
+        let (ours, kernel) = (after.at - before.at, after.moment.kernel_at - before.moment.kernel_at);
+        let (ours, kernel) = (ours as f64, kernel as f64);
         if kernel > 1e7 && (ours / kernel - 1.0).abs() > CLOCK_TOLERANCE {
             usage.warnings.push(format!(
                 "the clock jumped: the time-stamp counter and the kernel differ by {:.2} %",
@@ -137,29 +167,12 @@ impl<'a> Meters<'a> {
         let devices = before.devices.iter().zip(&after.devices);
         devices.map(|(before, after)| before.zip(*after).map(|(before, after)| after.since(&before))).collect()
     }
+}
 
-    /// The time between two moments in which this process did not run, and who had it. `paused_ns`: as long as its own
-    /// clock tells.
-    pub(crate) fn paused(
-        &self,
-        before: &Snapshot,
-        after: &Snapshot,
-        paused_ns: Nanos,
-        usage: &RunUsage,
-    ) -> Option<Pause> {
-        let suspended = (after.boot_at - before.boot_at).saturating_sub(after.kernel_at - before.kernel_at);
-        if suspended >= PAUSE_NS {
-            return Some(Pause { ns: suspended.max(paused_ns), cause: "the computer was suspended" });
-        }
-        let waited = after.waited_ns.zip(before.waited_ns).map_or(0, |(after, before)| after.saturating_sub(before));
-        let cause = if usage.cpu.steal_ns >= paused_ns / 2 {
-            "the hypervisor gave this computer no processor"
-        } else if waited >= paused_ns / 2 {
-            "other programs left this one no processor"
-        } else {
-            "the program was stopped"
-        };
-        (paused_ns > 0).then_some(Pause { ns: paused_ns, cause })
+impl Snapshot {
+    /// The time until `after` in which this process did not run ([`pause`]).
+    pub(crate) fn pause_until(&self, after: &Snapshot, paused_ns: Nanos, usage: &RunUsage) -> Option<Pause> {
+        pause(&self.moment, &after.moment, paused_ns, usage.cpu.steal_ns)
     }
 }
 
@@ -176,4 +189,41 @@ fn device_meter(targets: &[&HostTarget]) -> Option<Arc<DeviceMeter>> {
     }
     let names: BTreeSet<&String> = targets.iter().flat_map(|target| &target.facts().devices).collect();
     DeviceMeter::open(&Roots::default(), &names.into_iter().collect::<Vec<_>>()).ok().map(Arc::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    /// A moment on clocks of the test's own: how long the computer ran, was suspended, and how long this thread waited.
+    fn moment(ran_s: u64, suspended_s: u64, waited_s: u64) -> Moment {
+        Moment {
+            kernel_at: ran_s * SECOND,
+            boot_at: (ran_s + suspended_s) * SECOND,
+            waited_ns: Some(waited_s * SECOND),
+        }
+    }
+
+    #[test]
+    fn a_suspended_computer_is_told_by_the_clock_that_goes_on() {
+        let suspended = pause(&moment(100, 7, 1), &moment(104, 12, 1), 0, 0).unwrap();
+        assert_eq!((suspended.ns, suspended.cause), (5 * SECOND, "the computer was suspended"));
+        assert_eq!(pause(&moment(100, 7, 1), &moment(104, 7, 1), 0, 0), None, "suspended only before the run");
+        let slept = Moment { boot_at: 104 * SECOND + PAUSE_NS - 1, ..moment(104, 0, 0) };
+        assert_eq!(pause(&moment(100, 0, 0), &slept, 0, 0), None, "the clocks are not read at once");
+    }
+
+    #[test]
+    fn who_had_the_time_of_a_pause_is_told() {
+        let cause = |steal_ns: Nanos, waited_s: u64| {
+            pause(&moment(100, 0, 3), &moment(110, 0, 3 + waited_s), 5 * SECOND, steal_ns).unwrap().cause
+        };
+        assert_eq!(cause(0, 0), "the program was stopped");
+        assert_eq!(cause(4 * SECOND, 0), "the hypervisor gave this computer no processor");
+        assert_eq!(cause(SECOND, 4), "other programs left this one no processor");
+        let unknown = Moment { waited_ns: None, ..moment(110, 0, 0) };
+        assert_eq!(pause(&moment(100, 0, 0), &unknown, SECOND, 0).unwrap().cause, "the program was stopped");
+    }
 }

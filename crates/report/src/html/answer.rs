@@ -212,7 +212,9 @@ fn cost(cost: &CostModel) -> Vec<String> {
 fn service_time(service: &ServiceModel) -> Vec<String> {
     let [low, high] = service.fixed_ns_interval_95;
     vec![
-        service.mode.to_string(),
+        service.sizes_bytes.map_or(service.mode.to_string(), |[least, most]| {
+            format!("{}, {} to {}", service.mode, show_size_rounded(least), show_size_rounded(most))
+        }),
         show_time(service.fixed_ns),
         range(&show_time(low), &show_time(high)),
         service.rate_bytes_per_s.map_or("no rise".into(), rate),

@@ -23,14 +23,21 @@ fn notes(point: &Point) -> String {
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let rates = operations(&results.rates, width, colour);
-    match (results.points.as_slice(), results.kind) {
+    let table = match (results.points.as_slice(), results.kind) {
         ([], _) if rates.is_empty() => "no point was measured\n".into(),
         ([], _) => rates,
         ([point], Kind::Run | Kind::Sweep) => {
             block(results, point, width, colour) + &doubts(results, width, colour) + &rates
         }
         (points, _) => many(points, width, colour) + &doubts(results, width, colour) + &rates,
-    }
+    };
+    table + &latency_goals(results, width)
+}
+
+/// The best rate within each latency goal, in a sentence.
+fn latency_goals(results: &Results, width: usize) -> String {
+    let sentences = results.latency_goals.iter().flat_map(|goal| wrap(&printable(&goal.sentence), width));
+    sentences.map(|line| line + "\n").collect()
 }
 
 /// The warnings of the document itself, of its target above all, that no point repeats.

@@ -157,6 +157,7 @@ fn cost(mode: CostMode, request: f64, byte: f64) -> CostModel {
 fn service(mode: ServiceMode, fixed: f64, rate: f64) -> ServiceModel {
     ServiceModel {
         mode,
+        sizes_bytes: None,
         fixed_ns: fixed,
         fixed_ns_interval_95: [fixed * 0.97, fixed * 1.03],
         rate_bytes_per_s: Some(rate),

@@ -168,6 +168,7 @@ pub fn study() -> Results {
         seed: 42,
         points,
         rates: Vec::new(),
+        latency_goals: Vec::new(),
         experiments,
         answer: Some(answer),
         ladder: Some(answer::ladder()),

@@ -82,6 +82,18 @@ pub enum HistoryError {
     },
 }
 
+impl HistoryError {
+    /// Whether another file should have been named, as against a history that fails.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            HistoryError::Sqlite { source, .. } => {
+                source.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase)
+            }
+            _ => true,
+        }
+    }
+}
+
 /// A history that is open.
 pub struct History {
     connection: Connection,

@@ -63,6 +63,7 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
         seed: 1,
         points: vec![Point { workload: workload.into(), numbers: Some(numbers), error: None, verification: None }],
         rates: Vec::new(),
+        latency_goals: Vec::new(),
         experiments: Vec::new(),
         answer: None,
         ladder: None,

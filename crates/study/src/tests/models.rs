@@ -28,6 +28,23 @@ fn service_time_is_fixed_plus_size_over_rate() {
 }
 
 #[test]
+fn sizes_that_a_cache_had_ready_and_those_that_it_had_not_obey_laws_of_their_own() {
+    let law = |bytes: f64| if bytes <= 8192.0 { 50e-6 + bytes / 1e9 } else { 900e-6 + bytes / 20e6 };
+    let measured = Measured::new(setting(), |cell| Some(1.0 / law(f64::from(cell.workload.request_bytes))));
+    let trial = measured.trials.iter().find(|trial| trial.experiment.id == "device_cache").expect("an experiment");
+    let models = (trial.experiment.conclude)(&measured.found()).service_times;
+    assert_eq!(models.len(), 6, "two regimes of three modes: {models:?}");
+    for pair in models.chunks(2) {
+        let [Some(below), Some(above)] = [pair[0].sizes_bytes, pair[1].sizes_bytes] else { panic!("{pair:?}") };
+        assert!(below[1] == 8192.0 && above[0] > 8192.0 && below[0] < 8192.0 && above[1] > 65_536.0, "{pair:?}");
+        near("fixed below", pair[0].fixed_ns, 50e3, 0.01);
+        near("rate below", pair[0].rate_bytes_per_s.expect("it rises with size"), 1e9, 0.02);
+        near("fixed above", pair[1].fixed_ns, 900e3, 0.01);
+        near("rate above", pair[1].rate_bytes_per_s.expect("it rises with size"), 20e6, 0.01);
+    }
+}
+
+#[test]
 fn cost_is_so_much_a_request_and_a_byte() {
     let models = concluded("cost").costs;
     assert_eq!(models.len(), 8, "four modes, of the process and of the machine");

@@ -22,8 +22,14 @@ enum Verdict {
     Wrong(FaultKind, Found),
 }
 
-/// Checks the units of one block; returns the bytes that could be verified.
-pub fn check_block(seed: u64, offset: u64, data: &[u8], expected: Expected, faults: &mut Vec<Fault>) -> u64 {
+/// Checks the units of one block written with a seed on what was filled with another, where that is known; returns the bytes that could be verified.
+pub fn check_block(
+    (seed, fill): (u64, Option<u64>),
+    offset: u64,
+    data: &[u8],
+    expected: Expected,
+    faults: &mut Vec<Fault>,
+) -> u64 {
     let first_fault = faults.len();
     let mut verified = 0;
     let mut whole_of_one = true;
@@ -39,7 +45,7 @@ pub fn check_block(seed: u64, offset: u64, data: &[u8], expected: Expected, faul
         }
         let verdict = match read {
             Some((label, true)) => judge_sound(seed, at, label, expected),
-            _ => judge_damaged(seed, at, unit, read.map(|(label, _)| label), expected),
+            _ => judge_damaged((seed, fill), at, unit, read.map(|(label, _)| label), expected),
         };
         match verdict {
             Verdict::Unverifiable => {}
@@ -88,7 +94,13 @@ fn judge_sound(seed: u64, at: u64, label: Label, expected: Expected) -> Verdict 
 }
 
 /// A unit whose checksum is wrong, or that is none.
-fn judge_damaged(seed: u64, at: u64, unit: &[u8], label: Option<Label>, expected: Expected) -> Verdict {
+fn judge_damaged(
+    (seed, fill): (u64, Option<u64>),
+    at: u64,
+    unit: &[u8],
+    label: Option<Label>,
+    expected: Expected,
+) -> Verdict {
     if expected.newest == 0 {
         return Verdict::Unverifiable;
     }
@@ -119,9 +131,19 @@ fn judge_damaged(seed: u64, at: u64, unit: &[u8], label: Option<Label>, expected
     }
     let zeros = unit.iter().all(|&byte| byte == 0);
     let found = if zeros { Found::Zeros } else { Found::Unknown };
-    // Before its first write a block holds what its file was filled with: random data, or nothing.
-    let as_before = expected.newest == 1 && (zeros || is_random(unit));
+    // Before its first write a block holds what its file was filled with: data that are known, or random data, or nothing.
+    let as_before = match fill {
+        Some(fill) if !zeros => is_fill(fill, at, unit),
+        _ => expected.newest == 1 && (zeros || is_random(unit)),
+    };
     Verdict::Wrong(if as_before { FaultKind::Lost } else { FaultKind::Foreign }, found)
+}
+
+/// Whether these are what the target was filled with there.
+fn is_fill(seed: u64, at: u64, unit: &[u8]) -> bool {
+    let mut filled = [0; UNIT];
+    machine::filled(seed, at, &mut filled);
+    unit == filled
 }
 
 /// Whether these may be random bytes: as many ones as zeros, and most of the values that a byte can have.

@@ -1,7 +1,8 @@
 //! The log of writes begun and ended, from which verification resumes.
 //!
-//! All numbers are little-endian. The file begins with a header of 48 bytes: `HPVERIFY`, the version (4), the block's bytes (4), the run's
-//! seed (8), the offset of the first block (8), the number of blocks (8), four bytes of zeros, and the CRC-32C of the 44 bytes before it.
+//! All numbers are little-endian. The file begins with a header of 56 bytes: `HPVERIFY`, the version (4), the block's bytes (4), the run's
+//! seed (8), the offset of the first block (8), the number of blocks (8), one or zero (4), as the seed with which the target was filled (8)
+//! is known or not, and the CRC-32C of the 52 bytes before it. Version 1 has no such seed, and a header of 48 bytes.
 //! Records of 16 bytes follow: the block times four plus the kind (8), the generation (4), and the CRC-32C of the seed and these 12
 //! bytes. Kinds are 0 settled, 1 begun, 2 done, 3 failed.
 
@@ -12,9 +13,10 @@ use std::io::{self, Read, Write};
 use std::sync::Mutex;
 
 const MAGIC: &[u8; 8] = b"HPVERIFY";
-/// The only version so far.
-const VERSION: u32 = 1;
-const HEADER: usize = 48;
+const VERSION: u32 = 2;
+const HEADER: usize = 56;
+/// Bytes of the header of version 1.
+const HEADER_1: usize = 48;
 const RECORD: usize = 16;
 
 /// What a record says of a block.
@@ -46,7 +48,7 @@ pub enum LogError {
     },
     /// Another version wrote it.
     #[error(
-        "the verification log has version {found}, and this halfpower reads version 1; use the version that wrote it"
+        "the verification log has version {found}, and this halfpower reads versions 1 and 2; use the version that wrote it"
     )]
     Version {
         /// The version in the file.
@@ -87,6 +89,8 @@ impl<W: Write> Log<W> {
         header[16..24].copy_from_slice(&log.seed.to_le_bytes());
         header[24..32].copy_from_slice(&log.grid.base.to_le_bytes());
         header[32..40].copy_from_slice(&log.grid.blocks.to_le_bytes());
+        header[40..44].copy_from_slice(&u32::from(verifier.fill_seed.is_some()).to_le_bytes());
+        header[44..52].copy_from_slice(&verifier.fill_seed.unwrap_or(0).to_le_bytes());
         let sum = crc32c::crc32c(&header[..HEADER - 4]);
         header[HEADER - 4..].copy_from_slice(&sum.to_le_bytes());
         let mut start = header.to_vec();
@@ -159,14 +163,14 @@ impl Verifier {
     /// # Errors
     /// Not a log, another version's, or damaged other than at its very end.
     pub fn resume(mut log: impl Read) -> Result<(Verifier, Resumed), LogError> {
-        let (seed, grid) = read_header(&mut log)?;
+        let Header { len, seed, grid, fill_seed } = read_header(&mut log)?;
         let mut generations = Generations::new(grid.blocks);
         let mut resumed = Resumed { records: 0, cut_bytes: 0 };
         let mut bad: Option<(u64, String)> = None;
         loop {
             let mut record = [0; RECORD];
             let got = read_up_to(&mut log, &mut record)?;
-            let at = HEADER as u64 + resumed.records * RECORD as u64;
+            let at = len as u64 + resumed.records * RECORD as u64;
             if got < RECORD {
                 resumed.cut_bytes += got as u64;
                 break;
@@ -188,25 +192,39 @@ impl Verifier {
             return Err(LogError::Damaged { at, what });
         }
         generations.abandon();
-        Ok((Verifier { seed, grid, generations: Mutex::new(generations) }, resumed))
+        Ok((Verifier { seed, grid, fill_seed, generations: Mutex::new(generations) }, resumed))
     }
 }
 
-fn read_header(log: &mut impl Read) -> Result<(u64, Grid), LogError> {
+/// What a log begins with.
+struct Header {
+    /// Its bytes.
+    len: usize,
+    seed: u64,
+    grid: Grid,
+    fill_seed: Option<u64>,
+}
+
+fn read_header(log: &mut impl Read) -> Result<Header, LogError> {
     let mut header = [0; HEADER];
-    let got = read_up_to(log, &mut header)?;
+    let mut got = read_up_to(log, &mut header[..HEADER_1])?;
     if got < 8 || &header[..8] != MAGIC {
         return Err(LogError::NotALog { found: header[..got.min(8)].to_vec() });
     }
     let damaged = |what: &str| LogError::Damaged { at: 0, what: what.into() };
-    if got < HEADER {
+    if got < HEADER_1 {
         return Err(damaged("its header is cut off"));
     }
-    let version = half(&header, 8);
-    if version != VERSION {
-        return Err(LogError::Version { found: version });
+    let len = match half(&header, 8) {
+        1 => HEADER_1,
+        VERSION => HEADER,
+        found => return Err(LogError::Version { found }),
+    };
+    got += read_up_to(log, &mut header[HEADER_1..len])?;
+    if got < len {
+        return Err(damaged("its header is cut off"));
     }
-    if half(&header, HEADER - 4) != crc32c::crc32c(&header[..HEADER - 4]) {
+    if half(&header, len - 4) != crc32c::crc32c(&header[..len - 4]) {
         return Err(damaged("its header's checksum is wrong"));
     }
     let grid = Grid { request: half(&header, 12), base: word(&header, 24), blocks: word(&header, 32) };
@@ -214,7 +232,8 @@ fn read_header(log: &mut impl Read) -> Result<(u64, Grid), LogError> {
     if grid.request == 0 || !grid.request.is_multiple_of(UNIT_BYTES) || grid.blocks > MAX_BLOCKS || end.is_none() {
         return Err(damaged("its header describes an impossible region"));
     }
-    Ok((word(&header, 16), grid))
+    let fill_seed = (len == HEADER && half(&header, 40) == 1).then(|| word(&header, 44));
+    Ok(Header { len, seed: word(&header, 16), grid, fill_seed })
 }
 
 fn replay(generations: &mut Generations, record: &[u8; RECORD], blocks: u64) -> Result<(), String> {

@@ -64,6 +64,8 @@ pub struct Verifier {
     /// The run's own seed: blocks of an earlier run of the same workload do not pass for this one's.
     seed: u64,
     grid: Grid,
+    /// The seed of what the target was filled with before, where that is known.
+    fill_seed: Option<u64>,
     generations: Mutex<Generations>,
 }
 
@@ -94,8 +96,15 @@ impl Verifier {
         Ok(Verifier {
             seed: derive(workload.seed, PURPOSE_VERIFY, run),
             grid,
+            fill_seed: None,
             generations: Mutex::new(Generations::new(blocks)),
         })
+    }
+
+    /// The target was filled from its beginning with this seed ([`machine::filled`]): what is still there is known for what it is.
+    #[must_use]
+    pub fn filled_with(self, seed: Option<u64>) -> Verifier {
+        Verifier { fill_seed: seed, ..self }
     }
 
     /// Makes the buffer of a write that is about to be issued; returns the generation that it carries. With a [`Log`], log it
@@ -123,7 +132,7 @@ impl Verifier {
     /// that could be verified (blocks that this run never wrote cannot).
     pub fn check(&self, offset: u64, data: &[u8], issued: Expected, faults: &mut Vec<Fault>) -> u64 {
         let expected = issued.until(self.expected(offset));
-        diagnosis::check_block(self.seed, offset, data, expected, faults)
+        diagnosis::check_block((self.seed, self.fill_seed), offset, data, expected, faults)
     }
 
     /// The offset of the first block at or behind `offset` that this run wrote: for reading back everything that was written.

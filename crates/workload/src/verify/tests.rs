@@ -167,6 +167,49 @@ fn a_first_write_that_never_arrived_is_lost_or_stale() {
 }
 
 #[test]
+fn what_the_target_was_filled_with_is_told_from_other_random_data_also_by_the_log() {
+    let mut bytes = Vec::new();
+    let mut log = Vec::new();
+    for fill_seed in [None, Some(5), Some(6)] {
+        let mut device = Device::new(4096);
+        machine::filled(5, BASE, &mut device.bytes);
+        device.verifier = device.verifier.filled_with(fill_seed);
+        log.clear();
+        let mut writes = Log::create(&mut log, &device.verifier).unwrap();
+        let (generation, _) = device.begin(2);
+        writes.begun(device.offset(2), generation).unwrap();
+        device.verifier.wrote(device.offset(2), true);
+        writes.ended(device.offset(2), generation, true).unwrap();
+        // Whoever knows nothing of it takes any random data for it.
+        let kind = if fill_seed == Some(6) { FaultKind::Foreign } else { FaultKind::Lost };
+        assert_eq!(device.fault().kind, kind, "{fill_seed:?}");
+        device.verifier = Verifier::resume(log.as_slice()).unwrap().0;
+        assert_eq!(device.fault().kind, kind, "by the log, {fill_seed:?}");
+        device.lose(2);
+        let kind = if fill_seed == Some(5) { FaultKind::Lost } else { FaultKind::Foreign };
+        assert_eq!(device.fault().kind, kind, "two writes were lost, {fill_seed:?}");
+        bytes.push(device.fault().bytes);
+    }
+    assert_eq!(bytes, [4096; 3]);
+}
+
+#[test]
+fn a_log_of_the_first_version_is_read() {
+    let (_, log) = killed_run(1, 40);
+    let mut first = log.clone();
+    first[8] = 1;
+    first.drain(44..52);
+    let sum = crc32c::crc32c(&first[..44]);
+    first[44..48].copy_from_slice(&sum.to_le_bytes());
+    let (old, new) = (Verifier::resume(first.as_slice()).unwrap(), Verifier::resume(log.as_slice()).unwrap());
+    assert_eq!((old.0.area(), old.1), (new.0.area(), new.1));
+    for block in 0..BLOCKS {
+        let offset = BASE + block * 1024;
+        assert_eq!(old.0.expected(offset), new.0.expected(offset));
+    }
+}
+
+#[test]
 fn a_misdirected_write_is_found_where_it_fell_and_where_it_is_missing() {
     for target_written in [true, false] {
         let mut device = Device::new(4096);
@@ -371,7 +414,7 @@ proptest! {
         let (mut device, log) = killed_run(seed, steps);
         let written = (0..BLOCKS).filter(|&b| device.verifier.expected(device.offset(b)).newest > 0).count();
         let (resumed, how) = Verifier::resume(log.as_slice()).unwrap();
-        prop_assert_eq!(how, Resumed { records: (log.len() as u64 - 48) / 16, cut_bytes: 0 });
+        prop_assert_eq!(how, Resumed { records: (log.len() as u64 - 56) / 16, cut_bytes: 0 });
         device.verifier = resumed;
         prop_assert_eq!(device.faults(), vec![]);
 
@@ -394,7 +437,7 @@ proptest! {
         prop_assert_eq!(device.fault().kind, FaultKind::Flipped);
 
         // A log whose last record is cut off still says all that was issued.
-        let shorter = &log[..log.len().saturating_sub(cut).max(48)];
+        let shorter = &log[..log.len().saturating_sub(cut).max(56)];
         prop_assert!(Verifier::resume(shorter).is_ok());
     }
 
@@ -434,8 +477,9 @@ fn what_is_no_log_is_refused_in_words() {
     assert!(words(b"SQLite format 3").contains("not a verification log"));
     let (_, mut log) = killed_run(1, 10);
     assert!(words(&log[..20]).contains("cut off"));
-    log[8] = 2;
-    assert!(words(&log).contains("version 2"));
+    assert!(words(&log[..50]).contains("cut off"));
+    log[8] = 3;
+    assert!(words(&log).contains("version 3"));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A file system in memory whose clock moves a step with each operation.
 #![allow(dead_code)]
 
-use machine::Nanos;
 use machine::files::{AreaSpec, FileAct, FileArea, FileError, FileId, FileSystem, FileUsage, FileWork};
+use machine::{Nanos, Pause};
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -16,6 +16,8 @@ struct State {
     operations: AtomicU64,
     step: u64,
     fail_at: Option<u64>,
+    pauses: AtomicU64,
+    watched: AtomicU64,
 }
 
 /// The file system.
@@ -30,6 +32,17 @@ impl MemoryFiles {
     pub fn failing_at(self, operation: u64) -> Self {
         let state = Arc::into_inner(self.0).expect("not shared yet");
         MemoryFiles(Arc::new(State { fail_at: Some(operation), ..state }))
+    }
+
+    /// The program is stopped for a second in each of the first so many runs.
+    pub fn pausing(self, runs: u64) -> Self {
+        self.0.pauses.store(runs, Ordering::SeqCst);
+        self
+    }
+
+    /// How many runs were watched.
+    pub fn watched_runs(&self) -> u64 {
+        self.0.watched.load(Ordering::SeqCst)
     }
 
     /// Files that exist.
@@ -47,6 +60,11 @@ impl FileSystem for MemoryFiles {
 
     fn usage(&self) -> FileUsage {
         FileUsage { user_ns: self.now() / 10, system_ns: self.now() / 5, block_bytes: Some((0, 0)) }
+    }
+
+    fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
+        let paused = self.0.watched.fetch_add(1, Ordering::SeqCst) < self.0.pauses.load(Ordering::SeqCst);
+        (work(), paused.then_some(Pause { ns: 1_000_000_000, cause: "the program was stopped" }))
     }
 
     fn open(&self, _: &AreaSpec) -> Result<MemoryArea, FileError> {

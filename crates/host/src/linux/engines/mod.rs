@@ -45,6 +45,7 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
             end: self.end,
             writes: self.source.writes(),
             hint: self.hint,
+            tally: self.reap.1,
         };
         Q::open(setup).map_err(|error| Error::Unsupported(format!("{engine} is not available: {error}")))
     }

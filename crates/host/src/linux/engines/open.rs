@@ -1,6 +1,7 @@
 //! What every engine's session is opened with.
 
 use crate::arena::Arena;
+use crate::reaping::Tally;
 use machine::{Hint, Stability};
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
@@ -17,6 +18,8 @@ pub(super) struct Setup<'f, 's> {
     pub(super) end: u64,
     pub(super) writes: bool,
     pub(super) hint: Hint,
+    /// Where it is told what the stream has to do without.
+    pub(super) tally: &'s Tally,
 }
 
 /// The rest of an engine's table: its other calls are [`Session`]'s or [`BlockingSession`]'s, its name and depth

@@ -56,15 +56,18 @@ impl<'f> Open<'f> for Ring<'f> {
     }
 
     fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
-        let Setup { fds, entries, arena, .. } = setup;
+        let Setup { fds, entries, arena, tally, .. } = setup;
         let ring = build(entries)?;
         ring.submitter().register_files(fds)?;
         let bytes = arena.bytes();
         let whole = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        // A refusal (the locked-memory limit) costs speed, not truth.
+        let small = bytes.len() <= REGISTERED_MOST;
         // SAFETY: the registered range is the arena's mapping, which outlives the ring.
-        let registered =
-            bytes.len() <= REGISTERED_MOST && unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
+        let registered = small && unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
+        if small && !registered {
+            // The locked-memory limit costs speed, not truth.
+            tally.note_unregistered();
+        }
         let mut queue = Queue { ring, backlog: VecDeque::new() };
         queue.start_tick();
         Ok(Ring { queue, fds, registered })

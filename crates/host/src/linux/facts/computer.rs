@@ -2,6 +2,7 @@
 
 use super::{Roots, chosen, link_name, names, number, text, throttle};
 use machine::MachineFacts;
+use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -73,10 +74,19 @@ fn meminfo(roots: &Roots, name: &str) -> Option<u64> {
     Some(text(roots.proc.join("meminfo"))?.lines().find_map(kilobytes)? * 1024)
 }
 
-/// Bytes of memory that this process may still take without driving anything out: the system's, and those of its
-/// control groups.
+/// Bytes of memory that this process may still take without driving anything out: the system's, those of its
+/// control groups, and those of its own limit.
 pub(crate) fn memory_left(roots: &Roots) -> Option<u64> {
-    throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).min()
+    let own = if roots.is_this_machine() { address_space_left() } else { None };
+    throttle::memory_left(roots).into_iter().chain(meminfo(roots, "MemAvailable:")).chain(own).min()
+}
+
+/// Bytes that this process may still map (`ulimit -v`).
+fn address_space_left() -> Option<u64> {
+    let limit = getrlimit(Resource::As).current?;
+    // The first number is the pages that are mapped (proc(5)).
+    let mapped: u64 = std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').next()?.parse().ok()?;
+    Some(limit.saturating_sub(mapped * rustix::param::page_size() as u64))
 }
 
 /// A hypervisor and a container, where seen: `KVM (Amazon EC2 m5.large), container (docker)`.

@@ -1,6 +1,6 @@
 //! Who uses a device or file: what must not be written.
 
-use super::{Roots, block, file_system, layers, mounts, names, text};
+use super::{Roots, block, file_system, layers, mounts, names, number, text};
 use std::fs::OpenOptions;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -51,11 +51,14 @@ pub(crate) fn uses(roots: &Roots, path: &Path) -> Vec<String> {
         if let Some(disk) = &disk {
             let whole = mounted(roots).into_iter().find(|(device, _)| device == disk);
             told.extend(whole.map(|(device, mount_point)| format!("{device} is mounted on {mount_point}")));
+            told.extend(loops_over_a_partition(roots, disk, &name));
         }
         if told.is_empty() && roots.is_this_machine() && held_exclusively(path) {
             told.push("another program or the kernel holds it exclusively".into());
         }
-        told.extend(uses_of_the_same_bytes(roots, disk.as_ref().unwrap_or(&name)));
+        let whole = disk.as_ref().unwrap_or(&name);
+        told.extend(uses_of_the_same_bytes(roots, whole));
+        told.extend(uses_below(roots, whole));
         return told;
     }
     let mut told = Vec::new();
@@ -80,6 +83,31 @@ fn uses_of_the_same_bytes(roots: &Roots, name: &str) -> Vec<String> {
         told.into_iter().chain(held).map(|told| format!("{told}, over the same file")).collect::<Vec<_>>()
     };
     others.flat_map(|(device, _)| uses(device)).collect()
+}
+
+/// Loop devices on a whole disk that have bytes in common with one of its partitions.
+fn loops_over_a_partition(roots: &Roots, disk: &str, name: &str) -> Vec<String> {
+    let sectors = |file: &str| number(block::directory(roots, name).join(file)).unwrap_or(0);
+    // Sectors of 512 bytes, whatever the disk's own (sysfs).
+    let start = sectors("start").saturating_mul(512);
+    let own = start..start.saturating_add(sectors("size").saturating_mul(512));
+    let over = loop_backings(roots).into_iter().filter(|(_, backing)| {
+        let bytes = match backing {
+            Backing::File { bytes, .. } => bytes.clone(),
+            Backing::Path(_) => 0..u64::MAX,
+        };
+        backing.device(roots).is_some_and(|on| on == disk) && bytes.start < own.end && own.start < bytes.end
+    });
+    over.map(|(device, _)| format!("{disk} is what the loop device {device} is on, over {name}")).collect()
+}
+
+/// Uses of the device that a loop device is on, but for the loop device itself.
+fn uses_below(roots: &Roots, name: &str) -> Vec<String> {
+    let all = loop_backings(roots);
+    let own = all.iter().find(|(device, _)| device == name).and_then(|(_, backing)| backing.device(roots));
+    let Some(below) = own else { return Vec::new() };
+    let itself = format!("is what the loop device {name} is on");
+    holders(roots, &below).into_iter().filter(|use_| !use_.ends_with(&itself)).collect()
 }
 
 fn partitions(roots: &Roots, name: &str) -> Vec<String> {

@@ -49,7 +49,7 @@ fn grid(setting: &Setting) -> Grid {
 fn conclude(found: &Found<'_>) -> Conclusion {
     let modes = [ServiceMode::SameBlock, ServiceMode::NextBlock, ServiceMode::Miss];
     let [again, ahead, miss] = modes.map(|mode| found.at(&curve(mode), 4096));
-    let service_times = modes.into_iter().filter_map(|mode| models::service_time(found, &curve(mode), mode));
+    let service_times = modes.into_iter().flat_map(|mode| models::service_times(found, &curve(mode), mode));
     Conclusion {
         service_times: service_times.collect(),
         sentences: miss.and_then(|miss| sentence(miss, again, ahead)).into_iter().collect(),

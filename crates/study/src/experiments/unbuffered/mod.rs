@@ -70,6 +70,6 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         (&WRITE_THROUGH, ServiceMode::WriteThrough),
     ];
     let service_times =
-        modes.into_iter().filter_map(|(series, mode)| models::service_time(found, series, mode)).collect();
+        modes.into_iter().flat_map(|(series, mode)| models::service_times(found, series, mode)).collect();
     Conclusion { sentences, comparisons, service_times, ..Conclusion::default() }
 }

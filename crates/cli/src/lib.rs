@@ -1,4 +1,4 @@
-//! The `halfpower` program: parses, calls, prints.
+//! The `halfpower` program: parses, calls, prints. A library so that its parser can be fuzzed.
 
 mod arguments;
 mod check;
@@ -27,6 +27,7 @@ use machine::text::PrintableWriter;
 use results::Program;
 use std::io::Write;
 use std::process::ExitCode;
+use workload::Workload;
 
 /// What ends a command early.
 #[derive(Debug)]
@@ -66,7 +67,21 @@ pub(crate) fn program() -> Program {
     }
 }
 
-fn main() -> ExitCode {
+/// The workloads that a command line of `run` or `sweep` asks for.
+///
+/// # Errors
+/// What the program would print, for any other command line, too.
+pub fn workloads(words: &[String]) -> Result<Vec<Workload>, String> {
+    let cli = Cli::try_parse_from(words).map_err(|error| error.render().to_string())?;
+    let (Command::Run(arguments) | Command::Sweep(arguments)) = cli.command else {
+        return Err("this command has no workloads".into());
+    };
+    points::check_grid(&arguments).map_err(|failure| format!("{failure:?}"))?;
+    Ok(points::grid(&arguments, &machine::Engine::ALL))
+}
+
+/// The program.
+pub fn main() -> ExitCode {
     interrupt::survive_file_limit();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

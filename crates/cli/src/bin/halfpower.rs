@@ -1,0 +1,5 @@
+//! The `halfpower` program.
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,0 +1,47 @@
+//! The mark of what halfpower made: how a file that a killed run left is told from everybody else's.
+
+/// The mark: a random number, and a check of it with a file's own number. A copy of the file, or a file that somebody
+/// gave such a name, does not bear the mark of its own number.
+pub fn mark(random: u64, inode: u64) -> String {
+    let mut z = random ^ inode.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    format!("{random:016x}-{:08x}", z >> 32)
+}
+
+/// Whether a mark is that of the file with this number.
+pub fn is_mark(text: &str, inode: u64) -> bool {
+    let random = text.split_once('-').and_then(|(random, _)| u64::from_str_radix(random, 16).ok());
+    random.is_some_and(|random| mark(random, inode) == text)
+}
+
+/// The name of a file or directory on its way to another name. What is not made yet has no number of its own: it bears
+/// the mark of its directory, and may be told by that as long as it is empty.
+pub fn part_name(random: u64, inode: u64) -> String {
+    format!(".halfpower-{}.part", mark(random, inode))
+}
+
+/// Whether halfpower made what has this name, number and size in a directory of that number, on its way to another name.
+pub fn is_part(name: &str, directory: u64, inode: u64, bytes: u64) -> bool {
+    let mark = name.strip_prefix(".halfpower-").and_then(|rest| rest.strip_suffix(".part"));
+    mark.is_some_and(|mark| is_mark(mark, inode) || bytes == 0 && is_mark(mark, directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_told_by_its_own_number_or_while_it_is_empty_by_its_directory_s() {
+        let (directory, own) = (2, 77);
+        assert!(is_part(&part_name(5, directory), directory, own, 0));
+        assert!(!is_part(&part_name(5, directory), directory, own, 1), "what has content bears a mark of its own");
+        assert!(is_part(&part_name(5, own), directory, own, 1));
+        assert!(!is_part(&part_name(5, own), directory, own + 1, 0), "a copy");
+        for name in
+            [".halfpower-0123456789abcdef.part", ".halfpower-0123456789abcdef-01234567.part", ".halfpower-.part"]
+        {
+            assert!(!is_part(name, directory, own, 0), "{name}");
+        }
+    }
+}

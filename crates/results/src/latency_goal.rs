@@ -1,0 +1,192 @@
+//! The best rate whose 99th percentile of the latency holds: half-power under a latency goal.
+
+use crate::point::{Numbers, Point, measure_points};
+use machine::units::{show_rate, show_time};
+use machine::{Machine, Result};
+use measure::{Repeats, stats};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use workload::{OpKind, Workload};
+
+/// Twice as many outstanding gain less than this: the rate is the greatest there is.
+const GAIN: f64 = 1.02;
+
+/// So many doublings in a row without a gain, and no more are tried.
+const FLAT: u32 = 2;
+
+/// Rates within this share of one another are the same; then fewer outstanding are better.
+const SAME: f64 = 0.01;
+
+/// The search ends where the depths on both sides of the goal are within this share of one another, or next to each other.
+const NEAR: u32 = 16;
+
+/// The best rate of a workload whose 99th percentile of the latency is within a goal, by its depth.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyGoal {
+    /// The goal.
+    pub p99_ns: u64,
+    /// Read or write.
+    pub op: OpKind,
+    /// Bytes of a request.
+    pub request_bytes: u32,
+    /// The points that were measured for it, in the order they were.
+    pub points: Vec<usize>,
+    /// The point with the best rate that holds the goal; absent where not even one request outstanding does.
+    pub best: Option<usize>,
+    /// The point with the fewest outstanding that does not hold it; absent where every one that was tried does.
+    pub beyond: Option<usize>,
+    /// The best rate that holds the goal.
+    pub throughput_bytes_per_s: Option<f64>,
+    /// Its 95 % interval.
+    pub interval_95: Option<[f64; 2]>,
+    /// The 95 % interval of its 99th percentile, where repeats tell one.
+    pub p99_interval_95_ns: Option<[f64; 2]>,
+    /// The best rate of all that were tried, whatever their latency.
+    pub unlimited_bytes_per_s: Option<f64>,
+    /// The smallest depth tried that has half of the best rate within the goal.
+    pub half_depth: Option<u32>,
+    /// The goal lies between the intervals of the percentiles on both sides of it.
+    pub sure: bool,
+    /// All of this in a sentence.
+    pub sentence: String,
+}
+
+/// Finds the best rate of a workload whose 99th percentile of the latency is within `p99_ns`: doubles the depth until it is not, or until
+/// the rate grows no more, then bisects. `at` makes the workload of a depth, `most` is the greatest. Every depth that is tried becomes a
+/// point; `first` is the number of the first of them in the document.
+///
+/// # Errors
+/// The user's interrupt. What else goes wrong with a depth is its point's error, and ends the search there.
+pub fn measure_within_p99<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    at: impl Fn(u32) -> Workload,
+    (p99_ns, most, first): (u64, u32, usize),
+    repeats: Repeats,
+    mut on_depth: impl FnMut(&Workload),
+) -> Result<(Vec<Point>, LatencyGoal)> {
+    let mut points: Vec<Point> = Vec::new();
+    let mut measure = |depth: u32| -> Result<Option<(f64, u64)>> {
+        let workload = at(depth);
+        on_depth(&workload);
+        points.extend(measure_points(machine, target, &[workload], repeats, |_, _| {})?);
+        let numbers = points.last().and_then(|point| point.numbers.as_ref());
+        Ok(numbers.map(|numbers| (numbers.iops, numbers.latency_ns.p99)))
+    };
+    let (mut holds, mut too_deep, mut depth, mut most_iops, mut flat) = (0, None, 1, 0.0f64, 0);
+    while let Some((iops, p99)) = measure(depth)? {
+        if p99 > p99_ns {
+            too_deep = Some(depth);
+            break;
+        }
+        flat = if iops < most_iops * GAIN { flat + 1 } else { 0 };
+        (holds, most_iops) = (depth, most_iops.max(iops));
+        if flat == FLAT || depth >= most {
+            break;
+        }
+        depth = (depth * 2).min(most);
+    }
+    while let Some(deep) = too_deep.filter(|&deep| holds > 0 && deep - holds > (holds / NEAR).max(1)) {
+        let middle = holds + (deep - holds) / 2;
+        match measure(middle)? {
+            Some((_, p99)) if p99 <= p99_ns => holds = middle,
+            Some(_) => too_deep = Some(middle),
+            None => break,
+        }
+    }
+    let goal = judge(&points, &at(1), p99_ns, first, machine.capabilities().noisy);
+    Ok((points, goal))
+}
+
+/// What the points say.
+fn judge(points: &[Point], one: &Workload, p99_ns: u64, first: usize, noisy: bool) -> LatencyGoal {
+    let measured: Vec<(usize, &Numbers)> =
+        points.iter().enumerate().filter_map(|(at, point)| Some((at, point.numbers.as_ref()?))).collect();
+    let depth = |at: usize| points[at].workload.depth;
+    let holding = || measured.iter().copied().filter(|(_, numbers)| numbers.latency_ns.p99 <= p99_ns);
+    let rate = |numbers: &Numbers| numbers.throughput_bytes_per_s;
+    let greatest = holding().map(|(_, numbers)| rate(numbers)).fold(0.0, f64::max);
+    let fewest = |share: f64| {
+        holding().filter(|(_, numbers)| rate(numbers) >= share * greatest).min_by_key(|(at, _)| depth(*at))
+    };
+    let best = fewest(1.0 - SAME);
+    let beyond = measured
+        .iter()
+        .copied()
+        .filter(|(_, numbers)| numbers.latency_ns.p99 > p99_ns)
+        .min_by_key(|(at, _)| depth(*at));
+    let interval = |numbers: &Numbers| {
+        let runs: Vec<f64> = numbers.runs.iter().map(|run| run.latency_p99_ns as f64).collect();
+        stats::estimate_values(&runs).map(|p99| [p99.low, p99.high])
+    };
+    // Where runs repeat exactly one is the truth.
+    let clear = |side: Option<(usize, &Numbers)>, end: usize, within: bool| {
+        side.is_none_or(|(_, numbers)| match interval(numbers) {
+            Some(ends) => (ends[end] <= p99_ns as f64) == within,
+            None => !noisy,
+        })
+    };
+    let sure = clear(best, 1, true) && clear(beyond, 0, false);
+    let mut goal = LatencyGoal {
+        p99_ns,
+        op: one.op(),
+        request_bytes: one.request_bytes,
+        points: (first..first + points.len()).collect(),
+        best: best.map(|(at, _)| first + at),
+        beyond: beyond.map(|(at, _)| first + at),
+        throughput_bytes_per_s: best.map(|(_, numbers)| rate(numbers)),
+        interval_95: best.and_then(|(_, numbers)| numbers.interval_95),
+        p99_interval_95_ns: best.and_then(|(_, numbers)| interval(numbers)),
+        unlimited_bytes_per_s: measured.iter().map(|(_, numbers)| rate(numbers)).max_by(f64::total_cmp),
+        half_depth: fewest(0.5).map(|(at, _)| depth(at)),
+        sure,
+        sentence: String::new(),
+    };
+    goal.sentence = goal.said(points, one, best, beyond);
+    goal
+}
+
+impl LatencyGoal {
+    fn said(
+        &self,
+        points: &[Point],
+        one: &Workload,
+        best: Option<(usize, &Numbers)>,
+        beyond: Option<(usize, &Numbers)>,
+    ) -> String {
+        let goal = show_time(self.p99_ns as f64);
+        let p99 = |numbers: &Numbers| show_time(numbers.latency_ns.p99 as f64);
+        let outstanding = |at: usize| points[at].workload.outstanding();
+        let (Some((at, numbers)), Some(rate)) = (best, self.throughput_bytes_per_s) else {
+            return match beyond {
+                Some((at, numbers)) => format!(
+                    "no rate of {} keeps p99 within {goal}: with {} outstanding it is {}",
+                    one.short(),
+                    outstanding(at),
+                    p99(numbers)
+                ),
+                None => format!("{} could not be measured", one.short()),
+            };
+        };
+        let interval = self.interval_95.map_or(String::new(), |[low, high]| {
+            format!(" ({} to {})", show_rate(low).trim_end_matches(" MiB/s"), show_rate(high))
+        });
+        let mut said = format!(
+            "p99 within {goal}: at most {}{interval} with {}, where it is {}",
+            show_rate(rate),
+            points[at].workload.short(),
+            p99(numbers)
+        );
+        said += &match beyond {
+            Some((at, numbers)) => format!("; with {} outstanding it is {}", outstanding(at), p99(numbers)),
+            None => "; more outstanding gain nothing".to_owned(),
+        };
+        if let Some(most) = self.unlimited_bytes_per_s.filter(|most| rate < most * (1.0 - SAME)) {
+            said += &format!("; {:.0} % of the best rate at any latency", rate / most * 100.0);
+        }
+        if !self.sure {
+            said += "; the p99 are too uncertain to be sure of it: give it more --runtime or --repeats";
+        }
+        said
+    }
+}
