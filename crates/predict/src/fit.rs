@@ -238,7 +238,7 @@ pub fn fit_best(bases: &[Setup], points: &[FitPoint], seed: u64) -> Result<Fit> 
         let start = |base| (base, std::thread::Builder::new().spawn_scoped(scope, move || fit(base, points, seed)));
         let running: Vec<_> = bases.iter().map(start).collect();
         let ended = running.into_iter().map(|(base, started)| match started {
-            Ok(search) => search.join().unwrap_or_else(|_| Err(Error::Broken("a search"))),
+            Ok(search) => search.join().unwrap_or(Err(Error::Broken("a search"))),
             // Where no thread is to be had, it is done here.
             Err(_) => fit(base, points, seed),
         });

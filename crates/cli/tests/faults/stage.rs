@@ -101,9 +101,12 @@ pub enum Limit {
     Processor(u32),
 }
 
+/// Files of a control group, and what is written into each.
+type Texts = Vec<(&'static str, String)>;
+
 impl Limit {
     /// The controller, then the file and its text in control groups of version 1 and of version 2.
-    fn files(self) -> (&'static str, Vec<(&'static str, String)>, Vec<(&'static str, String)>) {
+    fn files(self) -> (&'static str, Texts, Texts) {
         match self {
             Limit::Memory(bytes) => (
                 "memory",

@@ -181,7 +181,7 @@ fn region(
     };
     // What is left out between requests is not moved.
     // As in fio: a pass ends with a request that ends with the file; from elsewhere it begins anew until the size is reached.
-    let moved = if holes > 0 && len >= request && (len - request) % (request + holes) == 0 {
+    let moved = if holes > 0 && len >= request && (len - request).is_multiple_of(request + holes) {
         moved.map(|moved| moved.min(without_holes(len, request, (request, holes))))
     } else {
         moved
