@@ -460,11 +460,6 @@ fn batches_are_submitted_and_replaced_together() {
     assert_eq!(recorded.requests, [512, 0]);
     // 512 requests, eight by eight.
     assert_eq!(recorded.submitted, [0, 0, 64, 0, 0, 0, 0], "{recorded:?}");
-    // From 16 down to 4, and filled again: one of twelve requests is the sixteenth.
-    let text = "[j]\nsize=2m\nrw=randread\nbs=4k\nioengine=io_uring\niodepth=16\niodepth_low=4\ninvalidate=0\n";
-    let result = measured(text, directory.path(), &[]).unwrap();
-    let depths = result.entries()[0].recorded.depths;
-    assert!(depths[3] > 4 * depths[4] && depths[2] > depths[4], "{depths:?}");
 }
 
 #[test]

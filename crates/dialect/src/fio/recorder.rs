@@ -641,9 +641,9 @@ mod tests {
     use crate::fio::arrange::ClonePlan;
     use crate::fio::plan::job;
 
-    /// What a job on one file of 4 blocks asks of the machine until it is done: r and w for requests, S for syncs, C for an empty cache.
-    /// With depth each request completes when no other can be issued.
-    fn asked(settings: &str, blocks: u64) -> String {
+    /// What a job on one file of 4 blocks asks of the machine until it is done: r and w for requests, S for syncs, C for an empty cache,
+    /// and a dot for each completion. With depth each request completes when no other can be issued.
+    fn asked_and_done(settings: &str, blocks: u64) -> String {
         let job = job(settings);
         let clone =
             ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 4 * 4096), limit_bytes: Some(blocks * 4096) };
@@ -651,7 +651,9 @@ mod tests {
         let filler = workload::Filler::new(&workload);
         let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
         let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
-        recorder.cold_passes(4 * 4096);
+        if job.options.invalidate {
+            recorder.cold_passes(4 * 4096);
+        }
         recorder.begin(0);
         let (mut text, mut outstanding) = (String::new(), Vec::new());
         loop {
@@ -665,6 +667,7 @@ mod tests {
                 Next::WaitUntil(_) => {}
                 Next::WaitForCompletion => {
                     let request = outstanding.remove(0);
+                    text.push('.');
                     recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
                 }
             }
@@ -673,6 +676,18 @@ mod tests {
                 recorder.synced(0, 0);
             }
         }
+    }
+
+    fn asked(settings: &str, blocks: u64) -> String {
+        asked_and_done(settings, blocks).replace('.', "")
+    }
+
+    #[test]
+    fn a_queue_that_is_full_is_filled_again_when_it_is_low() {
+        let settings = "rw=read invalidate=0 ioengine=io_uring iodepth=4";
+        assert_eq!(asked_and_done(settings, 7), "rrrr.r.r.r....");
+        assert_eq!(asked_and_done(&format!("{settings} iodepth_low=1"), 10), "rrrr...rrr...rrr....");
+        assert_eq!(asked_and_done(&format!("{settings} iodepth_low=0"), 8), "rrrr....rrrr....");
     }
 
     #[test]
