@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -191,7 +192,15 @@ impl Running {
             Sink::Full => File::options().write(true).open("/dev/full").unwrap().into(),
             Sink::Unread => std::io::pipe().unwrap().1.into(),
         };
-        let child = Command::new(&words[0])
+        let mut command = Command::new(&words[0]);
+        let signals_as_usual = || {
+            // SAFETY: what is allowed between fork and exec: one call of the system for each signal.
+            [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(|signal| unsafe { libc::signal(signal, libc::SIG_DFL) });
+            Ok(())
+        };
+        // SAFETY: as above. A shell's background job ignores the interrupt, and what it starts would begin so.
+        unsafe { command.pre_exec(signals_as_usual) };
+        let child = command
             .args(&words[1..])
             .current_dir(stage.here())
             .env("NO_COLOR", "1")
