@@ -194,8 +194,10 @@ impl Running {
         };
         let mut command = Command::new(&words[0]);
         let signals_as_usual = || {
-            // SAFETY: what is allowed between fork and exec: one call of the system for each signal.
-            [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].map(|signal| unsafe { libc::signal(signal, libc::SIG_DFL) });
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                // SAFETY: one of the calls that are allowed between fork and exec.
+                unsafe { libc::signal(signal, libc::SIG_DFL) };
+            }
             Ok(())
         };
         // SAFETY: as above. A shell's background job ignores the interrupt, and what it starts would begin so.
