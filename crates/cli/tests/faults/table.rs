@@ -1294,6 +1294,7 @@ faults![
                         "fio --name=a --filename={here}/mine --rw=randread --iodepth=8 --ioengine=io_uring",
                         "sqlio -kR -frandom --runtime 20ms -b64 -BY -o8 {here}/mine",
                         "diskspd -d1 -W0 -o8 -b64K {here}/mine",
+                        "iozone -i 1 -w -s 64k -r 4k -H 4 -f {here}/mine",
                     ],
                     well(&["no more memory may be locked|io_uring is not available here"])
                 )],

@@ -5,7 +5,9 @@ use crate::concurrent::{self, RequestShape, RunPlan, ToolJob, ToolResult};
 use crate::display::print;
 use crate::parse::is_twin;
 use machine::units::show_size;
-use machine::{Allocation, Buffers, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind, TargetSpec};
+use machine::{
+    Allocation, Buffers, Engine, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind, TargetSpec,
+};
 use measure::Sample;
 use results::Point;
 use std::fs::OpenOptions;
@@ -57,7 +59,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &
     }
     result.surfaces = surfaces(&result.cells);
     result.cliffs = cliffs(&result.surfaces, machine.facts().memory_bytes, options.direct);
-    result.warnings = warnings(&result);
+    result.warnings = warnings(machine, &result);
     print(out, report::COMPLETE)?;
     if options.excel {
         print(out, &report::excel(options, &result))?;
@@ -176,9 +178,19 @@ fn check_file(facts: &TargetFacts, bytes: u64, writes: bool) -> Result<()> {
 }
 
 /// The job of a pass by one process, or by child number `child` of the throughput mode.
-fn job<'t, T>(options: &Options, file: &'t Open<T>, cell: Cell, test: Test, child: Option<u32>) -> ToolJob<'t, T> {
+fn job<'t, M: Machine>(
+    machine: &M,
+    options: &Options,
+    file: &'t Open<M::Target>,
+    cell: Cell,
+    test: Test,
+    child: Option<u32>,
+) -> ToolJob<'t, M::Target> {
     // Of a mixed test every other child reads.
     let mut workload = options.workload(cell, test, child.is_some_and(|child| child.is_multiple_of(2)));
+    if workload.engine == Engine::IoUring {
+        workload.engine = Engine::asynchronous(&machine.capabilities().engines);
+    }
     if !matches!(file.facts.kind, TargetKind::TestFile | TargetKind::Simulated) {
         // What was there before is overwritten in its place.
         workload.allocation = Allocation::Written;
@@ -248,7 +260,7 @@ fn one_cell<M: Machine>(machine: &M, options: &Options, file: &Open<M::Target>, 
     repeat(options, passes.len(), |index| {
         let test = passes[index];
         purge(options);
-        let job = job(options, file, cell, test, None);
+        let job = job(machine, options, file, cell, test, None);
         if runs[index].is_empty() {
             jobs.push(job.workload.clone());
         }
@@ -340,7 +352,8 @@ fn side_by_side<M: Machine>(
     test: Test,
 ) -> Result<Throughput> {
     let count = files.len();
-    let jobs: Vec<_> = files.iter().zip(0..).map(|(file, child)| job(options, file, cell, test, Some(child))).collect();
+    let jobs: Vec<_> =
+        files.iter().zip(0..).map(|(file, child)| job(machine, options, file, cell, test, Some(child))).collect();
     let mut runs: Vec<(f64, Vec<Child>, Nanos, u64)> = Vec::new();
     let mut samples: Vec<Vec<Sample>> = (0..count).map(|_| Vec::new()).collect();
     repeat(options, 1, |_| {
@@ -380,10 +393,11 @@ fn child(ran: &ToolResult, workload: &Workload, cell: Cell) -> Child {
 }
 
 /// The warnings of all points, each once.
-fn warnings(result: &IozoneResult) -> Vec<String> {
+fn warnings<M: Machine>(machine: &M, result: &IozoneResult) -> Vec<String> {
     let points =
-        result.cells.iter().map(|cell| &cell.point).chain(result.throughput.iter().flat_map(|one| &one.points));
-    let mut warnings = crate::display::warnings(points);
+        || result.cells.iter().map(|cell| &cell.point).chain(result.throughput.iter().flat_map(|one| &one.points));
+    let mut warnings = crate::display::warnings(points());
+    warnings.extend(crate::display::fallback(machine, points()));
     warnings.extend(result.target.iter().flat_map(|facts| facts.warnings.clone()));
     warnings
 }
