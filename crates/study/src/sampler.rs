@@ -155,10 +155,15 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
+    /// A run of this workload is over.
+    fn note_end(&mut self, workload: &Workload) {
+        let now = self.machine.now();
+        self.ended.iter_mut().zip(kinds(workload)).filter(|(_, makes)| *makes).for_each(|(ended, _)| *ended = now);
+    }
+
     /// How long the target has had no request of the kinds that this workload makes.
     fn idle_ns(&self, workload: &Workload) -> Nanos {
-        let kinds = [workload.read_percent > 0, workload.writes()];
-        let last = self.ended.iter().zip(kinds).filter(|(_, makes)| *makes).map(|(ended, _)| *ended).max();
+        let last = self.ended.iter().zip(kinds(workload)).filter(|(_, makes)| *makes).map(|(ended, _)| *ended).max();
         self.machine.now().saturating_sub(last.unwrap_or_default())
     }
 
@@ -240,7 +245,9 @@ impl<'a, M: Machine> Sampler<'a, M> {
         let options = Options { count_instructions: true, ..Options::default() };
         let mut counting = Measured::default();
         // A failure shows in the timed runs, too.
-        counting.push(sample(self.machine, self.target, &workload, options))?;
+        let counted = sample(self.machine, self.target, &workload, options);
+        self.note_end(&workload);
+        counting.push(counted)?;
         if let [one] = &counting.samples[..] {
             let entry = &mut self.entries[index];
             let counted = one.usage.cpu.instructions_user;
@@ -288,6 +295,11 @@ impl<'a, M: Machine> Sampler<'a, M> {
     }
 }
 
+/// Whether a workload reads, and whether it writes.
+fn kinds(workload: &Workload) -> [bool; 2] {
+    [workload.read_percent > 0, workload.writes()]
+}
+
 impl<M: Machine> Repeated for Sampler<'_, M> {
     fn standing(&self, index: usize) -> Standing {
         let entry = &self.entries[index];
@@ -316,11 +328,8 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
             Options { ramp_ns: ramp(&workload, entry.samples()).max(entry.ramp_ns), ..Options::default() }
         };
         let made = self.restripe(&shape).and_then(|()| sample(self.machine, self.target, &workload, options));
-        let now = self.machine.now();
-        let took = now.saturating_sub(began) as f64;
-        for (ended, makes) in self.ended.iter_mut().zip([workload.read_percent > 0, workload.writes()]) {
-            *ended = if makes { now } else { *ended };
-        }
+        self.note_end(&workload);
+        let took = self.machine.now().saturating_sub(began) as f64;
         let entry = &mut self.entries[index];
         entry.facts = self.machine.target_facts(self.target);
         entry.point = OnceCell::new();
