@@ -115,7 +115,7 @@ fn points_on<M: Machine>(
         ..Repeats::default()
     };
     let mut latency_goals = Vec::new();
-    let points = match workloads.as_slice() {
+    let mut points = match workloads.as_slice() {
         workloads if arguments.p99.is_some() => {
             let (points, goals) = within_p99(machine, &mut target, workloads, arguments, repeats)?;
             latency_goals = goals;
@@ -129,6 +129,9 @@ fn points_on<M: Machine>(
             Ok(measure_points(machine, &mut target, workloads, repeats, on_progress)?)
         })?,
     };
+    if let ([workload], [point], false) = (&workloads[..], &mut points[..], arguments.verify) {
+        point.trace(machine, &mut target, workload)?;
+    }
     let found = points.iter().find_map(|point| point.verification.clone());
     let failed = points.iter().all(|point| point.numbers.is_none());
     let results = Results::new(machine, kind, crate::program(), began, facts, arguments.target.seed);

@@ -3,8 +3,9 @@
 mod common;
 
 use common::places::{Loop, Throttle, memory_directory};
-use common::{HALFPOWER, alone, command, halfpower, number, points};
+use common::{HALFPOWER, alone, command, halfpower, number, points, skip};
 use serde_json::Value;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -71,6 +72,42 @@ fn throttled_devices_are_as_fast_as_their_limits() {
             );
         }
     }
+}
+
+/// The shares of the stages in which the trace points saw the requests of a run, in percent; none where others' requests came between.
+fn stages(words: &str) -> Option<Vec<(String, f64)>> {
+    let point = point(words);
+    let times = &point["achieved"]["request_times"];
+    let stages = times["stages"].as_array().unwrap_or_else(|| panic!("no stages: {point:#}"));
+    let stage = |one: &Value| (one["stage"].as_str().unwrap().to_owned(), number(one, "/percent"));
+    (times["source"] == "trace_points").then(|| stages.iter().map(stage).collect())
+}
+
+#[test]
+fn a_run_says_where_the_time_of_its_requests_goes() {
+    let _one = alone();
+    let device = or_skip!(Loop::make(64 << 20));
+    if !Path::new("/sys/kernel/tracing/instances").is_dir() {
+        return skip("no trace instances: mount -t tracefs nodev /sys/kernel/tracing");
+    }
+    let words = |request| {
+        let at = &device.device;
+        format!(
+            "run {at} --pattern random --request {request} --depth 8 --runtime 0.2 --repeats 1 --max-repeats 1 --json"
+        )
+    };
+    let names = ["submit", "queue", "device", "completion"];
+    let seen = (0..RUNS).find_map(|_| stages(&words("4k"))).expect("only this test reads the device");
+    assert_eq!(seen.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names);
+    assert!((seen.iter().map(|(_, share)| share).sum::<f64>() - 100.0).abs() < 0.01, "{seen:?}");
+    assert!(
+        seen.iter().all(|(name, share)| (0.0..=100.0).contains(share) && (name != "device" || *share > 1.0)),
+        "{seen:?}"
+    );
+    // A throttle holds requests before the block layer has them.
+    let _throttle = or_skip!(Throttle::set(&device, &[("read_iops", 200)]));
+    let held = (0..RUNS).find_map(|_| stages(&words("4k"))).expect("only this test reads the device");
+    assert!(held[0].1 > 80.0, "{held:?}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Machine for Host {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { engines: Vec::new(), noisy: true, counts_instructions: false }
+        Capabilities { engines: Vec::new(), noisy: true, counts_instructions: false, traces_requests: false }
     }
 
     fn now(&self) -> Nanos {

@@ -13,6 +13,8 @@ pub struct Capabilities {
     pub noisy: bool,
     /// The run's processor counters can be read.
     pub counts_instructions: bool,
+    /// It can be seen when the block layer has each request.
+    pub traces_requests: bool,
 }
 
 /// What a machine is. Every field is a fact as read; absent where it could not be.

@@ -29,7 +29,8 @@ pub use knob::{Alternative, Keep, Knob, Matters};
 pub use run::{Buffers, OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
-    CpuTimes, DeviceUse, MemoryUse, Pause, PhaseUse, ProcessorTimes, ResourceKind, ResourceUse, Usage, Waits,
+    BlockTimes, CpuTimes, DeviceUse, MemoryUse, Pause, PhaseUse, ProcessorTimes, RequestTimes, ResourceKind,
+    ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
 };
 
 use std::path::PathBuf;

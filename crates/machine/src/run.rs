@@ -1,6 +1,6 @@
 //! A run: parts that start together.
 
-use crate::{Access, CpuTimes, DeviceUse, Error, Nanos, Pause, ResourceUse, Result, Usage, Waits};
+use crate::{Access, BlockTimes, CpuTimes, DeviceUse, Error, Nanos, Pause, ResourceUse, Result, Usage, Waits};
 
 /// A target, how it is accessed, and the request sources that ask it.
 ///
@@ -66,6 +66,8 @@ pub struct RunOptions {
     pub on_failure: OnFailure,
     /// Read the processor's counters during the run. It costs time: never in a run whose rate counts.
     pub count_instructions: bool,
+    /// Note when the block layer has each request. It costs time: never in a run whose rate counts.
+    pub trace: bool,
 }
 
 /// What a run used.
@@ -83,6 +85,8 @@ pub struct RunUsage {
     pub warnings: Vec<String>,
     /// The longest time in which the program did not run, where there was one.
     pub paused: Option<Pause>,
+    /// When the block layer had requests, of all parts ([`Usage::block_times`]).
+    pub block_times: Vec<BlockTimes>,
     /// What each part used, in the order of the parts.
     pub parts: Vec<Result<PartUsage>>,
 }
@@ -105,10 +109,10 @@ pub struct PartUsage {
 impl RunUsage {
     /// Usage by part; processor time, block-layer bytes and warnings are the whole run's, for nothing tells the parts apart.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
-        let RunUsage { began, cpu, block_bytes, resources, warnings, paused, parts } = self;
+        let RunUsage { began, cpu, block_bytes, resources, warnings, paused, block_times, parts } = self;
         parts.into_iter().map(move |part| {
             let PartUsage { elapsed_ns, sync_ns, process_ns, device, waits } = part?;
-            let (resources, warnings) = (resources.clone(), warnings.clone());
+            let (resources, warnings, block_times) = (resources.clone(), warnings.clone(), block_times.clone());
             Ok(Usage {
                 began,
                 elapsed_ns,
@@ -121,6 +125,7 @@ impl RunUsage {
                 resources,
                 warnings,
                 paused,
+                block_times,
             })
         })
     }

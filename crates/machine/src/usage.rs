@@ -113,6 +113,83 @@ impl std::fmt::Display for Pause {
     }
 }
 
+/// When the block layer had requests during a run, by its trace points: sums over its own requests (bios), on the machine's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BlockTimes {
+    /// How many there were.
+    pub bios: u64,
+    /// Sum of the times at which the block layer got them, modulo 2^64: only its difference to another such sum means anything.
+    pub queued_at_sum: u64,
+    /// From there until the device driver got the first part of each.
+    pub queue_ns: Nanos,
+    /// From there until the device had done all of it.
+    pub device_ns: Nanos,
+}
+
+/// A stage of a request's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// From the program to the block layer, the wait at a throttle included.
+    Submit,
+    /// In the block layer: split, merged, sorted, waiting for a free request of the device.
+    Queue,
+    /// At the device and its driver.
+    Device,
+    /// From the device until the program knows.
+    Completion,
+    /// Queue and device, where nothing tells them apart.
+    QueueAndDevice,
+    /// Submit and completion, where nothing tells them apart.
+    SubmitAndCompletion,
+}
+
+impl Stage {
+    /// In a word or three.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Submit => "submit",
+            Stage::Queue => "queue",
+            Stage::Device => "device",
+            Stage::Completion => "completion",
+            Stage::QueueAndDevice => "queue and device",
+            Stage::SubmitAndCompletion => "submit and completion",
+        }
+    }
+}
+
+/// A stage with the time that requests spend in it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageTime {
+    /// The stage.
+    pub stage: Stage,
+    /// Mean time.
+    pub mean_ns: f64,
+    /// Its share of a request's time, in percent.
+    pub percent: f64,
+}
+
+/// Who told the times of the stages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimesSource {
+    /// The kernel's trace points, in a run of their own.
+    TracePoints,
+    /// The devices' counters.
+    DeviceCounters,
+}
+
+/// Where the time of a request goes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestTimes {
+    /// Who told it.
+    pub source: TimesSource,
+    /// Of how many requests.
+    pub requests: u64,
+    /// The stages in the order in which a request passes them.
+    pub stages: Vec<StageTime>,
+}
+
 /// How often streams slept until requests completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Waits {
@@ -148,6 +225,9 @@ pub struct Usage {
     pub warnings: Vec<String>,
     /// The longest time in which the program did not run, where there was one.
     pub paused: Option<Pause>,
+    /// When the block layer had requests, where that was asked and can be seen: those of the program's threads, and those of anybody. A
+    /// throttle lets a thread of the kernel's send what it held back.
+    pub block_times: Vec<BlockTimes>,
 }
 
 /// One way of moving memory, measured.

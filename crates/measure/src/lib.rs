@@ -7,6 +7,7 @@ pub mod histogram;
 mod repeat;
 mod sample;
 mod slices;
+mod stages;
 pub mod stats;
 mod stream;
 pub mod turns;
@@ -18,5 +19,6 @@ pub use repeat::{
     rate_estimate, repeat, rounds,
 };
 pub use sample::{Options, Sample, gather, sample, streams, unpaused};
+pub use stages::{counted_times, traced_times};
 pub use stream::Stream;
 pub use verified::{Verification, VerifyStats, measure_verified, read_back};

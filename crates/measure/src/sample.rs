@@ -23,6 +23,8 @@ pub struct Options {
     pub ramp_ns: Nanos,
     /// Read the processor's counters; the rate of such a run is not to be used.
     pub count_instructions: bool,
+    /// Note when the block layer has each request; the rate of such a run is not to be used either.
+    pub trace: bool,
     /// The rate is what completes until the deadline, over the time until then: right where as many requests are under way at the
     /// beginning as at the end (after a ramp), or where they are admitted in bursts. Otherwise it is what completes until the last does.
     pub until_deadline: bool,
@@ -112,7 +114,8 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     let ramp_ns = options.ramp_ns.max(if workload.reap == Reap::Auto { REAP_LEARNING_NS } else { 0 });
     workload.check(facts.size_bytes, alignment(workload, &facts))?;
     let access = workload.access(facts.size_bytes);
-    let how = RunOptions { count_instructions: options.count_instructions, ..RunOptions::default() };
+    let how =
+        RunOptions { count_instructions: options.count_instructions, trace: options.trace, ..RunOptions::default() };
     let ((streams, mut usage), left_out) = unpaused(|| {
         let streams = crate::sample::streams(workload, &facts, ramp_ns)?;
         let mut streams: Vec<A> = streams.into_iter().map(&source).collect();

@@ -1,7 +1,7 @@
 //! What several runs of one workload say together.
 
 use crate::checks;
-use machine::{Allocation, CacheState, Machine, ResourceUse, TargetFacts};
+use machine::{Allocation, CacheState, Machine, RequestTimes, ResourceUse, TargetFacts};
 use measure::histogram::Histogram;
 use measure::{Ceiling, Measured, Repeats, Sample, Verification, counted, rate_estimate, stats};
 use schemars::JsonSchema;
@@ -220,6 +220,9 @@ pub struct Achieved {
     pub no_op_ceiling_iops: Option<f64>,
     /// How near the run came to the lower of the two, in percent.
     pub of_ceiling_percent: Option<f64>,
+    /// Where a request's time goes, by trace points in a run of its own or by the devices' counters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_times: Option<RequestTimes>,
     /// The parts of the machine that count their own busy time, the busiest first; means over the runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceUse>,
@@ -258,6 +261,22 @@ impl Point {
             numbers.warnings.extend(checks::near_ceiling(&self.workload, percent, ceiling.lowest_iops()));
         }
         self
+    }
+
+    /// Asks where the time of this point's requests goes, by trace points where that can be had.
+    ///
+    /// # Errors
+    /// The user's interrupt.
+    pub fn trace<M: Machine>(
+        &mut self,
+        machine: &M,
+        target: &mut M::Target,
+        workload: &Workload,
+    ) -> machine::Result<()> {
+        let Some(numbers) = &mut self.numbers else { return Ok(()) };
+        let times = measure::traced_times(machine, target, workload, numbers.iops)?;
+        numbers.achieved.request_times = times.or(numbers.achieved.request_times.take());
+        Ok(())
     }
 
     /// The operation: `read`, `write`, `mix 70 %`.
@@ -422,6 +441,7 @@ impl Achieved {
             driver_ceiling_iops: None,
             no_op_ceiling_iops: None,
             of_ceiling_percent: None,
+            request_times: measure::counted_times(samples),
             resources: resources(samples),
         }
     }

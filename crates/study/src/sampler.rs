@@ -2,10 +2,10 @@
 
 use crate::grid::{Cell, StripeShape};
 use crate::setting::Setting;
-use machine::{Machine, Nanos, Result, TargetFacts, TargetKind};
+use machine::{Machine, Nanos, RequestTimes, Result, TargetFacts, TargetKind};
 use measure::{
     Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, THROTTLE_SLICE_NS, of_whole_bursts, ramp, repeat,
-    sample,
+    sample, traced_times,
 };
 use results::{Point, Question};
 use std::cell::OnceCell;
@@ -40,6 +40,8 @@ pub(crate) struct Entry {
     /// Its requests are admitted in bursts of several: its runs begin and end between two of them.
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
+    /// By trace points.
+    request_times: Option<RequestTimes>,
     /// What the samples say together, computed once asked for: the statistics cost more than some runs.
     point: OnceCell<Point>,
 }
@@ -57,6 +59,7 @@ impl Entry {
             ramp_ns: 0,
             in_bursts: false,
             instructions_per_request: None,
+            request_times: None,
             point: OnceCell::new(),
         }
     }
@@ -67,6 +70,9 @@ impl Entry {
             let mut point = Point::of(&self.workload, &self.facts, &self.measured);
             if let Some(numbers) = &mut point.numbers {
                 numbers.achieved.instructions_per_request = self.instructions_per_request;
+                if self.request_times.is_some() {
+                    numbers.achieved.request_times.clone_from(&self.request_times);
+                }
             }
             point
         })
@@ -254,6 +260,25 @@ impl<'a, M: Machine> Sampler<'a, M> {
             entry.instructions_per_request = counted.map(|count| count as f64 / one.requests_with_ramp.max(1) as f64);
             entry.point = OnceCell::new();
         }
+        Ok(())
+    }
+
+    /// Traces the requests of an entry in a run of its own.
+    ///
+    /// # Errors
+    /// The user's interrupt.
+    pub(crate) fn trace(&mut self, index: usize) -> Result<()> {
+        let entry = &self.entries[index];
+        let Some(iops) = entry.point().numbers.as_ref().map(|numbers| numbers.iops) else { return Ok(()) };
+        let shape = entry.shape.clone().unwrap_or_else(|| self.whole.clone());
+        let workload = entry.workload.clone();
+        self.report(&format!("stages of {}", workload.short()));
+        self.restripe(&shape)?;
+        let times = traced_times(self.machine, self.target, &workload, iops)?;
+        self.note_end(&workload);
+        let entry = &mut self.entries[index];
+        entry.request_times = times;
+        entry.point = OnceCell::new();
         Ok(())
     }
 

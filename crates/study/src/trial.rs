@@ -198,6 +198,12 @@ pub(crate) fn investigate<M: Machine>(
         let indices: Vec<usize> = of_kind.map(|(_, index)| *index).collect();
         sampler.rounds(&indices, 1, until)?;
     }
+    for case in &cases {
+        // Where a request waits tells one cause from another; a little time is left for it in every study.
+        if sampler.machine.now() < sampler.at(1.0) {
+            sampler.trace(case.base)?;
+        }
+    }
     let all: Vec<usize> = cases.iter().flat_map(|case| &case.trials).map(|(_, index)| *index).collect();
     sampler.rounds(&all, RUNS, until)?;
     Ok(cases)

@@ -207,7 +207,7 @@ impl machine::Machine for Twin {
 
     fn capabilities(&self) -> Capabilities {
         let engines = vec![Engine::Sync, Engine::Threads, Engine::IoUring, Engine::Libaio];
-        Capabilities { engines, noisy: false, counts_instructions: false }
+        Capabilities { engines, noisy: false, counts_instructions: false, traces_requests: false }
     }
 
     fn now(&self) -> Nanos {
@@ -371,6 +371,7 @@ fn usage(
         resources: utilisation::resources(world, ran),
         warnings: Vec::new(),
         paused: None,
+        block_times: Vec::new(),
         parts: files.iter().zip(outcomes).map(|(files, outcome)| Ok(part(files, outcome?))).collect(),
     }
 }

@@ -1,5 +1,6 @@
 //! Linux.
 
+mod block_trace;
 mod clock;
 pub mod counters;
 mod engines;
@@ -79,6 +80,7 @@ impl machine::Machine for Host {
             engines: engines::available(),
             noisy: true,
             counts_instructions: counters::PerfCounter::try_open().is_ok(),
+            traces_requests: block_trace::permitted(),
         }
     }
 

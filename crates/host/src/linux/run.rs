@@ -1,5 +1,6 @@
 //! One run: bring the target into the state asked for, start the streams together, take the counters around them.
 
+use super::block_trace::BlockTrace;
 use super::clock::Clock;
 use super::counters::process_times;
 use super::facts::{Roots, memory_left};
@@ -67,6 +68,8 @@ pub(crate) fn run<S: RequestSource>(
         prepare_cache(files, &part.access, context.interrupt)?;
     }
     let mut meters = Meters::new(context.clock, context.meters, parts, options.count_instructions);
+    // A run whose tracing the kernel refuses is measured without.
+    let trace = if options.trace { BlockTrace::start(&Roots::default(), &devices(parts)).ok() } else { None };
     let outcome = streams(context, &opened, parts, options, &mut meters);
     let mut usage = RunUsage::default();
     let mut failure = None;
@@ -74,6 +77,8 @@ pub(crate) fn run<S: RequestSource>(
         Ok(Outcome { before, after, ran: Ran { began, ends, paused_ns }, unregistered }) => {
             usage.warnings.extend(unregistered.then(|| UNREGISTERED.into()));
             let device = meters.between(&before, &after, &mut usage);
+            usage.block_times =
+                trace.and_then(|trace| trace.end(|at| before.clock_at(&after, at)).ok()).unwrap_or_default();
             usage.paused = before.pause_until(&after, paused_ns, &usage);
             usage.began = began;
             usage.parts = (ends.into_iter().zip(device))
@@ -91,6 +96,11 @@ pub(crate) fn run<S: RequestSource>(
         failure = failure.or(settled.err());
     }
     failure.map_or(Ok(usage), Err)
+}
+
+/// The devices under all targets of a run.
+fn devices<S>(parts: &[Part<'_, HostTarget, S>]) -> Vec<String> {
+    parts.iter().flat_map(|part| &part.targets).flat_map(|target| target.facts().devices.clone()).collect()
 }
 
 /// What a part left dirty must not be the next run's burden; scratch files stay for it. After an interrupt there is no

@@ -170,6 +170,14 @@ impl<'a> Meters<'a> {
 }
 
 impl Snapshot {
+    /// What our clock showed when the kernel's monotonic clock showed `at`, between this moment and `after`: both clocks were read at both.
+    pub(crate) fn clock_at(&self, after: &Snapshot, at: Nanos) -> Nanos {
+        let kernel = after.moment.kernel_at.saturating_sub(self.moment.kernel_at).max(1);
+        let since = at as i128 - i128::from(self.moment.kernel_at);
+        let ours = i128::from(after.at.saturating_sub(self.at));
+        (i128::from(self.at) + since * ours / i128::from(kernel)) as Nanos
+    }
+
     /// The time until `after` in which this process did not run ([`pause`]).
     pub(crate) fn pause_until(&self, after: &Snapshot, paused_ns: Nanos, usage: &RunUsage) -> Option<Pause> {
         pause(&self.moment, &after.moment, paused_ns, usage.cpu.steal_ns)

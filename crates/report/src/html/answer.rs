@@ -1,10 +1,13 @@
 //! The answer at the top of the page.
 
 use crate::format::{
-    finding_costs, grouped, half_power_lines, percent, plus_minus, prediction, range, rate, share, trim_zeros,
+    finding_costs, grouped, half_power_lines, percent, plus_minus, prediction, range, rate, request_times, share,
+    trim_zeros,
 };
 use machine::units::{MIB, show_size_rounded, show_time, significant};
-use results::{Answer, CostModel, CostScope, Finding, HalfPower, Peak, PeakSource, Results, ServiceModel, Varied};
+use results::{
+    Answer, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource, Results, ServiceModel, Varied,
+};
 use serde::Serialize;
 use workload::OpKind;
 
@@ -117,7 +120,12 @@ fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
         .map(|op| Operation {
             name: op.to_string(),
             peak: answer.peaks.iter().find(|peak| peak.op == op).map(|peak| peak_view(results, peak)),
-            limits: answer.limits.iter().filter(|limit| limit.op == op).map(|limit| limit.sentence.clone()).collect(),
+            limits: answer
+                .limits
+                .iter()
+                .filter(|limit| limit.op == op)
+                .map(|limit| with_stages(results, limit))
+                .collect(),
             half_power: half_groups(
                 answer.half_power.iter().filter(|half| half.op == op && half.peak_from == PeakSource::Measured),
             ),
@@ -126,6 +134,16 @@ fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
             ),
         })
         .collect()
+}
+
+/// A limit's sentence, and where the time of such a request goes.
+fn with_stages(results: &Results, limit: &Limit) -> String {
+    let point = limit.point.and_then(|index| results.points.get(index));
+    let times = point.and_then(|point| point.numbers.as_ref()?.achieved.request_times.as_ref());
+    match times {
+        Some(times) => format!("{} — {}", limit.sentence, request_times(times)),
+        None => limit.sentence.clone(),
+    }
 }
 
 fn peak_view(results: &Results, peak: &Peak) -> PeakView {

@@ -1,7 +1,7 @@
 //! One point in full.
 
 use super::{Line, Tone, render, wrap};
-use crate::format::{grouped, percent, range, rate, short_count, size};
+use crate::format::{grouped, percent, range, rate, request_times, short_count, size};
 use machine::ResourceUse;
 use machine::text::printable;
 use machine::units::{show_time, significant};
@@ -174,6 +174,9 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
     }
     if !parts.is_empty() {
         block.say("device", Tone::Plain, &parts.join(", "));
+    }
+    if let Some(times) = &achieved.request_times {
+        block.say("time", Tone::Plain, &request_times(times));
     }
     for bus in achieved.resources.iter().filter(|one| !one.phases.is_empty()) {
         block.say("bus", Tone::Plain, &phases(bus));

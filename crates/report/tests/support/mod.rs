@@ -7,7 +7,10 @@ mod answer;
 pub mod browser;
 mod experiments;
 
-use machine::{Buffering, Engine, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
+use machine::{
+    Buffering, Engine, Layer, LayerKind, MachineFacts, RequestTimes, Stage, StageTime, TargetFacts, TargetKind,
+    TimesSource,
+};
 use results::{Achieved, CpuPerRequest, LatencySummary, Numbers, OperationRate, Point};
 use results::{Kind, Program, Results, SCHEMA};
 use std::collections::BTreeMap;
@@ -129,11 +132,19 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 driver_ceiling_iops: Some(4.1e6),
                 no_op_ceiling_iops: (workload.engine == Engine::IoUring).then_some(2.6e6),
                 of_ceiling_percent: Some(iops / 2.6e4),
+                request_times: (!buffered).then(|| request_times(service)),
                 resources: Vec::new(),
             },
             warnings,
         }),
     }
+}
+
+/// A request that waits for the device above all.
+fn request_times(service_ns: f64) -> RequestTimes {
+    let stages = [(Stage::Submit, 0.02), (Stage::Queue, 0.07), (Stage::Device, 0.86), (Stage::Completion, 0.05)];
+    let stage = |(stage, share)| StageTime { stage, mean_ns: share * service_ns, percent: share * 100.0 };
+    RequestTimes { source: TimesSource::TracePoints, requests: 4000, stages: stages.map(stage).into() }
 }
 
 /// The plainest workload of a request size and depth.
