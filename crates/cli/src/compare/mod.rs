@@ -1,6 +1,7 @@
 //! `halfpower compare`: did it help?
 
 mod arms;
+pub(crate) mod matrix;
 mod read;
 
 use crate::Failure;
@@ -99,9 +100,7 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
                     result.display()
                 )));
             }
-            let comparison = arms::compare(arguments, [a, b])?;
-            crate::history::keep_comparison(&comparison);
-            comparison
+            arms::compare(arguments, [a, b])?
         }
         _ => {
             if let Some(option) = workload_option() {
