@@ -6,7 +6,7 @@
     bench/compare.py history [--entries 2000]              list, trend and the look-up of check in a history of so many results
 
 `same` and `throttled` exit with 1 where fewer than 94 % of the equal arms show no difference, or fewer than 90 % of the unequal ones theirs;
-`history` where an answer takes 100 ms or more. Every series has a seed of its own and compare's default length.
+`history` where an answer takes 100 ms or more. Every series has a seed of its own.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def told(name, found, right, least):
 def same(options):
     place = os.path.expanduser(options.place)
     arm = f"'{place}'"
-    more = ["--size", "64m", "--runtime", "200ms"]
+    more = ["--size", "64m", "--runtime", "200ms", "--budget", options.budget]
     found = [verdict(options, seed, arm, arm, more) for seed in range(options.series)]
     return told(f"A/A on {place}", found, "no_difference", RIGHT["same"])
 
@@ -77,7 +77,7 @@ def throttled(options):
 
         def series(seed):
             a, b = pairs[seed % len(pairs)]
-            return verdict(options, seed, a, b, ["--depth", "100", "--runtime", "500ms"])
+            return verdict(options, seed, a, b, ["--depth", "100", "--runtime", "500ms", "--budget", options.budget])
 
         # A pair of devices serves one comparison at a time.
         def of_pair(first):
@@ -142,6 +142,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("same", "throttled", "history"))
     parser.add_argument("--series", type=int, default=40)
+    parser.add_argument("--budget", default="1m", help="length of a comparison [default: compare's own]")
     parser.add_argument("--place", default="~")
     parser.add_argument("--percent", type=float, default=5)
     parser.add_argument("--entries", type=int, default=2000)

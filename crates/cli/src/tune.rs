@@ -263,6 +263,7 @@ fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts, Failure> {
         _ => TargetKind::Device,
     };
     let named = spec.places.iter().all(|place| spec.destroy.contains(place));
+    let chunk = if spec.chunk == 0 { host::DEFAULT_CHUNK } else { spec.chunk };
     Ok(TargetFacts {
         name: first.display().to_string(),
         kind,
@@ -274,7 +275,7 @@ fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts, Failure> {
         physical_block_bytes: under.physical_block_bytes,
         block_bytes: under.block_bytes,
         members: spec.places.len() as u32,
-        chunk_bytes: (spec.places.len() > 1).then(|| if spec.chunk == 0 { host::DEFAULT_CHUNK } else { spec.chunk }),
+        chunk_bytes: (spec.places.len() > 1).then_some(chunk),
         in_memory: under.in_memory,
         devices: Vec::new(),
         layers: under.layers,

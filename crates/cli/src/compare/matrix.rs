@@ -77,6 +77,7 @@ pub(crate) fn compare(options: &Options, json: Option<&Output>) -> Result<(), Fa
     };
     print(&report::compare::terminal(&comparison, output::width(), output::colour()))?;
     saved?;
+    super::not_interrupted()?;
     if comparison.differences.is_empty() {
         return Err(Failure::Run("no point could be measured on both".into()));
     }

@@ -229,6 +229,9 @@ fn warnings(points: &[Vec<Point>; 2], turns: &Turns<VALUES>, turn: Turn<'_>) -> 
             }
         }
     }
+    if turns.interrupted {
+        warnings.push("interrupted: what was measured until then is told".into());
+    }
     let open = turns.open();
     if open > 0 {
         warnings.push(format!(
