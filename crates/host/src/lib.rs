@@ -14,6 +14,7 @@ mod cleanup;
 mod elsewhere;
 #[cfg(target_os = "linux")]
 mod linux;
+mod pause;
 mod reaping;
 mod run_streams;
 mod serve;
@@ -27,4 +28,6 @@ pub use cleanup::{Cleanup, cleanup};
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Host, HostTarget};
 #[cfg(target_os = "linux")]
-pub use linux::{Host, HostTarget, counters, facts, files, knobs, made_earlier, remove_leftovers, waiting_threads};
+pub use linux::{
+    DEFAULT_CHUNK, Host, HostTarget, counters, facts, files, knobs, made_earlier, remove_leftovers, waiting_threads,
+};
