@@ -273,7 +273,7 @@ fn arguments_before_the_first_name_are_global() {
     let read = |_: &Path| Ok(b"[from a file]\nsize=3m\n".to_vec());
     let sections = command.all_sections(&World { read: &read, variable: &variable }).unwrap();
     let plan = Plan::new(&sections, &[]).unwrap_err().to_string();
-    assert!(plan.contains("command line: job 'a': zonemode=strided needs rw=read"), "{plan}");
+    assert!(plan.contains("command line: job 'a': zonesize=0"), "{plan}");
     let only_b = Plan::new(&sections, &["b".into(), "from a file".into()]).unwrap();
     let jobs: Vec<(&str, u64, bool)> =
         only_b.jobs().map(|job| (job.name.as_str(), job.request_bytes(), job.options.random)).collect();
