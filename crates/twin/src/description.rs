@@ -14,6 +14,7 @@ pub use crate::device::disk::drive::{DiskCache, DiskDrive, Firmware, ZoneLaw};
 pub use crate::device::flash::FlashDrive;
 pub use crate::device::network::NetworkVolume;
 pub use crate::device::virtio::VirtioDisk;
+pub use crate::memory::{Memory, MemoryLines, MemoryRate};
 
 /// A whole machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -127,26 +128,6 @@ pub struct FileSystem {
     pub write_through_logs: bool,
     /// Synchronisation empties the drives' caches too.
     pub sync_flushes_drives: bool,
-}
-
-/// Main memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Memory {
-    /// Its size.
-    pub bytes: u64,
-    /// Ways of moving it and their rates.
-    pub rates: Vec<MemoryRate>,
-}
-
-/// One way of moving memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MemoryRate {
-    /// `read`, `write`, `copy`, or a finer name.
-    pub kind: String,
-    /// Its rate.
-    pub bytes_per_s: f64,
 }
 
 /// What a target is made of.
