@@ -222,7 +222,8 @@ impl Setup {
             Kind::Raid10 => "raid=10",
         };
         if !self.volume.takes(self.disks) {
-            let (least, pairs) = (self.volume.least_members(), if self.volume == Kind::Raid10 { ", in pairs," } else { "" });
+            let (least, pairs) =
+                (self.volume.least_members(), if self.volume == Kind::Raid10 { ", in pairs," } else { "" });
             let reason =
                 format!("it needs {least} disks or more{pairs} and there are {}; give disks={least} too", self.disks);
             return Err(wrong(raid, reason));
@@ -233,7 +234,10 @@ impl Setup {
                 return Err(wrong(&setting, format!("there are {} disks, counted from 0", self.disks)));
             }
             if self.volume == Kind::Stripe {
-                return Err(wrong(&setting, "a stripe without a disk has lost its data; give raid=1, raid=5 or raid=10 too"));
+                return Err(wrong(
+                    &setting,
+                    "a stripe without a disk has lost its data; give raid=1, raid=5 or raid=10 too",
+                ));
             }
         } else if self.rebuild {
             return Err(wrong("rebuild=on", "no disk has failed; give failed=DISK too"));

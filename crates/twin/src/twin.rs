@@ -177,9 +177,9 @@ pub(crate) fn world(setup: &Setup) -> World {
     };
     let mut world = World::new(description.file_system.clone(), &description.processor, pci, buses, members, layout);
     let copy = || description.memory.rates().into_iter().find(|rate| rate.kind == "copy");
-    world.ram_cache = setup.ram_cache.map(|(bytes, policy)| {
-        RamCache::new(bytes, policy, copy().map_or(1e9, |rate| rate.bytes_per_s))
-    });
+    world.ram_cache = setup
+        .ram_cache
+        .map(|(bytes, policy)| RamCache::new(bytes, policy, copy().map_or(1e9, |rate| rate.bytes_per_s)));
     world.temporary = setup.temporary;
     world.rebuilds = setup.rebuild;
     world.array = kind.filter(|_| setup.volume == Kind::Raid5(Parity::Array)).map(Controller::new);

@@ -254,7 +254,10 @@ mod tests {
             let plan = planned(layout, op, chunk * 65536, 65536);
             plan.first.iter().map(|piece| (piece.member, piece.offset / 65536)).collect()
         };
-        assert_eq!((on(&raid10, Op::Write, 0), on(&raid10, Op::Write, 3)), (vec![(0, 0), (1, 0)], vec![(2, 1), (3, 1)]));
+        assert_eq!(
+            (on(&raid10, Op::Write, 0), on(&raid10, Op::Write, 3)),
+            (vec![(0, 0), (1, 0)], vec![(2, 1), (3, 1)])
+        );
         // A pair's disks read its chunks in turn.
         let readers: Vec<_> = (0..4).flat_map(|chunk| on(&raid10, Op::Read, chunk)).collect();
         assert_eq!(readers, [(0, 0), (2, 0), (1, 1), (3, 1)]);
