@@ -14,6 +14,7 @@ mod cleanup;
 mod elsewhere;
 #[cfg(target_os = "linux")]
 mod linux;
+mod pause;
 mod reaping;
 mod run_streams;
 mod serve;

@@ -1,5 +1,6 @@
 //! The streams of a run: a thread each, made ready one after another and started together.
 
+use crate::pause::{LOOK_NS, Looks};
 use crate::session::{Halt, Time};
 use machine::{Error, Nanos, OnFailure, RequestSource, Result, RunOptions, Start};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +19,6 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// From the last stream's readiness to the start of several: time for all of them to wake.
 const WAKE_NS: Nanos = 200_000;
-
-/// How often it is looked whether this process runs at all.
-const LOOK_NS: Nanos = 50_000_000;
-
-/// Where a look comes later than it should by this much, nothing ran: a loaded machine makes nobody wait so long.
-pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
 /// Where the streams wait for one another, so that they start together and the counters are taken just before; and where
 /// their end is waited for.
@@ -96,18 +91,14 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Waits until so many streams have ended, from a look at the clock on; the longest time in which this thread, and so the process, did not run.
-    fn watch(&self, streams: usize, time: impl Time, mut last: Nanos) -> Nanos {
-        let mut longest = 0;
+    /// Waits until so many streams have ended, and looks at the clock meanwhile.
+    fn watch(&self, streams: usize, time: impl Time, looks: &Looks) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.ended < streams {
             let waited = self.changed.wait_timeout(state, Duration::from_nanos(LOOK_NS));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            let now = time.now();
-            longest = longest.max(now.saturating_sub(last + LOOK_NS));
-            last = now;
+            looks.note(time.now());
         }
-        if longest < PAUSE_NS { 0 } else { longest }
     }
 }
 
@@ -130,11 +121,11 @@ pub(crate) fn watched<T, S: Send>(
     let barrier = &StartBarrier::default();
     std::thread::scope(|scope| {
         let watch = move || {
-            let (before, first) = (look(), time.now());
+            let (before, looks) = (look(), Looks::from(time.now()));
             // From now on nothing is missed.
             drop(Ready { barrier });
-            let paused_ns = barrier.watch(1, time, first);
-            (paused_ns, before, look())
+            barrier.watch(1, time, &looks);
+            (looks.paused_ns(), before, look())
         };
         let watcher = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, watch);
         if watcher.is_ok() {
@@ -188,7 +179,7 @@ where
         OnFailure::EndRun => &failed[0],
         OnFailure::EndPart => &failed[part],
     };
-    let barrier = StartBarrier::default();
+    let (barrier, looks) = (StartBarrier::default(), Looks::from(time.now()));
     std::thread::scope(|scope| {
         let mut workers = Vec::with_capacity(parts.len());
         let mut refused = None;
@@ -204,7 +195,7 @@ where
             let mut threads = Vec::with_capacity(sources.len());
             for source in sources {
                 let (work, barrier) = (work.clone(), &barrier);
-                let halt = Halt { interrupt, failed: failed_of(number) };
+                let halt = Halt { interrupt, failed: failed_of(number), looks: &looks };
                 let body = move || {
                     let _end = End(barrier);
                     work.stream(source, halt, Ready { barrier })
@@ -235,8 +226,10 @@ where
                 now
             }
         };
+        looks.begin(time.now());
         barrier.open(began);
-        let paused_ns = barrier.watch(streams, time, time.now());
+        barrier.watch(streams, time, &looks);
+        let paused_ns = looks.paused_ns();
         let ends: Vec<PartEnd<T>> = workers.into_iter().map(|threads| part_end(threads, began)).collect();
         match (refused, options.on_failure) {
             (Some(error), _) => Err(error),
@@ -311,48 +304,4 @@ fn part_end<T>(threads: Vec<StreamThread<'_, T>>, began: Nanos) -> PartEnd<T> {
 fn first(mut errors: Vec<Error>) -> Option<Error> {
     errors.sort_by_key(|error| matches!(error, Error::Interrupted));
     errors.into_iter().next()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::AtomicU64;
-
-    /// A clock that jumps between the third and the fourth look at it: nobody ran then.
-    #[derive(Clone, Copy)]
-    struct Jumping<'a> {
-        looks: &'a AtomicU64,
-        jump_ns: Nanos,
-    }
-
-    impl Time for Jumping<'_> {
-        fn now(self) -> Nanos {
-            match self.looks.fetch_add(1, Ordering::Relaxed) {
-                looks @ 0..=2 => looks * LOOK_NS,
-                looks => looks * LOOK_NS + self.jump_ns,
-            }
-        }
-
-        fn pass(self, _for_ns: Nanos) {}
-    }
-
-    fn watched(jump_ns: Nanos) -> Nanos {
-        let (barrier, looks) = (StartBarrier::default(), AtomicU64::new(0));
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while looks.load(Ordering::Relaxed) < 6 {
-                    std::thread::yield_now();
-                }
-                drop(End(&barrier));
-            });
-            let clock = Jumping { looks: &looks, jump_ns };
-            barrier.watch(1, clock, clock.now())
-        })
-    }
-
-    #[test]
-    fn a_time_without_this_process_is_told_and_a_late_look_is_not() {
-        assert_eq!(watched(5_000_000_000), 5_000_000_000);
-        assert_eq!(watched(PAUSE_NS / 2), 0);
-    }
 }

@@ -83,7 +83,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     source.begin(now);
     loop {
         if now >= look_at {
-            ends |= halt.asked();
+            ends |= halt.asked_at(now);
             if ends && ending.leaves(now, halt) {
                 break;
             }
@@ -233,7 +233,7 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     source.begin(now);
     loop {
         if now >= look_at {
-            if halt.asked() {
+            if halt.asked_at(now) {
                 return Err(Error::Interrupted);
             }
             look_at = now + HALT_NS;

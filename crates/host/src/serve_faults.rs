@@ -4,6 +4,7 @@
 //! request in flight.
 
 use crate::arena::Arena;
+use crate::pause::Looks;
 use crate::reaping::Tally;
 use crate::serve::{serve, serve_blocking};
 use crate::session::{BlockingSession, Halt, Session, TICK_NS, Time, Wait};
@@ -407,7 +408,8 @@ fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let failed = AtomicBool::new(false);
     let ended = {
         let mut arena = Arena::new(depth, source.max_request(), true, machine::Memory::Huge).unwrap();
-        let (time, halt) = (VirtualTime(&world), Halt { interrupt: &world.interrupt, failed: &failed });
+        let looks = Looks::from(0);
+        let (time, halt) = (VirtualTime(&world), Halt { interrupt: &world.interrupt, failed: &failed, looks: &looks });
         match how {
             How::Queued => serve(Kernel(&world), &mut source, &mut arena, time, halt, (reap, &tally)),
             How::Striped => {
@@ -525,7 +527,8 @@ fn an_interrupt_ends_think_times_and_throttled_runs() {
     let world = World::new(1, Faults { interrupt_at: Some(2 * SECOND), ..Faults::default() }, false);
     let failed = AtomicBool::new(false);
     let mut arena = Arena::new(2, 4096, false, machine::Memory::Huge).unwrap();
-    let halt = Halt { interrupt: &world.interrupt, failed: &failed };
+    let looks = Looks::from(0);
+    let halt = Halt { interrupt: &world.interrupt, failed: &failed, looks: &looks };
     let ended = serve(
         Kernel(&world),
         &mut Thinker,

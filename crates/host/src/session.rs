@@ -2,6 +2,7 @@
 //!
 //! The loops ([`crate::serve`]) are generic over everything here, so that tests can put a kernel that fails below them.
 
+use crate::pause::Looks;
 use machine::{Completion, Nanos, Request, Stability};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,14 +70,21 @@ pub(crate) trait Time: Copy {
     fn pass(self, for_ns: Nanos);
 }
 
-/// Why a run is to end early: the user's interrupt, or another stream's failure.
+/// Why a run is to end early: the user's interrupt, or another stream's failure; and where a stream says that it runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Halt<'a> {
     pub(crate) interrupt: &'a AtomicBool,
     pub(crate) failed: &'a AtomicBool,
+    pub(crate) looks: &'a Looks,
 }
 
 impl Halt<'_> {
+    /// [`Halt::asked`] of a stream that says that it runs.
+    pub(crate) fn asked_at(self, now: Nanos) -> bool {
+        self.looks.note(now);
+        self.asked()
+    }
+
     #[inline(always)]
     pub(crate) fn asked(self) -> bool {
         self.failed.load(Ordering::Relaxed) || self.interrupted()

@@ -7,7 +7,7 @@ use super::counters::{
 };
 use super::facts::Roots;
 use super::target::HostTarget;
-use crate::run_streams::PAUSE_NS;
+use crate::pause::PAUSE_NS;
 use crate::session::Time;
 use machine::{DeviceUse, Nanos, Part, Pause, RunUsage};
 use std::collections::BTreeSet;
