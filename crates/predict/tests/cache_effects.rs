@@ -1,7 +1,7 @@
 //! The published effects on a server of 2003: a volume RAM cache with lazy writes on the IOzone write matrix and on PostMark, and a
 //! partition's start on SQLIO's matrix.
 
-use machine::Op;
+use machine::{CacheState, Op};
 use predict::trace::{CacheGain, Pace, Record, Replay, cache_gains, parse};
 use predict::{run, workload};
 use twin::{Setup, Twin};
@@ -45,6 +45,42 @@ fn the_iozone_write_matrix_is_seven_to_nine_times_as_fast_below_the_cache_and_fa
         match file {
             0..=256 => assert!((7.0..=10.0).contains(&gain) && (205.0..250.0).contains(&with), "{place}"),
             _ => assert!((1.0..2.5).contains(&gain), "the cliff: {place}"),
+        }
+    }
+}
+
+/// The second case: the volume that the system swaps to, behind the first one on the same disk. What is put out in clusters of 64 KB and
+/// fetched again page by page is served from memory while it fits.
+#[test]
+fn a_swap_volume_gains_while_it_fits_and_is_never_slower() {
+    let swap = |machine: &str, region: u64, op: Op| {
+        let twin = Twin::from_name(machine).unwrap();
+        let before = twin.file(Some("data"), Some(20 << 30)).unwrap();
+        let file = twin.file(Some("swap"), Some(2 << 30)).unwrap();
+        let mut out = workload(Op::Write, 64 << 10, 1);
+        (out.region_bytes, out.stop) = (Some(region), Stop::AfterBytes(region));
+        let written = run(&twin, &file, &out).unwrap();
+        let fetch = Workload {
+            pattern: Pattern::Random,
+            cache: CacheState::AsIs,
+            stop: Stop::AfterBytes(8 * MIB),
+            ..workload(Op::Read, 4096, 4)
+        };
+        let fetched = run(&twin, &file, &Workload { region_bytes: Some(region), ..fetch }).unwrap();
+        drop(before);
+        if op == Op::Write { written.bytes_per_s() } else { fetched.bytes_per_s() }
+    };
+    let gain = |region: u64, op: Op| swap("server-2003,ramcache=256M", region, op) / swap("server-2003", region, op);
+    for region in [16 * MIB, 64 * MIB, 128 * MIB] {
+        let out = gain(region, Op::Write);
+        assert!(out >= 7.0, "{} MiB out: {out}", region / MIB);
+        let back = gain(region, Op::Read);
+        assert!(back > 10.0, "{} MiB back: {back}", region / MIB);
+    }
+    for region in [1 << 30, 2 << 30] {
+        for op in [Op::Write, Op::Read] {
+            let gain = gain(region, op);
+            assert!((0.99..1.6).contains(&gain), "{} MiB, {op:?}: {gain}", region / MIB);
         }
     }
 }

@@ -100,7 +100,7 @@ impl State {
         self.began = self.now();
         self.world.rest(0, 0);
         let all = self.world.files[0].addresses();
-        self.world.cache.forget(all);
+        self.world.forget(all);
         let access = Access {
             engine: Engine::Sync,
             buffering: Buffering::Buffered,

@@ -3,12 +3,12 @@
 pub mod published;
 
 use crate::{Result, run, workload};
-use machine::{Allocation, Buffering, Hint, Machine, Op};
+use machine::{Allocation, Buffering, Engine, Hint, Machine, Op};
 use published::Measured;
 use serde::Serialize;
 use twin::bus::Phase;
 use twin::{Twin, preset};
-use workload::Stop;
+use workload::{Stop, Workload};
 
 /// A published value beside the simulated one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -247,6 +247,10 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     let machine = twin(machine, &point.drive, point.disks, &settings)?;
     let volume = machine.volume();
     let mut asked = workload(point.op, point.request_kb << 10, point.depth);
+    if point.depth == 1 {
+        // The study's synchronous loops; its deeper programs took completions by routines.
+        asked.engine = Engine::Sync;
+    }
     if point.buffered {
         asked.buffering = Buffering::Buffered;
         asked.hint = Hint::Sequential;
@@ -299,7 +303,7 @@ fn table3(machine: &str) -> Result<(Figure, Figure)> {
     for (request_bytes, drive, same, measured) in published::table3() {
         let machine = twin(machine, &drive, 1, ",wce=off")?;
         let volume = machine.volume();
-        let mut asked = workload(Op::Read, request_bytes, 1);
+        let mut asked = Workload { engine: Engine::Sync, ..workload(Op::Read, request_bytes, 1) };
         asked.stop = Stop::AfterBytes(u64::from(request_bytes) * 2000);
         asked.region_bytes = Some(if same { u64::from(request_bytes) } else { 100 << 20 });
         // A pause between requests lets the prefetch stay ahead.
