@@ -148,6 +148,9 @@ pub(crate) fn sqlio(words: &[String]) -> Result<(), Failure> {
     let jobs = dialect::sqlio::jobs(&options)?;
     let names: Vec<&Path> = jobs.iter().map(|job| job.path.as_path()).collect();
     let json = output::optional("--json", options.json.as_deref(), &names)?;
+    if options.compares() {
+        return crate::compare::matrix::compare(&options, json.as_ref());
+    }
     on_machine!(machine_of(&names)?, |machine| sqlio_on(&machine, &options, json.as_ref()))
 }
 

@@ -1,6 +1,7 @@
 //! `halfpower compare`: did it help?
 
 mod arms;
+pub(crate) mod matrix;
 mod read;
 
 use crate::Failure;
@@ -12,6 +13,7 @@ use results::Output;
 use results::compare::{Columns, Comparison, FailIf, WORTH_PERCENT};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::Ordering;
 
 /// The exit code where `--fail-if` is met.
 pub(crate) const FAILED: u8 = 3;
@@ -99,9 +101,7 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
                     result.display()
                 )));
             }
-            let comparison = arms::compare(arguments, [a, b])?;
-            crate::history::keep_comparison(&comparison);
-            comparison
+            arms::compare(arguments, [a, b])?
         }
         _ => {
             if let Some(option) = workload_option() {
@@ -115,10 +115,16 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
         }
     };
     show(arguments, &outputs, &comparison)?;
+    not_interrupted()?;
     if comparison.differences.is_empty() {
         return Err(Failure::Run("the two have nothing that can be compared".into()));
     }
     fail(&arguments.fail_if, &comparison)
+}
+
+/// What two arms said until Ctrl-C is shown, and the exit code tells of it.
+fn not_interrupted() -> Result<(), Failure> {
+    if crate::interrupt::flag().load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// The words of the command line. What is not UTF-8 is a name, and no option.
