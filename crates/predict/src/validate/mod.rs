@@ -288,7 +288,7 @@ fn plain(series: &str, drive: &str, disks: u32, request_bytes: u32, measured: f6
 /// Table 2: ways of moving memory.
 fn table2(machine: &str) -> Result<Figure> {
     let twin = Twin::from_name(machine)?;
-    let rates = twin.memory(0).map_err(machine::Error::from)?;
+    let rates = twin.memory(0)?;
     let rate = |kind: &str| {
         let one = rates.iter().find(|one| one.kind == kind);
         one.and_then(|one| one.rates_bytes_per_s.first()).map_or(f64::NAN, |rate| rate / MIB)
