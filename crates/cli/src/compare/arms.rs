@@ -143,23 +143,79 @@ impl<M: Machine> Arm for OnMachine<M> {
     }
 }
 
-fn open(arguments: &PointArguments) -> Result<Box<dyn Arm>, Failure> {
-    let (place, spec) = resolve(&arguments.target)?;
-    Ok(match place {
-        Where::Host(machine) => Box::new(open_on(machine, &spec, arguments)?),
-        Where::Twin(machine) => Box::new(open_on(*machine, &spec, arguments)?),
+/// Both arms on their machines. Nothing is overwritten before both are checked.
+///
+/// # Errors
+/// Arms that do not ask as many questions, or cannot be opened.
+fn open(of: &[PointArguments; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
+    let [(first, first_spec), (second, second_spec)] = [resolve(&of[0].target)?, resolve(&of[1].target)?];
+    let asked = [workloads_on(&first, &of[0])?, workloads_on(&second, &of[1])?];
+    if asked[0].len() != asked[1].len() {
+        return Err(Failure::Usage(format!(
+            "--a asks {} questions and --b {}: give both lists of the same length",
+            asked[0].len(),
+            asked[1].len()
+        )));
+    }
+    Ok(match (first, second) {
+        (Where::Host(first), Where::Host(second)) => {
+            let opened = first.open_all(&[first_spec, second_spec], &mut |facts| {
+                asked.iter().zip(facts).try_for_each(|(workloads, facts)| crate::points::check(workloads, facts))
+            })?;
+            let [a, b] = <[_; 2]>::try_from(opened)
+                .map_err(|opened| Failure::Run(format!("{} of two arms were opened", opened.len())))?;
+            let [first_asked, second_asked] = asked;
+            [Box::new(OnMachine::new(first, a, first_asked)?), Box::new(OnMachine::new(second, b, second_asked)?)]
+        }
+        // A simulated arm overwrites nothing: it is opened first.
+        (first, second) => {
+            let [first_asked, second_asked] = asked;
+            let first_is_simulated = matches!(first, Where::Twin(_));
+            let open_first = || open_on(first, &first_spec, first_asked);
+            let open_second = || open_on(second, &second_spec, second_asked);
+            if first_is_simulated {
+                [open_first()?, open_second()?]
+            } else {
+                let second = open_second()?;
+                [open_first()?, second]
+            }
+        }
     })
 }
 
-fn open_on<M: Machine>(machine: M, spec: &TargetSpec, arguments: &PointArguments) -> Result<OnMachine<M>, Failure> {
-    let workloads = grid(arguments, &machine.capabilities().engines);
-    workloads.iter().try_for_each(|workload| workload.check(u64::MAX >> 1, 1))?;
-    workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
-    let target = machine.open(spec)?;
-    let facts = machine.target_facts(&target);
-    crate::points::check(&workloads, &facts)?;
-    let samples = workloads.iter().map(|_| Vec::new()).collect();
-    Ok(OnMachine { machine, target, facts, workloads, samples })
+/// What an arm asks, as far as it can be checked without its target.
+fn workloads_on(place: &Where, arguments: &PointArguments) -> Result<Vec<Workload>, Failure> {
+    fn on<M: Machine>(machine: &M, arguments: &PointArguments) -> Result<Vec<Workload>, Failure> {
+        let workloads = grid(arguments, &machine.capabilities().engines);
+        workloads.iter().try_for_each(|workload| workload.check(u64::MAX >> 1, 1))?;
+        workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
+        Ok(workloads)
+    }
+    match place {
+        Where::Host(machine) => on(machine, arguments),
+        Where::Twin(machine) => on(&**machine, arguments),
+    }
+}
+
+fn open_on(place: Where, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<Box<dyn Arm>, Failure> {
+    fn on<M: Machine>(machine: M, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
+        let target = machine.open_checked(spec, |facts| crate::points::check(&workloads, facts))?;
+        OnMachine::new(machine, target, workloads)
+    }
+    Ok(match place {
+        Where::Host(machine) => Box::new(on(machine, spec, workloads)?),
+        Where::Twin(machine) => Box::new(on(*machine, spec, workloads)?),
+    })
+}
+
+impl<M: Machine> OnMachine<M> {
+    /// A target that is open, and what it is asked: once more checked, now that its size is sure.
+    fn new(machine: M, target: M::Target, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
+        let facts = machine.target_facts(&target);
+        crate::points::check(&workloads, &facts)?;
+        let samples = workloads.iter().map(|_| Vec::new()).collect();
+        Ok(OnMachine { machine, target, facts, workloads, samples })
+    }
 }
 
 /// Both arms, in turn.
@@ -197,21 +253,26 @@ impl Arms<{ OF_A_RUN.len() }> for Both<'_> {
 /// Compares two arms.
 ///
 /// # Errors
-/// Arms that cannot be opened or do not ask as many questions, an interrupt before anything could be said.
-pub(super) fn compare(arguments: &Arguments, [a, b]: [&str; 2]) -> Result<Comparison, Failure> {
+/// Arguments of both arms.
+///
+/// # Errors
+/// An arm that is none, or names no target.
+pub(super) fn arguments([a, b]: [&str; 2]) -> Result<[PointArguments; 2], Failure> {
     let common = words_of_runs(super::words_typed());
     let common: Vec<String> = common.into_iter().filter(|word| word != "--json").collect();
-    let of = [arguments_of("--a", a, &common)?, arguments_of("--b", b, &common)?];
-    let mut arms = [open(&of[0])?, open(&of[1])?];
-    let counts = [arms[0].workloads().len(), arms[1].workloads().len()];
-    if counts[0] != counts[1] {
-        return Err(Failure::Usage(format!(
-            "--a asks {} questions and --b {}: give both lists of the same length",
-            counts[0], counts[1]
-        )));
-    }
+    Ok([arguments_of("--a", a, &common)?, arguments_of("--b", b, &common)?])
+}
+
+/// Arms that cannot be opened or do not ask as many questions, an interrupt before anything could be said.
+pub(super) fn compare(
+    arguments: &Arguments,
+    [a, b]: [&str; 2],
+    of: &[PointArguments; 2],
+) -> Result<Comparison, Failure> {
+    let mut arms = open(of)?;
+    let questions = arms[0].workloads().len();
     let names = [a, b].map(|name| name.trim().to_string());
-    let labels: Vec<String> = (0..counts[0]).map(|index| label(&arms, index)).collect();
+    let labels: Vec<String> = (0..questions).map(|index| label(&arms, index)).collect();
     let limits = Limits {
         until: arguments.until / 100.0,
         budget_ns: arguments.budget,

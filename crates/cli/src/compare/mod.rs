@@ -12,6 +12,7 @@ use results::Output;
 use results::compare::{Columns, Comparison, FailIf, WORTH_PERCENT};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::Ordering;
 
 /// The exit code where `--fail-if` is met.
 pub(crate) const FAILED: u8 = 3;
@@ -86,24 +87,29 @@ struct Outputs {
 /// Compares two results, or two arms that are measured now.
 pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     let results = &arguments.workload.target.targets;
-    let kept: Vec<&Path> = results.iter().map(PathBuf::as_path).collect();
+    let arms = match (&arguments.a, &arguments.b) {
+        (Some(a), Some(b)) => Some(([a.as_str(), b.as_str()], arms::arguments([a, b])?)),
+        _ => None,
+    };
+    let measured = arms.iter().flat_map(|(_, of)| of).flat_map(|arm| &arm.target.targets);
+    let kept: Vec<&Path> = results.iter().chain(measured).map(PathBuf::as_path).collect();
     let outputs = Outputs {
         html: output::optional("--html", arguments.html.as_deref(), &kept)?,
         csv: output::optional("--csv", arguments.csv.as_deref(), &kept)?,
     };
-    let comparison = match (&arguments.a, &arguments.b) {
-        (Some(a), Some(b)) => {
+    let comparison = match &arms {
+        Some((names, of)) => {
             if let Some(result) = results.first() {
                 return Err(Failure::Usage(format!(
                     "{}: --a and --b name what is measured; leave out the results, or --a and --b",
                     result.display()
                 )));
             }
-            let comparison = arms::compare(arguments, [a, b])?;
+            let comparison = arms::compare(arguments, *names, of)?;
             crate::history::keep_comparison(&comparison);
             comparison
         }
-        _ => {
+        None => {
             if let Some(option) = workload_option() {
                 return Err(Failure::Usage(format!(
                     "{option}: results that are there cannot be asked anything; name two arms with --a and --b to measure now"
@@ -115,6 +121,9 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
         }
     };
     show(arguments, &outputs, &comparison)?;
+    if crate::interrupt::flag().load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
     if comparison.differences.is_empty() {
         return Err(Failure::Run("the two have nothing that can be compared".into()));
     }
