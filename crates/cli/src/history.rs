@@ -4,13 +4,15 @@ use crate::Failure;
 use crate::output::{self, print, tell};
 use clap::{Args, Subcommand};
 use machine::units::parse_time;
+use machine::{MachineFacts, TargetFacts};
 use report::history::Told;
-use results::Results;
-use results::compare::{Comparison, Measure};
-use results::history::{Filter, History, HistoryError, difference, trends};
-use std::path::PathBuf;
+use results::compare::{Arm, Comparison, Measure};
+use results::history::{Entry, Filter, Fingerprint, History, HistoryError, Other, difference, trends};
+use results::{HistoryTable, Results};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
+use tune::Tuning;
 
 /// Names the file in place of `--history`; `none` keeps nothing.
 const VARIABLE: &str = "HALFPOWER_HISTORY";
@@ -83,10 +85,42 @@ pub(crate) fn keep_as(results: &Results, kind: Option<&str>) {
     }
 }
 
-/// Keeps a comparison.
-pub(crate) fn keep_comparison(comparison: &Comparison) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    kept(|history| history.keep_comparison(comparison, now));
+/// Seconds since 1970-01-01 UTC.
+pub(crate) fn now_unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// Keeps a comparison of two arms.
+pub(crate) fn keep_comparison(comparison: &Comparison, arms: &[Box<dyn Arm>; 2], began_unix_s: u64) {
+    let program = &comparison.program;
+    keep_other(comparison.to_json(), |document| Other {
+        began_unix_s,
+        kind: "compare",
+        target: format!("{} -> {}", comparison.a, comparison.b),
+        fingerprint: results::compare::fingerprint(arms, &program.version),
+        program,
+        document,
+    });
+}
+
+/// Keeps a tuning of a target.
+pub(crate) fn keep_tuning(tuning: &Tuning, machine: &MachineFacts, target: &TargetFacts, began_unix_s: u64) {
+    let program = &tuning.program;
+    keep_other(tuning.to_json(), |document| Other {
+        began_unix_s,
+        kind: "tune",
+        target: absolute(&tuning.target),
+        fingerprint: Fingerprint::of_facts(machine, target, &program.version),
+        program,
+        document,
+    });
+}
+
+fn keep_other<'a>(document: serde_json::Result<String>, other: impl FnOnce(String) -> Other<'a>) {
+    kept(|history| {
+        let document = document.map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
+        history.keep_other(other(document))
+    });
 }
 
 impl From<HistoryError> for Failure {
@@ -122,7 +156,7 @@ struct ListArguments {
     /// Only of this target
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
-    /// Only of this kind: run, sweep, study, check, compare, postmark or metadata
+    /// Only of this kind: run, sweep, study, check, compare, tune, postmark or metadata
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// At most so many, the newest
@@ -159,9 +193,12 @@ enum Task {
     },
     /// Print everything for other programs
     Export {
-        /// json: every document, one a line; csv: every point of every document
-        #[arg(long, value_parser = ["json", "csv"], default_value = "json")]
+        /// json: every document, one a line; csv and parquet: every point of every document
+        #[arg(long, value_parser = ["json", "csv", "parquet"], default_value = "json")]
         format: String,
+        /// Write to this file and not to standard output; Parquet needs it
+        #[arg(long, value_name = "FILE", required_if_eq("format", "parquet"))]
+        output: Option<PathBuf>,
     },
     /// Remove entries
     Prune {
@@ -185,7 +222,7 @@ pub(crate) fn history(arguments: &Arguments) -> Result<(), Failure> {
         Some(Task::Trend { target, measure, question, html }) => {
             trend(&history, target, measure, question.as_deref(), html.as_ref())
         }
-        Some(Task::Export { format }) => export(&history, format),
+        Some(Task::Export { format, output }) => export(&history, format, output.as_deref()),
         Some(Task::Prune { ids, keep, older }) => prune(&mut history, ids, *keep, *older),
     }
 }
@@ -205,10 +242,17 @@ fn show(history: &History, id: i64, json: bool) -> Result<(), Failure> {
     if json {
         return print(&document);
     }
-    if entry.kind == "compare" {
-        let comparison: Comparison = serde_json::from_str(&document)
-            .map_err(|error| Failure::Run(format!("entry {id} of the history cannot be read: {error}")))?;
-        return print(&report::compare::terminal(&comparison, output::width(), output::colour()));
+    let unreadable = |error| Failure::Run(format!("entry {id} of the history cannot be read: {error}"));
+    match entry.kind.as_str() {
+        "compare" => {
+            let comparison: Comparison = serde_json::from_str(&document).map_err(unreadable)?;
+            return print(&report::compare::terminal(&comparison, output::width(), output::colour()));
+        }
+        "tune" => {
+            let tuning: Tuning = serde_json::from_str(&document).map_err(unreadable)?;
+            return print(&report::tune::terminal(&tuning, output::width(), output::colour()));
+        }
+        _ => {}
     }
     let results = history.results(id)?;
     if results.answer.is_some() {
@@ -269,23 +313,42 @@ fn trend(
     output::save(&page, &text.map_err(|error| Failure::Run(format!("cannot draw the trends: {error}")))?)
 }
 
-fn export(history: &History, format: &str) -> Result<(), Failure> {
+/// Every entry, the oldest first.
+fn export(history: &History, format: &str, file: Option<&Path>) -> Result<(), Failure> {
+    let file = output::optional("--output", file, &[])?;
     let mut entries = history.list(&Filter::default())?;
     entries.reverse();
+    if format == "parquet" {
+        let mut table = HistoryTable::default();
+        for entry in entries.iter().filter(|entry| entry.has_points()) {
+            table.add(entry, &history.results(entry.id)?);
+        }
+        let bytes = table.to_parquet().map_err(|error| Failure::Run(format!("cannot make a Parquet file: {error}")))?;
+        return file.map_or(Ok(()), |file| Ok(file.write(&bytes)?));
+    }
+    let mut text = String::new();
     let mut first = true;
     for entry in entries {
-        let (_, document) = history.get(entry.id)?;
         if format == "json" {
-            let unreadable = |error| Failure::Run(format!("entry {} of the history cannot be read: {error}", entry.id));
-            let document: serde_json::Value = serde_json::from_str(&document).map_err(unreadable)?;
-            let line = serde_json::json!({ "entry": entry, "document": document });
-            print(&(output::json(serde_json::to_string(&line))? + "\n"))?;
-        } else if entry.kind != "compare" {
-            print(&results::history_csv(&entry, &history.results(entry.id)?, first))?;
+            text += &json_line(history, &entry)?;
+        } else if entry.has_points() {
+            text += &results::history_csv(&entry, &history.results(entry.id)?, first);
             first = false;
         }
+        if file.is_none() {
+            print(&std::mem::take(&mut text))?;
+        }
     }
-    Ok(())
+    file.map_or(Ok(()), |file| output::save(&file, &text))
+}
+
+/// An entry with its document as one line.
+fn json_line(history: &History, entry: &Entry) -> Result<String, Failure> {
+    let (_, document) = history.get(entry.id)?;
+    let unreadable = |error| Failure::Run(format!("entry {} of the history cannot be read: {error}", entry.id));
+    let document: serde_json::Value = serde_json::from_str(&document).map_err(unreadable)?;
+    let line = serde_json::json!({ "entry": entry, "document": document });
+    Ok(output::json(serde_json::to_string(&line))? + "\n")
 }
 
 fn prune(history: &mut History, ids: &[i64], keep: Option<usize>, older: Option<u64>) -> Result<(), Failure> {
@@ -294,7 +357,7 @@ fn prune(history: &mut History, ids: &[i64], keep: Option<usize>, older: Option<
         if keep.is_none() && older.is_none() {
             return Err(Failure::Usage("name entries, or what to remove with --keep N or --older TIME".into()));
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        let now = now_unix_s();
         let mut of_target: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
         for entry in history.list(&Filter::default())? {
             let newer = of_target.entry(entry.target.clone()).or_default();

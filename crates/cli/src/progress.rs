@@ -1,7 +1,7 @@
 //! Progress on standard error: a bar, on a terminal only.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn styled(bar: ProgressBar, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -30,4 +30,32 @@ pub(crate) fn at(bar: &ProgressBar, passed_ns: u64, doing: &str) {
     let left_s = bar.length().unwrap_or(0).saturating_sub(passed_ms).div_ceil(1000);
     bar.set_prefix(format!("{}:{:02}", left_s / 60, left_s % 60));
     bar.set_message(doing.to_string());
+}
+
+/// A clock with a bar over a time budget.
+pub(crate) struct Watch {
+    began: Instant,
+    bar: ProgressBar,
+}
+
+impl Watch {
+    /// From now on.
+    pub(crate) fn new(budget_ns: u64) -> Watch {
+        Watch { began: Instant::now(), bar: time_bar(budget_ns) }
+    }
+
+    /// Nanoseconds since it began.
+    pub(crate) fn now(&self) -> u64 {
+        self.began.elapsed().as_nanos() as u64
+    }
+
+    /// Moves the bar.
+    pub(crate) fn at(&self, passed_ns: u64, doing: &str) {
+        at(&self.bar, passed_ns, doing);
+    }
+
+    /// Removes the bar.
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
 }

@@ -149,6 +149,9 @@ pub(crate) fn sqlio(words: &[String]) -> Result<(), Failure> {
     let names: Vec<&Path> = jobs.iter().map(|job| job.path.as_path()).collect();
     let read: Vec<&Path> = names.iter().copied().chain(options.parameters.as_deref()).collect();
     let json = output::optional("--json", options.json.as_deref(), &read)?;
+    if options.compares() {
+        return crate::compare::matrix::compare(&options, json.as_ref());
+    }
     on_machine!(machine_of(&names)?, |machine| sqlio_on(&machine, &options, json.as_ref()))
 }
 

@@ -1,19 +1,19 @@
 //! `halfpower tune`: which setting is worth changing here?
 
+use crate::Failure;
 use crate::arguments::{PointArguments, TargetArguments};
 use crate::compare::percent;
 use crate::output::{self, print};
 use crate::points::{check, grid};
+use crate::progress::Watch;
 use crate::target::{Where, resolve};
-use crate::{Failure, progress};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use host::Host;
 use host::facts::Roots;
 use host::knobs::journal::{JournalError, state_directory};
 use host::knobs::{HostKnob, Session};
-use indicatif::ProgressBar;
-use machine::units::parse_time;
+use machine::units::{parse_size, parse_time};
 use machine::{Alternative, CacheState, Knob, Machine, Nanos, TargetFacts, TargetKind, TargetSpec};
 use measure::{Sample, next_run, sample};
 use results::compare::WORTH_PERCENT;
@@ -21,7 +21,6 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 use tune::knobs::Scene;
 use tune::{LeftOut, Limits, PROFILES, Plan, Profile, Scope, Subject, Target, Tuning, Wanted, with_settings};
 use twin::Twin;
@@ -149,25 +148,10 @@ fn limits(arguments: &Arguments, noisy: bool) -> Limits {
     Limits {
         until_percent: arguments.until,
         worth_percent: WORTH_PERCENT.min(arguments.until / 2.0),
+        gain_wanted_percent: Some(WORTH_PERCENT.min(arguments.until / 2.0)),
         budget_ns: arguments.budget,
         noisy,
         seed: arguments.workload.target.seed,
-    }
-}
-
-/// A clock and a bar, which both kinds of machines need.
-struct Watch {
-    began: Instant,
-    bar: ProgressBar,
-}
-
-impl Watch {
-    fn new(arguments: &Arguments) -> Watch {
-        Watch { began: Instant::now(), bar: progress::time_bar(arguments.budget) }
-    }
-
-    fn now(&self) -> Nanos {
-        self.began.elapsed().as_nanos() as u64
     }
 }
 
@@ -178,6 +162,8 @@ struct OnHost {
     facts: TargetFacts,
     /// None where only settings of the workload are tried.
     session: Option<Session>,
+    /// Knobs of the kernel; the one after them is that of the stripe.
+    of_kernel: usize,
     watch: Watch,
 }
 
@@ -187,7 +173,18 @@ impl Subject for OnHost {
     }
 
     fn set(&mut self, settings: &[(usize, &str)]) -> machine::Result<()> {
-        self.session.as_mut().map_or(Ok(()), |session| session.set(settings))
+        let (of_kernel, of_stripe): (Vec<_>, Vec<_>) = settings.iter().partition(|(knob, _)| *knob < self.of_kernel);
+        if let Some(present) = self.facts.chunk_bytes {
+            let chunk = match of_stripe.first() {
+                Some((_, value)) => parse_size(value).map_err(|why| refused(tune::STRIPE_UNIT, why))?,
+                None => present,
+            };
+            if self.machine.target_facts(&self.target).chunk_bytes != Some(chunk) {
+                let members: Vec<u32> = (0..self.facts.members).collect();
+                self.machine.restripe(&mut self.target, &members, chunk)?;
+            }
+        }
+        self.session.as_mut().map_or(Ok(()), |session| session.set(&of_kernel))
     }
 
     fn run(&mut self, workload: &Workload, before: &[Sample]) -> machine::Result<Sample> {
@@ -196,8 +193,12 @@ impl Subject for OnHost {
     }
 
     fn on_block(&mut self, what: &str, passed_ns: Nanos) {
-        progress::at(&self.watch.bar, passed_ns, what);
+        self.watch.at(passed_ns, what);
     }
+}
+
+fn refused(knob: &str, why: String) -> machine::Error {
+    machine::Error::refused(format!("--knob {knob}"), why, "give a size such as 64k")
 }
 
 impl From<JournalError> for Failure {
@@ -227,6 +228,7 @@ fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
         let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
         return Ok(Tuning::planned(&plan, &target_words, limits, crate::program()));
     }
+    let began_unix_s = crate::history::now_unix_s();
     let target = machine.open_checked(spec, |facts| {
         let workloads = workloads(arguments, &engines, facts);
         workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
@@ -239,6 +241,7 @@ fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
     let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
     let tried: Vec<(HostKnob, Vec<String>)> =
         found.into_iter().enumerate().map(|(number, knob)| (knob, plan.values_of(number))).collect();
+    let of_kernel = tried.len();
     let mut told = Vec::new();
     let session = if tried.iter().all(|(_, values)| values.is_empty()) {
         None
@@ -246,14 +249,16 @@ fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
         let directory = state_directory().ok_or(JournalError::NoPlace)?;
         Some(Session::begin(&directory, &roots, &tried, &mut told)?)
     };
-    let mut subject = OnHost { machine, target, facts: facts.clone(), session, watch: Watch::new(arguments) };
+    let mut subject =
+        OnHost { machine, target, facts: facts.clone(), session, of_kernel, watch: Watch::new(arguments.budget) };
     let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::program());
-    subject.watch.bar.finish_and_clear();
+    subject.watch.end();
     // Before anything is printed: who reads the result finds the settings as they were.
     let not_put_back = subject.session.map(Session::end).unwrap_or_default();
     told.iter().chain(&not_put_back).for_each(|sentence| output::tell(sentence));
     let mut tuning = tuning?;
     tuning.warnings.extend(told.into_iter().chain(not_put_back));
+    crate::history::keep_tuning(&tuning, &subject.machine.facts(), &facts, began_unix_s);
     Ok(tuning)
 }
 
@@ -273,6 +278,7 @@ fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts, Failure> {
         _ => TargetKind::Device,
     };
     let named = spec.places.iter().all(|place| spec.destroy.contains(place));
+    let chunk = if spec.chunk == 0 { host::DEFAULT_CHUNK } else { spec.chunk };
     Ok(TargetFacts {
         name: first.display().to_string(),
         kind,
@@ -284,7 +290,7 @@ fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts, Failure> {
         physical_block_bytes: under.physical_block_bytes,
         block_bytes: under.block_bytes,
         members: spec.places.len() as u32,
-        chunk_bytes: None,
+        chunk_bytes: (spec.places.len() > 1).then_some(chunk),
         in_memory: under.in_memory,
         devices: Vec::new(),
         layers: under.layers,
@@ -299,13 +305,19 @@ fn plan(
     arguments: &Arguments,
     scene: Scene<'_>,
 ) -> Result<Plan, Failure> {
-    let knobs: Vec<Knob> = found.iter().map(|one| one.knob.clone()).collect();
-    let value = |number: usize, value: &str| found[number].alternative(value);
+    let facts = scene.facts;
+    let knobs: Vec<Knob> = found.iter().map(|one| one.knob.clone()).chain(tune::stripe_unit(facts)).collect();
+    let value = |number: usize, value: &str| match found.get(number) {
+        Some(knob) => knob.alternative(value),
+        None => tune::stripe_unit_of(facts, value),
+    };
     let scope = Scope { knobs: &knobs, value: &value, scene };
     let mut plan = Plan::new(workloads, &scope, &arguments.knob).map_err(Failure::Usage)?;
     if !host::knobs::may_set() {
-        let (kept, other): (Vec<_>, Vec<_>) =
-            plan.trials.into_iter().partition(|trial| matches!(trial.change, tune::Change::Workload(_)));
+        let (kept, other): (Vec<_>, Vec<_>) = plan
+            .trials
+            .into_iter()
+            .partition(|trial| !matches!(trial.change, tune::Change::Machine(knob) if knob < found.len()));
         plan.trials = kept;
         for trial in other {
             let why = format!("{}: only root can set it", trial.to.value);
@@ -360,7 +372,7 @@ impl Subject for OnTwin {
     }
 
     fn on_block(&mut self, what: &str, passed_ns: Nanos) {
-        progress::at(&self.watch.bar, passed_ns, what);
+        self.watch.at(passed_ns, what);
     }
 }
 
@@ -379,9 +391,12 @@ fn on_twin(machine: Twin, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
         return Ok(Tuning::planned(&plan, &target_words, limits, crate::program()));
     }
     let scene = Scene { facts: &facts, engines: &engines };
-    let watch = Watch::new(arguments);
+    let began_unix_s = crate::history::now_unix_s();
+    let watch = Watch::new(arguments.budget);
     let mut subject = OnTwin { spec: spec.clone(), knobs: knobs.clone(), wanted: String::new(), watch };
     let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::program());
-    subject.watch.bar.finish_and_clear();
-    Ok(tuning?)
+    subject.watch.end();
+    let tuning = tuning?;
+    crate::history::keep_tuning(&tuning, &machine.facts(), &facts, began_unix_s);
+    Ok(tuning)
 }

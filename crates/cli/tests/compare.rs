@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{HALFPOWER, command, finish, halfpower};
+use common::{HALFPOWER, command, ended, finish, halfpower, wait_until};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -177,6 +177,27 @@ fn two_arms_of_this_computer_with_commands_before_each_run() {
     assert!(common::test_files(directory.path()).is_empty());
     let failing = compare(&[&arms[..], &["--a-setup", "exit 7", "--budget", "5s"]].concat());
     failing.refused(&["--a-setup", "exit 7", "7"]);
+}
+
+#[test]
+fn an_interrupt_shows_what_was_measured_until_then() {
+    let _one = common::alone();
+    let directory = tempfile::tempdir().unwrap();
+    let turns = directory.path().join("turns");
+    let arm = format!("'{}'", directory.path().display());
+    let setup = format!("echo x >> '{}'", turns.display());
+    let words = ["compare", "--a", &arm, "--b", &arm, "--a-setup", &setup, "--size", "1m", "--runtime", "10ms"];
+    let endless = ["--until", "0.0001%", "--budget", "1h"];
+    let child = command(HALFPOWER, words.iter().chain(&endless)).spawn().unwrap();
+    // Two runs of A in a block: after twelve there is a sixth one, and five have an interval.
+    wait_until("six blocks", || fs::read_to_string(&turns).is_ok_and(|text| text.lines().count() >= 12));
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let stopped = ended(child);
+    assert_eq!(stopped.code, Some(130), "{stopped:?}");
+    for words in ["interrupted: what was measured until then", "blocks of four runs in turn"] {
+        assert!(stopped.stdout.contains(words), "'{words}' is in\n{}", stopped.stdout);
+    }
+    assert!(common::test_files(directory.path()).is_empty());
 }
 
 /// A report of each tool, from the tool's own words or halfpower's in its language.

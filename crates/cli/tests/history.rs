@@ -59,6 +59,7 @@ fn every_command_keeps_its_result_unless_told_otherwise() {
     history.good(&format!("iozone -s 64k -r 4k -i 0 -f {at}/io.tmp"));
     history.good(&format!("fio --name=j --directory={at} --size=64k --rw=write --bs=4k"));
     history.good("compare --a twin:nvme --b twin:virtio");
+    history.good("tune twin:gateway-1997 --op write --request 8k --bytes 512k --yes --knob depth=8");
     history.good(&format!("{RUN} --no-history"));
     history.good(&format!("iozone -s 64k -r 4k -i 0 -f {at}/io.tmp --no-history"));
     let elsewhere = history.directory.path().join("other.sqlite");
@@ -66,7 +67,12 @@ fn every_command_keeps_its_result_unless_told_otherwise() {
     assert!(elsewhere.exists());
     let kinds: Vec<String> =
         history.entries().iter().rev().map(|one| one["kind"].as_str().unwrap().to_string()).collect();
-    assert_eq!(kinds, ["run", "sweep", "metadata", "sweep", "run", "compare"]);
+    assert_eq!(kinds, ["run", "sweep", "metadata", "sweep", "run", "compare", "tune"]);
+    // Those without points are shown by their own reports, and are no side of a comparison.
+    for (id, words) in [(6, "slower than twin:nvme"), (7, "Worth keeping: depth of the workload: 8")] {
+        assert!(history.good(&format!("history show {id}")).contains(words), "entry {id}");
+        history.run(&format!("compare 1 {id}")).refused(&["holds no points"]);
+    }
 }
 
 #[test]
@@ -90,6 +96,14 @@ fn an_entry_is_shown_exported_compared_and_removed() {
     );
     let table = history.good("history export --format csv");
     assert!(table.starts_with("entry,began_unix_s,kind,target,machine,op,") && table.lines().count() == 3, "{table}");
+    history.run("history export --format parquet").refused(&["--output"]);
+    let file = history.directory.path().join("all.parquet");
+    assert_eq!(history.good(&format!("history export --format parquet --output {}", file.display())), "");
+    let bytes = fs::read(&file).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{} bytes", bytes.len());
+    let text = history.directory.path().join("all.csv");
+    history.good(&format!("history export --format csv --output {}", text.display()));
+    assert_eq!(fs::read_to_string(text).unwrap(), table);
     let same = history.good(&format!("compare {first} {first}"));
     assert!(same.contains("No difference between"), "{same}");
     let different = history.run(&format!("compare {first} {second}"));

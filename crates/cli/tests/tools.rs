@@ -62,6 +62,36 @@ fn sqlio() {
     assert_eq!(entries(here.path()), ["one.json", "two.json"]);
 }
 
+/// The published alignment study live: files that begin 31.5 KiB into a row of chunks, and at a row, on simulated machines.
+#[test]
+fn sqlios_study_on_two_targets() {
+    let here = tempfile::tempdir().unwrap();
+    let machine = "twin:gateway-1997,disks=4,stripe=64k";
+    let done = halfpower(
+        here.path(),
+        &format!("sqlio --matrix --runtime 2s --max-threads 4 {machine},start=31.5k {machine} --json two.json"),
+    );
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
+    let head: Vec<&str> = text.lines().find(|line| line.starts_with("op ")).unwrap().split_whitespace().collect();
+    assert_eq!(head[..7], ["op", "pattern", "threads", "A", "IOPS", "B", "IOPS"], "{text}");
+    let text = std::fs::read_to_string(here.path().join("two.json")).unwrap();
+    let comparison: results::compare::Comparison = serde_json::from_str(&text).unwrap();
+    assert_eq!(comparison.of(results::compare::Measure::Iops).count(), 2 * 2 * 3);
+    for kind in ["random reads", "random writes", "sequential reads", "sequential writes"] {
+        let of_kind = comparison.summaries.iter().find(|one| one.kind.as_deref() == Some(kind)).unwrap();
+        assert!(of_kind.mean_percent > 2.0, "{kind}: chunks in whole, {:.1} %", of_kind.mean_percent);
+    }
+    // Two directories: their files go, whatever the difference is.
+    let places = ["a", "b"].map(|name| here.path().join(name));
+    places.iter().for_each(|place| std::fs::create_dir(place).unwrap());
+    let done = halfpower(here.path(), "sqlio --matrix -BY --runtime 10ms --size 4m --max-threads 1 --repeats 10 a b");
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success(), "{text}{}", String::from_utf8_lossy(&done.stderr));
+    assert!(text.contains("5 blocks of four runs in turn"), "{text}");
+    assert!(places.iter().all(|place| entries(place).is_empty()));
+}
+
 #[test]
 fn diskspd() {
     let here = tempfile::tempdir().unwrap();

@@ -256,6 +256,36 @@ fn options_of_a_mount_are_set_by_remount_and_put_back() {
 }
 
 #[test]
+fn the_chunk_of_a_stripe_is_tried_and_kept_by_making_it_anew() {
+    let _one = common::alone();
+    let here = tempfile::tempdir().unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let places = ["a", "b"].map(|name| here.path().join(name));
+    places.iter().for_each(|place| fs::create_dir(place).unwrap());
+    let tune = |more: &str| {
+        let at = places.each_ref().map(|place| place.display().to_string()).join(" ");
+        let words = format!("tune {at} --buffered --op write --request 64k --size 4m --runtime 20ms --json {more}");
+        let mut command = command(HALFPOWER, words.split_whitespace());
+        command.env("HALFPOWER_STATE", state.path());
+        finish(command).good_json()
+    };
+    let planned = tune("--knob stripe_unit");
+    let values: Vec<&str> =
+        planned["plan"].as_array().unwrap().iter().map(|step| step["to"].as_str().unwrap()).collect();
+    assert_eq!((values, planned["plan"][0]["from"].as_str()), (vec!["16k", "256k", "1m"], Some("64k")));
+    let document = tune("--knob stripe_unit=16k --until 100% --budget 1s --yes");
+    assert_obeys(&document);
+    let tried = &document["tried"][0];
+    assert!(tried["failed"].is_null() && tried["blocks"].as_u64() >= Some(5), "{tried:#}");
+    let lines: Vec<&str> =
+        tried["keep"].as_array().unwrap().iter().map(|keep| keep["line"].as_str().unwrap()).collect();
+    for words in ["--chunk=16K DEVICE1 DEVICE2", "mkfs.ext4 -b 4096 -E stride=4,stripe_width=8", "su=16k,sw=2"] {
+        assert!(lines.iter().any(|line| line.contains(words)), "'{words}' is in {lines:?}");
+    }
+    assert!(places.iter().all(|place| common::test_files(place).is_empty()));
+}
+
+#[test]
 fn a_simulated_machine_is_tuned_by_its_settings() {
     let words = "tune twin:gateway-1997 --op write --request 8k --bytes 2m --yes --json --knob wce --knob disks=2 --knob depth=8";
     let document = finish(command(HALFPOWER, words.split_whitespace())).good_json();
@@ -267,6 +297,9 @@ fn a_simulated_machine_is_tuned_by_its_settings() {
     };
     assert_eq!(outcome("wce", "on"), "helps", "a write cache makes small writes one at a time faster");
     assert_eq!(outcome("depth", "8"), "helps");
+    let aligned = "tune twin:gateway-1997,disks=4,start=31.5k --request 8k --depth 4 --pattern random --runtime 2s --yes --json --knob start";
+    let aligned = finish(command(HALFPOWER, aligned.split_whitespace())).good_json();
+    assert_eq!(aligned["tried"][0]["outcome"], "helps", "fewer requests of two disks: {aligned:#}");
     let again = finish(command(HALFPOWER, words.split_whitespace())).good_json();
     assert_eq!(document["tried"], again["tried"], "virtual time gives the same every time");
     let prove = document["prove"][0].as_str().unwrap();

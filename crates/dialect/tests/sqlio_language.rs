@@ -67,6 +67,9 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
         ("--nope", "--nope"),
         ("--align 64k", "they belong to the study"),
         ("--matrix -kR", "--matrix"),
+        ("--matrix a b c", "or two of them"),
+        ("--matrix -Fp.txt", "or on two that are compared"),
+        ("--matrix --align 64k a b", "two are named"),
         ("--matrix --align 64k,65536", "a value is there twice"),
         ("--size 3x", "--size"),
         ("--runtime 0", "--runtime 0"),
@@ -144,6 +147,20 @@ fn the_study_has_the_published_points() {
     let short = options("--matrix --runtime 20ms --max-threads 8 -o1 -b4");
     let points = matrix::workloads(&short, &ENGINES);
     assert_eq!((points.len(), points[0].1.depth, points[0].1.request_bytes), (16, 1, 4096));
+}
+
+#[test]
+fn two_targets_share_the_published_time() {
+    let study = options("--matrix -d/mnt/a,/mnt/b");
+    assert!(study.compares() && !options("--matrix a").compares() && !options("a b").compares());
+    let [a, b] =
+        matrix::two_targets(&options("--matrix --size 1g /tmp/a.dat /tmp/b.dat")).unwrap().map(|spec| spec.places);
+    assert_eq!((a, b), (vec!["/tmp/a.dat".into()], vec!["/tmp/b.dat".into()]));
+    let limits = matrix::in_turn(&study, true).unwrap();
+    assert_eq!((limits.most_blocks, limits.least_ns), (16, 36 * 2 * 600_000_000_000));
+    assert_eq!(matrix::in_turn(&study, false).unwrap().least_ns, 36 * 4 * 60_000_000_000);
+    let error = matrix::in_turn(&options("--matrix --repeats 9 a b"), true).unwrap_err();
+    assert!(error.is_usage() && error.to_string().contains("give 10 or more"), "{error}");
 }
 
 /// Words that look like the language's.

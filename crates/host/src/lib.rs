@@ -28,4 +28,6 @@ pub use cleanup::{Cleanup, cleanup};
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{Host, HostTarget};
 #[cfg(target_os = "linux")]
-pub use linux::{Host, HostTarget, counters, facts, files, knobs, made_earlier, remove_leftovers, waiting_threads};
+pub use linux::{
+    DEFAULT_CHUNK, Host, HostTarget, counters, facts, files, knobs, made_earlier, remove_leftovers, waiting_threads,
+};

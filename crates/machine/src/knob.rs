@@ -30,6 +30,8 @@ pub struct Alternative {
     pub keep: Vec<Keep>,
     /// The shell command that sets it; none where no command does.
     pub command: Option<String>,
+    /// The option of a command line that sets it (`--chunk 64k`).
+    pub option: Option<String>,
     /// The shell command that puts the present value back.
     pub put_back: Option<String>,
 }

@@ -20,10 +20,21 @@ pub struct Limits {
     pub until: f64,
     /// Time for all questions. Each gets its least number of blocks even where that takes longer.
     pub budget_ns: Nanos,
+    /// Blocks of a question at most; where they differ at least [`LEAST_BLOCKS`].
+    pub most_blocks: usize,
+    /// A question is closed as soon as arm 1 cannot be faster than arm 0 by this share: whether it is slower is not asked any longer.
+    pub gain_wanted: Option<f64>,
     /// Two runs of the same differ. Otherwise one block says everything.
     pub noisy: bool,
     /// Seeds the order of the arms.
     pub seed: u64,
+}
+
+impl Limits {
+    /// Blocks of a question at most: fewer than the least say nothing.
+    fn most(&self) -> usize {
+        self.most_blocks.max(LEAST_BLOCKS)
+    }
 }
 
 /// Why a run of an arm gave nothing.
@@ -95,9 +106,10 @@ pub fn in_turn<const N: usize, A: Arms<N>>(
     let mut order = SplitMix64::new(limits.seed);
     let began = arms.now();
     let mut longest = 0;
-    while !answers.iter().all(|answer| answer.closed) {
+    let goes_on = |answer: &Answer<N>| !answer.closed && answer.blocks.len() < limits.most();
+    while answers.iter().any(goes_on) {
         for question in 0..questions {
-            if answers[question].closed {
+            if !goes_on(&answers[question]) {
                 continue;
             }
             let passed = arms.now().saturating_sub(began);
@@ -142,8 +154,8 @@ fn block<const N: usize, A: Arms<N>>(
     Ok(values)
 }
 
-/// Closes the questions that are decided: a difference is beyond chance after having looked at all of them, or none larger than
-/// [`Limits::until`] can be there.
+/// Closes the questions that are decided: a difference is beyond chance after having looked at all of them, none larger than
+/// [`Limits::until`] can be there, or no gain of [`Limits::gain_wanted`].
 fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
     if !limits.noisy {
         answers.iter_mut().for_each(|answer| answer.closed = true);
@@ -158,7 +170,8 @@ fn close<const N: usize>(answers: &mut [Answer<N>], limits: Limits) {
     let adjusted = holm(&changes.iter().map(|change| change.map_or(1.0, |change| change.p)).collect::<Vec<f64>>());
     for ((answer, change), p) in answers.iter_mut().zip(changes).zip(adjusted) {
         let narrow = change.is_some_and(|change| (change.high - change.low) / 2.0 <= limits.until);
-        answer.closed |= change.is_some() && (p < CHANCE || narrow);
+        let hopeless = change.zip(limits.gain_wanted).is_some_and(|(change, wanted)| change.high < 1.0 + wanted);
+        answer.closed |= change.is_some() && (p < CHANCE || narrow || hopeless);
     }
 }
 
@@ -205,7 +218,14 @@ mod tests {
         }
     }
 
-    const LIMITS: Limits = Limits { until: 0.05, budget_ns: 10_000_000_000, noisy: true, seed: 1 };
+    const LIMITS: Limits = Limits {
+        until: 0.05,
+        budget_ns: 10_000_000_000,
+        most_blocks: usize::MAX,
+        gain_wanted: None,
+        noisy: true,
+        seed: 1,
+    };
 
     #[test]
     fn each_question_goes_on_until_it_is_decided() {
@@ -231,6 +251,30 @@ mod tests {
         let turns = in_turn(&mut arms, 3, Limits { until: 1e-9, budget_ns: 1, ..LIMITS }).unwrap();
         assert_eq!(turns.open(), 3);
         assert!(turns.answers.iter().all(|answer| answer.blocks.len() == LEAST_BLOCKS));
+    }
+
+    #[test]
+    fn a_question_ends_with_its_last_block() {
+        let mut arms = Fake::new(&[[100.0, 100.0], [100.0, 200.0]]);
+        let turns = in_turn(&mut arms, 2, Limits { until: 1e-9, most_blocks: 9, ..LIMITS }).unwrap();
+        assert_eq!((turns.open(), turns.answers[0].blocks.len()), (1, 9));
+        assert!(turns.answers[1].closed && turns.answers[1].blocks.len() < 9);
+        let few = in_turn(&mut Fake::new(&[[1.0, 1.0]]), 1, Limits { until: 1e-9, most_blocks: 1, ..LIMITS }).unwrap();
+        assert_eq!(few.answers[0].blocks.len(), LEAST_BLOCKS, "fewer say nothing");
+    }
+
+    #[test]
+    fn what_cannot_be_faster_is_dropped_early() {
+        let blocks = |rates: [f64; 2], gain_wanted| {
+            let mut arms = Fake::new(&[rates]);
+            let limits = Limits { until: 1e-9, most_blocks: 400, gain_wanted, ..LIMITS };
+            in_turn(&mut arms, 1, limits).unwrap().answers[0].blocks.len()
+        };
+        // A loss of 0.05 % in noise of 0.6 %: hundreds of blocks would tell it, and few tell that it is no gain of 2 %.
+        assert!(blocks([1000.0, 999.5], Some(0.02)) <= 8);
+        assert!(blocks([1000.0, 999.5], None) > 50);
+        // A gain is told as it is without.
+        assert_eq!(blocks([100.0, 110.0], Some(0.02)), blocks([100.0, 110.0], None));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::format::duration;
 use crate::terminal::{Tone, paint, table, wrap};
 use machine::text::printable;
-use results::compare::Difference;
+use results::compare::{Difference, Measure};
 use tune::{KeepLine, Outcome, Tried, Tuning};
 
 /// Lines of a text in a tone.
@@ -80,8 +80,12 @@ pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     rows.extend(tuning.combination.iter().flat_map(|one| rows_of("what helped, once more", one)));
     if !rows.is_empty() {
         out.push('\n');
-        let names = ["knob", "from", "to", "rate %", "95 % interval", "p99 %", "cpu/request %", ""];
+        let names = ["knob", "from", "to", "rate %", "95 % interval", "p99 %", "cpu/byte %", ""];
         out.push_str(&table(&head(&names), &rows, 3, width, colour));
+        if tuning.tried.iter().chain(&tuning.combination).any(|one| !one.resized.is_empty()) {
+            let told = "Where requests have another size, p99 is that of one such request.";
+            say(&mut out, Tone::Quiet, told, width, colour);
+        }
     }
     for (place, lines) in by_place(&tuning.keep) {
         out.push_str(&format!("\nTo keep it, {}:\n", printable(place)));
@@ -117,9 +121,9 @@ fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
     }
     let several = rates.len() > 1;
     let row = |rate: &&Difference| {
-        let other = |measure| {
+        let other = |measure, percent: fn(&Tried, &Difference) -> f64| {
             let of = |one: &&Difference| one.measure == measure && one.question == rate.question;
-            tried.differences.iter().find(of).map_or(String::new(), |one| signed(one.change_percent))
+            tried.differences.iter().find(of).map_or(String::new(), |one| signed(percent(tried, one)))
         };
         let interval = match rate.interval_95_percent {
             Some([low, high]) if low == high => "exact".into(),
@@ -134,8 +138,8 @@ fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
         let cells = vec![
             signed(rate.change_percent),
             interval,
-            other(results::compare::Measure::LatencyP99),
-            other(results::compare::Measure::Cpu),
+            other(Measure::LatencyP99, |_, one| one.change_percent),
+            other(Measure::Cpu, Tried::cpu_per_byte_percent),
             word,
         ];
         [names(), cells].concat()

@@ -90,26 +90,37 @@ fn rows<T>(columns: &[Column<T>], rows: &[T], first: Option<&str>) -> String {
     table.0
 }
 
+/// Names of the columns of an exported history: of the entry, then of the point.
+pub(crate) fn history_columns() -> impl Iterator<Item = &'static str> {
+    ["entry", "began_unix_s", "kind", "target", "machine"].into_iter().chain(named_columns().map(|column| column.name))
+}
+
+/// The cells of an exported history for each point of an entry, in the order of [`history_columns`].
+pub(crate) fn history_rows(entry: &Entry, results: &Results) -> impl Iterator<Item = Vec<Option<Cell>>> {
+    results.points.iter().map(|point| {
+        let of_entry = [
+            Cell::Count(entry.id.unsigned_abs()),
+            Cell::Count(entry.began_unix_s),
+            Cell::Text(entry.kind.clone()),
+            Cell::Text(entry.target.clone()),
+            Cell::Text(entry.machine.clone()),
+        ];
+        of_entry.into_iter().map(Some).chain(named_columns().map(|column| (column.get)(point))).collect()
+    })
+}
+
+fn named_columns() -> impl Iterator<Item = &'static Column<Point>> {
+    columns::POINT.iter().filter(|column| !column.name.is_empty())
+}
+
 /// The points of one entry of the history, with the entry's number, time, kind, target and machine before them; after a line of names where
 /// `header` asks for it.
 pub fn history_csv(entry: &Entry, results: &Results, header: bool) -> String {
-    const OF_ENTRY: [&str; 5] = ["entry", "began_unix_s", "kind", "target", "machine"];
-    let columns: Vec<&Column<Point>> = columns::POINT.iter().filter(|column| !column.name.is_empty()).collect();
     let mut table = Table(String::new());
     if header {
-        let names = OF_ENTRY.into_iter().chain(columns.iter().map(|column| column.name));
-        table.row(names.map(String::from));
+        table.row(history_columns().map(String::from));
     }
-    for point in &results.points {
-        let of_entry = [
-            entry.id.to_string(),
-            entry.began_unix_s.to_string(),
-            entry.kind.clone(),
-            entry.target.clone(),
-            entry.machine.clone(),
-        ];
-        table.row(of_entry.into_iter().chain(columns.iter().map(|column| plain((column.get)(point)))));
-    }
+    history_rows(entry, results).for_each(|row| table.row(row.into_iter().map(plain)));
     table.0
 }
 

@@ -17,6 +17,7 @@ mod latency_goal;
 mod metadata;
 mod operation;
 mod output;
+mod parquet;
 mod point;
 mod question;
 
@@ -33,5 +34,6 @@ pub use latency_goal::{LatencyGoal, measure_within_p99};
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError, append};
+pub use parquet::HistoryTable;
 pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, measure_points};
 pub use question::Question;

@@ -110,13 +110,34 @@ pub struct Tried {
     pub blocks: u32,
     /// The changes of rate, latency and processor time for each workload.
     pub differences: Vec<Difference>,
+    /// The workloads whose requests have another size with it: a latency or a processor time is that of such a request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resized: Vec<Resized>,
     /// Why it could not be tried.
     pub failed: Option<String>,
     /// What keeps it.
     pub keep: Vec<KeepLine>,
 }
 
+/// A workload whose requests have another size.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Resized {
+    /// The workload, as its differences name it.
+    pub question: String,
+    /// Bytes of a request before.
+    pub from_bytes: u32,
+    /// Bytes of a request with the change.
+    pub to_bytes: u32,
+}
+
 impl Tried {
+    /// The change of processor time for each byte in percent, from that for each request.
+    pub fn cpu_per_byte_percent(&self, cpu: &Difference) -> f64 {
+        let resized = self.resized.iter().find(|one| one.question == cpu.question);
+        let ratio = resized.map_or(1.0, |one| f64::from(one.from_bytes) / f64::from(one.to_bytes));
+        ((1.0 + cpu.change_percent / 100.0) * ratio - 1.0) * 100.0
+    }
+
     /// The changes of the rate.
     pub fn rates(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|one| one.measure == Measure::Throughput)
@@ -129,15 +150,18 @@ impl Tried {
     }
 
     /// What may be said of the changes of the rate. `open`: some question was not decided when the time was up.
-    pub(crate) fn judge(differences: &[Difference], open: bool) -> Outcome {
-        let rates: Vec<Verdict> =
-            differences.iter().filter(|one| one.measure == Measure::Throughput).map(|one| one.verdict).collect();
+    pub(crate) fn judge(differences: &[Difference], open: bool, until_percent: f64) -> Outcome {
+        let of_rate = || differences.iter().filter(|one| one.measure == Measure::Throughput);
+        let rates: Vec<Verdict> = of_rate().map(|one| one.verdict).collect();
+        let wide =
+            |one: &Difference| one.interval_95_percent.is_some_and(|[low, high]| (high - low) / 2.0 > until_percent);
         match (rates.contains(&Verdict::Better), rates.contains(&Verdict::Worse)) {
             _ if rates.is_empty() => Outcome::Failed,
             (true, false) => Outcome::Helps,
             (false, true) => Outcome::Worse,
             (true, true) => Outcome::Mixed,
             (false, false) if open || rates.contains(&Verdict::Untold) => Outcome::Undecided,
+            (false, false) if of_rate().any(wide) => Outcome::NoGain,
             (false, false) => Outcome::NoDifference,
         }
     }
@@ -151,6 +175,8 @@ pub enum Outcome {
     Helps,
     /// No workload changes by as much as matters.
     NoDifference,
+    /// No workload gains as much as matters; whether one loses was not asked any longer.
+    NoGain,
     /// Some workload is slower, none faster.
     Worse,
     /// One is faster, another slower.
@@ -167,6 +193,7 @@ impl Outcome {
         match self {
             Outcome::Helps => "faster",
             Outcome::NoDifference => "no difference",
+            Outcome::NoGain => "no gain",
             Outcome::Worse => "slower",
             Outcome::Mixed => "faster and slower",
             Outcome::Undecided => "undecided",
@@ -208,4 +235,61 @@ impl Tuning {
 pub fn tuning_schema() -> String {
     let schema = schemars::schema_for!(Tuning);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(interval_95_percent: [f64; 2], verdict: Verdict) -> Difference {
+        let change_percent = f64::midpoint(interval_95_percent[0], interval_95_percent[1]);
+        Difference {
+            question: "--op read".into(),
+            label: String::new(),
+            keys: Vec::new(),
+            kind: String::new(),
+            measure: Measure::Throughput,
+            a: 1.0,
+            b: 1.0,
+            runs_a: Vec::new(),
+            runs_b: Vec::new(),
+            change_percent,
+            interval_95_percent: Some(interval_95_percent),
+            p: None,
+            p_holm: None,
+            detectable_percent: None,
+            verdict,
+        }
+    }
+
+    #[test]
+    fn what_was_dropped_early_is_no_gain_and_not_no_difference() {
+        let judge = |interval, open| Tried::judge(&[rate(interval, Verdict::NoDifference)], open, 5.0);
+        assert_eq!(judge([-2.0, 3.0], false), Outcome::NoDifference);
+        assert_eq!(judge([-30.0, 1.0], false), Outcome::NoGain);
+        assert_eq!(judge([-30.0, 20.0], true), Outcome::Undecided);
+        let helps = [rate([4.0, 9.0], Verdict::Better), rate([-30.0, 1.0], Verdict::NoDifference)];
+        assert_eq!(Tried::judge(&helps, false, 5.0), Outcome::Helps);
+    }
+
+    #[test]
+    fn processor_time_of_larger_requests_is_told_for_each_byte() {
+        let cpu = Difference { measure: Measure::Cpu, ..rate([100.0, 100.0], Verdict::Worse) };
+        let resized = Resized { question: "--op read".into(), from_bytes: 64 << 10, to_bytes: 256 << 10 };
+        let mut tried = Tried {
+            knob: "request".into(),
+            of: String::new(),
+            from: "64k".into(),
+            to: "256k".into(),
+            outcome: Outcome::Helps,
+            blocks: 5,
+            differences: vec![cpu.clone()],
+            resized: vec![resized],
+            failed: None,
+            keep: Vec::new(),
+        };
+        assert_eq!(tried.cpu_per_byte_percent(&cpu), -50.0, "twice the time for four times the bytes");
+        tried.resized.clear();
+        assert_eq!(tried.cpu_per_byte_percent(&cpu), 100.0);
+    }
 }

@@ -35,7 +35,7 @@ pub struct WorkloadKnob {
     /// How data can be lost with a value.
     pub risk: fn(&Workload, &str) -> Option<String>,
     /// What a program does to have this value.
-    pub keep: fn(&str, &Scene<'_>) -> Keep,
+    pub keep: fn(&str, &Scene<'_>) -> Vec<Keep>,
 }
 
 /// Every knob of workloads.
@@ -45,12 +45,12 @@ fn no_risk(_workload: &Workload, _value: &str) -> Option<String> {
     None
 }
 
-fn in_program(line: impl Into<String>) -> Keep {
-    Keep { place: "in the program".into(), line: line.into() }
+fn in_program(line: impl Into<String>) -> Vec<Keep> {
+    vec![Keep { place: "in the program".into(), line: line.into() }]
 }
 
 /// A size as an option takes it.
-fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     show_size(bytes).replace(" KiB", "k").replace(" MiB", "m").replace(" GiB", "g").replace(" B", "")
 }
 
@@ -205,10 +205,7 @@ const OFFSET: WorkloadKnob = WorkloadKnob {
     risk: no_risk,
     keep: |_, scene| match straddle(&scene.facts.layers) {
         0 => in_program("begin requests at multiples of 4 KiB"),
-        _ => Keep {
-            place: "partition table (the data on it are lost: copy them first)".into(),
-            line: "parted -a optimal DISK mkpart data 1MiB 100%".into(),
-        },
+        _ => crate::making::aligned_partition(&scene.facts.layers),
     },
 };
 

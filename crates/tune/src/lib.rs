@@ -6,13 +6,15 @@
 
 mod document;
 pub mod knobs;
+mod making;
 mod plan;
 mod profile;
 mod prove;
 mod sentences;
 mod tuning;
 
-pub use document::{KeepLine, LeftOut, Outcome, Step, TUNE_SCHEMA, Tried, Tuning, tuning_schema};
+pub use document::{KeepLine, LeftOut, Outcome, Resized, Step, TUNE_SCHEMA, Tried, Tuning, tuning_schema};
+pub use making::{STRIPE_UNIT, stripe_unit, stripe_unit_of};
 pub use plan::{Change, Plan, Scope, Trial, Wanted};
 pub use profile::{PROFILES, Profile};
 pub use prove::{Target, with_settings};

@@ -170,7 +170,7 @@ impl Plan {
                 continue;
             }
             let risk = questions.iter().find_map(|&index| (knob.risk)(&self.questions[index], &value));
-            let to = Alternative { risk, keep: vec![(knob.keep)(&value, scene)], value, ..Alternative::default() };
+            let to = Alternative { risk, keep: (knob.keep)(&value, scene), value, ..Alternative::default() };
             let trial = Trial {
                 knob: knob.name.into(),
                 of: "the workload".into(),

@@ -42,22 +42,23 @@ pub(crate) fn prove(plan: &Plan, scene: &Scene<'_>, target: &Target, chosen: &[&
     let b_setup = commands(|trial| trial.to.command.as_ref());
     // What no command sets is in the name of the target: a simulated machine.
     let in_name: String = of_machine()
-        .filter(|trial| trial.to.command.is_none())
+        .filter(|trial| trial.to.command.is_none() && trial.to.option.is_none())
         .map(|trial| format!(",{}={}", trial.knob, trial.to.value))
         .collect();
+    let options: String = of_machine().filter_map(|trial| Some(format!(" {}", trial.to.option.as_ref()?))).collect();
     let mut commands = Vec::new();
     for (number, workload) in plan.questions.iter().enumerate() {
         if !chosen.iter().any(|trial| trial.questions.contains(&number)) {
             continue;
         }
-        let arm = |added: &str, workload: &workload::Workload| {
+        let arm = |added: &str, options: &str, workload: &workload::Workload| {
             let places: Vec<String> = target.places.iter().map(|place| quoted(&with_settings(place, added))).collect();
-            quoted(&format!("{} {}", places.join(" "), workload.options()))
+            quoted(&format!("{} {}{options}", places.join(" "), workload.options()))
         };
         let mut words = vec![
             "halfpower compare".to_owned(),
-            format!("--a {}", arm("", workload)),
-            format!("--b {}", arm(&in_name, &changed(workload, chosen, scene))),
+            format!("--a {}", arm("", "", workload)),
+            format!("--b {}", arm(&in_name, &options, &changed(workload, chosen, scene))),
         ];
         for (option, setup) in [("--a-setup", &a_setup), ("--b-setup", &b_setup)] {
             if !setup.is_empty() {

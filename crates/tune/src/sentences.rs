@@ -31,6 +31,7 @@ pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
     let counts: Vec<String> = [
         (Outcome::Helps, "faster"),
         (Outcome::NoDifference, "without difference"),
+        (Outcome::NoGain, "without gain"),
         (Outcome::Worse, "slower"),
         (Outcome::Mixed, "faster for one workload and slower for another"),
         (Outcome::Undecided, "undecided"),

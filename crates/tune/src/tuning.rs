@@ -1,6 +1,6 @@
 //! Trials in turn against the present setting, then what helped together.
 
-use crate::document::{KeepLine, Outcome, TUNE_SCHEMA, Tried, Tuning};
+use crate::document::{KeepLine, Outcome, Resized, TUNE_SCHEMA, Tried, Tuning};
 use crate::knobs::{KNOBS, Scene};
 use crate::plan::{Change, Plan, Trial};
 use crate::prove::{Target, prove};
@@ -43,6 +43,8 @@ pub struct Limits {
     pub until_percent: f64,
     /// Changes smaller than this count as none, in percent.
     pub worth_percent: f64,
+    /// A value that cannot gain so much is dropped, in percent; none: it is asked how much slower it is, too.
+    pub gain_wanted_percent: Option<f64>,
     /// Time for all of it.
     pub budget_ns: Nanos,
     /// Two runs of the same differ.
@@ -163,7 +165,8 @@ pub fn tune<S: Subject>(
     } else if !chosen.is_empty() {
         let passed = subject.now().saturating_sub(began);
         let left = limits.budget_ns.saturating_sub(passed).max((limits.budget_ns as f64 * FOR_COMBINATION) as Nanos);
-        let again = Limits { budget_ns: left, seed: limits.seed.wrapping_add(1), ..limits };
+        // What loses on a workload must be known before it is kept.
+        let again = Limits { budget_ns: left, seed: limits.seed.wrapping_add(1), gain_wanted_percent: None, ..limits };
         match ask(subject, plan, scene, std::slice::from_ref(&chosen), again, began, &mut tuning.warnings) {
             Ok((mut tried, _)) => tuning.combination = tried.pop(),
             Err(Error::Interrupted) => {
@@ -206,6 +209,8 @@ fn ask<S: Subject>(
     let turns_limits = turns::Limits {
         until: limits.until_percent / 100.0,
         budget_ns: limits.budget_ns,
+        most_blocks: usize::MAX,
+        gain_wanted: limits.gain_wanted_percent.map(|percent| percent / 100.0),
         noisy: limits.noisy,
         seed: limits.seed,
     };
@@ -216,7 +221,8 @@ fn ask<S: Subject>(
     let differences = differences(&questions, &turns, limits);
     let tried = sets.iter().enumerate().map(|(set, trials)| {
         let own: Vec<usize> = (0..of_set.len()).filter(|&index| of_set[index].0 == set).collect();
-        tried(trials, &own, &turns, &differences)
+        let judged = Judged { questions: &questions, turns: &turns, differences: &differences };
+        tried(trials, &own, &judged, limits.until_percent)
     });
     Ok((tried.collect(), turns.interrupted))
 }
@@ -233,6 +239,17 @@ impl Question {
             settings: trials.iter().filter_map(setting).collect(),
             workloads: [workload.clone(), changed(workload, trials, scene)],
         }
+    }
+}
+
+impl Question {
+    fn resized(&self) -> Option<Resized> {
+        let [from, to] = &self.workloads;
+        (from.request_bytes != to.request_bytes).then(|| Resized {
+            question: from.options(),
+            from_bytes: from.request_bytes,
+            to_bytes: to.request_bytes,
+        })
     }
 }
 
@@ -279,20 +296,24 @@ fn differences(questions: &[Question], turns: &Turns<{ OF_A_RUN.len() }>, limits
     judged.differences.into_iter().map(numbered).collect()
 }
 
-/// What became of one set of changes.
-fn tried(
-    trials: &[&Trial],
-    own: &[usize],
-    turns: &Turns<{ OF_A_RUN.len() }>,
-    differences: &[(usize, Difference)],
-) -> Tried {
+/// All questions with what became of them.
+struct Judged<'a> {
+    questions: &'a [Question],
+    turns: &'a Turns<{ OF_A_RUN.len() }>,
+    differences: &'a [(usize, Difference)],
+}
+
+/// What became of one set of changes, whose questions have these numbers.
+fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f64) -> Tried {
+    let Judged { questions, turns, differences } = judged;
     let answers: Vec<&Answer<_>> = own.iter().map(|&index| &turns.answers[index]).collect();
+    let resized = own.iter().filter_map(|&index| questions[index].resized()).collect();
     let differences: Vec<Difference> =
         differences.iter().filter(|(index, _)| own.contains(index)).map(|(_, one)| one.clone()).collect();
     let failed = answers.iter().find_map(|answer| answer.failed.as_ref()).map(|(_, why)| why.clone());
     let open = answers.iter().any(|answer| !answer.closed);
     // Of a set that failed on one workload nothing is said of the others.
-    let outcome = if failed.is_some() { Outcome::Failed } else { Tried::judge(&differences, open) };
+    let outcome = if failed.is_some() { Outcome::Failed } else { Tried::judge(&differences, open, until_percent) };
     let keep = trials.iter().flat_map(|trial| KeepLine::of(&trial.knob, &trial.to)).collect();
     let blocks = answers.iter().map(|answer| answer.blocks.len()).max().unwrap_or(0) as u32;
     let common = |knob: String, of: String, from: String, to: String| Tried {
@@ -303,6 +324,7 @@ fn tried(
         outcome,
         blocks,
         differences,
+        resized,
         failed,
         keep,
     };

@@ -19,7 +19,7 @@ fn size(bytes: u64) -> String {
     show_size(bytes).replace(" KiB", "k").replace(" MiB", "m").replace(" GiB", "g").replace(" B", "")
 }
 
-const ROWS: [Row; 6] = [
+const ROWS: [Row; 7] = [
     Row {
         name: "wce",
         about: "the drives' write caches: what they hold is lost with the power, unless they have batteries",
@@ -53,6 +53,13 @@ const ROWS: [Row; 6] = [
             let striped = setup.disks > 1 && setup.volume != Kind::Mirror;
             if striped { ["16k", "64k", "256k"].map(str::to_owned).into() } else { Vec::new() }
         },
+    },
+    Row {
+        name: "start",
+        about: "where files begin, from the beginning of a row of chunks",
+        matters: Matters::Always,
+        present: |setup| size(setup.start),
+        values: |setup| if setup.start.is_multiple_of(setup.stripe) { Vec::new() } else { vec!["0".into()] },
     },
     Row {
         name: "ramcache",
@@ -100,7 +107,7 @@ mod tests {
 
     #[test]
     fn every_value_is_a_setting_that_the_machine_takes() {
-        for name in ["gateway-1997", "gateway-1997,disks=4,buses=2", "nvme"] {
+        for name in ["gateway-1997", "gateway-1997,disks=4,buses=2,start=31.5k", "nvme"] {
             let setup = Setup::parse(name).unwrap();
             let knobs = knobs(&setup);
             assert!(knobs.iter().any(|knob| !knob.alternatives.is_empty()), "{name}");

@@ -4,15 +4,13 @@ use super::Arguments;
 use crate::Failure;
 use crate::arguments::{Cli, Command, PointArguments};
 use crate::points::grid;
+use crate::progress::Watch;
 use crate::target::{Where, resolve};
 use clap::{CommandFactory, Parser};
-use machine::{Machine, TargetFacts, TargetSpec};
-use measure::turns::{Arms, Limits, Stop, in_turn};
-use measure::{Sample, next_run, sample};
-use results::Point;
-use results::compare::{Comparison, InTurn, OF_A_RUN, Series, WORTH_PERCENT, asked, of_a_run};
+use machine::{Machine, Nanos, TargetSpec};
+use measure::turns::Limits;
+use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn, WORTH_PERCENT};
 use std::process::Stdio;
-use std::time::Instant;
 use workload::Workload;
 
 /// Length of a run, unless one is named: short, so that blocks are many.
@@ -95,54 +93,6 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     Ok(arguments)
 }
 
-/// One arm, whatever machine it is on.
-trait Arm {
-    /// The workloads, in the order of the grid.
-    fn workloads(&self) -> &[Workload];
-
-    /// Whether two runs of the same workload differ.
-    fn is_noisy(&self) -> bool;
-
-    /// Runs a workload once; its value of each of [`OF_A_RUN`].
-    fn run(&mut self, index: usize) -> machine::Result<[f64; OF_A_RUN.len()]>;
-
-    /// The points of all runs.
-    fn points(&self) -> Vec<Point>;
-}
-
-/// An arm on its machine.
-struct OnMachine<M: Machine> {
-    machine: M,
-    target: M::Target,
-    facts: TargetFacts,
-    workloads: Vec<Workload>,
-    samples: Vec<Vec<Sample>>,
-}
-
-impl<M: Machine> Arm for OnMachine<M> {
-    fn workloads(&self) -> &[Workload] {
-        &self.workloads
-    }
-
-    fn is_noisy(&self) -> bool {
-        self.machine.capabilities().noisy
-    }
-
-    fn run(&mut self, index: usize) -> machine::Result<[f64; OF_A_RUN.len()]> {
-        let workload = &self.workloads[index];
-        let options = next_run(&self.machine, &self.facts, workload, &self.samples[index]);
-        let sample = sample(&self.machine, &mut self.target, workload, options)?;
-        let values = of_a_run(&sample);
-        self.samples[index].push(sample);
-        Ok(values)
-    }
-
-    fn points(&self) -> Vec<Point> {
-        let each = self.workloads.iter().zip(&self.samples);
-        each.map(|(workload, samples)| Point::from_samples(workload, &self.facts, samples)).collect()
-    }
-}
-
 /// Both arms on their machines. Nothing is overwritten before both are checked.
 ///
 /// # Errors
@@ -165,7 +115,7 @@ fn open(of: &[PointArguments; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
             let [a, b] = <[_; 2]>::try_from(opened)
                 .map_err(|opened| Failure::Run(format!("{} of two arms were opened", opened.len())))?;
             let [first_asked, second_asked] = asked;
-            [Box::new(OnMachine::new(first, a, first_asked)?), Box::new(OnMachine::new(second, b, second_asked)?)]
+            [Box::new(arm(first, a, first_asked)?), Box::new(arm(second, b, second_asked)?)]
         }
         // A simulated arm overwrites nothing: it is opened first.
         (first, second) => {
@@ -200,7 +150,7 @@ fn workloads_on(place: &Where, arguments: &PointArguments) -> Result<Vec<Workloa
 fn open_on(place: Where, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<Box<dyn Arm>, Failure> {
     fn on<M: Machine>(machine: M, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
         let target = machine.open_checked(spec, |facts| crate::points::check(&workloads, facts))?;
-        OnMachine::new(machine, target, workloads)
+        arm(machine, target, workloads)
     }
     Ok(match place {
         Where::Host(machine) => Box::new(on(machine, spec, workloads)?),
@@ -208,51 +158,34 @@ fn open_on(place: Where, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<
     })
 }
 
-impl<M: Machine> OnMachine<M> {
-    /// A target that is open, and what it is asked: once more checked, now that its size is sure.
-    fn new(machine: M, target: M::Target, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
-        let facts = machine.target_facts(&target);
-        crate::points::check(&workloads, &facts)?;
-        let samples = workloads.iter().map(|_| Vec::new()).collect();
-        Ok(OnMachine { machine, target, facts, workloads, samples })
-    }
+/// An open target and what it is asked: once more checked, now that its size is sure.
+fn arm<M: Machine>(machine: M, target: M::Target, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
+    crate::points::check(&workloads, &machine.target_facts(&target))?;
+    Ok(OnMachine::new(machine, target, workloads))
 }
 
-/// Both arms, in turn.
-struct Both<'a> {
-    arms: &'a mut [Box<dyn Arm>; 2],
+/// A bar, a clock and the commands before each run.
+struct Beside<'a> {
     setups: [Option<&'a str>; 2],
-    labels: &'a [String],
-    began: Instant,
-    bar: indicatif::ProgressBar,
+    watch: Watch,
 }
 
-impl Arms<{ OF_A_RUN.len() }> for Both<'_> {
+impl Conduct for Beside<'_> {
     type Error = Failure;
 
-    fn now(&self) -> machine::Nanos {
-        self.began.elapsed().as_nanos() as u64
+    fn now(&self) -> Nanos {
+        self.watch.now()
     }
 
-    fn run(&mut self, arm: usize, question: usize) -> Result<[f64; OF_A_RUN.len()], Stop<Failure>> {
-        if let Some(command) = self.setups[arm] {
-            set_up(command, arm).map_err(Stop::All)?;
-        }
-        self.arms[arm].run(question).map_err(|error| match Failure::from(error) {
-            Failure::Interrupted => Stop::Interrupted(Failure::Interrupted),
-            Failure::Run(why) => Stop::Question(why),
-            other => Stop::All(other),
-        })
+    fn before_run(&mut self, arm: usize) -> Result<(), Failure> {
+        self.setups[arm].map_or(Ok(()), |command| set_up(command, arm))
     }
 
-    fn on_block(&mut self, question: usize, block: usize, passed_ns: machine::Nanos) {
-        crate::progress::at(&self.bar, passed_ns, &format!("{}, block {block}", self.labels[question]));
+    fn on_block(&mut self, question: &str, block: usize, passed_ns: Nanos) {
+        self.watch.at(passed_ns, &format!("{question}, block {block}"));
     }
 }
 
-/// Compares two arms.
-///
-/// # Errors
 /// Arguments of both arms.
 ///
 /// # Errors
@@ -263,70 +196,38 @@ pub(super) fn arguments([a, b]: [&str; 2]) -> Result<[PointArguments; 2], Failur
     Ok([arguments_of("--a", a, &common)?, arguments_of("--b", b, &common)?])
 }
 
+/// Compares two arms.
+///
+/// # Errors
 /// Arms that cannot be opened or do not ask as many questions, an interrupt before anything could be said.
 pub(super) fn compare(
     arguments: &Arguments,
     [a, b]: [&str; 2],
     of: &[PointArguments; 2],
 ) -> Result<Comparison, Failure> {
+    let began_unix_s = crate::history::now_unix_s();
     let mut arms = open(of)?;
-    let questions = arms[0].workloads().len();
-    let names = [a, b].map(|name| name.trim().to_string());
-    let labels: Vec<String> = (0..questions).map(|index| label(&arms, index)).collect();
-    let limits = Limits {
-        until: arguments.until / 100.0,
-        budget_ns: arguments.budget,
-        noisy: arms.iter().any(|arm| arm.is_noisy()),
-        seed: of[0].target.seed,
+    let turn = Turn {
+        names: [a.trim(), b.trim()],
+        limits: Limits {
+            until: arguments.until / 100.0,
+            budget_ns: arguments.budget,
+            most_blocks: usize::MAX,
+            gain_wanted: None,
+            noisy: arms.iter().any(|arm| arm.is_noisy()),
+            seed: of[0].target.seed,
+        },
+        worth_percent: arguments.worth.unwrap_or(WORTH_PERCENT.min(arguments.until / 2.0)),
+        rate: Measure::Throughput,
+        keys: &[],
+        more: "--budget",
     };
     let setups = [arguments.a_setup.as_deref(), arguments.b_setup.as_deref()];
-    let bar = crate::progress::time_bar(arguments.budget);
-    let mut both = Both { arms: &mut arms, setups, labels: &labels, began: Instant::now(), bar };
-    let turns = in_turn(&mut both, labels.len(), limits)?;
-    both.bar.finish_and_clear();
-    let exact = !limits.noisy;
-    let points = [arms[0].points(), arms[1].points()];
-    let mut warnings: Vec<String> = Vec::new();
-    for (points, name) in points.iter().zip(&names) {
-        for warning in points.iter().filter_map(|point| point.numbers.as_ref()).flat_map(|numbers| &numbers.warnings) {
-            let said = format!("{name}: {warning}");
-            if !warnings.contains(&said) {
-                warnings.push(said);
-            }
-        }
-    }
-    let open = turns.open();
-    if open > 0 {
-        warnings.push(format!(
-            "{open} of {} questions were still open when it stopped: neither a difference nor its absence to within {} % is sure; give it more --budget",
-            turns.answers.len(),
-            arguments.until
-        ));
-    }
-    let mut series = Vec::new();
-    for (index, answer) in turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty()) {
-        for (place, measure) in OF_A_RUN.into_iter().enumerate() {
-            let side = |arm: usize| answer.blocks.iter().map(|block| block[arm][place]).collect();
-            let mut question = asked(&points[0][index]);
-            question.label.clone_from(&labels[index]);
-            series.push(Series { asked: question, measure, a: side(0), b: side(1), exact });
-        }
-    }
-    let failed = turns.answers.iter().zip(&labels).filter_map(|(answer, label)| {
-        let (arm, why) = answer.failed.as_ref()?;
-        Some(format!("{label}: failed on {}: {why}", names[*arm]))
-    });
-    let failed = failed.collect();
-    let blocks = turns.answers.iter().map(|answer| answer.blocks.len()).max().unwrap_or(0) as u32;
-    let worth_percent = arguments.worth.unwrap_or(WORTH_PERCENT.min(arguments.until / 2.0));
-    let turns = InTurn { a: &names[0], b: &names[1], blocks, worth_percent, series: &series, failed, warnings };
-    Ok(Comparison::in_turn(turns, crate::program()))
-}
-
-/// What a pair of workloads is called.
-fn label(arms: &[Box<dyn Arm>; 2], index: usize) -> String {
-    let [a, b] = [0, 1].map(|arm| arms[arm].workloads()[index].short());
-    if a == b { a } else { format!("{a} | {b}") }
+    let mut beside = Beside { setups, watch: Watch::new(arguments.budget) };
+    let comparison = Comparison::of_arms(&mut arms, turn, &mut beside, crate::program())?;
+    beside.watch.end();
+    crate::history::keep_comparison(&comparison, &arms, began_unix_s);
+    Ok(comparison)
 }
 
 /// Runs a command of the user's before a run.

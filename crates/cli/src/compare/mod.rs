@@ -1,6 +1,7 @@
 //! `halfpower compare`: did it help?
 
 mod arms;
+pub(crate) mod matrix;
 mod read;
 
 use crate::Failure;
@@ -105,9 +106,7 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
                     result.display()
                 )));
             }
-            let comparison = arms::compare(arguments, *names, of)?;
-            crate::history::keep_comparison(&comparison);
-            comparison
+            arms::compare(arguments, *names, of)?
         }
         None => {
             if let Some(option) = workload_option() {
@@ -121,13 +120,16 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
         }
     };
     show(arguments, &outputs, &comparison)?;
-    if crate::interrupt::flag().load(Ordering::Relaxed) {
-        return Err(Failure::Interrupted);
-    }
+    not_interrupted()?;
     if comparison.differences.is_empty() {
         return Err(Failure::Run("the two have nothing that can be compared".into()));
     }
     fail(&arguments.fail_if, &comparison)
+}
+
+/// What two arms said until Ctrl-C is shown, and the exit code tells of it.
+fn not_interrupted() -> Result<(), Failure> {
+    if crate::interrupt::flag().load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// The words of the command line. What is not UTF-8 is a name, and no option.

@@ -30,10 +30,11 @@ halfpower's own:
   --size SIZE           size of a file that is to be made
   --runtime TIME        length of the run, also below a second
   --matrix              the published study: reads and writes, random and sequential, 1 to 256 threads, 4 outstanding, 8 KB, 300 s,
-                        twice or until the interval is tight; -b, -o, -s or --runtime change it
+                        twice or until the interval is tight; -b, -o, -s or --runtime change it.
+                        On two files, directories or devices: both in turn, 60 s a run, and their differences with intervals
   --align A[,B...]      with --matrix: partition starts such as 31.5k,64k, emulated by shifting every request, and their differences
   --max-threads N       with --matrix: no more threads than this
-  --repeats N           with --matrix: at most so many runs of a point [default: 4]
+  --repeats N           with --matrix: at most so many runs of a point [default: 4; 32 on each of two targets]
   --json FILE           all results as JSON, which `halfpower report` reads
   --force               replace output files that halfpower did not make
   --seed N              seeds random orders and data [default: 1]

@@ -2,15 +2,16 @@
 //!
 //! It measured an 80 GB file with 8 KB requests, 4 outstanding a thread, 1 to 256 threads, reads and writes, random and sequential,
 //! for 300 s a point, twice with the better value kept, on a partition that began at sector 63 (31.5 KB) and on one that began at
-//! 64 KB. Here a partition start is emulated by shifting every request by so much.
+//! 64 KB. Here a partition start is emulated by shifting every request by so much ([`run`]), or there are two targets, which are measured in
+//! turn ([`two_targets`], [`in_turn`]).
 
 use super::report::cut;
 use super::run::{check_destroy, check_writable, spec};
 use super::{Access, Kind, Options, files};
 use machine::units::show_size;
-use machine::{Machine, Result, TargetFacts, TargetSpec};
+use machine::{Error, Machine, Nanos, Result, TargetFacts, TargetSpec};
 use measure::Repeats;
-use measure::stats::{Ratio, ratio_interval};
+use measure::stats::{LEAST_BLOCKS, Ratio, ratio_interval};
 use results::Point;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,10 @@ const TIGHT: f64 = 0.03;
 /// Runs of a point at least, as published, and at most.
 const LEAST: u32 = 2;
 const MOST: u32 = 4;
+/// Between two targets a point is decided where no change larger than this share can be there.
+pub const DECIDED: f64 = 0.02;
+/// Runs of a point on each of two targets at most, unless said otherwise.
+const MOST_IN_TURN: u32 = 32;
 
 /// One point of the study at one partition start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -99,6 +104,48 @@ pub fn target(options: &Options) -> Result<TargetSpec> {
     let jobs = files(options, &[])?;
     check_destroy(options, &jobs)?;
     spec(options, &jobs[0])
+}
+
+/// The two targets that are compared.
+///
+/// # Errors
+/// As [`target`], and other than two files.
+pub fn two_targets(options: &Options) -> Result<[TargetSpec; 2]> {
+    let jobs = files(options, &[])?;
+    check_destroy(options, &jobs)?;
+    let [a, b] = &jobs[..] else {
+        return Err(Error::refused("--matrix", "two targets are compared", "name two files, directories or devices"));
+    };
+    Ok([spec(options, a)?, spec(options, b)?])
+}
+
+/// How long two targets are measured in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InTurn {
+    /// Blocks of four runs, two on each target, at most.
+    pub most_blocks: usize,
+    /// Time that all points take at least.
+    pub least_ns: Nanos,
+}
+
+/// The limits of a comparison; `noisy`: two runs of the same differ.
+///
+/// # Errors
+/// So few runs that no difference has an interval.
+pub fn in_turn(options: &Options, noisy: bool) -> Result<InTurn> {
+    let most = options.repeats.unwrap_or(MOST_IN_TURN);
+    let least = 2 * LEAST_BLOCKS as u32;
+    if noisy && most < least {
+        return Err(Error::refused(
+            format!("--repeats {most}"),
+            "a difference between two targets has no interval from so few runs",
+            format!("give {least} or more"),
+        ));
+    }
+    let runs = if noisy { 2 * u64::from(least) } else { 4 };
+    let points = workloads(options, &[]).len() as u64;
+    let least_ns = points.saturating_mul(runs).saturating_mul(options.run_ns());
+    Ok(InTurn { most_blocks: most as usize / 2, least_ns })
 }
 
 /// Refuses points that make no sense on a target.

@@ -354,9 +354,13 @@ impl Options {
         if self.parameters.is_some() && !(self.files.is_empty() && self.raw.is_empty() && self.drives.is_empty()) {
             return refuse("-F", "the files come from the parameter file", "name no others");
         }
-        if self.matrix && (self.parameters.is_some() || self.files.len() + self.raw.len() > 1 || self.drives.len() > 1)
-        {
-            return refuse("--matrix", "the study is made on one file", "name one file, directory or device");
+        if self.matrix && (self.parameters.is_some() || self.targets() > 2) {
+            let hint = "name one file, directory or device, or two of them";
+            return refuse("--matrix", "the study is made on one target, or on two that are compared", hint);
+        }
+        if self.compares() && !self.align.is_empty() {
+            let hint = "name one target, or leave out --align";
+            return refuse("--align", "it shifts the requests on one target, and two are named", hint);
         }
         if self.matrix && (self.kind.is_some() || self.access.is_some() || self.threads.is_some()) {
             return refuse("--matrix", "the study itself goes through -k, -f and -t", "leave these out");

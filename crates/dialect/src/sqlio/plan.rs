@@ -100,6 +100,27 @@ impl Options {
         self.access.unwrap_or(Access::Stripes(64))
     }
 
+    /// Whether the study is made on two targets, which are compared.
+    pub fn compares(&self) -> bool {
+        self.matrix && self.parameters.is_none() && self.targets() == 2
+    }
+
+    /// Files, directories and devices that are named.
+    pub(super) fn targets(&self) -> usize {
+        let files = if self.raw.is_empty() { self.files.len().max(1) } else { self.files.len() };
+        files * self.drives.len().max(1) + self.raw.len()
+    }
+
+    /// Length of a run. Two targets share the study's time: 300 s twice on each are ten runs of 60 s, the fewest with an interval.
+    pub fn run_ns(&self) -> u64 {
+        let seconds = match (self.matrix, self.compares()) {
+            (false, _) => 30,
+            (true, false) => 300,
+            (true, true) => 60,
+        };
+        self.run_ns.unwrap_or(seconds * 1_000_000_000)
+    }
+
     /// Bytes of a request: a block, or several.
     pub fn request_bytes(&self) -> u32 {
         self.block_bytes() * self.multi.map_or(1, Multi::blocks)
@@ -147,7 +168,7 @@ impl Options {
             cache: CacheState::AsIs,
             region_start_bytes: self.start_bytes(),
             region_bytes: self.stripes_bytes(),
-            stop: Stop::AfterNs(self.run_ns.unwrap_or(if self.matrix { 300 } else { 30 } * 1_000_000_000)),
+            stop: Stop::AfterNs(self.run_ns()),
             seed: self.seed.unwrap_or(1),
             ..Workload::default()
         }

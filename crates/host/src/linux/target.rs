@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Chunk of a stripe where none is given; the 1997 study's.
-const DEFAULT_CHUNK: u64 = 64 * units::KIB;
+pub const DEFAULT_CHUNK: u64 = 64 * units::KIB;
 
 /// Time to fill a test file where none is given.
 const DEFAULT_FILL_NS: u64 = 5_000_000_000;

@@ -18,8 +18,8 @@ const EFFECT: f64 = 1.0;
 /// Error rate over all looks.
 const ERROR: f64 = 0.05;
 
-/// Blocks before which nothing is decided: the normal distribution is the method's only assumption, and so few cannot contradict it.
-pub const LEAST_BLOCKS: usize = 4;
+/// Blocks before which nothing is decided: fewer have no finite interval.
+pub const LEAST_BLOCKS: usize = 5;
 
 /// The ratio of B to A from the logarithms of the ratios of independent blocks, with an interval that holds at every length at once.
 ///
@@ -82,8 +82,10 @@ mod tests {
         let once = Change::of_pairs(&logs[..20]).unwrap();
         assert!(width(20) > (once.high / once.low).ln() && width(20) < 2.0 * (once.high / once.low).ln());
         assert!(width(10) > width(20) && width(20) > width(60));
-        assert_eq!(change_at_any_time(&[0.1, 0.2]), None, "two blocks say nothing");
-        assert_eq!(change_at_any_time(&[]), None);
+        for few in 0..LEAST_BLOCKS {
+            assert_eq!(change_at_any_time(&logs[..few]), None, "{few} blocks say nothing");
+        }
+        assert!(change_at_any_time(&logs[..LEAST_BLOCKS]).is_some());
     }
 
     #[test]

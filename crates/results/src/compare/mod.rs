@@ -4,6 +4,7 @@
 //! sides; [`Comparison::in_turn`] takes what two arms said that were run in turn. Both give a [`Comparison`]: changes with intervals, what can be said of
 //! each after having looked at all of them, means over many, and sentences.
 
+mod arms;
 mod csv;
 mod fail_if;
 mod judge;
@@ -12,6 +13,7 @@ mod sentences;
 mod side;
 mod table;
 
+pub use arms::{Arm, Conduct, OnMachine, Turn, fingerprint};
 pub use csv::comparison_csv;
 pub use fail_if::{FailIf, Failed};
 pub use measure::Measure;

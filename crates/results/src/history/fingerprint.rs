@@ -1,6 +1,7 @@
 //! What a measurement was made on: hardware, kernel, file system and its options, queue settings, program version.
 
 use crate::document::Results;
+use machine::{MachineFacts, TargetFacts};
 use std::collections::BTreeMap;
 
 /// Facts by name; equal where nothing changed that could change a result.
@@ -12,7 +13,11 @@ pub struct Fingerprint {
 impl Fingerprint {
     /// What the measurements of a document were made on.
     pub fn of(results: &Results) -> Fingerprint {
-        let (machine, target) = (&results.machine, &results.target);
+        Fingerprint::of_facts(&results.machine, &results.target, &results.program.version)
+    }
+
+    /// A target on a machine, measured by this version of the program.
+    pub fn of_facts(machine: &MachineFacts, target: &TargetFacts, version: &str) -> Fingerprint {
         let mut facts = BTreeMap::new();
         let mut add = |name: &str, value: String| drop(facts.insert(name.to_string(), value));
         add("machine", machine.name.clone());
@@ -21,7 +26,7 @@ impl Fingerprint {
         add("processors", machine.processors.to_string());
         add("memory_bytes", machine.memory_bytes.to_string());
         add("virtualization", machine.virtualization.clone().unwrap_or_default());
-        add("halfpower", results.program.version.clone());
+        add("halfpower", version.to_owned());
         for (name, value) in &machine.settings {
             add(name, value.clone());
         }
@@ -34,6 +39,23 @@ impl Fingerprint {
             }
         }
         Fingerprint { facts }
+    }
+
+    /// What two arms were measured on: what they share once, the rest of each by its name.
+    pub fn of_both(a: Fingerprint, b: Fingerprint) -> Fingerprint {
+        let mut facts = BTreeMap::new();
+        for (own, other, arm) in [(&a, &b, "a"), (&b, &a, "b")] {
+            for (name, value) in &own.facts {
+                let shared = other.facts.get(name) == Some(value);
+                facts.insert(if shared { name.clone() } else { format!("{arm}: {name}") }, value.clone());
+            }
+        }
+        Fingerprint { facts }
+    }
+
+    /// The machine's name; empty where there are two.
+    pub(super) fn machine(&self) -> &str {
+        self.facts.get("machine").map_or("", String::as_str)
     }
 
     /// A short text that is equal for equal facts (FNV-1a, 64 bits).

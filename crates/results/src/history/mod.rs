@@ -10,8 +10,8 @@ mod trend;
 pub use fingerprint::{Fingerprint, difference};
 pub use trend::{Occurrence, Trend, trends};
 
-use crate::compare::{Asked, Comparison, Measure, Side};
-use crate::document::{Kind, Results};
+use crate::compare::{Asked, Measure, Side};
+use crate::document::{Kind, Program, Results};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use std::fs;
@@ -107,7 +107,7 @@ pub struct Entry {
     pub id: i64,
     /// Seconds since 1970-01-01 UTC when the measurement began.
     pub began_unix_s: u64,
-    /// What was done: `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`.
+    /// What was done: `run`, `sweep`, `study`, `postmark`, `metadata`, `compare`, `check`, `tune`.
     pub kind: String,
     /// What was measured.
     pub target: String,
@@ -121,6 +121,13 @@ pub struct Entry {
     pub command: String,
     /// Points and rates that were measured.
     pub readings: u64,
+}
+
+impl Entry {
+    /// Whether its document is one of results.
+    pub fn has_points(&self) -> bool {
+        !WITHOUT_POINTS.contains(&self.kind.as_str())
+    }
 }
 
 /// Which entries are wanted.
@@ -162,16 +169,29 @@ pub fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
+/// A document that holds no points: a comparison, a tuning.
+pub struct Other<'a> {
+    /// Seconds since 1970-01-01 UTC when the measurement began.
+    pub began_unix_s: u64,
+    /// What was done: one of [`WITHOUT_POINTS`].
+    pub kind: &'a str,
+    /// What was measured, by a name that is the same from every directory.
+    pub target: String,
+    /// What it was measured on.
+    pub fingerprint: Fingerprint,
+    /// What made it.
+    pub program: &'a Program,
+    /// As JSON.
+    pub document: String,
+}
+
+/// Kinds of entries that hold no points.
+pub const WITHOUT_POINTS: [&str; 2] = ["compare", "tune"];
+
 /// What is to be kept of a measurement.
 struct New<'a> {
-    began_unix_s: u64,
-    kind: &'a str,
-    target: &'a str,
+    other: Other<'a>,
     machine: &'a str,
-    fingerprint: Fingerprint,
-    version: &'a str,
-    command: String,
-    document: String,
     asked: Vec<Asked>,
 }
 
@@ -225,43 +245,33 @@ impl History {
         let document =
             crate::json::to_json(results).map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
         self.add(New {
-            began_unix_s: results.began_unix_s,
-            kind: kind.unwrap_or(kind_name(results.kind)),
-            target,
+            other: Other {
+                began_unix_s: results.began_unix_s,
+                kind: kind.unwrap_or(kind_name(results.kind)),
+                target: target.into(),
+                fingerprint: Fingerprint::of(results),
+                program: &results.program,
+                document,
+            },
             machine: &results.machine.name,
-            fingerprint: Fingerprint::of(results),
-            version: &results.program.version,
-            command: results.program.arguments.join(" "),
-            document,
             asked: Side::of("", results).asked,
         })
     }
 
-    /// Keeps a comparison; returns its number.
+    /// Keeps a comparison or a tuning; returns its number.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn keep_comparison(&mut self, comparison: &Comparison, began_unix_s: u64) -> Result<i64, HistoryError> {
-        let document =
-            comparison.to_json().map_err(|error| HistoryError::Document { id: 0, why: error.to_string() })?;
-        self.add(New {
-            began_unix_s,
-            kind: "compare",
-            target: &format!("{} -> {}", comparison.a, comparison.b),
-            machine: "",
-            fingerprint: Fingerprint::default(),
-            version: &comparison.program.version,
-            command: comparison.program.arguments.join(" "),
-            document,
-            asked: Vec::new(),
-        })
+    pub fn keep_other(&mut self, other: Other<'_>) -> Result<i64, HistoryError> {
+        let machine = other.fingerprint.machine().to_owned();
+        self.add(New { other, machine: &machine, asked: Vec::new() })
     }
 
-    fn add(&mut self, new: New<'_>) -> Result<i64, HistoryError> {
+    fn add(&mut self, New { other: new, machine, asked }: New<'_>) -> Result<i64, HistoryError> {
         let path = self.path.clone();
         let mut write = || -> rusqlite::Result<i64> {
             let transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-            let readings = new.asked.iter().filter(|asked| !asked.readings.is_empty()).count();
+            let readings = asked.iter().filter(|asked| !asked.readings.is_empty()).count();
             transaction.execute(
                 "INSERT INTO entries (began_unix_s, kind, target, machine, fingerprint, facts, version, command, document, readings) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -269,11 +279,11 @@ impl History {
                     i64::try_from(new.began_unix_s).unwrap_or(i64::MAX),
                     new.kind,
                     new.target,
-                    new.machine,
+                    machine,
                     new.fingerprint.text(),
                     new.fingerprint.facts_json(),
-                    new.version,
-                    new.command,
+                    new.program.version,
+                    new.program.arguments.join(" "),
                     new.document,
                     readings as i64
                 ],
@@ -283,7 +293,7 @@ impl History {
                 let mut insert = transaction.prepare(
                     "INSERT INTO readings (entry, question, label, measure, value, low, high) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 )?;
-                for asked in &new.asked {
+                for asked in &asked {
                     for reading in &asked.readings {
                         let [low, high] =
                             reading.interval_95.map_or([None, None], |[low, high]| [Some(low), Some(high)]);
@@ -342,8 +352,8 @@ impl History {
     /// No such entry, or one that holds no results.
     pub fn results(&self, id: i64) -> Result<Results, HistoryError> {
         let (entry, document) = self.get(id)?;
-        if entry.kind == "compare" {
-            return Err(HistoryError::Document { id, why: "it is a comparison and no result".into() });
+        if !entry.has_points() {
+            return Err(HistoryError::Document { id, why: format!("it is of {} and holds no points", entry.kind) });
         }
         serde_json::from_str(&document).map_err(|error| HistoryError::Document { id, why: error.to_string() })
     }

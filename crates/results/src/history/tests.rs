@@ -99,6 +99,35 @@ fn what_is_kept_is_found_again() {
 }
 
 #[test]
+fn a_comparison_is_kept_with_what_both_arms_were_measured_on() {
+    let (_directory, path) = place();
+    let mut history = History::open(&path).unwrap();
+    let one = |read_ahead| Fingerprint::of(&results("/data", 1, 1e9, read_ahead));
+    let mut keep = |fingerprint| {
+        let program = Program { name: "halfpower".into(), version: "1".into(), arguments: Vec::new() };
+        let document = "{}".to_string();
+        let target = "/data -> /data".into();
+        let other = Other { began_unix_s: 1, kind: "compare", target, fingerprint, program: &program, document };
+        history.keep_other(other).unwrap()
+    };
+    let same = keep(Fingerprint::of_both(one("128"), one("128")));
+    let other = keep(Fingerprint::of_both(one("128"), one("4")));
+    assert_eq!(history.fingerprint(same).unwrap(), one("128"), "what both share is told once");
+    let changed = difference(&history.fingerprint(same).unwrap(), &history.fingerprint(other).unwrap());
+    assert_eq!(
+        changed,
+        [
+            "a: layer 0 disk read_ahead_kb: none -> 128",
+            "b: layer 0 disk read_ahead_kb: none -> 4",
+            "layer 0 disk read_ahead_kb: 128 -> none"
+        ]
+    );
+    let (entry, _) = history.get(same).unwrap();
+    assert_eq!((entry.machine.as_str(), entry.has_points()), ("north", false));
+    assert!(matches!(history.results(same), Err(HistoryError::Document { .. })));
+}
+
+#[test]
 fn a_trend_has_its_change_and_that_of_the_machine() {
     let (_directory, path) = place();
     let mut history = History::open(&path).unwrap();

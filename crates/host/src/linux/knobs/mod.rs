@@ -98,6 +98,7 @@ impl HostKnob {
             keep: self.keep(value),
             command: Some(self.places.iter().map(|(place, _)| command(place, value)).collect::<Vec<_>>().join(" && ")),
             put_back: Some(put_back.join(" && ")),
+            option: None,
         }
     }
 

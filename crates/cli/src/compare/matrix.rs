@@ -1,0 +1,85 @@
+//! SQLIO's published study live: its points on two targets, in turn.
+
+use crate::Failure;
+use crate::output::{self, print};
+use crate::progress::Watch;
+use crate::target::{machine_of, on_machine};
+use dialect::sqlio::{Options, matrix};
+use machine::{Machine, Nanos, TargetSpec};
+use measure::turns::Limits;
+use results::Output;
+use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn};
+
+/// What tells the points of the study from one another.
+const KEYS: [&str; 3] = ["op", "pattern", "threads"];
+
+/// A bar and a clock.
+struct Beside(Watch);
+
+impl Conduct for Beside {
+    type Error = Failure;
+
+    fn now(&self) -> Nanos {
+        self.0.now()
+    }
+
+    fn on_block(&mut self, question: &str, block: usize, passed_ns: Nanos) {
+        self.0.at(passed_ns, &format!("{question}, block {block}"));
+    }
+}
+
+fn open(spec: &TargetSpec, options: &Options) -> Result<Box<dyn Arm>, Failure> {
+    on_machine!(machine_of(&[&spec.places[0]])?, |machine| Ok(Box::new(open_on(machine, spec, options)?)))
+}
+
+fn open_on<M: Machine>(machine: M, spec: &TargetSpec, options: &Options) -> Result<OnMachine<M>, Failure> {
+    let engines = machine.capabilities().engines;
+    let target = machine.open_checked(spec, |facts| matrix::check(&machine, options, facts))?;
+    let workloads = matrix::workloads(options, &engines).into_iter().map(|(_, workload)| workload).collect();
+    Ok(OnMachine::new(machine, target, workloads))
+}
+
+/// Measures the study on two targets and prints the table of their differences.
+///
+/// # Errors
+/// A target that cannot be opened or may not be written, an interrupt before anything could be said, nothing measured on both.
+pub(crate) fn compare(options: &Options, json: Option<&Output>) -> Result<(), Failure> {
+    let began_unix_s = crate::history::now_unix_s();
+    let [a, b] = matrix::two_targets(options)?;
+    let mut arms = [open(&a, options)?, open(&b, options)?];
+    let noisy = arms.iter().any(|arm| arm.is_noisy());
+    let in_turn = matrix::in_turn(options, noisy)?;
+    let names = [&a, &b].map(|spec| spec.places[0].display().to_string());
+    let turn = Turn {
+        names: [&names[0], &names[1]],
+        limits: Limits {
+            until: matrix::DECIDED,
+            budget_ns: Nanos::MAX,
+            most_blocks: in_turn.most_blocks,
+            gain_wanted: None,
+            noisy,
+            seed: options.seed.unwrap_or(1),
+        },
+        worth_percent: matrix::DECIDED * 100.0 / 2.0,
+        rate: Measure::Iops,
+        keys: &KEYS,
+        more: "--repeats or --runtime",
+    };
+    let mut beside = Beside(Watch::new(in_turn.least_ns));
+    let comparison = Comparison::of_arms(&mut arms, turn, &mut beside, crate::program())?;
+    beside.0.end();
+    // A file that was created under a given name stays, as in other runs.
+    arms.iter_mut().for_each(|arm| arm.keep_files());
+    crate::history::keep_comparison(&comparison, &arms, began_unix_s);
+    let saved = match json {
+        Some(file) => output::save(file, &output::json(comparison.to_json())?),
+        None => Ok(()),
+    };
+    print(&report::compare::terminal(&comparison, output::width(), output::colour()))?;
+    saved?;
+    super::not_interrupted()?;
+    if comparison.differences.is_empty() {
+        return Err(Failure::Run("no point could be measured on both".into()));
+    }
+    Ok(())
+}
