@@ -27,6 +27,8 @@ pub const PARSERS: &[(&str, Parser)] = &[
     ("machine_file", machine_file),
     ("fio_job_file", fio_job_file),
     ("fio_command", fio_command),
+    ("fio_trace", fio_trace),
+    ("fio_state", fio_state),
     ("diskspd_command", diskspd_command),
     ("diskspd_profile", diskspd_profile),
     ("iozone_command", iozone_command),
@@ -132,6 +134,16 @@ pub fn fio_command(bytes: &[u8]) -> bool {
     let Some(command) = read(fio::Command::parse(&words(bytes))) else { return false };
     let sections = read(command.all_sections(&NOWHERE));
     sections.and_then(|sections| read(fio::Plan::new(&sections, &command.only))).is_some()
+}
+
+pub fn fio_trace(bytes: &[u8]) -> bool {
+    read(fio::Trace::read(bytes)).is_some()
+}
+
+pub fn fio_state(bytes: &[u8]) -> bool {
+    let Some(state) = fio::VerifyState::parse(&text(bytes)) else { return false };
+    assert_eq!(fio::VerifyState::parse(&state.to_string()), Some(state), "what is written reads back");
+    true
 }
 
 pub fn diskspd_command(bytes: &[u8]) -> bool {

@@ -3,8 +3,10 @@
 use crate::target::{machine_of, on_machine};
 use crate::{Failure, output};
 use dialect::fio::{
-    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan, Surroundings, World,
-    check_machine, help as job_options, json, log_paths, logs, look, replace_missing_engines, run, terse, text,
+    Arrangement, Command, Counts, DiskUse, FIO_VERSION, FioError, FioResult, Format, Found, Plan, Section,
+    Surroundings, World, aggregate_log_paths, aggregate_logs, check_machine, help as job_options, json, load_states,
+    log_paths, logs, look, parsed_globals, parsed_lines, replace_missing_engines, run, saved_states, seed_lines,
+    state_path, terse, text,
 };
 use host::counters::{DeviceMeter, ProcessCounts};
 use host::facts::Roots;
@@ -28,6 +30,9 @@ Program options
   --json=FILE             Write halfpower's own result there, too
   --force                 Replace files of these names that halfpower did not make
   --section=JOB           Run this job of a job file alone (may be repeated)
+  --bandwidth-log[=NAME]  What all jobs together read and wrote in each half second: NAME-read_bw.log, NAME-write_bw.log
+  --aux-path=DIRECTORY    Where verify_state_save and verify_state_load keep how far a job wrote; here where it is not given
+  --debug=WORDS           parse: the limits of a steady rate as understood; random: the seed of each job; others show nothing
   --parse-only            Check everything, run nothing
   --readonly              Refuse jobs that write
   --warnings-fatal        Refuse jobs where fio would silently do something else
@@ -105,12 +110,35 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
         };
     }
     let world = World { read: &|path| fs::read(path), variable: &|name| std::env::var(name).ok() };
-    let plan = Plan::new(&command.all_sections(&world)?, &command.only)?;
+    let sections = command.all_sections(&world)?;
+    if command.parse_only && sections.iter().all(Section::is_global) {
+        let parsed = parsed_globals(&sections)?;
+        return if shows(&command, "parse") { output::print(&parsed) } else { Ok(()) };
+    }
+    let plan = Plan::new(&sections, &command.only)?;
     check_command(&command, &plan)?;
-    let arrangement = Arrangement::new(&plan, &look_here, &command.destroy)?;
+    let mut arrangement = Arrangement::new(&plan, &look_here, &command.destroy)?;
+    if !command.parse_only {
+        load_states(&mut arrangement, &plan, state_directory(&command), &|path| fs::read(path))?;
+    }
     let outputs = Outputs::new(&command, &plan, &arrangement)?;
     let names: Vec<&Path> = arrangement.files.iter().map(|file| file.path.as_path()).collect();
     on_machine!(machine_of(&names)?, |machine| fio_on(&machine, &command, &plan, &arrangement, &outputs))
+}
+
+/// Whether `--debug` names this, or all.
+fn shows(command: &Command, what: &str) -> bool {
+    command.debug.iter().any(|word| word == what || word == "all")
+}
+
+/// How options were understood, where that is asked.
+fn shown_parsed(command: &Command, plan: &Plan) -> String {
+    if shows(command, "parse") { printable_lines(&parsed_lines(plan)) } else { String::new() }
+}
+
+/// Where states of verification stand.
+fn state_directory(command: &Command) -> &Path {
+    command.aux_path.as_deref().unwrap_or(Path::new(""))
 }
 
 /// What stands at a path, and whether an earlier run made it.
@@ -134,7 +162,7 @@ fn fio_on<M: Machine>(
     check_machine(machine, plan)?;
     if command.parse_only {
         warn(command, &plan.warnings);
-        return Ok(());
+        return output::print(&shown_parsed(command, plan));
     }
     let surroundings: &dyn Surroundings = if machine.facts().simulated { &Nowhere } else { &ThisComputer };
     let began = Began::now(machine);
@@ -197,6 +225,14 @@ impl<'a> Outputs<'a> {
                 output::output("write_*_log", &path, &data)?;
             }
         }
+        for path in command.bandwidth_log.iter().flat_map(|prefix| aggregate_log_paths(prefix)) {
+            output::output("--bandwidth-log", &path, &data)?;
+        }
+        for job in plan.jobs().filter(|job| job.options.state_save) {
+            for clone in 0..job.options.clones {
+                output::output("verify_state_save", &state_path(state_directory(command), job, clone), &data)?;
+            }
+        }
         Ok(Outputs {
             report: output::optional("--output", command.output.as_deref(), &data)?,
             json: output::optional("--json", command.json.as_deref(), &data)?,
@@ -241,14 +277,24 @@ fn report(command: &Command, outputs: &Outputs<'_>, result: &FioResult, document
         Format::Json => json(result, false),
         Format::JsonPlus => json(result, true),
     };
-    let report: String = command.formats.iter().map(one).collect();
+    let mut report = shown_parsed(command, &result.plan);
+    if shows(command, "random") {
+        report += &printable_lines(&seed_lines(result));
+    }
+    report.extend(command.formats.iter().map(one));
     warn(command, &result.warnings);
     let reported = match &outputs.report {
         Some(file) => output::save(file, &report),
         None => output::print(&report),
     };
-    let logged: Vec<_> =
-        logs(result).iter().map(|(path, text)| output::save_late("write_*_log", path, &outputs.data, text)).collect();
+    let aggregate = command.bandwidth_log.iter().flat_map(|prefix| aggregate_logs(result, prefix));
+    let states = saved_states(result, state_directory(command));
+    let logged: Vec<_> = logs(result)
+        .iter()
+        .map(|(path, text)| output::save_late("write_*_log", path, &outputs.data, text))
+        .chain(aggregate.map(|(path, text)| output::save_late("--bandwidth-log", &path, &outputs.data, &text)))
+        .chain(states.iter().map(|(path, text)| output::save_late("verify_state_save", path, &outputs.data, text)))
+        .collect();
     let kept = match &outputs.json {
         Some(file) => output::save(file, &output::json(results::to_json(document))?),
         None => Ok(()),

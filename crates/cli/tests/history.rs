@@ -68,6 +68,7 @@ fn every_command_keeps_its_result_unless_told_otherwise() {
     let kinds: Vec<String> =
         history.entries().iter().rev().map(|one| one["kind"].as_str().unwrap().to_string()).collect();
     assert_eq!(kinds, ["run", "sweep", "metadata", "sweep", "run", "compare", "tune"]);
+    assert!(history.good("compare 6 --markdown").contains("slower than twin:nvme"));
     // Those without points are shown by their own reports, and are no side of a comparison.
     for (id, words) in [(6, "slower than twin:nvme"), (7, "Worth keeping: depth of the workload: 8")] {
         assert!(history.good(&format!("history show {id}")).contains(words), "entry {id}");

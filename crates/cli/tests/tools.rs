@@ -82,6 +82,12 @@ fn sqlios_study_on_two_targets() {
         let of_kind = comparison.summaries.iter().find(|one| one.kind.as_deref() == Some(kind)).unwrap();
         assert!(of_kind.mean_percent > 2.0, "{kind}: chunks in whole, {:.1} %", of_kind.mean_percent);
     }
+    // It is read again for another view.
+    let done = halfpower(here.path(), "compare two.json --markdown --html page.html");
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success() && text.contains("| read | random | 1 |"), "{text}");
+    assert!(std::fs::read_to_string(here.path().join("page.html")).unwrap().contains("<svg class=\"changes\""));
+    assert_eq!(halfpower(here.path(), "compare two.json --worth 5%").status.code(), Some(2));
     // Two directories: their files go, whatever the difference is.
     let places = ["a", "b"].map(|name| here.path().join(name));
     places.iter().for_each(|place| std::fs::create_dir(place).unwrap());
@@ -117,6 +123,7 @@ fn usage_is_2_and_a_failed_run_is_1() {
         "sqlio -kX",
         "sqlio -frandom none.dat",
         "sqlio --matrix --json . --size 1m .",
+        "sqlio --matrix -BY --size 8m . no/such/place",
         "diskspd -d1 none.dat",
         "diskspd -p none.dat",
     ] {

@@ -49,7 +49,10 @@ fn every_option_is_taken() {
         (target("-si128K x").interlocked, target("-s x").stride_bytes, target("-r x").random_bytes),
         (true, None, Some(65_536))
     );
+    assert_eq!((target("-g500i x").throughput_iops, target("-F2 -O8 x").outstanding), (Some(500), 8));
+    assert_eq!((target("/w30 /b4K -ag -v -eDISK_IO x").write_percent, target("/dev/x").path), (30, "/dev/x".into()));
     for (letters, caching, through) in [
+        ("-Sr", Caching::Uncached, false),
         ("-S", Caching::Uncached, false),
         ("-Su", Caching::Uncached, false),
         ("-Sb", Caching::Cached, false),
@@ -83,7 +86,10 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-s96K -T1M x", "-T 1 MiB"),
         ("-Sbu x", "-Sbu"),
         ("-Smw x", "-Smw"),
-        ("-Sr x", "-Sr"),
+        ("-O4 x", "-O4"),
+        ("-e x", "-e"),
+        ("/nope x", "-nope"),
+        ("-g10x x", "-g"),
         ("-p x", "-p"),
         ("-x x", "-x"),
         ("-rs50 x", "-rs50"),
@@ -268,7 +274,8 @@ fn some_target() -> impl Strategy<Value = Target> {
             outstanding,
             threads,
             write_percent: write,
-            throughput_bytes_per_ms: rate,
+            throughput_bytes_per_ms: rate.filter(|_| kind < 6),
+            throughput_iops: rate.filter(|_| kind >= 6),
             caching: [Caching::Cached, Caching::Uncached, Caching::Mapped][usize::from(kind % 3)],
             write_through: kind % 3 != 2 && kind > 6,
             hint: [Hint::None, Hint::Random, Hint::Sequential][usize::from(kind / 4)],

@@ -1,8 +1,8 @@
 //! Which files fio's jobs use, and what a run on this computer leaves of them.
 
 use dialect::fio::{
-    Arrangement, Counts, DiskUse, FioError, FioResult, Found, JobFile, Plan, Surroundings, World, json, logs, look,
-    run, text,
+    Arrangement, Counts, DiskUse, FioError, FioResult, Found, JobFile, Plan, Surroundings, Trace, World,
+    aggregate_logs, json, load_states, logs, look, run, saved_states, text,
 };
 use host::Host;
 use machine::NewFile;
@@ -442,9 +442,110 @@ fn what_was_written_is_read_back_and_a_change_is_found() {
     assert!(error.contains("64 blocks are not what was written"), "{error}");
 }
 
+/// The requests of a trace that the jobs wrote, by side, place and bytes.
+fn traced(result: &FioResult, path: &Path) -> Vec<(dialect::fio::Action, u64, u32)> {
+    let (_, text) = logs(result).into_iter().find(|(written, _)| written == path).unwrap();
+    let trace = Trace::read(text.as_bytes()).unwrap();
+    trace.entries.iter().map(|entry| (entry.action, entry.offset, entry.len)).collect()
+}
+
+#[test]
+fn a_trace_that_was_written_asks_the_same_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let job = |more: &str| {
+        let file = directory.path().join("data");
+        format!("[j]\nfilename={}\nwrite_iolog={}\n{more}", file.display(), path.display())
+    };
+    // An absolute name, with which fio's directory would go before it.
+    let run_it = |text: &str| {
+        let plan = plan(text);
+        let arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
+        run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, false, &mut |_| {}).unwrap()
+    };
+    let first = run_it(&job("size=256k\nrw=randrw\nbssplit=4k/50:8k/50\nfsync=5\n"));
+    let asked = traced(&first, &path);
+    assert!(asked.len() > 30 && asked.iter().any(|(action, ..)| matches!(action, dialect::fio::Action::Sync(_))));
+    let (_, text) = logs(&first).into_iter().find(|(written, _)| *written == path).unwrap();
+    fs::write(&path, text).unwrap();
+    for engine in ["psync", "io_uring\niodepth=4"] {
+        let again = run_it(&job(&format!("read_iolog={}\nreplay_no_stall=1\nioengine={engine}\n", path.display())));
+        assert!(again.failures().is_empty(), "{engine}: {:?}", again.failures());
+        assert_eq!(traced(&again, &path), asked, "{engine}");
+        let counts = |result: &FioResult| result.entries()[0].recorded.requests;
+        assert_eq!(counts(&again), counts(&first), "{engine}");
+    }
+    // Twice, in time and without its writes.
+    let reads = first.entries()[0].recorded.requests[0];
+    let twice = run_it(&job(&format!("read_iolog={}\nreplay_skip=write,sync\nloops=2\n", path.display())));
+    assert_eq!(twice.entries()[0].recorded.requests, [2 * reads, 0]);
+}
+
+#[test]
+fn no_more_is_verified_than_had_been_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kept");
+    fs::write(&path, vec![0u8; 256 << 10]).unwrap();
+    let write = "[w]\nfilename=kept\nsize=256k\nrw=randwrite\nbs=4k\nverify=md5\ndo_verify=0\nverify_state_save=1\nnumber_ios=10\nfsync=4\n";
+    let read = "[w]\nfilename=kept\nsize=256k\nrw=randread\nbs=4k\nverify=md5\nverify_state_load=1\n";
+    for (more, blocks) in [("", 10), ("verify_policy=fsynced\n", 8)] {
+        let result = measured(&format!("{write}{more}"), directory.path(), std::slice::from_ref(&path)).unwrap();
+        let states = saved_states(&result, directory.path());
+        assert_eq!(states.len(), 1);
+        fs::write(&states[0].0, &states[0].1).unwrap();
+        let plan = plan(&format!("[global]\ndirectory={}\n{read}", directory.path().display()));
+        let mut arrangement = Arrangement::new(&plan, &look, &[]).unwrap();
+        load_states(&mut arrangement, &plan, directory.path(), &|path| fs::read(path)).unwrap();
+        let result = run(&Host::new(&CALM), &Bare, &plan, &arrangement, false, false, &mut |_| {}).unwrap();
+        assert!(result.failures().is_empty(), "{:?}", result.failures());
+        assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(blocks * 4096), "{more}");
+    }
+    let whole = read.replace("verify_state_load=1\n", "");
+    let failed = measured(&whole, directory.path(), &[]).unwrap().failures().join("");
+    assert!(failed.contains("bears no header"), "without the state the rest is missed: {failed}");
+}
+
+#[test]
+fn what_a_mix_wrote_is_verified_alone_and_writes_of_several_sizes_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("kept");
+    for sizes in ["rw=randrw\nbs=4k", "rw=write\nbssplit=4k/50:16k/50", "rw=rw\nbsrange=512-8k"] {
+        fs::write(&path, vec![0u8; 512 << 10]).unwrap();
+        let job = format!("[w]\nfilename=kept\nsize=512k\n{sizes}\nverify=crc32c\nverify_offset=100\n");
+        let written = measured(&job, directory.path(), std::slice::from_ref(&path)).unwrap();
+        let bytes = written.entries()[0].recorded.bytes[1];
+        assert!(bytes > 0 && written.failures().is_empty(), "{sizes}: {:?}", written.failures());
+        assert_eq!(written.groups[0].jobs[0].verified_bytes, Some(bytes), "{sizes}: every write was read back");
+        if sizes.contains("rw=randrw") {
+            let only = measured(&format!("{job}verify_only\n"), directory.path(), &[]).unwrap();
+            assert!(only.failures().is_empty(), "{:?}", only.failures());
+            assert_eq!(only.entries()[0].recorded.bytes, [bytes, 0], "nothing else is read");
+        }
+    }
+}
+
+#[test]
+fn threads_make_the_calls_of_an_engine_that_blocks_where_submission_is_left_to_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "[j]\nsize=1m\nrw=randread\nbs=4k\nioengine=psync\niodepth=4\nio_submit_mode=offload\ncpus_allowed=0\ncpus_allowed_policy=split\nnumjobs=2\n";
+    let result = measured(text, directory.path(), &[]).unwrap();
+    assert!(result.failures().is_empty(), "{:?}", result.failures());
+    assert_eq!(counted(&result), [([256, 0], 0), ([256, 0], 0)]);
+    assert_eq!(result.groups[0].jobs[0].job.effective_depth(), 4);
+    let texts = aggregate_logs(&result, "all");
+    assert_eq!(
+        texts.iter().map(|(path, _)| path.display().to_string()).collect::<Vec<_>>(),
+        ["all-read_bw.log", "all-write_bw.log"]
+    );
+    assert!(texts[1].1.is_empty());
+}
+
 #[test]
 fn the_null_engine_moves_nothing_and_counts_all() {
     let directory = tempfile::tempdir().unwrap();
+    // More than any file system has room for.
+    let far = measured("[f]\nsize=1000t\nio_size=1m\nbs=4k\nioengine=null\n", directory.path(), &[]).unwrap();
+    assert_eq!(counted(&far), [([256, 0], 0)]);
     let result =
         measured("[n]\nsize=64m\nrw=randrw\nbs=4k\nioengine=null\niodepth=16\n", directory.path(), &[]).unwrap();
     assert_eq!(result.entries()[0].recorded.requests.iter().sum::<u64>(), 16_384);

@@ -150,18 +150,23 @@ fn jobs_that_run_together_and_several_files_go_with_any_engine() {
 fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
     let cases = [
         ("[a]\nsize=1m\nverify=sha3-256", "line 3: option verify=sha3-256", "crc32c"),
-        ("[a]\nverify=crc32c\nverify_interval=3k", "verify_interval=3072", "divisor of bs"),
-        ("[a]\nrw=randrw\nverify=crc32c\nverify_only", "verify_only", "rw=write"),
+        ("[a]\nverify=crc32c\nverify_offset=20", "verify_offset=20", "give 44 to 4052"),
+        ("[a]\nverify=crc32c\nverify_offset=4060", "verify_offset=4060", "give 44 to 4052"),
+        ("[a]\nread_iolog=/", "read_iolog=/", "not a regular file"),
+        ("[a]\nread_iolog=/x:/y", "2 traces", "job of its own"),
+        ("[a]\nreplay_align=3000", "replay_align=3000", "4096"),
+        ("[a]\nreplay_skip=trims", "'trims'", "read, write, trim, sync"),
+        ("[a]\nbuffer_pattern=%o", "%o", "verify_pattern alone"),
+        ("[a]\nrw=write\nbs=4k-8k,4k-8k\nbsrange=4k-8k\nverify=crc32c\nloops=2", "several sizes", "one pass"),
         ("[a]\nnumber_ios=3\nbs=4k,8k\nrw=rw", "number_ios", "io_size"),
         ("[a]\nrw=randread\npercentage_random=50\nfilename=/x:/y", "percentage_random", "job of its own"),
         ("[a]\nrw=randread\nnorandommap\nserialize_overlap=1", "serialize_overlap", "leave out norandommap"),
         ("[a]\nallow_file_create=2", "allow_file_create=2", "0 nor 1"),
         ("[a]\nrate_process=poisson", "rate_process=poisson", "linear"),
         ("[a]\nverify=pattern", "verify=pattern", "verify_pattern=0x"),
-        ("[a]\nverify=crc32c\nbsrange=4k-8k", "overlap", "one bs"),
+        ("[a]\nrw=randwrite\nverify=crc32c\nbsrange=4k-8k", "overlap", "one bs"),
         ("[a]\nverify=crc32c\nbs=32", "32 B", "52 B or more"),
-        ("[a]\nverify=crc32c\nioengine=null", "ioengine=null", "another engine"),
-        ("[a]\nverify_state_load=1", "verify_state_load=1", "leave it out"),
+        ("[a]\nrw=write\nverify=md5\nverify_state_save=1\nioengine=posixaio", "verify_state_save", "psync"),
         ("[a]\nrw=trim", "rw=trim", "does not trim"),
         ("[a]\nrw=randread:8\nfilename=/x:/y", "one file", "job of its own"),
         ("[a]\nioengine=rbd", "ioengine=rbd", "io_uring"),
@@ -171,7 +176,8 @@ fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
             "several zones",
             "job of its own",
         ),
-        ("[a]\nrw=randread\nzonemode=strided\nzonesize=64k", "zonemode=strided", "rw=read"),
+        ("[a]\nrw=randread\nzonemode=strided\nzonesize=64k\nrandom_distribution=zipf:1", "zonemode=strided", "alike"),
+        ("[a]\nrw=randread\nzonemode=strided\nzonesize=64k\nzonerange=6k", "zonerange=6144", "a multiple"),
         ("[a]\nzonemode=strided\nzonesize=6k", "zonesize=6144", "a multiple"),
         ("[a]\nzonemode=zbd", "zonemode=zbd", "strided"),
         ("[a]\nrandom_distribution=zipf:1.2:0.3", "zipf", "second number"),
@@ -183,7 +189,9 @@ fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
         ("[a]\nrw=randrw\nrate_iops=100,200", "33.333 %", "whole percents"),
         ("[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch=8", "iodepth_batch=8", "at most as many"),
         ("[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch_complete_max=2", "complete_max=2", "4 or more"),
-        ("[a]\nio_submit_mode=offload", "io_submit_mode=offload", "leave it out"),
+        ("[a]\nio_submit_mode=offload\nioengine=libaio", "io_submit_mode=offload", "leave the option out"),
+        ("[a]\nrw=write\nio_submit_mode=offload\niodepth=4\nfsync=1", "io_submit_mode=offload", "use psync"),
+        ("[a]\nflow=x", "flow=x", "digits first"),
         ("[a]\ncpus_allowed=x", "cpus_allowed", "digits first"),
         ("[a]\nrun_time=3", "run_time=3", "did you mean runtime?"),
         ("[a]\nqwertyuiop=3", "qwertyuiop", "leave it out"),
@@ -265,7 +273,7 @@ fn arguments_before_the_first_name_are_global() {
     let read = |_: &Path| Ok(b"[from a file]\nsize=3m\n".to_vec());
     let sections = command.all_sections(&World { read: &read, variable: &variable }).unwrap();
     let plan = Plan::new(&sections, &[]).unwrap_err().to_string();
-    assert!(plan.contains("command line: job 'a': zonemode=strided needs rw=read"), "{plan}");
+    assert!(plan.contains("command line: job 'a': zonesize=0"), "{plan}");
     let only_b = Plan::new(&sections, &["b".into(), "from a file".into()]).unwrap();
     let jobs: Vec<(&str, u64, bool)> =
         only_b.jobs().map(|job| (job.name.as_str(), job.request_bytes(), job.options.random)).collect();

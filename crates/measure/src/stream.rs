@@ -297,6 +297,11 @@ impl Stream {
         self.budget == 0 || now >= self.deadline
     }
 
+    /// The request in this slot, which is about to be issued, does something else than the sequence says.
+    pub fn serves_as(&mut self, slot: u32, op: Op) {
+        self.slots[slot as usize].op = op;
+    }
+
     /// Requests completed in the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()

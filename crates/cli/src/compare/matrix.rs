@@ -3,9 +3,9 @@
 use crate::Failure;
 use crate::output::{self, print};
 use crate::progress::Watch;
-use crate::target::{machine_of, on_machine};
+use crate::target::{Where, machine_of, on_machine};
 use dialect::sqlio::{Options, matrix};
-use machine::{Machine, Nanos, TargetSpec};
+use machine::{Machine, Nanos, TargetFacts, TargetSpec};
 use measure::turns::Limits;
 use results::Output;
 use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn};
@@ -28,15 +28,34 @@ impl Conduct for Beside {
     }
 }
 
-fn open(spec: &TargetSpec, options: &Options) -> Result<Box<dyn Arm>, Failure> {
-    on_machine!(machine_of(&[&spec.places[0]])?, |machine| Ok(Box::new(open_on(machine, spec, options)?)))
+/// Opens both. On this computer nothing is filled before both are found to be fit.
+fn open_both(specs: &[TargetSpec; 2], options: &Options) -> Result<[Box<dyn Arm>; 2], Failure> {
+    let [a, b] = specs.each_ref().map(|spec| machine_of(&[&spec.places[0]]));
+    let (a, b) = match (a?, b?) {
+        (Where::Host(a), Where::Host(b)) => {
+            let check =
+                &mut |facts: &[TargetFacts]| facts.iter().try_for_each(|facts| matrix::check(&a, options, facts));
+            let targets = a.open_all(specs, check)?;
+            let arms = [a, b].into_iter().zip(targets).map(|(machine, target)| arm(machine, target, options));
+            let arms: Vec<Box<dyn Arm>> = arms.collect();
+            return arms.try_into().map_err(|_| Failure::Run("two targets were not opened".into()));
+        }
+        other => other,
+    };
+    Ok([open(a, &specs[0], options)?, open(b, &specs[1], options)?])
 }
 
-fn open_on<M: Machine>(machine: M, spec: &TargetSpec, options: &Options) -> Result<OnMachine<M>, Failure> {
+fn open(place: Where, spec: &TargetSpec, options: &Options) -> Result<Box<dyn Arm>, Failure> {
+    on_machine!(place, |machine| {
+        let target = machine.open_checked(spec, |facts| matrix::check(&machine, options, facts))?;
+        Ok(arm(machine, target, options))
+    })
+}
+
+fn arm<M: Machine + 'static>(machine: M, target: M::Target, options: &Options) -> Box<dyn Arm> {
     let engines = machine.capabilities().engines;
-    let target = machine.open_checked(spec, |facts| matrix::check(&machine, options, facts))?;
     let workloads = matrix::workloads(options, &engines).into_iter().map(|(_, workload)| workload).collect();
-    Ok(OnMachine::new(machine, target, workloads))
+    Box::new(OnMachine::new(machine, target, workloads))
 }
 
 /// Measures the study on two targets and prints the table of their differences.
@@ -45,11 +64,11 @@ fn open_on<M: Machine>(machine: M, spec: &TargetSpec, options: &Options) -> Resu
 /// A target that cannot be opened or may not be written, an interrupt before anything could be said, nothing measured on both.
 pub(crate) fn compare(options: &Options, json: Option<&Output>) -> Result<(), Failure> {
     let began_unix_s = crate::history::now_unix_s();
-    let [a, b] = matrix::two_targets(options)?;
-    let mut arms = [open(&a, options)?, open(&b, options)?];
+    let specs = matrix::two_targets(options)?;
+    let mut arms = open_both(&specs, options)?;
     let noisy = arms.iter().any(|arm| arm.is_noisy());
     let in_turn = matrix::in_turn(options, noisy)?;
-    let names = [&a, &b].map(|spec| spec.places[0].display().to_string());
+    let names = specs.each_ref().map(|spec| spec.places[0].display().to_string());
     let turn = Turn {
         names: [&names[0], &names[1]],
         limits: Limits {

@@ -114,9 +114,7 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
                     "{option}: results that are there cannot be asked anything; name two arms with --a and --b to measure now"
                 )));
             }
-            let worth = arguments.worth.unwrap_or(WORTH_PERCENT);
-            let [a, b] = read::sides(results, arguments.columns.as_ref())?;
-            results::compare::compare(&a, &b, crate::program(), worth)
+            read(results, arguments)?
         }
     };
     show(arguments, &outputs, &comparison)?;
@@ -125,6 +123,20 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Run("the two have nothing that can be compared".into()));
     }
     fail(&arguments.fail_if, &comparison)
+}
+
+/// Compares two results; one that is a comparison already is shown once more.
+fn read(results: &[PathBuf], arguments: &Arguments) -> Result<Comparison, Failure> {
+    if let Some(kept) = read::kept(results)? {
+        if arguments.worth.is_some() {
+            let hint = "leave it out, or name the two results";
+            return Err(Failure::Usage(format!("--worth: this comparison was judged when it was made; {hint}")));
+        }
+        return Ok(kept);
+    }
+    let worth = arguments.worth.unwrap_or(WORTH_PERCENT);
+    let [a, b] = read::sides(results, arguments.columns.as_ref())?;
+    Ok(results::compare::compare(&a, &b, crate::program(), worth))
 }
 
 /// What two arms said until Ctrl-C is shown, and the exit code tells of it.

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use results::Results;
-use results::compare::{Columns, Side, read_table};
+use results::compare::{COMPARE_SCHEMA, Columns, Comparison, Side, read_table};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,41 @@ pub(super) fn sides(results: &[PathBuf], columns: Option<&Columns>) -> Result<[S
     Ok([a, b])
 }
 
+/// A comparison that is kept already, where one result is named and it is one.
+///
+/// # Errors
+/// A file or an entry that cannot be read.
+pub(super) fn kept(results: &[PathBuf]) -> Result<Option<Comparison>, Failure> {
+    let [path] = results else { return Ok(None) };
+    let text = match entry(path) {
+        Some(id) => {
+            let (entry, document) = crate::history::open()?.get(id)?;
+            if entry.kind != "compare" {
+                return Ok(None);
+            }
+            document
+        }
+        None => text(&bytes(path)?),
+    };
+    let Ok(document) = serde_json::from_str::<Value>(&text) else { return Ok(None) };
+    if document.get("schema").and_then(Value::as_str) != Some(COMPARE_SCHEMA) {
+        return Ok(None);
+    }
+    let damaged =
+        |error| Failure::Usage(format!("{}: this comparison cannot be read: {error}; make it again", path.display()));
+    serde_json::from_value(document).map(Some).map_err(damaged)
+}
+
+/// What a report holds.
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    let unreadable = |why: String| Failure::Usage(format!("cannot read {}: {why}", path.display()));
+    let size = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
+    if size > MOST_BYTES {
+        return Err(unreadable("it is too large for a report; name a results.json or a tool's report".into()));
+    }
+    fs::read(path).map_err(|error| unreadable(error.to_string()))
+}
+
 /// The number of an entry of the history, where no file has this name.
 fn entry(path: &Path) -> Option<i64> {
     if path.exists() { None } else { path.to_str()?.parse().ok() }
@@ -45,14 +80,8 @@ fn read(path: &Path, columns: Option<&Columns>) -> Result<Vec<Side>, Failure> {
         let results = crate::history::open()?.results(id)?;
         return Ok(vec![Side::of(&named(&format!("entry {id}"), &results), &results)]);
     }
-    let unreadable = |why: String| Failure::Usage(format!("cannot read {}: {why}", path.display()));
-    let size = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
-    if size > MOST_BYTES {
-        return Err(unreadable("it is too large for a report; name a results.json or a tool's report".into()));
-    }
     // Reports of other tools may hold names in any encoding.
-    let bytes = fs::read(path).map_err(|error| unreadable(error.to_string()))?;
-    let text = text(&bytes);
+    let text = text(&bytes(path)?);
     let name = name(path);
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     if is_csv(path, &text) || columns.is_some() {

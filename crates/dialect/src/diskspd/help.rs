@@ -9,7 +9,7 @@ Usage: halfpower diskspd [OPTIONS] TARGET...      values are glued to their opti
   -b<SIZE>     block [default: 64K]
   -c<SIZE>     make the targets, so long (they stay; in a directory they go)
   -d<S> -W<S> -C<S>  seconds measured, before and after [default: 10, 5, 0]
-  -t<N>        threads of each target [default: 1]; -F<N> for a single one
+  -t<N>        threads of each target [default: 1]; -F<N> for a single one, -O<N> with it for -o
   -o<N>        requests that each thread keeps outstanding [default: 2]
   -r[SIZE]     random places, multiples of SIZE [default: the block]
   -s[i][SIZE]  sequential, so far from one request to the next; i: the threads share one sequence
@@ -17,11 +17,11 @@ Usage: halfpower diskspd [OPTIONS] TARGET...      values are glued to their opti
   -B<SIZE> -f<SIZE>  first byte used, and end
   -fs -fr      tell the page cache that access is sequential or random
   -w<PERCENT>  writes [default: 0]
-  -S[bhmuw]    b page cache [default], u none in software, w writes reach stable storage, h u and w, m mapped memory
+  -S[bhmruw]   b page cache [default], u or r none in software, w writes reach stable storage, h u and w, m mapped memory
   -Z           write zeros; -Zr random data [default]; -Z<SIZE>[,FILE] SIZE bytes of random data, or of FILE, again and again
-  -g<N>        bytes per millisecond of each thread
+  -g<N>[i]     bytes per millisecond of each thread, or with i requests per second
   -L           tell latencies; -D[MS] the spread of the rate over intervals [default: 1000]
-  -a<N,N...>   run on these processors; -n, -ag and -v accepted
+  -a<N,N...>   run on these processors; -n, -ag, -v and -e... accepted; /w100 is -w100
   -z<N>        seed
   -R[text|xml] form of the results
   -X<FILE>     an XML profile instead

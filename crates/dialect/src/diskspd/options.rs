@@ -5,7 +5,7 @@ use crate::parse::{joined, no_nul, number, refuse, shortened};
 use machine::units::{GIB, KIB, MIB};
 use machine::{Hint, Result};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -86,6 +86,8 @@ struct Reading {
     paths: Vec<PathBuf>,
     /// `-F`: threads over all targets.
     all_threads: Option<u32>,
+    /// `-O`: requests that each of these keeps outstanding.
+    all_outstanding: Option<u32>,
     /// The first option that does not go with `-X`.
     run_option: Option<String>,
 }
@@ -103,13 +105,14 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
         sizes: Sizes::default(),
         paths: Vec::new(),
         all_threads: None,
+        all_outstanding: None,
         run_option: None,
     };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         if let Some(long) = word.strip_prefix("--") {
             reading.options.long(long, &mut words)?;
-        } else if let Some(glued) = word.strip_prefix('-') {
+        } else if let Some(glued) = word.strip_prefix('-').or_else(|| slashed(word)) {
             reading.glued(glued)?;
         } else if word.is_empty() {
             return refuse("a target", "its name is empty", "name one");
@@ -119,6 +122,28 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
     }
     reading.finish()
 }
+
+/// Windows' other spelling of an option: `/w100`. What is there under this name, or lies in a directory, is a target.
+fn slashed(word: &str) -> Option<&str> {
+    let option = word.strip_prefix('/')?;
+    let is_path = option.is_empty() || option.contains('/') || Path::new(word).exists();
+    (!is_path).then_some(option)
+}
+
+/// What may follow `-e`: the kinds of events, and how they are collected.
+const ETW: [&str; 11] = [
+    "PROCESS",
+    "THREAD",
+    "IMAGE_LOAD",
+    "DISK_IO",
+    "MEMORY_PAGE_FAULTS",
+    "MEMORY_HARD_FAULTS",
+    "NETWORK",
+    "REGISTRY",
+    "p",
+    "q",
+    "c",
+];
 
 impl Options {
     fn long(&mut self, name: &str, words: &mut std::slice::Iter<'_, String>) -> Result<()> {
@@ -174,7 +199,16 @@ impl Reading {
                 _ => self.sizes.max = size()?,
             },
             'F' => self.all_threads = Some(whole(1, 1024)?),
-            'g' => self.target.throughput_bytes_per_ms = Some(whole(1, u64::from(u32::MAX))?),
+            'g' => match value.strip_suffix('i') {
+                Some(rate) => {
+                    let rate = number(&option, rate, 1, u64::from(u32::MAX))? as u32;
+                    (self.target.throughput_iops, self.target.throughput_bytes_per_ms) = (Some(rate), None);
+                }
+                None => {
+                    let rate = whole(1, u64::from(u32::MAX))?;
+                    (self.target.throughput_iops, self.target.throughput_bytes_per_ms) = (None, Some(rate));
+                }
+            },
             'h' if value.is_empty() => (self.target.caching, self.target.write_through) = (Caching::Uncached, true),
             'L' if value.is_empty() => self.span.latency = true,
             // Threads are bound to nothing unless -a names processors.
@@ -182,11 +216,14 @@ impl Reading {
             'a' if value == "g" => {}
             // The report says all that it has in any case.
             'v' if value.is_empty() => {}
+            // Windows' own events of its kernel: there are none here.
+            'e' if ETW.contains(&value) => {}
             'a' => {
                 let processors = value.split(',').map(|text| number(&option, text, 0, 1023).map(|value| value as u32));
                 self.span.processors = processors.collect::<Result<_>>()?;
             }
             'o' => self.target.outstanding = whole(1, u64::from(workload::MAX_DEPTH))?,
+            'O' => self.all_outstanding = Some(whole(1, u64::from(workload::MAX_DEPTH))?),
             'r' => self.sizes.random = Some(if value.is_empty() { None } else { size()? }),
             'R' => {
                 self.options.profile.format = match value {
@@ -247,7 +284,8 @@ impl Reading {
         for letter in letters.chars() {
             let chosen = match letter {
                 'b' => Caching::Cached,
-                'u' => Caching::Uncached,
+                // The local cache of a remote file is what this computer has of one.
+                'u' | 'r' => Caching::Uncached,
                 'm' => Caching::Mapped,
                 'h' => {
                     through = true;
@@ -263,7 +301,7 @@ impl Reading {
                 return refuse(
                     format!("-S{}", shortened(letters)),
                     "it names two ways",
-                    "use one of b, u, m and h, and w",
+                    "use one of b, u, r, m and h, and w",
                 );
             }
         }
@@ -288,6 +326,16 @@ impl Reading {
                 );
             }
             self.target.threads = threads;
+        }
+        if let Some(outstanding) = self.all_outstanding {
+            if self.all_threads.is_none() {
+                return refuse(
+                    format!("-O{outstanding}"),
+                    "it is for the threads of -F",
+                    "use -o, requests of each target, or add -F",
+                );
+            }
+            self.target.outstanding = outstanding;
         }
         if self.sizes.sequential && self.sizes.random.is_some() {
             return refuse("-r and -s", "requests are random or sequential", "leave out one of the two");
@@ -362,6 +410,7 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
     words.extend(zero.iter().filter(|(_, bytes)| *bytes > 0).map(|(option, bytes)| format!("{option}{bytes}")));
     words.extend(span.interval_ms.map(|ms| format!("-D{ms}")));
     words.extend(target.throughput_bytes_per_ms.map(|bytes| format!("-g{bytes}")));
+    words.extend(target.throughput_iops.map(|rate| format!("-g{rate}i")));
     let flags = [
         (span.latency, "-L"),
         (target.hint == Hint::Random, "-fr"),

@@ -80,6 +80,8 @@ pub struct Target {
     pub source_file: Option<PathBuf>,
     /// `-g`: bytes per millisecond of each thread.
     pub throughput_bytes_per_ms: Option<u32>,
+    /// `-g<n>i`: requests per second of each thread.
+    pub throughput_iops: Option<u32>,
 }
 
 impl Target {
@@ -105,6 +107,7 @@ impl Target {
             source_bytes: None,
             source_file: None,
             throughput_bytes_per_ms: None,
+            throughput_iops: None,
         }
     }
 
@@ -168,10 +171,16 @@ impl Target {
         if self.max_bytes.is_some_and(|max| max < self.base_bytes.saturating_add(block)) {
             return refuse("-B and -f", "no request fits between them", "begin earlier or end later");
         }
-        if self.create_bytes == Some(0) || self.throughput_bytes_per_ms == Some(0) {
+        if [self.throughput_bytes_per_ms, self.throughput_iops].contains(&Some(0)) || self.create_bytes == Some(0) {
             return refuse("-c and -g", "0 is nothing", "give a larger value, or none");
         }
         Ok(())
+    }
+
+    /// Requests per second of each thread, where they are limited.
+    fn thread_iops(&self) -> Option<f64> {
+        let by_bytes = self.throughput_bytes_per_ms.map(|bytes| f64::from(bytes) * 1e3 / f64::from(self.block_bytes));
+        self.throughput_iops.map(f64::from).or(by_bytes)
     }
 
     /// The workload of so many of the target's threads on a file of `size_bytes`, whose region has a block for each place.
@@ -215,9 +224,7 @@ impl Target {
             region_start_bytes: self.base_bytes,
             region_bytes: Some(places.saturating_mul(block)),
             stop: Stop::AfterNs(u64::from(span.duration_s) * 1_000_000_000),
-            rate_iops: self
-                .throughput_bytes_per_ms
-                .map(|bytes| f64::from(bytes) * 1e3 / f64::from(self.block_bytes) * f64::from(threads)),
+            rate_iops: self.thread_iops().map(|rate| rate * f64::from(threads)),
             data: Data { compressible_percent: if self.source == Source::Zero { 100 } else { 0 }, ..Data::default() },
             seed: u64::from(span.seed) + 1,
             ..Workload::default()

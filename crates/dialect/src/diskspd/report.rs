@@ -121,6 +121,9 @@ fn target_lines(target: &Target) -> Vec<String> {
     if let Some(rate) = target.throughput_bytes_per_ms {
         lines.push(format!("throughput rate-limited to {rate} B/ms"));
     }
+    if let Some(rate) = target.throughput_iops {
+        lines.push(format!("throughput rate-limited to {rate} IOPS"));
+    }
     lines.push(format!("threads per file: {}", target.threads));
     lines.push("IO priority: normal".into());
     lines

@@ -17,6 +17,8 @@ const DEEPEST: usize = 16;
 pub(crate) struct Element {
     pub(crate) name: String,
     text: String,
+    /// Its attribute `unit`: what its number counts.
+    unit: Option<String>,
     pub(crate) children: Vec<Element>,
 }
 
@@ -34,7 +36,11 @@ pub(crate) fn tree(text: &str) -> Result<Element> {
         };
         match event {
             Event::Start(start) if open.len() <= DEEPEST => {
-                open.push(Element { name: start.local_name().as_ref().to_string(), ..Element::default() })
+                let unit = match start.try_get_attribute("unit") {
+                    Ok(unit) => unit.map(|unit| unit.value.to_string()),
+                    Err(error) => return wrong(error.to_string()),
+                };
+                open.push(Element { name: start.local_name().as_ref().to_string(), unit, ..Element::default() })
             }
             Event::Start(_) => return wrong("elements lie in one another too deep".into()),
             Event::Empty(empty) => {
@@ -238,7 +244,14 @@ fn target(element: &Element) -> Result<Target> {
             "BurstSize" | "ThinkTime" => child.only(&["0"])?,
             "IOPriority" => child.only(&["0", "3"])?,
             "WriteBufferContent" => source(child, &mut read)?,
-            "Throughput" => read.throughput_bytes_per_ms = Some(child.small()?).filter(|rate| *rate > 0),
+            "Throughput" => {
+                let rate = Some(child.small()?).filter(|rate| *rate > 0);
+                match child.unit.as_deref() {
+                    None | Some("BPMS") => read.throughput_bytes_per_ms = rate,
+                    Some("IOPS") => read.throughput_iops = rate,
+                    Some(_) => return child.unsupported(),
+                }
+            }
             "ThreadsPerFile" => read.threads = child.small()?,
             "FileSize" => read.create_bytes = positive(child)?,
             "MaxFileSize" => read.max_bytes = positive(child)?,
@@ -311,6 +324,9 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
         for target in &span.targets {
             line(4, "<Target>".into());
             target_elements(target).iter().for_each(|(name, value)| line(5, format!("<{name}>{value}</{name}>")));
+            if let Some(rate) = target.throughput_iops {
+                line(5, format!("<Throughput unit=\"IOPS\">{rate}</Throughput>"));
+            }
             line(4, "</Target>".into());
         }
         line(3, "</Targets>".into());

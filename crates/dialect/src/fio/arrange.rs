@@ -38,6 +38,8 @@ pub struct FilePlan {
     pub made: Option<NewFile>,
     /// Whether any job writes it.
     pub written: bool,
+    /// Whether no job moves data to or from it.
+    pub idle: bool,
 }
 
 /// One clone of a job.
@@ -180,8 +182,13 @@ fn region(
         (None, None) => len.checked_mul(count),
     };
     // What is left out between requests is not moved.
-    // As in fio: a pass ends with a request that ends with the file; from elsewhere it begins anew until the size is reached.
-    let moved = if holes > 0 && len >= request && (len - request).is_multiple_of(request + holes) {
+    // As in fio: a pass ends with a request that ends with the file, or where what is left is too short for the next; where the next would begin
+    // beyond the end it begins anew, until the size is reached.
+    let ends = |stride: u64| {
+        let fit = (len - request) / stride + 1;
+        (len - request).is_multiple_of(stride) || fit * stride < len
+    };
+    let moved = if holes > 0 && len >= request && ends(request + holes) {
         moved.map(|moved| moved.min(without_holes(len, request, (request, holes))))
     } else {
         moved
@@ -284,13 +291,14 @@ impl Arrangement {
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(index) => index,
             None => {
-                self.files.push(FilePlan { path, bytes, made, written: false });
+                self.files.push(FilePlan { path, bytes, made, written: false, idle: true });
                 self.files.len() - 1
             }
         };
         let entry = &mut self.files[file];
         entry.bytes = entry.bytes.max(bytes);
         entry.written |= options.writes;
+        entry.idle &= options.engine == FioEngine::Null;
         if made == Some(NewFile::Filled) {
             entry.made = made;
         }

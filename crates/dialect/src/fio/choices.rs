@@ -1,12 +1,12 @@
 //! Options whose values are small languages of their own: request sizes, distributions, percentiles.
 
+use super::iolog::Trace;
 use super::jobfile::cut;
 use super::options::{Distribution, Zone};
 use super::table::MOST_FILES;
 use super::value::{Reason, ends, number, size};
 use machine::units::show_size;
-use std::fs::File;
-use std::io::Read;
+use std::sync::Arc;
 use workload::{MAX_REQUEST_BYTES, SizeMix, SizeShare};
 
 /// The highest number of a processor.
@@ -26,7 +26,8 @@ pub(crate) fn request(bytes: u64) -> Result<u32, Reason> {
 
 /// Sizes from one to another: the multiples of the first.
 pub(crate) fn range(text: &str, kb_base: u64) -> Result<SizeMix, Reason> {
-    let [least, most] = ends(text, |text| size(text, kb_base))?;
+    // As in fio: a colon is a dash too.
+    let [least, most] = ends(&text.replace(':', "-"), |text| size(text, kb_base))?;
     let (least_bytes, most_bytes) = (request(least)?, request(most)?);
     // What lies beyond the last multiple is never asked for.
     let most_bytes = most_bytes / least_bytes * least_bytes;
@@ -198,66 +199,40 @@ pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> 
     }
 }
 
-/// The most bytes of a pattern: more than fio's own, which differ by version.
-const MOST_PATTERN: usize = 65_536;
+/// A number of bytes that a block may have.
+pub(crate) fn small(text: &str, kb_base: u64) -> Result<u32, Reason> {
+    let bytes = size(text, kb_base)?;
+    u32::try_from(bytes).map_err(|_| format!("{} is more than a block may have; give less", show_size(bytes)))
+}
 
-/// Bytes that are repeated: `0xdeadbeef`, `"text"`, a number, `'file'`, or several of them one after the other.
-pub(crate) fn pattern(text: &str) -> Result<Vec<u8>, Reason> {
-    let mut bytes = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (mut part, after) = pattern_part(rest).ok_or(PATTERN_HINT)?;
-        bytes.append(&mut part);
-        rest = after;
-    }
-    match bytes.len() {
-        0 => Err(PATTERN_HINT.into()),
-        len if len > MOST_PATTERN => Err(format!("it has {len} bytes; the most is {MOST_PATTERN}")),
-        _ => Ok(bytes),
+/// `replay_align`: a power of two.
+pub(crate) fn power_of_two(text: &str, kb_base: u64) -> Result<u64, Reason> {
+    match size(text, kb_base)? {
+        0 => Ok(0),
+        bytes if bytes.is_power_of_two() => Ok(bytes),
+        bytes => Err(format!("{bytes} is no power of two; give 4096 or the like")),
     }
 }
 
-/// How a pattern is written.
-const PATTERN_HINT: &str = "write it as 0xdeadbeef, \"text\", a number or 'file', or several of them";
-
-/// What a file holds, up to one byte more than a pattern may have; none: it cannot be read, is empty or no file.
-fn pattern_file(path: &str) -> Option<Vec<u8>> {
-    // Opening a pipe would wait for its other end.
-    let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).and_then(|_| File::open(path).ok())?;
-    let mut bytes = Vec::new();
-    file.take(MOST_PATTERN as u64 + 1).read_to_end(&mut bytes).ok()?;
-    Some(bytes).filter(|bytes| !bytes.is_empty())
+/// `replay_skip`: what of a trace is left out: reads, writes, trims, syncs.
+pub(crate) fn skipped(text: &str) -> Result<[bool; 4], Reason> {
+    const KINDS: [&str; 4] = ["read", "write", "trim", "sync"];
+    let mut skip = [false; 4];
+    for part in text.split(',').map(str::trim) {
+        match KINDS.iter().position(|kind| *kind == part) {
+            Some(kind) => skip[kind] = true,
+            None => return Err(format!("'{}' is none of read, write, trim, sync; write some of these", cut(part))),
+        }
+    }
+    Ok(skip)
 }
 
-/// The first of a pattern's parts, and what follows it.
-fn pattern_part(text: &str) -> Option<(Vec<u8>, &str)> {
-    if let Some(named) = text.strip_prefix('\'') {
-        let (path, after) = named.split_once('\'')?;
-        return Some((pattern_file(path)?, after));
+/// `read_iolog`: the trace in a file.
+pub(crate) fn trace(text: &str) -> Result<Option<Arc<Trace>>, Reason> {
+    match paths(text)?.as_slice() {
+        [path] => Trace::load(path).map(|trace| Some(Arc::new(trace))),
+        several => Err(format!("{} traces are named; give each a job of its own", several.len())),
     }
-    if let Some(quoted) = text.strip_prefix('"') {
-        let (inside, after) = quoted.split_once('"')?;
-        return (!inside.is_empty()).then(|| (inside.as_bytes().to_vec(), after));
-    }
-    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        let end = digits.bytes().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(digits.len());
-        let (digits, after) = digits.split_at(end);
-        // An odd digit stands alone in the first byte.
-        let even = if digits.len().is_multiple_of(2) { digits.to_string() } else { format!("0{digits}") };
-        let bytes = (0..even.len()).step_by(2).filter_map(|at| u8::from_str_radix(&even[at..at + 2], 16).ok());
-        return (end > 0).then(|| (bytes.collect(), after));
-    }
-    // A decimal number ends where the next part begins; the 0 of 0x is not its own.
-    let sign = usize::from(text.starts_with('-'));
-    let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
-    let mut end = sign + digits;
-    if digits > 1 && text[..end].ends_with('0') && text[end..].starts_with(['x', 'X']) {
-        end -= 1;
-    }
-    let value: i32 = text[..end].parse().ok()?;
-    // As in fio: the bytes that it needs, the lowest first; all four of a negative one.
-    let needed = (4 - value.to_be_bytes().iter().take_while(|byte| **byte == 0).count()).max(1);
-    Some((value.to_le_bytes()[..needed].to_vec(), &text[end..]))
 }
 
 /// `percentile_list`.
@@ -312,29 +287,8 @@ mod tests {
         assert_eq!(range("4k-64k", 1024), Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 65_536 }));
         assert_eq!(range("4k-10k", 1024), Ok(SizeMix::Range { least_bytes: 4096, most_bytes: 8192 }));
         assert_eq!(range("4k-5k", 1024), Ok(SizeMix::one(4096)));
+        assert_eq!(range("512:1M", 1024), range("512-1m", 1024));
         assert!(range("8k-4k", 1024).unwrap_err().contains("above"));
-    }
-
-    #[test]
-    fn patterns_are_bytes() {
-        assert_eq!(pattern("0xdeadbeef"), Ok(vec![0xde, 0xad, 0xbe, 0xef]));
-        assert_eq!(
-            (pattern("0xabc"), pattern("\"ab\""), pattern("90")),
-            (Ok(vec![0x0a, 0xbc]), Ok(vec![b'a', b'b']), Ok(vec![90]))
-        );
-        // As Debian's fio 3.33 writes them.
-        assert_eq!(pattern("\"abcd\"-120xdeadface"), Ok(b"abcd\xf4\xff\xff\xff\xde\xad\xfa\xce".to_vec()));
-        assert_eq!(pattern("\"a\"12\"b\""), Ok(vec![b'a', 12, b'b']));
-        assert_eq!((pattern("70000"), pattern("0")), (Ok(vec![0x70, 0x11, 1]), Ok(vec![0])));
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let named = format!("'{}'1", file.path().display());
-        assert!(pattern(&named).unwrap_err().contains("write it as"), "an empty file");
-        std::fs::write(&file, b"xyz").unwrap();
-        assert_eq!(pattern(&named), Ok(b"xyz\x01".to_vec()));
-        for text in ["'/'", "'x", "0x", "\"\"", "", "\"a", "xyz", "0xg", "0x\u{e9}\u{e9}", "9999999999", "-"] {
-            assert!(pattern(text).unwrap_err().contains("write it as"), "{text}");
-        }
-        assert!(pattern(&format!("0x{}", "ab".repeat(70_000))).unwrap_err().contains("the most is 65536"));
     }
 
     #[test]

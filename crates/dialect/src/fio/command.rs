@@ -41,6 +41,12 @@ pub struct Command {
     pub destroy_signed: bool,
     /// `--keep`: files that were laid out stay.
     pub keep: bool,
+    /// `--bandwidth-log`: the beginning of the names of the logs of all jobs together.
+    pub bandwidth_log: Option<String>,
+    /// `--aux-path`: where states of verification stand.
+    pub aux_path: Option<PathBuf>,
+    /// `--debug`: what it names.
+    pub debug: Vec<String>,
     /// `--parse-only`.
     pub parse_only: bool,
     /// `--readonly`: nothing may write.
@@ -54,8 +60,7 @@ pub struct Command {
 }
 
 /// Options of fio's program that are not served, and the hint.
-const REFUSED: [(&str, &str); 11] = [
-    ("bandwidth-log", "use --write_bw_log and --log_avg_msec"),
+const REFUSED: [(&str, &str); 10] = [
     ("showcmd", "use --parse-only"),
     ("server", "run halfpower on each machine"),
     ("client", "run halfpower on each machine"),
@@ -81,6 +86,9 @@ impl Default for Command {
             destroy: Vec::new(),
             destroy_signed: false,
             keep: false,
+            bandwidth_log: None,
+            aux_path: None,
+            debug: Vec::new(),
             parse_only: false,
             readonly: false,
             warnings_fatal: false,
@@ -113,6 +121,11 @@ impl Command {
                 None => (option, None),
             };
             if command.flag(name, value.as_deref())? {
+                continue;
+            }
+            if name == "bandwidth-log" {
+                // As in fio: its value is one after the = alone.
+                command.bandwidth_log = Some(value.unwrap_or_else(|| "agg".into()));
                 continue;
             }
             let value = if value.is_none() && !is_flag(name) {
@@ -168,7 +181,9 @@ impl Command {
             "output-format" => self.formats = formats(&text)?,
             "terse-version" => self.terse_version = terse_version(&text)?,
             // There is no running display whose time it could be, no pool of memory or jobs to be sized, and no trace of the program.
-            "eta" | "eta-newline" | "max-jobs" | "alloc-size" | "debug" => {}
+            "eta" | "eta-newline" | "max-jobs" | "alloc-size" => {}
+            "debug" => self.debug.extend(text.split(',').map(str::to_string)),
+            "aux-path" => self.aux_path = Some(text.into()),
             "name" => {
                 let setting = Setting { name: "name".into(), value, at: At::CommandLine };
                 let settings = if text == "global" { Vec::new() } else { vec![setting] };
@@ -209,6 +224,9 @@ impl Command {
         words.extend(self.output.iter().map(|path| format!("--output={}", path.display())));
         words.extend(self.json.iter().map(|path| format!("--json={}", path.display())));
         words.extend(self.destroy.iter().map(|path| format!("--destroy-data={}", path.display())));
+        words.extend(self.bandwidth_log.iter().map(|prefix| format!("--bandwidth-log={prefix}")));
+        words.extend(self.aux_path.iter().map(|path| format!("--aux-path={}", path.display())));
+        words.extend((!self.debug.is_empty()).then(|| format!("--debug={}", self.debug.join(","))));
         words.extend(self.only.iter().map(|name| format!("--section={name}")));
         words.extend(self.files.iter().map(|path| path.display().to_string()));
         for section in &self.sections {

@@ -1,8 +1,10 @@
 //! fio's logs: a line for each window, or for each request.
 
+use super::iolog::{self, Entry as TraceEntry};
+use super::options::WindowValue;
 use super::plan::Job;
 use super::recorder::{Line, Sum};
-use super::result::{CloneResult, FioResult, JobResult};
+use super::result::{CloneResult, FioResult, JobResult, Recorded};
 use machine::Op;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -15,6 +17,7 @@ enum Kind {
     Bandwidth,
     Iops,
     Latency,
+    Completion,
 }
 
 impl Kind {
@@ -24,8 +27,17 @@ impl Kind {
         match self {
             Kind::Bandwidth => (sum.bytes as f64 * 1e9 / width.max(1) as f64 / 1024.0) as u64,
             Kind::Iops => per_s as u64,
-            Kind::Latency => sum.latency_ns / sum.requests.max(1),
+            Kind::Latency | Kind::Completion => sum.latency_ns / sum.requests.max(1),
         }
+    }
+
+    /// The greatest value in a window in which something was done: rates have one.
+    fn greatest_of(self, sum: Sum, width: u64) -> u64 {
+        if self.is_latency() { sum.greatest_ns } else { self.of_window(sum, width) }
+    }
+
+    fn is_latency(self) -> bool {
+        matches!(self, Kind::Latency | Kind::Completion)
     }
 
     /// The value of one request.
@@ -33,7 +45,7 @@ impl Kind {
         match self {
             Kind::Bandwidth => (f64::from(line.bytes) * 1e9 / 1024.0 / line.latency_ns.max(1) as f64) as u64,
             Kind::Iops => 1,
-            Kind::Latency => line.latency_ns,
+            Kind::Latency | Kind::Completion => line.latency_ns,
         }
     }
 }
@@ -54,12 +66,62 @@ pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
             }
         }
     }
+    files.extend(traces(result));
     files
+}
+
+/// Traces of what was issued, one for each path.
+fn traces(result: &FioResult) -> Vec<(PathBuf, String)> {
+    let mut traces: Vec<(PathBuf, Vec<(PathBuf, TraceEntry)>)> = Vec::new();
+    let jobs = || result.groups.iter().flat_map(|group| &group.jobs);
+    let first_ms = jobs().map(|job| job.began_unix_ms).min().unwrap_or(0);
+    for job in jobs() {
+        let Some(path) = &job.job.options.logs.requests else { continue };
+        let later_ns = (job.began_unix_ms - first_ms) * MILLISECOND_NS;
+        for (files, entries) in job.clones.iter().filter_map(|clone| clone.trace.as_ref()) {
+            let timed = entries.iter().filter_map(|entry| {
+                let at_ns = entry.at_ns + later_ns;
+                Some((files.get(usize::from(entry.file))?.clone(), TraceEntry { at_ns, ..*entry }))
+            });
+            match traces.iter_mut().find(|(known, _)| known.as_os_str() == path.as_str()) {
+                Some((_, known)) => known.extend(timed),
+                None => traces.push((PathBuf::from(path), timed.collect())),
+            }
+        }
+    }
+    traces.into_iter().map(|(path, mut entries)| (path, iolog::text(&mut entries))).collect()
+}
+
+/// Where [`aggregate_logs`] go.
+pub fn aggregate_log_paths(prefix: &str) -> [PathBuf; 2] {
+    ["read", "write"].map(|side| PathBuf::from(format!("{prefix}-{side}_bw.log")))
+}
+
+/// fio's `--bandwidth-log`: what all jobs together read and wrote in each half second. Columns as in [`logs`].
+pub fn aggregate_logs(result: &FioResult, prefix: &str) -> Vec<(PathBuf, String)> {
+    let mut texts = [String::new(), String::new()];
+    let jobs = || result.groups.iter().flat_map(|group| &group.jobs);
+    let first_ms = jobs().map(|job| job.began_unix_ms).min().unwrap_or(0);
+    for group in &result.groups {
+        let began_ms = group.jobs.iter().map(|job| job.began_unix_ms).min().unwrap_or(first_ms);
+        let mut all = Recorded::default();
+        group.jobs.iter().flat_map(|job| &job.clones).for_each(|clone| all.add(&clone.recorded));
+        let width = all.runtime_ns.min(all.spread_ns);
+        for (index, sums) in all.spread.iter().enumerate().filter(|_| width >= MILLISECOND_NS) {
+            let at_ms = began_ms - first_ms + (index as u64 + 1) * width / MILLISECOND_NS;
+            for (side, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
+                // Writing to a String cannot fail.
+                let _ = writeln!(texts[side], "{at_ms}, {}, {side}, 0, 0", Kind::Bandwidth.of_window(*sum, width));
+            }
+        }
+    }
+    aggregate_log_paths(prefix).into_iter().zip(texts).collect()
 }
 
 /// The logs that a job's clone of this number will leave.
 pub fn log_paths(job: &Job, clone: u32) -> Vec<PathBuf> {
-    named(job, clone).into_iter().map(|(path, _)| path).collect()
+    let trace = job.options.logs.requests.iter().map(PathBuf::from);
+    named(job, clone).into_iter().map(|(path, _)| path).chain(trace).collect()
 }
 
 fn named(job: &Job, clone: u32) -> Vec<(PathBuf, Kind)> {
@@ -68,7 +130,7 @@ fn named(job: &Job, clone: u32) -> Vec<(PathBuf, Kind)> {
         (&logs.bandwidth, "bw", Kind::Bandwidth),
         (&logs.iops, "iops", Kind::Iops),
         (&logs.latency, "lat", Kind::Latency),
-        (&logs.latency, "clat", Kind::Latency),
+        (&logs.latency, "clat", Kind::Completion),
     ];
     let path = |(prefix, suffix, kind): (&Option<String>, &str, Kind)| {
         let prefix = prefix.as_ref()?;
@@ -92,7 +154,14 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
             let at_ms = from_ms + (index as u64 + 1) * width / MILLISECOND_NS;
             for (side, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.requests > 0) {
                 let offset = if logs.offset { "0, " } else { "" };
-                let _ = writeln!(text, "{at_ms}, {}, {side}, 0, {offset}{priority}", kind.of_window(*sum, width));
+                let (mean, greatest) = (kind.of_window(*sum, width), kind.greatest_of(*sum, width));
+                let value = match logs.window {
+                    WindowValue::Mean => mean.to_string(),
+                    WindowValue::Greatest => greatest.to_string(),
+                    WindowValue::Both => format!("{mean}, {greatest}"),
+                };
+                let issued = if logs.issue_time { ", 0" } else { "" };
+                let _ = writeln!(text, "{at_ms}, {value}, {side}, 0, {offset}{priority}{issued}");
             }
         }
     }
@@ -100,7 +169,14 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
         let side = u8::from(line.op == Op::Write);
         let offset = if logs.offset { format!("{}, ", line.offset) } else { String::new() };
         let at_ms = from_ms + line.at_ns / MILLISECOND_NS;
-        let _ = writeln!(text, "{at_ms}, {}, {side}, {}, {offset}{priority}", kind.of_line(line), line.bytes);
+        // As in fio: when a request was issued is in the log of completions alone.
+        let issued_ns = if kind == Kind::Completion {
+            from_ms * MILLISECOND_NS + line.at_ns.saturating_sub(line.latency_ns)
+        } else {
+            0
+        };
+        let issued = if logs.issue_time { format!(", {issued_ns}") } else { String::new() };
+        let _ = writeln!(text, "{at_ms}, {}, {side}, {}, {offset}{priority}{issued}", kind.of_line(line), line.bytes);
     }
     text
 }

@@ -1,8 +1,11 @@
 //! The options of one job, with fio's defaults.
 
+use super::iolog::{Replay, Trace};
+use super::pattern::Fill;
 use super::steady::Criterion;
 use super::value::{Amount, Reason, number, size};
 use super::verify::{Check, Method};
+use std::sync::Arc;
 use workload::SizeMix;
 
 /// fio's own list.
@@ -137,6 +140,24 @@ pub struct Logs {
     pub epoch: bool,
     /// `per_job_logs`: each clone has files of its own.
     pub per_job: bool,
+    /// `log_window_value`: what is told of the latencies of a window.
+    pub window: WindowValue,
+    /// `log_issue_time`: the last column is when a request was issued, in nanoseconds.
+    pub issue_time: bool,
+    /// `write_iolog`: every request in its order, to be repeated with `read_iolog`.
+    pub requests: Option<String>,
+}
+
+/// What a line of an averaged log tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WindowValue {
+    /// The mean.
+    #[default]
+    Mean,
+    /// The greatest.
+    Greatest,
+    /// The mean and the greatest.
+    Both,
 }
 
 /// Which jobs `exitall` ends with the first one that is done.
@@ -156,12 +177,15 @@ impl Default for Logs {
         Logs {
             bandwidth: none.clone(),
             iops: none.clone(),
-            latency: none,
+            latency: none.clone(),
             average_ms: 0,
             offset: false,
             priority: false,
             epoch: false,
             per_job: true,
+            window: WindowValue::Mean,
+            issue_time: false,
+            requests: none,
         }
     }
 }
@@ -278,6 +302,16 @@ pub struct Options {
     pub exit_what: ExitWhat,
     /// `cpus_allowed`; empty: all.
     pub processors: Vec<u32>,
+    /// `cpus_allowed_policy=split`: each clone has one of them.
+    pub split_processors: bool,
+    /// `io_submit_mode=offload`: threads make the calls of an engine that blocks, as many as the depth.
+    pub offload: bool,
+    /// `flow`: the weight among the jobs with the same `flow_id`; 0: none.
+    pub flow: u64,
+    /// `flow_id`.
+    pub flow_id: u64,
+    /// `flow_sleep`: how long a job waits that is ahead of its share; 0: as short as it can.
+    pub flow_sleep_ns: u64,
     /// `runtime`.
     pub runtime_ns: u64,
     /// `time_based`.
@@ -319,7 +353,23 @@ pub struct Options {
     /// `verify`: blocks describe themselves, and are checked.
     pub verify: Option<Method>,
     /// `verify_pattern`.
-    pub pattern: Vec<u8>,
+    pub pattern: Fill,
+    /// `verify_pattern_interval`: bytes after which the pattern begins anew; 0: with each request.
+    pub pattern_interval: u32,
+    /// `verify_offset`: where in a block its header stands.
+    pub verify_offset: u32,
+    /// `verify_state_save`: how much was written stands in a file.
+    pub state_save: bool,
+    /// `verify_state_load`: no more is verified than stands there.
+    pub state_load: bool,
+    /// `verify_policy=fsynced`: what was written after the last sync is not counted.
+    pub state_synced: bool,
+    /// `read_iolog` with its options.
+    pub replay: Replay,
+    /// The trace that it repeats, as these want it.
+    pub trace: Option<Arc<Trace>>,
+    /// `verify_only` of a mix: its writes are read.
+    pub checks_mix: bool,
     /// `verify_interval`: bytes for each header; `None`: a request.
     pub verify_interval: Option<u32>,
     /// `verify_backlog`: writes after which they are read back; 0: all at the end.
@@ -398,6 +448,11 @@ impl Default for Options {
             exitall: false,
             exit_what: ExitWhat::Group,
             processors: Vec::new(),
+            split_processors: false,
+            offload: false,
+            flow: 0,
+            flow_id: 0,
+            flow_sleep_ns: 0,
             runtime_ns: 0,
             time_based: false,
             ramp_ns: 0,
@@ -418,7 +473,15 @@ impl Default for Options {
             compressible_percent: 0,
             duplicate_percent: 0,
             verify: None,
-            pattern: Vec::new(),
+            pattern: Fill::default(),
+            pattern_interval: 0,
+            verify_offset: 0,
+            state_save: false,
+            state_load: false,
+            state_synced: false,
+            replay: Replay::default(),
+            trace: None,
+            checks_mix: false,
             verify_interval: None,
             verify_backlog: 0,
             verify_only: false,
@@ -437,7 +500,15 @@ impl Default for Options {
 impl Options {
     /// How blocks are verified, the pattern filled in.
     pub(crate) fn check(&self) -> Option<Check> {
-        self.verify.map(|method| Check { method, pattern: self.pattern.clone(), interval_bytes: self.verify_interval })
+        // What the null engine would read is nowhere.
+        let method = self.verify.filter(|_| self.engine != FioEngine::Null);
+        method.map(|method| Check {
+            method,
+            pattern: self.pattern.clone(),
+            pattern_interval: self.pattern_interval as usize,
+            interval_bytes: self.verify_interval,
+            header_at: self.verify_offset as usize,
+        })
     }
 
     /// Percent of the requests that read.

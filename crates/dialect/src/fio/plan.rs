@@ -1,9 +1,12 @@
 //! Jobs from sections: what runs, in which order, and what runs together.
 
 use super::error::FioError;
+use super::iolog::{Action, Entry, Trace};
 use super::jobfile::{At, Section, Setting, cut};
-use super::options::{Distribution, FioEngine, Options, SyncMode};
+use super::options::{Distribution, FileService, FioEngine, Options, SyncMode};
+use super::value::Amount;
 use super::verify::Method;
+use machine::Op;
 use machine::units::show_size;
 use workload::{SizeMix, Sizes};
 
@@ -35,7 +38,29 @@ impl Job {
 
     /// Requests that each stream keeps outstanding: 1 where the engine's calls block.
     pub fn effective_depth(&self) -> u32 {
-        if matches!(self.options.engine, FioEngine::Blocking | FioEngine::Mmap) { 1 } else { self.options.depth }
+        match self.options.engine {
+            FioEngine::Blocking if self.options.offload => self.options.depth,
+            FioEngine::Blocking | FioEngine::Mmap => 1,
+            _ => self.options.depth,
+        }
+    }
+
+    /// Whether something else than its sequence says what comes next.
+    pub(crate) fn is_guided(&self) -> bool {
+        self.options.trace.is_some() || self.options.checks_mix
+    }
+
+    /// Whether how far it wrote is kept.
+    pub(crate) fn saves_state(&self) -> bool {
+        let options = &self.options;
+        options.state_save && options.verify.is_some() && options.writes && options.trace.is_none()
+    }
+
+    /// Whether threads make its calls, one request each.
+    pub fn is_threaded(&self) -> bool {
+        let options = &self.options;
+        options.engine == FioEngine::PosixAio
+            || (options.engine == FioEngine::Blocking && options.offload && options.depth > 1)
     }
 
     /// The sizes of the operations that the job makes.
@@ -127,6 +152,13 @@ fn apply(options: &mut Options, settings: &[Setting]) -> Result<(), FioError> {
     Ok(())
 }
 
+/// The options of sections without a job.
+pub(crate) fn globals(sections: &[Section]) -> Result<Options, FioError> {
+    let mut options = Options::default();
+    sections.iter().try_for_each(|section| apply(&mut options, &section.settings))?;
+    Ok(options)
+}
+
 /// What follows from the options of a job together.
 fn settle(options: &mut Options) {
     let used = [options.reads, options.writes];
@@ -136,9 +168,38 @@ fn settle(options: &mut Options) {
     options.no_random_map &= !options.every_place;
     // Without a time it ends with its size.
     options.time_based &= options.runtime_ns > 0;
-    if options.verify_only && options.verify.is_some() && options.writes && !options.reads {
-        // What is checked is what a reading job checks.
+    if options.verify_only && options.verify.is_some() && options.writes {
+        // What is checked is what a reading job checks, or of a mix what was written.
+        options.checks_mix = options.reads;
         (options.reads, options.writes) = (true, false);
+    }
+    options.trace = options.replay.settled();
+    if let Some(trace) = options.trace.clone() {
+        settle_trace(options, &trace);
+    }
+}
+
+/// A trace says what is done, on which files and how large they must be.
+fn settle_trace(options: &mut Options, trace: &Trace) {
+    let op_of = |entry: &Entry| match entry.action {
+        Action::Request(op) => Some(op),
+        _ => None,
+    };
+    let does = |op: Op| trace.entries.iter().any(|entry| op_of(entry) == Some(op));
+    let requests = || trace.entries.iter().filter(|entry| op_of(entry).is_some());
+    (options.reads, options.writes, options.random) = (does(Op::Read), does(Op::Write), true);
+    let largest = requests().map(|entry| entry.len).max().unwrap_or(1);
+    let end = requests().map(|entry| entry.offset + u64::from(entry.len)).max().unwrap_or(1);
+    options.blocks = [SizeMix::one(largest), SizeMix::one(largest)];
+    // Each of several files that take turns has as much.
+    options.size = Some(Amount::Bytes(end.max(u64::from(largest)) * trace.files.len() as u64));
+    (options.offset, options.offset_increment) = (Amount::Bytes(0), Amount::Bytes(0));
+    if options.engine == FioEngine::Null {
+        // It opens no file; those of the trace are left alone.
+        (options.filenames, options.files) = (Vec::new(), trace.files.len() as u32);
+    } else {
+        (options.filenames, options.directories) = (trace.files.clone(), Vec::new());
+        options.files = 1;
     }
 }
 
@@ -231,8 +292,38 @@ fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
+/// A trace is replayed as it is.
+fn check_trace(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.replay.trims() && options.engine != FioEngine::Null {
+        return Err(job.wrong("read_iolog: the trace trims, and halfpower does not; replay_skip=trim leaves that out"));
+    }
+    if options.replay.trims() {
+        warnings.push(format!("{}: read_iolog: the trims of the trace are left out", job.shown()));
+    }
+    if !(options.reads || options.writes) {
+        return Err(job.wrong("read_iolog: nothing of the trace is left to be replayed; leave out some of replay_skip"));
+    }
+    if options.verify.is_some() {
+        return Err(job.wrong("verify with read_iolog: where a trace wrote is not read back; leave verify out"));
+    }
+    let rated = job.rate_iops().is_some() || options.think_ns > 0 || options.strides.are_on();
+    if rated || options.number_ios.is_some() || options.io_size.is_some() {
+        return Err(job.wrong(
+            "read_iolog with rate, thinktime, zonesize, number_ios or io_size: the trace says what comes when; leave these out",
+        ));
+    }
+    if job.is_threaded() {
+        return Err(job.wrong("read_iolog with threads: one of them reads the trace; use psync, libaio or io_uring"));
+    }
+    Ok(())
+}
+
 fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
+    if options.trace.is_some() {
+        return check_trace(job, warnings);
+    }
     if options.align_bytes == Some(0) {
         return Err(job.wrong("blockalign: every place is a multiple of something; give 512 or more"));
     }
@@ -260,30 +351,43 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
         ));
     }
     check_order(job)?;
-    check_verify(job)?;
+    check_verify(job, warnings)?;
     check_files(job)
 }
 
 /// Blocks that are verified have one size and a place of their own.
-fn check_verify(job: &Job) -> Result<(), FioError> {
+fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if !options.pattern.is_empty() && !options.buffer_pattern.is_empty() {
         return Err(job.wrong("verify_pattern and buffer_pattern are both asked for; leave one out"));
     }
     let Some(method) = options.verify else { return Ok(()) };
-    if options.verify_only && options.writes {
-        return Err(job.wrong(format!(
-            "verify_only with rw={}: what would be read is not known; use rw=write or rw=randwrite",
-            options.mode
-        )));
+    if options.engine == FioEngine::Null {
+        warnings.push(format!(
+            "{}: verify with ioengine=null: there is no data, so nothing is verified (fio says nothing)",
+            job.shown()
+        ));
+        return Ok(());
     }
-    if method == Method::Pattern && options.pattern.is_empty() {
+    if options.state_save && job.is_threaded() {
+        return Err(job.wrong(
+            "verify_state_save with threads: how far they came is not one number; use psync, libaio or io_uring",
+        ));
+    }
+    if matches!(method, Method::Pattern | Method::PatternHeader) && options.pattern.is_empty() {
         return Err(job.wrong("verify=pattern without verify_pattern; write verify_pattern=0xdeadbeef"));
     }
-    if job.sizes().is_some() || options.align_bytes.is_some_and(|align| options.random && align < job.request_bytes()) {
-        return Err(job.wrong("verify with requests that overlap (bsrange, bssplit, blockalign); give all one bs and leave out blockalign"));
+    if options.random && (job.sizes().is_some() || options.align_bytes.is_some_and(|align| align < job.request_bytes()))
+    {
+        return Err(job.wrong("verify with requests that overlap (bsrange, bssplit, blockalign in random order); give all one bs and leave out blockalign"));
     }
-    let (request, least) = (job.request_bytes(), method.least_bytes());
+    let one_pass = !options.time_based && options.loops == 1 && options.io_size.is_none() && job.file_count() == 1;
+    if job.sizes().is_some() && options.writes && !(one_pass && options.verify_backlog == 0) {
+        return Err(job.wrong(
+            "verify of writes of several sizes: only one pass over one file is read back; leave out time_based, loops, io_size, nrfiles and verify_backlog, or give one bs",
+        ));
+    }
+    let (request, least) = (job.least_request_bytes(), method.least_bytes());
     let block = options.verify_interval.map_or(request, |bytes| u64::from(bytes).min(request));
     if block < least {
         return Err(job.wrong(format!(
@@ -292,12 +396,17 @@ fn check_verify(job: &Job) -> Result<(), FioError> {
         )));
     }
     if request % block != 0 {
-        return Err(job.wrong(format!(
-            "verify_interval={block}: requests of {request} B are no multiple of it; give a divisor of bs"
-        )));
+        warnings.push(format!(
+            "{}: verify_interval={block} does not divide requests of {request} B: each has one header (fio says nothing)",
+            job.shown()
+        ));
     }
-    if options.engine == FioEngine::Null {
-        return Err(job.wrong("verify with ioengine=null: there is no data to verify; use another engine"));
+    let (header, at) = (method.header_bytes() as u64, u64::from(options.verify_offset));
+    if at > 0 && header > 0 && (at < header || at + header > block) {
+        return Err(job.wrong(format!(
+            "verify_offset={at}: a header of {header} B does not lie behind its own place and within a block of {block} B; give {header} to {}",
+            block.saturating_sub(header)
+        )));
     }
     Ok(())
 }
@@ -306,15 +415,16 @@ fn check_verify(job: &Job) -> Result<(), FioError> {
 fn check_order(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     let simple = job.sizes().is_none() && job.file_count() == 1 && options.align_bytes.is_none();
-    if (options.hole_bytes > 0 || options.run > 1) && !simple {
+    if options.run > 1 && !simple {
         return Err(
             job.wrong("the value after the colon of rw needs one file and one bs; give each file a job of its own")
         );
     }
-    if options.hole_bytes > 0 && options.reads && options.writes {
-        return Err(
-            job.wrong(format!("rw={} with a value after the colon: make a reading and a writing job", options.mode))
-        );
+    let in_turn = job.file_count() == 1 || options.service == FileService::RoundRobin;
+    if options.hole_bytes > 0 && (job.sizes().is_some() || options.align_bytes.is_some() || !in_turn) {
+        return Err(job.wrong(
+            "the value after the colon of rw needs one bs, and files that take turns (roundrobin); give each file a job of its own",
+        ));
     }
     check_places(job, simple)?;
     if options.number_ios.is_some() && job.sizes().is_some() {
@@ -341,10 +451,19 @@ fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
     let options = &job.options;
     if options.strides.are_on() {
         let (size, mixed) = (options.strides.size, options.reads && options.writes);
-        if options.random || mixed || !simple || options.hole_bytes > 0 {
+        let uniform = options.distribution == Distribution::Uniform && options.random_percent == [100; 2];
+        let served = if options.random { uniform && options.run == 1 } else { !mixed && options.hole_bytes == 0 };
+        if !served || !simple {
             return Err(job.wrong(
-                "zonemode=strided needs rw=read or rw=write, one file and one bs; give each its own job, or zonemode=none",
+                "zonemode=strided needs one file, one bs, and one direction or places that are all alike; give each its own job, or zonemode=none",
             ));
+        }
+        let range = options.strides.range.max(if options.random { 0 } else { size });
+        if options.random && !range.is_multiple_of(job.request_bytes()) {
+            return Err(job.wrong(format!(
+                "zonerange={range}: random places in it are whole requests of {} B; give a multiple",
+                job.request_bytes()
+            )));
         }
         if size == 0 || !size.is_multiple_of(job.request_bytes()) {
             return Err(job.wrong(format!(
@@ -399,9 +518,10 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             return Err(job.wrong(format!("{option}={batch} is more than iodepth={depth}; give at most as many")));
         }
     }
-    if options.engine == FioEngine::PosixAio && (options.batch.unwrap_or(1) > 1 || options.batch_complete > 1) {
+    check_offload(job)?;
+    if job.is_threaded() && (options.batch.unwrap_or(1) > 1 || options.batch_complete > 1) {
         return Err(job.wrong(
-            "iodepth_batch with ioengine=posixaio: its threads submit one request each; use libaio or io_uring",
+            "iodepth_batch with ioengine=posixaio or io_submit_mode=offload: their threads submit one request each; use libaio or io_uring",
         ));
     }
     if options.engine == FioEngine::PosixAio {
@@ -409,11 +529,11 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             "{}: ioengine=posixaio: {depth} threads with a blocking call each; the C library, which fio uses, has one thread a file and so a depth of 1 at the device",
             job.shown()
         ));
-        if options.fsync > 0 || options.fdatasync > 0 {
-            return Err(
-                job.wrong("fsync and fdatasync with ioengine=posixaio are not served; use psync, libaio or io_uring")
-            );
-        }
+    }
+    if job.is_threaded() && (options.fsync > 0 || options.fdatasync > 0) {
+        return Err(job.wrong(
+            "fsync and fdatasync with ioengine=posixaio or io_submit_mode=offload are not served; use psync, libaio or io_uring",
+        ));
     }
     if options.engine == FioEngine::Mmap {
         if options.direct {
@@ -424,6 +544,19 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         if options.sync != SyncMode::None {
             return Err(job.wrong("sync with ioengine=mmap: stores to memory wait for nothing; use fsync=1, or psync"));
         }
+    }
+    Ok(())
+}
+
+/// Threads make the calls of an engine that blocks; the others queue their requests themselves.
+fn check_offload(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let served = matches!(options.engine, FioEngine::Blocking | FioEngine::Null);
+    if options.offload && !served {
+        return Err(job.wrong(format!(
+            "io_submit_mode=offload with ioengine={}: it queues its requests itself; leave the option out, or use psync",
+            options.engine_name
+        )));
     }
     Ok(())
 }

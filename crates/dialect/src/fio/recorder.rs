@@ -1,6 +1,8 @@
 //! What fio's reports need of each request, recorded around a stream.
 
 use super::backlog::Backlog;
+use super::flow::Flow;
+use super::iolog::{Action, Entry, Guide, Wish};
 use super::plan::Job;
 use super::result::Recorded;
 use super::steady::{STEP_NS, Watch};
@@ -30,6 +32,8 @@ pub struct Sum {
     pub bytes: u64,
     /// Sum of their latencies.
     pub latency_ns: u64,
+    /// The greatest of these.
+    pub greatest_ns: u64,
 }
 
 impl Sum {
@@ -38,6 +42,7 @@ impl Sum {
         self.requests += other.requests;
         self.bytes += other.bytes;
         self.latency_ns = self.latency_ns.saturating_add(other.latency_ns);
+        self.greatest_ns = self.greatest_ns.max(other.greatest_ns);
     }
 }
 
@@ -67,7 +72,7 @@ impl Windows {
             self.closed.push(std::mem::take(&mut self.open));
             self.end += self.width_ns;
         }
-        self.open[op as usize].add(Sum { requests: 1, bytes, latency_ns });
+        self.open[op as usize].add(Sum { requests: 1, bytes, latency_ns, greatest_ns: latency_ns });
     }
 
     /// The windows that are over, or the open one where there is no other.
@@ -133,6 +138,10 @@ pub struct Record {
     pub span: (Nanos, Nanos),
     /// What was read back meanwhile.
     pub read_back: Option<Recorded>,
+    /// Every request in order, with when it was issued.
+    pub(crate) trace: Option<Vec<Entry>>,
+    /// The first so many requests of the sequence are done.
+    pub(crate) progress: Option<u64>,
 }
 
 /// A stream with what is recorded of it.
@@ -169,6 +178,35 @@ pub(crate) struct Recorder {
     pauses: Option<Pauses>,
     exit: Option<Exit>,
     backlog: Option<Backlog>,
+    flow: Option<Flow>,
+    guide: Option<Guide>,
+    /// Every request, where somebody wants to repeat them.
+    trace: Option<Vec<Entry>>,
+    progress: Option<Progress>,
+}
+
+/// How far a stream came in its sequence.
+struct Progress {
+    /// Number of the request in each slot; the greatest: none.
+    numbers: Box<[u64]>,
+    issued: u64,
+    /// Requests that are on stable storage, and those that the sync under way will bring there.
+    synced: u64,
+    syncing: u64,
+    /// Only these count.
+    synced_only: bool,
+}
+
+impl Progress {
+    /// The first so many requests are done.
+    fn done(&self) -> u64 {
+        self.numbers.iter().copied().min().unwrap_or(u64::MAX).min(self.issued)
+    }
+
+    fn issue(&mut self, slot: u32) {
+        self.numbers[slot as usize] = self.issued;
+        self.issued += 1;
+    }
 }
 
 /// Pauses after every few requests.
@@ -309,6 +347,8 @@ impl Recorder {
                 completed: [0; 7],
                 span: (0, 0),
                 read_back: None,
+                trace: None,
+                progress: None,
             },
             turns,
             delay: delay_of(options.start_delay_ns, chance),
@@ -339,6 +379,17 @@ impl Recorder {
             }),
             exit: None,
             backlog: None,
+            flow: None,
+            guide: None,
+            trace: options.logs.requests.as_ref().map(|_| Vec::with_capacity(LINES)),
+            progress: job.saves_state().then(|| Progress {
+                numbers: vec![u64::MAX; depth].into_boxed_slice(),
+                issued: 0,
+                synced: 0,
+                syncing: 0,
+                // What is synced at the end is all.
+                synced_only: options.state_synced && !options.end_fsync,
+            }),
             stream,
         }
     }
@@ -364,16 +415,57 @@ impl Recorder {
         self.exit = Some(exit);
     }
 
+    /// Does what a guide says, in the place of its own sequence.
+    pub(crate) fn guided_by(&mut self, guide: Guide) {
+        self.guide = Some(guide);
+    }
+
+    /// What the guide wants now, in a free slot.
+    fn follow(&mut self, now: Nanos) -> Next {
+        let over = if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion };
+        let Some(guide) = self.guide.as_mut().filter(|_| !self.stream.is_over(now)) else { return over };
+        match guide.wish(now) {
+            Wish::Over => over,
+            Wish::Later(then) => Next::WaitUntil(then),
+            Wish::Sync(what) => {
+                guide.done();
+                self.due = Some(what);
+                Next::WaitUntil(now)
+            }
+            Wish::Request(entry) => {
+                let mut next = self.stream.next(now);
+                if let Next::Issue(request) = &mut next {
+                    guide.done();
+                    if let Action::Request(op) = entry.action {
+                        request.op = op;
+                    }
+                    (request.target, request.offset, request.len) = (u32::from(entry.file), entry.offset, entry.len);
+                    self.stream.serves_as(request.slot, request.op);
+                }
+                next
+            }
+        }
+    }
+
+    /// Keeps its activity in proportion to others.
+    pub(crate) fn flows_with(&mut self, mut flow: Flow) {
+        if self.delay == 0 {
+            flow.expect();
+        }
+        self.flow = Some(flow);
+    }
+
     /// What ends or holds this stream beside its own workload; `None`: ask it.
     #[inline(always)]
     fn held(&mut self, now: Nanos) -> Option<Next> {
         if self.exit.as_ref().is_some_and(Exit::is_due) {
             return Some(if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion });
         }
-        match &mut self.pauses {
-            Some(pauses) if !self.stream.is_over(now) => pauses.before(now, self.in_flight),
-            _ => None,
+        if self.stream.is_over(now) {
+            return None;
         }
+        let pause = self.pauses.as_mut().and_then(|pauses| pauses.before(now, self.in_flight));
+        pause.or_else(|| self.flow.as_ref().and_then(|flow| flow.before(now)))
     }
 
     /// Drops the cache after each pass of so many bytes that another one follows.
@@ -394,6 +486,9 @@ impl Recorder {
             return Some(Next::WaitForCompletion);
         }
         self.due = Some(if sync { self.sync_what } else { Stability::Uncached });
+        if let Some(progress) = self.progress.as_mut().filter(|_| sync) {
+            progress.syncing = progress.done();
+        }
         // No time passes: what was issued goes to the kernel, and then the machine asks what is due.
         Some(Next::WaitUntil(now))
     }
@@ -416,13 +511,21 @@ impl Recorder {
     /// The stream and its record, after the run.
     pub(crate) fn into_parts(self) -> (Stream, Record) {
         let read_back = self.backlog.map(Backlog::recorded);
-        (self.stream, Record { read_back, ..self.record })
+        let reached = |progress: Progress| if progress.synced_only { progress.synced } else { progress.done() };
+        let progress = self.progress.map(reached);
+        (self.stream, Record { read_back, trace: self.trace, progress, ..self.record })
     }
 
     #[cold]
     fn start(&mut self, now: Nanos) {
         self.begun = true;
         self.stream.begin(now);
+        if let Some(flow) = &mut self.flow {
+            flow.join(now);
+        }
+        if let Some(guide) = &mut self.guide {
+            guide.begin(now);
+        }
         self.measured_from = now + self.ramp;
         self.record.span = (self.measured_from, self.measured_from);
         self.record.spread.begin(self.measured_from);
@@ -468,11 +571,19 @@ impl RequestSource for Recorder {
     }
 
     fn synced(&mut self, began: Nanos, ended: Nanos) {
-        if self.due.take() == Some(Stability::Uncached) {
+        let due = self.due.take();
+        if due == Some(Stability::Uncached) {
             self.passed = 0;
             return;
         }
         self.unsynced = 0;
+        if let Some(progress) = &mut self.progress {
+            progress.synced = progress.syncing;
+        }
+        if let (Some(trace), Some(what)) = (&mut self.trace, due) {
+            let at_ns = began.saturating_sub(self.measured_from - self.ramp);
+            trace.push(Entry { at_ns, action: Action::Sync(what), file: 0, offset: 0, len: 0 });
+        }
         if began >= self.measured_from {
             self.record.syncs.record(ended.saturating_sub(began));
         }
@@ -505,6 +616,9 @@ impl RequestSource for Recorder {
             && let Some(next) = self.heed_watch(now)
         {
             self.end_of_row();
+            if let (Next::Done, Some(flow)) = (next, &mut self.flow) {
+                flow.leave();
+            }
             return next;
         }
         if let Some(backlog) = &mut self.backlog
@@ -513,10 +627,13 @@ impl RequestSource for Recorder {
             self.end_of_row();
             return next;
         }
-        if (self.exit.is_some() || self.pauses.is_some())
+        if (self.exit.is_some() || self.pauses.is_some() || self.flow.is_some())
             && let Some(next) = self.held(now)
         {
             self.end_of_row();
+            if let (Next::Done, Some(flow)) = (next, &mut self.flow) {
+                flow.leave();
+            }
             return next;
         }
         if let Some(next) = self.upkeep(now) {
@@ -529,7 +646,7 @@ impl RequestSource for Recorder {
             self.end_of_row();
             return next;
         }
-        let mut next = self.stream.next(now);
+        let mut next = if self.guide.is_some() { self.follow(now) } else { self.stream.next(now) };
         if let Some(batches) = &mut self.batches {
             batches.after(next);
         }
@@ -541,9 +658,14 @@ impl RequestSource for Recorder {
         {
             watched.watch.leave();
         }
+        if let (Next::Done, Some(flow)) = (next, &mut self.flow) {
+            flow.leave();
+        }
         if let Next::Issue(request) = &mut next {
             self.issued[request.slot as usize] = (now, request.op, request.len);
-            self.turns.place(request);
+            if self.guide.is_none() {
+                self.turns.place(request);
+            }
             if let Some(offset) = self.offsets.get_mut(request.slot as usize) {
                 *offset = request.offset;
             }
@@ -554,6 +676,18 @@ impl RequestSource for Recorder {
             self.passed += u64::from(request.len);
             if let Some(pauses) = &mut self.pauses {
                 pauses.issued += 1;
+            }
+            if let Some(flow) = &self.flow {
+                flow.issued();
+            }
+            if let Some(progress) = &mut self.progress {
+                progress.issue(request.slot);
+            }
+            if let Some(trace) = &mut self.trace {
+                let at_ns = now - (self.measured_from - self.ramp);
+                let (offset, len) = (request.offset, request.len);
+                let action = Action::Request(request.op);
+                trace.push(Entry { at_ns, action, file: request.target as u16, offset, len });
             }
             self.in_flight += 1;
             self.issued_in_row += 1;
@@ -573,6 +707,9 @@ impl RequestSource for Recorder {
         // An engine that serves where it is asked completes without asking again.
         self.end_of_row();
         self.stream.complete(completion, now);
+        if let Some(progress) = &mut self.progress {
+            progress.numbers[completion.slot as usize] = u64::MAX;
+        }
         self.in_flight -= 1;
         self.completed_in_row += 1;
         let (issued, op, bytes) = self.issued[completion.slot as usize];

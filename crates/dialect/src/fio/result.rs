@@ -1,5 +1,6 @@
 //! What a run gave.
 
+use super::iolog::Entry as TraceEntry;
 use super::plan::{Job, Plan};
 use super::recorder::{Batches, Line, SPREAD_NS, Sum};
 use super::run::{Counts, DiskUse};
@@ -7,6 +8,7 @@ use super::steady::Steady;
 use machine::{MachineFacts, Nanos, TargetFacts, Usage};
 use measure::histogram::Histogram;
 use results::Point;
+use std::path::PathBuf;
 
 /// What was recorded of one clone of a job, or of several together.
 #[derive(Debug, Clone, Default)]
@@ -107,6 +109,10 @@ pub struct CloneResult {
     pub log: Option<(Nanos, Vec<[Sum; 2]>)>,
     /// The log without averages, if wanted.
     pub lines: Option<Vec<Line>>,
+    /// Every request with the paths of its files, if wanted.
+    pub trace: Option<(Vec<PathBuf>, Vec<TraceEntry>)>,
+    /// The first so many requests of its sequence are done, where somebody wants to know.
+    pub progress: Option<u64>,
 }
 
 /// Why a job failed.

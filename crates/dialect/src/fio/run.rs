@@ -2,6 +2,8 @@
 
 use super::arrange::{Arrangement, ClonePlan, FilePlan};
 use super::error::FioError;
+use super::flow::{Flow, FlowGroup};
+use super::iolog::{Guide, Player, Writes};
 use super::options::{ExitWhat, FioEngine};
 use super::plan::{Job, Plan};
 use super::recorder::{Exit, Record, Recorder, SPREAD_NS};
@@ -232,10 +234,14 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
         create: file.made.is_some(),
         new_file: file.made.unwrap_or_default(),
         // A simulated volume is as large as it must be.
-        size: file.made.map(|_| file.bytes),
+        // Of a file of which nothing is moved only its name is needed.
+        size: file.made.map(|_| if file.idle { file.bytes.min(IDLE_BYTES) } else { file.bytes }),
         ..TargetSpec::default()
     }
 }
+
+/// Length of a file that no job moves data in: such jobs name sizes that no file system has room for.
+const IDLE_BYTES: u64 = 1 << 20;
 
 /// A run is made again where the program was stopped for this share of it or more: one in so many.
 const TOLERATED: u64 = 100;
@@ -347,14 +353,18 @@ impl<'a, M: Machine> Group<'a, M> {
         let mut parts = Vec::new();
         let (mut rest, mut clones) = (recorders, self.clones.as_slice());
         while let Some(first) = clones.first() {
-            let alike = |clone: &&&ClonePlan| clone.files == first.files && clone.job == first.job;
-            let count = clones.iter().take_while(alike).count();
             let job = self.job_of(first);
+            let split = job.options.split_processors && !job.options.processors.is_empty();
+            let alike = |clone: &&&ClonePlan| clone.files == first.files && clone.job == first.job;
+            let count = if split { 1 } else { clones.iter().take_while(alike).count() };
             let (own, others) = rest.split_at_mut(streams_of(job) as usize * count);
             (rest, clones) = (others, &clones[count..]);
             let access = translate::access(job, self.file_bytes(first));
-            let part =
-                Part { targets: self.targets_of(first), access, sources: own, processors: &job.options.processors };
+            let all = &job.options.processors;
+            // As in fio: the clones of all jobs take turns.
+            let own_one = (first.number as usize - 1) % all.len().max(1);
+            let processors = if split { &all[own_one..=own_one] } else { all };
+            let part = Part { targets: self.targets_of(first), access, sources: own, processors };
             parts.push((first.job.1, part));
         }
         parts
@@ -427,8 +437,9 @@ impl<'a, M: Machine> Group<'a, M> {
     fn recorders(&self, verified: &Verified) -> Result<(Vec<Recorder>, Watches), FioError> {
         let watches = self.watches();
         let exits = self.exits();
+        let flows = self.flows();
         let mut recorders = Vec::new();
-        for clone in &self.clones {
+        for (place, clone) in self.clones.iter().enumerate() {
             let job = self.job_of(clone);
             let options = &job.options;
             let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
@@ -447,16 +458,60 @@ impl<'a, M: Machine> Group<'a, M> {
                 if let Some(watch) = &watches[clone.job.1] {
                     recorder.watched_by(watch.clone(), options.steady.ramp_ns);
                 }
+                if let Some(guide) = self.guide(clone, seed)? {
+                    recorder.guided_by(guide);
+                }
+                if let Some((group, member)) = &flows[place] {
+                    recorder.flows_with(Flow::new(group.clone(), *member, options.flow_sleep_ns));
+                }
                 if let Some(exit) = &exits[clone.job.1] {
                     recorder.exits_with(exit.clone());
                 }
-                if options.invalidate && !options.direct && several_passes {
+                if options.invalidate && !options.direct && several_passes && !job.is_guided() {
                     recorder.cold_passes(pass_bytes);
                 }
                 recorders.push(recorder);
             }
         }
         Ok((recorders, watches))
+    }
+
+    /// What a clone does in the place of a sequence of its own.
+    fn guide(&self, clone: &ClonePlan, seed: u64) -> Result<Option<Guide>, FioError> {
+        let job = self.job_of(clone);
+        if let Some(trace) = &job.options.trace {
+            let passes = if job.options.time_based { u64::MAX } else { job.options.loops };
+            return Ok(Some(Guide::Trace(Player::new(trace.clone(), passes))));
+        }
+        if !job.options.checks_mix {
+            return Ok(None);
+        }
+        let mut mix = job.clone();
+        (mix.options.writes, mix.options.checks_mix) = (true, false);
+        let workload = translate::clone_workload(&mix, clone, seed);
+        let turns = translate::turns(&mix, clone, seed);
+        let sequence = Sequence::new(&workload, workload.region(self.bytes(clone)), 0, Cursor::Own)
+            .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+        let bytes = clone.limit_bytes.unwrap_or(turns.pass_bytes());
+        Ok(Some(Guide::Writes(Box::new(Writes::new(sequence, turns, bytes / mix.request_bytes())))))
+    }
+
+    /// Each clone's group and place in it, where its job has a flow.
+    fn flows(&self) -> Vec<Option<(Arc<FlowGroup>, usize)>> {
+        let of = |clone: &&ClonePlan| Some(&self.job_of(clone).options).filter(|options| options.flow > 0);
+        let mut ids: Vec<u64> = self.clones.iter().filter_map(|clone| Some(of(clone)?.flow_id)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut flows: Vec<Option<(Arc<FlowGroup>, usize)>> = vec![None; self.clones.len()];
+        for id in ids {
+            let places: Vec<usize> = (0..self.clones.len())
+                .filter(|&place| of(&self.clones[place]).is_some_and(|options| options.flow_id == id))
+                .collect();
+            let weights = places.iter().map(|&place| self.job_of(self.clones[place]).options.flow);
+            let group = Arc::new(FlowGroup::new(weights));
+            places.iter().enumerate().for_each(|(member, &place)| flows[place] = Some((group.clone(), member)));
+        }
+        flows
     }
 
     /// How each job ends with others, where any job of the set asks for it.
@@ -515,13 +570,17 @@ impl<'a, M: Machine> Group<'a, M> {
             let sequence = Sequence::new(&workload, workload.region(self.bytes(clone)), 0, Cursor::Own)
                 .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
             let mut requests: u64 = own.iter().map(Recorder::completed_with_ramp).sum();
-            if !job.options.reads && matches!(workload.pattern, Pattern::Seq | Pattern::Random) {
+            if !job.options.reads && job.sizes().is_none() && matches!(workload.pattern, Pattern::Seq | Pattern::Random)
+            {
                 // One pass is all that there is.
                 requests = requests.min(turns.pass_bytes() / job.request_bytes());
             }
             let depth = if workload.engine.is_async() { workload.depth } else { 1 };
             asked.push(*clone);
-            readers.push(Reader::new(sequence, requests, turns, depth, workload.request_bytes, stats));
+            // Of several sizes the last request was as small as it had to be.
+            let bytes = job.sizes().and(clone.limit_bytes);
+            let reader = Reader::new(sequence, requests, turns, depth, workload.request_bytes, stats);
+            readers.push(reader.of_bytes(bytes));
         }
         if readers.is_empty() {
             return Ok(Vec::new());
@@ -581,7 +640,8 @@ impl<'a, M: Machine> Group<'a, M> {
             let mut result: Option<CloneResult> = None;
             for (stream, record) in recorders.by_ref().take(together as usize).map(Recorder::into_parts) {
                 *began = (*began).min(record.span.0);
-                let one = clone_result(clone.number, &stream, record);
+                let paths = clone.files.iter().map(|&file| self.arrangement.files[file].path.clone()).collect();
+                let one = clone_result(clone.number, &stream, record, paths);
                 match &mut result {
                     None => result = Some(one),
                     Some(sum) => join(sum, one),
@@ -708,7 +768,7 @@ fn nothing_measured(job: &Job) -> &'static str {
 }
 
 /// What one stream of a clone gave.
-fn clone_result(number: u32, stream: &Stream, record: Record) -> CloneResult {
+fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf>) -> CloneResult {
     let latency = record.from_issue.clone().unwrap_or_else(|| stream.latency().clone());
     let recorded = Recorded {
         latency,
@@ -723,7 +783,14 @@ fn clone_result(number: u32, stream: &Stream, record: Record) -> CloneResult {
         completed: record.completed,
         read_back: record.read_back.map(Box::new),
     };
-    CloneResult { number, recorded, log: record.log.map(|log| (log.width_ns, log.whole())), lines: record.lines }
+    CloneResult {
+        number,
+        recorded,
+        log: record.log.map(|log| (log.width_ns, log.whole())),
+        lines: record.lines,
+        trace: record.trace.map(|trace| (paths, trace)),
+        progress: record.progress,
+    }
 }
 
 /// Joins the streams of a clone that has several.
@@ -736,6 +803,9 @@ fn join(sum: &mut CloneResult, other: CloneResult) {
                 sum.add(part);
             }
         }
+    }
+    if let (Some((_, trace)), Some((_, others))) = (&mut sum.trace, other.trace) {
+        trace.extend(others);
     }
     if let (Some(lines), Some(others)) = (&mut sum.lines, other.lines) {
         lines.extend(others);

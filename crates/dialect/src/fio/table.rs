@@ -2,8 +2,11 @@
 //!
 //! The parser, the command line, the help, the hint for a misspelt option and the refusal of one that is not served all come from these rows.
 
-use super::choices::{distribution, interval, paths, pattern, percentiles, processors, range, request, split};
-use super::options::{ExitWhat, Fallocate, FileService, Options, SyncMode};
+use super::choices::{
+    distribution, interval, paths, percentiles, power_of_two, processors, range, request, skipped, small, split, trace,
+};
+use super::options::{ExitWhat, Fallocate, FileService, Options, SyncMode, WindowValue};
+use super::pattern::{pattern, plain_pattern};
 use super::value::{Reason, amount, by_direction, ends, number, size, switch, time_ns};
 use super::verify::Method;
 use Group::{Access, Data, Files, Jobs, Report, Requests, Time};
@@ -85,9 +88,12 @@ static ROWS: &[Row] = &[
     row("thread threads", Jobs, Flag(|_, _| ())),
     row("cpus_allowed", Jobs, Value(|o, text| put(&mut o.processors, processors(text)))),
     row("cpumask", Jobs, Value(|o, text| put(&mut o.processors, number(text, 1, u64::MAX).map(|mask| (0..64).filter(|bit| mask >> bit & 1 == 1).collect())))),
-    row("cpus_allowed_policy", Jobs, Same(&["shared"], "give each clone a job of its own with its cpus_allowed")),
+    row("cpus_allowed_policy", Jobs, Value(|o, text| put(&mut o.split_processors, choice(text, &[("shared", false), ("split", true)])))),
     row("wait_for", Jobs, Refused("order jobs with stonewall")),
-    row("flow flow_id flow_sleep flow_watermark", Jobs, Refused("give jobs a rate or rate_iops")),
+    row("flow", Jobs, Value(|o, text| put(&mut o.flow, number(text, 0, MOST_COUNT)))),
+    row("flow_id", Jobs, Value(|o, text| put(&mut o.flow_id, number(text, 0, MOST_COUNT)))),
+    row("flow_sleep", Jobs, Value(|o, text| put(&mut o.flow_sleep_ns, number(text, 0, MOST_COUNT).map(|us| us * 1000)))),
+    row("flow_watermark", Jobs, Same(&[], LEAVE)),
     row("numa_cpu_nodes numa_mem_policy", Jobs, Refused("start halfpower under numactl")),
     row("nice", Jobs, Same(&["0"], "start halfpower under nice")),
     row("prio prioclass prio_hint cmdprio cmdprio_percentage cmdprio_class cmdprio_bssplit cmdprio_hint", Jobs, Refused("start halfpower under ionice")),
@@ -167,10 +173,16 @@ static ROWS: &[Row] = &[
     row("zoneskip", Requests, Value(|o, text| put(&mut o.strides.skip, size(text, o.kb_base)))),
     row("zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency",
         Requests, Same(&["0"], "zoned block devices are not served: leave it out")),
-    row("read_iolog read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align replay_time_scale replay_skip", Requests,
-        Refused("halfpower twin cache replays a trace on a simulated cache; leave it out")),
+    row("read_iolog", Requests, Value(|o, text| put(&mut o.replay.trace, trace(text)))),
+    row("read_iolog_chunked", Requests, Same(&[], LEAVE)),
+    row("replay_no_stall", Requests, Switch(|o, on| o.replay.no_stall = on)),
+    row("replay_time_scale", Requests, Value(|o, text| put(&mut o.replay.time_percent, number(text, 1, MOST_COUNT)))),
+    row("replay_redirect", Requests, Value(|o, text| put(&mut o.replay.redirect, Ok(Some(text.into()))))),
+    row("replay_align", Requests, Value(|o, text| put(&mut o.replay.align, power_of_two(text, o.kb_base)))),
+    row("replay_scale", Requests, Value(|o, text| put(&mut o.replay.scale, number(text, 1, MOST_COUNT)))),
+    row("replay_skip", Requests, Value(|o, text| put(&mut o.replay.skip, skipped(text)))),
     row("merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters", Requests, Refused(LEAVE)),
-    row("write_iolog", Requests, Refused("write_lat_log with log_offset=1 has a line for each request")),
+    row("write_iolog", Requests, Value(|o, text| put(&mut o.logs.requests, Ok(Some(text.into()))))),
     //
     row("ioengine", Access, Value(Options::set_engine)),
     row("iodepth", Access, Value(|o, text| put(&mut o.depth, number(text, 1, MOST_DEPTH).map(|n| n as u32)))),
@@ -192,7 +204,7 @@ static ROWS: &[Row] = &[
     row("write_hint", Access, Same(&["none"], LEAVE)),
     row("mem iomem", Access, Same(&["malloc", "mmap", "shm"], "a run of fio's jobs uses ordinary pages, as fio does by default; leave it out")),
     row("mem_align iomem_align hugepage-size", Access, Same(&[], LEAVE)),
-    row("io_submit_mode", Access, Same(&["inline"], LEAVE)),
+    row("io_submit_mode", Access, Value(|o, text| put(&mut o.offload, choice(text, &[("inline", false), ("offload", true)])))),
     row("userspace_reap fixedbufs registerfiles nonvectored sqthread_poll_cpu force_async nowait uncached", Access, Same(&[], LEAVE)),
     row("hipri sqthread_poll", Access, Same(&["0"], "requests complete by interrupt: leave it out")),
     //
@@ -219,7 +231,7 @@ static ROWS: &[Row] = &[
     row("refill_buffers", Data, Flag(|_, _| ())),
     row("scramble_buffers", Data, Same(&[], LEAVE)),
     row("zero_buffers", Data, Flag(|o, on| o.compressible_percent = if on { 100 } else { 0 })),
-    row("buffer_pattern", Data, Value(|o, text| put(&mut o.buffer_pattern, pattern(text)))),
+    row("buffer_pattern", Data, Value(|o, text| put(&mut o.buffer_pattern, plain_pattern(text)))),
     row("buffer_compress_percentage", Data, Value(|o, text| put(&mut o.compressible_percent, number(text, 0, 100).map(|n| n as u8)))),
     row("buffer_compress_chunk", Data, Same(&[], LEAVE)),
     row("dedupe_percentage", Data, Value(|o, text| put(&mut o.duplicate_percent, number(text, 0, 100).map(|n| n as u8)))),
@@ -230,11 +242,14 @@ static ROWS: &[Row] = &[
     row("verify_interval", Data, Value(|o, text| put(&mut o.verify_interval, interval(text, o.kb_base)))),
     row("do_verify", Data, Switch(|o, on| o.do_verify = on)),
     row("verify_only", Data, Flag(|o, on| o.verify_only = on)),
-    row("verify_fatal verify_dump verify_async verify_async_cpus verify_state_save", Data, Same(&[], LEAVE)),
+    row("verify_fatal verify_dump verify_async verify_async_cpus", Data, Same(&[], LEAVE)),
     row("verify_backlog", Data, Value(|o, text| put(&mut o.verify_backlog, size(text, o.kb_base)))),
     row("verify_backlog_batch", Data, Same(&[], LEAVE)),
-    row("verify_offset", Data, Same(&["0"], "the header stands at the beginning of a block: leave it out")),
-    row("verify_state_load", Data, Same(&["0"], "what was written is known by its headers: leave it out")),
+    row("verify_offset", Data, Value(|o, text| put(&mut o.verify_offset, small(text, o.kb_base)))),
+    row("verify_pattern_interval", Data, Value(|o, text| put(&mut o.pattern_interval, small(text, o.kb_base)))),
+    row("verify_state_save", Data, Switch(|o, on| o.state_save = on)),
+    row("verify_state_load", Data, Switch(|o, on| o.state_load = on)),
+    row("verify_policy", Data, Value(|o, text| put(&mut o.state_synced, choice(text, &[("completed", false), ("fsynced", true)])))),
     row("experimental_verify", Data, Same(&[], LEAVE)),
     row("verify_header_seed verify_write_sequence", Data, Same(&["0", "1"], LEAVE)),
     row("continue_on_error", Data, Same(&["none", "0"], "a job ends at its first error: leave it out")),
@@ -255,7 +270,12 @@ static ROWS: &[Row] = &[
     row("write_hist_log log_hist_msec log_hist_coarseness", Report, Refused("--output-format=json+ holds all buckets")),
     row("log_entries log_compression log_compression_cpus log_store_compressed", Report, Same(&[], LEAVE)),
     row("log_prio", Report, Switch(|o, on| o.logs.priority = on)),
-    row("log_max_value log_issue_time log_window_value log_alternate_epoch log_alternate_epoch_clock_id", Report,
+    row("log_window_value log_max_value", Report, Value(|o, text| {
+        let known = [("avg", WindowValue::Mean), ("max", WindowValue::Greatest), ("both", WindowValue::Both), ("0", WindowValue::Mean), ("1", WindowValue::Greatest)];
+        put(&mut o.logs.window, choice(text, &known))
+    })),
+    row("log_issue_time", Report, Switch(|o, on| o.logs.issue_time = on)),
+    row("log_alternate_epoch log_alternate_epoch_clock_id", Report,
         Same(&["0"], "logs have fio's four columns and with log_offset the offset: leave it out")),
     row("bwavgtime iopsavgtime", Report, Same(&["500"], LEAVE)),
     row("stats", Report, Switch(|o, on| o.stats = on)),
@@ -410,7 +430,7 @@ mod tests {
             ("group-reporting", "1", "did you mean group_reporting?"),
             ("numa_cpu_nodes", "0", "does not serve it; start halfpower under numactl"),
             ("xyzzy", "1", "does not know it"),
-            ("verify_state_load", "1", "serves only 0 here"),
+            ("sync_file_range", "1", "serves only 0 here"),
             ("rate_process", "poisson", "serves only linear here"),
         ] {
             let why = Options::default().set(name, Some(value)).unwrap_err();

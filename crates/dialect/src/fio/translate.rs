@@ -7,12 +7,15 @@ use super::turns::FileTurns;
 use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, NewFile, Reap};
 use workload::{Data, Pattern, Stop, Workload, rng};
 
+/// As good as no end.
+const CENTURY_NS: u64 = 3_155_760_000_000_000_000;
 /// What the seed of a clone is derived for.
 const PURPOSE_CLONE: u64 = 0xf10;
 
 /// The engine that serves a job.
 pub(crate) fn engine(job: &Job) -> Engine {
     match job.options.engine {
+        FioEngine::Blocking if job.is_threaded() => Engine::Threads,
         FioEngine::Blocking => Engine::Sync,
         FioEngine::Libaio => Engine::Libaio,
         FioEngine::IoUring => Engine::IoUring,
@@ -100,9 +103,11 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
         region_bytes: Some(region.1),
         stop: match (runtime, clone.limit_bytes) {
             (Some(ns), _) => Stop::AfterNs(ns),
+            // The guide knows the end.
+            (None, _) if job.is_guided() => Stop::AfterNs(CENTURY_NS),
             (None, bytes) => Stop::AfterBytes(bytes.unwrap_or(region.1)),
         },
-        limit_bytes: runtime.and(clone.limit_bytes),
+        limit_bytes: runtime.and(clone.limit_bytes).filter(|_| !job.is_guided()),
         rate_iops: job.rate_iops(),
         think_ns: if pauses(job) { 0 } else { options.think_ns },
         sync_at_end: options.end_fsync,

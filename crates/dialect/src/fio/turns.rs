@@ -5,7 +5,7 @@ use super::options::{Distribution, FileService, Zone};
 use super::plan::Job;
 use machine::{Op, Request};
 use std::sync::{Arc, Mutex, PoisonError};
-use workload::rng;
+use workload::{Permutation, rng};
 
 /// Sends the requests of a stream to the files of its job.
 ///
@@ -22,6 +22,8 @@ pub(crate) struct FileTurns {
     stride: (u64, u64),
     /// Zones in which requests of random places are drawn.
     zones: Vec<Zone>,
+    /// Random places of one zone after the other.
+    rounds: Option<Rounds>,
     /// What a place is a multiple of.
     align: u64,
     /// Requests differ in size, and each goes to the next file.
@@ -34,8 +36,44 @@ pub(crate) struct FileTurns {
     state: Option<Arc<Mutex<State>>>,
 }
 
+/// `zonemode=strided` in random order: each zone is drawn from for so many requests.
+#[derive(Debug, Clone, Copy)]
+struct Rounds {
+    /// Requests in each zone before the next one.
+    requests: u64,
+    /// Places of a zone.
+    places: u64,
+    /// Bytes from a zone to the next.
+    step: u64,
+    zones: u64,
+    /// A place may come again before all were visited.
+    repeats: bool,
+}
+
+impl Rounds {
+    fn new(job: &Job, len: u64) -> Option<Rounds> {
+        let (options, strides) = (&job.options, &job.options.strides);
+        if !(options.random && strides.are_on()) {
+            return None;
+        }
+        let request = job.request_bytes();
+        // What is at the end and no whole zone is left out.
+        let range = if strides.range > 0 { strides.range } else { strides.size }.min(len).max(request);
+        let step = range + strides.skip;
+        Some(Rounds {
+            requests: (strides.size / request).max(1),
+            places: range / request,
+            step,
+            zones: (len - range.min(len)) / step + 1,
+            repeats: options.no_random_map,
+        })
+    }
+}
+
 #[derive(Debug, Default)]
 struct State {
+    /// Order of the places of the zone that is drawn from, and its number.
+    order: Option<(u64, Permutation)>,
     /// Requests so far, where they count.
     drawn: u64,
     /// Bytes issued in this pass.
@@ -65,14 +103,17 @@ impl FileTurns {
         let rest = if job.sizes().is_none() && part.1 >= request { part.1 % request } else { 0 };
         let some_follow = options.random && options.random_percent != [100; 2];
         let in_turn = files > 1 && options.service == FileService::Sequential;
-        let stateful = own_cursors || options.run > 1 || some_follow || in_turn || differ || !zones.is_empty();
+        let rounds = Rounds::new(job, part.1);
+        let stateful =
+            rounds.is_some() || own_cursors || options.run > 1 || some_follow || in_turn || differ || !zones.is_empty();
         FileTurns {
             files,
             request_bytes: request,
             part: (part.0, part.1 - rest),
             service: options.service,
             seed,
-            stride: if options.strides.are_on() {
+            rounds,
+            stride: if options.strides.are_on() && !options.random {
                 (options.strides.size, options.strides.left_out())
             } else {
                 (request, options.hole_bytes)
@@ -92,7 +133,7 @@ impl FileTurns {
             return self.part;
         }
         if self.stride.1 > 0 {
-            return (self.part.0, self.pass_bytes());
+            return (self.part.0.saturating_mul(self.files), self.pass_bytes());
         }
         (self.part.0.saturating_mul(self.files), self.part.1.saturating_mul(self.files))
     }
@@ -100,7 +141,7 @@ impl FileTurns {
     /// Bytes of a pass over all files.
     pub(crate) fn pass_bytes(&self) -> u64 {
         if self.stride.1 > 0 {
-            return without_holes(self.part.1, self.request_bytes, self.stride);
+            return without_holes(self.part.1, self.request_bytes, self.stride).saturating_mul(self.files);
         }
         self.part.1.saturating_mul(self.files)
     }
@@ -110,12 +151,15 @@ impl FileTurns {
     pub(crate) fn place(&self, request: &mut Request) {
         if self.state.is_some() {
             self.place_by_state(request);
-        } else if self.stride.1 > 0 {
-            request.offset += (request.offset - self.part.0) / self.stride.0 * self.stride.1;
-        } else if self.files > 1 {
+            return;
+        }
+        if self.files > 1 {
             let (turn, within) = (request.offset / self.request_bytes, request.offset % self.request_bytes);
             request.target = (turn % self.files) as u32;
             request.offset = turn / self.files * self.request_bytes + within;
+        }
+        if self.stride.1 > 0 {
+            request.offset += (request.offset - self.part.0) / self.stride.0 * self.stride.1;
         }
     }
 
@@ -135,6 +179,24 @@ impl FileTurns {
             from = to;
         }
         0
+    }
+
+    /// Where in its part the next request goes that is drawn from one zone after the other.
+    fn in_a_round(&self, rounds: Rounds, state: &mut State) -> u64 {
+        let number = state.drawn;
+        state.drawn += 1;
+        let (zone, within) = (number / rounds.requests, number % rounds.requests);
+        let place = if rounds.repeats {
+            rng::below(rng::hash(self.seed, number), rounds.places)
+        } else {
+            // A zone that is asked for more requests than it has places is gone through again.
+            let pass = zone * rounds.requests.div_ceil(rounds.places) + within / rounds.places;
+            if state.order.as_ref().is_none_or(|(known, _)| *known != pass) {
+                state.order = Some((pass, Permutation::new(rounds.places, rng::hash(self.seed, pass))));
+            }
+            state.order.as_ref().map_or(0, |(_, order)| order.at(within % rounds.places))
+        };
+        zone % rounds.zones * rounds.step + place * self.request_bytes
     }
 
     fn place_by_state(&self, request: &mut Request) {
@@ -159,6 +221,10 @@ impl FileTurns {
                 request.offset = next;
             }
             state.run = ((done + 1) % self.run, request.offset + u64::from(request.len));
+            return;
+        }
+        if let Some(rounds) = self.rounds {
+            request.offset = first + self.in_a_round(rounds, &mut state);
             return;
         }
         if !self.zones.is_empty() {
@@ -193,7 +259,8 @@ impl FileTurns {
                 *cursor = 0;
             }
             request.offset = first + *cursor;
-            *cursor += u64::from(request.len);
+            // What is left out after each request is none of its own.
+            *cursor += u64::from(request.len) + if self.stride.0 == self.request_bytes { self.stride.1 } else { 0 };
         }
     }
 }
@@ -239,6 +306,33 @@ mod tests {
         assert_eq!((turns.region(), turns.pass_bytes()), ((0, 20480), 20480), "two zones and half of a third");
         let reads: Vec<(Op, u64)> = (0..5).map(|block| (Op::Read, block)).collect();
         assert_eq!(placed(&turns, &reads), [(0, 0), (0, 1), (0, 4), (0, 5), (0, 8)]);
+    }
+
+    #[test]
+    fn files_that_take_turns_and_both_directions_of_a_mix_have_holes_too() {
+        let turns = FileTurns::new(&job("rw=write:4k nrfiles=2"), 2, (8192, 4 * 4096), 1);
+        assert_eq!((turns.region(), turns.pass_bytes()), ((16384, 16384), 16384), "two of four blocks of each file");
+        let writes: Vec<(Op, u64)> = (4..8).map(|block| (Op::Write, block)).collect();
+        assert_eq!(placed(&turns, &writes), [(0, 2), (1, 2), (0, 4), (1, 4)]);
+        let turns = FileTurns::new(&job("rw=rw:4k"), 1, (0, 8 * 4096), 1);
+        let mix = [(Op::Read, 0), (Op::Write, 1), (Op::Read, 2), (Op::Write, 3)];
+        assert_eq!(placed(&turns, &mix), [(0, 0), (0, 0), (0, 2), (0, 2)]);
+    }
+
+    #[test]
+    fn random_places_come_from_one_zone_after_the_other() {
+        let settings = "rw=randread zonemode=strided zonesize=16k zonerange=8k zoneskip=4k";
+        let turns = FileTurns::new(&job(settings), 1, (4096, 36864), 1);
+        let places = placed(&turns, &[(Op::Read, 1); 16]);
+        let sorted = |range: std::ops::Range<usize>| {
+            let mut blocks: Vec<u64> = places[range].iter().map(|(_, block)| *block).collect();
+            blocks.sort_unstable();
+            blocks
+        };
+        // Zones of two blocks, three from one to the next, each gone through twice; then the first again.
+        assert_eq!((sorted(0..2), sorted(2..4)), (vec![1, 2], vec![1, 2]), "{places:?}");
+        assert_eq!((sorted(4..8), sorted(8..12)), (vec![4, 4, 5, 5], vec![7, 7, 8, 8]));
+        assert_eq!(sorted(12..16), [1, 1, 2, 2]);
     }
 
     #[test]

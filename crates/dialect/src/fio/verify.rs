@@ -6,6 +6,7 @@
 //! When it reads, fio checks magic, method, length, offset and both checksums, and no seed, time, thread or number. With a pattern alone the
 //! block is the pattern, again and again.
 
+use super::pattern::Fill;
 use super::result::Recorded;
 use super::turns::FileTurns;
 use super::value::Reason;
@@ -48,12 +49,14 @@ pub enum Method {
     Xxhash,
     /// SHA-1.
     Sha1,
+    /// The header, and the pattern as data.
+    PatternHeader,
     /// The block is the pattern, repeated.
     Pattern,
 }
 
 /// Names of `verify`, fio's number in the header and the bytes of the checksum.
-const METHODS: [(&str, Method, u16, usize); 11] = [
+const METHODS: [(&str, Method, u16, usize); 12] = [
     ("meta", Method::Meta, 1, 0),
     ("md5", Method::Md5, 2, 16),
     ("crc64", Method::Crc64, 3, 8),
@@ -64,6 +67,8 @@ const METHODS: [(&str, Method, u16, usize); 11] = [
     ("sha512", Method::Sha512, 10, 128),
     ("xxhash", Method::Xxhash, 15, 4),
     ("sha1", Method::Sha1, 16, 20),
+    // Debian's fio 3.33 does not know it; the number is that of 3.42, whose header is another.
+    ("pattern_hdr", Method::PatternHeader, 17, 0),
     ("pattern", Method::Pattern, 0, 0),
 ];
 
@@ -96,6 +101,11 @@ impl Method {
         METHODS.iter().find(|(_, method, ..)| *method == self).map_or((0, 0), |&(_, _, number, bytes)| (number, bytes))
     }
 
+    /// Bytes of the header with its checksum.
+    pub(crate) fn header_bytes(self) -> usize {
+        if self == Method::Pattern { 0 } else { HEADER + self.facts().1 }
+    }
+
     /// The least block: a header and some data.
     pub(crate) fn least_bytes(self) -> u64 {
         match self {
@@ -109,7 +119,7 @@ impl Method {
     /// Writes the checksum of `data` into its place.
     fn checksum(self, data: &[u8], place: &mut [u8]) {
         match self {
-            Method::Meta | Method::Pattern => {}
+            Method::Meta | Method::PatternHeader | Method::Pattern => {}
             Method::Md5 => place.copy_from_slice(&Md5::digest(data)),
             Method::Crc64 => place.copy_from_slice(&CRC_64.checksum(data).to_le_bytes()),
             Method::Crc32c => place.copy_from_slice(&(!crc32c::crc32c(data)).to_le_bytes()),
@@ -155,21 +165,27 @@ fn sha256(data: &[u8], place: &mut [u8]) {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Check {
     pub(crate) method: Method,
-    /// The data of each block; empty: whatever is written.
-    pub(crate) pattern: Vec<u8>,
+    /// The data of each request; empty: whatever is written.
+    pub(crate) pattern: Fill,
+    /// Bytes after which the pattern begins anew; 0: with each request.
+    pub(crate) pattern_interval: usize,
     /// Bytes for each header; `None`: a whole request.
     pub(crate) interval_bytes: Option<u32>,
+    /// Where in its block the header stands.
+    pub(crate) header_at: usize,
 }
 
 impl Check {
     fn interval(&self, block: &[u8]) -> usize {
-        self.interval_bytes.map_or(block.len(), |bytes| bytes as usize).clamp(1, block.len().max(1))
+        let interval = self.interval_bytes.map_or(block.len(), |bytes| bytes as usize).clamp(1, block.len().max(1));
+        // As in fio: one that does not divide the request is none.
+        if block.len().is_multiple_of(interval) { interval } else { block.len() }
     }
 
     /// Makes blocks of a request at this offset.
     pub(crate) fn stamp(&self, offset: u64, request: &mut [u8]) {
         if !self.pattern.is_empty() {
-            repeat(&self.pattern, request);
+            self.pattern.put(offset, self.pattern_interval, request);
         }
         if self.method == Method::Pattern {
             return;
@@ -177,6 +193,16 @@ impl Check {
         let interval = self.interval(request);
         for (index, block) in request.chunks_mut(interval).enumerate() {
             self.stamp_block(offset + (index * interval) as u64, block);
+            self.swap_header(block);
+        }
+    }
+
+    /// Exchanges the header with what stands where it is to be.
+    fn swap_header(&self, block: &mut [u8]) {
+        let len = self.method.header_bytes();
+        if self.header_at >= len && self.header_at + len <= block.len() {
+            let (first, rest) = block.split_at_mut(self.header_at);
+            first[..len].swap_with_slice(&mut rest[..len]);
         }
     }
 
@@ -204,15 +230,23 @@ impl Check {
             return self.not_the_pattern(offset, request, 0, 0);
         }
         let interval = self.interval(request);
-        let mut blocks = request.chunks(interval).enumerate();
-        blocks.find_map(|(index, block)| self.block_fault(offset, index * interval, block))
+        let fault = |(index, block): (usize, &[u8])| {
+            if self.header_at == 0 {
+                return self.block_fault(offset, index * interval, block);
+            }
+            let mut block = block.to_vec();
+            self.swap_header(&mut block);
+            self.block_fault(offset, index * interval, &block)
+        };
+        request.chunks(interval).enumerate().find_map(fault)
     }
 
     /// Where a block at `offset` that begins so far into its request is not the pattern, its first bytes aside: the pattern begins with the
     /// request.
-    fn not_the_pattern(&self, offset: u64, block: &[u8], within: usize, skipped: usize) -> Option<Fault> {
-        let wanted = self.pattern.iter().cycle().skip(within % self.pattern.len().max(1));
-        let at = skipped + block.iter().zip(wanted).skip(skipped).position(|(byte, wanted)| byte != wanted)?;
+    fn not_the_pattern(&self, request_offset: u64, block: &[u8], within: usize, skipped: usize) -> Option<Fault> {
+        let wanted = |at: usize| self.pattern.byte(request_offset, self.pattern_interval, within + at);
+        let (at, _) = block.iter().enumerate().skip(skipped).find(|(at, byte)| **byte != wanted(*at))?;
+        let offset = request_offset + within as u64;
         let why = Why::NotThePattern { at: offset + at as u64, found: block[at] };
         Some(Fault { offset, len: block.len() as u64, why })
     }
@@ -245,7 +279,7 @@ impl Check {
             return of(Why::Checksum);
         }
         // fio's own writes with a pattern have it in all of the data.
-        if self.pattern.is_empty() { None } else { self.not_the_pattern(offset, block, within, HEADER + bytes) }
+        if self.pattern.is_empty() { None } else { self.not_the_pattern(request_offset, block, within, HEADER + bytes) }
     }
 }
 
@@ -332,6 +366,8 @@ pub(crate) struct Reader<'a> {
     sequence: Sequence,
     /// Requests of the sequence that are still to be walked.
     left: u64,
+    /// Bytes of these.
+    left_bytes: u64,
     turns: FileTurns,
     max_request: u32,
     free: Vec<u32>,
@@ -356,6 +392,7 @@ impl<'a> Reader<'a> {
         Reader {
             sequence,
             left: requests,
+            left_bytes: u64::MAX,
             turns,
             max_request,
             free: (0..depth).collect(),
@@ -365,6 +402,11 @@ impl<'a> Reader<'a> {
             bytes: 0,
             span: (0, 0),
         }
+    }
+
+    /// No more than so many bytes of the sequence; none: as many as its requests have.
+    pub(crate) fn of_bytes(self, bytes: Option<u64>) -> Self {
+        Reader { left_bytes: bytes.unwrap_or(u64::MAX), ..self }
     }
 
     /// What reading back took: reads and nothing else.
@@ -401,6 +443,8 @@ impl RequestSource for Reader<'_> {
             let Some(slot) = self.free.pop() else { return Next::WaitForCompletion };
             self.left -= 1;
             let (op, offset, len) = self.sequence.next();
+            let len = u64::from(len).min(self.left_bytes) as u32;
+            self.left_bytes -= u64::from(len);
             let mut request = Request { op, target: 0, offset, len, slot };
             self.turns.place(&mut request);
             if op == Op::Write {
@@ -432,12 +476,14 @@ impl RequestSource for Reader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pattern::pattern;
     use super::*;
     use proptest::prelude::*;
 
     fn check(method: Method) -> Check {
-        let pattern = if method == Method::Pattern { vec![0xde, 0xad, 0xbe] } else { Vec::new() };
-        Check { method, pattern, interval_bytes: None }
+        let patterned = matches!(method, Method::Pattern | Method::PatternHeader);
+        let pattern = if patterned { pattern("0xdeadbe").unwrap() } else { Fill::default() };
+        Check { method, pattern, pattern_interval: 0, interval_bytes: None, header_at: 0 }
     }
 
     #[test]
@@ -463,7 +509,7 @@ mod tests {
 
     #[test]
     fn each_interval_has_a_header_and_the_pattern_fills_the_rest() {
-        let check = Check { method: Method::Meta, pattern: vec![1, 2, 3], interval_bytes: Some(512) };
+        let check = Check { pattern: pattern("0x010203").unwrap(), interval_bytes: Some(512), ..check(Method::Meta) };
         let mut block = vec![0u8; 4096];
         check.stamp(4096, &mut block);
         assert_eq!(
@@ -478,8 +524,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_flipped_bit_passes(bit in 0usize..8 * 600, (_, method, ..) in prop::sample::select(METHODS.to_vec())) {
-            let check = check(method);
+        fn no_flipped_bit_passes(
+            bit in 0usize..8 * 600,
+            (_, method, ..) in prop::sample::select(METHODS.to_vec()),
+            header_at in prop::sample::select(vec![0usize, 200, 431]),
+        ) {
+            let check = Check { header_at, ..check(method) };
             let mut block: Vec<u8> = (0..600u32).map(|i| (i * 31) as u8).collect();
             check.stamp(1 << 33, &mut block);
             prop_assert_eq!(check.fault(1 << 33, &block), None);

@@ -33,9 +33,12 @@ Usage: halfpower iozone [OPTIONS]
   -j N         records from one strided read to the next [default: 17]
   -J MS        pause between requests
   -P N         bind processes to processors from N on
+  -C           what each process of -t moved, and how fast
+  -E           tests 9 to 12
   -Q           offset and latency of each request to wol.dat, rwol.dat, rol.dat and rrol.dat
   -+u          processor use
   -+n          no rewrite, reread and other second passes
+  -+d          check every byte of every read
 
 halfpower's own:
   --json FILE           all results as JSON, which `halfpower report` reads

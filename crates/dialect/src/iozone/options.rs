@@ -11,6 +11,8 @@ use workload::{MAX_DEPTH, MAX_REQUEST_BYTES};
 pub const MAX_CHILDREN: u32 = 1024;
 /// The largest file: 1 PiB is more than a test will ever fill.
 const MAX_FILE: u64 = 1 << 50;
+/// The pattern of `-+d`.
+const DIAGNOSTIC: u8 = 0xa5;
 /// Tests are numbered from 0 to this.
 pub const LAST_TEST: u8 = 12;
 
@@ -85,6 +87,10 @@ pub struct Options {
     pub latency_files: bool,
     /// `-+u`: processor use is reported.
     pub cpu: bool,
+    /// `-E`: where no test is named, 9 to 12 too.
+    pub extensions: bool,
+    /// `-C`: what each process did is reported.
+    pub each_child: bool,
     /// `-+n`: no test is made a second time (rewrite, reread).
     pub no_retests: bool,
     /// `--json`: all of it as JSON in this file.
@@ -254,10 +260,28 @@ impl Options {
             'J' => self.think_ms = Some(number(&option, words.value(&option)?, 0, 3_600_000)? as u32),
             'P' => self.bind = Some(number(&option, words.value(&option)?, 0, 65_535)? as u32),
             'Q' => self.latency_files = true,
+            'C' => self.each_child = true,
+            'E' => self.extensions = true,
+            'U' => {
+                return refuse(
+                    option,
+                    "halfpower mounts nothing",
+                    "use -I to pass by the page cache, or make each test a run of its own",
+                );
+            }
             '+' => match words.value("-+")? {
                 "u" => self.cpu = true,
                 "n" => self.no_retests = true,
                 "D" => self.dsync = true,
+                // Every byte of every read is checked, against a pattern of our own where -V names none.
+                "d" => self.verify = Some(self.verify.unwrap_or(DIAGNOSTIC)),
+                "m" => {
+                    return refuse(
+                        "-+m",
+                        "halfpower runs on one computer",
+                        "start it on each of them, and leave this out",
+                    );
+                }
                 other => {
                     return refuse(format!("-+{}", shortened(other)), "this option is not supported", "leave it out");
                 }
@@ -383,6 +407,8 @@ impl Options {
             (self.no_stonewall, "-x"),
             (self.purge, "-p"),
             (self.latency_files, "-Q"),
+            (self.each_child, "-C"),
+            (self.extensions, "-E"),
             (self.cpu, "-+u"),
             (self.no_retests, "-+n"),
             (self.destroy_signed, "--destroy-signature"),

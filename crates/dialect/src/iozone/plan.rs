@@ -1,6 +1,7 @@
 //! What is done: file and record sizes, tests, and the workload of each.
 
 use super::Options;
+use super::options::LAST_TEST;
 use machine::units::{KIB, MIB};
 use machine::{Allocation, Buffering, CacheState, Engine, Memory};
 use schemars::JsonSchema;
@@ -234,7 +235,10 @@ impl Options {
 
     /// The passes over each file, in order.
     pub fn passes(&self) -> Vec<Test> {
-        let numbers: Vec<u8> = if self.tests.is_empty() { (0..=7).collect() } else { self.tests.clone() };
+        let mut numbers: Vec<u8> = if self.tests.is_empty() { (0..=7).collect() } else { self.tests.clone() };
+        if self.extensions && self.tests.is_empty() {
+            numbers.extend(9..=LAST_TEST);
+        }
         let mut sorted = numbers;
         sorted.sort_unstable();
         sorted.dedup();

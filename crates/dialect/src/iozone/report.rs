@@ -267,6 +267,16 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     let mut text = format!("\n\tChildren see throughput for {number} {} {tabs}= {sum:10.2} {unit}\n", one.test.doers());
     // Writing to a string cannot fail.
     let _ = writeln!(text, "\tParent sees throughput for {number} {} {tabs}= {parent:10.2} {unit}", one.test.doers());
+    if options.each_child {
+        for (index, (child, rate)) in one.children.iter().zip(&each).enumerate() {
+            let kib = kib(child.bytes);
+            let _ = writeln!(
+                text,
+                "\tChild[{index}] xfer count = {kib:10.2} kB, Throughput = {rate:10.2} {unit}",
+                kib = kib as f64
+            );
+        }
+    }
     let _ = writeln!(text, "\tMin throughput per {doer} \t\t\t= {least:10.2} {unit} ");
     let _ = writeln!(text, "\tMax throughput per {doer} \t\t\t= {most:10.2} {unit}");
     let _ = writeln!(text, "\tAvg throughput per {doer} \t\t\t= {:10.2} {unit}", sum / count.max(1) as f64);

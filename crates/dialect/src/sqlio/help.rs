@@ -35,7 +35,7 @@ halfpower's own:
   --align A[,B...]      with --matrix: partition starts such as 31.5k,64k, emulated by shifting every request, and their differences
   --max-threads N       with --matrix: no more threads than this
   --repeats N           with --matrix: at most so many runs of a point [default: 4; 32 on each of two targets]
-  --json FILE           all results as JSON, which `halfpower report` reads
+  --json FILE           all results as JSON, which `halfpower report` reads; a study on two targets is read by `halfpower compare`
   --force               replace output files that halfpower did not make
   --seed N              seeds random orders and data [default: 1]
   --destroy-data NAME   this existing file or device, also named as FILE, may be overwritten

@@ -1,0 +1,45 @@
+//! fio's `--debug`: how options were understood, and which seeds were used. Other words of it have nothing to show.
+
+use super::error::FioError;
+use super::jobfile::Section;
+use super::options::Options;
+use super::plan::{self, Plan};
+use super::result::FioResult;
+use std::fmt::Write;
+
+/// `--debug=parse`: the limits of a steady rate as they were understood.
+pub fn parsed_lines(plan: &Plan) -> String {
+    plan.jobs().map(|job| steady_line(&job.options)).collect()
+}
+
+/// The same of sections without a job, which fio checks too where it only parses.
+///
+/// # Errors
+/// An option that is not served or makes no sense.
+pub fn parsed_globals(sections: &[Section]) -> Result<String, FioError> {
+    plan::globals(sections).map(|options| steady_line(&options))
+}
+
+fn steady_line(options: &Options) -> String {
+    let steady = &options.steady;
+    if !steady.given {
+        return String::new();
+    }
+    let limit = steady.limit;
+    let what = match (steady.percent, steady.bandwidth) {
+        (true, _) => format!("threshold to {limit:.6}%"),
+        (false, true) => format!("BW threshold to {limit:.0}"),
+        (false, false) => format!("IOPS threshold to {limit:.6}"),
+    };
+    format!("parse    set steady state {what}\n")
+}
+
+/// `--debug=random`: the seed of each job; with the same one it asks the same again.
+pub fn seed_lines(result: &FioResult) -> String {
+    let mut text = String::new();
+    for job in result.groups.iter().flat_map(|group| &group.jobs) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "random   {}: rand_seeds[0]={}", job.job.name, job.point.workload.seed);
+    }
+    text
+}

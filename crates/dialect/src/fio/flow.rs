@@ -1,0 +1,183 @@
+//! Jobs that keep their activity in proportion to one another: fio's `flow`.
+
+use machine::{Nanos, Next};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Requests that a job may be ahead of the slowest one, for each unit of its weight: enough that a fast device is not kept waiting for a
+/// clock, and a constant lead, which no proportion over time shows.
+const AHEAD: u64 = 8;
+/// The least time that a job waits that is ahead.
+const PAUSE_NS: Nanos = 50_000;
+/// A member that says nothing for this long has failed, and holds nobody any more.
+const SILENT_NS: Nanos = 5_000_000_000;
+
+/// The clones of all jobs that share a `flow_id`.
+#[derive(Debug)]
+pub(crate) struct FlowGroup {
+    members: Vec<Member>,
+    /// When the first of them began, and one; 0: none has.
+    began: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Member {
+    weight: u64,
+    /// Requests issued, as if it had been there from the beginning.
+    issued: AtomicU64,
+    /// Streams that are running.
+    streams: AtomicU64,
+    /// When it last asked, and one; 0: never.
+    heard: AtomicU64,
+}
+
+impl FlowGroup {
+    /// Of members with these weights.
+    pub(crate) fn new(weights: impl Iterator<Item = u64>) -> FlowGroup {
+        let member = |weight: u64| Member {
+            weight: weight.max(1),
+            issued: AtomicU64::new(0),
+            streams: AtomicU64::new(0),
+            heard: AtomicU64::new(0),
+        };
+        FlowGroup { members: weights.map(member).collect(), began: AtomicU64::new(0) }
+    }
+
+    /// Requests for each unit of weight of the slowest running member other than this one.
+    fn slowest_other(&self, member: usize, now: Nanos) -> Option<u64> {
+        let began = self.began.load(Ordering::Relaxed);
+        let running = |(index, other): &(usize, &Member)| {
+            // One that is to begin with the others and has not yet is waited for too.
+            let heard = other.heard.load(Ordering::Relaxed).max(began);
+            *index != member && other.streams.load(Ordering::Relaxed) > 0 && now.saturating_sub(heard) < SILENT_NS
+        };
+        let others = self.members.iter().enumerate().filter(running);
+        others.map(|(_, other)| other.issued.load(Ordering::Relaxed) / other.weight).min()
+    }
+}
+
+/// A stream's part in a group.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    group: Arc<FlowGroup>,
+    member: usize,
+    sleep: Nanos,
+    joined: bool,
+}
+
+impl Flow {
+    /// Of a stream of this member, which waits so long where it is ahead.
+    pub(crate) fn new(group: Arc<FlowGroup>, member: usize, sleep: Nanos) -> Flow {
+        Flow { group, member, sleep: sleep.max(PAUSE_NS), joined: false }
+    }
+
+    fn own(&self) -> &Member {
+        &self.group.members[self.member]
+    }
+
+    /// It is to begin with the others.
+    pub(crate) fn expect(&mut self) {
+        self.own().streams.fetch_add(1, Ordering::Relaxed);
+        self.joined = true;
+    }
+
+    /// Begins: of one that was not expected nothing is owed for the time before.
+    pub(crate) fn join(&mut self, now: Nanos) {
+        let own = self.own();
+        own.heard.store(now + 1, Ordering::Relaxed);
+        // Another may have been the first.
+        let _ = self.group.began.compare_exchange(0, now + 1, Ordering::Relaxed, Ordering::Relaxed);
+        if self.joined {
+            return;
+        }
+        if own.streams.fetch_add(1, Ordering::Relaxed) == 0
+            && let Some(slowest) = self.group.slowest_other(self.member, now)
+        {
+            own.issued.fetch_max(slowest.saturating_mul(own.weight), Ordering::Relaxed);
+        }
+        self.joined = true;
+    }
+
+    /// Ends: the others no longer wait for it.
+    pub(crate) fn leave(&mut self) {
+        if std::mem::take(&mut self.joined) {
+            self.own().streams.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What to do instead of asking the stream; `None`: ask it.
+    pub(crate) fn before(&self, now: Nanos) -> Option<Next> {
+        let own = self.own();
+        own.heard.store(now + 1, Ordering::Relaxed);
+        let slowest = self.group.slowest_other(self.member, now)?;
+        let ahead = own.issued.load(Ordering::Relaxed) >= slowest.saturating_add(AHEAD).saturating_mul(own.weight);
+        ahead.then_some(Next::WaitUntil(now + self.sleep))
+    }
+
+    /// A request was issued.
+    pub(crate) fn issued(&self) {
+        self.own().issued.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests of each member when they ask in turn, so many times in all, from time `from` on.
+    fn shares(flows: &[Flow], turns: u64, from: Nanos) -> Vec<u64> {
+        let mut counts = vec![0; flows.len()];
+        for turn in 0..turns {
+            for (count, flow) in counts.iter_mut().zip(flows).filter(|(_, flow)| flow.joined) {
+                if flow.before(from + turn).is_none() {
+                    flow.issued();
+                    *count += 1;
+                }
+            }
+        }
+        counts
+    }
+
+    #[test]
+    fn members_keep_their_proportion_and_those_that_leave_hold_nobody() {
+        let group = Arc::new(FlowGroup::new([1, 2, 5].into_iter()));
+        let mut flows: Vec<Flow> = (0..3).map(|member| Flow::new(group.clone(), member, 0)).collect();
+        flows.iter_mut().for_each(|flow| flow.join(0));
+        let all = shares(&flows, 10_000, 0);
+        // Asked equally often, the heaviest is served each time, and each of the others gets what its weight allows.
+        assert!(all[0].abs_diff(2000) <= 2 * AHEAD && all[1].abs_diff(4000) <= 4 * AHEAD, "{all:?}");
+        flows[2].leave();
+        let two = shares(&flows, 10_000, 10_000);
+        assert!(two[0].abs_diff(5000) <= 4 * AHEAD && two[1] >= 9_900, "{two:?}");
+        flows[1].leave();
+        assert_eq!(shares(&flows, 100, 20_000), [100, 0, 0], "alone nothing holds it");
+        flows[2].join(30_000);
+        let late = shares(&flows, 1000, 30_000);
+        assert!(late[0].abs_diff(200) <= 2 * AHEAD && late[2] > 900, "nothing is owed for the time before: {late:?}");
+    }
+
+    #[test]
+    fn one_that_is_expected_is_waited_for_from_the_beginning() {
+        let group = Arc::new(FlowGroup::new([3, 1].into_iter()));
+        let mut flows: Vec<Flow> = (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
+        flows.iter_mut().for_each(Flow::expect);
+        flows[0].join(0);
+        let alone = (0..1000).filter(|_| flows[0].before(1).is_none().then(|| flows[0].issued()).is_some()).count();
+        assert_eq!(alone as u64, 3 * AHEAD);
+        flows[1].join(2);
+        assert!(flows[1].before(2).is_none(), "it has its share");
+    }
+
+    #[test]
+    fn a_member_that_falls_silent_holds_nobody() {
+        let group = Arc::new(FlowGroup::new([1, 1].into_iter()));
+        let mut flows: Vec<Flow> = (0..2).map(|member| Flow::new(group.clone(), member, 0)).collect();
+        flows.iter_mut().for_each(|flow| flow.join(0));
+        for _ in 0..AHEAD {
+            assert_eq!(flows[0].before(1), None);
+            flows[0].issued();
+        }
+        assert!(matches!(flows[0].before(2), Some(Next::WaitUntil(_))), "it is ahead");
+        assert_eq!(flows[0].before(SILENT_NS + 2), None, "the other was not heard of");
+    }
+}

@@ -1,0 +1,183 @@
+//! What fills a block again and again: fio's `verify_pattern` and `buffer_pattern`.
+
+use super::value::Reason;
+use std::fs::File;
+use std::io::Read;
+
+/// Bytes of `%o`: an offset, the lowest byte first.
+const OFFSET_BYTES: usize = 8;
+
+/// A pattern: bytes, some of which are the offset of what they fill.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fill {
+    bytes: Vec<u8>,
+    /// Where each `%o` begins.
+    offsets: Vec<usize>,
+}
+
+impl Fill {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Fills a buffer that lies at this offset; the pattern begins anew after each `interval` bytes (0: never).
+    pub(crate) fn put(&self, offset: u64, interval: usize, buffer: &mut [u8]) {
+        let step = if interval == 0 { buffer.len().max(1) } else { interval };
+        for (index, chunk) in buffer.chunks_mut(step).enumerate() {
+            let base = offset.wrapping_add((index * step) as u64).to_le_bytes();
+            for part in chunk.chunks_mut(self.bytes.len()) {
+                part.copy_from_slice(&self.bytes[..part.len()]);
+                let len = part.len();
+                for &at in self.offsets.iter().filter(|at| **at < len) {
+                    let end = len.min(at + OFFSET_BYTES);
+                    part[at..end].copy_from_slice(&base[..end - at]);
+                }
+            }
+        }
+    }
+
+    /// Byte number `at` of a buffer that lies at this offset, as [`Fill::put`] has it.
+    pub(crate) fn byte(&self, offset: u64, interval: usize, at: usize) -> u8 {
+        let from = if interval == 0 { 0 } else { at / interval * interval };
+        let place = (at - from) % self.bytes.len();
+        match self.offsets.iter().find(|first| (**first..**first + OFFSET_BYTES).contains(&place)) {
+            Some(first) => offset.wrapping_add(from as u64).to_le_bytes()[place - first],
+            None => self.bytes[place],
+        }
+    }
+}
+
+/// The most bytes of a pattern: more than fio's own, which differ by version.
+const MOST_PATTERN: usize = 65_536;
+
+/// What is repeated: `0xdeadbeef`, `"text"`, a number, `'file'`, `%o`, or several of them one after the other.
+pub(crate) fn pattern(text: &str) -> Result<Fill, Reason> {
+    let mut fill = Fill::default();
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix("%o") {
+            fill.offsets.push(fill.bytes.len());
+            fill.bytes.extend([0; OFFSET_BYTES]);
+            rest = after;
+            continue;
+        }
+        let (mut part, after) = pattern_part(rest).ok_or(PATTERN_HINT)?;
+        fill.bytes.append(&mut part);
+        rest = after;
+    }
+    match fill.bytes.len() {
+        0 => Err(PATTERN_HINT.into()),
+        len if len > MOST_PATTERN => Err(format!("it has {len} bytes; the most is {MOST_PATTERN}")),
+        _ => Ok(fill),
+    }
+}
+
+/// The same without offsets.
+pub(crate) fn plain_pattern(text: &str) -> Result<Vec<u8>, Reason> {
+    let fill = pattern(text)?;
+    if fill.offsets.is_empty() {
+        Ok(fill.bytes)
+    } else {
+        Err("%o is for verify_pattern alone; leave it out here".into())
+    }
+}
+
+/// How a pattern is written.
+const PATTERN_HINT: &str = "write it as 0xdeadbeef, \"text\", a number, 'file' or %o, or several of them";
+
+/// What a file holds, up to one byte more than a pattern may have; none: it cannot be read, is empty or no file.
+fn pattern_file(path: &str) -> Option<Vec<u8>> {
+    // Opening a pipe would wait for its other end.
+    let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).and_then(|_| File::open(path).ok())?;
+    let mut bytes = Vec::new();
+    file.take(MOST_PATTERN as u64 + 1).read_to_end(&mut bytes).ok()?;
+    Some(bytes).filter(|bytes| !bytes.is_empty())
+}
+
+/// The first of a pattern's parts, and what follows it.
+fn pattern_part(text: &str) -> Option<(Vec<u8>, &str)> {
+    if let Some(named) = text.strip_prefix('\'') {
+        let (path, after) = named.split_once('\'')?;
+        return Some((pattern_file(path)?, after));
+    }
+    if let Some(quoted) = text.strip_prefix('"') {
+        let (inside, after) = quoted.split_once('"')?;
+        return (!inside.is_empty()).then(|| (inside.as_bytes().to_vec(), after));
+    }
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let end = digits.bytes().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(digits.len());
+        let (digits, after) = digits.split_at(end);
+        // An odd digit stands alone in the first byte.
+        let even = if digits.len().is_multiple_of(2) { digits.to_string() } else { format!("0{digits}") };
+        let bytes = (0..even.len()).step_by(2).filter_map(|at| u8::from_str_radix(&even[at..at + 2], 16).ok());
+        return (end > 0).then(|| (bytes.collect(), after));
+    }
+    // A decimal number ends where the next part begins; the 0 of 0x is not its own.
+    let sign = usize::from(text.starts_with('-'));
+    let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    let mut end = sign + digits;
+    if digits > 1 && text[..end].ends_with('0') && text[end..].starts_with(['x', 'X']) {
+        end -= 1;
+    }
+    let value: i32 = text[..end].parse().ok()?;
+    // As in fio: the bytes that it needs, the lowest first; all four of a negative one.
+    let needed = (4 - value.to_be_bytes().iter().take_while(|byte| **byte == 0).count()).max(1);
+    Some((value.to_le_bytes()[..needed].to_vec(), &text[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn patterns_are_bytes() {
+        assert_eq!(plain_pattern("0xdeadbeef"), Ok(vec![0xde, 0xad, 0xbe, 0xef]));
+        assert_eq!(
+            (plain_pattern("0xabc"), plain_pattern("\"ab\""), plain_pattern("90")),
+            (Ok(vec![0x0a, 0xbc]), Ok(vec![b'a', b'b']), Ok(vec![90]))
+        );
+        // As Debian's fio 3.33 writes them.
+        assert_eq!(plain_pattern("\"abcd\"-120xdeadface"), Ok(b"abcd\xf4\xff\xff\xff\xde\xad\xfa\xce".to_vec()));
+        assert_eq!(plain_pattern("\"a\"12\"b\""), Ok(vec![b'a', 12, b'b']));
+        assert_eq!((plain_pattern("70000"), plain_pattern("0")), (Ok(vec![0x70, 0x11, 1]), Ok(vec![0])));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let named = format!("'{}'1", file.path().display());
+        assert!(plain_pattern(&named).unwrap_err().contains("write it as"), "an empty file");
+        std::fs::write(&file, b"xyz").unwrap();
+        assert_eq!(plain_pattern(&named), Ok(b"xyz\x01".to_vec()));
+        for text in ["'/'", "'x", "0x", "\"\"", "", "\"a", "xyz", "0xg", "0x\u{e9}\u{e9}", "9999999999", "-"] {
+            assert!(plain_pattern(text).unwrap_err().contains("write it as"), "{text}");
+        }
+        assert!(plain_pattern(&format!("0x{}", "ab".repeat(70_000))).unwrap_err().contains("the most is 65536"));
+    }
+
+    #[test]
+    fn offsets_are_those_of_the_request_or_of_each_interval() {
+        // As fio 3.42 writes them: verify_pattern=1%o with and without verify_pattern_interval.
+        let fill = pattern("1%o").unwrap();
+        let mut block = [0u8; 1024];
+        fill.put(4096, 512, &mut block);
+        assert_eq!(block[..12], [1, 0, 0x10, 0, 0, 0, 0, 0, 0, 1, 0, 0x10]);
+        assert_eq!(
+            (block[504..512].to_vec(), block[512..516].to_vec()),
+            (vec![1, 0, 0x10, 0, 0, 0, 0, 0], vec![1, 0, 0x12, 0])
+        );
+        fill.put(4096, 0, &mut block);
+        assert_eq!(block[1017..1020], [1, 0, 0x10], "the pattern goes on over the whole request");
+        assert!(plain_pattern("%o").unwrap_err().contains("verify_pattern alone"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_byte_is_where_it_was_put(text in "(%o|1|\"abc\"|\"x\"){1,5}", offset in 0u64..1 << 50, interval in 0usize..700) {
+            let fill = pattern(&text).unwrap();
+            let mut block = [0u8; 1500];
+            fill.put(offset, interval, &mut block);
+            for (at, byte) in block.iter().enumerate() {
+                prop_assert_eq!(*byte, fill.byte(offset, interval, at), "byte {} of {}", at, text);
+            }
+        }
+    }
+}

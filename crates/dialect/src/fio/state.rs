@@ -1,0 +1,128 @@
+//! How far the writing of a job with `verify` came: fio's `verify_state_save` and `verify_state_load`.
+//!
+//! The file is text of halfpower's own, under fio's name for it.
+
+use super::arrange::Arrangement;
+use super::error::FioError;
+use super::plan::{Job, Plan};
+use super::result::FioResult;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What such a file begins with.
+const TITLE: &str = "halfpower verify state 1";
+
+/// How far one clone came in its sequence of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifyState {
+    /// The first so many requests of the sequence are done.
+    pub requests: u64,
+    /// Bytes of each.
+    pub request_bytes: u64,
+    /// In random order.
+    pub random: bool,
+}
+
+impl fmt::Display for VerifyState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = if self.random { "random" } else { "sequential" };
+        writeln!(f, "{TITLE}\nrequests {}\nrequest_bytes {}\norder {order}", self.requests, self.request_bytes)
+    }
+}
+
+impl VerifyState {
+    /// Understands such a file.
+    pub fn parse(text: &str) -> Option<VerifyState> {
+        let mut lines = text.lines();
+        lines.next().filter(|line| *line == TITLE)?;
+        let mut value = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::to_string);
+        let requests = value("requests")?.parse().ok()?;
+        let request_bytes = value("request_bytes")?.parse().ok().filter(|&bytes| bytes > 0)?;
+        let random = match value("order")?.as_str() {
+            "random" => true,
+            "sequential" => false,
+            _ => return None,
+        };
+        Some(VerifyState { requests, request_bytes, random })
+    }
+}
+
+/// Where the state of a job's clone (from 0) stands.
+pub fn state_path(directory: &Path, job: &Job, clone: u32) -> PathBuf {
+    directory.join(format!("local-{}-{clone}-verify.state", job.name))
+}
+
+/// The states that a run leaves, with their paths.
+pub fn saved_states(result: &FioResult, directory: &Path) -> Vec<(PathBuf, String)> {
+    let jobs = result.groups.iter().flat_map(|group| &group.jobs).filter(|job| job.job.saves_state());
+    jobs.flat_map(|job| {
+        job.clones.iter().zip(0..).filter_map(|(clone, index)| {
+            let state = VerifyState {
+                requests: clone.progress?,
+                request_bytes: job.job.request_bytes(),
+                random: job.job.options.random,
+            };
+            Some((state_path(directory, &job.job, index), state.to_string()))
+        })
+    })
+    .collect()
+}
+
+/// Lets the clones of jobs with `verify_state_load` go as far as the writing came.
+///
+/// # Errors
+/// A state that cannot be read, or belongs to other requests.
+pub fn load_states(
+    arrangement: &mut Arrangement,
+    plan: &Plan,
+    directory: &Path,
+    read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<(), FioError> {
+    let mut last = None;
+    let mut index = 0;
+    for clone in &mut arrangement.clones {
+        index = if last.replace(clone.job) == Some(clone.job) { index + 1 } else { 0 };
+        let job = &plan.groups[clone.job.0][clone.job.1];
+        if !job.options.state_load || job.options.verify.is_none() {
+            continue;
+        }
+        let path = state_path(directory, job, index);
+        let wrong = |why: String| job.wrong(format!("verify_state_load: {}: {why}", path.display()));
+        let bytes = read(&path).map_err(|error| {
+            wrong(format!("cannot read it: {error}; write the files with verify_state_save=1, or leave the option out"))
+        })?;
+        let state = VerifyState::parse(&String::from_utf8_lossy(&bytes))
+            .ok_or_else(|| wrong("it is no state of halfpower's (fio's own are not understood)".into()))?;
+        if (state.request_bytes, state.random) != (job.request_bytes(), job.options.random) {
+            return Err(wrong(
+                "it is of requests of another size or order; use bs and rw as when it was written".into(),
+            ));
+        }
+        if state.requests == 0 {
+            return Err(wrong("nothing had been written, so there is nothing to verify".into()));
+        }
+        let done = state.requests.saturating_mul(state.request_bytes);
+        clone.limit_bytes = Some(clone.limit_bytes.map_or(done, |limit| limit.min(done)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_the_same(requests in 0u64.., request_bytes in 1u64.., random: bool) {
+            let state = VerifyState { requests, request_bytes, random };
+            prop_assert_eq!(VerifyState::parse(&state.to_string()), Some(state));
+        }
+
+        #[test]
+        fn no_text_panics(text in "(halfpower verify state 1\n)?([a-z_]* ?[0-9]*\n){0,4}") {
+            let _ = VerifyState::parse(&text);
+        }
+    }
+}
