@@ -39,7 +39,8 @@ impl Fill {
 
     /// Byte number `at` of a buffer that lies at this offset, as [`Fill::put`] has it.
     pub(crate) fn byte(&self, offset: u64, interval: usize, at: usize) -> u8 {
-        let from = if interval == 0 { 0 } else { at / interval * interval };
+        // 0 divides nothing: the pattern goes on over the whole buffer.
+        let from = at.checked_div(interval).map_or(0, |chunk| chunk * interval);
         let place = (at - from) % self.bytes.len();
         match self.offsets.iter().find(|first| (**first..**first + OFFSET_BYTES).contains(&place)) {
             Some(first) => offset.wrapping_add(from as u64).to_le_bytes()[place - first],
