@@ -56,9 +56,12 @@ impl From<MetadataError> for Failure {
         match error {
             MetadataError::Interrupted => Failure::Interrupted,
             MetadataError::Plan(_)
-            | MetadataError::File(FileError::NoLocation(_) | FileError::NotADirectory(_) | FileError::Engine { .. }) => {
-                Failure::Usage(error.to_string())
-            }
+            | MetadataError::File(
+                FileError::NoLocation(_)
+                | FileError::NotADirectory(_)
+                | FileError::Engine { .. }
+                | FileError::Refused { .. },
+            ) => Failure::Usage(error.to_string()),
             error => Failure::Run(error.to_string()),
         }
     }

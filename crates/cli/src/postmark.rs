@@ -1,12 +1,15 @@
 //! `halfpower postmark`: PostMark's language from a file, at a prompt or through a pipe.
 
+mod places;
+
 use crate::console::{cannot_print, report};
 use crate::{Failure, output};
 use clap::Args;
 use dialect::postmark::{Outcome, PROMPT, PostmarkResult, Session};
 use host::Host;
-use host::files::{HostFiles, directory_facts};
+use host::files::directory_facts;
 use machine::text::PrintableWriter;
+use places::Places;
 use results::{Began, Kind, Output, Results};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -42,8 +45,9 @@ pub(crate) fn postmark(arguments: &Arguments) -> Result<(), Failure> {
     let json = output::optional("--json", arguments.json.as_deref(), &[commands])?;
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
-    let files = HostFiles::new();
+    let files = Places::new();
     let mut talk = Talk {
+        files: &files,
         session: Session::new(&files, interrupt),
         began: Began::now(&host),
         host,
@@ -69,7 +73,8 @@ pub(crate) fn postmark(arguments: &Arguments) -> Result<(), Failure> {
 
 /// A session and its surroundings.
 struct Talk<'a> {
-    session: Session<'a, HostFiles>,
+    session: Session<'a, Places>,
+    files: &'a Places,
     host: Host,
     began: Began,
     json: Option<&'a Output>,
@@ -215,8 +220,12 @@ impl Talk<'_> {
             rates.extend(of_run);
         }
         let seed = runs.last().map_or(0, |run| run.plan.seed.into());
-        let target = directory_facts(&directories)?;
-        let document = Results::new(&self.host, Kind::Postmark, crate::program(), self.began, target, seed);
+        let document = if let Some(one) = self.files.simulated() {
+            Results::new(&one.twin, Kind::Postmark, crate::program(), one.began, one.facts(), seed)
+        } else {
+            let target = directory_facts(&directories)?;
+            Results::new(&self.host, Kind::Postmark, crate::program(), self.began, target, seed)
+        };
         Ok(Some(Results { rates, warnings, ..document }))
     }
 }

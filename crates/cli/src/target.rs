@@ -30,7 +30,8 @@ macro_rules! on_machine {
 }
 pub(crate) use on_machine;
 
-fn is_twin(name: &Path) -> bool {
+/// The name is a simulated machine's.
+pub(crate) fn is_twin(name: &Path) -> bool {
     name.as_os_str().as_encoded_bytes().starts_with(b"twin:")
 }
 

@@ -502,3 +502,34 @@ fn a_session_at_a_terminal() {
     );
     assert_eq!(names(here.path()), [".local"]);
 }
+
+/// The published PostMark run on a server of 2003: 386 s, and 196 s with a RAM cache of 256 MB in front of the volume.
+#[test]
+fn a_simulated_server_gains_from_a_ram_cache_what_was_published() {
+    let here = tempfile::tempdir().unwrap();
+    let run = |machine: &str| -> f64 {
+        let commands = "set number 10000\nset transactions 20000\nset subdirectories 5\nset size 500 100000\nset read 4096\nset write 4096";
+        fs::write(here.path().join("run.pm"), format!("set location {machine}\n{commands}\nrun\nquit\n")).unwrap();
+        let done = halfpower(&["postmark", "run.pm", "--json", "run.json"], here.path(), b"");
+        assert!(done.status.success(), "{}", err(&done));
+        let text = out(&done);
+        for published in
+            ["20092 created", "9935 read", "10064 appended", "548.25 megabytes read", "1158.00 megabytes written"]
+        {
+            assert!(text.contains(published), "{published}: {text}");
+        }
+        assert!(text.contains("simulated"), "{text}");
+        let document: Value = serde_json::from_slice(&fs::read(here.path().join("run.json")).unwrap()).unwrap();
+        assert_eq!(
+            (&document["machine"]["simulated"], &document["target"]["kind"]),
+            (&Value::Bool(true), &"simulated".into())
+        );
+        document["postmark"]["runs"][0]["phases"]["total_ns"].as_f64().unwrap() * 1e-9
+    };
+    let (without, with) = (run("twin:server-2003"), run("twin:server-2003,ramcache=256m"));
+    assert_eq!(run("twin:server-2003"), without, "the same on every run");
+    assert!((1.6..2.4).contains(&(without / with)), "{without} s without, {with} s with");
+    // The published disk is not known to be the same.
+    assert!((250.0..600.0).contains(&without), "{without} s");
+    assert_eq!(names(here.path()), ["run.json", "run.pm"]);
+}

@@ -225,14 +225,20 @@ fn a_simulated_machine_serves_files_and_nothing_else() {
         assert_eq!(done.status.code(), Some(2), "{line}: {said}");
         assert!(said.contains(why), "{line}: {said}");
     }
-    let session = here.path().join("session.pmrc");
-    std::fs::write(&session, "set location twin:gateway-1997\nset number 10\n").unwrap();
-    let done = halfpower(here.path(), "postmark session.pmrc");
-    let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
-    assert!(
-        said.contains("twin:gateway-1997") && said.contains("a directory of this computer") && !done.status.success(),
-        "{said}"
-    );
+    for (commands, why) in [
+        ("set location twin:nowhere", "gateway-1997"),
+        ("set location twin:gateway-1997#a", "leave out what follows"),
+        ("set location twin:gateway-1997\nset location +.", "the only location"),
+        ("set location twin:gateway-1997\nset threads 2", "set threads 1"),
+        ("set location twin:gateway-1997\nset sync file", "set sync none"),
+        ("set location twin:gateway-1997\nset number 5\nset transactions 5\nrun\nset location .", "another machine"),
+    ] {
+        let session = here.path().join("session.pmrc");
+        std::fs::write(&session, format!("{commands}\nrun\n")).unwrap();
+        let done = halfpower(here.path(), "postmark session.pmrc");
+        let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+        assert!(said.contains(why) && done.status.code() == Some(2), "{commands}: {said}");
+    }
 }
 
 #[test]

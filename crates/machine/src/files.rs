@@ -166,6 +166,14 @@ pub enum FileError {
         /// Bytes that it has.
         got: u64,
     },
+    /// The location does not do this.
+    #[error("{}: {why}", .path.display())]
+    Refused {
+        /// The location.
+        path: PathBuf,
+        /// What it does not do, and what to do instead.
+        why: String,
+    },
     /// Anything else.
     #[error("cannot {act} '{}': {source}{}", .path.display(), hint(source))]
     Io {
@@ -231,6 +239,11 @@ pub trait FileSystem: Sync {
     /// Does the work, and tells the longest time in it in which the program did not run, where there was one.
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         (work(), None)
+    }
+
+    /// What keeps everything measured here from being trusted.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Makes a directory of its own in each location.

@@ -1,6 +1,6 @@
 //! What the model says beyond the points that it was calibrated on: figures that the 1997 study gives in words, and the ways of today's devices.
 
-use machine::{Allocation, Buffering, Hint, Machine, Op};
+use machine::{Allocation, Buffering, Engine, Hint, Machine, Op};
 use predict::{Outcome, run, workload};
 use twin::{Setup, Twin, preset};
 use workload::{Pattern, Stop, Workload};
@@ -73,7 +73,7 @@ fn write_through_costs_nearly_ten_times() {
 
 #[test]
 fn truncating_first_spares_the_pre_read() {
-    let mut asked = workload(Op::Write, 2 << 10, 1);
+    let mut asked = Workload { engine: Engine::Sync, ..workload(Op::Write, 2 << 10, 1) };
     (asked.buffering, asked.hint, asked.sync_at_end) = (Buffering::Buffered, Hint::Sequential, true);
     let existing = run_on("gateway-1997,drive=st34371w", &asked).bytes_per_s() / MIB;
     asked.allocation = Allocation::Truncate;

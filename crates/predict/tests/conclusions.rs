@@ -1,6 +1,6 @@
 //! What the authors of the 1997 study concluded, said again by the simulated machine.
 
-use machine::{Buffering, CacheState, Hint, Op};
+use machine::{Buffering, CacheState, Engine, Hint, Op};
 use predict::{Outcome, run, workload};
 use twin::{Target, Twin};
 use workload::{Stop, Workload};
@@ -23,7 +23,7 @@ fn rate(settings: &str, op: Op, kib: u32, depth: u32) -> f64 {
 
 /// As the study's programs did it: the file opened to be read or written in order, and closed within the time of a write.
 fn buffered(settings: &str, op: Op, kib: u32) -> Outcome {
-    let mut asked = workload(op, kib << 10, 1);
+    let mut asked = Workload { engine: Engine::Sync, ..workload(op, kib << 10, 1) };
     (asked.buffering, asked.hint, asked.sync_at_end) = (Buffering::Buffered, Hint::Sequential, op == Op::Write);
     on(settings, &asked).0
 }
@@ -229,4 +229,29 @@ fn two_kb_buffered_reads_saturate_the_processor_at_16() {
     assert!((14.5..17.5).contains(&(read.bytes_per_s() / MIB)), "{}", read.bytes_per_s() / MIB);
     // Of 42 ms/MB that it is charged with and what nobody is.
     assert!((40.0..44.0).contains(&read.cpu_ms_per_mib()), "{}", read.cpu_ms_per_mib());
+}
+
+#[test]
+fn a_request_of_a_synchronous_loop_costs_less_than_one_that_is_learned_of_later() {
+    let cost = |engine: Engine, depth: u32| {
+        let usage = on(ULTRA, &Workload { engine, ..workload(Op::Read, 8 << 10, depth) }).0.usage;
+        usage.cpu.machine_ns as f64 / (100 << 20) as f64 * f64::from(8 << 10)
+    };
+    let (one, threads) = (cost(Engine::Sync, 1), cost(Engine::Threads, 3));
+    assert!((threads / one - 1.0).abs() < 0.001, "each thread is a loop: {one} {threads}");
+    for engine in [Engine::IoUring, Engine::Libaio] {
+        // Solved from figure 17's host reads, less figure 4's reads.
+        assert!((cost(engine, 3) - one - 9500.0).abs() < 100.0, "{engine:?}: {one} {}", cost(engine, 3));
+    }
+}
+
+#[test]
+fn a_resident_temporary_file_is_read_at_62_from_64_kb_on() {
+    for kib in [64, 128, 192] {
+        let mut asked = Workload { engine: Engine::Sync, ..workload(Op::Read, kib << 10, 1) };
+        (asked.buffering, asked.hint, asked.cache) = (Buffering::Buffered, Hint::Sequential, CacheState::Warm);
+        (asked.region_bytes, asked.stop) = (Some(12 << 20), Stop::AfterBytes(12 << 20));
+        let read = on(&format!("{ULTRA},temporary=on"), &asked).0.bytes_per_s() / MIB;
+        assert!((58.0..66.0).contains(&read), "{kib} KB: {read}");
+    }
 }

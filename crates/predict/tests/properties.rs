@@ -7,7 +7,7 @@ use twin::Twin;
 use workload::{Pattern, Stop, Workload};
 
 /// Volumes of three disks or more.
-const VOLUMES: [&str; 8] = [
+const VOLUMES: [&str; 9] = [
     "",
     ",start=12k",
     ",raid=5",
@@ -16,6 +16,7 @@ const VOLUMES: [&str; 8] = [
     ",raid=5,parity=array,failed=0,rebuild=on",
     ",raid=1",
     ",raid=1,failed=2,rebuild=on",
+    ",raid=10,failed=2,rebuild=on",
 ];
 /// Bytes over which a workload goes, and its requests.
 const REGION: u64 = 24 << 20;
@@ -26,7 +27,7 @@ fn machines() -> impl Strategy<Value = String> {
     let gateway = (drives, 1u32..6, 1u32..4, any::<bool>(), 0usize..3, 0usize..VOLUMES.len(), 0usize..3);
     let gateway = gateway.prop_map(|(drive, disks, buses, wce, stripe, raid, cache)| {
         let stripe = ["4k", "64k", "256k"][stripe];
-        let raid = if disks < 3 { "" } else { VOLUMES[raid] };
+        let raid = if disks < 3 || (disks != 4 && VOLUMES[raid].contains("raid=10")) { "" } else { VOLUMES[raid] };
         let cache = ["", ",ramcache=4M", ",ramcache=2M,ramwrite=through"][cache];
         let wce = if wce { "on" } else { "off" };
         format!(

@@ -335,6 +335,18 @@ pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
     (whole > 0.0 && part.is_finite()).then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))
 }
 
+/// The buses of a simulated machine whose phases are known, at the peak of each operation.
+pub(crate) fn buses_at_peaks(results: &results::Results) -> Vec<(workload::OpKind, &machine::ResourceUse)> {
+    let peaks = results.answer.iter().flat_map(|answer| &answer.peaks);
+    let of = |peak: &results::Peak| {
+        let numbers = results.points.get(peak.point).and_then(|point| point.numbers.as_ref());
+        let all = numbers.map_or(&[][..], |numbers| &numbers.achieved.resources);
+        let op = peak.op;
+        all.iter().filter(|one| !one.phases.is_empty()).map(move |one| (op, one))
+    };
+    peaks.flat_map(of).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

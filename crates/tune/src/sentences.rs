@@ -7,7 +7,10 @@ use results::compare::Difference;
 pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
     let mut said = Vec::new();
     match &tuning.combination {
-        Some(one) if one.outcome == Outcome::Helps => said.push(format!("Worth keeping: {}", with_rates(one))),
+        Some(one) if one.outcome == Outcome::Helps => {
+            said.push(format!("Worth keeping: {}", with_rates(one)));
+            said.extend(better_alone(tuning, one));
+        }
         Some(one) => said.push(format!(
             "What helped alone did not hold when it was tried once more ({}, {}): nothing is worth changing.",
             one.to,
@@ -47,6 +50,22 @@ pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
     said
 }
 
+/// Gains do not add: a change that alone gained more than the combination is named. The two were tried at different times, so no more is said.
+fn better_alone(tuning: &Tuning, combination: &Tried) -> Option<String> {
+    let helped = tuning.tried.iter().filter(|one| one.outcome == Outcome::Helps);
+    let best = helped.max_by(|a, b| a.gain().total_cmp(&b.gain()))?;
+    // Of one change the combination is the same change once more.
+    if combination.knob != "combination" || best.gain() <= combination.gain() {
+        return None;
+    }
+    Some(format!(
+        "{}={} alone gained more when it was tried ({}): try it alone with --knob before you keep the others.",
+        best.knob,
+        best.to,
+        best.rates().map(rate).collect::<Vec<_>>().join("; ")
+    ))
+}
+
 /// A change with what it did to the rate of each workload.
 fn with_rates(one: &Tried) -> String {
     let from = if one.knob == "combination" {
@@ -63,4 +82,35 @@ fn rate(one: &Difference) -> String {
         if low == high { " exactly".into() } else { format!(" (95 % interval {low:+.1} to {high:+.1} %)") }
     });
     format!("{}: {:+.1} %{interval}", one.label, one.change_percent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_alone_gained_more_is_named() {
+        let tried = |knob: &str, percent: f64| {
+            serde_json::json!({
+                "knob": knob, "of": "", "from": "1", "to": "2", "outcome": "helps", "blocks": 5, "failed": null, "keep": [],
+                "differences": [{
+                    "question": "q", "label": "reads", "keys": [], "kind": "", "measure": "throughput", "a": 1.0, "b": 2.0,
+                    "runs_a": [], "runs_b": [], "change_percent": percent, "interval_95_percent": null, "p": null,
+                    "p_holm": null, "detectable_percent": null, "verdict": "better"
+                }]
+            })
+        };
+        let said = |together: f64| {
+            let tuning: Tuning = serde_json::from_value(serde_json::json!({
+                "schema": "", "program": {"name": "", "version": "", "arguments": []}, "target": "", "workloads": [],
+                "plan": [], "left_out": [], "budget_ns": 1, "least_ns": null, "until_percent": 5.0, "worth_percent": 2.0,
+                "took_ns": 1, "tried": [tried("request", 700.0), tried("depth", 50.0)],
+                "combination": tried("combination", together), "keep": [], "prove": [], "sentences": [], "warnings": []
+            }))
+            .unwrap();
+            sentences(&tuning).join(" ")
+        };
+        assert!(said(200.0).contains("request=2 alone gained more when it was tried (reads: +700.0 %)"));
+        assert!(!said(800.0).contains("alone"));
+    }
 }

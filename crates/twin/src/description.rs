@@ -14,6 +14,7 @@ pub use crate::device::disk::drive::{DiskCache, DiskDrive, Firmware, ZoneLaw};
 pub use crate::device::flash::FlashDrive;
 pub use crate::device::network::NetworkVolume;
 pub use crate::device::virtio::VirtioDisk;
+pub use crate::memory::{Memory, MemoryLines, MemoryRate};
 
 /// A whole machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,6 +65,10 @@ pub struct Processor {
     pub request_us: f64,
     /// Its cost for each byte.
     pub request_ns_per_byte: f64,
+    /// What a request costs more of a program that keeps several outstanding and learns of their ends by events, routines or a port. A
+    /// thread that waits in its call for each has none of it.
+    #[serde(default)]
+    pub asynchronous_us: f64,
     /// A transfer that the cache makes for itself: a page fault, read-ahead, write-back.
     pub paging_us: f64,
     /// Percent of a request's cost that is spent before it reaches the adapter; the rest is spent after the interrupt.
@@ -127,26 +132,6 @@ pub struct FileSystem {
     pub write_through_logs: bool,
     /// Synchronisation empties the drives' caches too.
     pub sync_flushes_drives: bool,
-}
-
-/// Main memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Memory {
-    /// Its size.
-    pub bytes: u64,
-    /// Ways of moving it and their rates.
-    pub rates: Vec<MemoryRate>,
-}
-
-/// One way of moving memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MemoryRate {
-    /// `read`, `write`, `copy`, or a finer name.
-    pub kind: String,
-    /// Its rate.
-    pub bytes_per_s: f64,
 }
 
 /// What a target is made of.

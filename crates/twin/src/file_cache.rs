@@ -188,6 +188,17 @@ impl FileCache {
         }
     }
 
+    /// Gives up pages of a unit whose file is gone: they need not be written any more. Returns the bytes that were dirty.
+    pub fn purge(&mut self, number: u64, pages: u64) -> u64 {
+        let page_bytes = self.page_bytes;
+        let Some(unit) = self.get_mut(number) else { return 0 };
+        let bytes = u64::from((unit.dirty & pages).count_ones()) * page_bytes;
+        unit.dirty &= !pages;
+        unit.valid &= !pages;
+        self.dirty_bytes -= bytes;
+        bytes
+    }
+
     /// Everything under way has ended: all is clean.
     pub fn settle(&mut self) {
         for unit in &mut self.units {

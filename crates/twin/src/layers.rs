@@ -31,6 +31,7 @@ pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
         let name = match layout.kind {
             Kind::Stripe => "stripe",
             Kind::Mirror => "mirror",
+            Kind::Raid10 => "RAID 10",
             Kind::Raid5(Parity::Host) => "RAID 5 by the host",
             Kind::Raid5(Parity::Array) => "RAID 5 by an array",
         };

@@ -134,7 +134,7 @@ fn number_in(value: &Spanned<DeValue<'_>>, path: &mut String, on: &mut OnNumber<
 }
 
 /// Numbers for which zero has no sense, by the end of their path.
-const POSITIVE: [&str; 27] = [
+const POSITIVE: [&str; 29] = [
     "_bytes_per_s",
     ".rpm",
     ".heads",
@@ -162,6 +162,8 @@ const POSITIVE: [&str; 27] = [
     "_sectors",
     ".request_bytes",
     "memory.bytes",
+    ".line_bytes",
+    "lines.read_ns",
 ];
 
 fn wrong_number(path: &str, number: f64) -> Option<&'static str> {
@@ -217,6 +219,9 @@ pub fn check(d: &Description) -> Option<(String, String)> {
             "file_system.writeback_depth",
             "with no write-back outstanding nothing is ever written; give 1 or more",
         );
+    }
+    if let Some(reason) = d.memory.contradiction() {
+        return problem("memory", reason);
     }
     if d.adapter.as_ref().is_some_and(|adapter| adapter.buses == 0) {
         return problem("adapter.buses", "an adapter without a bus moves nothing; give 1 or more");

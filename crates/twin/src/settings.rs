@@ -45,9 +45,9 @@ pub const SETTINGS: [(&str, &str); 16] = [
     ("wce=on|off", "the drives' write caches"),
     ("stripe=SIZE", "bytes of a chunk"),
     ("start=SIZE", "where files begin, from the beginning of a row of chunks"),
-    ("raid=0|1|5", "stripe, mirror, or stripe with rotating parity"),
+    ("raid=0|1|5|10", "stripe, mirror, stripe with rotating parity, or stripe over mirrored pairs"),
     ("parity=host|array", "who computes parity: the processor, or an array with buses of its own"),
-    ("failed=DISK", "a disk of a mirror or of RAID 5 has failed (the first is 0)"),
+    ("failed=DISK", "a disk of a mirror, of RAID 5 or of RAID 10 has failed (the first is 0)"),
     ("rebuild=on|off", "the failed disk's replacement is filled while the volume is used"),
     ("ramcache=SIZE", "a cache in memory in front of the volume (0: none)"),
     ("ramwrite=back|through", "when the RAM cache calls a write done"),
@@ -147,7 +147,8 @@ impl Setup {
                     ("1", _) => Kind::Mirror,
                     ("5", Kind::Raid5(parity)) => Kind::Raid5(parity),
                     ("5", _) => Kind::Raid5(Parity::Host),
-                    _ => return Err(wrong(setting, "give 0, 1 or 5")),
+                    ("10", _) => Kind::Raid10,
+                    _ => return Err(wrong(setting, "give 0, 1, 5 or 10")),
                 }
             }
             "start" => self.start = size()?,
@@ -214,13 +215,17 @@ impl Setup {
         if !self.start.is_multiple_of(512) {
             return Err(wrong(&format!("start={}", self.start), "files begin at a multiple of 512 bytes"));
         }
-        let (raid, least) = match self.volume {
-            Kind::Stripe => ("raid=0", 1),
-            Kind::Mirror => ("raid=1", 2),
-            Kind::Raid5(_) => ("raid=5", 3),
+        let raid = match self.volume {
+            Kind::Stripe => "raid=0",
+            Kind::Mirror => "raid=1",
+            Kind::Raid5(_) => "raid=5",
+            Kind::Raid10 => "raid=10",
         };
-        if self.disks < least {
-            let reason = format!("it needs {least} disks or more and there are {}; give disks={least} too", self.disks);
+        if !self.volume.takes(self.disks) {
+            let (least, pairs) =
+                (self.volume.least_members(), if self.volume == Kind::Raid10 { ", in pairs," } else { "" });
+            let reason =
+                format!("it needs {least} disks or more{pairs} and there are {}; give disks={least} too", self.disks);
             return Err(wrong(raid, reason));
         }
         if let Some(failed) = self.failed {
@@ -229,7 +234,10 @@ impl Setup {
                 return Err(wrong(&setting, format!("there are {} disks, counted from 0", self.disks)));
             }
             if self.volume == Kind::Stripe {
-                return Err(wrong(&setting, "a stripe without a disk has lost its data; give raid=1 or raid=5 too"));
+                return Err(wrong(
+                    &setting,
+                    "a stripe without a disk has lost its data; give raid=1, raid=5 or raid=10 too",
+                ));
             }
         } else if self.rebuild {
             return Err(wrong("rebuild=on", "no disk has failed; give failed=DISK too"));
@@ -272,7 +280,8 @@ mod tests {
             ("gateway-1997,disks=2,buses=3", "fewer buses"),
             ("gateway-1997,stripe=1000", "multiple of 512"),
             ("gateway-1997,raid=5", "3 disks"),
-            ("gateway-1997,raid=6", "0, 1 or 5"),
+            ("gateway-1997,raid=6", "0, 1, 5 or 10"),
+            ("gateway-1997,raid=10,disks=5", "in pairs"),
             ("gateway-1997,raid=1", "2 disks"),
             ("gateway-1997,disks=2,failed=0", "raid=1"),
             ("gateway-1997,disks=2,raid=1,failed=2", "2 disks"),

@@ -2,6 +2,7 @@
 
 use crate::Result;
 use crate::bus::{Bus, Pci, PhaseTimes};
+use crate::description::MemoryRate;
 use crate::device::Slot;
 use crate::device::disk::geometry::SECTOR;
 use crate::ram_cache::RamCache;
@@ -153,7 +154,7 @@ impl Twin {
 }
 
 /// The computer, at rest.
-fn world(setup: &Setup) -> World {
+pub(crate) fn world(setup: &Setup) -> World {
     let (description, model) = (&setup.description, setup.drive().model());
     let on_bus = setup.disks.div_ceil(setup.buses).max(description.volume.bus_disks);
     let slot = |number| Slot { number, bus: number / on_bus, wce: setup.wce };
@@ -175,8 +176,10 @@ fn world(setup: &Setup) -> World {
         None => pci,
     };
     let mut world = World::new(description.file_system.clone(), &description.processor, pci, buses, members, layout);
-    let copy = description.memory.rates.iter().find(|rate| rate.kind == "copy").map_or(1e9, |rate| rate.bytes_per_s);
-    world.ram_cache = setup.ram_cache.map(|(bytes, policy)| RamCache::new(bytes, policy, copy));
+    let copy = || description.memory.rates().into_iter().find(|rate| rate.kind == "copy");
+    world.ram_cache = setup
+        .ram_cache
+        .map(|(bytes, policy)| RamCache::new(bytes, policy, copy().map_or(1e9, |rate| rate.bytes_per_s)));
     world.temporary = setup.temporary;
     world.rebuilds = setup.rebuild;
     world.array = kind.filter(|_| setup.volume == Kind::Raid5(Parity::Array)).map(Controller::new);
@@ -328,9 +331,9 @@ impl machine::Machine for Twin {
     }
 
     fn memory(&self, _for_ns: Nanos) -> machine::Result<Vec<MemoryUse>> {
-        let rates = self.setup.description.memory.rates.iter();
-        let one = |rate: f64, kind: &str| MemoryUse { kind: kind.into(), threads: 1, rates_bytes_per_s: vec![rate] };
-        Ok(rates.map(|rate| one(rate.bytes_per_s, &rate.kind)).collect())
+        let one =
+            |rate: MemoryRate| MemoryUse { kind: rate.kind, threads: 1, rates_bytes_per_s: vec![rate.bytes_per_s] };
+        Ok(self.setup.description.memory.rates().into_iter().map(one).collect())
     }
 }
 

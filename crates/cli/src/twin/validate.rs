@@ -199,6 +199,9 @@ fn page(validation: &Validation) -> Page {
 
 /// The axes of a figure and the factors from its units; none for what is a table on paper, too.
 fn axes(figure: &Figure) -> Option<(Axis, Axis, f64)> {
+    if figure.points.iter().all(|point| point.request_bytes == 0) {
+        return None;
+    }
     let x = if figure.points.iter().any(|point| point.radial.is_some()) { Axis::Position } else { Axis::RequestBytes };
     match figure.unit.as_str() {
         "MB/s" => Some((x, Axis::BytesPerS, MIB as f64)),

@@ -1,6 +1,5 @@
 //! One line of the language.
 
-use crate::parse::is_twin;
 use machine::files::{FileEngine, FileSync};
 use std::fmt;
 use std::path::PathBuf;
@@ -237,10 +236,6 @@ fn location(argument: &str) -> Result<Command, String> {
         return Err(format!("a directory's name has at most {LONGEST_PATH} bytes"));
     }
     let path = PathBuf::from(path);
-    if is_twin(&path) {
-        let why = "a simulated machine has no directories in which files could be made and deleted; name a directory of this computer";
-        return Err(format!("{}: {why}", path.display()));
-    }
     let weight = match words.next() {
         Some(word) if sign != Some('-') => within(atoi(word), 1, MOST)
             .ok_or_else(|| format!("invalid weight: write a number from 1 to {MOST} after the directory"))?,

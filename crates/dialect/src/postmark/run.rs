@@ -229,7 +229,9 @@ fn once<F: FileSystem>(
         return Err(RunError::OutOfFiles(after));
     }
     let phases = Phases { total_ns, ..measured.phases };
-    Ok(result(config, &workers, phases, &measured.slices, (before, after)))
+    let mut result = result(config, &workers, phases, &measured.slices, (before, after));
+    result.warnings.splice(0..0, system.warnings());
+    Ok(result)
 }
 
 fn print(out: &mut dyn Write, text: &str) -> io::Result<()> {

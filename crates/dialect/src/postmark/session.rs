@@ -159,7 +159,10 @@ impl<'a, F: FileSystem> Session<'a, F> {
                 match error {
                     RunError::Plan(_)
                     | RunError::File(
-                        FileError::NoLocation(_) | FileError::NotADirectory(_) | FileError::Engine { .. },
+                        FileError::NoLocation(_)
+                        | FileError::NotADirectory(_)
+                        | FileError::Engine { .. }
+                        | FileError::Refused { .. },
                     ) => {
                         self.refused += 1;
                     }

@@ -3,12 +3,12 @@
 pub mod published;
 
 use crate::{Result, run, workload};
-use machine::{Allocation, Buffering, Hint, Machine, Op};
+use machine::{Allocation, Buffering, Engine, Hint, Machine, Op};
 use published::Measured;
 use serde::Serialize;
 use twin::bus::Phase;
 use twin::{Twin, preset};
-use workload::Stop;
+use workload::{Stop, Workload};
 
 /// A published value beside the simulated one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -209,6 +209,7 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
         }
         figures.push(Figure::new(name, unit, points));
     }
+    figures.push(table2(machine)?);
     let (hits, again) = table3(machine)?;
     figures.push(hits);
     figures.push(again);
@@ -246,6 +247,10 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     let machine = twin(machine, &point.drive, point.disks, &settings)?;
     let volume = machine.volume();
     let mut asked = workload(point.op, point.request_kb << 10, point.depth);
+    if point.depth == 1 {
+        // The study's synchronous loops; its deeper programs took completions by routines.
+        asked.engine = Engine::Sync;
+    }
     if point.buffered {
         asked.buffering = Buffering::Buffered;
         asked.hint = Hint::Sequential;
@@ -280,13 +285,25 @@ fn plain(series: &str, drive: &str, disks: u32, request_bytes: u32, measured: f6
     Point { series, drive, disks, buses: 1, depth: 1, request_bytes, radial: None, measured, simulated }
 }
 
+/// Table 2: ways of moving memory.
+fn table2(machine: &str) -> Result<Figure> {
+    let twin = Twin::from_name(machine)?;
+    let rates = twin.memory(0)?;
+    let rate = |kind: &str| {
+        let one = rates.iter().find(|one| one.kind == kind);
+        one.and_then(|one| one.rates_bytes_per_s.first()).map_or(f64::NAN, |rate| rate / MIB)
+    };
+    let point = |(name, kind, measured): (&'static str, String, f64)| plain(name, "", 1, 0, measured, rate(&kind));
+    Ok(Figure::new("table2", "MB/s", published::table2().into_iter().map(point).collect()))
+}
+
 /// Table 3: blocks that the drive has prefetched, and the same blocks again and again.
 fn table3(machine: &str) -> Result<(Figure, Figure)> {
     let (mut hits, mut again) = (Vec::new(), Vec::new());
     for (request_bytes, drive, same, measured) in published::table3() {
         let machine = twin(machine, &drive, 1, ",wce=off")?;
         let volume = machine.volume();
-        let mut asked = workload(Op::Read, request_bytes, 1);
+        let mut asked = Workload { engine: Engine::Sync, ..workload(Op::Read, request_bytes, 1) };
         asked.stop = Stop::AfterBytes(u64::from(request_bytes) * 2000);
         asked.region_bytes = Some(if same { u64::from(request_bytes) } else { 100 << 20 });
         // A pause between requests lets the prefetch stay ahead.
@@ -339,6 +356,7 @@ fn bars(figures: &[Figure], groups: &[Group], fitted: usize) -> Vec<Bar> {
         bar(NUMBERS_FITTED, 15.0, fitted as f64),
         bar("throughput, share of points beyond 20 %", 0.05, far as f64 / points.len().max(1) as f64),
         bar("unbuffered writes without write cache, one at a time, worst error", 0.01, errors(plain_writes).1),
+        bar("table 2, mean error", 0.10, named("table2").map_or(f64::NAN, |f| f.mean_error)),
         bar(
             "table 3, prefetch hits, mean error",
             0.10,

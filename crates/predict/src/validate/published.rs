@@ -6,6 +6,7 @@
 use machine::Op;
 
 const MEASUREMENTS: &str = include_str!("../../data/measurements.csv");
+const TABLE2: &str = include_str!("../../data/table2_memory.csv");
 const TABLE3: &str = include_str!("../../data/table3_service_time_ms.csv");
 const TABLE4: &str = include_str!("../../data/table4_bus_phases_percent.csv");
 
@@ -78,6 +79,17 @@ pub fn measurements() -> Vec<Measured> {
         }
     };
     rows(MEASUREMENTS).map(point).collect()
+}
+
+/// Table 2: a way of moving memory on the test machine, by the name that the simulated machine gives it, and MB/s.
+pub fn table2() -> Vec<(&'static str, String, f64)> {
+    let kind = |name: &str| match name {
+        "Temporary file read" => "read".to_owned(),
+        "Temporary file write" => "write".to_owned(),
+        name if name.starts_with("Memcopy") => "copy".to_owned(),
+        name => name.to_lowercase(),
+    };
+    rows(TABLE2).map(|row| (row[0], kind(row[0]), number(row[1]))).collect()
 }
 
 /// Table 3: request size in bytes, drive, whether the data were read before, and service time in milliseconds.

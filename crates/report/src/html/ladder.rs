@@ -1,6 +1,6 @@
 //! The ladder on the page: advertised over achieved, stage by stage.
 
-use crate::format::{percent, plus_minus, rate};
+use crate::format::{buses_at_peaks, percent, plus_minus, rate};
 use machine::units::show_size_rounded;
 use results::{Results, Stage, StageRate};
 use serde::Serialize;
@@ -13,6 +13,28 @@ const LEAST_SHARE: f64 = 1e-3;
 pub(super) struct LadderView {
     stages: Vec<StageView>,
     risks: Vec<String>,
+    buses: Vec<BusView>,
+}
+
+/// What the phases of a bus took at a peak.
+#[derive(Serialize)]
+struct BusView {
+    op: String,
+    name: String,
+    busy: String,
+    /// Names and shares.
+    phases: Vec<(String, String)>,
+}
+
+fn bus_views(results: &Results) -> Vec<BusView> {
+    let all = buses_at_peaks(results).into_iter();
+    all.map(|(op, bus)| BusView {
+        op: op.to_string(),
+        name: bus.name.clone(),
+        busy: format!("{} %", percent(bus.busy_percent)),
+        phases: bus.phases.iter().map(|one| (one.name.clone(), format!("{} %", percent(one.percent)))).collect(),
+    })
+    .collect()
 }
 
 #[derive(Serialize)]
@@ -54,7 +76,7 @@ pub(super) fn view(results: &Results) -> Option<LadderView> {
         warnings: stage.warnings.clone(),
     };
     let stages = ladder.stages.iter().filter(|stage| !stage.rates.is_empty() || !stage.warnings.is_empty());
-    Some(LadderView { stages: stages.map(stage).collect(), risks: ladder.risks.clone() })
+    Some(LadderView { stages: stages.map(stage).collect(), risks: ladder.risks.clone(), buses: bus_views(results) })
 }
 
 fn promised(one: &StageRate) -> Option<f64> {

@@ -1,7 +1,8 @@
 //! The ladder: advertised over achieved, stage by stage.
 
+use super::one_point::phases;
 use super::{Line, Tone, fit, pad, render, wrap};
-use crate::format::{plus_minus, rate};
+use crate::format::{buses_at_peaks, plus_minus, rate};
 use machine::text::printable;
 use machine::units::show_size_rounded;
 use results::{Ladder, LimitOf, Results, Stage, StageRate};
@@ -29,6 +30,9 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     let limits = results.answer.iter().flat_map(|answer| &answer.limits);
     for limit in limits.filter(|limit| limit.of == LimitOf::Peak) {
         lines.extend(text("Limit    ", Tone::Plain, &limit.sentence, width));
+    }
+    for (op, bus) in buses_at_peaks(results) {
+        lines.extend(text("Bus      ", Tone::Plain, &format!("{op}s: {}", phases(bus)), width));
     }
     let told = settings(ladder, width);
     if !told.is_empty() {

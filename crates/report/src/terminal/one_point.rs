@@ -181,7 +181,7 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
 }
 
 /// How busy a bus was, and in which phases.
-fn phases(bus: &ResourceUse) -> String {
+pub(super) fn phases(bus: &ResourceUse) -> String {
     let phases: Vec<String> =
         bus.phases.iter().map(|phase| format!("{} {} %", phase.name, percent(phase.percent))).collect();
     format!(

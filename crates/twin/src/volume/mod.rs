@@ -1,6 +1,7 @@
 //! How a target's bytes lie on its members. A kind of volume is one file here.
 
 mod mirror;
+mod raid10;
 mod raid5;
 mod stripe;
 
@@ -25,6 +26,8 @@ pub enum Kind {
     Stripe,
     /// RAID 1: each member holds everything.
     Mirror,
+    /// RAID 10: chunks round robin over pairs, each of which holds the same twice.
+    Raid10,
     /// RAID 5: chunks and rotating parity.
     Raid5(Parity),
 }
@@ -36,7 +39,13 @@ impl Kind {
             Kind::Stripe => 1,
             Kind::Mirror => 2,
             Kind::Raid5(_) => 3,
+            Kind::Raid10 => 4,
         }
+    }
+
+    /// Whether so many members can form it.
+    pub fn takes(self, members: u32) -> bool {
+        members >= self.least_members() && (self != Kind::Raid10 || members.is_multiple_of(2))
     }
 }
 
@@ -87,6 +96,7 @@ impl Layout {
         match self.kind {
             Kind::Stripe => u64::from(self.members),
             Kind::Mirror => 1,
+            Kind::Raid10 => u64::from(self.members) / 2,
             Kind::Raid5(_) => u64::from(self.members) - 1,
         }
     }
@@ -113,6 +123,7 @@ impl Layout {
             _ if self.members == 1 => plan.first.push(Piece { member: 0, op, offset, bytes }),
             Kind::Stripe => stripe::plan(self, op, offset, bytes, plan),
             Kind::Mirror => mirror::plan(self, op, offset, bytes, plan),
+            Kind::Raid10 => raid10::plan(self, op, offset, bytes, plan),
             Kind::Raid5(_) => raid5::plan(self, op, offset, bytes, plan),
         }
     }
@@ -153,12 +164,14 @@ impl Layout {
             return;
         }
         let piece = |member, op| Piece { member, op, offset: restored, bytes };
-        let whole = (0..self.members).filter(|&member| member != failed).map(|member| piece(member, Op::Read));
-        if self.kind == Kind::Mirror {
-            plan.first.extend(whole.take(1));
-        } else {
-            plan.first.extend(whole);
-            plan.parity_bytes = bytes * u64::from(self.members - 1);
+        let mut whole = (0..self.members).filter(|&member| member != failed).map(|member| piece(member, Op::Read));
+        match self.kind {
+            Kind::Mirror => plan.first.extend(whole.next()),
+            Kind::Raid10 => plan.first.push(piece(raid10::partner(failed), Op::Read)),
+            Kind::Stripe | Kind::Raid5(_) => {
+                plan.first.extend(whole);
+                plan.parity_bytes = bytes * u64::from(self.members - 1);
+            }
         }
         plan.second.push(piece(failed, Op::Write));
     }
@@ -231,6 +244,29 @@ mod tests {
         let broken = Layout { failed: Some((1, 0)), ..mirror };
         assert_eq!((reader(&broken, 0), reader(&broken, 1)), (0, 0));
         assert_eq!(planned(&broken, Op::Write, 4096, 4096).first.len(), 1);
+    }
+
+    #[test]
+    fn a_raid_10_is_a_stripe_over_pairs() {
+        let raid10 = layout(4, Kind::Raid10);
+        assert_eq!((raid10.data_members(), raid10.bytes()), (2, 2 * raid10.member_bytes));
+        let on = |layout: &Layout, op, chunk: u64| -> Vec<(u32, u64)> {
+            let plan = planned(layout, op, chunk * 65536, 65536);
+            plan.first.iter().map(|piece| (piece.member, piece.offset / 65536)).collect()
+        };
+        assert_eq!(
+            (on(&raid10, Op::Write, 0), on(&raid10, Op::Write, 3)),
+            (vec![(0, 0), (1, 0)], vec![(2, 1), (3, 1)])
+        );
+        // A pair's disks read its chunks in turn.
+        let readers: Vec<_> = (0..4).flat_map(|chunk| on(&raid10, Op::Read, chunk)).collect();
+        assert_eq!(readers, [(0, 0), (2, 0), (1, 1), (3, 1)]);
+        let broken = Layout { failed: Some((3, 0)), ..raid10 };
+        assert_eq!((on(&broken, Op::Read, 3), on(&broken, Op::Write, 1)), (vec![(2, 1)], vec![(2, 0)]));
+        let mut plan = Plan::default();
+        broken.rebuild(&mut plan);
+        assert_eq!((plan.first[0].member, plan.second[0].member, plan.first.len()), (2, 3, 1));
+        assert!(Kind::Raid10.takes(6) && !Kind::Raid10.takes(5) && !Kind::Raid10.takes(2));
     }
 
     #[test]

@@ -19,7 +19,8 @@ impl World {
             self.read_ahead(&request);
         }
         let cost = if request.op == Op::Read { self.costs.read } else { self.costs.write };
-        let at = self.cpu.work(Work::Program, self.now(), cost);
+        let shape = self.costs.shape(&self.accesses[request.part as usize]);
+        let at = self.cpu.work(Work::Program, self.now(), cost + shape);
         self.cpu.work(Work::Uncharged, self.now(), self.costs.uncharged);
         self.kernel.at(at, Event::Step(number));
     }

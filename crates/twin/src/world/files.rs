@@ -110,7 +110,7 @@ impl File {
     fn lay(&mut self, members: &[u32], chunk: u64, all: &Layout) {
         self.members = members.to_vec();
         let count = members.len() as u32;
-        let kind = if count >= all.kind.least_members() { all.kind } else { Kind::Stripe };
+        let kind = if all.kind.takes(count) { all.kind } else { Kind::Stripe };
         // The one that failed, by its place among these.
         let place = |(failed, restored): (u32, u64)| {
             members.iter().position(|&member| member == failed).map(|place| (place as u32, restored))

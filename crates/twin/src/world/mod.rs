@@ -139,6 +139,7 @@ const FS: u64 = 1_000_000;
 pub(crate) struct Costs {
     request: Nanos,
     request_fs: u64,
+    asynchronous: Nanos,
     paging: Nanos,
     before_percent: u64,
     read: Nanos,
@@ -159,6 +160,7 @@ impl From<&Processor> for Costs {
         Costs {
             request: us(p.request_us),
             request_fs: fs(p.request_ns_per_byte),
+            asynchronous: us(p.asynchronous_us),
             paging: us(p.paging_us),
             before_percent: p.before_percent.round() as u64,
             read: us(p.buffered_read_us),
@@ -179,6 +181,16 @@ impl Costs {
     /// Before the adapter and after the interrupt, for one transfer past the cache.
     fn transfer(&self, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.request, bytes)
+    }
+
+    /// The same for a program's own request, by the shape of the program.
+    fn request(&self, access: &Access, bytes: u64) -> (Nanos, Nanos) {
+        self.divided(self.request + self.shape(access), bytes)
+    }
+
+    /// What the shape of a program adds to each of its requests.
+    fn shape(&self, access: &Access) -> Nanos {
+        if access.engine.is_async() { self.asynchronous } else { 0 }
     }
 
     /// The same for a transfer that the cache makes for itself.
@@ -297,7 +309,8 @@ impl World {
         Ok(file)
     }
 
-    fn forget(&mut self, addresses: Range<u64>) {
+    /// Nothing of these addresses stays in the caches.
+    pub fn forget(&mut self, addresses: Range<u64>) {
         self.cache.forget(addresses.clone());
         if let Some(cache) = &mut self.ram_cache {
             cache.forget(addresses);
@@ -378,7 +391,7 @@ impl World {
         }
         let durable = self.writes_through(&request);
         let bytes = u64::from(request.len);
-        let (before, _) = self.costs.transfer(bytes);
+        let (before, _) = self.costs.request(&self.accesses[request.part as usize], bytes);
         let at = self.cpu.work(Work::Program, self.now(), before);
         self.transfer(at, Owner::Request(number), request.op, request.offset, bytes, durable);
     }
@@ -396,7 +409,7 @@ impl World {
                         self.issue_direct(next);
                     }
                 }
-                let (_, after) = self.costs.transfer(bytes);
+                let (_, after) = self.costs.request(&self.accesses[request.part as usize], bytes);
                 // An update of parity ends in a thread of the system.
                 let updates = request.op == Op::Write && self.files.of(offset).layout.kind == Kind::Raid5(Parity::Host);
                 let at = self.cpu.work(if updates { Work::Uncharged } else { Work::System }, self.now(), after);

@@ -77,6 +77,10 @@ impl World {
             let (page, split) = (self.cache.page_bytes(), self.split(number));
             let entry = self.cache.entry(number);
             entry.queued = false;
+            if entry.dirty == 0 {
+                // Its files are gone.
+                continue;
+            }
             let first = u64::from(entry.dirty.trailing_zeros());
             let run = u64::from((entry.dirty >> first).trailing_ones());
             let pages = if let Some(quarter) = split.filter(|_| run * page == self.fs.unit_bytes) {
