@@ -5,9 +5,15 @@
 //! corpora in every test run. Where a language can be written as well as read, what is written must read back.
 
 use dialect::{diskspd, fio, iozone, postmark, sqlio};
+use host::knobs::Place;
+use machine::{Machine, TargetSpec};
+use results::compare::Side;
 use std::fmt::Display;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Component, Path};
+use tune::knobs::Scene;
+use tune::{Plan, Scope, Wanted};
+use twin::Twin;
 
 /// Whether it understood the bytes.
 pub type Parser = fn(&[u8]) -> bool;
@@ -33,6 +39,11 @@ pub const PARSERS: &[(&str, Parser)] = &[
     ("trace", trace),
     ("verification_log", verification_log),
     ("signature", signature),
+    ("tune_journal", tune_journal),
+    ("tune_knob", tune_knob),
+    ("tool_report", tool_report),
+    ("table", table),
+    ("fail_if", fail_if),
 ];
 
 /// No message is longer: it names what is wrong and does not repeat all of it.
@@ -195,4 +206,63 @@ pub fn verification_log(bytes: &[u8]) -> bool {
 
 pub fn signature(bytes: &[u8]) -> bool {
     with_file(bytes, |path| read(host::facts::signature(path))).flatten().is_some()
+}
+
+/// Whatever it holds, nothing but settings is ever written.
+pub fn tune_journal(bytes: &[u8]) -> bool {
+    let Some(entries) = read(host::knobs::journal::parse(bytes)) else { return false };
+    for entry in &entries {
+        for place in std::iter::once(&entry.place).chain(entry.undo.iter().map(|(place, _)| place)) {
+            let path = place.path();
+            assert!(path.is_absolute() && !path.components().any(|part| part == Component::ParentDir), "{path:?}");
+            let is_setting = path.starts_with("/sys") || path.starts_with("/proc");
+            assert!(is_setting || !matches!(place, Place::File(_)), "{path:?}");
+        }
+    }
+    true
+}
+
+/// A knob and its values, and the plan that they make.
+pub fn tune_knob(bytes: &[u8]) -> bool {
+    let Some(wanted) = read(text(bytes).parse::<Wanted>()) else { return false };
+    let written = match wanted.values.is_empty() {
+        true => wanted.knob.clone(),
+        false => format!("{}={}", wanted.knob, wanted.values.join(",")),
+    };
+    assert_eq!(written.parse(), Ok(wanted.clone()), "what is written reads back");
+    let machine = Twin::from_name("twin:gateway-1997").expect("a machine of ours");
+    let volume = TargetSpec { places: vec!["twin:gateway-1997".into()], ..TargetSpec::default() };
+    let facts = machine.target_facts(&machine.open(&volume).expect("its volume"));
+    let knobs = twin::knobs::knobs(machine.setup());
+    let value = |number: usize, value: &str| twin::knobs::alternative(&knobs[number].name, value);
+    let scene = Scene { facts: &facts, engines: &machine::Engine::ALL };
+    let scope = Scope { knobs: &knobs, value: &value, scene };
+    read(Plan::new(vec![workload::Workload::default()], &scope, &[wanted])).is_some()
+}
+
+/// Compared with itself and shown, too.
+fn compared(a: &Side, b: &Side) {
+    let program = results::Program { name: "fuzz".into(), version: String::new(), arguments: Vec::new() };
+    let comparison = results::compare::compare(a, b, program, results::compare::WORTH_PERCENT);
+    report::compare::terminal(&comparison, 100, false);
+    report::compare::markdown(&comparison);
+    results::compare::comparison_csv(&comparison);
+}
+
+/// A report of another tool.
+pub fn tool_report(bytes: &[u8]) -> bool {
+    let side = read(dialect::reading::read_report("report", &text(bytes)));
+    side.map(|side| compared(&side, &side)).is_some()
+}
+
+/// A table of one or two sides.
+pub fn table(bytes: &[u8]) -> bool {
+    let sides = read(results::compare::read_table("table.csv", &text(bytes), None));
+    let Some([a, .., b]) = sides.as_deref() else { return sides.is_some() };
+    compared(a, b);
+    true
+}
+
+pub fn fail_if(bytes: &[u8]) -> bool {
+    read(text(bytes).parse::<results::compare::FailIf>()).is_some()
 }

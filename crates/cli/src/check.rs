@@ -2,7 +2,7 @@
 
 use crate::arguments::TargetArguments;
 use crate::compare::FAILED;
-use crate::target::{on_machine, resolve};
+use crate::target::{Where, on_machine, resolve};
 use crate::{Failure, output};
 use clap::Args;
 use machine::units::parse_time;
@@ -51,8 +51,13 @@ pub(crate) fn check(arguments: &Arguments) -> Result<(), Failure> {
     let (place, mut spec) = resolve(&arguments.target)?;
     let name = spec.places.iter().map(|place| place.to_string_lossy().into_owned()).collect::<Vec<_>>().join(", ");
     let (id, baseline) = baseline(&crate::history::open()?, &name, arguments.baseline)?;
-    if spec.size.is_none() {
-        // Another size is another question to a cache or a disk that rotates.
+    // Another size is another question to a cache or a disk that rotates.
+    let whole = match &place {
+        Where::Twin(machine) if spec.size.is_none() => Some(machine.target_facts(&machine.open(&spec)?).size_bytes),
+        _ => None,
+    };
+    // A whole simulated volume has no room for a file of its size.
+    if spec.size.is_none() && whole != Some(baseline.target.size_bytes) {
         spec.size = Some(baseline.target.size_bytes);
     }
     let writes = matches!(baseline.target.kind, machine::TargetKind::TestFile | machine::TargetKind::Simulated)

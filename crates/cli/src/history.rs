@@ -42,7 +42,7 @@ pub(crate) fn choose(no_history: bool, file: Option<PathBuf>) {
 }
 
 /// The file of the history; none where nothing is to be kept, or there is no home.
-fn file() -> Option<PathBuf> {
+pub(crate) fn file() -> Option<PathBuf> {
     match CHOICE.get().unwrap_or(&Choice::Usual) {
         Choice::Nowhere => return None,
         Choice::File(path) => return Some(path.clone()),

@@ -53,12 +53,13 @@ pub(crate) fn colour() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A file for an output that `option` names, tried before anything is measured.
+/// A file for an output that `option` names, tried before anything is measured. `targets` are what is measured and the files that are read.
 ///
 /// # Errors
-/// A place that cannot be written, a file of somebody else's, one of the targets or what lies under them.
+/// A place that cannot be written, a file of somebody else's, one of the targets or what lies under them, the history.
 pub(crate) fn output(option: &str, path: &Path, targets: &[&Path]) -> Result<Output, Failure> {
-    let targets: Vec<PathBuf> = targets.iter().flat_map(|target| with_backing(target)).collect();
+    let mut targets: Vec<PathBuf> = targets.iter().flat_map(|target| with_backing(target)).collect();
+    targets.extend(crate::history::file());
     Ok(Output::new(option, path, FORCE.load(Ordering::Relaxed), &targets)?)
 }
 
@@ -70,9 +71,13 @@ pub(crate) fn optional(option: &str, path: Option<&Path>, targets: &[&Path]) -> 
     path.map(|path| output(option, path, targets)).transpose()
 }
 
-/// A target with the devices and the files under it.
+/// A target with the devices and the files under it, or the file that describes a simulated one.
 fn with_backing(target: &Path) -> Vec<PathBuf> {
     let mut all = vec![target.to_path_buf()];
+    if let Some(machine) = crate::target::machine_file(target) {
+        all.push(machine);
+        return all;
+    }
     let there = if target.exists() { target } else { target.parent().unwrap_or(target) };
     if let Ok(under) = host::facts::under(&Roots::default(), there) {
         all.extend(under.layers.iter().filter_map(|layer| layer.settings.get("backing_file")).map(PathBuf::from));

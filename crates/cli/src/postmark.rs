@@ -41,7 +41,8 @@ const HISTORY: usize = 1000;
 
 /// Runs the session.
 pub(crate) fn postmark(arguments: &Arguments) -> Result<(), Failure> {
-    let json = output::optional("--json", arguments.json.as_deref(), &[])?;
+    let commands = arguments.file.as_deref().unwrap_or(Path::new(START_FILE));
+    let json = output::optional("--json", arguments.json.as_deref(), &[commands])?;
     let interrupt = crate::interrupt::flag();
     let host = Host::new(interrupt);
     let files = Places::new();

@@ -101,6 +101,13 @@ pub(crate) fn machine_of(names: &[&Path]) -> Result<Where, Failure> {
     Ok(Where::Twin(Box::new(twin)))
 }
 
+/// The file that describes a simulated machine: `twin:FILE.toml`, with any settings.
+pub(crate) fn machine_file(name: &Path) -> Option<PathBuf> {
+    let name = name.to_str()?.strip_prefix("twin:")?;
+    let machine = split_file(name).0.split(',').next()?;
+    machine.ends_with(".toml").then(|| PathBuf::from(machine))
+}
+
 /// Refuses a simulated machine where files are created and deleted.
 ///
 /// # Errors

@@ -147,7 +147,8 @@ pub(crate) fn sqlio(words: &[String]) -> Result<(), Failure> {
     let options = dialect::sqlio::parse(&output::without_ours(words))?;
     let jobs = dialect::sqlio::jobs(&options)?;
     let names: Vec<&Path> = jobs.iter().map(|job| job.path.as_path()).collect();
-    let json = output::optional("--json", options.json.as_deref(), &names)?;
+    let read: Vec<&Path> = names.iter().copied().chain(options.parameters.as_deref()).collect();
+    let json = output::optional("--json", options.json.as_deref(), &read)?;
     if options.compares() {
         return crate::compare::matrix::compare(&options, json.as_ref());
     }
@@ -197,7 +198,8 @@ pub(crate) fn diskspd(words: &[String]) -> Result<(), Failure> {
     let profile = dialect::diskspd::profile(&options)?;
     let names: Vec<&Path> =
         profile.spans.iter().flat_map(|span| &span.targets).map(|target| target.path.as_path()).collect();
-    let json = output::optional("--json", options.json.as_deref(), &names)?;
+    let read: Vec<&Path> = names.iter().copied().chain(options.file.as_deref()).collect();
+    let json = output::optional("--json", options.json.as_deref(), &read)?;
     on_machine!(machine_of(&names)?, |machine| diskspd_on(&machine, &options, &profile, json.as_ref()))
 }
 

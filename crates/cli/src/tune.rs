@@ -17,6 +17,7 @@ use machine::units::{parse_size, parse_time};
 use machine::{Alternative, CacheState, Knob, Machine, Nanos, TargetFacts, TargetKind, TargetSpec};
 use measure::{Sample, next_run, sample};
 use results::compare::WORTH_PERCENT;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
@@ -159,7 +160,8 @@ struct OnHost {
     machine: Host,
     target: host::HostTarget,
     facts: TargetFacts,
-    session: Session,
+    /// None where only settings of the workload are tried.
+    session: Option<Session>,
     /// Knobs of the kernel; the one after them is that of the stripe.
     of_kernel: usize,
     watch: Watch,
@@ -182,7 +184,7 @@ impl Subject for OnHost {
                 self.machine.restripe(&mut self.target, &members, chunk)?;
             }
         }
-        self.session.set(&of_kernel)
+        self.session.as_mut().map_or(Ok(()), |session| session.set(&of_kernel))
     }
 
     fn run(&mut self, workload: &Workload, before: &[Sample]) -> machine::Result<Sample> {
@@ -227,24 +229,32 @@ fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
         return Ok(Tuning::planned(&plan, &target_words, limits, crate::program()));
     }
     let began_unix_s = crate::history::now_unix_s();
-    let target = machine.open_checked(spec, |facts| check(&workloads(arguments, &engines, facts), facts))?;
+    let target = machine.open_checked(spec, |facts| {
+        let workloads = workloads(arguments, &engines, facts);
+        workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
+        check(&workloads, facts)
+    })?;
     let facts = machine.target_facts(&target);
     let workloads = workloads(arguments, &engines, &facts);
     check(&workloads, &facts)?;
     let scene = Scene { facts: &facts, engines: &engines };
     let plan = plan(workloads, &found, arguments, Scene { facts: &facts, engines: &engines })?;
-    let directory = state_directory().ok_or(JournalError::NoPlace)?;
     let tried: Vec<(HostKnob, Vec<String>)> =
         found.into_iter().enumerate().map(|(number, knob)| (knob, plan.values_of(number))).collect();
     let of_kernel = tried.len();
     let mut told = Vec::new();
-    let session = Session::begin(&directory, &roots, &tried, &mut told)?;
+    let session = if tried.iter().all(|(_, values)| values.is_empty()) {
+        None
+    } else {
+        let directory = state_directory().ok_or(JournalError::NoPlace)?;
+        Some(Session::begin(&directory, &roots, &tried, &mut told)?)
+    };
     let mut subject =
         OnHost { machine, target, facts: facts.clone(), session, of_kernel, watch: Watch::new(arguments.budget) };
     let tuning = tune::tune(&mut subject, &plan, &scene, &target_words, limits, crate::program());
     subject.watch.end();
     // Before anything is printed: who reads the result finds the settings as they were.
-    let not_put_back = subject.session.end();
+    let not_put_back = subject.session.map(Session::end).unwrap_or_default();
     told.iter().chain(&not_put_back).for_each(|sentence| output::tell(sentence));
     let mut tuning = tuning?;
     tuning.warnings.extend(told.into_iter().chain(not_put_back));
@@ -255,6 +265,11 @@ fn on_host(machine: Host, spec: &TargetSpec, arguments: &Arguments) -> Result<Tu
 /// What is known of a target before it is opened: enough for a plan.
 fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts, Failure> {
     let first = spec.places.first().map_or(Path::new("."), PathBuf::as_path);
+    let kind = std::fs::metadata(first).map(|metadata| metadata.file_type());
+    if kind.is_ok_and(|kind| !kind.is_dir() && !kind.is_file() && !kind.is_block_device()) {
+        let why = "it is neither a directory nor a regular file nor a block device; name one of these";
+        return Err(Failure::Usage(format!("{}: {why}", first.display())));
+    }
     let under = host::facts::under(roots, first)?;
     let kind = match (first.is_dir(), first.is_file()) {
         _ if spec.places.len() > 1 => TargetKind::Stripe,

@@ -10,7 +10,7 @@ use crate::Failure;
 use crate::output::{Directory, print as say};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Name and version of the documents that these commands print as JSON.
 const SCHEMA: &str = "halfpower.twin/1";
@@ -87,9 +87,19 @@ fn table(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
     report::terminal::table(&head, rows, left, crate::output::width(), crate::output::colour())
 }
 
+/// The directory that `--output` names, tried before anything is computed.
+fn directory(path: Option<&PathBuf>) -> Result<Option<Directory<'_>>, Failure> {
+    path.map(|path| Directory::new(path, &[], &["results.json", "report.html"])).transpose()
+}
+
 /// Writes report.html and the document into a directory, and says where the report is.
-fn write(directory: &Path, page: &report::validation::Page, document: &str, quiet: bool) -> Result<(), Failure> {
-    let directory = Directory::new(directory, &[], &[])?;
+fn write(
+    directory: Option<&Directory<'_>>,
+    page: &report::validation::Page,
+    document: &str,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let Some(directory) = directory else { return Ok(()) };
     let html =
         report::validation::page(page).map_err(|error| Failure::Run(format!("cannot draw the report: {error}")))?;
     let written = directory.save("results.json", &format!("{document}\n"));

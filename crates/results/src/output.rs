@@ -71,7 +71,7 @@ impl Output {
         let output = Output { option: option.into(), path: path.into(), force };
         if let Some(target) = targets.iter().find(|target| is_same(target, path)) {
             return Err(output.refused(format!(
-                "it is what is measured, or lies under it ({}); name another file",
+                "it is what is measured, or lies under it, or is read ({}); name another file",
                 target.display()
             )));
         }

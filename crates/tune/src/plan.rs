@@ -162,6 +162,11 @@ impl Plan {
             let questions: Vec<usize> =
                 (0..self.questions.len()).filter(|&index| differs(&self.questions[index]).is_some()).collect();
             if questions.is_empty() {
+                // Who names a value learns why it is not tried.
+                if named.is_some_and(|named| named.values.contains(&value)) {
+                    let why = if present.contains(&value) { "it is so now" } else { "these workloads cannot have it" };
+                    self.leave_out(knob.name, "the workload", format!("{value}: {why}"));
+                }
                 continue;
             }
             let risk = questions.iter().find_map(|&index| (knob.risk)(&self.questions[index], &value));

@@ -25,6 +25,9 @@ pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
                     .into(),
             );
         }
+        None if tuning.tried.iter().all(|one| one.outcome == Outcome::Failed) => {
+            said.push("Nothing could be tried.".into());
+        }
         None => said.push("Nothing that was tried is worth changing.".into()),
     }
     let count = |outcome: Outcome| tuning.tried.iter().filter(|one| one.outcome == outcome).count();

@@ -11,6 +11,7 @@ use machine::{Machine, Nanos, TargetSpec};
 use measure::turns::Limits;
 use results::compare::{Arm, Comparison, Conduct, Measure, OnMachine, Turn, WORTH_PERCENT};
 use std::process::Stdio;
+use workload::Workload;
 
 /// Length of a run, unless one is named: short, so that blocks are many.
 const RUN_NS: u64 = 400_000_000;
@@ -92,19 +93,73 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     Ok(arguments)
 }
 
-fn open(arguments: &PointArguments) -> Result<Box<dyn Arm>, Failure> {
-    let (place, spec) = resolve(&arguments.target)?;
-    Ok(match place {
-        Where::Host(machine) => Box::new(open_on(machine, &spec, arguments)?),
-        Where::Twin(machine) => Box::new(open_on(*machine, &spec, arguments)?),
+/// Both arms on their machines. Nothing is overwritten before both are checked.
+///
+/// # Errors
+/// Arms that do not ask as many questions, or cannot be opened.
+fn open(of: &[PointArguments; 2]) -> Result<[Box<dyn Arm>; 2], Failure> {
+    let [(first, first_spec), (second, second_spec)] = [resolve(&of[0].target)?, resolve(&of[1].target)?];
+    let asked = [workloads_on(&first, &of[0])?, workloads_on(&second, &of[1])?];
+    if asked[0].len() != asked[1].len() {
+        return Err(Failure::Usage(format!(
+            "--a asks {} questions and --b {}: give both lists of the same length",
+            asked[0].len(),
+            asked[1].len()
+        )));
+    }
+    Ok(match (first, second) {
+        (Where::Host(first), Where::Host(second)) => {
+            let opened = first.open_all(&[first_spec, second_spec], &mut |facts| {
+                asked.iter().zip(facts).try_for_each(|(workloads, facts)| crate::points::check(workloads, facts))
+            })?;
+            let [a, b] = <[_; 2]>::try_from(opened)
+                .map_err(|opened| Failure::Run(format!("{} of two arms were opened", opened.len())))?;
+            let [first_asked, second_asked] = asked;
+            [Box::new(arm(first, a, first_asked)?), Box::new(arm(second, b, second_asked)?)]
+        }
+        // A simulated arm overwrites nothing: it is opened first.
+        (first, second) => {
+            let [first_asked, second_asked] = asked;
+            let first_is_simulated = matches!(first, Where::Twin(_));
+            let open_first = || open_on(first, &first_spec, first_asked);
+            let open_second = || open_on(second, &second_spec, second_asked);
+            if first_is_simulated {
+                [open_first()?, open_second()?]
+            } else {
+                let second = open_second()?;
+                [open_first()?, second]
+            }
+        }
     })
 }
 
-fn open_on<M: Machine>(machine: M, spec: &TargetSpec, arguments: &PointArguments) -> Result<OnMachine<M>, Failure> {
-    let workloads = grid(arguments, &machine.capabilities().engines);
-    workloads.iter().try_for_each(|workload| workload.check(u64::MAX >> 1, 1))?;
-    workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
-    let target = machine.open(spec)?;
+/// What an arm asks, as far as it can be checked without its target.
+fn workloads_on(place: &Where, arguments: &PointArguments) -> Result<Vec<Workload>, Failure> {
+    fn on<M: Machine>(machine: &M, arguments: &PointArguments) -> Result<Vec<Workload>, Failure> {
+        let workloads = grid(arguments, &machine.capabilities().engines);
+        workloads.iter().try_for_each(|workload| workload.check(u64::MAX >> 1, 1))?;
+        workloads.iter().try_for_each(|workload| machine.check_memory(&[workload.buffers()]))?;
+        Ok(workloads)
+    }
+    match place {
+        Where::Host(machine) => on(machine, arguments),
+        Where::Twin(machine) => on(&**machine, arguments),
+    }
+}
+
+fn open_on(place: Where, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<Box<dyn Arm>, Failure> {
+    fn on<M: Machine>(machine: M, spec: &TargetSpec, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
+        let target = machine.open_checked(spec, |facts| crate::points::check(&workloads, facts))?;
+        arm(machine, target, workloads)
+    }
+    Ok(match place {
+        Where::Host(machine) => Box::new(on(machine, spec, workloads)?),
+        Where::Twin(machine) => Box::new(on(*machine, spec, workloads)?),
+    })
+}
+
+/// An open target and what it is asked: once more checked, now that its size is sure.
+fn arm<M: Machine>(machine: M, target: M::Target, workloads: Vec<Workload>) -> Result<OnMachine<M>, Failure> {
     crate::points::check(&workloads, &machine.target_facts(&target))?;
     Ok(OnMachine::new(machine, target, workloads))
 }
@@ -131,23 +186,27 @@ impl Conduct for Beside<'_> {
     }
 }
 
+/// Arguments of both arms.
+///
+/// # Errors
+/// An arm that is none, or names no target.
+pub(super) fn arguments([a, b]: [&str; 2]) -> Result<[PointArguments; 2], Failure> {
+    let common = words_of_runs(super::words_typed());
+    let common: Vec<String> = common.into_iter().filter(|word| word != "--json").collect();
+    Ok([arguments_of("--a", a, &common)?, arguments_of("--b", b, &common)?])
+}
+
 /// Compares two arms.
 ///
 /// # Errors
 /// Arms that cannot be opened or do not ask as many questions, an interrupt before anything could be said.
-pub(super) fn compare(arguments: &Arguments, [a, b]: [&str; 2]) -> Result<Comparison, Failure> {
+pub(super) fn compare(
+    arguments: &Arguments,
+    [a, b]: [&str; 2],
+    of: &[PointArguments; 2],
+) -> Result<Comparison, Failure> {
     let began_unix_s = crate::history::now_unix_s();
-    let common = words_of_runs(super::words_typed());
-    let common: Vec<String> = common.into_iter().filter(|word| word != "--json").collect();
-    let of = [arguments_of("--a", a, &common)?, arguments_of("--b", b, &common)?];
-    let mut arms = [open(&of[0])?, open(&of[1])?];
-    let counts = [arms[0].workloads().len(), arms[1].workloads().len()];
-    if counts[0] != counts[1] {
-        return Err(Failure::Usage(format!(
-            "--a asks {} questions and --b {}: give both lists of the same length",
-            counts[0], counts[1]
-        )));
-    }
+    let mut arms = open(of)?;
     let turn = Turn {
         names: [a.trim(), b.trim()],
         limits: Limits {

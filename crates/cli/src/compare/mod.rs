@@ -88,22 +88,27 @@ struct Outputs {
 /// Compares two results, or two arms that are measured now.
 pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     let results = &arguments.workload.target.targets;
-    let kept: Vec<&Path> = results.iter().map(PathBuf::as_path).collect();
+    let arms = match (&arguments.a, &arguments.b) {
+        (Some(a), Some(b)) => Some(([a.as_str(), b.as_str()], arms::arguments([a, b])?)),
+        _ => None,
+    };
+    let measured = arms.iter().flat_map(|(_, of)| of).flat_map(|arm| &arm.target.targets);
+    let kept: Vec<&Path> = results.iter().chain(measured).map(PathBuf::as_path).collect();
     let outputs = Outputs {
         html: output::optional("--html", arguments.html.as_deref(), &kept)?,
         csv: output::optional("--csv", arguments.csv.as_deref(), &kept)?,
     };
-    let comparison = match (&arguments.a, &arguments.b) {
-        (Some(a), Some(b)) => {
+    let comparison = match &arms {
+        Some((names, of)) => {
             if let Some(result) = results.first() {
                 return Err(Failure::Usage(format!(
                     "{}: --a and --b name what is measured; leave out the results, or --a and --b",
                     result.display()
                 )));
             }
-            arms::compare(arguments, [a, b])?
+            arms::compare(arguments, *names, of)?
         }
-        _ => {
+        None => {
             if let Some(option) = workload_option() {
                 return Err(Failure::Usage(format!(
                     "{option}: results that are there cannot be asked anything; name two arms with --a and --b to measure now"

@@ -2,7 +2,7 @@
 
 mod source;
 
-use super::{json, percent, program, say, table, write};
+use super::{directory, json, percent, program, say, table, write};
 use crate::Failure;
 use clap::Args;
 use machine::Op;
@@ -84,6 +84,7 @@ struct Caching {
 /// Miss ratios and speed-ups by size.
 pub(super) fn cache(arguments: &Arguments) -> Result<(), Failure> {
     let setup = Setup::parse(&arguments.machine)?;
+    let output = directory(arguments.output.as_ref())?;
     if let Some(size) = arguments.sizes.iter().find(|size| **size < MIB) {
         return Err(Failure::Usage(format!(
             "--sizes {size}: too small for a cache of blocks of 64 KiB; give at least 1m"
@@ -98,10 +99,7 @@ pub(super) fn cache(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         say(&text(&caching))?;
     }
-    match &arguments.output {
-        Some(directory) => write(directory, &page(&caching), &document, arguments.json),
-        None => Ok(()),
-    }
+    write(output.as_ref(), &page(&caching), &document, arguments.json)
 }
 
 fn caching(arguments: &Arguments, setup: &Setup, records: &[Record], pace: Pace) -> Result<Caching, Failure> {

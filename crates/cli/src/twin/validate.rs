@@ -1,6 +1,6 @@
 //! `halfpower twin validate`: the published points of the 1997 study beside the simulation.
 
-use super::{json, percent, program, say, table, write};
+use super::{directory, json, percent, program, say, table, write};
 use crate::Failure;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
@@ -28,6 +28,7 @@ pub(super) struct Arguments {
 
 /// Sets every published point beside the simulation; fails where the model misses what it is held to.
 pub(super) fn validate(arguments: &Arguments) -> Result<(), Failure> {
+    let output = directory(arguments.output.as_ref())?;
     let validation = predict::validate::validate()?;
     let document = json("validate", &validation)?;
     if arguments.json {
@@ -35,9 +36,7 @@ pub(super) fn validate(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         say(&text(&validation, arguments.points))?;
     }
-    if let Some(directory) = &arguments.output {
-        write(directory, &page(&validation), &document, arguments.json)?;
-    }
+    write(output.as_ref(), &page(&validation), &document, arguments.json)?;
     let missed: Vec<&str> = validation.bars.iter().filter(|bar| !bar.holds).map(|bar| bar.name.as_str()).collect();
     if missed.is_empty() {
         Ok(())

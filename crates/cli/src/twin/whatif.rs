@@ -1,6 +1,6 @@
 //! `halfpower twin whatif`: a machine as it is beside the same machine with something changed.
 
-use super::{json, program, say, table, write};
+use super::{directory, json, program, say, table, write};
 use crate::Failure;
 use clap::Args;
 use machine::units::{GIB, KIB, MIB, parse_size, show_rate, show_size, show_time, significant};
@@ -66,6 +66,7 @@ struct Asked {
 /// Predicts workloads before and after a change.
 pub(super) fn whatif(arguments: &Arguments) -> Result<(), Failure> {
     let base = Setup::parse(&arguments.machine)?;
+    let output = directory(arguments.output.as_ref())?;
     let asked = workloads(arguments, &base)?;
     let named: Vec<(String, Workload)> = asked.iter().map(|one| (one.name.clone(), one.workload.clone())).collect();
     let result = what_if(&base, &arguments.set.join(","), &named)?;
@@ -82,10 +83,7 @@ pub(super) fn whatif(arguments: &Arguments) -> Result<(), Failure> {
             sentence(&result)
         ))?;
     }
-    if let Some(directory) = &arguments.output {
-        write(directory, &page(&result, &asked), &document, arguments.json)?;
-    }
-    Ok(())
+    write(output.as_ref(), &page(&result, &asked), &document, arguments.json)
 }
 
 fn or_default<T: Clone>(given: &[T], default: &[T]) -> Vec<T> {

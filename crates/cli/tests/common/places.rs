@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Once;
 
 /// Where the control groups of version 1 for block devices are mounted on every distribution that has them.
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
@@ -20,15 +21,53 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("paths of tests are UTF-8")
 }
 
-/// A directory in memory where there is one, so that the disk of the machine is not what is measured.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// What directories of tests are called, before the process that made them.
+const TEST: &str = "halfpower-test-";
+
+/// A directory in memory where there is one, so that the disk of the machine is not what is measured. Its name holds this process, so that
+/// another can see whether it is left over.
 pub fn memory_directory() -> tempfile::TempDir {
-    let shared = Path::new("/dev/shm");
-    let builder = || {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix("halfpower-test-");
-        builder
-    };
-    if shared.is_dir() { builder().tempdir_in(shared).unwrap() } else { builder().tempdir().unwrap() }
+    static SWEEP: Once = Once::new();
+    SWEEP.call_once(sweep);
+    let prefix = format!("{TEST}{}-", std::process::id());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix);
+    let shared = Path::new(SHARED_MEMORY);
+    if shared.is_dir() { builder.tempdir_in(shared).unwrap() } else { builder.tempdir().unwrap() }
+}
+
+/// Removes what tests left that were killed: mounts, FUSE's too, loop devices and directories. Nothing in them is looked at before it is
+/// unmounted, which might hang.
+pub fn sweep() {
+    let names = fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten().map(|entry| entry.path());
+    for left in names.filter(|path| is_left(path)) {
+        // First: the kernel forgets the name of a file on what is unmounted. One that is mounted goes with its mount.
+        let loops =
+            tool("losetup", &["--list", "--noheadings", "--raw", "--output", "NAME,BACK-FILE"]).unwrap_or_default();
+        for (device, file) in loops.lines().filter_map(|line| line.split_once(' ')) {
+            if Path::new(file).starts_with(&left) {
+                let _ = tool("losetup", &["--detach", device]);
+            }
+        }
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let mounts =
+            mounts.lines().filter_map(|line| line.split(' ').nth(1)).filter(|at| Path::new(at).starts_with(&left));
+        // A mount within another comes after it.
+        for at in mounts.collect::<Vec<_>>().into_iter().rev() {
+            let _ = tool("umount", &["--lazy", at]);
+        }
+        let _ = fs::remove_dir_all(&left);
+    }
+}
+
+/// Whether the process that made a test's directory is gone.
+fn is_left(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let process =
+        name.strip_prefix(TEST).and_then(|rest| rest.split_once('-')).and_then(|(id, _)| id.parse::<u32>().ok());
+    process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists())
 }
 
 /// A loop device over a file of its own.

@@ -1,8 +1,9 @@
 //! Where a row of the table is played: its directory, what stands in it, and a look at all of it before and after.
 
-use crate::common::places::{memory_directory, tool};
-use crate::common::wait_until;
-use crate::fuse::{Fault, FaultyFs};
+use crate::common::places::{memory_directory, sweep, tool};
+use crate::common::{skip, wait_until};
+use crate::fuse::{Asked, Fault, FaultyFs, Instead};
+use crate::or_skip;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, File};
@@ -22,6 +23,9 @@ pub const DISK: u64 = 8 * MIB;
 
 /// Where the partition of a [`Given::Partitions`] begins.
 const PARTITION: u64 = MIB;
+
+/// Settings of a disk that halfpower can change, and puts back.
+const SETTINGS: [&str; 6] = ["read_ahead_kb", "scheduler", "nr_requests", "nomerges", "rq_affinity", "wbt_lat_usec"];
 
 /// A name that would clear the screen, set the window's title and turn the writing direction.
 const STEERING: &str = "a\u{1b}[2J\u{1b}]0;b\u{7}\u{202e}c\rd";
@@ -475,10 +479,26 @@ impl Stage {
         changed.map(|name| name.to_string_lossy().into_owned()).collect()
     }
 
-    /// Everything in the directory, and in the file systems mounted there.
+    /// A setting of a disk's queue, as the kernel shows it.
+    pub fn setting(&self, disk: &str, setting: &str) -> Option<String> {
+        let device = self.devices.get(disk)?.strip_prefix("/dev/")?;
+        let file = Path::new("/sys/class/block").join(device).join("queue").join(setting);
+        Some(fs::read_to_string(file).ok()?.trim().to_owned())
+    }
+
+    /// Everything in the directory, in the file systems mounted there, and the settings of its disks.
     fn look(&self) -> BTreeMap<OsString, Seen> {
         let mut seen = BTreeMap::new();
         self.look_into(self.here(), OsStr::new(""), &mut seen);
+        for disk in self.devices.keys() {
+            for setting in SETTINGS {
+                if let Some(value) = self.setting(disk, setting) {
+                    let name = format!("{disk}/queue/{setting}");
+                    let content = hash_of(value.as_bytes());
+                    seen.insert(name.into(), Seen { mode: 0, inode: 0, rdev: 0, content });
+                }
+            }
+        }
         for prop in &self.props {
             // Asking the kernel might hang.
             if let Prop::Faulty(name, faulty) = prop {
@@ -561,4 +581,30 @@ fn node(at: &Path, kind: libc::mode_t, device: u64) -> Result<(), String> {
 /// Files that halfpower made in a directory.
 pub fn test_files(directory: &Path) -> Vec<PathBuf> {
     crate::common::test_files(directory).into_iter().map(|name| directory.join(name)).collect()
+}
+
+#[test]
+fn what_a_killed_test_left_goes_with_the_next_one() {
+    let mut gone = Command::new("true").spawn().unwrap();
+    let process = gone.id();
+    gone.wait().unwrap();
+    let left = Path::new("/dev/shm").join(format!("halfpower-test-{process}-left"));
+    let (memory, faulty) = (left.join("memory"), left.join("faulty"));
+    if let Err(why) = [&left, &memory, &faulty].iter().try_for_each(fs::create_dir) {
+        return skip(&format!("{}: {why}", left.display()));
+    }
+    or_skip!(tool("mount", &["-t", "tmpfs", "halfpower-test", &shown(&memory)]));
+    fs::write(memory.join("disk"), [0; 4096]).unwrap();
+    let device = or_skip!(tool("losetup", &["--find", "--show", &shown(&memory.join("disk"))]));
+    let served = or_skip!(FaultyFs::mount(&faulty));
+    // Nobody answers any more.
+    served.set(&[Fault { asked: Asked::Create, from: 0, instead: Instead::Hang }]);
+    std::mem::forget(served);
+    sweep();
+    assert!(!left.exists());
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!mounts.contains(&shown(&left)), "{mounts}");
+    wait_until("the loop device to go", || {
+        tool("losetup", &["--list", &device]).map_or(true, |list| !list.contains(&shown(&left)))
+    });
 }

@@ -9,8 +9,7 @@ use machine::{
     Allocation, Buffers, Engine, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind, TargetSpec,
 };
 use measure::Sample;
-use results::Point;
-use std::fs::OpenOptions;
+use results::{Output, OutputError, Point};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use workload::Workload;
@@ -66,19 +65,25 @@ pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &
     }
     if let Some(path) = &options.excel_file {
         let sheet = super::spreadsheet(options, &result);
-        create_new(path)?.write_all(&sheet).map_err(Error::io("cannot write", path))?;
+        excel_output(path, options)?.write(&sheet).map_err(unwritten)?;
     }
     print(out, &report::extra(&result))?;
     Ok(result)
 }
 
-fn create_new(path: &Path) -> Result<std::fs::File> {
-    OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Error::refused(path.display().to_string(), "the file is there already", "name another, or move it away")
+/// The file of `-b`.
+fn excel_output(path: &Path, options: &Options) -> Result<Output> {
+    Output::new("-b", path, false, &files(options)).map_err(unwritten)
+}
+
+fn unwritten(error: OutputError) -> Error {
+    match error {
+        OutputError::Refused { option, path, why } => {
+            let (why, hint) = why.rsplit_once("; ").unwrap_or((&why, "name another file"));
+            Error::refused(format!("{option} {}", path.display()), why, hint)
         }
-        _ => Error::io("cannot make", path)(error),
-    })
+        OutputError::Io { path, source } => Error::io("cannot write", &path)(source),
+    }
 }
 
 /// What can be refused before anything is written.
@@ -94,6 +99,8 @@ fn check(options: &Options) -> Result<()> {
             "name another, or move it away",
         ));
     }
+    // The last thing that a long run should meet is a file that it cannot write.
+    options.excel_file.iter().try_for_each(|path| excel_output(path, options).map(drop))?;
     let files: Vec<PathBuf> = files(options);
     if let Some(stray) = options.destroy.iter().find(|named| !files.contains(named)) {
         return Err(Error::refused(

@@ -22,6 +22,9 @@ const ROOTS_STATE: &str = "/var/lib/halfpower";
 const JOURNAL: &str = "tune.journal";
 const LOCK: &str = "tune.lock";
 
+/// The journal until it is complete.
+const UNFINISHED: &str = "tune.journal.new";
+
 /// The journal's version.
 const VERSION: u32 = 1;
 
@@ -175,6 +178,33 @@ struct Document {
     entries: Vec<Entry>,
 }
 
+impl Document {
+    /// # Errors
+    /// No journal, one of another version, or with a place that holds no setting, in a sentence.
+    fn parse(text: impl io::Read) -> Result<Document, String> {
+        let document: Document =
+            serde_json::from_reader(text).map_err(|error| format!("not a journal of settings: {error}"))?;
+        if document.version != VERSION {
+            return Err(format!("a journal of version {}, and this halfpower knows {VERSION}", document.version));
+        }
+        let strange = |entry: &&Entry| {
+            !entry.place.is_allowed() || entry.undo.as_ref().is_some_and(|(place, _)| !place.is_allowed())
+        };
+        match document.entries.iter().find(strange) {
+            Some(entry) => Err(format!("{} is no place of a setting", entry.place.path().display())),
+            None => Ok(document),
+        }
+    }
+}
+
+/// The entries of a journal's text: what would be put back.
+///
+/// # Errors
+/// No journal, one of another version, or with a place that holds no setting, in a sentence.
+pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
+    Document::parse(text).map(|document| document.entries)
+}
+
 /// A journal whose lock is held.
 #[derive(Debug)]
 pub struct Journal {
@@ -252,7 +282,7 @@ impl Journal {
         let document =
             Document { version: VERSION, pid: std::process::id(), boot_id: boot_id(roots), entries: entries.to_vec() };
         let text = serde_json::to_vec_pretty(&document).map_err(io::Error::other).map_err(failed("write", &path))?;
-        let new = self.directory.join("tune.journal.new");
+        let new = self.directory.join(UNFINISHED);
         let _ = fs::remove_file(&new);
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).open(&new).map_err(failed("make", &new))?;
@@ -289,21 +319,7 @@ impl Journal {
         if !metadata.is_file() || !ours || metadata.len() > LARGEST {
             return Err(unusable("a journal of settings that somebody else can have written".into()));
         }
-        let document: Document = serde_json::from_reader(io::BufReader::new(file))
-            .map_err(|error| unusable(format!("not a journal of settings: {error}")))?;
-        if document.version != VERSION {
-            return Err(unusable(format!(
-                "a journal of version {}, and this halfpower knows {VERSION}",
-                document.version
-            )));
-        }
-        let strange = |entry: &&Entry| {
-            !entry.place.is_allowed() || entry.undo.as_ref().is_some_and(|(place, _)| !place.is_allowed())
-        };
-        if let Some(entry) = document.entries.iter().find(strange) {
-            return Err(unusable(format!("{} is no place of a setting", entry.place.path().display())));
-        }
-        Ok(document)
+        Document::parse(io::BufReader::new(file)).map_err(unusable)
     }
 
     /// Puts back what the journal holds. What cannot be put back stays in it. Returns sentences for the user.
@@ -380,14 +396,20 @@ fn is_left(directory: &Path) -> bool {
 
 /// [`recover`] in one state directory.
 pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
-    if !directory.join(JOURNAL).exists() {
+    let unfinished = directory.join(UNFINISHED);
+    if !directory.join(JOURNAL).exists() && !unfinished.exists() {
         return Vec::new();
     }
-    match Journal::locked(directory) {
-        Err(JournalError::Busy { .. }) => Vec::new(),
-        Err(error) => vec![error.to_string()],
-        // Another one may have put them back meanwhile.
-        Ok(journal) if !journal.path().exists() => Vec::new(),
-        Ok(journal) => journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()]),
+    let journal = match Journal::locked(directory) {
+        Err(JournalError::Busy { .. }) => return Vec::new(),
+        Err(error) => return vec![error.to_string()],
+        Ok(journal) => journal,
+    };
+    // Killed before the journal was complete: nothing was set yet. A name that cannot be removed harms nothing.
+    let _ = fs::remove_file(&unfinished);
+    // Another one may have put them back meanwhile.
+    if !journal.path().exists() {
+        return Vec::new();
     }
+    journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()])
 }
