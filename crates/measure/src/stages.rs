@@ -54,7 +54,9 @@ pub fn traced_times<M: Machine>(
     workload: &Workload,
     iops: f64,
 ) -> Result<Option<RequestTimes>> {
-    let again = workload.allocation == Allocation::Written && workload.cache != CacheState::Cold;
+    // A run more must not move bytes that were counted out, nor find what the one before it left.
+    let counted_out = workload.limit_bytes.is_some() || !matches!(workload.stop, Stop::AfterNs(_));
+    let again = workload.allocation == Allocation::Written && workload.cache != CacheState::Cold && !counted_out;
     if !workload.buffering.is_direct() || !again || !machine.capabilities().traces_requests || iops <= 0.0 {
         return Ok(None);
     }

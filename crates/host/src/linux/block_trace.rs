@@ -5,8 +5,8 @@
 use super::facts::{self, Roots};
 use machine::{BlockTimes, Nanos};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Where instances are made.
@@ -81,8 +81,8 @@ impl BlockTrace {
     /// The trace cannot be read.
     pub(crate) fn end(self, at: impl Fn(Nanos) -> Nanos) -> io::Result<Vec<BlockTimes>> {
         self.set("tracing_on", "0")?;
-        let text = fs::read(self.dir.join("trace"))?;
-        Ok(times(&String::from_utf8_lossy(&text), &self.disks, &self.own, at).unwrap_or_default())
+        let trace = BufReader::new(File::open(self.dir.join("trace"))?);
+        Ok(times(trace, &self.disks, &self.own, at)?.unwrap_or_default())
     }
 }
 
@@ -186,20 +186,23 @@ struct Bio {
 }
 
 /// Follows every request of a trace from line to line: one may be split into several requests of the device, and several may be merged.
+/// None where the trace lost events.
 fn times(
-    text: &str,
+    trace: impl BufRead,
     disks: &BTreeMap<Number, Number>,
     own: &str,
     at: impl Fn(Nanos) -> Nanos,
-) -> Option<Vec<BlockTimes>> {
-    // `# entries-in-buffer/entries-written: 10/10   #P:2`
-    let (kept, written) = text.lines().find_map(|line| line.split_once("entries-written: "))?.1.split_once('/')?;
-    if Some(kept) != written.split_whitespace().next() {
-        return None;
-    }
+) -> io::Result<Option<Vec<BlockTimes>>> {
     let mut under_way: BTreeMap<(Number, u64), Bio> = BTreeMap::new();
     let (mut own_sum, mut all) = (BlockTimes::default(), BlockTimes::default());
-    for line in text.lines().filter_map(parse) {
+    // Line by line: a trace is larger than all the rest of this program.
+    for line in trace.split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        if lost(&line) {
+            return Ok(None);
+        }
+        let Some(line) = parse(&line) else { continue };
         let Some(&disk) = disks.get(&line.device) else { continue };
         let end = line.sector + line.sectors;
         if line.event == Event::Queued {
@@ -232,7 +235,14 @@ fn times(
             }
         }
     }
-    Some(vec![own_sum, all])
+    Ok(Some(vec![own_sum, all]))
+}
+
+/// Whether a line of the head says that more was written than is kept: `# entries-in-buffer/entries-written: 10/12   #P:2`.
+fn lost(line: &str) -> bool {
+    let counts = line.strip_prefix("# entries-in-buffer/entries-written: ");
+    let counts = counts.and_then(|counts| counts.split_whitespace().next()?.split_once('/'));
+    counts.is_some_and(|(kept, written)| kept != written)
 }
 
 #[cfg(test)]
@@ -244,7 +254,7 @@ mod tests {
     /// What was seen of the program's threads, and of anybody.
     fn seen(lines: &str) -> Vec<BlockTimes> {
         let disks = BTreeMap::from([((7, 0), (7, 0)), ((259, 1), (259, 0)), ((259, 0), (259, 0))]);
-        times(&format!("{HEAD}{lines}"), &disks, "halfpower", |at| at).unwrap()
+        times(format!("{HEAD}{lines}").as_bytes(), &disks, "halfpower", |at| at).unwrap().unwrap()
     }
 
     #[test]
@@ -304,6 +314,6 @@ mod tests {
     fn a_trace_that_lost_events_says_nothing() {
         let disks = BTreeMap::from([((7, 0), (7, 0))]);
         let text = "# entries-in-buffer/entries-written: 8/9   #P:2\n";
-        assert_eq!(times(text, &disks, "halfpower", |at| at), None);
+        assert_eq!(times(text.as_bytes(), &disks, "halfpower", |at| at).unwrap(), None);
     }
 }

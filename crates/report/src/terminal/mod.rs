@@ -18,7 +18,7 @@ pub(crate) use tables::{at, xs};
 use anstyle::{AnsiColor, Style};
 use machine::text::printable;
 pub use metadata::metadata;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// The role of a piece of text, which determines its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,14 +79,13 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
         return text.into();
     }
     let mut out = String::new();
-    let mut used = 0;
     for c in text.chars() {
-        let columns = c.width().unwrap_or(0);
-        if used + columns + 1 > width {
+        out.push(c);
+        // Of the whole: some characters make the one before them wider.
+        if out.width() + 1 > width {
+            out.pop();
             break;
         }
-        out.push(c);
-        used += columns;
     }
     if width > 0 {
         out.push('…');
@@ -98,27 +97,20 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = vec![String::new()];
-    let mut used = 0;
     for word in printable(text).split_whitespace() {
-        let columns = word.width();
-        if used > 0 && used + 1 + columns > width {
+        let used = lines.last().map_or(0, |line| line.width());
+        if used > 0 && used + 1 + word.width() > width {
             lines.push(String::new());
-            used = 0;
-        }
-        let last = lines.len() - 1;
-        if used > 0 {
-            lines[last].push(' ');
-            used += 1;
+        } else if used > 0 {
+            lines.last_mut().into_iter().for_each(|line| line.push(' '));
         }
         for c in word.chars() {
-            let columns = c.width().unwrap_or(0);
-            if used + columns > width {
-                lines.push(String::new());
-                used = 0;
+            let Some(line) = lines.last_mut() else { continue };
+            line.push(c);
+            if line.width() > width {
+                line.pop();
+                lines.push(c.into());
             }
-            let last = lines.len() - 1;
-            lines[last].push(c);
-            used += columns;
         }
     }
     lines
@@ -191,6 +183,8 @@ mod tests {
         assert_eq!(wrap_most("one two three four five", 9, 2), ["one two", "three …"]);
         assert_eq!(fit("abcdef", 4), "abc…");
         assert_eq!(fit("漢字漢字", 5), "漢字…");
+        // A keycap's mark makes the digit before it two columns wide.
+        assert_eq!(fit("0\u{fe0f}0\u{fe0f}0\u{fe0f}", 4), "0\u{fe0f}0…");
     }
 
     #[test]
