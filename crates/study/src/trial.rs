@@ -199,8 +199,8 @@ pub(crate) fn investigate<M: Machine>(
         sampler.rounds(&indices, 1, until)?;
     }
     for case in &cases {
-        // Where a request waits tells one cause from another; a little time is left for it in every study.
-        if sampler.machine.now() < sampler.at(1.0) {
+        // A throttle is told anyway, and another run through it would cost the next one its rest.
+        if !sampler.bursty && sampler.machine.now() < sampler.at(1.0) {
             sampler.trace(case.base)?;
         }
     }
