@@ -17,6 +17,9 @@ const NAME: &str = "halfpower-";
 
 const EVENTS: [&str; 3] = ["block_bio_queue", "block_rq_issue", "block_rq_complete"];
 
+/// What our filters begin with; the number of a device follows.
+const FILTER: &str = "dev == ";
+
 /// For each processor; some 60,000 events.
 const BUFFER_KIB: u32 = 4096;
 
@@ -55,7 +58,7 @@ impl BlockTrace {
         }
         let filter: Vec<String> = disks
             .keys()
-            .map(|&(major, minor)| format!("dev == {}", u64::from(major) << 20 | u64::from(minor)))
+            .map(|&(major, minor)| format!("{FILTER}{}", u64::from(major) << 20 | u64::from(minor)))
             .collect();
         let dir = parent.join(format!("{NAME}{}", std::process::id()));
         fs::create_dir(&dir)?;
@@ -88,26 +91,32 @@ impl BlockTrace {
 
 impl Drop for BlockTrace {
     fn drop(&mut self) {
-        for event in EVENTS {
-            // An instance with an event that is on cannot be removed.
-            let _ = self.set(&format!("events/block/{event}/enable"), "0");
-        }
-        let _ = fs::remove_dir(&self.dir);
+        remove(&self.dir);
     }
 }
 
-/// Removes what a killed halfpower left: its tracing would go on for ever.
+/// Removes what a killed halfpower left: its tracing would go on for ever. The name alone does not make it ours, the filter does.
 fn remove_those_of_the_dead(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name();
+        let (name, dir) = (entry.file_name(), entry.path());
         let process = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
-        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
-            for event in EVENTS {
-                let _ = fs::write(entry.path().join(format!("events/block/{event}/enable")), "0");
-            }
-            let _ = fs::remove_dir(entry.path());
+        let is_dead = process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists());
+        let is_filtered = |event| {
+            fs::read_to_string(dir.join(format!("events/block/{event}/filter")))
+                .is_ok_and(|text| text.starts_with(FILTER))
+        };
+        if is_dead && EVENTS.into_iter().any(is_filtered) {
+            remove(&dir);
         }
     }
+}
+
+/// Ends the tracing of an instance and removes it: one with an event that is on cannot be removed.
+fn remove(dir: &Path) {
+    for event in EVENTS {
+        let _ = fs::write(dir.join(format!("events/block/{event}/enable")), "0");
+    }
+    let _ = fs::remove_dir(dir);
 }
 
 /// The numbers of devices and of the disks that they are part of: the kernel tells a partition's number where it gets a request, and the
@@ -248,6 +257,28 @@ fn lost(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_instance_of_the_dead_is_removed_only_with_our_filter() {
+        let Some(parent) = instances().filter(|_| permitted()) else {
+            assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "no trace instances: mount tracefs, as root");
+            return eprintln!("skipped: no trace instances");
+        };
+        // No process has such a number.
+        let of = |number: u32| parent.join(format!("{NAME}{number}"));
+        let (ours, others) = (of(u32::MAX), of(u32::MAX - 1));
+        for dir in [&ours, &others] {
+            fs::create_dir(dir).unwrap();
+        }
+        for event in EVENTS {
+            fs::write(ours.join(format!("events/block/{event}/filter")), "dev == 1048576").unwrap();
+            fs::write(ours.join(format!("events/block/{event}/enable")), "1").unwrap();
+        }
+        remove_those_of_the_dead(&parent);
+        let left = [ours.exists(), others.exists()];
+        [ours, others].iter().for_each(|dir| remove(dir));
+        assert_eq!(left, [false, true]);
+    }
 
     const HEAD: &str = "# tracer: nop\n#\n# entries-in-buffer/entries-written: 8/8   #P:2\n#\n";
 
