@@ -130,7 +130,11 @@ fn points_on<M: Machine>(
         })?,
     };
     if let ([workload], [point], false) = (&workloads[..], &mut points[..], arguments.verify) {
-        point.trace(machine, &mut target, workload)?;
+        match point.trace(machine, &mut target, workload) {
+            // All that was asked is measured: it is shown.
+            Ok(()) | Err(machine::Error::Interrupted) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     let found = points.iter().find_map(|point| point.verification.clone());
     let failed = points.iter().all(|point| point.numbers.is_none());
