@@ -67,17 +67,6 @@ def group(kind, **values):
 
 
 @contextlib.contextmanager
-def on_disk(size_mib=256):
-    """A file on the disk of the present directory, read past the page cache by the loop device over it."""
-    with tempfile.NamedTemporaryFile(dir=".", prefix="halfpower-verdict-") as file:
-        for _ in range(size_mib):
-            file.write(os.urandom(1 << 20))
-        file.flush()
-        os.fsync(file.fileno())
-        yield file.name
-
-
-@contextlib.contextmanager
 def mounted(device, *options):
     """An ext4 file system on a device, mounted."""
     tool("mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", device)
@@ -87,21 +76,6 @@ def mounted(device, *options):
             yield directory
         finally:
             tool("umount", directory)
-
-
-@contextlib.contextmanager
-def dirty_bytes(background, most):
-    """The kernel's limits of dirty pages, put back at the end: each is a share or a number of bytes, and the other reads 0."""
-    names = ["dirty_background_bytes", "dirty_bytes", "dirty_background_ratio", "dirty_ratio"]
-    files = [pathlib.Path("/proc/sys/vm") / name for name in names]
-    kept = [(file, file.read_text()) for file in files if file.read_text().strip() != "0"]
-    try:
-        files[0].write_text(str(background))
-        files[1].write_text(str(most))
-        yield
-    finally:
-        for file, value in kept:
-            file.write_text(value)
 
 
 @contextlib.contextmanager
@@ -169,17 +143,10 @@ def on_layers(bench):
     only = ["--only", "depth,buffered,random"]
     with loop() as device, throttled(device, write_iops=300):
         limits = bench.study([device, "--destroy-data", device], *only)
-        bench.expect("300 writes/s by a control group", limits, "random", "write", "throttle")
-    with on_disk() as file, loop(under=file) as device:
-        setting(device, "scheduler").write_text("mq-deadline")
-        setting(device, "nr_requests").write_text("4")
-        bench.expect("a queue of 4 requests before the disk", bench.study([device], *only), "random", "read", "throttle")
+        bench.expect("300 writes/s by a control group", limits, "peak", "write", "throttle")
     with loop() as device, mounted(device, "-o", "data=journal") as directory:
         limits = bench.study([directory, "--size", "64m"], *only)
         bench.expect("ext4 with its data in the journal", limits, "plain", "write", "file_system")
-    with dirty_bytes(4 << 20, 8 << 20):
-        limits = bench.study(["."], *only)
-    bench.expect("8 MiB of dirty pages before the disk", limits, "plain", "write", "device")
     with zram() as device:
         limits = bench.study([device, "--destroy-data", device], *only)
         bench.expect("a compressed disk in memory", limits, "plain", "write", "processor", "thread")

@@ -196,24 +196,6 @@ impl Evidence<'_> {
         Some((what, why))
     }
 
-    /// A plain writer waits, and neither for the flush nor for dirty pages to be written back.
-    pub(super) fn file_system_of_plain_write(&self) -> Option<Cause> {
-        let (dirty, waiting) = self.plain_write_waits()?;
-        let layer = self.file_system().filter(|_| dirty < DIRTY_PERCENT)?;
-        let stolen = self.numbers.achieved.steal_percent;
-        let sleeps = 100.0 - self.thread_percent() - stolen;
-        if sleeps < MOST_PERCENT || waiting < MOST_PERCENT || self.processors_percent() + stolen >= BUSY_PERCENT {
-            return None;
-        }
-        let why = format!(
-            "the file system ({}): its writer waits {sleeps:.0} % of the time until the last write returns, with dirty pages at \
-             {dirty:.0} % of where the kernel holds writers, at {}",
-            layer.name,
-            self.shown()
-        );
-        Some((Bottleneck::FileSystem, why))
-    }
-
     /// Of a plain write: dirty pages in percent of where writers are held, and the share of its time, the flush included, in which its
     /// thread does nothing.
     fn plain_write_waits(&self) -> Option<(f64, f64)> {

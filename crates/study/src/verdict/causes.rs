@@ -38,7 +38,6 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
             Evidence::own_work,
             Evidence::read_ahead,
             Evidence::one_at_a_time,
-            Evidence::file_system_of_plain_write,
         ]);
     } else {
         asks.extend([
