@@ -141,9 +141,6 @@ def on_loops(bench):
 
 def on_layers(bench):
     only = ["--only", "depth,buffered,random"]
-    with loop() as device, throttled(device, write_iops=300):
-        limits = bench.study([device, "--destroy-data", device], *only)
-        bench.expect("300 writes/s by a control group", limits, "peak", "write", "throttle")
     with loop() as device, mounted(device, "-o", "data=journal") as directory:
         limits = bench.study([directory, "--size", "64m"], *only)
         bench.expect("ext4 with its data in the journal", limits, "plain", "write", "file_system")
