@@ -212,7 +212,7 @@ pub struct Achieved {
     pub parity_ns_per_mib: Option<f64>,
     /// Its share of the processor time of the process, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parity_percent_of_process: Option<f64>,
+    pub parity_percent: Option<f64>,
     /// Time from the last completion to stable storage, mean over the runs, where that was asked.
     pub sync_ns: Option<f64>,
     /// Rate to stable storage: that time counted too.
@@ -444,7 +444,7 @@ impl Achieved {
                 .map(|waits| waits.completions)
                 .max(),
             parity_ns_per_mib: parity.map(|ns| ns / (asked / MIB as f64)),
-            parity_percent_of_process: parity.map(|ns| ns / process.max(1.0) * 100.0),
+            parity_percent: parity.map(|ns| ns / process.max(1.0) * 100.0),
             sync_ns: synced.map(|ns| ns / runs),
             synced_bytes_per_s: synced.map(|ns| asked * 1e9 / (elapsed + ns)),
             warm_up_ns: sum(&|sample| sample.warm_up_ns as f64) / runs,

@@ -83,9 +83,7 @@ fn say_numbers(block: &mut Block, point: &Point, numbers: &Numbers) {
         significant(numbers.achieved.busy_processors, 2)
     );
     block.say("CPU", Tone::Plain, &text);
-    if let (Some(parity_ns), Some(share)) =
-        (numbers.achieved.parity_ns_per_mib, numbers.achieved.parity_percent_of_process)
-    {
+    if let (Some(parity_ns), Some(share)) = (numbers.achieved.parity_ns_per_mib, numbers.achieved.parity_percent) {
         let of_mib = MIB as f64 * numbers.iops / numbers.throughput_bytes_per_s;
         let text = format!(
             "{} a MiB, {} of it ({} %) to compute parity",

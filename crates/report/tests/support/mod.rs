@@ -110,7 +110,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
             achieved: Achieved {
                 waits_per_request: None,
                 parity_ns_per_mib: None,
-                parity_percent_of_process: None,
+                parity_percent: None,
                 wait_completions: None,
                 measured_ns: 2_000_000_000,
                 requests: (iops * 2.0) as u64,
