@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """halfpower's own RAID 0 and RAID 5 beside those of btrfs, on the same loop devices over memory.
 
-    bench/stripes.py [--halfpower target/release/halfpower] [--member-mib 384] [--rounds 5] [--seconds 0.5] [--output docs/stripes.md]
+    bench/stripes.py [--halfpower target/release/halfpower] [--member-mib 256] [--rounds 5] [--seconds 0.5] [--output docs/stripes.md]
 
 Needs root, mkfs.btrfs and memory for four members. In every round all sets run in an order drawn anew; each is made before its turn and removed after
 it, for they share the devices. A cell is the median over the rounds, with the least and the greatest. The processor's time is that of the whole machine
@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import tempfile
 os.environ["HALFPOWER_HISTORY"] = "none"
 
 MEMBERS = 4
+SIZE_MIB = 192
 CHUNK = "64k"
 # btrfs has chunks of 64 KiB. A mirror is no stripe; it stands here for what it costs.
 SETS = ["halfpower RAID 0", "btrfs raid0", "halfpower RAID 5", "btrfs raid5", "btrfs raid1", "btrfs raid10"]
@@ -71,7 +73,8 @@ class Bench:
         """What each workload gives on a set."""
         program, kind = name.split(" ", 1)
         if program == "halfpower":
-            size = self.options.member_mib * (MEMBERS if kind == "RAID 0" else MEMBERS - 1) * 2 // 3
+            # Of each member a part, so that all sets use as many bytes.
+            size = SIZE_MIB if kind == "RAID 0" else SIZE_MIB * MEMBERS // (MEMBERS - 1)
             where = [*self.devices, "--raid", kind[-1], "--chunk", CHUNK, "--size", f"{size}m"]
             for device in self.devices:
                 where += ["--destroy-data", device]
@@ -81,8 +84,7 @@ class Bench:
         # Checksums are no part of a stripe.
         output("mount", "-o", "nodatasum,nodatacow", self.devices[0], self.mount)
         try:
-            size = self.options.member_mib * (MEMBERS // 2) // 2
-            return [self.run(words, [self.mount, "--size", f"{size}m"]) for _, words in WORKLOADS]
+            return [self.run(words, [self.mount, "--size", f"{SIZE_MIB}m"]) for _, words in WORKLOADS]
         finally:
             output("umount", self.mount)
             subprocess.run(["btrfs", "device", "scan", "--forget"], capture_output=True, check=False)
@@ -134,11 +136,13 @@ def page(options, found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--halfpower", default="target/release/halfpower")
-    parser.add_argument("--member-mib", type=int, default=384)
+    parser.add_argument("--member-mib", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--output")
     options = parser.parse_args()
+    # Devices and mounts go, however it ends.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="halfpower-stripes-") as memory:
         bench = Bench(options, memory)
         try:
