@@ -208,6 +208,7 @@ pub const POINT: &[Column<Point>] = &[
     achieved!("wait_completions", Plain, |a| count(a.wait_completions?)),
     achieved!("parity_ns_per_mib", Plain, |a| number(a.parity_ns_per_mib)),
     achieved!("parity_percent", Percent, |a| number(a.parity_percent)),
+    achieved!("polled", Plain, |a| text(a.polled?.to_string())),
     achieved!("steal_percent", Percent, |a| number(a.steal_percent)),
     achieved!("sync_ns", Ns, |a| number(a.sync_ns)),
     achieved!("synced_bytes_per_s", BytesPerS, |a| number(a.synced_bytes_per_s)).headed("to disk", 4),

@@ -213,6 +213,9 @@ pub struct Achieved {
     /// Its share of the processor time of the process, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity_percent: Option<f64>,
+    /// Whether the streams polled for completions before they slept: what was asked or, with `auto`, what a stream of any run learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polled: Option<bool>,
     /// Time from the last completion to stable storage, mean over the runs, where that was asked.
     pub sync_ns: Option<f64>,
     /// Rate to stable storage: that time counted too.
@@ -445,6 +448,7 @@ impl Achieved {
                 .max(),
             parity_ns_per_mib: parity.map(|ns| ns / (asked / MIB as f64)),
             parity_percent: parity.map(|ns| ns / process.max(1.0) * 100.0),
+            polled: samples.iter().filter_map(|sample| sample.usage.waits).map(|waits| waits.polled).max(),
             sync_ns: synced.map(|ns| ns / runs),
             synced_bytes_per_s: synced.map(|ns| asked * 1e9 / (elapsed + ns)),
             warm_up_ns: sum(&|sample| sample.warm_up_ns as f64) / runs,

@@ -112,6 +112,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 parity_ns_per_mib: None,
                 parity_percent: None,
                 wait_completions: None,
+                polled: None,
                 measured_ns: 2_000_000_000,
                 requests: (iops * 2.0) as u64,
                 bytes: (rate * 2.0) as u64,
