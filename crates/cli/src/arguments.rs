@@ -133,6 +133,16 @@ pub(crate) struct TargetArguments {
     /// Stripe chunk over several targets, or over a simulated machine's disks [default: 64k, or the simulated machine's own]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) chunk: Option<u64>,
+    /// What several targets form: 0 a plain stripe, 5 a stripe with parity, which halfpower computes [default: 0]
+    #[arg(long, value_name = "LEVEL", value_parser = ["0", "5"])]
+    pub(crate) raid: Option<String>,
+    /// With --raid 5: this target has failed (the first is 0); its data are computed from the others
+    #[arg(long, value_name = "N", requires = "raid")]
+    pub(crate) failed: Option<u32>,
+    /// With --failed: the target is the failed one's replacement, and each write computes from the others what belongs there; the others
+    /// stay as they are
+    #[arg(long, requires = "failed")]
+    pub(crate) rebuild: bool,
     /// Seed of everything random: the same seed gives the same sequence of requests
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -230,6 +240,12 @@ pub(crate) struct PointArguments {
     /// Record every write in this new file before it is issued, so that `halfpower verify` can check a killed run
     #[arg(long, value_name = "FILE", requires = "verify")]
     pub(crate) verify_log: Option<PathBuf>,
+    /// run: the targets are no stripe: the workload runs on each alone, then on all at once
+    #[arg(long, conflicts_with_all = ["beside", "verify", "p99"], help_heading = "At once")]
+    pub(crate) each: bool,
+    /// run: the options of another workload on the same target, as '--op write --dsync --request 4k': each runs alone, then all at once
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with_all = ["verify", "p99"], help_heading = "At once")]
+    pub(crate) beside: Vec<String>,
     /// Run each point at least this often
     #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Precision and output")]
     pub(crate) repeats: u32,

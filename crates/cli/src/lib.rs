@@ -1,6 +1,7 @@
 //! The `halfpower` program: parses, calls, prints. A library so that its parser can be fuzzed.
 
 mod arguments;
+mod beside;
 mod check;
 mod compare;
 mod console;

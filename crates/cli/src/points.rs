@@ -13,15 +13,24 @@ const MOST_THREADS: u32 = 256;
 
 /// One workload.
 pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
-    if let Some((name, count)) = lists(arguments).iter().find(|(_, count)| *count > 1) {
-        return Err(Failure::Usage(format!(
-            "{name}: run takes one value and got {count}; use halfpower sweep for a grid"
-        )));
+    lists_in(arguments)?;
+    if arguments.each || !arguments.beside.is_empty() {
+        return crate::beside::run(arguments);
     }
     if arguments.p99.is_some() {
         return Err(Failure::Usage("--p99: run measures one depth; use halfpower sweep, which finds the depth".into()));
     }
     points(arguments, Kind::Run)
+}
+
+/// Refuses lists.
+pub(crate) fn lists_in(arguments: &PointArguments) -> Result<(), Failure> {
+    match lists(arguments).iter().find(|(_, count)| *count > 1) {
+        Some((name, count)) => {
+            Err(Failure::Usage(format!("{name}: run takes one value and got {count}; use halfpower sweep for a grid")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The options that take lists, and how many values each has.
@@ -64,6 +73,7 @@ pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
         let why = "the workloads of a sweep overwrite one another's data";
         return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));
     }
+    crate::beside::refuse(arguments)?;
     if arguments.p99.is_some() && arguments.depth != [1] {
         return Err(Failure::Usage("--depth: the search for --p99 finds the depth; leave --depth out".into()));
     }

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::arguments::TargetArguments;
 use host::Host;
-use machine::TargetSpec;
+use machine::{Raid5, TargetSpec};
 use std::path::{Path, PathBuf};
 use twin::Twin;
 use twin::settings::split_file;
@@ -55,10 +55,25 @@ pub(crate) fn resolve(arguments: &TargetArguments) -> Result<(Where, TargetSpec)
         destroy: arguments.destroy_data.clone(),
         destroy_signed: arguments.destroy_signature,
         chunk: arguments.chunk.unwrap_or(0),
+        raid5: raid5(arguments)?,
+        // A replacement gets what the others make of it.
+        as_is: arguments.rebuild,
         seed: arguments.seed,
         ..TargetSpec::default()
     };
     Ok((machine, spec))
+}
+
+/// How the targets keep parity, where that was asked.
+fn raid5(arguments: &TargetArguments) -> Result<Option<Raid5>, Failure> {
+    match (arguments.raid.as_deref(), arguments.failed) {
+        (Some("5"), failed) => Ok(Some(Raid5 { failed, rebuild: arguments.rebuild })),
+        (_, Some(failed)) => {
+            let why = "a stripe without a member has lost its data; give --raid 5 too";
+            Err(Failure::Usage(format!("--failed {failed}: {why}")))
+        }
+        _ => Ok(None),
+    }
 }
 
 fn not_alone(name: &Path) -> Failure {

@@ -64,6 +64,7 @@ pub(crate) fn tune(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.workload.verify {
         return Err(Failure::Usage("--verify measures no rate; leave it out".into()));
     }
+    crate::beside::refuse(&arguments.workload)?;
     let (place, mut spec) = resolve(&arguments.workload.target)?;
     let targets: Vec<&Path> = spec.places.iter().map(PathBuf::as_path).collect();
     let file = output::optional("--output", arguments.output.as_deref(), &targets)?;
@@ -291,6 +292,7 @@ fn foreseen(spec: &TargetSpec, roots: &Roots) -> Result<TargetFacts, Failure> {
         block_bytes: under.block_bytes,
         members: spec.places.len() as u32,
         chunk_bytes: (spec.places.len() > 1).then_some(chunk),
+        raid5: spec.raid5,
         in_memory: under.in_memory,
         devices: Vec::new(),
         layers: under.layers,

@@ -28,6 +28,8 @@ pub(crate) struct Arena {
     len: usize,
     mapping: Mapping,
     stride: usize,
+    /// Where what lies behind the buffers of all slots begins.
+    scratch: usize,
     request: usize,
     /// Next place in each slot's share for a write.
     places: Box<[u32]>,
@@ -39,15 +41,29 @@ unsafe impl Send for Arena {}
 impl Arena {
     /// Buffers for `slots` requests of up to `request` bytes. Those of writers have room to walk in.
     pub(crate) fn new(slots: u32, request: u32, writes: bool, memory: Memory) -> io::Result<Arena> {
+        Arena::with_scratch(slots, request, writes, memory, 0)
+    }
+
+    /// The same with so many bytes more for each slot, whole pages, behind the buffers of all.
+    pub(crate) fn with_scratch(
+        slots: u32,
+        request: u32,
+        writes: bool,
+        memory: Memory,
+        scratch: u64,
+    ) -> io::Result<Arena> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
-        let len = Arena::bytes_for(slots, request, writes).and_then(|len| usize::try_from(len).ok());
-        let len = len.ok_or_else(too_large)?;
+        let buffers = Arena::bytes_for(slots, request, writes).and_then(|len| usize::try_from(len).ok());
+        let buffers = buffers.ok_or_else(too_large)?;
+        let scratch = scratch.checked_mul(u64::from(slots)).and_then(|len| usize::try_from(len).ok());
+        let len = scratch.and_then(|scratch| buffers.checked_add(scratch)).ok_or_else(too_large)?;
         let (mapping, base) = Mapping::new(len, memory)?;
         let mut arena = Arena {
             base,
             len,
             mapping,
-            stride: len / slots as usize,
+            stride: buffers / slots as usize,
+            scratch: buffers,
             request: (request as usize).next_multiple_of(PAGE),
             places: vec![0; slots as usize].into_boxed_slice(),
         };
@@ -70,7 +86,13 @@ impl Arena {
         self.mapping.leaked = true;
     }
 
-    /// All buffers as one piece.
+    /// Where the scratch of the first slot begins.
+    pub(crate) fn scratch(&self) -> *mut u8 {
+        // SAFETY: it is at most the end of the mapping.
+        unsafe { self.base.as_ptr().add(self.scratch) }
+    }
+
+    /// All buffers as one piece, and the scratch behind them.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the mapping is `len` bytes long and lives as long as the arena.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }

@@ -14,7 +14,9 @@ mod cleanup;
 mod elsewhere;
 #[cfg(target_os = "linux")]
 mod linux;
+pub mod parity;
 mod pause;
+mod raid5;
 mod reaping;
 mod run_streams;
 mod serve;

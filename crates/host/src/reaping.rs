@@ -1,7 +1,7 @@
 //! How a serving loop waits for completions: for how many, asleep or polling; and how it learns what pays.
 
 use crate::session::Wait;
-use machine::{Nanos, POLL_MOST_NS, Reap, Waits};
+use machine::{Nanos, POLL_MOST_NS, ParityUse, Reap, Waits};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The most completions that learning tries to wait for.
@@ -33,9 +33,23 @@ pub(crate) struct Tally {
     polled: AtomicBool,
     /// The buffers of a stream could not be registered with the kernel.
     unregistered: AtomicBool,
+    /// Time in which parity was computed, and the bytes that it was computed from.
+    parity: (AtomicU64, AtomicU64),
 }
 
 impl Tally {
+    /// Adds what a stream computed of parity.
+    pub(crate) fn note_parity(&self, ns: Nanos, bytes: u64) {
+        self.parity.0.fetch_add(ns, Ordering::Relaxed);
+        self.parity.1.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// What the streams computed of parity, where there was anything.
+    pub(crate) fn parity(&self) -> Option<ParityUse> {
+        let bytes = self.parity.1.load(Ordering::Relaxed);
+        (bytes > 0).then(|| ParityUse { ns: self.parity.0.load(Ordering::Relaxed), bytes })
+    }
+
     /// Notes that a stream's buffers are not registered.
     pub(crate) fn note_unregistered(&self) {
         self.unregistered.store(true, Ordering::Relaxed);

@@ -1,8 +1,60 @@
 //! RAID 0 over several open files, above any asynchronous session.
 
+use crate::raid5::{BusyRows, Layout};
 use crate::session::{Session, Wait};
-use machine::{Completion, Request, Stability};
+use machine::{Completion, Raid5, Request, Stability};
 use std::io;
+use std::sync::Arc;
+
+/// How the members of a target form one volume.
+#[derive(Debug, Clone)]
+pub(crate) struct StripeSet {
+    pub(crate) members: u32,
+    pub(crate) chunk: u64,
+    /// How parity is kept, where it is, and the rows that are being updated.
+    pub(crate) parity: Option<(Raid5, Arc<BusyRows>)>,
+}
+
+impl StripeSet {
+    /// How a RAID 5 set lies on its members.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout { members: self.members, chunk: self.chunk }
+    }
+
+    /// The most pieces that a request of up to `max` bytes has under way at a time.
+    pub(crate) fn most_pieces(&self, max: u32) -> u64 {
+        match self.parity {
+            None => u64::from(max).div_ceil(self.chunk) + 1,
+            Some(_) => self.layout().most_pieces(max),
+        }
+    }
+
+    /// Room that a request of up to `max` bytes needs beside its own buffer.
+    pub(crate) fn scratch_bytes(&self, max: u32) -> u64 {
+        if self.parity.is_some() { self.layout().scratch_bytes(max) } else { 0 }
+    }
+
+    /// Members' worth of data in a row; of a rebuild, the rebuilt member's own.
+    fn data_members(&self) -> u64 {
+        match &self.parity {
+            None => u64::from(self.members),
+            Some((how, _)) if how.rebuild => 1,
+            Some(_) => u64::from(self.members) - 1,
+        }
+    }
+
+    /// Bytes of the volume where the smallest member has so many: whole chunks.
+    pub(crate) fn bytes(&self, smallest: u64) -> u64 {
+        smallest / self.chunk * self.chunk * self.data_members()
+    }
+
+    /// The part of each member that holds a region of the volume (first byte, length), a chunk more than exact at either end.
+    pub(crate) fn member_region(&self, (start, len): (u64, u64)) -> (u64, u64) {
+        let members = self.data_members();
+        let first = (start / members).saturating_sub(self.chunk);
+        (first, (start + len).div_ceil(members) + self.chunk - first)
+    }
+}
 
 /// What is left of a request that was split over members.
 #[derive(Clone, Copy, Default)]
@@ -35,11 +87,6 @@ impl<S: Session> Striped<S> {
 pub(crate) fn member_offset(offset: u64, chunk: u64, members: u64) -> (u32, u64) {
     let (row, within) = (offset / chunk, offset % chunk);
     ((row % members) as u32, row / members * chunk + within)
-}
-
-/// The most pieces that a request of `len` bytes can have.
-pub(crate) fn most_pieces(len: u32, chunk: u64) -> u64 {
-    u64::from(len).div_ceil(chunk) + 1
 }
 
 impl<S: Session> Session for Striped<S> {

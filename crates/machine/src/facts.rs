@@ -50,7 +50,7 @@ pub enum TargetKind {
     Directory,
     /// A block device.
     Device,
-    /// Several of the above as RAID 0.
+    /// Several of the above as RAID 0 or, with parity, as RAID 5.
     Stripe,
     /// A simulated volume.
     Simulated,
@@ -124,6 +124,17 @@ impl Layer {
     }
 }
 
+/// How several places form a RAID 5 set: chunks round robin, with parity in a chunk of each row, left-symmetric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Raid5 {
+    /// The member that has failed, counted from 0: it is neither read nor written, and its data are computed from the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u32>,
+    /// The target is the failed member's replacement: each write computes what belongs there from the other members and writes that.
+    #[serde(default)]
+    pub rebuild: bool,
+}
+
 /// What an opened target is, and what lies under it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetFacts {
@@ -149,6 +160,9 @@ pub struct TargetFacts {
     pub members: u32,
     /// Bytes of a stripe chunk, where halfpower stripes.
     pub chunk_bytes: Option<u64>,
+    /// How halfpower keeps parity, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raid5: Option<Raid5>,
     /// A cache holds the target entirely: nothing below is reached by buffered I/O once warm (tmpfs, ramfs).
     pub in_memory: bool,
     /// Names of the block devices at the bottom.

@@ -24,12 +24,12 @@ pub use access::{
 };
 pub use data::{FILL_STEP, fill_random, fill_seed, filled};
 pub use error::{Error, Result};
-pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
+pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, Raid5, TargetFacts, TargetKind};
 pub use knob::{Alternative, Keep, Knob, Matters};
 pub use run::{Buffers, OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
-    BlockTimes, CpuTimes, DeviceUse, MemoryUse, Pause, PhaseUse, ProcessorTimes, RequestTimes, ResourceKind,
+    BlockTimes, CpuTimes, DeviceUse, MemoryUse, ParityUse, Pause, PhaseUse, ProcessorTimes, RequestTimes, ResourceKind,
     ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
 };
 
@@ -54,6 +54,9 @@ pub struct TargetSpec {
     pub destroy_signed: bool,
     /// Bytes of a stripe chunk where there are several places, or where the one place has several disks. Zero: the machine's own.
     pub chunk: u64,
+    /// The places form a RAID 5 set; otherwise several are a plain stripe. Its parity is made when it is opened, unless it is only read
+    /// or stays [`TargetSpec::as_is`].
+    pub raid5: Option<Raid5>,
     /// Seeds the data of the test file.
     pub seed: u64,
     /// A place that is not there is made as a file of this very name; otherwise it is refused.

@@ -1,6 +1,8 @@
 //! A run: parts that start together.
 
-use crate::{Access, BlockTimes, CpuTimes, DeviceUse, Error, Nanos, Pause, ResourceUse, Result, Usage, Waits};
+use crate::{
+    Access, BlockTimes, CpuTimes, DeviceUse, Error, Nanos, ParityUse, Pause, ResourceUse, Result, Usage, Waits,
+};
 
 /// A target, how it is accessed, and the request sources that ask it.
 ///
@@ -106,6 +108,8 @@ pub struct PartUsage {
     pub device: Option<DeviceUse>,
     /// How the part's streams waited; none where each request is a call of its own, or nothing counts.
     pub waits: Option<Waits>,
+    /// What the part's streams computed of parity; none where they computed none.
+    pub parity: Option<ParityUse>,
 }
 
 impl RunUsage {
@@ -113,7 +117,7 @@ impl RunUsage {
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage { began, cpu, block_bytes, resources, warnings, paused, block_times, parts } = self;
         parts.into_iter().map(move |part| {
-            let PartUsage { elapsed_ns, sync_ns, process_ns, dirty_percent, device, waits } = part?;
+            let PartUsage { elapsed_ns, sync_ns, process_ns, dirty_percent, device, waits, parity } = part?;
             let (resources, warnings, block_times) = (resources.clone(), warnings.clone(), block_times.clone());
             Ok(Usage {
                 began,
@@ -124,6 +128,7 @@ impl RunUsage {
                 dirty_percent,
                 device,
                 waits,
+                parity,
                 block_bytes,
                 resources,
                 warnings,

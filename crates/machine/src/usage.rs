@@ -201,6 +201,15 @@ pub struct Waits {
     pub polled: bool,
 }
 
+/// What streams computed of parity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ParityUse {
+    /// Time that it took.
+    pub ns: Nanos,
+    /// Bytes that it was computed from.
+    pub bytes: u64,
+}
+
 /// What one part of a run used, processor time and block-layer bytes of the whole run included.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
@@ -222,6 +231,8 @@ pub struct Usage {
     pub device: Option<DeviceUse>,
     /// How its streams waited; none where each request is a call of its own, or nothing counts.
     pub waits: Option<Waits>,
+    /// What its streams computed of parity; none where they computed none.
+    pub parity: Option<ParityUse>,
     /// Bytes that this process asked of the block layer itself (read, write): less than asked means that a cache served.
     pub block_bytes: Option<(u64, u64)>,
     /// The parts of the machine that count their own busy time, the busiest first: those of a simulated machine.

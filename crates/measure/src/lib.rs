@@ -2,6 +2,7 @@
 //!
 //! A [`Sample`] is one run of one workload; [`measure`] repeats runs until the interval of their rate is narrow enough.
 
+mod beside;
 mod ceiling;
 pub mod histogram;
 mod repeat;
@@ -13,6 +14,7 @@ mod stream;
 pub mod turns;
 mod verified;
 
+pub use beside::{Company, Job, measure_beside};
 pub use ceiling::{Ceiling, Ceilings};
 pub use repeat::{
     Measured, Repeated, Repeats, Standing, THROTTLE_SLICE_NS, counted, measure, next_run, of_whole_bursts, ramp,

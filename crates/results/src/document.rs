@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::figure::Figure;
+use crate::interference::Interference;
 use crate::ladder::Ladder;
 use crate::latency_goal::LatencyGoal;
 use crate::operation::OperationRate;
@@ -43,6 +44,9 @@ pub struct Results {
     /// The best rates within a latency goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency_goals: Vec<LatencyGoal>,
+    /// What the points' workloads did to each other, where they ran at once, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interference: Option<Interference>,
     /// The experiments of a study.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<Experiment>,
@@ -96,6 +100,7 @@ impl Results {
             points: Vec::new(),
             rates: Vec::new(),
             latency_goals: Vec::new(),
+            interference: None,
             experiments: Vec::new(),
             answer: None,
             ladder: None,

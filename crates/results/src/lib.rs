@@ -11,6 +11,7 @@ mod csv;
 mod document;
 mod figure;
 pub mod history;
+mod interference;
 mod json;
 mod ladder;
 mod latency_goal;
@@ -28,6 +29,7 @@ pub use answer::{
 pub use csv::{csv, history_csv};
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
 pub use figure::{Axis, Figure, Series, Value};
+pub use interference::{Beside, Interference, measure_interference};
 pub use json::{Error, read, schema, to_json, to_json_with};
 pub use ladder::{Advertises, Ladder, Reached, Stage, StageKind, StageRate};
 pub use latency_goal::{LatencyGoal, measure_within_p99};

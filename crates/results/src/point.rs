@@ -1,6 +1,7 @@
 //! What several runs of one workload say together.
 
 use crate::checks;
+use machine::units::MIB;
 use machine::{Allocation, CacheState, Machine, RequestTimes, ResourceUse, TargetFacts};
 use measure::histogram::Histogram;
 use measure::{Ceiling, Measured, Repeats, Sample, Verification, counted, rate_estimate, stats};
@@ -210,6 +211,12 @@ pub struct Achieved {
     /// For how many completions the streams waited: what was asked or, with `auto`, the most that a stream of any run learned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_completions: Option<u32>,
+    /// Processor time in which parity was computed, per MiB that was read or written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parity_ns_per_mib: Option<f64>,
+    /// Its share of the processor time of the process, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parity_percent: Option<f64>,
     /// Whether the streams polled for completions before they slept: what was asked or, with `auto`, what a stream of any run learned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub polled: Option<bool>,
@@ -407,6 +414,8 @@ impl Achieved {
         let device_bytes = total(|device| device.read_bytes + device.write_bytes);
         let own: Option<f64> =
             samples.iter().map(|sample| sample.usage.block_bytes.map(|(read, written)| (read + written) as f64)).sum();
+        let process = sum(&|sample| (sample.usage.cpu.user_ns + sample.usage.cpu.system_ns) as f64);
+        let parity: Option<f64> = samples.iter().map(|sample| sample.usage.parity.map(|parity| parity.ns as f64)).sum();
         let synced: Option<f64> = samples.iter().map(|sample| sample.usage.sync_ns.map(|ns| ns as f64)).sum();
         Achieved {
             measured_ns: samples.iter().map(|sample| sample.measured_ns).sum(),
@@ -447,6 +456,8 @@ impl Achieved {
                 .filter_map(|sample| sample.usage.waits)
                 .map(|waits| waits.completions)
                 .max(),
+            parity_ns_per_mib: parity.map(|ns| ns / (asked / MIB as f64)),
+            parity_percent: parity.map(|ns| ns / process.max(1.0) * 100.0),
             polled: samples.iter().filter_map(|sample| sample.usage.waits).map(|waits| waits.polled).max(),
             sync_ns: synced.map(|ns| ns / runs),
             synced_bytes_per_s: synced.map(|ns| asked * 1e9 / (elapsed + ns)),
@@ -512,6 +523,7 @@ mod tests {
             block_bytes: 512,
             members: 1,
             chunk_bytes: None,
+            raid5: None,
             in_memory: false,
             devices: Vec::new(),
             layers: Vec::new(),

@@ -3,7 +3,7 @@
 use crate::grid::StripeShape;
 use crate::sampler::Entry;
 use machine::units::show_size;
-use machine::{TargetFacts, TargetKind, TargetSpec};
+use machine::{Raid5, TargetFacts, TargetKind, TargetSpec};
 use std::borrow::Cow;
 
 /// Options of which `halfpower sweep` takes a list.
@@ -28,6 +28,7 @@ pub(crate) struct Command {
     /// What allows writing to it.
     destroy: Vec<String>,
     chunk: u64,
+    raid5: Option<Raid5>,
 }
 
 impl Command {
@@ -46,6 +47,7 @@ impl Command {
             size: spec.size.or(made),
             destroy,
             chunk: spec.chunk,
+            raid5: spec.raid5,
         }
     }
 
@@ -57,6 +59,11 @@ impl Command {
             if value > 0 {
                 options.extend([option.into(), show_size(value).replace(' ', "")]);
             }
+        }
+        if let Some(Raid5 { failed, rebuild }) = self.raid5 {
+            options.extend(["--raid".into(), "5".into()]);
+            options.extend(failed.into_iter().flat_map(|member| ["--failed".into(), member.to_string()]));
+            options.extend(rebuild.then(|| "--rebuild".into()));
         }
         options
     }

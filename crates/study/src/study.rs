@@ -85,6 +85,7 @@ pub fn study<M: Machine>(
         seed: plan.seed,
         rates: Vec::new(),
         latency_goals: Vec::new(),
+        interference: None,
         experiments,
         points,
         answer: Some(answer),

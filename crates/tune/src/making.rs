@@ -72,7 +72,7 @@ pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
 
 /// The knob of a target of several places, over which halfpower stripes.
 pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
-    let present = facts.chunk_bytes.filter(|_| facts.members > 1)?;
+    let present = facts.chunk_bytes.filter(|_| facts.members > 1 && facts.raid5.is_none())?;
     let present = crate::knobs::size(present);
     let values = CHUNKS.iter().filter(|&&value| value != present);
     Some(Knob {

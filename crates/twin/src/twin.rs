@@ -235,6 +235,10 @@ impl machine::Machine for Twin {
             ));
         }
         let place = spec.places.first().map(|place| place.to_string_lossy()).unwrap_or_default();
+        if spec.raid5.is_some() {
+            let why = "a simulated machine's disks form what its name says";
+            return Err(Error::refused(place, why, "give the name with disks=N,raid=5 and, if you like, failed=DISK"));
+        }
         let mut target = match (split_file(&place).1, spec.size) {
             (None, None) => self.volume(),
             (name, size) => self.file(name, size)?,
@@ -263,6 +267,7 @@ impl machine::Machine for Twin {
             block_bytes: self.setup.description.file_system.block_bytes,
             members: layout.members,
             chunk_bytes: (layout.members > 1).then_some(layout.chunk),
+            raid5: None,
             in_memory: false,
             devices: file.members.iter().map(|member| format!("{}-{member}", self.setup.drive)).collect(),
             layers: crate::layers::layers(&self.setup, &layout),

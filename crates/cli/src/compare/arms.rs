@@ -87,6 +87,7 @@ fn arguments_of(name: &str, own: &str, common: &[String]) -> Result<PointArgumen
     if arguments.verify {
         return Err(wrong("--verify measures no rate; leave it out".into()));
     }
+    crate::beside::refuse(&arguments)?;
     if arguments.runtime.is_none() && arguments.bytes.is_none() {
         arguments.runtime = Some(RUN_NS);
     }

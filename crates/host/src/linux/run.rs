@@ -13,9 +13,10 @@ use crate::arena::Arena;
 use crate::reaping::Tally;
 use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
 use crate::session::{Halt, Time};
+use crate::stripe::StripeSet;
 use machine::{
-    Access, Allocation, Buffering, Buffers, CacheState, Engine, Error, Hint, Nanos, NullBackend, Part, PartUsage,
-    RequestSource, Result, RunOptions, RunUsage, Waits, fill_random, units,
+    Access, Allocation, Buffering, Buffers, CacheState, Engine, Error, Hint, Nanos, NullBackend, ParityUse, Part,
+    PartUsage, RequestSource, Result, RunOptions, RunUsage, Waits, fill_random, units,
 };
 use std::fs::File;
 use std::io;
@@ -41,8 +42,8 @@ struct PartFiles {
     region: (u64, u64),
     /// Cut these to nothing as the first act of the timed run.
     truncate: bool,
-    /// Where they are the members of a stripe: its chunk.
-    chunk: Option<u64>,
+    /// How they form a volume, where they are the members of a stripe.
+    stripe: Option<StripeSet>,
     /// Scratch files among them, and the target that keeps them afterwards.
     scratch: Vec<MadeFile>,
 }
@@ -52,13 +53,7 @@ pub(crate) fn run<S: RequestSource>(
     parts: &mut [Part<'_, HostTarget, S>],
     options: RunOptions,
 ) -> Result<RunUsage> {
-    let buffers = |source: &S| Buffers {
-        streams: 1,
-        depth: source.depth(),
-        request_bytes: source.max_request(),
-        writes: source.writes(),
-    };
-    check_memory(&parts.iter().flat_map(|part| part.sources.iter().map(buffers)).collect::<Vec<_>>())?;
+    check_memory(&parts.iter().flat_map(buffers).collect::<Vec<_>>())?;
     let mut opened = Vec::with_capacity(parts.len());
     for part in parts.iter() {
         check(part)?;
@@ -83,10 +78,10 @@ pub(crate) fn run<S: RequestSource>(
             usage.began = began;
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
-                    let (last, (End { sync_ns, process_ns, dirty_percent }, waits)) = end?;
+                    let (last, (End { sync_ns, process_ns, dirty_percent }, (waits, parity))) = end?;
                     let process_ns = before.process_ns().map(|before| process_ns.saturating_sub(before));
                     let elapsed_ns = last.saturating_sub(began);
-                    Ok(PartUsage { elapsed_ns, sync_ns, process_ns, dirty_percent, device, waits })
+                    Ok(PartUsage { elapsed_ns, sync_ns, process_ns, dirty_percent, device, waits, parity })
                 })
                 .collect();
         }
@@ -97,6 +92,19 @@ pub(crate) fn run<S: RequestSource>(
         failure = failure.or(settled.err());
     }
     failure.map_or(Ok(usage), Err)
+}
+
+/// The buffers of a part's streams, and what a set with parity needs beside them.
+fn buffers<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Vec<Buffers> {
+    let set = part.targets.first().and_then(|target| target.stripe());
+    let of = |source: &S| {
+        let (depth, request_bytes, writes) = (source.depth(), source.max_request(), source.writes());
+        let own = Buffers { streams: 1, depth, request_bytes, writes };
+        let scratch = set.as_ref().map_or(0, |set| set.scratch_bytes(request_bytes));
+        let beside = Buffers { request_bytes: u32::try_from(scratch).unwrap_or(u32::MAX), writes: false, ..own };
+        [Some(own), (scratch > 0).then_some(beside)]
+    };
+    part.sources.iter().flat_map(of).flatten().collect()
 }
 
 /// The devices under all targets of a run.
@@ -138,6 +146,10 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
             "a stripe cannot be one of several targets of a part",
             "name its members, or give it a part of its own",
         ));
+    }
+    let keeps_parity = part.targets.iter().any(|target| target.facts().raid5.is_some());
+    if keeps_parity && writes && part.access.allocation != Allocation::Written {
+        return Err(Error::Unsupported("a RAID 5 set is written in place: use --allocate written".into()));
     }
     if part.access.engine == Engine::Mmap && (part.access.buffering != Buffering::Buffered || first.striped()) {
         return Err(Error::Unsupported(
@@ -181,8 +193,8 @@ struct Outcome {
     /// The counters before and after.
     before: Snapshot,
     after: Snapshot,
-    /// For each part its last completion, its end and how its streams waited.
-    ran: Ran<(End, Option<Waits>)>,
+    /// For each part its last completion, its end, how its streams waited and what they computed of parity.
+    ran: Ran<(End, (Option<Waits>, Option<ParityUse>))>,
     /// Buffers could not be registered with io_uring.
     unregistered: bool,
 }
@@ -242,9 +254,9 @@ fn streams<S: RequestSource>(
     })?;
     let after = meters.take();
     let unregistered = tallies.iter().any(Tally::is_unregistered);
-    let waits = tallies.iter().map(Tally::waits);
+    let told = tallies.iter().map(|tally| (tally.waits(), tally.parity()));
     let Ran { began, ends, paused_ns } = ran;
-    let ends = ends.into_iter().zip(waits).map(|(end, waits)| end.map(|(last, end)| (last, (end, waits))));
+    let ends = ends.into_iter().zip(told).map(|(end, told)| end.map(|(last, end)| (last, (end, told))));
     let ran = Ran { began, ends: ends.collect(), paused_ns };
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
@@ -274,20 +286,16 @@ pub(crate) fn measure_ceiling<S: RequestSource>(
 }
 
 /// Where the streams of a part go: the open files, the end of what they use, and, where they are the members of a
-/// stripe, their number and its chunk.
+/// stripe, how they form it.
 struct Paths {
     fds: Vec<RawFd>,
     end: u64,
-    stripe: Option<(u32, u64)>,
+    stripe: Option<StripeSet>,
 }
 
 impl Paths {
     fn of(files: &PartFiles) -> Paths {
-        Paths {
-            fds: descriptors(&files.files),
-            end: files.region.0 + files.region.1,
-            stripe: files.chunk.map(|chunk| (files.files.len() as u32, chunk)),
-        }
+        Paths { fds: descriptors(&files.files), end: files.region.0 + files.region.1, stripe: files.stripe.clone() }
     }
 }
 
@@ -315,12 +323,14 @@ fn stream<S: RequestSource>(
     clock: Clock,
     (halt, ready, tally): (Halt<'_>, Ready<'_>, &Tally),
 ) -> Result<Nanos> {
-    let mut arena = Arena::new(source.depth(), source.max_request(), source.writes(), access.memory)
+    let Paths { ref fds, end, ref stripe } = *paths;
+    let stripe = stripe.as_ref();
+    let scratch = stripe.map_or(0, |set| set.scratch_bytes(source.max_request()));
+    let mut arena = Arena::with_scratch(source.depth(), source.max_request(), source.writes(), access.memory, scratch)
         .map_err(Error::io("no memory for the buffers of", "a stream"))?;
     if source.writes() {
         source.fill_buffers(arena.bytes());
     }
-    let Paths { ref fds, end, stripe } = *paths;
     let (hint, reap, arena) = (access.hint, (access.reap, tally), &mut arena);
     let stream = engines::Stream { fds, stripe, end, hint, source, arena, clock, halt, ready, reap };
     engines::run(access.engine, backend, stream)
@@ -333,7 +343,7 @@ fn open_part<S: RequestSource>(part: &Part<'_, HostTarget, S>, interrupt: &Atomi
         files: Vec::new(),
         region: part.access.region,
         truncate: false,
-        chunk: part.targets[0].stripe().map(|(_, chunk)| chunk),
+        stripe: part.targets[0].stripe(),
         scratch: Vec::new(),
     };
     for target in &part.targets {
@@ -360,9 +370,12 @@ fn open_files(target: &HostTarget, access: &Access, writes: bool, interrupt: &At
     if access.buffering.is_dsync() {
         flags |= if access.metadata_sync { libc::O_SYNC } else { libc::O_DSYNC };
     }
-    let chunk = target.stripe().map(|(_, chunk)| chunk);
+    let stripe = target.stripe();
+    if let Some(StripeSet { parity: Some((_, busy)), .. }) = &stripe {
+        busy.clear();
+    }
     let members = target.members().len() as u64;
-    let region = chunk.map_or(access.region, |chunk| member_region(access.region, members, chunk));
+    let region = stripe.as_ref().map_or(access.region, |set| set.member_region(access.region));
     let in_place = access.allocation == Allocation::Extend
         && target.grown
         && target.members().iter().all(|member| member.made().is_some());
@@ -375,7 +388,7 @@ fn open_files(target: &HostTarget, access: &Access, writes: bool, interrupt: &At
                 file.set_len(0).map_err(Error::io("cannot empty", &member.path))?;
             }
         }
-        return Ok(PartFiles { files, region, truncate: false, chunk, scratch: Vec::new() });
+        return Ok(PartFiles { files, region, truncate: false, stripe, scratch: Vec::new() });
     }
     if access.engine == Engine::Mmap && access.allocation != Allocation::Reserved {
         return Err(Error::Unsupported(
@@ -386,13 +399,7 @@ fn open_files(target: &HostTarget, access: &Access, writes: bool, interrupt: &At
     let scratch = make_scratch(target, access.allocation, len, interrupt)?;
     let opened: io::Result<Vec<File>> = scratch.iter().map(|made| reopen(made.file(), true, flags)).collect();
     let files = opened.map_err(|error| cannot_open(target, error))?;
-    Ok(PartFiles { files, region, truncate: access.allocation == Allocation::Truncate, chunk, scratch })
-}
-
-/// The part of each member that holds a region of the stripe, a chunk more than exact at either end.
-fn member_region((start, len): (u64, u64), members: u64, chunk: u64) -> (u64, u64) {
-    let first = (start / members).saturating_sub(chunk);
-    (first, (start + len).div_ceil(members) + chunk - first)
+    Ok(PartFiles { files, region, truncate: access.allocation == Allocation::Truncate, stripe, scratch })
 }
 
 fn cannot_open(target: &HostTarget, error: io::Error) -> Error {

@@ -5,8 +5,11 @@ use super::made::MadeFile;
 use super::member::Member;
 use super::{facts, sys};
 use crate::arena::Arena;
+use crate::parity::Vectors;
+use crate::raid5::BusyRows;
+use crate::stripe::StripeSet;
 use crate::test_file::Fill;
-use machine::{Error, NewFile, Result, TargetFacts, TargetKind, TargetSpec, units};
+use machine::{Error, NewFile, Raid5, Result, TargetFacts, TargetKind, TargetSpec, units};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -15,6 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Chunk of a stripe where none is given; the 1997 study's.
 pub const DEFAULT_CHUNK: u64 = 64 * units::KIB;
+
+/// Bytes of each member that are read at a time where parity is made.
+const PARITY_STEP: u64 = units::MIB;
 
 /// Time to fill a test file where none is given.
 const DEFAULT_FILL_NS: u64 = 5_000_000_000;
@@ -28,6 +34,10 @@ pub struct HostTarget {
     /// Which place of the target each of `members`, then each of `idle` has.
     order: Vec<u32>,
     chunk: u64,
+    /// How parity is kept, where it is, and the rows that are being updated.
+    parity: Option<(Raid5, Arc<BusyRows>)>,
+    /// Parity is as an earlier run left it.
+    as_is: bool,
     /// The test files begin empty and are written by runs that extend them.
     pub(crate) grown: bool,
     /// Files for runs that need their space in another state than written, one a member; kept for the next such run.
@@ -56,6 +66,10 @@ impl HostTarget {
                 ));
             }
         }
+        if let Some(how) = spec.raid5 {
+            check_raid5(how, spec)?;
+        }
+        let parity = spec.raid5.map(|how| (how, Arc::default()));
         let (mut members, mut fills) = (Vec::new(), Vec::new());
         for path in &spec.places {
             let fill = Fill {
@@ -73,13 +87,16 @@ impl HostTarget {
             .iter()
             .map(|path| std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string())
             .collect();
-        let facts = describe(named.join(", "), &members, chunk)?;
+        let facts =
+            describe(named.join(", "), &members, &StripeSet { members: count as u32, chunk, parity: parity.clone() })?;
         let meter = DeviceMeter::open(&facts::Roots::default(), &facts.devices).ok().map(Arc::new);
         Ok(HostTarget {
             order: (0..members.len() as u32).collect(),
             members,
             idle: Vec::new(),
             chunk,
+            parity,
+            as_is: spec.as_is,
             grown: spec.new_file == NewFile::Empty,
             scratch: Mutex::default(),
             facts,
@@ -90,10 +107,62 @@ impl HostTarget {
 
     /// Fills what is to be filled, once.
     pub(crate) fn fill(&mut self) -> Result<()> {
-        for (member, fill) in self.members.iter_mut().zip(std::mem::take(&mut self.fills)) {
+        let fills = std::mem::take(&mut self.fills);
+        let interrupt = fills.first().map(|fill| fill.interrupt);
+        for (member, fill) in self.members.iter_mut().zip(fills) {
             member.fill(fill)?;
         }
-        self.facts.size_bytes = size_of(&self.members, self.chunk)?;
+        self.facts.size_bytes = size_of(&self.members, &self.set())?;
+        let kept = self.as_is && self.members.iter().all(|member| member.made().is_none());
+        let writable = self.members.iter().all(|member| member.writable);
+        if let (Some(interrupt), Some(_), false, true) = (interrupt, &self.parity, kept, writable) {
+            self.write_parity(interrupt)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the parity of every row from its data.
+    fn write_parity(&self, interrupt: &AtomicBool) -> Result<()> {
+        let layout = self.set().layout();
+        let chunk = self.chunk as usize;
+        let rows = self.members.iter().map(|member| member.size).min().unwrap_or(0) / self.chunk;
+        let at_once = (PARITY_STEP / self.chunk).max(1);
+        let open = |member: &Member| {
+            let direct = if self.facts.direct { libc::O_DIRECT } else { 0 };
+            member.open_with(true, direct).map_err(Error::io("cannot open", &member.path))
+        };
+        let files = self.members.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let bytes = at_once * self.chunk;
+        let len = bytes as usize;
+        let no_memory = Error::io("no memory for the parity of", self.facts.name.clone());
+        let request = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let mut arena =
+            Arena::new(self.members.len() as u32 + 1, request, false, machine::Memory::Huge).map_err(no_memory)?;
+        for first in (0..rows).step_by(at_once as usize) {
+            if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            let now = (rows - first).min(at_once) as usize;
+            let (data, sum) = arena.bytes().split_at_mut(len * self.members.len());
+            for ((file, member), data) in files.iter().zip(&self.members).zip(data.chunks_mut(len)) {
+                file.read_exact_at(&mut data[..now * chunk], first * self.chunk)
+                    .map_err(Error::io("cannot read", &member.path))?;
+            }
+            for row in 0..now {
+                let parity = layout.parity_member(first + row as u64) as usize;
+                let others: Vec<&[u8]> = (0..self.members.len())
+                    .filter(|&member| member != parity)
+                    .map(|member| &data[member * len + row * chunk..member * len + (row + 1) * chunk])
+                    .collect();
+                Vectors::widest().xor(&mut sum[..chunk], &others);
+                files[parity]
+                    .write_all_at(&sum[..chunk], (first + row as u64) * self.chunk)
+                    .map_err(Error::io("cannot write", &self.members[parity].path))?;
+            }
+        }
+        for (file, member) in files.iter().zip(&self.members) {
+            file.sync_data().map_err(Error::io("cannot bring to stable storage", &member.path))?;
+        }
         Ok(())
     }
 
@@ -121,9 +190,13 @@ impl HostTarget {
         self.members.len() > 1
     }
 
-    /// Members and chunk, where it is striped.
-    pub(crate) fn stripe(&self) -> Option<(u32, u64)> {
-        self.striped().then_some((self.members.len() as u32, self.chunk))
+    /// How its members form a volume, where it is striped.
+    pub(crate) fn stripe(&self) -> Option<StripeSet> {
+        self.striped().then(|| self.set())
+    }
+
+    fn set(&self) -> StripeSet {
+        StripeSet { members: self.members.len() as u32, chunk: self.chunk, parity: self.parity.clone() }
     }
 
     /// The scratch files that the last run left.
@@ -139,6 +212,10 @@ impl HostTarget {
     /// Uses these members in chunks of `chunk` bytes.
     pub(crate) fn restripe(&mut self, members: &[u32], chunk: u64) -> Result<()> {
         check_chunk(chunk)?;
+        if self.parity.is_some() {
+            let why = "the members of a RAID 5 set hold its parity: they and its chunk stay what they are";
+            return Err(Error::Unsupported(format!("{}: {why}", self.facts.name)));
+        }
         let count = self.order.len();
         let unique: std::collections::BTreeSet<u32> = members.iter().copied().collect();
         if members.is_empty() || unique.len() != members.len() || members.iter().any(|&member| member as usize >= count)
@@ -158,7 +235,8 @@ impl HostTarget {
         self.order = by_number.iter().map(|(number, _)| *number).collect();
         self.members = by_number.into_iter().map(|(_, place)| place).collect();
         self.idle = self.members.split_off(members.len());
-        self.facts = describe(self.facts.name.clone(), &self.members, chunk)?;
+        let set = StripeSet { members: self.members.len() as u32, chunk, parity: None };
+        self.facts = describe(self.facts.name.clone(), &self.members, &set)?;
         self.meter = DeviceMeter::open(&facts::Roots::default(), &self.facts.devices).ok().map(Arc::new);
         self.chunk = chunk;
         self.take_scratch();
@@ -191,37 +269,61 @@ fn check_chunk(chunk: u64) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a set with parity that makes no sense.
+fn check_raid5(how: Raid5, spec: &TargetSpec) -> Result<()> {
+    let count = spec.places.len() as u32;
+    let refused = |what: String, why: &str, hint: &str| Err(Error::refused(what, why, hint));
+    if count < 3 {
+        return refused(format!("RAID 5 over {count}"), "it needs at least 3 members", "name more targets");
+    }
+    if let Some(failed) = how.failed.filter(|&failed| failed >= count) {
+        let why = format!("there are {count} members, and the first is 0");
+        return refused(format!("failed member {failed}"), &why, "name one of them");
+    }
+    if how.rebuild && how.failed.is_none() {
+        return refused("a rebuild".into(), "no member has failed", "name the failed one with --failed");
+    }
+    Ok(())
+}
+
+/// Whether what may be written is: in a rebuild that is the failed member's replacement alone.
+fn is_writable(members: &[Member], set: &StripeSet) -> bool {
+    let rebuilt = set.parity.as_ref().and_then(|(how, _)| how.failed.filter(|_| how.rebuild));
+    let written = |(number, _): &(usize, &Member)| rebuilt.is_none_or(|failed| *number == failed as usize);
+    members.iter().enumerate().filter(written).all(|(_, member)| member.writable)
+}
+
 /// Bytes of one member, or of whole chunks on all of them.
-fn size_of(members: &[Member], chunk: u64) -> Result<u64> {
+fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     let smallest = members.iter().map(|member| member.size).min().unwrap_or(0);
-    let count = members.len() as u64;
-    let size = if count > 1 { smallest / chunk * chunk * count } else { smallest };
+    let size = if members.len() > 1 { set.bytes(smallest) } else { smallest };
     if size > 0 {
         return Ok(size);
     }
     Err(Error::refused(
-        format!("a chunk of {}", units::show_size(chunk)),
+        format!("a chunk of {}", units::show_size(set.chunk)),
         format!("the smallest member has only {}", units::show_size(smallest)),
         "give a smaller chunk or a larger --size",
     ))
 }
 
-fn describe(name: String, members: &[Member], chunk: u64) -> Result<TargetFacts> {
+fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetFacts> {
     let first = &members[0];
     let count = members.len() as u64;
     let mut direct = Ok(512);
     let mut facts = TargetFacts {
         name,
         kind: if count > 1 { TargetKind::Stripe } else { first.kind },
-        size_bytes: size_of(members, chunk)?,
-        writable: members.iter().all(|member| member.writable),
+        size_bytes: size_of(members, set)?,
+        writable: is_writable(members, set),
         direct: true,
         direct_refused: None,
         direct_align_bytes: 512,
         physical_block_bytes: 512,
         block_bytes: 512,
         members: count as u32,
-        chunk_bytes: (count > 1).then_some(chunk),
+        chunk_bytes: (count > 1).then_some(set.chunk),
+        raid5: set.parity.as_ref().map(|(how, _)| *how),
         in_memory: false,
         devices: Vec::new(),
         layers: Vec::new(),
@@ -257,6 +359,13 @@ fn describe(name: String, members: &[Member], chunk: u64) -> Result<TargetFacts>
             facts.direct = false;
             facts.direct_refused = Some(reason);
         }
+    }
+    if facts.raid5.is_some() && facts.direct && !set.chunk.is_multiple_of(u64::from(facts.direct_align_bytes)) {
+        return Err(Error::refused(
+            format!("a chunk of {}", units::show_size(set.chunk)),
+            format!("direct I/O takes multiples of {} here", units::show_size(u64::from(facts.direct_align_bytes))),
+            "give a chunk that is one",
+        ));
     }
     Ok(facts)
 }

@@ -63,7 +63,17 @@ pub(super) fn target(results: &Results) -> Facts {
     fact(&mut facts, "file-system block", show_size(u64::from(target.block_bytes)));
     if target.members > 1 {
         let chunk = target.chunk_bytes.map(|bytes| format!(", chunks of {}", show_size(bytes))).unwrap_or_default();
-        fact(&mut facts, "stripe", format!("{} members{chunk}", target.members));
+        let parity = match target.raid5 {
+            None => String::new(),
+            Some(machine::Raid5 { failed: None, .. }) => ", RAID 5".into(),
+            Some(machine::Raid5 { failed: Some(failed), rebuild: false }) => {
+                format!(", RAID 5 without member {failed}")
+            }
+            Some(machine::Raid5 { failed: Some(failed), rebuild: true }) => {
+                format!(", RAID 5: member {failed} is rebuilt")
+            }
+        };
+        fact(&mut facts, "stripe", format!("{} members{chunk}{parity}", target.members));
     }
     if target.in_memory {
         fact(&mut facts, "in memory", "yes: no device was reached");

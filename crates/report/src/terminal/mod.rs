@@ -3,6 +3,7 @@
 //! Widths are columns of the terminal. With `colour`, ANSI sequences are added; they change no width, and the text without them is the same.
 
 mod answer;
+mod interference;
 mod ladder;
 mod metadata;
 mod one_point;

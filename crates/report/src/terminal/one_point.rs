@@ -4,7 +4,7 @@ use super::{Line, Tone, render, wrap};
 use crate::format::{grouped, percent, range, rate, request_times, short_count, size};
 use machine::ResourceUse;
 use machine::text::printable;
-use machine::units::{show_time, significant};
+use machine::units::{MIB, show_time, significant};
 use results::Results;
 use results::{Achieved, LatencySummary, Numbers, Point};
 
@@ -83,6 +83,16 @@ fn say_numbers(block: &mut Block, point: &Point, numbers: &Numbers) {
         significant(numbers.achieved.busy_processors, 2)
     );
     block.say("CPU", Tone::Plain, &text);
+    if let (Some(parity_ns), Some(share)) = (numbers.achieved.parity_ns_per_mib, numbers.achieved.parity_percent) {
+        let of_mib = MIB as f64 * numbers.iops / numbers.throughput_bytes_per_s;
+        let text = format!(
+            "{} a MiB, {} of it ({} %) to compute parity",
+            show_time(cpu.process() * of_mib),
+            show_time(parity_ns),
+            percent(share)
+        );
+        block.say("", Tone::Plain, &text);
+    }
     if let Some(instructions) = numbers.achieved.instructions_per_request {
         block.say(
             "",

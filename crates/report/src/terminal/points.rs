@@ -31,7 +31,11 @@ pub fn points(results: &Results, width: usize, colour: bool) -> String {
         }
         (points, _) => many(points, width, colour) + &doubts(results, width, colour) + &rates,
     };
-    table + &latency_goals(results, width)
+    let beside = match &results.interference {
+        Some(found) => super::interference::interference(results, found, width, colour),
+        None => String::new(),
+    };
+    table + &latency_goals(results, width) + &beside
 }
 
 /// The best rate within each latency goal, in a sentence.

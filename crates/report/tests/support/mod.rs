@@ -109,6 +109,8 @@ pub fn point(workload: Workload, number: u64) -> Point {
             },
             achieved: Achieved {
                 waits_per_request: None,
+                parity_ns_per_mib: None,
+                parity_percent: None,
                 wait_completions: None,
                 polled: None,
                 measured_ns: 2_000_000_000,
@@ -182,6 +184,7 @@ pub fn study() -> Results {
         points,
         rates: Vec::new(),
         latency_goals: Vec::new(),
+        interference: None,
         experiments,
         answer: Some(answer),
         ladder: Some(answer::ladder()),
@@ -355,6 +358,7 @@ pub fn target() -> TargetFacts {
         block_bytes: 4096,
         members: 1,
         chunk_bytes: None,
+        raid5: None,
         in_memory: false,
         devices: vec![
             "nvme0n1".into(),

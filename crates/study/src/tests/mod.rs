@@ -35,6 +35,7 @@ fn facts() -> TargetFacts {
         block_bytes: 4096,
         members: 1,
         chunk_bytes: None,
+        raid5: None,
         in_memory: false,
         devices: Vec::new(),
         layers: Vec::new(),

@@ -9,11 +9,12 @@ mod uring;
 
 use super::clock::Clock;
 use crate::arena::Arena;
+use crate::raid5::{self, ParitySession};
 use crate::reaping::Tally;
 use crate::run_streams::Ready;
 use crate::serve::{serve, serve_blocking};
 use crate::session::{BlockingSession, Halt, Session};
-use crate::stripe::{Striped, most_pieces};
+use crate::stripe::{StripeSet, Striped};
 use machine::{Engine, Error, Hint, Nanos, NullBackend, Reap, RequestSource, Result};
 use open::{Open, Setup};
 use std::os::fd::RawFd;
@@ -21,8 +22,8 @@ use std::os::fd::RawFd;
 /// A stream of a run: its source, and how it reaches the files.
 pub(crate) struct Stream<'f, 's, S> {
     pub(crate) fds: &'f [RawFd],
-    /// Members and chunk where the files are a stripe's.
-    pub(crate) stripe: Option<(u32, u64)>,
+    /// How the files form a volume, where they are a stripe's.
+    pub(crate) stripe: Option<&'f StripeSet>,
     /// Where the part of each file that requests may touch ends.
     pub(crate) end: u64,
     pub(crate) hint: Hint,
@@ -37,7 +38,7 @@ pub(crate) struct Stream<'f, 's, S> {
 
 impl<'f, S: RequestSource> Stream<'f, '_, S> {
     fn open<Q: Open<'f>>(&mut self, engine: Engine) -> Result<Q> {
-        let pieces = self.stripe.map_or(1, |(_, chunk)| most_pieces(self.source.max_request(), chunk));
+        let pieces = self.stripe.map_or(1, |set| set.most_pieces(self.source.max_request()));
         let setup = Setup {
             fds: self.fds,
             entries: u32::try_from(u64::from(self.source.depth()) * pieces).unwrap_or(u32::MAX),
@@ -57,9 +58,21 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
         ready.wait(halt, clock);
         match stripe {
             None => serve(session, source, arena, clock, halt, reap),
-            Some((members, chunk)) => {
-                let session = Striped::new(session, members, chunk, source.depth());
+            Some(StripeSet { members, chunk, parity: None }) => {
+                let session = Striped::new(session, *members, *chunk, source.depth());
                 serve(session, source, arena, clock, halt, reap)
+            }
+            Some(set @ StripeSet { parity: Some((how, busy)), .. }) => {
+                let setup = raid5::Setup {
+                    layout: set.layout(),
+                    how: *how,
+                    busy,
+                    tally: reap.1,
+                    time: clock,
+                    depth: source.depth(),
+                    scratch: (arena.scratch(), set.scratch_bytes(source.max_request())),
+                };
+                serve(ParitySession::new(session, setup), source, arena, clock, halt, reap)
             }
         }
     }

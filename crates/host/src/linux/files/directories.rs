@@ -26,6 +26,7 @@ pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
         block_bytes: 0,
         members: directories.len() as u32,
         chunk_bytes: None,
+        raid5: None,
         in_memory: false,
         devices: Vec::new(),
         layers: Vec::new(),

@@ -69,6 +69,11 @@ fn grid(setting: &Setting) -> Grid {
     if count < 2 {
         return Grid::skipped("it needs several targets: name them all after the command");
     }
+    if setting.facts.raid5.is_some() {
+        return Grid::skipped(
+            "the members of a RAID 5 set hold its parity: none is measured alone, and the chunk stays",
+        );
+    }
     let mut grid = Grid::new(setting);
     let all = |chunk| Some(StripeShape { members: (0..count).collect(), chunk });
     for op in setting.ops() {

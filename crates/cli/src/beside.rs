@@ -1,0 +1,155 @@
+//! `run --each` and `run --beside`: workloads alone and all at once.
+
+use crate::Failure;
+use crate::arguments::{Cli, Command, PointArguments};
+use crate::points::{check, check_grid, grid, lists_in};
+use crate::target::{Where, machine_of, on_machine, resolve};
+use clap::Parser;
+use machine::{Machine, TargetFacts, TargetSpec};
+use measure::{Job, Repeats};
+use results::{Began, Kind, Results, measure_interference};
+use std::path::{Path, PathBuf};
+use workload::Workload;
+
+/// Time to fill all test files where none is given.
+const FILL_NS: u64 = 5_000_000_000;
+
+/// Measures the workloads of `run` alone and at once.
+pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
+    if arguments.bytes.is_some() {
+        return Err(Failure::Usage("--bytes: workloads at once run for a time; give --runtime instead".into()));
+    }
+    let others = arguments.beside.iter().map(|words| others(words)).collect::<Result<Vec<_>, _>>()?;
+    if arguments.each {
+        let (place, specs) = each(arguments)?;
+        return on_machine!(place, |machine| measured(&machine, &specs, arguments, &[]));
+    }
+    let (place, spec) = resolve(&arguments.target)?;
+    on_machine!(place, |machine| measured(&machine, &[spec], arguments, &others))
+}
+
+/// Refuses workloads at once where they are measured one at a time.
+///
+/// # Errors
+/// They were asked for.
+pub(crate) fn refuse(arguments: &PointArguments) -> Result<(), Failure> {
+    if arguments.each || !arguments.beside.is_empty() {
+        return Err(Failure::Usage(
+            "--each and --beside: workloads are at once in halfpower run alone; use that".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// The options of a workload beside the first.
+fn others(words: &str) -> Result<PointArguments, Failure> {
+    let wrong = |why: String| Failure::Usage(format!("--beside '{words}': {why}"));
+    let split = shlex::split(words).ok_or_else(|| wrong("a quote is not closed".into()))?;
+    let cli = Cli::try_parse_from(["halfpower", "run"].into_iter().map(str::to_owned).chain(split));
+    let Command::Run(other) = cli.map_err(|error| wrong(error.render().to_string()))?.command else {
+        return Err(wrong("give options of halfpower run".into()));
+    };
+    let own = !other.target.targets.is_empty() || !other.target.destroy_data.is_empty();
+    for (given, option) in [
+        (own, "a target"),
+        (other.bytes.is_some() || other.runtime.is_some(), "--runtime or --bytes"),
+        (other.each || !other.beside.is_empty(), "--each or --beside"),
+        (other.verify || other.p99.is_some(), "--verify or --p99"),
+    ] {
+        if given {
+            return Err(wrong(format!("{option} belongs to the whole run; give the workload's options alone")));
+        }
+    }
+    lists_in(&other).map_err(|_| wrong("it takes one value of each option".into()))?;
+    Ok(other)
+}
+
+/// Each target by itself.
+fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure> {
+    let names = &arguments.target.targets;
+    if names.len() < 2 {
+        return Err(Failure::Usage("--each: there is one target; name several".into()));
+    }
+    if arguments.target.raid.is_some() || arguments.target.chunk.is_some() {
+        return Err(Failure::Usage("--each: targets by themselves are no stripe; leave --raid and --chunk out".into()));
+    }
+    let place = machine_of(&names.iter().map(|name| Path::new(name)).collect::<Vec<_>>())?;
+    if let Some(name) = arguments.target.destroy_data.iter().find(|name| !names.contains(name)) {
+        let why = "it is named for destruction but is not a target";
+        return Err(Failure::Usage(format!("--destroy-data {}: {why}", name.display())));
+    }
+    let spec = |name: &PathBuf| TargetSpec {
+        places: vec![name.clone()],
+        size: arguments.target.size.0,
+        fill_ns: Some(FILL_NS / names.len() as u64),
+        destroy: arguments.target.destroy_data.iter().filter(|one| *one == name).cloned().collect(),
+        destroy_signed: arguments.target.destroy_signature,
+        seed: arguments.target.seed,
+        ..TargetSpec::default()
+    };
+    Ok((place, names.iter().map(spec).collect()))
+}
+
+/// Opens the targets and measures: one workload on each of several, or several on one.
+fn measured<M: Machine>(
+    machine: &M,
+    specs: &[TargetSpec],
+    arguments: &PointArguments,
+    others: &[PointArguments],
+) -> Result<(), Failure> {
+    let engines = machine.capabilities().engines;
+    let mut workloads: Vec<Workload> = Vec::new();
+    for (number, arguments) in std::iter::once(arguments).chain(others).enumerate() {
+        check_grid(arguments)?;
+        workloads.extend(grid(arguments, &engines));
+        // Those at random places do not follow one another.
+        workloads[number].seed = workloads[0].seed.wrapping_add(number as u64);
+        workloads[number].stop = workloads[0].stop;
+    }
+    for workload in &workloads {
+        workload.check(u64::MAX >> 1, 1)?;
+    }
+    let buffers: Vec<_> = workloads.iter().flat_map(|one| vec![one.buffers(); specs.len()]).collect();
+    machine.check_memory(&buffers)?;
+    let began = Began::now(machine);
+    let targets = machine.open_all(specs, &mut |facts| facts.iter().try_for_each(|facts| check(&workloads, facts)))?;
+    let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
+    facts.iter().try_for_each(|facts| check(&workloads, facts))?;
+    let jobs: Vec<Job<'_, M::Target>> = (targets.iter())
+        .flat_map(|target| workloads.iter().map(move |workload| Job { target, workload: workload.clone() }))
+        .collect();
+    let repeats = Repeats {
+        least: arguments.repeats.max(1),
+        most: arguments.max_repeats.max(arguments.repeats).max(1),
+        precision: arguments.precision / 100.0,
+        ..Repeats::default()
+    };
+    let bar = crate::progress::bar((jobs.len() as u64 + 1) * u64::from(repeats.least));
+    let (points, found) = measure_interference(machine, &jobs, repeats, |arrangement| {
+        bar.set_message(jobs.get(arrangement).map_or_else(|| "all at once".into(), |job| job.workload.short()));
+        bar.inc(1);
+    })?;
+    bar.finish_and_clear();
+    drop(jobs);
+    let names: Vec<&str> = facts.iter().map(|facts| facts.name.as_str()).collect();
+    let mut warnings: Vec<String> = facts.iter().flat_map(|facts| facts.warnings.clone()).collect();
+    warnings.sort_unstable();
+    warnings.dedup();
+    let all = TargetFacts { name: names.join(", "), warnings, ..facts[0].clone() };
+    let mut results =
+        Results { points, ..Results::new(machine, Kind::Run, crate::program(), began, all, arguments.target.seed) };
+    let failed = match found {
+        Ok(found) => {
+            results.interference = Some(found);
+            None
+        }
+        Err(why) => Some(why),
+    };
+    drop(targets);
+    // The history tells workloads of one target apart, and not the same one on several.
+    if !arguments.each {
+        crate::history::keep(&results);
+    }
+    crate::output::show_points(&results, arguments.json)?;
+    failed.map_or(Ok(()), |why| Err(Failure::Run(format!("not all could be measured at once: {why}"))))
+}

@@ -1,0 +1,55 @@
+//! What parity costs beside a copy: bytes read and written per second, by the vectors, by the number of sources and by the size of a
+//! piece, in the processor's caches and out of them. The copy moves as many bytes of as much memory.
+//!
+//! `cargo bench -p halfpower-host --bench parity` prints a table; the last column is the rate over that of `memcpy`, measured in turn.
+
+use host::parity::Vectors;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Bytes that one measurement moves at least.
+const MOVED: usize = 256 << 20;
+
+/// Measurements of each, in turn with the copy; the best counts: what disturbs makes it slower.
+const TURNS: usize = 7;
+
+/// Pieces: in the first cache, in the second, in the last, in memory.
+const SIZES: [usize; 5] = [4 << 10, 64 << 10, 256 << 10, 1 << 20, 32 << 20];
+
+fn seconds(mut work: impl FnMut(), times: usize) -> f64 {
+    let began = Instant::now();
+    (0..times).for_each(|_| work());
+    began.elapsed().as_secs_f64()
+}
+
+fn main() {
+    println!("{:>10} {:>8} {:>8} {:>11} {:>11} {:>7}", "piece", "sources", "vectors", "parity", "memcpy", "ratio");
+    for size in SIZES {
+        let data: Vec<Vec<u8>> = (0..7).map(|seed| vec![seed as u8 + 1; size]).collect();
+        let mut to = vec![0u8; size];
+        for count in [2, 3, 5, 7] {
+            let sources: Vec<&[u8]> = data[..count].iter().map(Vec::as_slice).collect();
+            let moved = (count + 1) * size;
+            let mut memory = vec![1u8; moved];
+            let (from, onto) = memory.split_at_mut(moved / 2);
+            for vectors in Vectors::available() {
+                let (mut parity, mut copy) = (0.0f64, 0.0f64);
+                for _ in 0..TURNS {
+                    let times = (MOVED / moved).max(1);
+                    let took = seconds(|| vectors.xor(black_box(&mut to), black_box(&sources)), times);
+                    parity = parity.max((times * moved) as f64 / took);
+                    let took = seconds(|| black_box(&mut *onto).copy_from_slice(black_box(&*from)), times);
+                    copy = copy.max((times * moved) as f64 / took);
+                }
+                println!(
+                    "{:>6} KiB {count:>8} {:>8} {:>6.1} GB/s {:>6.1} GB/s {:>7.2}",
+                    size >> 10,
+                    format!("{vectors:?}").to_lowercase(),
+                    parity / 1e9,
+                    copy / 1e9,
+                    parity / copy
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Parity: the XOR of several pieces of memory, in one pass over them, with the widest vectors that the processor has.
+
+use std::sync::OnceLock;
+
+/// Vectors that a kernel works on at a time: enough loads are under way to hide the latency of each.
+const UNROLLED: usize = 4;
+
+/// The most sources that a kernel takes in one pass.
+const MOST_SOURCES: usize = 8;
+
+/// More sources than a kernel takes go through it block by block, so that the sum stays in the processor's first cache.
+const BLOCK: usize = 8 << 10;
+
+/// From this many bytes on the result is written past the caches: it would not stay in them, and each line of it would be read first.
+const STREAM_FROM: usize = 2 << 20;
+
+/// The vectors that compute parity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vectors {
+    /// 64 bytes: x86-64 with AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// 32 bytes: x86-64 with AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// 16 bytes: every x86-64.
+    #[cfg(target_arch = "x86_64")]
+    Sse2,
+    /// 16 bytes: every 64-bit ARM.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+    /// 8 bytes: any processor.
+    Words,
+}
+
+impl Vectors {
+    /// Those that this processor has, the widest first.
+    pub fn available() -> Vec<Vectors> {
+        let mut all = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if std::arch::is_x86_feature_detected!("avx512f") {
+                all.push(Vectors::Avx512);
+            }
+            if std::arch::is_x86_feature_detected!("avx2") {
+                all.push(Vectors::Avx2);
+            }
+            all.push(Vectors::Sse2);
+        }
+        #[cfg(target_arch = "aarch64")]
+        all.push(Vectors::Neon);
+        all.push(Vectors::Words);
+        all
+    }
+
+    /// The widest that this processor has.
+    pub fn widest() -> Vectors {
+        static WIDEST: OnceLock<Vectors> = OnceLock::new();
+        *WIDEST.get_or_init(|| Vectors::available()[0])
+    }
+
+    /// Writes the XOR of all sources to `sum`.
+    ///
+    /// # Panics
+    /// A source is not as long as `sum`, or there is none.
+    pub fn xor(self, sum: &mut [u8], sources: &[&[u8]]) {
+        assert!(sources.iter().all(|source| source.len() == sum.len()), "sources of another length");
+        let mut pointers = [std::ptr::null(); MOST_SOURCES];
+        let (few, many);
+        let sources: &[*const u8] = if sources.len() <= MOST_SOURCES {
+            pointers.iter_mut().zip(sources).for_each(|(to, source)| *to = source.as_ptr());
+            few = pointers;
+            &few[..sources.len()]
+        } else {
+            many = sources.iter().map(|source| source.as_ptr()).collect::<Vec<_>>();
+            &many
+        };
+        // SAFETY: each is as long as the sum, and none is the sum: that is borrowed alone.
+        unsafe { self.xor_raw(sum.as_mut_ptr(), sources, sum.len()) };
+    }
+
+    /// Writes the XOR of `len` bytes of all sources to `sum`.
+    ///
+    /// # Safety
+    /// All point to `len` bytes. The first source may be `sum` itself; no other overlaps it.
+    ///
+    /// # Panics
+    /// There is no source.
+    pub(crate) unsafe fn xor_raw(self, sum: *mut u8, sources: &[*const u8], len: usize) {
+        assert!(!sources.is_empty(), "no source");
+        let stream = len >= STREAM_FROM;
+        if sources.len() <= MOST_SOURCES {
+            // SAFETY: as for this function.
+            return unsafe { self.pass(sum, sources, len, stream) };
+        }
+        let (first, rest) = sources.split_at(MOST_SOURCES);
+        let mut group = [std::ptr::null(); MOST_SOURCES];
+        for at in (0..len).step_by(BLOCK) {
+            let bytes = BLOCK.min(len - at);
+            // SAFETY: `at + bytes` is at most `len`. Of the sources only the first may be the sum, and its group is read first.
+            unsafe {
+                let of = |group: &mut [*const u8], from: &[*const u8]| {
+                    group.iter_mut().zip(from).for_each(|(to, source)| *to = source.add(at));
+                };
+                of(&mut group, first);
+                self.pass(sum.add(at), &group, bytes, false);
+                for more in rest.chunks(MOST_SOURCES - 1) {
+                    group[0] = sum.add(at);
+                    of(&mut group[1..], more);
+                    self.pass(sum.add(at), &group[..=more.len()], bytes, false);
+                }
+            }
+        }
+    }
+
+    /// One pass over at most [`MOST_SOURCES`].
+    ///
+    /// # Safety
+    /// As [`Vectors::xor_raw`].
+    #[inline]
+    unsafe fn pass(self, sum: *mut u8, sources: &[*const u8], len: usize, stream: bool) {
+        macro_rules! by_count {
+            ($kernel:ident) => {
+                match sources.len() {
+                    1 => $kernel!(1),
+                    2 => $kernel!(2),
+                    3 => $kernel!(3),
+                    4 => $kernel!(4),
+                    5 => $kernel!(5),
+                    6 => $kernel!(6),
+                    7 => $kernel!(7),
+                    _ => $kernel!(8),
+                }
+            };
+        }
+        // SAFETY: the processor has the vectors, or they would not have been chosen; the rest as for this function.
+        let done = unsafe {
+            match self {
+                #[cfg(target_arch = "x86_64")]
+                Vectors::Avx512 => {
+                    macro_rules! call {
+                        ($k:literal) => {
+                            avx512::<$k>(sum, sources, len, stream)
+                        };
+                    }
+                    by_count!(call)
+                }
+                #[cfg(target_arch = "x86_64")]
+                Vectors::Avx2 => {
+                    macro_rules! call {
+                        ($k:literal) => {
+                            avx2::<$k>(sum, sources, len, stream)
+                        };
+                    }
+                    by_count!(call)
+                }
+                #[cfg(target_arch = "x86_64")]
+                Vectors::Sse2 => {
+                    macro_rules! call {
+                        ($k:literal) => {
+                            sse2::<$k>(sum, sources, len, stream)
+                        };
+                    }
+                    by_count!(call)
+                }
+                #[cfg(target_arch = "aarch64")]
+                Vectors::Neon => {
+                    macro_rules! call {
+                        ($k:literal) => {
+                            neon::<$k>(sum, sources, len, stream)
+                        };
+                    }
+                    by_count!(call)
+                }
+                Vectors::Words => words(sum, sources, len),
+            }
+        };
+        for at in done..len {
+            // SAFETY: below `len`.
+            unsafe { *sum.add(at) = sources.iter().fold(0, |sum, source| sum ^ *source.add(at)) };
+        }
+    }
+}
+
+/// A kernel: the XOR of `K` sources as far as whole groups of vectors go; how many bytes that were.
+macro_rules! kernel {
+    ($name:ident, $feature:literal, $vector:ty, $of:ty, $load:path, $xor:path, $store:path, $stream:path, $fence:path) => {
+        /// # Safety
+        /// The processor has the feature; there are `K` sources; the rest as [`Vectors::xor_raw`].
+        #[target_feature(enable = $feature)]
+        unsafe fn $name<const K: usize>(sum: *mut u8, sources: &[*const u8], len: usize, stream: bool) -> usize {
+            const WIDTH: usize = size_of::<$vector>();
+            const STEP: usize = UNROLLED * WIDTH;
+            let sources: [*const u8; K] = std::array::from_fn(|k| sources[k]);
+            let stream = stream && (sum as usize).is_multiple_of(WIDTH);
+            let whole = len / STEP * STEP;
+            let mut at = 0;
+            while at < whole {
+                // SAFETY: `at + STEP` is at most `len`.
+                unsafe {
+                    let mut sums: [$vector; UNROLLED] =
+                        [0, 1, 2, 3].map(|i| $load(sources[0].add(at + i * WIDTH).cast::<$of>()));
+                    let mut k = 1;
+                    while k < K {
+                        let mut i = 0;
+                        while i < UNROLLED {
+                            sums[i] = $xor(sums[i], $load(sources[k].add(at + i * WIDTH).cast::<$of>()));
+                            i += 1;
+                        }
+                        k += 1;
+                    }
+                    let mut i = 0;
+                    while i < UNROLLED {
+                        let to = sum.add(at + i * WIDTH).cast::<$of>();
+                        if stream {
+                            $stream(to, sums[i])
+                        } else {
+                            $store(to, sums[i])
+                        }
+                        i += 1;
+                    }
+                }
+                at += STEP;
+            }
+            if stream {
+                $fence();
+            }
+            whole
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64 as arch;
+
+#[cfg(target_arch = "x86_64")]
+kernel!(
+    avx512,
+    "avx512f",
+    arch::__m512i,
+    arch::__m512i,
+    arch::_mm512_loadu_si512,
+    arch::_mm512_xor_si512,
+    arch::_mm512_storeu_si512,
+    arch::_mm512_stream_si512,
+    arch::_mm_sfence
+);
+
+#[cfg(target_arch = "x86_64")]
+kernel!(
+    avx2,
+    "avx2",
+    arch::__m256i,
+    arch::__m256i,
+    arch::_mm256_loadu_si256,
+    arch::_mm256_xor_si256,
+    arch::_mm256_storeu_si256,
+    arch::_mm256_stream_si256,
+    arch::_mm_sfence
+);
+
+#[cfg(target_arch = "x86_64")]
+kernel!(
+    sse2,
+    "sse2",
+    arch::__m128i,
+    arch::__m128i,
+    arch::_mm_loadu_si128,
+    arch::_mm_xor_si128,
+    arch::_mm_storeu_si128,
+    arch::_mm_stream_si128,
+    arch::_mm_sfence
+);
+
+#[cfg(target_arch = "aarch64")]
+use std::arch::aarch64 as arch;
+
+/// Stores past the caches are no intrinsics there: nothing is to be waited for.
+#[cfg(target_arch = "aarch64")]
+fn no_fence() {}
+
+#[cfg(target_arch = "aarch64")]
+kernel!(neon, "neon", arch::uint8x16_t, u8, arch::vld1q_u8, arch::veorq_u8, arch::vst1q_u8, arch::vst1q_u8, no_fence);
+
+/// The XOR in words, as far as whole words go; how many bytes that were.
+///
+/// # Safety
+/// As [`Vectors::xor_raw`].
+unsafe fn words(sum: *mut u8, sources: &[*const u8], len: usize) -> usize {
+    let whole = len / 8 * 8;
+    for at in (0..whole).step_by(8) {
+        // SAFETY: `at + 8` is at most `len`.
+        unsafe {
+            let word = sources.iter().fold(0, |sum, source| sum ^ source.add(at).cast::<u64>().read_unaligned());
+            sum.add(at).cast::<u64>().write_unaligned(word);
+        }
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// All kernels give what a loop over bytes gives, for any number, length and alignment of the sources.
+        #[test]
+        fn every_kernel_is_the_xor_of_bytes(
+            count in 1usize..20, len in prop_oneof![0usize..1500, 16_000usize..17_000], skip in 0usize..70, seed in any::<u64>(),
+        ) {
+            let mut data = vec![0u8; count * len + skip + 1];
+            machine::fill_random(seed, &mut data);
+            let sources: Vec<&[u8]> = (0..count).map(|k| &data[skip + k * len..skip + (k + 1) * len]).collect();
+            let expected: Vec<u8> = (0..len).map(|at| sources.iter().fold(0, |sum, source| sum ^ source[at])).collect();
+            for vectors in Vectors::available() {
+                let mut sum = vec![0xa5; len + skip];
+                vectors.xor(&mut sum[skip..], &sources);
+                prop_assert_eq!(&sum[skip..], &expected[..], "{:?}", vectors);
+                // The sum may be one of the sources: old parity becomes new parity.
+                let mut own = sources[0].to_vec();
+                let mut pointers: Vec<*const u8> = sources.iter().map(|source| source.as_ptr()).collect();
+                pointers[0] = own.as_ptr();
+                let to = own.as_mut_ptr();
+                unsafe { vectors.xor_raw(to, &pointers, len) };
+                prop_assert_eq!(&own, &expected, "in place, {:?}", vectors);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_written_past_the_caches_is_right_too() {
+        let len = STREAM_FROM + 4096 + 5;
+        let (mut a, mut b) = (vec![0u8; len], vec![0u8; len]);
+        machine::fill_random(1, &mut a);
+        machine::fill_random(2, &mut b);
+        for vectors in Vectors::available() {
+            for skip in [0, 3] {
+                let mut sum = vec![0u8; len];
+                vectors.xor(&mut sum[skip..], &[&a[skip..], &b[skip..]]);
+                assert!(sum[skip..].iter().zip(a[skip..].iter().zip(&b[skip..])).all(|(sum, (a, b))| *sum == a ^ b));
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Where the bytes of a RAID 5 set lie: chunks round robin, parity going round backwards with the data after it (left-symmetric), so
+//! that a sequential reader meets every member in turn.
+
+use std::ops::Range;
+
+/// Members and chunk of a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) members: u32,
+    pub(crate) chunk: u64,
+}
+
+/// The part of a row that a write covers at the same bytes of some neighbouring chunks, and of no other: its parity is one piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Band {
+    pub(crate) row: u64,
+    /// First byte in each chunk.
+    pub(crate) low: u64,
+    /// Bytes of each chunk.
+    pub(crate) width: u32,
+    /// The chunks, counted in the order of the data.
+    pub(crate) columns: Range<u32>,
+    /// Where in the request's data the first chunk's bytes lie; those of the next are a chunk further.
+    pub(crate) at: u64,
+}
+
+/// A part of a request that lies on one member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) member: u32,
+    /// First byte on the member.
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+    /// Where in the request's data it lies.
+    pub(crate) at: u64,
+}
+
+impl Layout {
+    /// Chunks with data in a row.
+    pub(crate) fn data(self) -> u32 {
+        self.members - 1
+    }
+
+    /// Bytes of data in a row.
+    pub(crate) fn row_bytes(self) -> u64 {
+        self.chunk * u64::from(self.data())
+    }
+
+    /// The member with a row's parity.
+    pub(crate) fn parity_member(self, row: u64) -> u32 {
+        let members = u64::from(self.members);
+        (members - 1 - row % members) as u32
+    }
+
+    /// The member with a chunk of data.
+    pub(crate) fn member(self, row: u64, column: u32) -> u32 {
+        (self.parity_member(row) + 1 + column) % self.members
+    }
+
+    /// The rows that a request touches.
+    pub(crate) fn rows(self, offset: u64, len: u32) -> Range<u64> {
+        let row = self.row_bytes();
+        offset / row..(offset + u64::from(len)).div_ceil(row)
+    }
+
+    /// A request's pieces in order.
+    pub(crate) fn pieces(self, offset: u64, len: u32) -> impl Iterator<Item = Piece> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let left = u64::from(len) - at;
+            if left == 0 {
+                return None;
+            }
+            let (chunk, inside) = ((offset + at) / self.chunk, (offset + at) % self.chunk);
+            let data = u64::from(self.data());
+            let (row, column) = (chunk / data, (chunk % data) as u32);
+            let len = (self.chunk - inside).min(left);
+            let piece =
+                Piece { member: self.member(row, column), offset: row * self.chunk + inside, len: len as u32, at };
+            at += len;
+            Some(piece)
+        })
+    }
+
+    /// A write's bands, row by row.
+    pub(crate) fn bands(self, offset: u64, len: u32) -> impl Iterator<Item = Band> {
+        let end = offset + u64::from(len);
+        let row_bytes = self.row_bytes();
+        self.rows(offset, len).flat_map(move |row| {
+            let start = row * row_bytes;
+            // What is covered of this row.
+            let from = offset.max(start) - start;
+            let to = end.min(start + row_bytes) - start;
+            let (first, first_at) = ((from / self.chunk) as u32, from % self.chunk);
+            let (last, last_at) = ((to / self.chunk) as u32, to % self.chunk);
+            let cuts = [0, first_at.min(last_at), first_at.max(last_at), self.chunk];
+            (0..3).filter_map(move |cut| {
+                let (low, high) = (cuts[cut], cuts[cut + 1]);
+                let columns = first + u32::from(low < first_at)..last + u32::from(low < last_at);
+                (low < high && !columns.is_empty()).then(|| Band {
+                    row,
+                    low,
+                    width: (high - low) as u32,
+                    at: start + u64::from(columns.start) * self.chunk + low - offset,
+                    columns,
+                })
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn parity_goes_round_backwards_and_the_data_follow_it() {
+        let layout = Layout { members: 4, chunk: 64 };
+        let rows: Vec<(u32, Vec<u32>)> = (0..5)
+            .map(|row| (layout.parity_member(row), (0..3).map(|column| layout.member(row, column)).collect()))
+            .collect();
+        let expected = [(3, [0, 1, 2]), (2, [3, 0, 1]), (1, [2, 3, 0]), (0, [1, 2, 3]), (3, [0, 1, 2])];
+        assert_eq!(rows, expected.map(|(parity, data)| (parity, data.to_vec())));
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_has_a_place_of_its_own(members in 3u32..7, chunk in 1u64..20, rows in 1u64..9) {
+            let layout = Layout { members, chunk };
+            let mut seen = HashSet::new();
+            for offset in 0..layout.row_bytes() * rows {
+                let piece = layout.pieces(offset, 1).next().unwrap();
+                prop_assert!(piece.member < members && piece.offset < chunk * rows);
+                prop_assert!(piece.member != layout.parity_member(piece.offset / chunk), "no data where parity is");
+                prop_assert!(seen.insert((piece.member, piece.offset)));
+            }
+        }
+
+        /// Bands are what pieces are: every byte of the request once, each at its place.
+        #[test]
+        fn bands_cover_a_request(members in 3u32..7, chunk in 1u64..20, offset in 0u64..300, len in 1u32..300) {
+            let layout = Layout { members, chunk };
+            let mut by_piece = Vec::new();
+            for piece in layout.pieces(offset, len) {
+                by_piece.extend((0..u64::from(piece.len)).map(|i| (piece.at + i, piece.member, piece.offset + i)));
+            }
+            let mut by_band = Vec::new();
+            for band in layout.bands(offset, len) {
+                prop_assert!(band.columns.end <= layout.data() && band.low + u64::from(band.width) <= chunk);
+                for column in band.columns.clone() {
+                    let at = band.at + u64::from(column - band.columns.start) * chunk;
+                    let on_member = band.row * chunk + band.low;
+                    let member = layout.member(band.row, column);
+                    by_band.extend((0..u64::from(band.width)).map(|i| (at + i, member, on_member + i)));
+                }
+            }
+            by_band.sort_unstable();
+            prop_assert_eq!(by_band, by_piece);
+        }
+    }
+}

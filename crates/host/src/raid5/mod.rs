@@ -1,0 +1,507 @@
+//! RAID 5 over several open files, above any asynchronous session.
+//!
+//! A write of a whole row computes its parity from what is written. Of less than a row, either the old data and the old parity are read
+//! or the rest of the row, whichever is fewer requests. A failed member's data are the XOR of the others of its row. Parity is made of
+//! what lies in the sources' buffers; old data and parity have room behind these ([`Layout::scratch_bytes`]).
+//!
+//! As in every RAID 5 without a journal, a program that is killed between the write of the data and that of the parity leaves a row
+//! whose parity is wrong.
+
+mod layout;
+mod rows;
+
+pub(crate) use layout::Layout;
+pub(crate) use rows::BusyRows;
+
+use crate::parity::Vectors;
+use crate::reaping::Tally;
+use crate::session::{Session, Time, Wait};
+use layout::{Band, Piece};
+use machine::{Completion, Nanos, Op, Raid5, Request, Stability};
+use std::collections::VecDeque;
+use std::io;
+use std::ops::Range;
+
+/// How soon a request that waits for a row of another stream's tries again.
+const RETRY_NS: Nanos = 50_000;
+
+/// Pieces of scratch memory begin at multiples of this, as direct I/O wants it.
+const PAGE: u64 = 4096;
+
+impl Layout {
+    /// Room that a request of up to `max` bytes needs beside its own buffer.
+    pub(crate) fn scratch_bytes(self, max: u32) -> u64 {
+        let (len, members) = (u64::from(max), u64::from(self.members));
+        let rows = len / self.row_bytes() + 2;
+        // Of the first and the last row at most four bands are incomplete; each of the rows between has its parity.
+        let incomplete = members * (len.min(2 * self.chunk) + 4 * PAGE);
+        let whole = rows * self.chunk.next_multiple_of(PAGE);
+        // A failed member's data: the first of the others goes into the buffer itself.
+        let failed = (members - 2) * (len.min(rows * self.chunk) + rows * PAGE);
+        // A rebuild takes a piece from each of the others.
+        let rebuilt = (members - 2) * (len + PAGE);
+        (incomplete + whole).max(failed).max(rebuilt).next_multiple_of(PAGE)
+    }
+
+    /// The most pieces that a request of up to `max` bytes has under way at a time.
+    pub(crate) fn most_pieces(self, max: u32) -> u64 {
+        (u64::from(max) / self.row_bytes() + 4) * u64::from(self.members)
+    }
+}
+
+/// How the parity of a band comes about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// From what is written: it is all of the band's row.
+    Whole,
+    /// From the old data and the old parity.
+    Modify,
+    /// From the rest of the row.
+    Rest,
+    /// Not at all: its member has failed.
+    None,
+}
+
+/// What a request waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Rows that others have.
+    Rows,
+    /// What must be known before anything can be written or told.
+    First,
+    /// The rest.
+    Last,
+}
+
+/// A request, and what is left of its present phase.
+#[derive(Clone)]
+struct Work {
+    request: Request,
+    at: *mut u8,
+    phase: Phase,
+    left: u32,
+    expected: u64,
+    moved: u64,
+    /// The first error stands for the whole request.
+    error: i32,
+    /// Rows that it has to itself.
+    rows: Range<u64>,
+}
+
+/// A session that keeps parity.
+pub(crate) struct ParitySession<'a, S, T> {
+    inner: S,
+    layout: Layout,
+    how: Raid5,
+    time: T,
+    vectors: Vectors,
+    busy: &'a BusyRows,
+    /// Room for each slot.
+    scratch: *mut u8,
+    stride: u64,
+    work: Box<[Work]>,
+    /// Slots whose first phase is over.
+    known: Vec<u32>,
+    /// Slots that wait for rows, in the order they came.
+    waiting: VecDeque<u32>,
+    tally: &'a Tally,
+    parity_ns: Nanos,
+    parity_bytes: u64,
+}
+
+impl<S, T> Drop for ParitySession<'_, S, T> {
+    fn drop(&mut self) {
+        self.tally.note_parity(self.parity_ns, self.parity_bytes);
+    }
+}
+
+/// What a session is made of beside the one below it.
+pub(crate) struct Setup<'a, T> {
+    pub(crate) layout: Layout,
+    pub(crate) how: Raid5,
+    pub(crate) busy: &'a BusyRows,
+    pub(crate) tally: &'a Tally,
+    pub(crate) time: T,
+    pub(crate) depth: u32,
+    /// [`Layout::scratch_bytes`] for each slot, all of which outlive the session.
+    pub(crate) scratch: (*mut u8, u64),
+}
+
+impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
+    pub(crate) fn new(inner: S, setup: Setup<'a, T>) -> Self {
+        let Setup { layout, how, busy, tally, time, depth, scratch: (scratch, stride) } = setup;
+        let none = Work {
+            request: Request { op: Op::Read, target: 0, offset: 0, len: 0, slot: 0 },
+            at: std::ptr::null_mut(),
+            phase: Phase::Last,
+            left: 0,
+            expected: 0,
+            moved: 0,
+            error: 0,
+            rows: 0..0,
+        };
+        ParitySession {
+            inner,
+            layout,
+            how,
+            time,
+            vectors: Vectors::widest(),
+            busy,
+            scratch,
+            stride,
+            work: vec![none; depth as usize].into_boxed_slice(),
+            known: Vec::with_capacity(depth as usize),
+            waiting: VecDeque::with_capacity(depth as usize),
+            tally,
+            parity_ns: 0,
+            parity_bytes: 0,
+        }
+    }
+
+    /// Rows that a request must have to itself: those whose parity it changes, or trusts.
+    fn rows_of(&self, request: &Request) -> Range<u64> {
+        let Request { op, offset, len, .. } = *request;
+        if self.how.rebuild {
+            return offset / self.layout.chunk..(offset + u64::from(len)).div_ceil(self.layout.chunk);
+        }
+        let lost = |piece: Piece| Some(piece.member) == self.how.failed;
+        if op == Op::Write || self.how.failed.is_some() && self.layout.pieces(offset, len).any(lost) {
+            return self.layout.rows(offset, len);
+        }
+        0..0
+    }
+
+    /// Begins a request that has its rows.
+    fn begin(&mut self, slot: u32) {
+        let Work { request, at, .. } = self.work[slot as usize];
+        let mut scratch = self.scratch_of(slot);
+        let first = match (self.how.rebuild, request.op) {
+            (true, Op::Read) => {
+                let failed = self.how.failed.unwrap_or(0);
+                self.piece(slot, Op::Read, failed, request.offset, (at, request.len));
+                false
+            }
+            (true, Op::Write) => {
+                self.read_others(slot, request.offset, (at, request.len), &mut scratch);
+                true
+            }
+            (false, Op::Read) => {
+                let mut first = false;
+                for piece in self.layout.pieces(request.offset, request.len) {
+                    // SAFETY: the piece lies in the request's data.
+                    let at = unsafe { at.add(piece.at as usize) };
+                    if Some(piece.member) == self.how.failed {
+                        self.read_others(slot, piece.offset, (at, piece.len), &mut scratch);
+                        first = true;
+                    } else {
+                        self.piece(slot, Op::Read, piece.member, piece.offset, (at, piece.len));
+                    }
+                }
+                first
+            }
+            (false, Op::Write) => self.read_for_parity(slot, &mut scratch),
+        };
+        if first {
+            self.work[slot as usize].phase = Phase::First;
+        } else if request.op == Op::Write && !self.how.rebuild {
+            self.write(slot);
+        }
+    }
+
+    /// Reads what the parity of a write needs; whether there is anything.
+    fn read_for_parity(&mut self, slot: u32, scratch: &mut Scratch) -> bool {
+        let Request { offset, len, .. } = self.work[slot as usize].request;
+        let mut any = false;
+        for band in self.layout.bands(offset, len) {
+            let (way, on_member) = (self.way(&band), band.row * self.layout.chunk + band.low);
+            let columns = match way {
+                Way::Whole | Way::None => 0..0,
+                Way::Modify => band.columns.clone(),
+                Way::Rest => 0..self.layout.data(),
+            };
+            let parity = scratch.next(if way == Way::None { 0 } else { band.width });
+            if way == Way::Modify {
+                let member = self.layout.parity_member(band.row);
+                self.piece(slot, Op::Read, member, on_member, (parity, band.width));
+            }
+            for column in columns.filter(|column| way == Way::Modify || !band.columns.contains(column)) {
+                let member = self.layout.member(band.row, column);
+                self.piece(slot, Op::Read, member, on_member, (scratch.next(band.width), band.width));
+            }
+            any |= matches!(way, Way::Modify | Way::Rest);
+        }
+        any
+    }
+
+    /// How the parity of a band is made: with the fewest reads, none of them from the failed member.
+    fn way(&self, band: &Band) -> Way {
+        let (written, all) = (band.columns.len() as u32, self.layout.data());
+        let column_of = |member: u32| {
+            (member + self.layout.members - self.layout.parity_member(band.row) - 1) % self.layout.members
+        };
+        match self.how.failed {
+            Some(failed) if failed == self.layout.parity_member(band.row) => Way::None,
+            _ if written == all => Way::Whole,
+            Some(failed) if band.columns.contains(&column_of(failed)) => Way::Rest,
+            Some(_) => Way::Modify,
+            None if written + 1 <= all - written => Way::Modify,
+            None => Way::Rest,
+        }
+    }
+
+    /// Computes the parity of a write, and writes data and parity.
+    fn write(&mut self, slot: u32) {
+        let Work { request, at, .. } = self.work[slot as usize];
+        self.next_phase(slot);
+        let mut scratch = self.scratch_of(slot);
+        let chunk = self.layout.chunk;
+        for band in self.layout.bands(request.offset, request.len) {
+            let (way, on_member) = (self.way(&band), band.row * chunk + band.low);
+            let first = band.columns.start;
+            // SAFETY: the column's part of the band lies in the request's data.
+            let data_of = |column: u32| unsafe { at.add((band.at + u64::from(column - first) * chunk) as usize) };
+            let parity = scratch.next(if way == Way::None { 0 } else { band.width });
+            if way != Way::None {
+                let mut sum = Sum::new(self.vectors, parity, band.width);
+                let began = self.time.now();
+                if way == Way::Modify {
+                    sum.add(parity);
+                }
+                band.columns.clone().for_each(|column| sum.add(data_of(column)));
+                let read = match way {
+                    Way::Modify => band.columns.len() as u32,
+                    Way::Rest => self.layout.data() - band.columns.len() as u32,
+                    Way::Whole | Way::None => 0,
+                };
+                (0..read).for_each(|_| sum.add(scratch.next(band.width)));
+                self.parity_bytes += sum.end();
+                self.parity_ns += self.time.now() - began;
+            }
+            for column in band.columns.clone() {
+                let member = self.layout.member(band.row, column);
+                if Some(member) != self.how.failed {
+                    self.piece(slot, Op::Write, member, on_member, (data_of(column), band.width));
+                }
+            }
+            if way != Way::None {
+                let member = self.layout.parity_member(band.row);
+                self.piece(slot, Op::Write, member, on_member, (parity, band.width));
+            }
+        }
+    }
+
+    /// Computes what a failed member held. In a rebuild it is then written; otherwise the request is done, and its completion returned.
+    fn restore(&mut self, slot: u32) -> Option<Completion> {
+        let Work { request, at, .. } = self.work[slot as usize];
+        let mut scratch = self.scratch_of(slot);
+        if self.how.rebuild {
+            self.restore_piece((at, request.len), &mut scratch);
+            self.next_phase(slot);
+            let failed = self.how.failed.unwrap_or(0);
+            self.piece(slot, Op::Write, failed, request.offset, (at, request.len));
+            return None;
+        }
+        for piece in self.layout.pieces(request.offset, request.len) {
+            if Some(piece.member) == self.how.failed {
+                // SAFETY: the piece lies in the request's data.
+                let at = unsafe { at.add(piece.at as usize) };
+                self.restore_piece((at, piece.len), &mut scratch);
+            }
+        }
+        let work = &mut self.work[slot as usize];
+        self.busy.give_back(&std::mem::take(&mut work.rows));
+        Some(Completion { slot, result: request.len as i32 })
+    }
+
+    /// What [`ParitySession::read_others`] read becomes the failed member's data.
+    fn restore_piece(&mut self, (at, len): (*mut u8, u32), scratch: &mut Scratch) {
+        let began = self.time.now();
+        let mut sum = Sum::new(self.vectors, at, len);
+        sum.add(at);
+        (2..self.layout.members).for_each(|_| sum.add(scratch.next(len)));
+        self.parity_bytes += sum.end();
+        self.parity_ns += self.time.now() - began;
+    }
+
+    /// Reads the same bytes of all members but the failed one: the first to `at`, the others to the scratch.
+    fn read_others(&mut self, slot: u32, offset: u64, (at, len): (*mut u8, u32), scratch: &mut Scratch) {
+        let (mut to, failed) = (at, self.how.failed);
+        for member in (0..self.layout.members).filter(|&member| Some(member) != failed) {
+            if to.is_null() {
+                to = scratch.next(len);
+            }
+            self.piece(slot, Op::Read, member, offset, (to, len));
+            to = std::ptr::null_mut();
+        }
+    }
+
+    /// Issues a piece.
+    #[inline]
+    fn piece(&mut self, slot: u32, op: Op, member: u32, offset: u64, (at, len): (*mut u8, u32)) {
+        let work = &mut self.work[slot as usize];
+        work.left += 1;
+        work.expected += u64::from(len);
+        self.inner.issue(member, &Request { op, offset, len, ..work.request }, at);
+    }
+
+    fn next_phase(&mut self, slot: u32) {
+        let work = &mut self.work[slot as usize];
+        (work.phase, work.expected, work.moved) = (Phase::Last, 0, 0);
+    }
+
+    fn scratch_of(&self, slot: u32) -> Scratch {
+        // SAFETY: every slot has its stride.
+        let next = unsafe { self.scratch.add(slot as usize * self.stride as usize) };
+        Scratch { next, left: self.stride }
+    }
+
+    /// Begins the requests that waited for rows that are free now.
+    #[cold]
+    #[inline(never)]
+    fn begin_waiting(&mut self) {
+        for _ in 0..self.waiting.len() {
+            let Some(slot) = self.waiting.pop_front() else { return };
+            if self.busy.take(&self.work[slot as usize].rows) {
+                self.work[slot as usize].phase = Phase::Last;
+                self.begin(slot);
+            } else {
+                self.waiting.push_back(slot);
+            }
+        }
+    }
+}
+
+/// A slot's scratch memory, given out piece by piece; a request that goes through its pieces again finds each where it was.
+struct Scratch {
+    next: *mut u8,
+    left: u64,
+}
+
+impl Scratch {
+    fn next(&mut self, len: u32) -> *mut u8 {
+        let (at, room) = (self.next, u64::from(len).next_multiple_of(PAGE));
+        assert!(room <= self.left, "a request with more pieces than there is room for");
+        self.left -= room;
+        // SAFETY: there is as much room.
+        self.next = unsafe { at.add(room as usize) };
+        at
+    }
+}
+
+/// Sources of a parity, taken in a few at a time: one pass each, and as a rule one in all.
+struct Sum {
+    vectors: Vectors,
+    to: *mut u8,
+    len: u32,
+    sources: [*const u8; Sum::AT_ONCE],
+    count: usize,
+    bytes: u64,
+}
+
+impl Sum {
+    const AT_ONCE: usize = 32;
+
+    fn new(vectors: Vectors, to: *mut u8, len: u32) -> Sum {
+        Sum { vectors, to, len, sources: [std::ptr::null(); Sum::AT_ONCE], count: 0, bytes: 0 }
+    }
+
+    /// Takes in another source. One that is the sum itself comes first.
+    fn add(&mut self, source: *mut u8) {
+        if self.count == Sum::AT_ONCE {
+            self.pass();
+            self.sources[0] = self.to;
+            self.count = 1;
+        }
+        self.sources[self.count] = source;
+        self.count += 1;
+        self.bytes += u64::from(self.len);
+    }
+
+    fn pass(&mut self) {
+        // SAFETY: the session gives pieces of this length, of which only the first may be the sum.
+        unsafe { self.vectors.xor_raw(self.to, &self.sources[..self.count], self.len as usize) };
+    }
+
+    /// Writes the sum; the bytes of all sources.
+    fn end(mut self) -> u64 {
+        self.pass();
+        self.bytes
+    }
+}
+
+impl<S: Session, T: Time> Session for ParitySession<'_, S, T> {
+    fn issue(&mut self, _file: u32, request: &Request, at: *mut u8) {
+        let rows = self.rows_of(request);
+        let free = self.busy.take(&rows);
+        let phase = if free { Phase::Last } else { Phase::Rows };
+        self.work[request.slot as usize] =
+            Work { request: *request, at, phase, left: 0, expected: 0, moved: 0, error: 0, rows };
+        if free {
+            self.begin(request.slot);
+        } else {
+            self.waiting.push_back(request.slot);
+        }
+    }
+
+    fn submit(&mut self, wait: Wait) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return self.inner.submit(wait);
+        }
+        self.begin_waiting();
+        // Another stream's completion ends no wait of this one's.
+        let soon = match wait {
+            Wait::For(ns) => Wait::For(ns.min(RETRY_NS)),
+            _ => Wait::For(RETRY_NS),
+        };
+        self.inner.submit(if self.waiting.is_empty() { wait } else { soon })
+    }
+
+    fn reap(&mut self, mut take: impl FnMut(Completion)) {
+        let ParitySession { inner, work, known, busy, .. } = self;
+        inner.reap(|piece| {
+            let work = &mut work[piece.slot as usize];
+            work.left -= 1;
+            if piece.result < 0 {
+                work.error = if work.error < 0 { work.error } else { piece.result };
+            } else {
+                work.moved += u64::from(piece.result as u32);
+            }
+            if work.left > 0 {
+                return;
+            }
+            let short = work.expected - work.moved.min(work.expected);
+            if work.error == 0 && short == 0 && work.phase == Phase::First {
+                known.push(piece.slot);
+                return;
+            }
+            let whole = work.request.len as i32;
+            let result = match work.error {
+                0 if short == 0 => whole,
+                // A member that ends before it should: the request did not do all that it was asked.
+                0 => (whole - short.min(whole as u64) as i32).max(0),
+                error => error,
+            };
+            busy.give_back(&std::mem::take(&mut work.rows));
+            take(Completion { slot: piece.slot, result });
+        });
+        while let Some(slot) = self.known.pop() {
+            match (self.work[slot as usize].request.op, self.how.rebuild) {
+                (Op::Write, false) => self.write(slot),
+                _ => self.restore(slot).into_iter().for_each(&mut take),
+            }
+        }
+    }
+
+    /// As of a stripe: all or none.
+    fn queued(&mut self) -> u32 {
+        let pieces: u32 = self.work.iter().map(|work| work.left).sum();
+        if self.inner.queued() >= pieces { u32::MAX } else { 0 }
+    }
+
+    fn sync(&mut self, what: Stability) -> io::Result<()> {
+        self.inner.sync(what)
+    }
+}
+
+#[cfg(test)]
+mod tests;

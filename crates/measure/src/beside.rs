@@ -1,0 +1,150 @@
+//! Workloads beside each other: each alone, then all at once, in turn.
+
+use crate::repeat::{Measured, Repeated, Repeats, Standing, ramp, repeat};
+use crate::sample::{Sample, gather, streams, unpaused};
+use crate::stream::Stream;
+use machine::{Error, Machine, Nanos, Part, Result, RunOptions, TargetFacts};
+use workload::{Stop, Workload};
+
+/// A workload and its target; several may share one.
+#[derive(Debug)]
+pub struct Job<'t, T> {
+    /// What it asks.
+    pub target: &'t T,
+    /// What it does: for a time, and not for an amount of data, so that all run beside each other to the end.
+    pub workload: Workload,
+}
+
+/// What was measured of a workload.
+#[derive(Debug, Default)]
+pub struct Company {
+    /// With nothing beside it.
+    pub alone: Measured,
+    /// With all others beside it; the run with the same number in [`Measured::samples`] was made in the same round. The processor's time in
+    /// it is that of all: nothing tells them apart.
+    pub together: Measured,
+}
+
+/// Measures each job alone and all at once, round after round, so that drift affects all alike.
+///
+/// # Errors
+/// The user's interrupt; a workload that ends after an amount of data. What else goes wrong is the failure of the jobs that ran.
+pub fn measure_beside<M: Machine>(
+    machine: &M,
+    jobs: &[Job<'_, M::Target>],
+    repeats: Repeats,
+    on_run: impl FnMut(usize),
+) -> Result<Vec<Company>> {
+    if let Some(job) = jobs.iter().find(|job| !matches!(job.workload.stop, Stop::AfterNs(_))) {
+        let why = "workloads beside each other run for a time: one that ends with its data leaves the others alone";
+        return Err(Error::refused(job.workload.short(), why, "give --runtime instead of --bytes"));
+    }
+    let repeats = if machine.capabilities().noisy { repeats } else { Repeats::exactly(1) };
+    let facts = jobs.iter().map(|job| machine.target_facts(job.target)).collect();
+    let company = jobs.iter().map(|_| Company::default()).collect();
+    let mut subject = Beside { machine, jobs, facts, company, on_run };
+    // Each alone, in their order, then all.
+    repeat(&mut subject, &(0..=jobs.len()).collect::<Vec<_>>(), repeats)?;
+    Ok(subject.company)
+}
+
+struct Beside<'a, M: Machine, P> {
+    machine: &'a M,
+    jobs: &'a [Job<'a, M::Target>],
+    facts: Vec<TargetFacts>,
+    company: Vec<Company>,
+    on_run: P,
+}
+
+impl<M: Machine, P> Beside<'_, M, P> {
+    /// The jobs that run in this arrangement.
+    fn running(&self, arrangement: usize) -> std::ops::Range<usize> {
+        if arrangement < self.jobs.len() { arrangement..arrangement + 1 } else { 0..self.jobs.len() }
+    }
+
+    fn measured(&mut self, arrangement: usize, job: usize) -> &mut Measured {
+        let company = &mut self.company[job];
+        if arrangement < self.jobs.len() { &mut company.alone } else { &mut company.together }
+    }
+}
+
+impl<M: Machine, P: FnMut(usize)> Repeated for Beside<'_, M, P> {
+    fn standing(&self, arrangement: usize) -> Standing {
+        match self.company.get(arrangement) {
+            Some(company) => company.alone.standing(),
+            // All run or none.
+            None => {
+                let standing = self.company[0].together.standing();
+                Standing { closed: self.company.iter().any(|one| one.together.failure.is_some()), ..standing }
+            }
+        }
+    }
+
+    fn half_width(&self, arrangement: usize) -> f64 {
+        match self.company.get(arrangement) {
+            Some(company) => company.alone.half_width(),
+            None => self.company.iter().map(|one| one.together.half_width()).fold(0.0, f64::max),
+        }
+    }
+
+    fn run(&mut self, arrangement: usize) -> Result<()> {
+        let running = self.running(arrangement);
+        let mut ramp_ns = 0;
+        for job in running.clone() {
+            let workload = &self.jobs[job].workload;
+            ramp_ns = ramp_ns.max(ramp(workload, &self.measured(arrangement, job).samples));
+        }
+        let ended = run_once(self.machine, &self.jobs[running.clone()], &self.facts[running.clone()], ramp_ns);
+        (self.on_run)(arrangement);
+        match ended {
+            Ok(samples) => {
+                for (job, sample) in running.zip(samples) {
+                    self.measured(arrangement, job).push(sample)?;
+                }
+            }
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            // The error is of the run, and no job has figures of it.
+            Err(error) => {
+                for job in running {
+                    self.measured(arrangement, job).push(Err(Error::Unsupported(error.to_string())))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Nanos {
+        self.machine.now()
+    }
+}
+
+/// One run of these jobs at once.
+fn run_once<M: Machine>(
+    machine: &M,
+    jobs: &[Job<'_, M::Target>],
+    facts: &[TargetFacts],
+    ramp_ns: Nanos,
+) -> Result<Vec<Result<Sample>>> {
+    let ((sources, mut usage), left_out) = unpaused(|| {
+        let mut sources: Vec<Vec<Stream>> = Vec::with_capacity(jobs.len());
+        for (job, facts) in jobs.iter().zip(facts) {
+            let align = if job.workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
+            job.workload.check(facts.size_bytes, align)?;
+            sources.push(streams(&job.workload, facts, ramp_ns)?);
+        }
+        let mut parts: Vec<_> = (jobs.iter().zip(facts))
+            .zip(&mut sources)
+            .map(|((job, facts), sources)| Part::new(job.target, &job.workload.access(facts.size_bytes), sources))
+            .collect();
+        let usage = machine.run(&mut parts, RunOptions::default())?;
+        drop(parts);
+        let paused = usage.paused;
+        Ok::<_, Error>(((sources, usage), paused))
+    })?;
+    usage.warnings.extend(left_out);
+    let usage: Vec<_> = usage.by_part().collect();
+    let sample = |((job, sources), usage): ((&Job<'_, M::Target>, Vec<Stream>), Result<_>)| {
+        gather(&sources, usage?, &job.workload)
+    };
+    Ok(jobs.iter().zip(sources).zip(usage).map(sample).collect())
+}

@@ -1,0 +1,63 @@
+//! What workloads did to each other: a line for each, and a sentence.
+
+use super::{Tone, paint, table, wrap};
+use crate::format::rate;
+use machine::text::printable;
+use machine::units::{show_time, significant};
+use measure::stats::Ratio;
+use results::{Interference, Results};
+
+/// `0.61 (0.58–0.64)`.
+fn times(ratio: Option<Ratio>, plain: f64) -> String {
+    match ratio {
+        Some(Ratio { mean, low, high, .. }) => {
+            format!("{} ({}–{})", significant(mean, 3), significant(low, 3), significant(high, 3))
+        }
+        None => significant(plain, 3),
+    }
+}
+
+/// The table of each workload alone and beside the others, with the sentence above it.
+pub(super) fn interference(results: &Results, found: &Interference, width: usize, colour: bool) -> String {
+    let mut out = String::new();
+    for line in wrap(&found.sentence, width) {
+        out.push_str(&paint(Tone::Strong, &line, colour));
+        out.push('\n');
+    }
+    let header = ["workload", "target", "alone", "at once", "times", "p99 alone", "at once", "times"];
+    let header: Vec<String> = header.map(str::to_owned).into();
+    let several = found.workloads.iter().any(|one| one.target != found.workloads[0].target);
+    let mut rows = Vec::new();
+    for one in &found.workloads {
+        let point = &results.points[one.point];
+        let Some(alone) = &point.numbers else { continue };
+        let p99 = alone.latency_ns.p99;
+        rows.push(vec![
+            printable(&point.workload.short()),
+            if several { printable(&one.target) } else { String::new() },
+            rate(alone.throughput_bytes_per_s),
+            rate(one.throughput_bytes_per_s),
+            times(one.throughput_ratio, one.throughput_bytes_per_s / alone.throughput_bytes_per_s),
+            show_time(p99 as f64),
+            show_time(one.latency_ns.p99 as f64),
+            times(one.p99_ratio, one.latency_ns.p99 as f64 / p99.max(1) as f64),
+        ]);
+    }
+    let dropped = usize::from(!several);
+    let keep = |cells: Vec<String>| -> Vec<String> {
+        cells.into_iter().enumerate().filter(|(place, _)| several || *place != 1).map(|(_, cell)| cell).collect()
+    };
+    let rows: Vec<Vec<String>> = rows.into_iter().map(keep).collect();
+    out.push_str(&table(&keep(header), &rows, 2 - dropped, width, colour));
+    let processor = format!(
+        "processor: {} a MiB at once, {} alone; all at once keep {} processors busy",
+        show_time(found.process_ns_per_mib),
+        show_time(found.process_ns_per_mib_alone),
+        significant(found.process_busy_percent / 100.0, 2)
+    );
+    for line in wrap(&processor, width) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
