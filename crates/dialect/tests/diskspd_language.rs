@@ -193,7 +193,7 @@ fn profiles_that_are_none() {
         ("<Profile/>".into(), "no time span"),
         ("<!DOCTYPE x [<!ENTITY a 'b'>]><Profile/>".into(), "document type"),
         (within("<Path>&a;</Path>"), "&a;"),
-        (within("<ThinkTime>5</ThinkTime>"), "<ThinkTime> with the value 5"),
+        (within("<ThinkTime>5</ThinkTime>"), "-i and -j"),
         (within("<Unheard>5</Unheard>"), "<Unheard>"),
         (within("<BlockSize>-4</BlockSize>"), "<BlockSize>-4"),
         (within("<BlockSize>99999999999</BlockSize>"), "<BlockSize>9999"),

@@ -656,7 +656,7 @@ fn the_report_has_what_readers_take() {
     let logs = logs(&result);
     let names: Vec<String> =
         logs.iter().map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
-    assert_eq!(names, ["log_bw.1.log", "log_lat.1.log", "log_clat.1.log"]);
+    assert_eq!(names, ["log_bw.1.log", "log_lat.1.log", "log_slat.1.log", "log_clat.1.log"]);
     let lines: Vec<Vec<u64>> =
         logs[1].1.lines().map(|line| line.split(", ").map(|part| part.parse().unwrap()).collect()).collect();
     assert_eq!(lines.len(), 128);
@@ -672,7 +672,7 @@ fn what_was_trimmed_is_zero_and_what_was_written_after_it_is_not() {
     let path = directory.path().join("data");
     let trim = |job: &str| {
         fs::write(&path, vec![7u8; 256 << 10]).unwrap();
-        let text = format!("[t]\nfilename={}\nsize=256k\nbs=16k\n{job}", path.display());
+        let text = format!("[t]\nfilename=data\nsize=256k\nbs=16k\n{job}");
         let result = measured(&text, directory.path(), std::slice::from_ref(&path)).unwrap();
         let requests = result.entries()[0].recorded.requests;
         let zeros = fs::read(&path).unwrap().iter().filter(|&&byte| byte == 0).count();
@@ -690,8 +690,8 @@ fn what_was_trimmed_is_zero_and_what_was_written_after_it_is_not() {
     }
     // Nothing of the user's is trimmed that was not named again.
     fs::write(&path, vec![7u8; 256 << 10]).unwrap();
-    let text = format!("[t]\nfilename={}\nsize=256k\nrw=trim\n", path.display());
-    assert!(measured(&text, directory.path(), &[]).is_err());
+    let text = "[t]\nfilename=data\nsize=256k\nrw=trim\n";
+    assert!(measured(text, directory.path(), &[]).is_err());
     assert!(fs::read(&path).unwrap().iter().all(|&byte| byte == 7));
 }
 
@@ -718,8 +718,10 @@ fn the_time_of_submission_is_measured_where_calls_do_not_wait() {
     let logs = logs(&result);
     let lines =
         |name: &str| logs.iter().find(|(path, _)| path.ends_with(name)).map_or(0, |(_, text)| text.lines().count());
-    // The logs of all jobs have one name, and so one file.
-    assert_eq!((lines("x_lat.1.log"), lines("x_slat.1.log")), (4 * 256, 2 * 256));
+    for (job, submitted) in [(1, 256), (2, 256), (3, 0), (4, 0)] {
+        let counts = ["lat", "clat", "slat"].map(|kind| lines(&format!("x_{kind}.{job}.log")));
+        assert_eq!(counts, [256, 256, submitted], "job {job}");
+    }
     let text = text(&result);
     assert_eq!(text.matches("    slat (").count(), 4, "{text}");
     assert_eq!(text.matches("    slat percentiles (").count(), 4, "{text}");

@@ -40,7 +40,7 @@ pub(crate) fn tree(text: &str) -> Result<Element> {
             Event::Start(start) if open.len() <= DEEPEST => {
                 let attribute = |name: &str| match start.try_get_attribute(name) {
                     Ok(found) => Ok(found.map(|found| found.value.to_string())),
-                    Err(error) => wrong(error.to_string()),
+                    Err(error) => wrong(error.to_string()).map(|_| None),
                 };
                 let (unit, requests) = (attribute("unit")?, attribute("IO")?);
                 let name = start.local_name().as_ref().to_string();
