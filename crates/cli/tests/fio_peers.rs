@@ -93,9 +93,9 @@ fn fixed_work_is_the_same_work() {
         "--rw=randwrite --verify=crc32c --verify_backlog=3 --ioengine=io_uring --iodepth=4",
         "--rw=write --verify=md5 --verify_backlog=4k --verify_fatal=1 --verify_dump=1",
         "--rw=read --offset=16k --size=0",
-        "--rw=trim",
-        "--rw=randtrim --bs=4k,4k,8k --ioengine=io_uring --iodepth=4",
-        "--rw=randtrimwrite --ioengine=libaio",
+        "--rw=trim --ioengine=null",
+        "--rw=randtrim --bs=4k,4k,8k --ioengine=null",
+        "--rw=randtrimwrite --ioengine=null",
         "--rw=read --ioengine=libaio --iodepth=4",
         "--rw=randwrite --ioengine=io_uring --iodepth=4 --disable_slat=1",
     ] {

@@ -119,7 +119,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
                             break Wait::For(0);
                         }
                     }
-                    Next::WaitForCompletion => break reaping.wait(flight.requests),
+                    Next::WaitForCompletion => break reaping.wait(flight.requests, now),
                     Next::WaitUntil(then) => break Wait::For(then.saturating_sub(now).min(TICK_NS)),
                     Next::Done => {
                         if flight.requests == 0 {
