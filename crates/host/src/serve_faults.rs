@@ -322,6 +322,8 @@ struct Source {
     checked: u32,
     unsynced: u32,
     times_submission: bool,
+    /// Some writes discard instead: a stripe cannot.
+    discards: bool,
     issued_at: Nanos,
 }
 
@@ -338,6 +340,7 @@ impl Source {
             checked: 0,
             unsynced: 0,
             times_submission: seed % 2 == 1,
+            discards: false,
             issued_at: 0,
         }
     }
@@ -389,7 +392,7 @@ impl RequestSource for Source {
                     Request { op, target: 0, offset: self.random.below(1 << 20) * 128, len, slot: slot as u32 };
                 self.left -= 1;
                 self.outstanding[slot] = Some(request);
-                if op == Op::Write && self.random.once_in(8) {
+                if op == Op::Write && self.discards && self.random.once_in(8) {
                     return Next::Discard(request);
                 }
                 self.issued_at = now;
@@ -433,6 +436,7 @@ fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let depth = if how == How::Blocking { 1 } else { random.below(8) as u32 + 1 };
     let requests = random.below(60) as u32 + 1;
     let mut source = Source::new(seed, depth, requests);
+    source.discards = how != How::Striped;
     let reap = [Reap::AtLeast(1), Reap::AtLeast(random.below(9) as u32 + 1), Reap::Auto][random.below(3) as usize];
     let tally = Tally::default();
     let failed = AtomicBool::new(false);

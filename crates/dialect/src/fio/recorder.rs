@@ -74,6 +74,8 @@ struct Submissions {
     returned_at: Box<[Nanos]>,
     /// Slots of requests that no call has returned for.
     open: Vec<u32>,
+    /// The machine tells: a simulated one has no such call.
+    told: bool,
 }
 
 /// A stream whose writes are trims, or follow a trim of the same bytes.
@@ -130,6 +132,7 @@ impl Recorder {
             submissions: job.times_submission().then(|| Submissions {
                 returned_at: vec![0; depth].into_boxed_slice(),
                 open: Vec::with_capacity(depth),
+                told: false,
             }),
             trims: options.trims.then_some(Trims { then_write: options.then_writes, under_way: None, trimmed: None }),
             in_flight: 0,
@@ -320,7 +323,7 @@ impl Recorder {
         if returned_at == Nanos::MAX {
             // No call returned before it was seen to be done.
             submissions.open.retain(|&open| open != slot);
-            return Some(latency_ns);
+            return submissions.told.then_some(latency_ns);
         }
         Some((returned_at - self.issued[slot as usize].at).min(latency_ns))
     }
@@ -522,7 +525,8 @@ impl RequestSource for Recorder {
 
     #[inline(always)]
     fn submitted(&mut self, now: Nanos) {
-        if let Some(Submissions { returned_at, open }) = &mut self.submissions {
+        if let Some(Submissions { returned_at, open, told }) = &mut self.submissions {
+            *told = true;
             open.drain(..).for_each(|slot| returned_at[slot as usize] = now);
         }
     }
