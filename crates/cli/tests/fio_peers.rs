@@ -93,6 +93,11 @@ fn fixed_work_is_the_same_work() {
         "--rw=randwrite --verify=crc32c --verify_backlog=3 --ioengine=io_uring --iodepth=4",
         "--rw=write --verify=md5 --verify_backlog=4k --verify_fatal=1 --verify_dump=1",
         "--rw=read --offset=16k --size=0",
+        "--rw=trim --ioengine=null",
+        "--rw=randtrim --bs=8k --ioengine=null",
+        "--rw=randtrimwrite --ioengine=null",
+        "--rw=read --ioengine=libaio --iodepth=4",
+        "--rw=randwrite --ioengine=io_uring --iodepth=4 --disable_slat=1",
     ] {
         let figures = |ours: bool| -> Vec<u64> {
             let directory = tempfile::tempdir().unwrap();
@@ -102,7 +107,7 @@ fn fixed_work_is_the_same_work() {
             let file = if options.contains("nr_files") { "" } else { "--filename=data" };
             let arguments = format!("--name=j {file} --size=64k --bs=4k {options} --output-format=json");
             let document: Value = serde_json::from_str(&succeeds(ours, directory.path(), &arguments)).unwrap();
-            ["read/total_ios", "read/io_bytes", "write/total_ios", "write/io_bytes"]
+            ["read/total_ios", "read/io_bytes", "write/total_ios", "write/io_bytes", "trim/total_ios", "trim/io_bytes"]
                 .map(|field| document.pointer(&format!("/jobs/0/{field}")).and_then(Value::as_u64).unwrap())
                 .into()
         };
@@ -134,6 +139,32 @@ fn terse_lines_have_the_same_fields() {
         }
         let names = |line: &[String]| line.iter().filter(|field| field.contains("%=")).count();
         assert_eq!(names(&ours[0]), names(&theirs[0]), "version {version}: percentiles");
+    }
+}
+
+#[test]
+fn directions_as_one_have_the_same_fields() {
+    if !fio_is_here() {
+        return;
+    }
+    for unified in ["mixed", "both"] {
+        let told = |ours: bool| -> (Vec<String>, Vec<Value>, usize) {
+            let directory = tempfile::tempdir().unwrap();
+            let options = "--name=j --filename=data --size=64k --bs=4k --rw=randrw --ioengine=libaio";
+            let options =
+                format!("{options} --slat_percentiles=1 --lat_percentiles=1 --unified_rw_reporting={unified}");
+            let json = succeeds(ours, directory.path(), &format!("{options} --output-format=json"));
+            let document: Value = serde_json::from_str(&json).unwrap();
+            let job = &document["jobs"][0];
+            let sections = ["read", "write", "trim", "sync", "mixed"].into_iter().filter(|name| job[name].is_object());
+            let figures = ["total_ios", "io_bytes"].map(|name| job["mixed"][name].clone());
+            let counts = ["slat_ns", "clat_ns", "lat_ns"].map(|name| job["mixed"][name]["N"].clone());
+            let line = succeeds(ours, directory.path(), &format!("{options} --minimal"));
+            // Disks at the end, nine fields each, may differ in number.
+            let fields = line.trim_end().split(';').count() % 9;
+            (sections.map(String::from).collect(), figures.into_iter().chain(counts).collect(), fields)
+        };
+        assert_eq!(told(true), told(false), "{unified}");
     }
 }
 

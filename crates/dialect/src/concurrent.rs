@@ -33,6 +33,12 @@ pub(crate) struct RequestShape {
     /// Requests begin so many bytes apart instead of a request's length. The region then has a request's length for each of them,
     /// wherever that ends.
     pub(crate) step_bytes: Option<u64>,
+    /// So many percent of the requests follow the one before instead of going where the workload says.
+    pub(crate) follows_percent: Option<u8>,
+    /// So many percent of the requests go to so many percent of the region, range after range; 100 of both. Empty: the workload says.
+    pub(crate) ranges: Vec<(u8, u8)>,
+    /// After so many requests a pause.
+    pub(crate) burst: Option<(u32, Nanos)>,
     /// Writes carry this pattern, and reads must find it.
     pub(crate) pattern: Option<u64>,
     /// Writes carry these bytes, each going on where the one before ended.

@@ -92,8 +92,11 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-g10x x", "-g"),
         ("-p x", "-p"),
         ("-x x", "-x"),
-        ("-rs50 x", "-rs50"),
-        ("-i10 x", "-i10"),
+        ("-rs101 x", "-r"),
+        ("-rdabs10/1G x", "-rdabs10/1G"),
+        ("-rdpct90/10:10/91 x", "-rdpct"),
+        ("-rdpct50/100 x", "-rdpct"),
+        ("-i10 x", "-i and -j"),
         ("-Zsome x", "-Z"),
         ("-Z4K, x", "file's name"),
         ("-ft x", "-ft"),
@@ -190,7 +193,7 @@ fn profiles_that_are_none() {
         ("<Profile/>".into(), "no time span"),
         ("<!DOCTYPE x [<!ENTITY a 'b'>]><Profile/>".into(), "document type"),
         (within("<Path>&a;</Path>"), "&a;"),
-        (within("<ThinkTime>5</ThinkTime>"), "<ThinkTime> with the value 5"),
+        (within("<ThinkTime>5</ThinkTime>"), "-i and -j"),
         (within("<Unheard>5</Unheard>"), "<Unheard>"),
         (within("<BlockSize>-4</BlockSize>"), "<BlockSize>-4"),
         (within("<BlockSize>99999999999</BlockSize>"), "<BlockSize>9999"),
@@ -215,6 +218,10 @@ fn word() -> impl Strategy<Value = String> {
         "-t",
         "-o",
         "-r",
+        "-rs",
+        "-rdpct90/10:5/",
+        "-i",
+        "-j",
         "-s",
         "-si",
         "-T",
@@ -268,6 +275,10 @@ fn some_target() -> impl Strategy<Value = Target> {
             block_bytes: block,
             base_bytes: base,
             random_bytes: places.filter(|_| kind % 2 == 0),
+            random_percent: Some(30).filter(|_| kind == 2),
+            ranges: if kind == 4 { vec![(90, 10), (5, 20)] } else { Vec::new() },
+            burst: Some(8).filter(|_| kind > 9),
+            pause_ms: Some(20).filter(|_| kind > 9),
             stride_bytes: places.filter(|_| kind % 2 == 1),
             interlocked: kind == 5,
             create_bytes: create,
@@ -284,6 +295,22 @@ fn some_target() -> impl Strategy<Value = Target> {
             ..Target::new(path.trim_start().into())
         },
     )
+}
+
+#[test]
+fn part_of_the_requests_is_random_and_ranges_have_shares() {
+    let one = target("-b8K -rs70 -rdpct90/10:5/20 -i32 -j5 x");
+    assert_eq!((one.random_bytes, one.random_percent, one.ranges), (Some(8192), Some(70), vec![(90, 10), (5, 20)]));
+    assert_eq!((one.burst, one.pause_ms), (Some(32), Some(5)));
+    assert_eq!((target("-rs100 -r4K x"), target("-rs0 x")), (target("-r4K x"), target("x")));
+    // As VMFleet's profiles have them.
+    let text = "<Profile><TimeSpans><TimeSpan><Targets><Target><Path>x</Path><BlockSize>8192</BlockSize>\
+                <RandomRatio>80</RandomRatio><BurstSize>4</BurstSize><ThinkTime>2</ThinkTime>\
+                <Distribution><Percent><Range IO=\"95\">5</Range><Range IO=\"4\">10</Range></Percent></Distribution>\
+                </Target></Targets></TimeSpan></TimeSpans></Profile>";
+    let read = read_profile(text).unwrap().spans.remove(0).targets.remove(0);
+    assert_eq!((read.random_bytes, read.random_percent, read.ranges), (Some(8192), Some(80), vec![(95, 5), (4, 10)]));
+    assert_eq!((read.burst, read.pause_ms), (Some(4), Some(2)));
 }
 
 #[test]

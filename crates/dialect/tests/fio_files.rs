@@ -145,18 +145,23 @@ fn a_run_does_as_much_as_was_asked_and_leaves_nothing() {
     .unwrap();
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "the files that were laid out are gone");
     let entries = result.entries();
-    let told: Vec<(&str, u32, [u64; 2], u64)> = entries
+    let told: Vec<(&str, u32, [u64; 3], u64)> = entries
         .iter()
         .map(|entry| (entry.job.job.name.as_str(), entry.clones, entry.recorded.requests, entry.recorded.syncs.count()))
         .collect();
     let (reads, writes) = (told[3].2[0], told[3].2[1]);
     assert_eq!((reads + writes, told[3].1), (512, 2), "both clones' passes over 128 blocks, twice");
     assert!(reads > 150 && writes > 150);
-    assert_eq!(told[..3], [("w", 1, [0, 16], 3), ("w", 1, [0, 16], 3), ("r", 1, [256, 0], 0)]);
+    assert_eq!(told[..3], [("w", 1, [0, 16, 0], 3), ("w", 1, [0, 16, 0], 3), ("r", 1, [256, 0, 0], 0)]);
     // Three threads share 64 requests.
     assert_eq!(
         told[4..],
-        [("p", 1, [64, 0], 0), ("p", 1, [64, 0], 0), ("mapped", 1, [0, 256], 0), ("mapped", 1, [0, 256], 0)]
+        [
+            ("p", 1, [64, 0, 0], 0),
+            ("p", 1, [64, 0, 0], 0),
+            ("mapped", 1, [0, 256, 0], 0),
+            ("mapped", 1, [0, 256, 0], 0)
+        ]
     );
     assert!(
         entries.iter().all(|entry| entry
@@ -205,7 +210,7 @@ fn files_take_turns_request_by_request() {
     // Half of what fits: the first half of each file, if they take turns.
     let text = "[j]\nfilename=a:b\nrw=write\nbs=16k\nio_size=1m\nioengine=io_uring\niodepth=4\n";
     let result = measured(text, directory.path(), &paths).unwrap();
-    assert_eq!(result.entries()[0].recorded.requests, [0, 64]);
+    assert_eq!(result.entries()[0].recorded.requests, [0, 64, 0]);
     for path in &paths {
         let written: Vec<bool> =
             fs::read(path).unwrap().chunks(16 << 10).map(|block| block.iter().any(|&byte| byte != 0)).collect();
@@ -214,7 +219,7 @@ fn files_take_turns_request_by_request() {
 }
 
 /// Requests of each entry, reads and writes, and its syncs.
-fn counted(result: &FioResult) -> Vec<([u64; 2], u64)> {
+fn counted(result: &FioResult) -> Vec<([u64; 3], u64)> {
     result.entries().iter().map(|entry| (entry.recorded.requests, entry.recorded.syncs.count())).collect()
 }
 
@@ -232,7 +237,7 @@ fn jobs_of_different_engines_and_buffering_run_together() {
     assert_eq!(result.groups.len(), 1);
     assert_eq!(
         counted(&result),
-        [([0, 256], 0), ([16, 0], 0), ([0, 64], 0), ([256, 0], 0), ([0, 256], 31), ([0, 256], 31)]
+        [([0, 256, 0], 0), ([16, 0, 0], 0), ([0, 64, 0], 0), ([256, 0, 0], 0), ([0, 256, 0], 31), ([0, 256, 0], 31)]
     );
     let asked = |job: usize| &result.groups[0].jobs[job].point.workload.workload;
     assert_eq!((asked(0).engine, asked(1).engine), (machine::Engine::IoUring, machine::Engine::Sync));
@@ -246,7 +251,7 @@ fn a_sync_follows_every_so_many_writes_at_any_depth() {
         let job = format!("[w]\nsize=1m\nrw=write\nbs=4k\nioengine={engine}\niodepth=16\nfsync={every}\n");
         let result = measured(&job, directory.path(), &[]).unwrap();
         // As in fio, none after the last.
-        assert_eq!(counted(&result), [([0, 256], 256 / every - 1)], "{engine}, every {every}");
+        assert_eq!(counted(&result), [([0, 256, 0], 256 / every - 1)], "{engine}, every {every}");
     }
 }
 
@@ -260,8 +265,8 @@ fn no_request_is_cut_or_begun_anew_where_the_size_is_no_multiple() {
     )
     .unwrap();
     // The requests of Debian's fio 3.33.
-    assert_eq!(counted(&result), [([0, 2], 0), ([6, 0], 0), ([0, 8], 0)]);
-    assert_eq!(result.entries()[2].recorded.bytes, [0, 8 * 4096]);
+    assert_eq!(counted(&result), [([0, 2, 0], 0), ([6, 0, 0], 0), ([0, 8, 0], 0)]);
+    assert_eq!(result.entries()[2].recorded.bytes, [0, 8 * 4096, 0]);
 }
 
 #[test]
@@ -319,7 +324,7 @@ fn only_whole_windows_give_rates() {
 fn directories_are_made_as_fio_makes_them_and_removed() {
     let directory = tempfile::tempdir().unwrap();
     let result = measured("[a]\nsize=64k\nfilename=new/and/deep\nrw=write\n", directory.path(), &[]).unwrap();
-    assert_eq!(counted(&result), [([0, 16], 0)]);
+    assert_eq!(counted(&result), [([0, 16, 0], 0)]);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
@@ -333,7 +338,7 @@ fn a_backlog_is_read_back_while_the_writing_goes_on() {
         let result = measured(&job, directory.path(), &[]).unwrap();
         let recorded = &result.entries()[0].recorded;
         let back = recorded.read_back.as_ref().unwrap();
-        assert_eq!((recorded.requests, back.requests), ([0, 16], [16, 0]), "{engine}: {:?}", result.failures());
+        assert_eq!((recorded.requests, back.requests), ([0, 16, 0], [16, 0, 0]), "{engine}: {:?}", result.failures());
         assert_eq!(result.groups[0].jobs[0].verified_bytes, Some(64 << 10));
     }
 }
@@ -388,7 +393,7 @@ fn a_job_with_exitall_ends_the_others_of_its_group() {
     let jobs = "[long]\nsize=1m\nrw=randread\nrate_iops=500\ntime_based\nruntime=60\n[short]\nsize=64k\nrw=read\nexitall\n\
          [other group]\nnew_group\nsize=64k\nrw=read\nrate_iops=200\n";
     let result = measured(jobs, directory.path(), &[]).unwrap();
-    let requests: Vec<u64> = counted(&result).iter().map(|([reads, _], _)| *reads).collect();
+    let requests: Vec<u64> = counted(&result).iter().map(|([reads, ..], _)| *reads).collect();
     assert_eq!(requests[1..], [16, 16]);
     assert!(result.elapsed_ns < 30_000_000_000);
 }
@@ -478,7 +483,7 @@ fn a_trace_that_was_written_asks_the_same_again() {
     // Twice, in time and without its writes.
     let reads = first.entries()[0].recorded.requests[0];
     let twice = run_it(&job(&format!("read_iolog={}\nreplay_skip=write,sync\nloops=2\n", path.display())));
-    assert_eq!(twice.entries()[0].recorded.requests, [2 * reads, 0]);
+    assert_eq!(twice.entries()[0].recorded.requests, [2 * reads, 0, 0]);
 }
 
 #[test]
@@ -519,7 +524,7 @@ fn what_a_mix_wrote_is_verified_alone_and_writes_of_several_sizes_are() {
         if sizes.contains("rw=randrw") {
             let only = measured(&format!("{job}verify_only\n"), directory.path(), &[]).unwrap();
             assert!(only.failures().is_empty(), "{:?}", only.failures());
-            assert_eq!(only.entries()[0].recorded.bytes, [bytes, 0], "nothing else is read");
+            assert_eq!(only.entries()[0].recorded.bytes, [bytes, 0, 0], "nothing else is read");
         }
     }
 }
@@ -530,7 +535,7 @@ fn threads_make_the_calls_of_an_engine_that_blocks_where_submission_is_left_to_t
     let text = "[j]\nsize=1m\nrw=randread\nbs=4k\nioengine=psync\niodepth=4\nio_submit_mode=offload\ncpus_allowed=0\ncpus_allowed_policy=split\nnumjobs=2\n";
     let result = measured(text, directory.path(), &[]).unwrap();
     assert!(result.failures().is_empty(), "{:?}", result.failures());
-    assert_eq!(counted(&result), [([256, 0], 0), ([256, 0], 0)]);
+    assert_eq!(counted(&result), [([256, 0, 0], 0), ([256, 0, 0], 0)]);
     assert_eq!(result.groups[0].jobs[0].job.effective_depth(), 4);
     let texts = aggregate_logs(&result, "all");
     assert_eq!(
@@ -545,7 +550,7 @@ fn the_null_engine_moves_nothing_and_counts_all() {
     let directory = tempfile::tempdir().unwrap();
     // More than any file system has room for.
     let far = measured("[f]\nsize=1000t\nio_size=1m\nbs=4k\nioengine=null\n", directory.path(), &[]).unwrap();
-    assert_eq!(counted(&far), [([256, 0], 0)]);
+    assert_eq!(counted(&far), [([256, 0, 0], 0)]);
     let result =
         measured("[n]\nsize=64m\nrw=randrw\nbs=4k\nioengine=null\niodepth=16\n", directory.path(), &[]).unwrap();
     assert_eq!(result.entries()[0].recorded.requests.iter().sum::<u64>(), 16_384);
@@ -558,7 +563,7 @@ fn batches_are_submitted_and_replaced_together() {
     let text = "[j]\nsize=2m\nrw=randread\nbs=4k\nioengine=io_uring\niodepth=16\niodepth_batch=8\niodepth_batch_complete_min=8\ninvalidate=0\n";
     let result = measured(text, directory.path(), &[]).unwrap();
     let recorded = &result.entries()[0].recorded;
-    assert_eq!(recorded.requests, [512, 0]);
+    assert_eq!(recorded.requests, [512, 0, 0]);
     // 512 requests, eight by eight.
     assert_eq!(recorded.submitted, [0, 0, 64, 0, 0, 0, 0], "{recorded:?}");
 }
@@ -651,7 +656,7 @@ fn the_report_has_what_readers_take() {
     let logs = logs(&result);
     let names: Vec<String> =
         logs.iter().map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
-    assert_eq!(names, ["log_bw.1.log", "log_lat.1.log", "log_clat.1.log"]);
+    assert_eq!(names, ["log_bw.1.log", "log_lat.1.log", "log_slat.1.log", "log_clat.1.log"]);
     let lines: Vec<Vec<u64>> =
         logs[1].1.lines().map(|line| line.split(", ").map(|part| part.parse().unwrap()).collect()).collect();
     assert_eq!(lines.len(), 128);
@@ -659,4 +664,108 @@ fn the_report_has_what_readers_take() {
         lines.iter().all(|line| line.len() == 5 && line[2] <= 1 && line[3] == 4096)
             && lines.is_sorted_by_key(|line| line[0])
     );
+}
+
+#[test]
+fn what_was_trimmed_is_zero_and_what_was_written_after_it_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data");
+    let trim = |job: &str| {
+        fs::write(&path, vec![7u8; 256 << 10]).unwrap();
+        let text = format!("[t]\nfilename=data\nsize=256k\nbs=16k\n{job}");
+        let result = measured(&text, directory.path(), std::slice::from_ref(&path)).unwrap();
+        let requests = result.entries()[0].recorded.requests;
+        let zeros = fs::read(&path).unwrap().iter().filter(|&&byte| byte == 0).count();
+        (requests, zeros >> 10, json(&result, false))
+    };
+    for engine in ["psync", "libaio\niodepth=4", "io_uring\niodepth=4"] {
+        let (requests, zeros, report) = trim(&format!("rw=trim\nioengine={engine}\nnumber_ios=8\n"));
+        assert_eq!((requests, zeros), ([0, 0, 8], 128), "{engine}");
+        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+        assert_eq!(report["jobs"][0]["trim"]["io_bytes"], 128 << 10);
+        assert_eq!(report["jobs"][0]["write"]["total_ios"], 0);
+        let written = "rw=randtrimwrite\nbuffer_pattern=0x11\n";
+        let (requests, zeros, _) = trim(&format!("{written}ioengine={engine}\n"));
+        assert_eq!((requests, zeros), ([0, 16, 16], 0), "{engine}");
+    }
+    // Nothing of the user's is trimmed that was not named again.
+    fs::write(&path, vec![7u8; 256 << 10]).unwrap();
+    let text = "[t]\nfilename=data\nsize=256k\nrw=trim\n";
+    assert!(measured(text, directory.path(), &[]).is_err());
+    assert!(fs::read(&path).unwrap().iter().all(|&byte| byte == 7));
+}
+
+#[test]
+fn the_time_of_submission_is_measured_where_calls_do_not_wait() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = measured(
+        "[global]\nsize=1m\nrw=randrw\nwrite_lat_log=x\nslat_percentiles=1\n[a]\nioengine=libaio\niodepth=8\n\
+         [u]\nstonewall\nioengine=io_uring\niodepth=8\n[p]\nstonewall\nioengine=psync\n[g]\nstonewall\nioengine=libaio\ngtod_reduce=1\n",
+        directory.path(),
+        &[],
+    )
+    .unwrap();
+    for (entry, measured) in result.entries().iter().zip([true, true, false, false]) {
+        let recorded = &entry.recorded;
+        for side in 0..2 {
+            let [slat, clat, lat] =
+                [&recorded.submission, &recorded.completion, &recorded.latency].map(|all| &all[side]);
+            assert_eq!(slat.count(), if measured { lat.count() } else { 0 }, "{}", entry.name);
+            assert_eq!((clat.count(), lat.count()), (recorded.requests[side], recorded.requests[side]));
+            assert_eq!(slat.sum() + clat.sum(), lat.sum(), "{}", entry.name);
+        }
+    }
+    let logs = logs(&result);
+    let lines =
+        |name: &str| logs.iter().find(|(path, _)| path.ends_with(name)).map_or(0, |(_, text)| text.lines().count());
+    for (job, submitted) in [(1, 256), (2, 256), (3, 0), (4, 0)] {
+        let counts = ["lat", "clat", "slat"].map(|kind| lines(&format!("x_{kind}.{job}.log")));
+        assert_eq!(counts, [256, 256, submitted], "job {job}");
+    }
+    let text = text(&result);
+    assert_eq!(text.matches("    slat (").count(), 4, "{text}");
+    assert_eq!(text.matches("    slat percentiles (").count(), 4, "{text}");
+}
+
+#[test]
+fn directions_are_reported_as_one_where_that_is_asked() {
+    let directory = tempfile::tempdir().unwrap();
+    let job = "[j]\nsize=1m\nrw=randrw\nioengine=libaio\nfsync=8\n";
+    for (unified, apart, mixed) in [("0", true, false), ("mixed", false, true), ("both", true, true)] {
+        let text_of = format!("{job}unified_rw_reporting={unified}\n");
+        let result = measured(&text_of, directory.path(), &[]).unwrap();
+        let report: serde_json::Value = serde_json::from_str(&json(&result, false)).unwrap();
+        let job = &report["jobs"][0];
+        assert_eq!((job["read"].is_object(), job["trim"].is_object(), job["sync"].is_object()), (apart, apart, apart));
+        assert_eq!(job["mixed"].is_object(), mixed, "{unified}");
+        if mixed {
+            assert_eq!((&job["mixed"]["total_ios"], &job["mixed"]["lat_ns"]["N"]), (&256.into(), &256.into()));
+        }
+        let text = text(&result);
+        assert_eq!((text.contains("  read: IOPS="), text.contains("  WRITE: bw=")), (apart, apart), "{text}");
+        assert_eq!((text.contains("  mixed: IOPS="), text.contains("  MIXED: bw=")), (mixed, mixed), "{text}");
+    }
+}
+
+#[test]
+fn histograms_by_interval_hold_the_requests_of_the_intervals_that_are_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = measured(
+        "[j]\nsize=1m\nrw=randrw\nwrite_hist_log=h\nlog_hist_msec=1\nlog_hist_coarseness=4\nthinktime=100\n",
+        directory.path(),
+        &[],
+    )
+    .unwrap();
+    let logs = logs(&result);
+    let (path, text) = &logs[0];
+    assert!(path.ends_with("h_clat_hist.1.log"));
+    let mut counted = 0;
+    for line in text.lines() {
+        let fields: Vec<u64> = line.split(", ").map(|field| field.parse().unwrap()).collect();
+        assert_eq!((fields.len(), fields[2]), (3 + 116, 4096), "{line}");
+        assert!(fields[1] < 2 && fields[0] > 0);
+        counted += fields[3..].iter().sum::<u64>();
+    }
+    // 256 requests with a pause of 0.1 ms after each last longer than one interval.
+    assert!((1..=256).contains(&counted), "{counted}");
 }

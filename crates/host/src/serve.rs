@@ -74,6 +74,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
     let mut outstanding = vec![none; source.depth() as usize].into_boxed_slice();
     let mut flight = Flight { session: ManuallyDrop::new(session), arena, requests: 0 };
     let checks = source.checks();
+    let times_submission = source.times_submission();
     let mut now = time.now();
     let mut last = now;
     let mut look_at = now;
@@ -104,6 +105,20 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
                         flight.requests += 1;
                         flight.session.issue(request.target, &request, at);
                     }
+                    Next::Discard(request) => {
+                        let discarded = flight.session.discard(&request);
+                        now = time.now();
+                        last = now;
+                        if let Err(error) = discarded {
+                            ending.failure.get_or_insert_with(|| not_discarded(error));
+                            ends = true;
+                            break Wait::For(0);
+                        }
+                        source.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                        if now >= look_at {
+                            break Wait::For(0);
+                        }
+                    }
                     Next::WaitForCompletion => break reaping.wait(flight.requests, now),
                     Next::WaitUntil(then) => break Wait::For(then.saturating_sub(now).min(TICK_NS)),
                     Next::Done => {
@@ -115,6 +130,10 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
                 }
             }
         };
+        if times_submission && flight.session.queued() > 0 && flight.session.hand_over().is_ok() {
+            source.submitted(time.now());
+        }
+        // What could not be handed over is tried again here, and judged.
         if let Err(error) = flight.session.submit(wait) {
             let nothing_taken = flight.session.queued() >= flight.requests;
             match ending.refused(error, nothing_taken, last, now) {
@@ -254,6 +273,12 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
                     time.pass(then.saturating_sub(now).min(HALT_NS));
                     now = time.now();
                 }
+                Next::Discard(request) => {
+                    session.discard(&request).map_err(not_discarded)?;
+                    now = time.now();
+                    last = now;
+                    source.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                }
                 Next::WaitForCompletion => now = time.now(),
                 Next::Done => return Ok(last),
             }
@@ -329,6 +354,11 @@ fn ready<A: RequestSource>(source: &mut A, arena: &mut Arena, request: &Request)
 #[cold]
 fn not_synced(error: io::Error) -> Error {
     Error::io("cannot bring to stable storage", "the target")(error)
+}
+
+#[cold]
+fn not_discarded(error: io::Error) -> Error {
+    Error::io("cannot discard blocks of", "the target")(error)
 }
 
 /// Notes the first failure.

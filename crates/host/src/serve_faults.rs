@@ -191,7 +191,7 @@ impl Session for Kernel<'_> {
         self.0.queued.borrow_mut().push(held);
     }
 
-    fn submit(&mut self, wait: Wait) -> io::Result<()> {
+    fn hand_over(&mut self) -> io::Result<()> {
         let (world, faults) = (self.0, self.0.faults);
         world.submissions.set(world.submissions.get() + 1);
         world.advance(world.now.get() + 500);
@@ -213,6 +213,12 @@ impl Session for Kernel<'_> {
             held.result = world.result(held.request.len);
             world.at_kernel.borrow_mut().push(held);
         }
+        Ok(())
+    }
+
+    fn submit(&mut self, wait: Wait) -> io::Result<()> {
+        self.hand_over()?;
+        let (world, faults) = (self.0, self.0.faults);
         if world.once_in(faults.interrupted_wait) {
             return Err(io::Error::from_raw_os_error(EINTR));
         }
@@ -250,6 +256,10 @@ impl Session for Kernel<'_> {
         }
     }
 
+    fn discard(&mut self, _request: &Request) -> io::Result<()> {
+        Ok(())
+    }
+
     fn queued(&mut self) -> u32 {
         self.0.queued.borrow().len() as u32
     }
@@ -285,6 +295,10 @@ impl BlockingSession for Kernel<'_> {
         result
     }
 
+    fn discard(&mut self, _request: &Request) -> io::Result<()> {
+        Ok(())
+    }
+
     fn sync(&mut self, _what: Stability) -> io::Result<()> {
         self.0.sync()
     }
@@ -307,6 +321,10 @@ struct Source {
     bad: bool,
     checked: u32,
     unsynced: u32,
+    times_submission: bool,
+    /// Some writes discard instead: a stripe cannot.
+    discards: bool,
+    issued_at: Nanos,
 }
 
 impl Source {
@@ -321,6 +339,9 @@ impl Source {
             bad: false,
             checked: 0,
             unsynced: 0,
+            times_submission: seed % 2 == 1,
+            discards: false,
+            issued_at: 0,
         }
     }
 }
@@ -347,6 +368,14 @@ impl RequestSource for Source {
         self.unsynced = 0;
     }
 
+    fn times_submission(&self) -> bool {
+        self.times_submission
+    }
+
+    fn submitted(&mut self, now: Nanos) {
+        assert!(self.times_submission && now >= self.issued_at && self.outstanding.iter().any(Option::is_some));
+    }
+
     fn begin(&mut self, _now: Nanos) {}
 
     fn next(&mut self, now: Nanos) -> Next {
@@ -363,6 +392,10 @@ impl RequestSource for Source {
                     Request { op, target: 0, offset: self.random.below(1 << 20) * 128, len, slot: slot as u32 };
                 self.left -= 1;
                 self.outstanding[slot] = Some(request);
+                if op == Op::Write && self.discards && self.random.once_in(8) {
+                    return Next::Discard(request);
+                }
+                self.issued_at = now;
                 Next::Issue(request)
             }
             _ if self.left == 0 && self.outstanding.iter().all(Option::is_none) => Next::Done,
@@ -403,6 +436,7 @@ fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let depth = if how == How::Blocking { 1 } else { random.below(8) as u32 + 1 };
     let requests = random.below(60) as u32 + 1;
     let mut source = Source::new(seed, depth, requests);
+    source.discards = how != How::Striped;
     let reap = [Reap::AtLeast(1), Reap::AtLeast(random.below(9) as u32 + 1), Reap::Auto][random.below(3) as usize];
     let tally = Tally::default();
     let failed = AtomicBool::new(false);

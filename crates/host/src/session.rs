@@ -36,6 +36,18 @@ pub(crate) trait Session {
     /// What the kernel says; requests that it did not take stay queued for the next call.
     fn submit(&mut self, wait: Wait) -> io::Result<()>;
 
+    /// Gives the kernel what is queued, and waits for nothing.
+    ///
+    /// # Errors
+    /// As [`Session::submit`].
+    fn hand_over(&mut self) -> io::Result<()>;
+
+    /// Gives the bytes of a request back to its file (discard), and waits for that.
+    ///
+    /// # Errors
+    /// What the kernel says; a session that cannot.
+    fn discard(&mut self, request: &Request) -> io::Result<()>;
+
     /// Takes every completion that is there.
     fn reap(&mut self, take: impl FnMut(Completion));
 
@@ -53,6 +65,12 @@ pub(crate) trait Session {
 pub(crate) trait BlockingSession {
     /// Does a request; `at` is its data, `request.len` bytes long. The result is as a completion's.
     fn perform(&mut self, request: &Request, at: *mut u8) -> i32;
+
+    /// As [`Session::discard`].
+    ///
+    /// # Errors
+    /// What the kernel says; a session that cannot.
+    fn discard(&mut self, request: &Request) -> io::Result<()>;
 
     /// As [`Session::sync`].
     ///

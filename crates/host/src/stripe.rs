@@ -108,6 +108,14 @@ impl<S: Session> Session for Striped<S> {
         self.inner.submit(wait)
     }
 
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.inner.hand_over()
+    }
+
+    fn discard(&mut self, _request: &Request) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "a stripe's blocks are not discarded"))
+    }
+
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
         let pieces = &mut self.pieces;
         self.inner.reap(|piece| {

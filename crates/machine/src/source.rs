@@ -45,6 +45,9 @@ pub struct Completion {
 pub enum Next {
     /// Issue this request now, then ask again.
     Issue(Request),
+    /// Give the bytes of this request, a write that moves no data, back to the target (discard), and wait for it: it
+    /// completes before the source is asked again. A machine that cannot fails the run.
+    Discard(Request),
     /// Nothing before this point in time (a rate limit, a think time); completions are still taken.
     WaitUntil(Nanos),
     /// Nothing before a completion.
@@ -96,6 +99,18 @@ pub trait RequestSource: Send {
 
     /// What to do now.
     fn next(&mut self, now: Nanos) -> Next;
+
+    /// Whether [`RequestSource::submitted`] is wanted. A machine that submits in a call of its own then makes that
+    /// call and the wait for completions two, so that it can tell when the first returned.
+    #[inline(always)]
+    fn times_submission(&self) -> bool {
+        false
+    }
+
+    /// All requests issued so far are with the machine. `now` is when the call that gave them returned. Machines whose
+    /// calls wait for the request never call it.
+    #[inline(always)]
+    fn submitted(&mut self, _now: Nanos) {}
 
     /// A request ended. `now` is when the program learned of it.
     fn complete(&mut self, completion: Completion, now: Nanos);

@@ -37,6 +37,19 @@ struct Pace {
     interval: u64,
     /// Intended time of the next request, relative to the beginning, in 2^-16 ns.
     next: u64,
+    /// Times are drawn as those of a Poisson process: the seed, and how many have been.
+    drawn: Option<(u64, u64)>,
+}
+
+impl Pace {
+    /// From this request to the next.
+    fn step(&mut self) -> u64 {
+        let Some((seed, count)) = &mut self.drawn else { return self.interval };
+        *count += 1;
+        let chance = workload::rng::unit(workload::rng::hash(*seed, *count));
+        // Exponential, with this mean.
+        (self.interval as f64 * -(1.0 - chance).ln()) as u64
+    }
 }
 
 /// A stream of a workload, and what it has measured.
@@ -125,7 +138,7 @@ impl Stream {
         let pace = workload.rate_iops.map(|rate| {
             let interval = (sources as f64 / rate * 1e9 * 65536.0) as u64;
             // Streams take turns: their requests are spread over the interval.
-            Pace { interval, next: interval / sources * u64::from(index) }
+            Pace { interval, next: interval / sources * u64::from(index), drawn: None }
         });
         Ok(Stream {
             filler,
@@ -283,13 +296,21 @@ impl Stream {
             if intended > now {
                 return Next::WaitUntil(intended.min(self.deadline));
             }
-            pace.next += pace.interval;
+            pace.next += pace.step();
             since = intended;
         }
         let next = self.issue(self.free, now, since);
         // After `issue`: the ramp may end with it, and what lay before is not this request's.
         self.not_served += now - since;
         next
+    }
+
+    /// Requests of a rate come at random times, as those of a Poisson process, and not evenly.
+    pub fn arrive_at_random(&mut self, seed: u64) {
+        if let Some(pace) = &mut self.pace {
+            pace.drawn = Some((seed, 0));
+            pace.next = pace.step();
+        }
     }
 
     /// Whether nothing more is issued at this time or after it.

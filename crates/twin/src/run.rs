@@ -262,6 +262,11 @@ impl<'a, S: RequestSource> Run<'a, S> {
                     }
                     return;
                 }
+                Next::Discard(_) => {
+                    let what = "a request to discard blocks";
+                    let error = Error::refused(what, "a simulated machine does not discard", "ask a real device");
+                    return self.fail(part, error);
+                }
                 Next::WaitForCompletion => return,
                 Next::Done => {
                     self.askers[index].done = true;

@@ -6,7 +6,12 @@ use measure::Stream;
 use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use workload::{Stop, Workload};
+use workload::{Stop, Workload, rng};
+
+/// What the seed of places is derived for.
+const PURPOSE_PLACES: u64 = 0xd15;
+/// The longest single wait within a pause.
+const REST_NS: Nanos = 10_000_000;
 
 /// What all streams of a run share.
 pub(super) struct Shared {
@@ -31,6 +36,14 @@ pub(super) struct ToolStream {
     scratch: Box<[u8]>,
     /// Where the next write begins in the data of [`RequestShape::source`].
     source_at: usize,
+    /// Seeds what the shape draws, and how much it has drawn.
+    seed: u64,
+    drawn: u64,
+    /// Where the last request began.
+    last: Option<u64>,
+    /// Requests of this burst, and when the next begins.
+    in_burst: u32,
+    rests_until: Nanos,
     measured_from: Nanos,
     ramp: Nanos,
     /// Where data was read that is not what was written.
@@ -72,6 +85,11 @@ impl ToolStream {
             in_flight: 0,
             scratch: vec![0; if shape.copy_block.is_some() { request as usize } else { 0 }].into_boxed_slice(),
             source_at: 0,
+            seed: rng::derive(workload.seed, PURPOSE_PLACES, thread),
+            drawn: 0,
+            last: None,
+            in_burst: 0,
+            rests_until: 0,
             measured_from: 0,
             ramp,
             wrong: None,
@@ -89,6 +107,54 @@ impl ToolStream {
         let step = self.shape.step_bytes.unwrap_or(len);
         let (index, count) = ((offset - self.region.0) / len, (self.region.1 / len).max(1));
         self.region.0 + (index * step + self.rotate_bytes) % (count * step)
+    }
+
+    /// Sends a request elsewhere, where the shape says so.
+    #[inline]
+    fn draw(&mut self, request: &mut Request) {
+        if self.shape.follows_percent.is_none() && self.shape.ranges.is_empty() {
+            return;
+        }
+        let drawn = rng::hash(self.seed, self.drawn);
+        self.drawn += 1;
+        let len = u64::from(request.len);
+        let (step, count) = (self.shape.step_bytes.unwrap_or(len), (self.region.1 / len).max(1));
+        let follows = self.shape.follows_percent.is_some_and(|percent| rng::below(drawn, 100) < u64::from(percent));
+        if let Some(last) = self.last.filter(|_| follows) {
+            let end = self.region.0 + (count - 1) * step + len;
+            request.offset = if last + 2 * len <= end { last + len } else { self.region.0 };
+        } else if !self.shape.ranges.is_empty() {
+            request.offset = self.region.0 + self.in_a_range(rng::hash(drawn, 1), count) * step;
+        }
+        self.last = Some(request.offset);
+    }
+
+    /// One of the places, in a range that is drawn by its share of the requests.
+    fn in_a_range(&self, drawn: u64, count: u64) -> u64 {
+        let chance = rng::below(drawn, 100);
+        let (mut requests, mut from) = (0, 0);
+        for &(share, of) in &self.shape.ranges {
+            requests += u64::from(share);
+            let to = from + u64::from(of);
+            if chance < requests {
+                let first = (count * from / 100).min(count - 1);
+                return first + rng::below(rng::hash(drawn, 1), (count * to / 100).saturating_sub(first).max(1));
+            }
+            from = to;
+        }
+        0
+    }
+
+    /// The pause after a burst; `None`: go on.
+    #[inline]
+    fn rest(&mut self, now: Nanos) -> Option<Next> {
+        let (count, pause) = self.shape.burst?;
+        if self.in_burst >= count {
+            (self.in_burst, self.rests_until) = (0, now + pause);
+        }
+        // In short waits, so that the end of the run is seen.
+        let rests = now < self.rests_until && !self.result.stream.is_over(now);
+        rests.then(|| Next::WaitUntil(self.rests_until.min(now + REST_NS)))
     }
 }
 
@@ -136,10 +202,15 @@ impl RequestSource for ToolStream {
         {
             self.result.trace.counted = Some((self.result.stream.completed(), now));
         }
+        if let Some(rest) = self.rest(now) {
+            return rest;
+        }
         let next = self.result.stream.next(now);
         match next {
             Next::Issue(mut request) => {
                 request.offset = self.moved(request.offset, request.len);
+                self.draw(&mut request);
+                self.in_burst += 1;
                 self.requests[request.slot as usize] = (request, now);
                 self.in_flight += 1;
                 Next::Issue(request)

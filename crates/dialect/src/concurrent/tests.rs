@@ -11,19 +11,27 @@ fn shared() -> Arc<Shared> {
     Arc::new(Shared { stonewall: true, first_done: AtomicBool::new(false), stop: AtomicBool::new(false) })
 }
 
-/// Thread number `thread` of sequential reads over so many blocks.
-fn stream(shape: &RequestShape, thread: u64, blocks: u64, shared: &Arc<Shared>) -> ToolStream {
-    let workload = Workload {
+/// Six sequential reads over so many blocks.
+fn six_reads(blocks: u64) -> Workload {
+    Workload {
         request_bytes: BLOCK as u32,
         buffering: Buffering::Buffered,
         region_start_bytes: 10 * BLOCK,
         region_bytes: Some(blocks * BLOCK),
         stop: Stop::AfterBytes(6 * BLOCK),
         ..Workload::default()
-    };
+    }
+}
+
+/// Thread number `thread` of [`six_reads`].
+fn stream(shape: &RequestShape, thread: u64, blocks: u64, shared: &Arc<Shared>) -> ToolStream {
+    stream_of(&six_reads(blocks), shape, thread, shared)
+}
+
+fn stream_of(workload: &Workload, shape: &RequestShape, thread: u64, shared: &Arc<Shared>) -> ToolStream {
     let region = workload.region(u64::MAX >> 1);
-    let stream = Stream::new(&workload, region, (0, 0), Cursor::Own, Filler::new(&workload), 0).unwrap();
-    let mut stream = ToolStream::new(stream, thread, &workload, shape, region, shared, 0);
+    let stream = Stream::new(workload, region, (0, 0), Cursor::Own, Filler::new(workload), 0).unwrap();
+    let mut stream = ToolStream::new(stream, thread, workload, shape, region, shared, 0);
     stream.begin(1000);
     stream
 }
@@ -38,6 +46,7 @@ fn step(stream: &mut ToolStream, now: &mut Nanos, ns: Nanos) -> Option<f64> {
                 return Some(request.offset as f64 / BLOCK as f64);
             }
             Next::WaitUntil(then) => *now = then,
+            Next::Discard(_) => panic!("no tool's stream discards"),
             Next::Done => return None,
             Next::WaitForCompletion => unreachable!("every request has ended"),
         }
@@ -48,6 +57,40 @@ fn offsets(shape: RequestShape, blocks: u64) -> Vec<f64> {
     let mut stream = stream(&shape, 1, blocks, &shared());
     let mut now = 1000;
     std::iter::from_fn(|| step(&mut stream, &mut now, 10)).collect()
+}
+
+/// Offsets of many requests, one after the other.
+fn many_offsets(shape: RequestShape, blocks: u64) -> Vec<f64> {
+    let stop = Stop::AfterBytes(blocks * BLOCK);
+    let workload = Workload { pattern: workload::Pattern::Random, stop, ..six_reads(blocks) };
+    let mut stream = stream_of(&workload, &shape, 1, &shared());
+    let mut now = 1000;
+    std::iter::from_fn(|| step(&mut stream, &mut now, 10)).collect()
+}
+
+#[test]
+fn some_requests_follow_the_one_before_and_ranges_have_their_shares() {
+    let follows = many_offsets(RequestShape { follows_percent: Some(70), ..RequestShape::default() }, 4000);
+    let count = follows.windows(2).filter(|pair| pair[1] == pair[0] + 1.0 || pair[1] == 10.0).count();
+    assert!(count.abs_diff(2800) < 150, "{count} of 4000");
+    let ranges = vec![(90, 10), (5, 20), (5, 70)];
+    let places = many_offsets(RequestShape { ranges, ..RequestShape::default() }, 4000);
+    let within = |from: f64, to: f64| {
+        let (from, to) = (10.0 + 4000.0 * from, 10.0 + 4000.0 * to);
+        places.iter().filter(|&&place| place >= from && place < to).count()
+    };
+    let shares = [within(0.0, 0.1), within(0.1, 0.3), within(0.3, 1.0)];
+    assert!(shares[0].abs_diff(3600) < 120 && shares[1].abs_diff(200) < 80, "{shares:?}");
+    assert_eq!(shares.iter().sum::<usize>(), 4000);
+}
+
+#[test]
+fn a_burst_is_followed_by_a_pause() {
+    let shape = RequestShape { burst: Some((2, 1_000_000)), ..RequestShape::default() };
+    let mut stream = stream(&shape, 1, 4, &shared());
+    let mut now = 1000;
+    let times: Vec<Nanos> = std::iter::from_fn(|| step(&mut stream, &mut now, 10).map(|_| now)).collect();
+    assert_eq!(times, [1010, 1020, 1_001_030, 1_001_040, 2_001_050, 2_001_060]);
 }
 
 #[test]

@@ -12,6 +12,9 @@ Usage: halfpower diskspd [OPTIONS] TARGET...      values are glued to their opti
   -t<N>        threads of each target [default: 1]; -F<N> for a single one, -O<N> with it for -o
   -o<N>        requests that each thread keeps outstanding [default: 2]
   -r[SIZE]     random places, multiples of SIZE [default: the block]
+  -rs<PERCENT> so many of the requests are random, the others follow the one before
+  -rdpct<IO>/<PART>:...  so many percent of the requests to so many percent of the target, range after range
+  -i<N> -j<MS> bursts of N requests, so long apart
   -s[i][SIZE]  sequential, so far from one request to the next; i: the threads share one sequence
   -T<SIZE>     from one thread's first request to the next thread's
   -B<SIZE> -f<SIZE>  first byte used, and end

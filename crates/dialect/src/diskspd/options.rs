@@ -88,6 +88,8 @@ struct Reading {
     all_threads: Option<u32>,
     /// `-O`: requests that each of these keeps outstanding.
     all_outstanding: Option<u32>,
+    /// `-rs`: percent of the requests that go to random places.
+    random_percent: Option<u8>,
     /// The first option that does not go with `-X`.
     run_option: Option<String>,
 }
@@ -106,6 +108,7 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
         paths: Vec::new(),
         all_threads: None,
         all_outstanding: None,
+        random_percent: None,
         run_option: None,
     };
     let mut words = arguments.iter();
@@ -224,6 +227,23 @@ impl Reading {
             }
             'o' => self.target.outstanding = whole(1, u64::from(workload::MAX_DEPTH))?,
             'O' => self.all_outstanding = Some(whole(1, u64::from(workload::MAX_DEPTH))?),
+            'i' => self.target.burst = Some(whole(1, u64::from(u32::MAX))? as u32),
+            'j' => self.target.pause_ms = Some(whole(1, 86_400_000)? as u32),
+            'r' if value.starts_with('s') => {
+                let percent = number(&option, &value[1..], 0, 100)? as u8;
+                self.random_percent = Some(percent);
+                self.sizes.random.get_or_insert(None);
+            }
+            'r' if value.starts_with('d') => {
+                let Some(ranges) = value.strip_prefix("dpct") else { return self.unsupported(word) };
+                self.target.ranges = (ranges.split(':'))
+                    .map(|range| {
+                        let (requests, target) = range.split_once('/').unwrap_or((range, ""));
+                        Ok((number(&option, requests, 0, 100)? as u8, number(&option, target, 1, 100)? as u8))
+                    })
+                    .collect::<Result<_>>()?;
+                self.sizes.random.get_or_insert(None);
+            }
             'r' => self.sizes.random = Some(if value.is_empty() { None } else { size()? }),
             'R' => {
                 self.options.profile.format = match value {
@@ -356,7 +376,8 @@ impl Reading {
             create_bytes: self.sizes.create.map(bytes),
             source_bytes: self.sizes.source.map(bytes),
             ..self.target
-        };
+        }
+        .with_random_percent(self.random_percent);
         self.span.targets = self.paths.into_iter().map(|path| Target { path, ..target.clone() }).collect();
         self.options.profile.spans = vec![self.span];
         self.options.profile.check()?;
@@ -400,6 +421,13 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
         format!("-w{}", target.write_percent),
         format!("-z{}", span.seed),
     ];
+    words.extend(target.random_percent.map(|percent| format!("-rs{percent}")));
+    if !target.ranges.is_empty() {
+        let ranges: Vec<String> = target.ranges.iter().map(|(requests, of)| format!("{requests}/{of}")).collect();
+        words.push(format!("-rdpct{}", ranges.join(":")));
+    }
+    words.extend(target.burst.map(|count| format!("-i{count}")));
+    words.extend(target.pause_ms.map(|ms| format!("-j{ms}")));
     let sizes = [("-r", target.random_bytes), ("-f", target.max_bytes), ("-c", target.create_bytes)];
     words.extend(sizes.iter().filter_map(|(option, bytes)| Some(format!("{option}{}", (*bytes)?))));
     if target.interlocked || target.stride_bytes.is_some() {

@@ -47,6 +47,15 @@ pub struct Target {
     pub block_bytes: u32,
     /// `-r`: random places, multiples of this.
     pub random_bytes: Option<u64>,
+    /// `-rs`: so many percent of the requests go to random places; the others follow the one before. `None`: all are random.
+    pub random_percent: Option<u8>,
+    /// `-rdpct`: so many percent of the requests go to so many percent of the target, range after range. What is left of both belongs
+    /// together.
+    pub ranges: Vec<(u8, u8)>,
+    /// `-i`: requests of a burst; with it goes a pause.
+    pub burst: Option<u32>,
+    /// `-j`: milliseconds from one burst to the next.
+    pub pause_ms: Option<u32>,
     /// `-s`: from one sequential request to the next; `None`: a block.
     pub stride_bytes: Option<u64>,
     /// `-si`: the threads share one sequence.
@@ -91,6 +100,10 @@ impl Target {
             path,
             block_bytes: 64 << 10,
             random_bytes: None,
+            random_percent: None,
+            ranges: Vec::new(),
+            burst: None,
+            pause_ms: None,
             stride_bytes: None,
             interlocked: false,
             base_bytes: 0,
@@ -109,6 +122,16 @@ impl Target {
             throughput_bytes_per_ms: None,
             throughput_iops: None,
         }
+    }
+
+    /// With `-rs`: all requests and none are what `-r` and `-s` say.
+    pub(crate) fn with_random_percent(mut self, percent: Option<u8>) -> Target {
+        match percent {
+            Some(0) => (self.random_bytes, self.random_percent) = (None, None),
+            Some(100) | None => self.random_percent = None,
+            some => self.random_percent = some,
+        }
+        self
     }
 
     /// Bytes from one place to the next.
@@ -134,6 +157,10 @@ impl Target {
         }
         if self.random_bytes.is_some() && (self.stride_bytes.is_some() || self.interlocked) {
             return refuse("-r and -s", "requests are random or sequential", "leave out one of the two");
+        }
+        self.check_ranges()?;
+        if self.burst.is_some() != self.pause_ms.is_some() {
+            return refuse("-i and -j", "a burst and the pause after it belong together", "give both, or neither");
         }
         if self.random_bytes.is_some() && self.thread_stride_bytes > 0 {
             return refuse("-r and -T", "random threads have no place to start from", "leave out one of the two");
@@ -175,6 +202,34 @@ impl Target {
             return refuse("-c and -g", "0 is nothing", "give a larger value, or none");
         }
         Ok(())
+    }
+
+    fn check_ranges(&self) -> Result<()> {
+        let part = self.random_percent.is_some() || !self.ranges.is_empty();
+        if part && self.random_bytes.is_none() {
+            return refuse("-rs and -rd", "they are about random places", "add -r");
+        }
+        if part && self.interlocked {
+            return refuse("-rs, -rd and -si", "threads that share one sequence draw no places", "leave out -si");
+        }
+        let sum = |of: fn(&(u8, u8)) -> u8| self.ranges.iter().map(|range| u32::from(of(range))).sum::<u32>();
+        let (requests, target) = (sum(|range| range.0), sum(|range| range.1));
+        let empty = self.ranges.iter().any(|range| range.1 == 0);
+        if requests > 100 || target > 100 || empty || (target == 100 && requests < 100) {
+            let why = format!("{requests} % of the requests go to {target} % of the target");
+            return refuse("-rdpct", why, "let each range have some of it, and none of both be left alone");
+        }
+        Ok(())
+    }
+
+    /// The ranges, and what is left as the last of them.
+    pub(crate) fn whole_ranges(&self) -> Vec<(u8, u8)> {
+        let mut ranges = self.ranges.clone();
+        let target: u8 = ranges.iter().map(|range| range.1).sum();
+        if !ranges.is_empty() && target < 100 {
+            ranges.push((100 - ranges.iter().map(|range| range.0).sum::<u8>(), 100 - target));
+        }
+        ranges
     }
 
     /// Requests per second of each thread, where they are limited.

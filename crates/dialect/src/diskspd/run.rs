@@ -170,6 +170,9 @@ fn shape(span: &TimeSpan, target: &Target) -> Result<RequestShape> {
             (None, false) => ThreadOrder::Apart(target.thread_stride_bytes),
         },
         step_bytes: Some(target.step_bytes()).filter(|&step| step != u64::from(target.block_bytes)),
+        follows_percent: target.random_percent.map(|percent| 100 - percent),
+        ranges: target.whole_ranges(),
+        burst: target.burst.zip(target.pause_ms).map(|(count, ms)| (count, u64::from(ms) * 1_000_000)),
         interval_ns: span.interval_ms.map(|ms| u64::from(ms) * 1_000_000),
         source: source(target)?,
         ..RequestShape::default()

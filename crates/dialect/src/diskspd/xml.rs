@@ -19,6 +19,8 @@ pub(crate) struct Element {
     text: String,
     /// Its attribute `unit`: what its number counts.
     unit: Option<String>,
+    /// Its attribute `IO`: percent of the requests.
+    requests: Option<String>,
     pub(crate) children: Vec<Element>,
 }
 
@@ -36,11 +38,13 @@ pub(crate) fn tree(text: &str) -> Result<Element> {
         };
         match event {
             Event::Start(start) if open.len() <= DEEPEST => {
-                let unit = match start.try_get_attribute("unit") {
-                    Ok(unit) => unit.map(|unit| unit.value.to_string()),
-                    Err(error) => return wrong(error.to_string()),
+                let attribute = |name: &str| match start.try_get_attribute(name) {
+                    Ok(found) => Ok(found.map(|found| found.value.to_string())),
+                    Err(error) => wrong(error.to_string()).map(|_| None),
                 };
-                open.push(Element { name: start.local_name().as_ref().to_string(), unit, ..Element::default() })
+                let (unit, requests) = (attribute("unit")?, attribute("IO")?);
+                let name = start.local_name().as_ref().to_string();
+                open.push(Element { name, unit, requests, ..Element::default() })
             }
             Event::Start(_) => return wrong("elements lie in one another too deep".into()),
             Event::Empty(empty) => {
@@ -219,6 +223,7 @@ fn time_span(span: &Element) -> Result<TimeSpan> {
 
 fn target(element: &Element) -> Result<Target> {
     let mut read = Target::new(PathBuf::new());
+    let mut random_percent = None;
     let size = |element: &Element| element.number(1 << 60);
     let positive = |element: &Element| size(element).map(|bytes| Some(bytes).filter(|bytes| *bytes > 0));
     for child in &element.children {
@@ -241,7 +246,10 @@ fn target(element: &Element) -> Result<Target> {
             "TemporaryFile" | "UseLargePages" | "DisableLocalCache" | "ParallelAsyncIO" => {
                 child.only(&["false", "0"])?
             }
-            "BurstSize" | "ThinkTime" => child.only(&["0"])?,
+            "BurstSize" => read.burst = Some(child.small()?).filter(|count| *count > 0),
+            "ThinkTime" => read.pause_ms = Some(child.small()?).filter(|ms| *ms > 0),
+            "RandomRatio" => random_percent = Some(child.number(100)? as u8),
+            "Distribution" => read.ranges = ranges(child)?,
             "IOPriority" => child.only(&["0", "3"])?,
             "WriteBufferContent" => source(child, &mut read)?,
             "Throughput" => {
@@ -260,11 +268,33 @@ fn target(element: &Element) -> Result<Target> {
             _ => child.unsupported()?,
         }
     }
+    if random_percent.is_some_and(|percent| percent > 0) {
+        read.random_bytes = read.random_bytes.or(Some(u64::from(read.block_bytes)));
+    }
+    read = read.with_random_percent(random_percent);
     if read.random_bytes.is_some() {
         // The original writes both; the random one counts.
         read.stride_bytes = None;
     }
     Ok(read)
+}
+
+/// Percent of the requests and of the target.
+fn ranges(distribution: &Element) -> Result<Vec<(u8, u8)>> {
+    let mut ranges = Vec::new();
+    for kind in &distribution.children {
+        if kind.name != "Percent" {
+            return kind.unsupported();
+        }
+        for range in &kind.children {
+            let requests = match (range.name.as_str(), &range.requests) {
+                ("Range", Some(text)) => Element { name: "Range IO".into(), text: text.clone(), ..Element::default() },
+                _ => return range.unsupported(),
+            };
+            ranges.push((requests.number(100)? as u8, range.number(100)? as u8));
+        }
+    }
+    Ok(ranges)
 }
 
 fn source(content: &Element, target: &mut Target) -> Result<()> {
@@ -327,6 +357,11 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
             if let Some(rate) = target.throughput_iops {
                 line(5, format!("<Throughput unit=\"IOPS\">{rate}</Throughput>"));
             }
+            if !target.ranges.is_empty() {
+                let ranges =
+                    target.ranges.iter().map(|(requests, of)| format!("<Range IO=\"{requests}\">{of}</Range>"));
+                line(5, format!("<Distribution><Percent>{}</Percent></Distribution>", ranges.collect::<String>()));
+            }
             line(4, "</Target>".into());
         }
         line(3, "</Targets>".into());
@@ -371,6 +406,9 @@ fn target_elements(target: &Target) -> Vec<(&'static str, String)> {
         ("StrideSize", target.stride_bytes),
         ("FileSize", target.create_bytes),
         ("MaxFileSize", target.max_bytes),
+        ("RandomRatio", target.random_percent.map(u64::from)),
+        ("BurstSize", target.burst.map(u64::from)),
+        ("ThinkTime", target.pause_ms.map(u64::from)),
         ("Throughput", target.throughput_bytes_per_ms.map(u64::from)),
     ];
     elements.extend(sizes.iter().filter_map(|(name, bytes)| Some((*name, (*bytes)?.to_string()))));

@@ -102,12 +102,7 @@ impl Backlog {
 
     /// What the reading took.
     pub(crate) fn recorded(self) -> Recorded {
-        Recorded {
-            requests: [self.latency.count(), 0],
-            bytes: [self.bytes, 0],
-            latency: [self.latency, Histogram::new()],
-            runtime_ns: self.span.map_or(0, |(began, ended)| ended.saturating_sub(began)),
-            ..Recorded::default()
-        }
+        let runtime_ns = self.span.map_or(0, |(began, ended)| ended.saturating_sub(began));
+        Recorded::of_reads(self.latency, self.bytes, runtime_ns)
     }
 }

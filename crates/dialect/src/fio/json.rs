@@ -1,8 +1,9 @@
 //! fio's JSON, with the fields that its readers take, and beside them what fio lacks.
 
-use super::options::Options;
-use super::result::{Entry, FioResult, Recorded};
-use super::run::{DiskUse, both};
+use super::direction::{Directions, Latency, direction, latency_of};
+use super::options::{Options, Unified};
+use super::result::{Entry, FioResult};
+use super::run::{DiskUse, merged};
 use super::steady::{Steady, SteadyReport};
 use machine::{DeviceUse, Layer, MachineFacts};
 use measure::histogram::Histogram;
@@ -59,10 +60,10 @@ pub(super) struct JobReport {
     pub(super) options: Ordered<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) desc: Option<String>,
-    pub(super) read: Direction,
-    pub(super) write: Direction,
-    pub(super) trim: Direction,
-    pub(super) sync: SyncReport,
+    #[serde(flatten)]
+    pub(super) directions: Directions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sync: Option<SyncReport>,
     pub(super) job_runtime: u64,
     pub(super) usr_cpu: f64,
     pub(super) sys_cpu: f64,
@@ -81,47 +82,6 @@ pub(super) struct JobReport {
     pub(super) latency_window: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) steadystate: Option<SteadyReport>,
-}
-
-#[derive(Serialize)]
-pub(super) struct Direction {
-    pub(super) io_bytes: u64,
-    pub(super) io_kbytes: u64,
-    pub(super) bw_bytes: u64,
-    pub(super) bw: u64,
-    pub(super) iops: f64,
-    pub(super) runtime: u64,
-    pub(super) total_ios: u64,
-    pub(super) short_ios: u64,
-    pub(super) drop_ios: u64,
-    pub(super) slat_ns: Latency,
-    pub(super) clat_ns: Latency,
-    pub(super) lat_ns: Latency,
-    pub(super) bw_min: u64,
-    pub(super) bw_max: u64,
-    pub(super) bw_agg: f64,
-    pub(super) bw_mean: f64,
-    pub(super) bw_dev: f64,
-    pub(super) bw_samples: u64,
-    pub(super) iops_min: u64,
-    pub(super) iops_max: u64,
-    pub(super) iops_mean: f64,
-    pub(super) iops_stddev: f64,
-    pub(super) iops_samples: u64,
-}
-
-#[derive(Serialize)]
-pub(super) struct Latency {
-    pub(super) min: u64,
-    pub(super) max: u64,
-    pub(super) mean: f64,
-    pub(super) stddev: f64,
-    #[serde(rename = "N")]
-    pub(super) count: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) percentile: Option<Ordered<u64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) bins: Option<Ordered<u64>>,
 }
 
 #[derive(Serialize)]
@@ -184,7 +144,7 @@ struct OurGroup<'a> {
 }
 
 const NOTES: [&str; 4] = [
-    "slat_ns is empty: the time of submission is part of clat_ns and lat_ns",
+    "slat_ns is empty where calls wait for their requests (psync and its kin, mmap, null, posixaio), for trims, and with disable_slat or gtod_reduce: clat_ns then holds all of lat_ns",
     "clat_ns and lat_ns count from the issue of a request; with a rate, point.latency_ns counts from the time at which it was due",
     "what verify reads back is among the reads of its job, as in fio; the spread of the rates is of the run alone",
     "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process' own, shared out by requests",
@@ -242,14 +202,14 @@ fn ours(result: &FioResult) -> Ours<'_> {
 pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobReport {
     let (job, recorded) = (&entry.job.job, &entry.recorded);
     let options = &job.options;
-    let direction = |side: usize| direction(entry, result, side, plus);
+    let apart = |side: usize| (options.unified != Unified::Mixed).then(|| direction(entry, result, Some(side), plus));
     let part = recorded.requests.iter().sum::<u64>() as f64 / entry.group.requests().max(1) as f64;
     let of = |count: u64| (count as f64 * part).round() as u64;
     // A set of jobs that all failed has no time of its own.
     let elapsed_ns = entry.group.usage.elapsed_ns.max(recorded.runtime_ns).max(1) as f64;
     let cpu = |ns: u64| ns as f64 * part * 100.0 / elapsed_ns / f64::from(entry.clones);
     let (counts, used) = (entry.group.counts, entry.group.usage.cpu);
-    let latency = both(&recorded.latency);
+    let latency = merged(&recorded.latency);
     JobReport {
         jobname: entry.name.into(),
         groupid: job.group_id,
@@ -259,13 +219,16 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
         elapsed: result.elapsed_ns.div_ceil(1_000_000_000),
         options: effective(&job.given, &result.plan.global, options),
         desc: options.description.clone(),
-        read: direction(0),
-        write: direction(1),
-        trim: direction(2),
-        sync: SyncReport {
+        directions: Directions {
+            read: apart(0),
+            write: apart(1),
+            trim: apart(2),
+            mixed: (options.unified != Unified::Apart).then(|| direction(entry, result, None, plus)),
+        },
+        sync: (options.unified != Unified::Mixed).then(|| SyncReport {
             total_ios: recorded.syncs.count(),
             lat_ns: latency_of(&recorded.syncs, (!recorded.syncs.is_empty()).then_some(options), plus),
-        },
+        }),
         job_runtime: recorded.runtime_ns / 1_000_000 * u64::from(entry.clones),
         usr_cpu: cpu(used.user_ns),
         sys_cpu: cpu(used.system_ns),
@@ -307,116 +270,6 @@ fn effective(given: &[(String, String)], global: &[(String, String)], options: &
         }
     }
     Ordered(all)
-}
-
-/// The figures of reads (0), writes (1) or trims (2, of which there are none).
-fn direction(entry: &Entry<'_>, result: &FioResult, side: usize, plus: bool) -> Direction {
-    let empty = Recorded::default();
-    let options = &entry.job.job.options;
-    // As in fio, what is read back is among the job's reads.
-    let with_back = entry.recorded.read_back.as_deref().filter(|_| side == 0).map(|back| {
-        let mut sum = entry.recorded.clone();
-        if sum.requests[0] == 0 {
-            return back.clone();
-        }
-        sum.requests[0] += back.requests[0];
-        sum.bytes[0] += back.bytes[0];
-        sum.runtime_ns += back.runtime_ns;
-        sum.latency[0].merge(&back.latency[0]);
-        sum
-    });
-    let whole = with_back.as_ref().unwrap_or(&entry.recorded);
-    let used = side < 2 && whole.requests[side] > 0;
-    let (recorded, side) = if used { (whole, side) } else { (&empty, 0) };
-    let rates = if used { recorded.window_iops(side) } else { Vec::new() };
-    let spread = Spread::of(&rates);
-    let bandwidth = Spread::of(&if used { recorded.window_bytes(side) } else { Vec::new() });
-    let together: f64 = result
-        .entries()
-        .iter()
-        .filter(|other| other.job.job.group_id == entry.job.job.group_id)
-        .map(|other| other.recorded.bytes_per_s(side))
-        .sum();
-    let rate = recorded.bytes_per_s(side);
-    let latency = &recorded.latency[side];
-    Direction {
-        io_bytes: recorded.bytes[side],
-        io_kbytes: recorded.bytes[side] / 1024,
-        bw_bytes: rate as u64,
-        bw: (rate / 1024.0) as u64,
-        iops: recorded.iops(side),
-        runtime: if used { (recorded.runtime_ns / 1_000_000).max(1) } else { 0 },
-        total_ios: recorded.requests[side],
-        short_ios: 0,
-        drop_ios: 0,
-        slat_ns: latency_of(&Histogram::new(), None, false),
-        clat_ns: latency_of(latency, (used && options.clat_percentiles).then_some(options), plus),
-        lat_ns: latency_of(latency, (used && options.lat_percentiles).then_some(options), plus),
-        bw_min: (bandwidth.min / 1024.0) as u64,
-        bw_max: (bandwidth.max / 1024.0) as u64,
-        bw_agg: if used && together > 0.0 { (rate / together * 100.0).min(100.0) } else { 0.0 },
-        bw_mean: bandwidth.mean / 1024.0,
-        bw_dev: bandwidth.deviation / 1024.0,
-        bw_samples: spread.count,
-        iops_min: spread.min as u64,
-        iops_max: spread.max as u64,
-        iops_mean: spread.mean,
-        iops_stddev: spread.deviation,
-        iops_samples: spread.count,
-    }
-}
-
-/// The spread of some values.
-struct Spread {
-    min: f64,
-    max: f64,
-    mean: f64,
-    deviation: f64,
-    count: u64,
-}
-
-impl Spread {
-    fn of(values: &[f64]) -> Spread {
-        if values.is_empty() {
-            return Spread { min: 0.0, max: 0.0, mean: 0.0, deviation: 0.0, count: 0 };
-        }
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Spread {
-            min: values.iter().copied().fold(f64::INFINITY, f64::min),
-            max: values.iter().copied().fold(0.0, f64::max),
-            mean,
-            deviation: (squares / (count - 1.0).max(1.0)).sqrt(),
-            count: values.len() as u64,
-        }
-    }
-}
-
-/// The standard deviation of latencies, from the buckets (each within 0.4 %).
-pub(crate) fn deviation(histogram: &Histogram) -> f64 {
-    let mean = histogram.mean();
-    let squares: f64 =
-        histogram.iter().map(|bucket| (bucket.middle() as f64 - mean).powi(2) * bucket.count as f64).sum();
-    // The sum of nothing is -0.
-    (squares.abs() / histogram.count().saturating_sub(1).max(1) as f64).sqrt()
-}
-
-/// A latency; with options, its percentiles, and in the long form its buckets.
-fn latency_of(histogram: &Histogram, options: Option<&Options>, plus: bool) -> Latency {
-    Latency {
-        min: histogram.min(),
-        max: histogram.max(),
-        mean: histogram.mean(),
-        stddev: deviation(histogram),
-        count: histogram.count(),
-        percentile: options.map(|options| {
-            Ordered(options.percentiles.iter().map(|&p| (format!("{p:.6}"), histogram.percentile(p))).collect())
-        }),
-        bins: options
-            .filter(|_| plus)
-            .map(|_| Ordered(histogram.iter().map(|bucket| (bucket.middle().to_string(), bucket.count)).collect())),
-    }
 }
 
 fn percents(names: &[&str], counts: &[u64]) -> Ordered<f64> {

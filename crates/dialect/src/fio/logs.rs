@@ -1,11 +1,12 @@
 //! fio's logs: a line for each window, or for each request.
 
+use super::histlog;
 use super::iolog::{self, Entry as TraceEntry};
 use super::options::WindowValue;
 use super::plan::Job;
-use super::recorder::{Line, Sum};
+use super::record::{Line, Sum, Times};
 use super::result::{CloneResult, FioResult, JobResult, Recorded};
-use machine::Op;
+use measure::histogram::Histogram;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -17,7 +18,9 @@ enum Kind {
     Bandwidth,
     Iops,
     Latency,
+    Submission,
     Completion,
+    Histogram,
 }
 
 impl Kind {
@@ -27,17 +30,24 @@ impl Kind {
         match self {
             Kind::Bandwidth => (sum.bytes as f64 * 1e9 / width.max(1) as f64 / 1024.0) as u64,
             Kind::Iops => per_s as u64,
-            Kind::Latency | Kind::Completion => sum.latency_ns / sum.requests.max(1),
+            Kind::Histogram => 0,
+            _ => self.times(sum).map_or(0, |times| times.sum_ns / sum.requests.max(1)),
         }
     }
 
     /// The greatest value in a window in which something was done: rates have one.
     fn greatest_of(self, sum: Sum, width: u64) -> u64 {
-        if self.is_latency() { sum.greatest_ns } else { self.of_window(sum, width) }
+        self.times(sum).map_or_else(|| self.of_window(sum, width), |times| times.greatest_ns)
     }
 
-    fn is_latency(self) -> bool {
-        matches!(self, Kind::Latency | Kind::Completion)
+    /// The times of a window that it is about; a rate has none.
+    fn times(self, sum: Sum) -> Option<Times> {
+        match self {
+            Kind::Latency => Some(sum.latency),
+            Kind::Submission => Some(sum.submission),
+            Kind::Completion => Some(sum.completion),
+            Kind::Bandwidth | Kind::Iops | Kind::Histogram => None,
+        }
     }
 
     /// The value of one request.
@@ -45,13 +55,17 @@ impl Kind {
         match self {
             Kind::Bandwidth => (f64::from(line.bytes) * 1e9 / 1024.0 / line.latency_ns.max(1) as f64) as u64,
             Kind::Iops => 1,
-            Kind::Latency | Kind::Completion => line.latency_ns,
+            Kind::Histogram => 0,
+            Kind::Latency => line.latency_ns,
+            Kind::Submission => line.submission_ns.unwrap_or(0),
+            Kind::Completion => line.latency_ns - line.submission_ns.unwrap_or(0),
         }
     }
 }
 
-/// The logs that the jobs ask for: paths and texts. Columns: milliseconds, value (KiB/s, requests/s or ns), 0 for reads and 1 for writes, bytes of
-/// the request (0 where averaged), with `log_offset` where it went, its priority: 0, for nobody is asked for another. The time of submission is not measured apart, so there is no `slat` log.
+/// The logs that the jobs ask for: paths and texts. Columns: milliseconds, value (KiB/s, requests/s or ns), 0 for reads, 1 for writes and 2 for trims, bytes of
+/// the request (0 where averaged), with `log_offset` where it went, its priority: 0, for nobody is asked for another. As in fio the `slat` log
+/// is empty where submission is not measured.
 pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     for job in result.groups.iter().flat_map(|group| &group.jobs) {
@@ -130,7 +144,9 @@ fn named(job: &Job, clone: u32) -> Vec<(PathBuf, Kind)> {
         (&logs.bandwidth, "bw", Kind::Bandwidth),
         (&logs.iops, "iops", Kind::Iops),
         (&logs.latency, "lat", Kind::Latency),
+        (&logs.latency, "slat", Kind::Submission),
         (&logs.latency, "clat", Kind::Completion),
+        (&logs.histogram, "clat_hist", Kind::Histogram),
     ];
     let path = |(prefix, suffix, kind): (&Option<String>, &str, Kind)| {
         let prefix = prefix.as_ref()?;
@@ -145,7 +161,13 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
     let logs = &job.job.options.logs;
     let from_ms = if logs.epoch { job.began_unix_ms } else { 0 };
     let priority = if logs.priority { "0x0000" } else { "0" };
+    if kind == Kind::Histogram {
+        return histlog::lines(&clone.histograms, from_ms);
+    }
     let mut text = String::new();
+    if kind == Kind::Submission && clone.recorded.submission.iter().all(Histogram::is_empty) {
+        return text;
+    }
     // Writing to a String cannot fail.
     if let Some((width, windows)) = &clone.log {
         // A run shorter than a window has that much of one; under a millisecond it gives no rate.
@@ -165,8 +187,9 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
             }
         }
     }
-    for line in clone.lines.iter().flatten() {
-        let side = u8::from(line.op == Op::Write);
+    let logged = |line: &&Line| kind != Kind::Submission || line.submission_ns.is_some();
+    for line in clone.lines.iter().flatten().filter(logged) {
+        let side = line.side;
         let offset = if logs.offset { format!("{}, ", line.offset) } else { String::new() };
         let at_ms = from_ms + line.at_ns / MILLISECOND_NS;
         // As in fio: when a request was issued is in the log of completions alone.

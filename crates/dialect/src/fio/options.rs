@@ -1,5 +1,6 @@
 //! The options of one job, with fio's defaults.
 
+use super::histlog::HistogramLog;
 use super::iolog::{Replay, Trace};
 use super::pattern::Fill;
 use super::steady::Criterion;
@@ -130,6 +131,12 @@ pub struct Logs {
     pub iops: Option<String>,
     /// `write_lat_log`.
     pub latency: Option<String>,
+    /// `write_hist_log`.
+    pub histogram: Option<String>,
+    /// `log_hist_msec`; 0: no histograms.
+    pub histogram_ms: u64,
+    /// `log_hist_coarseness`.
+    pub coarseness: u32,
     /// `log_avg_msec`; 0: a line for each request.
     pub average_ms: u64,
     /// `log_offset`: lines tell where each request went.
@@ -160,6 +167,18 @@ pub enum WindowValue {
     Both,
 }
 
+/// `unified_rw_reporting`: how the directions are reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unified {
+    /// Each by itself.
+    #[default]
+    Apart,
+    /// All as one.
+    Mixed,
+    /// Each by itself, and all as one.
+    Both,
+}
+
 /// Which jobs `exitall` ends with the first one that is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitWhat {
@@ -178,6 +197,9 @@ impl Default for Logs {
             bandwidth: none.clone(),
             iops: none.clone(),
             latency: none.clone(),
+            histogram: none.clone(),
+            histogram_ms: 0,
+            coarseness: 0,
             average_ms: 0,
             offset: false,
             priority: false,
@@ -191,6 +213,12 @@ impl Default for Logs {
 }
 
 impl Logs {
+    /// The log of histograms, where one is wanted.
+    pub(crate) fn histograms(&self) -> Option<HistogramLog> {
+        let wanted = self.histogram.is_some() && self.histogram_ms > 0;
+        wanted.then(|| HistogramLog::new(self.histogram_ms * 1_000_000, self.coarseness))
+    }
+
     /// Whether any log is wanted.
     pub fn any(&self) -> bool {
         self.bandwidth.is_some() || self.iops.is_some() || self.latency.is_some()
@@ -206,6 +234,10 @@ pub struct Options {
     pub reads: bool,
     /// Writes at all.
     pub writes: bool,
+    /// Trims: what would be a write gives its bytes back to the file, or a trim goes before it.
+    pub trims: bool,
+    /// `trimwrite`: each trim is followed by a write of the same bytes.
+    pub then_writes: bool,
     /// In random order.
     pub random: bool,
     /// `rw=read:8k`: bytes that sequential requests leave out after each.
@@ -224,6 +256,8 @@ pub struct Options {
     pub mix_read: u8,
     /// Request sizes of reads and of writes: `bs`, `bsrange` or `bssplit`.
     pub blocks: [SizeMix; 2],
+    /// The same of trims, and of the writes that follow each.
+    pub trim_blocks: SizeMix,
     /// `blockalign`.
     pub align_bytes: Option<u64>,
     /// `size`.
@@ -326,6 +360,8 @@ pub struct Options {
     pub rate_bytes: [Option<u64>; 2],
     /// `rate_iops`.
     pub rate_iops: [Option<u64>; 2],
+    /// `rate_process=poisson`: requests come at random times.
+    pub poisson: bool,
     /// `rate_min`: the job is to end where its rate is below one.
     pub rate_min: bool,
     /// `thinktime`.
@@ -386,6 +422,12 @@ pub struct Options {
     pub clat_percentiles: bool,
     /// `lat_percentiles`.
     pub lat_percentiles: bool,
+    /// `slat_percentiles`.
+    pub slat_percentiles: bool,
+    /// The time of submission is measured: no `disable_slat`, no `gtod_reduce`.
+    pub times_submission: bool,
+    /// `unified_rw_reporting`.
+    pub unified: Unified,
     /// `stats`: the job is in the report.
     pub stats: bool,
     /// The logs.
@@ -400,6 +442,8 @@ impl Default for Options {
             description: None,
             reads: true,
             writes: false,
+            trims: false,
+            then_writes: false,
             random: false,
             hole_bytes: 0,
             every_place: false,
@@ -409,6 +453,7 @@ impl Default for Options {
             mode: "read",
             mix_read: 50,
             blocks: [SizeMix::one(4096), SizeMix::one(4096)],
+            trim_blocks: SizeMix::one(4096),
             align_bytes: None,
             size: None,
             file_bytes: None,
@@ -460,6 +505,7 @@ impl Default for Options {
             steady: Criterion::default(),
             rate_bytes: [None; 2],
             rate_iops: [None; 2],
+            poisson: false,
             rate_min: false,
             think_ns: 0,
             think_blocks: 1,
@@ -490,6 +536,9 @@ impl Default for Options {
             percentiles: PERCENTILES.to_vec(),
             clat_percentiles: true,
             lat_percentiles: false,
+            slat_percentiles: false,
+            times_submission: true,
+            unified: Unified::Apart,
             stats: true,
             logs: Logs::default(),
             kb_base: 1024,
@@ -523,6 +572,7 @@ impl Options {
     /// Takes `rw`: what the job does, and after a colon what is between two requests or how many follow one another.
     pub(crate) fn set_mode(&mut self, text: &str) -> Result<(), Reason> {
         let (mode, more) = text.split_once(':').map_or((text, None), |(mode, more)| (mode, Some(more)));
+        (self.trims, self.then_writes) = (mode.contains("trim"), mode.ends_with("trimwrite"));
         let (reads, writes, random, mode) = match mode {
             "read" => (true, false, false, "read"),
             "write" => (false, true, false, "write"),
@@ -530,10 +580,14 @@ impl Options {
             "randwrite" => (false, true, true, "randwrite"),
             "rw" | "readwrite" => (true, true, false, "rw"),
             "randrw" => (true, true, true, "randrw"),
-            "trim" | "randtrim" | "trimwrite" | "randtrimwrite" | "rwtrim" => {
-                return Err("halfpower does not trim; use read, write, rw, randread, randwrite or randrw".into());
+            "trim" => (false, true, false, "trim"),
+            "randtrim" => (false, true, true, "randtrim"),
+            "trimwrite" => (false, true, false, "trimwrite"),
+            "randtrimwrite" => (false, true, true, "randtrimwrite"),
+            _ => {
+                let known = "read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim, randtrimwrite";
+                return Err(format!("it is none of {known}; write one of these"));
             }
-            _ => return Err("it is none of read, write, rw, randread, randwrite, randrw; write one of these".into()),
         };
         (self.hole_bytes, self.run) = match more {
             None => (0, 1),

@@ -56,6 +56,11 @@ impl Job {
         options.state_save && options.verify.is_some() && options.writes && options.trace.is_none()
     }
 
+    /// Whether the time of submission is measured: where requests are submitted by a call that does not wait for them.
+    pub(crate) fn times_submission(&self) -> bool {
+        self.options.times_submission && matches!(self.options.engine, FioEngine::Libaio | FioEngine::IoUring)
+    }
+
     /// Whether threads make its calls, one request each.
     pub fn is_threaded(&self) -> bool {
         let options = &self.options;
@@ -161,6 +166,10 @@ pub(crate) fn globals(sections: &[Section]) -> Result<Options, FioError> {
 
 /// What follows from the options of a job together.
 fn settle(options: &mut Options) {
+    if options.trims {
+        // As in fio: what follows a trim is as long as that.
+        options.blocks[1] = options.trim_blocks.clone();
+    }
     let used = [options.reads, options.writes];
     if options.random && (0..2).all(|side| !used[side] || options.random_percent[side] == 0) {
         options.random = false;
@@ -319,10 +328,33 @@ fn check_trace(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     Ok(())
 }
 
+fn check_trims(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.verify.is_some() && !options.then_writes {
+        return Err(job.wrong("verify: nothing can be read back of what is trimmed; leave it out, or use rw=trimwrite"));
+    }
+    if job.is_threaded() && options.then_writes {
+        return Err(job.wrong(format!("rw={} with threads is not served; use psync, libaio or io_uring", options.mode)));
+    }
+    warnings.push(format!(
+        "{}: in halfpower's own figures ({}",
+        job.shown(),
+        if options.then_writes {
+            "point) a trim and its write are one write"
+        } else {
+            "point) the trims count as writes"
+        }
+    ));
+    Ok(())
+}
+
 fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     if options.trace.is_some() {
         return check_trace(job, warnings);
+    }
+    if options.trims {
+        check_trims(job, warnings)?;
     }
     if options.align_bytes == Some(0) {
         return Err(job.wrong("blockalign: every place is a multiple of something; give 512 or more"));

@@ -3,146 +3,18 @@
 use super::backlog::Backlog;
 use super::flow::Flow;
 use super::iolog::{Action, Entry, Guide, Wish};
+use super::pacing::{Batching, Exit, Pauses, Watched};
 use super::plan::Job;
-use super::result::Recorded;
+use super::record::{Done, LINES, Record, TRIM, batch};
 use super::steady::{STEP_NS, Watch};
 use super::translate;
 use super::turns::FileTurns;
 use super::verify::{VerifyStats, repeat};
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 use measure::Stream;
-use measure::histogram::Histogram;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use workload::rng;
-
-/// Time over which fio averages rates for their spread.
-pub(crate) const SPREAD_NS: Nanos = 500_000_000;
-/// Windows for which there is room from the beginning.
-const WINDOWS: usize = 4096;
-/// Lines of a log without averages for which there is room from the beginning.
-const LINES: usize = 1 << 16;
-
-/// Requests of one direction in one window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sum {
-    /// Requests.
-    pub requests: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Sum of their latencies.
-    pub latency_ns: u64,
-    /// The greatest of these.
-    pub greatest_ns: u64,
-}
-
-impl Sum {
-    /// Adds another.
-    pub fn add(&mut self, other: Sum) {
-        self.requests += other.requests;
-        self.bytes += other.bytes;
-        self.latency_ns = self.latency_ns.saturating_add(other.latency_ns);
-        self.greatest_ns = self.greatest_ns.max(other.greatest_ns);
-    }
-}
-
-/// Sums in equal windows of time, by direction.
-#[derive(Debug, Clone)]
-pub struct Windows {
-    /// Width of a window.
-    pub width_ns: Nanos,
-    end: Nanos,
-    open: [Sum; 2],
-    /// The windows that are over.
-    pub closed: Vec<[Sum; 2]>,
-}
-
-impl Windows {
-    fn new(width_ns: Nanos) -> Windows {
-        Windows { width_ns, end: Nanos::MAX, open: [Sum::default(); 2], closed: Vec::with_capacity(WINDOWS) }
-    }
-
-    fn begin(&mut self, now: Nanos) {
-        self.end = now.saturating_add(self.width_ns);
-    }
-
-    #[inline(always)]
-    fn add(&mut self, now: Nanos, op: Op, bytes: u64, latency_ns: Nanos) {
-        while now >= self.end {
-            self.closed.push(std::mem::take(&mut self.open));
-            self.end += self.width_ns;
-        }
-        self.open[op as usize].add(Sum { requests: 1, bytes, latency_ns, greatest_ns: latency_ns });
-    }
-
-    /// The windows that are over, or the open one where there is no other.
-    pub fn whole(&self) -> Vec<[Sum; 2]> {
-        if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
-    }
-}
-
-/// One request in a log without averages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
-    /// When it ended, from the beginning of what is measured.
-    pub at_ns: Nanos,
-    /// Its latency.
-    pub latency_ns: Nanos,
-    /// What it did.
-    pub op: Op,
-    /// Its bytes.
-    pub bytes: u32,
-    /// Where it went in its file.
-    pub offset: u64,
-}
-
-/// Counts by power of two, as fio's report has them: 0, 1..=4, ..=8, ..=16, ..=32, ..=64, more.
-pub type Batches = [u64; 7];
-
-fn batch(count: u32) -> usize {
-    match count {
-        0 => 0,
-        1..=4 => 1,
-        5..=8 => 2,
-        9..=16 => 3,
-        17..=32 => 4,
-        33..=64 => 5,
-        _ => 6,
-    }
-}
-
-/// What one stream recorded.
-#[derive(Debug, Clone)]
-pub struct Record {
-    /// Latencies from issue to completion of reads and of writes, where they are not those of the stream.
-    pub from_issue: Option<[Histogram; 2]>,
-    /// Requests by direction.
-    pub requests: [u64; 2],
-    /// Bytes by direction.
-    pub bytes: [u64; 2],
-    /// Rates for their spread.
-    pub spread: Windows,
-    /// The averaged log.
-    pub log: Option<Windows>,
-    /// The log without averages.
-    pub lines: Option<Vec<Line>>,
-    /// Times of syncs between requests.
-    pub syncs: Histogram,
-    /// Requests by those outstanding with them: 1, 2, 4, ..., 64 and more.
-    pub depths: Batches,
-    /// Submissions by their requests.
-    pub submitted: Batches,
-    /// Takings of completions by their requests.
-    pub completed: Batches,
-    /// When what is measured began and last ended something.
-    pub span: (Nanos, Nanos),
-    /// What was read back meanwhile.
-    pub read_back: Option<Recorded>,
-    /// Every request in order, with when it was issued.
-    pub(crate) trace: Option<Vec<Entry>>,
-    /// The first so many requests of the sequence are done.
-    pub(crate) progress: Option<u64>,
-}
 
 /// A stream with what is recorded of it.
 pub(crate) struct Recorder {
@@ -154,7 +26,9 @@ pub(crate) struct Recorder {
     starts: Nanos,
     measured_from: Nanos,
     begun: bool,
-    issued: Box<[(Nanos, Op, u32)]>,
+    issued: Box<[Issued]>,
+    submissions: Option<Submissions>,
+    trims: Option<Trims>,
     in_flight: u32,
     issued_in_row: u32,
     completed_in_row: u32,
@@ -185,6 +59,34 @@ pub(crate) struct Recorder {
     progress: Option<Progress>,
 }
 
+/// What is kept of a request until it completes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Issued {
+    at: Nanos,
+    /// What it does, below [`SIDES`](super::record::SIDES).
+    side: usize,
+    bytes: u32,
+}
+
+/// When the call returned that submitted each request.
+struct Submissions {
+    /// By slot; the greatest: not yet.
+    returned_at: Box<[Nanos]>,
+    /// Slots of requests that no call has returned for.
+    open: Vec<u32>,
+    /// The machine tells: a simulated one has no such call.
+    told: bool,
+}
+
+/// A stream whose writes are trims, or follow a trim of the same bytes.
+struct Trims {
+    /// Each trim is followed by the write.
+    then_write: bool,
+    under_way: Option<Request>,
+    /// What was trimmed and is to be written next.
+    trimmed: Option<Request>,
+}
+
 /// How far a stream came in its sequence.
 struct Progress {
     /// Number of the request in each slot; the greatest: none.
@@ -209,154 +111,30 @@ impl Progress {
     }
 }
 
-/// Pauses after every few requests.
-#[derive(Debug, Clone, Copy)]
-struct Pauses {
-    ns: Nanos,
-    blocks: u64,
-    /// Requests since the last pause.
-    issued: u64,
-    until: Nanos,
-}
-
-impl Pauses {
-    /// What to do instead of asking the stream; `None`: ask it. As in fio what is under way is waited for first.
-    fn before(&mut self, now: Nanos, in_flight: u32) -> Option<Next> {
-        if self.issued < self.blocks {
-            return (now < self.until).then_some(Next::WaitUntil(self.until));
-        }
-        if in_flight > 0 {
-            return Some(Next::WaitForCompletion);
-        }
-        (self.issued, self.until) = (0, now + self.ns);
-        Some(Next::WaitUntil(self.until))
-    }
-}
-
-/// The end of the jobs that `exitall` ends together.
-#[derive(Debug, Clone)]
-pub(crate) struct Exit {
-    /// Where one of these is set, this stream ends.
-    pub(crate) heeds: [Arc<AtomicBool>; 2],
-    /// What this stream sets when it is done.
-    pub(crate) sets: Option<Arc<AtomicBool>>,
-}
-
-impl Exit {
-    fn is_due(&self) -> bool {
-        self.heeds.iter().any(|flag| flag.load(Ordering::Relaxed))
-    }
-}
-
-/// Requests submitted and replaced in groups.
-#[derive(Debug, Clone, Copy)]
-struct Batching {
-    /// Submitted together.
-    submit: u32,
-    /// Completions that are waited for before any is replaced.
-    complete: u32,
-    /// Free slots are being filled.
-    filling: bool,
-    /// Issued since the last submission.
-    row: u32,
-    /// Completed since the last filling.
-    done: u32,
-}
-
-impl Batching {
-    /// Of a job's options on a stream that keeps `depth` requests; `None`: what is free is filled at once.
-    fn of(job: &Job, depth: u32) -> Option<Batching> {
-        let options = &job.options;
-        // 0 is fio's word for all.
-        let all = |count: u32| if count == 0 { depth } else { count.min(depth) };
-        // A full queue is down to its low mark after the completions between them.
-        let down = options.low.map_or(1, |low| depth.saturating_sub(low));
-        let (submit, complete) = (options.batch.map_or(1, all), options.batch_complete.max(down).clamp(1, depth));
-        let asked = options.batch.is_some() || complete > 1;
-        (asked && depth > 1).then_some(Batching { submit, complete, filling: true, row: 0, done: 0 })
-    }
-
-    /// What to do instead of asking the stream; `None`: ask it.
-    fn before(&mut self, now: Nanos, in_flight: u32, depth: u32) -> Option<Next> {
-        if !self.filling {
-            let enough = self.done >= self.complete.min(self.done + in_flight) && depth - in_flight >= self.submit;
-            if !enough && in_flight > 0 {
-                return Some(Next::WaitForCompletion);
-            }
-            (self.filling, self.done, self.row) = (true, 0, 0);
-        }
-        if self.row == self.submit {
-            self.row = 0;
-            self.filling = depth - in_flight >= self.submit;
-            // No time passes: what was issued goes to the kernel.
-            return Some(if self.filling { Next::WaitUntil(now) } else { Next::WaitForCompletion });
-        }
-        None
-    }
-
-    /// After what the stream said.
-    fn after(&mut self, next: Next) {
-        match next {
-            Next::Issue(_) => self.row += 1,
-            Next::WaitForCompletion | Next::Done => self.filling = false,
-            Next::WaitUntil(_) => {}
-        }
-    }
-}
-
-/// A stream's part in watching for a steady rate.
-struct Watched {
-    watch: Arc<Watch>,
-    /// End of the current second, and its number.
-    end: Nanos,
-    second: u64,
-    sums: [u64; 2],
-    left: bool,
-}
-
-impl Watched {
-    /// Tells the seconds that are over.
-    #[inline]
-    fn pass_to(&mut self, now: Nanos) {
-        while now >= self.end {
-            self.watch.tell(self.second, std::mem::take(&mut self.sums));
-            self.second += 1;
-            self.end += STEP_NS;
-        }
-    }
-}
-
 impl Recorder {
     /// Around a stream of a job whose requests go to files in these turns; `chance` draws its delay.
-    pub(crate) fn new(stream: Stream, job: &Job, turns: FileTurns, chance: u64) -> Recorder {
+    pub(crate) fn new(mut stream: Stream, job: &Job, turns: FileTurns, chance: u64) -> Recorder {
         let options = &job.options;
+        if options.poisson {
+            stream.arrive_at_random(rng::derive(chance, PURPOSE_ARRIVALS, 0));
+        }
         let depth = stream.depth() as usize;
-        let average = options.logs.any().then_some(options.logs.average_ms);
         let sync_every = options.fsync.max(options.fdatasync);
         Recorder {
-            record: Record {
-                from_issue: job.rate_iops().map(|_| [Histogram::new(), Histogram::new()]),
-                requests: [0; 2],
-                bytes: [0; 2],
-                spread: Windows::new(SPREAD_NS),
-                log: average.filter(|&ms| ms > 0).map(|ms| Windows::new(ms * 1_000_000)),
-                lines: average.filter(|&ms| ms == 0).map(|_| Vec::with_capacity(LINES)),
-                syncs: Histogram::new(),
-                depths: [0; 7],
-                submitted: [0; 7],
-                completed: [0; 7],
-                span: (0, 0),
-                read_back: None,
-                trace: None,
-                progress: None,
-            },
+            record: Record::new(job),
             turns,
             delay: delay_of(options.start_delay_ns, chance),
             ramp: options.ramp_ns,
             starts: 0,
             measured_from: 0,
             begun: false,
-            issued: vec![(0, Op::Read, 0); depth].into_boxed_slice(),
+            issued: vec![Issued::default(); depth].into_boxed_slice(),
+            submissions: job.times_submission().then(|| Submissions {
+                returned_at: vec![0; depth].into_boxed_slice(),
+                open: Vec::with_capacity(depth),
+                told: false,
+            }),
+            trims: options.trims.then_some(Trims { then_write: options.then_writes, under_way: None, trimmed: None }),
             in_flight: 0,
             issued_in_row: 0,
             completed_in_row: 0,
@@ -369,7 +147,8 @@ impl Recorder {
             batches: Batching::of(job, depth as u32),
             watched: None,
             verify: None,
-            offsets: vec![0; if average == Some(0) { depth } else { 0 }].into_boxed_slice(),
+            offsets: vec![0; if options.logs.any() && options.logs.average_ms == 0 { depth } else { 0 }]
+                .into_boxed_slice(),
             pattern: options.buffer_pattern.as_slice().into(),
             pauses: translate::pauses(job).then_some(Pauses {
                 ns: options.think_ns,
@@ -527,14 +306,35 @@ impl Recorder {
             guide.begin(now);
         }
         self.measured_from = now + self.ramp;
-        self.record.span = (self.measured_from, self.measured_from);
-        self.record.spread.begin(self.measured_from);
-        if let Some(log) = &mut self.record.log {
-            log.begin(self.measured_from);
-        }
+        self.record.begin(self.measured_from);
         if let Some(watched) = &mut self.watched {
             watched.end += self.measured_from;
         }
+    }
+
+    /// The time of a request's submission, once it completed after so long.
+    #[inline(always)]
+    fn submission_of(&mut self, slot: u32, latency_ns: Nanos) -> Option<Nanos> {
+        let submissions = self.submissions.as_mut()?;
+        if self.issued[slot as usize].side == TRIM {
+            return None;
+        }
+        let returned_at = submissions.returned_at[slot as usize];
+        if returned_at == Nanos::MAX {
+            // No call returned before it was seen to be done.
+            submissions.open.retain(|&open| open != slot);
+            return submissions.told.then_some(latency_ns);
+        }
+        Some((returned_at - self.issued[slot as usize].at).min(latency_ns))
+    }
+
+    /// A trim ended. Whether the write that follows it is still to come.
+    #[inline(always)]
+    fn trim_ended(&mut self) -> bool {
+        let Some(trims) = &mut self.trims else { return false };
+        let Some(request) = trims.under_way.take().filter(|_| trims.then_write) else { return false };
+        trims.trimmed = Some(request);
+        true
     }
 
     /// Counts the requests issued in a row.
@@ -546,6 +346,9 @@ impl Recorder {
         }
     }
 }
+
+/// What the seed of the arrivals is derived for.
+const PURPOSE_ARRIVALS: u64 = 0xa771;
 
 /// A delay from the shortest to the longest.
 fn delay_of([least, most]: [Nanos; 2], chance: u64) -> Nanos {
@@ -646,7 +449,12 @@ impl RequestSource for Recorder {
             self.end_of_row();
             return next;
         }
-        let mut next = if self.guide.is_some() { self.follow(now) } else { self.stream.next(now) };
+        let trimmed = self.trims.as_mut().and_then(|trims| trims.trimmed.take());
+        let mut next = match trimmed {
+            Some(request) => Next::Issue(request),
+            None if self.guide.is_some() => self.follow(now),
+            None => self.stream.next(now),
+        };
         if let Some(batches) = &mut self.batches {
             batches.after(next);
         }
@@ -662,18 +470,22 @@ impl RequestSource for Recorder {
             flow.leave();
         }
         if let Next::Issue(request) = &mut next {
-            self.issued[request.slot as usize] = (now, request.op, request.len);
-            if self.guide.is_none() {
+            if self.guide.is_none() && trimmed.is_none() {
                 self.turns.place(request);
             }
+            let trims = self.trims.as_mut().filter(|_| trimmed.is_none());
+            let side = if trims.is_some() { TRIM } else { request.op as usize };
+            self.issued[request.slot as usize] = Issued { at: now, side, bytes: request.len };
             if let Some(offset) = self.offsets.get_mut(request.slot as usize) {
                 *offset = request.offset;
             }
             if let Some(backlog) = &mut self.backlog {
                 backlog.issued(*request);
             }
-            self.unsynced += u64::from(request.op == Op::Write);
-            self.passed += u64::from(request.len);
+            self.unsynced += u64::from(side == Op::Write as usize);
+            if trimmed.is_none() {
+                self.passed += u64::from(request.len);
+            }
             if let Some(pauses) = &mut self.pauses {
                 pauses.issued += 1;
             }
@@ -692,10 +504,31 @@ impl RequestSource for Recorder {
             self.in_flight += 1;
             self.issued_in_row += 1;
             self.record.depths[(self.in_flight.ilog2() as usize).min(6)] += 1;
+            if let Some(trims) = trims {
+                trims.under_way = Some(*request);
+                return Next::Discard(*request);
+            }
+            if let Some(submissions) = &mut self.submissions {
+                submissions.returned_at[request.slot as usize] = Nanos::MAX;
+                submissions.open.push(request.slot);
+            }
         } else {
             self.end_of_row();
         }
         next
+    }
+
+    #[inline(always)]
+    fn times_submission(&self) -> bool {
+        self.submissions.is_some()
+    }
+
+    #[inline(always)]
+    fn submitted(&mut self, now: Nanos) {
+        if let Some(Submissions { returned_at, open, told }) = &mut self.submissions {
+            *told = true;
+            open.drain(..).for_each(|slot| returned_at[slot as usize] = now);
+        }
     }
 
     #[inline(always)]
@@ -706,42 +539,32 @@ impl RequestSource for Recorder {
         }
         // An engine that serves where it is asked completes without asking again.
         self.end_of_row();
-        self.stream.complete(completion, now);
-        if let Some(progress) = &mut self.progress {
-            progress.numbers[completion.slot as usize] = u64::MAX;
+        if !self.trim_ended() {
+            self.stream.complete(completion, now);
+            if let Some(progress) = &mut self.progress {
+                progress.numbers[completion.slot as usize] = u64::MAX;
+            }
         }
         self.in_flight -= 1;
         self.completed_in_row += 1;
-        let (issued, op, bytes) = self.issued[completion.slot as usize];
+        let issued = self.issued[completion.slot as usize];
         if let Some(batches) = &mut self.batches {
             batches.done += 1;
         }
         if now < self.measured_from {
             return;
         }
-        let latency = now - issued;
-        let record = &mut self.record;
-        record.requests[op as usize] += 1;
-        record.bytes[op as usize] += u64::from(bytes);
-        record.span.1 = now;
         if let Some(watched) = &mut self.watched {
             watched.pass_to(now);
             if now + STEP_NS >= watched.end {
                 watched.sums[0] += 1;
-                watched.sums[1] += u64::from(bytes);
+                watched.sums[1] += u64::from(issued.bytes);
             }
         }
-        if let Some(from_issue) = &mut record.from_issue {
-            from_issue[op as usize].record(latency);
-        }
-        record.spread.add(now, op, u64::from(bytes), latency);
-        if let Some(log) = &mut record.log {
-            log.add(now, op, u64::from(bytes), latency);
-        }
-        if let Some(lines) = &mut record.lines {
-            let offset = self.offsets[completion.slot as usize];
-            lines.push(Line { at_ns: now - self.measured_from, latency_ns: latency, op, bytes, offset });
-        }
+        let offset = self.offsets.get(completion.slot as usize).copied().unwrap_or(0);
+        let latency_ns = now - issued.at;
+        let submission_ns = self.submission_of(completion.slot, latency_ns);
+        self.record.add(&Done { at: now, side: issued.side, bytes: issued.bytes, offset, latency_ns, submission_ns });
     }
 
     #[inline(always)]
@@ -800,6 +623,11 @@ mod tests {
                     outstanding.push(request);
                     continue;
                 }
+                Next::Discard(request) => {
+                    text.push('t');
+                    recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
+                    continue;
+                }
                 Next::Done => return text,
                 Next::WaitUntil(_) => {}
                 Next::WaitForCompletion => {
@@ -825,6 +653,106 @@ mod tests {
         assert_eq!(asked_and_done(settings, 7), "rrrr.r.r.r....");
         assert_eq!(asked_and_done(&format!("{settings} iodepth_low=1"), 10), "rrrr...rrr...rrr....");
         assert_eq!(asked_and_done(&format!("{settings} iodepth_low=0"), 8), "rrrr....rrrr....");
+    }
+
+    #[test]
+    fn a_trim_goes_before_its_write() {
+        assert_eq!(asked("rw=trim", 4), "tttt");
+        assert_eq!(asked("rw=trimwrite", 4), "twtwtwtw");
+        assert_eq!(asked("rw=trimwrite ioengine=io_uring iodepth=3 fsync=2", 4), "twtwStwtw");
+        // What follows a trim goes where that went.
+        let places = |mode: &str| {
+            let job = job(&format!("rw={mode} bs=4k,4k,8k ioengine=io_uring iodepth=2"));
+            let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 16 * 8192), limit_bytes: None };
+            let workload = translate::clone_workload(&job, &clone, 1);
+            let filler = workload::Filler::new(&workload);
+            let stream = Stream::new(&workload, (0, 16 * 8192), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
+            let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
+            recorder.begin(0);
+            let (mut trims, mut writes) = (Vec::new(), Vec::new());
+            loop {
+                let (list, request) = match recorder.next(0) {
+                    Next::Discard(request) => (&mut trims, request),
+                    Next::Issue(request) => (&mut writes, request),
+                    Next::WaitForCompletion => panic!("each is done at once"),
+                    Next::WaitUntil(_) => continue,
+                    Next::Done => break,
+                };
+                list.push((request.offset, request.len));
+                recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
+            }
+            let record = recorder.into_parts().1;
+            assert_eq!(record.requests, [0, writes.len() as u64, trims.len() as u64]);
+            (trims, writes)
+        };
+        for mode in ["trimwrite", "randtrimwrite"] {
+            let (trims, writes) = places(mode);
+            assert_eq!((trims.len(), trims[0].1), (16, 8192), "{mode}");
+            assert_eq!(trims, writes, "{mode}");
+        }
+    }
+
+    #[test]
+    fn arrivals_of_a_poisson_process_have_its_mean_and_its_spread() {
+        let spread = |process: &str| {
+            let job = job(&format!("rw=randread norandommap=1 rate_iops=1000 rate_process={process}"));
+            let size = 4096 * 4096;
+            let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, size), limit_bytes: None };
+            let workload = translate::clone_workload(&job, &clone, 1);
+            let filler = workload::Filler::new(&workload);
+            let stream = Stream::new(&workload, (0, size), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
+            let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 7);
+            recorder.begin(0);
+            let (mut now, mut times) = (0, Vec::new());
+            loop {
+                match recorder.next(now) {
+                    Next::Issue(request) => {
+                        times.push(now as f64);
+                        recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                    }
+                    Next::WaitUntil(then) => now = then,
+                    Next::Done => break,
+                    Next::WaitForCompletion | Next::Discard(_) => panic!("each is done at once"),
+                }
+            }
+            let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+            (gaps.len(), mean / 1e6, variance.sqrt() / mean)
+        };
+        let (count, mean, deviation) = spread("linear");
+        assert!(count == 4095 && (mean - 1.0).abs() < 0.01 && deviation < 0.01, "{mean} {deviation}");
+        // 4095 gaps: both are within four standard errors, 1/64 each.
+        let (count, mean, deviation) = spread("poisson");
+        assert!(count == 4095 && (mean - 1.0).abs() < 0.07 && (deviation - 1.0).abs() < 0.1, "{mean} {deviation}");
+    }
+
+    #[test]
+    fn a_latency_is_submission_and_completion() {
+        let job = job("rw=read ioengine=libaio iodepth=2");
+        let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 4 * 4096), limit_bytes: None };
+        let workload = translate::clone_workload(&job, &clone, 1);
+        let filler = workload::Filler::new(&workload);
+        let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
+        let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
+        assert!(recorder.times_submission());
+        recorder.begin(0);
+        let done = |slot| Completion { slot, result: 4096 };
+        let slots: Vec<u32> = std::iter::from_fn(|| match recorder.next(100) {
+            Next::Issue(request) => Some(request.slot),
+            _ => None,
+        })
+        .collect();
+        recorder.submitted(130);
+        recorder.complete(done(slots[0]), 200);
+        let Next::Issue(third) = recorder.next(200) else { panic!("a slot is free") };
+        // No call has returned for this one before it is done.
+        recorder.complete(done(third.slot), 205);
+        recorder.submitted(230);
+        recorder.complete(done(slots[1]), 300);
+        let [submission, completion] = recorder.into_parts().1.phases.unwrap();
+        let all = |sides: &[measure::histogram::Histogram; 3]| (sides[0].count(), sides[0].sum(), sides[0].max());
+        assert_eq!((all(&submission), all(&completion)), ((3, 65, 30), (3, 240, 170)));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What a run gave.
 
+use super::histlog::Interval;
 use super::iolog::Entry as TraceEntry;
 use super::plan::{Job, Plan};
-use super::recorder::{Batches, Line, SPREAD_NS, Sum};
-use super::run::{Counts, DiskUse};
+use super::record::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
+use super::run::{Counts, DiskUse, merged};
 use super::steady::Steady;
 use machine::{MachineFacts, Nanos, TargetFacts, Usage};
 use measure::histogram::Histogram;
@@ -13,18 +14,22 @@ use std::path::PathBuf;
 /// What was recorded of one clone of a job, or of several together.
 #[derive(Debug, Clone, Default)]
 pub struct Recorded {
-    /// Latencies of reads and of writes, from issue to completion.
-    pub latency: [Histogram; 2],
+    /// Latencies from issue to completion.
+    pub latency: BySide,
+    /// Their first part, until the call returned that submitted a request, where that is measured.
+    pub submission: BySide,
+    /// Their second part, or all where the first is not measured.
+    pub completion: BySide,
     /// Requests by direction.
-    pub requests: [u64; 2],
+    pub requests: [u64; SIDES],
     /// Bytes by direction.
-    pub bytes: [u64; 2],
+    pub bytes: [u64; SIDES],
     /// Length of the measured part.
     pub runtime_ns: Nanos,
     /// Width of the windows in [`Recorded::spread`].
     pub spread_ns: Nanos,
     /// Rates in windows, for their spread.
-    pub spread: Vec<[Sum; 2]>,
+    pub spread: Vec<[Sum; SIDES]>,
     /// Times of syncs between requests.
     pub syncs: Histogram,
     /// Requests by those outstanding with them.
@@ -40,8 +45,12 @@ pub struct Recorded {
 impl Recorded {
     /// Adds another clone, which ran at the same time.
     pub fn add(&mut self, other: &Recorded) {
-        for (sum, part) in self.latency.iter_mut().zip(&other.latency) {
-            sum.merge(part);
+        for (sums, parts) in [
+            (&mut self.latency, &other.latency),
+            (&mut self.submission, &other.submission),
+            (&mut self.completion, &other.completion),
+        ] {
+            sums.iter_mut().zip(parts).for_each(|(sum, part)| sum.merge(part));
         }
         self.syncs.merge(&other.syncs);
         for (sum, part) in self.requests.iter_mut().zip(&other.requests) {
@@ -64,11 +73,44 @@ impl Recorded {
         }
         self.runtime_ns = self.runtime_ns.max(other.runtime_ns);
         self.spread_ns = self.spread_ns.max(other.spread_ns);
-        self.spread.resize(self.spread.len().max(other.spread.len()), [Sum::default(); 2]);
+        self.spread.resize(self.spread.len().max(other.spread.len()), [Sum::default(); SIDES]);
         for (sums, parts) in self.spread.iter_mut().zip(&other.spread) {
             for (sum, part) in sums.iter_mut().zip(parts) {
                 sum.add(*part);
             }
+        }
+    }
+
+    /// Reads and nothing else.
+    pub(crate) fn of_reads(latency: Histogram, bytes: u64, runtime_ns: Nanos) -> Recorded {
+        let reads = |histogram: Histogram| [histogram, Histogram::new(), Histogram::new()];
+        Recorded {
+            requests: [latency.count(), 0, 0],
+            bytes: [bytes, 0, 0],
+            completion: reads(latency.clone()),
+            latency: reads(latency),
+            runtime_ns,
+            ..Recorded::default()
+        }
+    }
+
+    /// All directions as one, in the place of the reads.
+    pub fn unified(&self) -> Recorded {
+        let one = |sides: &BySide| [merged(sides), Histogram::new(), Histogram::new()];
+        let sum = |sides: &[u64; SIDES]| [sides.iter().sum(), 0, 0];
+        let together = |sums: &[Sum; SIDES]| {
+            let mut all = Sum::default();
+            sums.iter().for_each(|sum| all.add(*sum));
+            [all, Sum::default(), Sum::default()]
+        };
+        Recorded {
+            latency: one(&self.latency),
+            submission: one(&self.submission),
+            completion: one(&self.completion),
+            requests: sum(&self.requests),
+            bytes: sum(&self.bytes),
+            spread: self.spread.iter().map(together).collect(),
+            ..self.clone()
         }
     }
 
@@ -106,9 +148,11 @@ pub struct CloneResult {
     /// What was recorded.
     pub recorded: Recorded,
     /// The averaged log, if wanted: its window's width and the windows that are over.
-    pub log: Option<(Nanos, Vec<[Sum; 2]>)>,
+    pub log: Option<(Nanos, Vec<[Sum; SIDES]>)>,
     /// The log without averages, if wanted.
     pub lines: Option<Vec<Line>>,
+    /// The log of histograms, if wanted.
+    pub histograms: Vec<Interval>,
     /// Every request with the paths of its files, if wanted.
     pub trace: Option<(Vec<PathBuf>, Vec<TraceEntry>)>,
     /// The first so many requests of its sequence are done, where somebody wants to know.

@@ -3,10 +3,13 @@
 use super::arrange::{Arrangement, ClonePlan, FilePlan};
 use super::error::FioError;
 use super::flow::{Flow, FlowGroup};
+use super::histlog::HistogramLog;
 use super::iolog::{Guide, Player, Writes};
 use super::options::{ExitWhat, FioEngine};
+use super::pacing::Exit;
 use super::plan::{Job, Plan};
-use super::recorder::{Exit, Record, Recorder, SPREAD_NS};
+use super::record::{BySide, Record, SIDES, SPREAD_NS, by_side};
+use super::recorder::Recorder;
 use super::result::{CloneResult, FioResult, GroupResult, JobError, JobResult, Recorded};
 use super::steady::Watch;
 use super::translate;
@@ -538,10 +541,16 @@ impl<'a, M: Machine> Group<'a, M> {
         self.jobs.iter().map(|job| any.then(|| exit(job))).collect()
     }
 
-    /// A simulated machine has no data, and no files to take turns with.
+    /// A simulated machine has no data, and gives none back.
     fn check_simulated(&self, facts: &TargetFacts) -> Result<(), FioError> {
-        let refused =
-            self.jobs.iter().find(|job| job.options.verify.is_some()).filter(|_| facts.kind == TargetKind::Simulated);
+        let simulated = facts.kind == TargetKind::Simulated;
+        if let Some(job) = self.jobs.iter().find(|job| job.options.trims && simulated) {
+            let mode = job.options.mode;
+            return Err(
+                job.wrong(format!("rw={mode}: a simulated machine does not trim; use rw=write or a real device"))
+            );
+        }
+        let refused = self.jobs.iter().find(|job| job.options.verify.is_some()).filter(|_| simulated);
         refused.map_or(Ok(()), |job| {
             Err(job.wrong("verify: a simulated machine holds no data that could be verified; leave it out"))
         })
@@ -661,7 +670,7 @@ impl<'a, M: Machine> Group<'a, M> {
             let usage =
                 if self.jobs.len() == 1 { usage.clone() } else { share(usage, own as f64 / total.max(1) as f64) };
             let began_unix_ms = unix_ms + began.saturating_sub(usage.began) / 1_000_000;
-            if error.is_none() && clones.iter().all(|clone| clone.recorded.requests == [0, 0]) {
+            if error.is_none() && clones.iter().all(|clone| clone.recorded.requests == [0; SIDES]) {
                 error = Some(JobError { errno: NO_DATA, text: nothing_measured(job).into() });
             }
             let point = match &error {
@@ -769,9 +778,15 @@ fn nothing_measured(job: &Job) -> &'static str {
 
 /// What one stream of a clone gave.
 fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf>) -> CloneResult {
-    let latency = record.from_issue.clone().unwrap_or_else(|| stream.latency().clone());
+    let latency = record.from_issue.unwrap_or_else(|| {
+        let [read, write] = stream.latency().clone();
+        [read, write, Histogram::new()]
+    });
+    let [submission, completion] = record.phases.unwrap_or_else(|| [by_side(), latency.clone()]);
     let recorded = Recorded {
         latency,
+        submission,
+        completion,
         requests: record.requests,
         bytes: record.bytes,
         runtime_ns: record.span.1.saturating_sub(record.span.0),
@@ -788,6 +803,7 @@ fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf
         recorded,
         log: record.log.map(|log| (log.width_ns, log.whole())),
         lines: record.lines,
+        histograms: record.histograms.map(HistogramLog::closed).unwrap_or_default(),
         trace: record.trace.map(|trace| (paths, trace)),
         progress: record.progress,
     }
@@ -807,15 +823,16 @@ fn join(sum: &mut CloneResult, other: CloneResult) {
     if let (Some((_, trace)), Some((_, others))) = (&mut sum.trace, other.trace) {
         trace.extend(others);
     }
+    sum.histograms.extend(other.histograms);
     if let (Some(lines), Some(others)) = (&mut sum.lines, other.lines) {
         lines.extend(others);
         lines.sort_by_key(|line| line.at_ns);
     }
 }
 
-/// Both directions' latencies together.
-pub(crate) fn both(latency: &[Histogram; 2]) -> Histogram {
-    let mut both = latency[0].clone();
-    both.merge(&latency[1]);
-    both
+/// The latencies of all directions together.
+pub(crate) fn merged(latency: &BySide) -> Histogram {
+    let mut all = Histogram::new();
+    latency.iter().for_each(|side| all.merge(side));
+    all
 }

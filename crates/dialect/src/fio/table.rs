@@ -5,9 +5,10 @@
 use super::choices::{
     distribution, interval, paths, percentiles, power_of_two, processors, range, request, skipped, small, split, trace,
 };
-use super::options::{ExitWhat, Fallocate, FileService, Options, SyncMode, WindowValue};
+use super::histlog::MOST_COARSENESS;
+use super::options::{ExitWhat, Fallocate, FileService, Options, SyncMode, Unified, WindowValue};
 use super::pattern::{pattern, plain_pattern};
-use super::value::{Reason, amount, by_direction, ends, number, size, switch, time_ns};
+use super::value::{Reason, amount, by_direction, by_direction_with_trims, ends, number, size, switch, time_ns};
 use super::verify::Method;
 use Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use Takes::{Flag, Refused, Same, Switch, Text, Value};
@@ -143,10 +144,10 @@ static ROWS: &[Row] = &[
     row("bs blocksize", Requests, Value(|o, text| {
         // As fio does: of two sizes with a dash between them the second.
         let one = |text: &str| ends(text, |text| size(text, o.kb_base)).and_then(|[_, most]| request(most)).map(SizeMix::one);
-        put(&mut o.blocks, by_direction(text, one))
+        o.set_blocks(by_direction_with_trims(text, one))
     })),
-    row("bsrange blocksize_range", Requests, Value(|o, text| put(&mut o.blocks, by_direction(text, |text| range(text, o.kb_base))))),
-    row("bssplit", Requests, Value(|o, text| put(&mut o.blocks, by_direction(text, |text| split(text, o.kb_base))))),
+    row("bsrange blocksize_range", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| range(text, o.kb_base))))),
+    row("bssplit", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| split(text, o.kb_base))))),
     row("bs_unaligned blocksize_unaligned", Requests, Same(&["0"], "bsrange has sizes that are multiples of the least")),
     row("ba blockalign", Requests, Value(|o, text| {
         let align = by_direction(text, |text| size(text, o.kb_base))?[usize::from(!o.reads)];
@@ -163,7 +164,7 @@ static ROWS: &[Row] = &[
     row("randrepeat allrandrepeat", Requests, Switch(|o, on| o.repeatable = on)),
     row("serialize_overlap", Requests, Switch(|o, on| o.serialize_overlap = on)),
     row("rw_sequencer", Requests, Same(&["sequential"], LEAVE)),
-    row("trim_percentage trim_verify_zero trim_backlog trim_backlog_batch", Requests, Same(&["0"], "halfpower does not trim: leave it out")),
+    row("trim_percentage trim_verify_zero trim_backlog trim_backlog_batch", Requests, Same(&["0"], "a job trims with rw=trim or rw=trimwrite: leave it out")),
     row("zonemode", Requests, Value(|o, text| match text {
         "zbd" => Err("zoned block devices are not served; use none or strided".into()),
         _ => put(&mut o.strides.strided, choice(text, &[("none", Some(false)), ("strided", Some(true))])),
@@ -218,7 +219,7 @@ static ROWS: &[Row] = &[
     row("thinktime_spin thinktime_iotime", Time, Same(&["0"], "the pause follows thinktime_blocks requests: leave it out")),
     row("rate", Time, Value(|o, text| put(&mut o.rate_bytes, rates(text, o.kb_base)))),
     row("rate_iops", Time, Value(|o, text| put(&mut o.rate_iops, rates(text, o.kb_base)))),
-    row("rate_process", Time, Same(&["linear"], "requests are issued by the clock, evenly (linear): leave it out")),
+    row("rate_process", Time, Value(|o, text| put(&mut o.poisson, choice(text, &[("linear", false), ("poisson", true)])))),
     row("rate_cycle ratecycle", Time, Same(&[], LEAVE)),
     row("rate_min ratemin rate_iops_min", Time, Value(|o, text| put(&mut o.rate_min, rates(text, o.kb_base).map(|rates| rates != [None; 2])))),
     row("rate_ignore_thinktime", Time, Same(&["0"], LEAVE)),
@@ -259,7 +260,7 @@ static ROWS: &[Row] = &[
     row("percentile_list", Report, Value(|o, text| put(&mut o.percentiles, percentiles(text)))),
     row("clat_percentiles", Report, Switch(|o, on| o.clat_percentiles = on)),
     row("lat_percentiles", Report, Switch(|o, on| o.lat_percentiles = on)),
-    row("slat_percentiles", Report, Same(&["0"], "the time of submission is part of clat and lat: leave it out")),
+    row("slat_percentiles", Report, Switch(|o, on| o.slat_percentiles = on)),
     row("write_bw_log", Report, Text(|o, text| o.logs.bandwidth = Some(text))),
     row("write_iops_log", Report, Text(|o, text| o.logs.iops = Some(text))),
     row("write_lat_log", Report, Text(|o, text| o.logs.latency = Some(text))),
@@ -267,7 +268,9 @@ static ROWS: &[Row] = &[
     row("log_offset", Report, Switch(|o, on| o.logs.offset = on)),
     row("log_unix_epoch", Report, Switch(|o, on| o.logs.epoch = on)),
     row("per_job_logs", Report, Switch(|o, on| o.logs.per_job = on)),
-    row("write_hist_log log_hist_msec log_hist_coarseness", Report, Refused("--output-format=json+ holds all buckets")),
+    row("write_hist_log", Report, Text(|o, text| o.logs.histogram = Some(text))),
+    row("log_hist_msec", Report, Value(|o, text| put(&mut o.logs.histogram_ms, number(text, 0, 86_400_000)))),
+    row("log_hist_coarseness", Report, Value(|o, text| put(&mut o.logs.coarseness, number(text, 0, MOST_COARSENESS).map(|n| n as u32)))),
     row("log_entries log_compression log_compression_cpus log_store_compressed", Report, Same(&[], LEAVE)),
     row("log_prio", Report, Switch(|o, on| o.logs.priority = on)),
     row("log_window_value log_max_value", Report, Value(|o, text| {
@@ -279,8 +282,12 @@ static ROWS: &[Row] = &[
         Same(&["0"], "logs have fio's four columns and with log_offset the offset: leave it out")),
     row("bwavgtime iopsavgtime", Report, Same(&["500"], LEAVE)),
     row("stats", Report, Switch(|o, on| o.stats = on)),
-    row("unified_rw_reporting", Report, Same(&["none", "0"], "reads and writes are reported apart: leave it out")),
-    row("gtod_reduce disable_lat disable_clat disable_slat disable_bw_measurement disable_bw disk_util significant_figures block_error_percentiles", Report,
+    row("unified_rw_reporting", Report, Value(|o, text| {
+        let known = [("none", Unified::Apart), ("0", Unified::Apart), ("mixed", Unified::Mixed), ("1", Unified::Mixed), ("both", Unified::Both), ("2", Unified::Both)];
+        put(&mut o.unified, choice(text, &known))
+    })),
+    row("disable_slat gtod_reduce", Report, Switch(|o, on| o.times_submission = !on)),
+    row("disable_lat disable_clat disable_bw_measurement disable_bw disk_util significant_figures block_error_percentiles", Report,
         Same(&[], LEAVE)),
     row("unit_base", Report, Same(&["0", "8"], "rates are in bytes: leave it out")),
     row("kb_base", Report, Value(|o, text| put(&mut o.kb_base, choice(text, &[("1024", 1024), ("1000", 1000)])))),
@@ -339,6 +346,15 @@ impl Options {
             Same(values, hint) => Err(format!("halfpower serves only {} here; {hint}", values.join(" or "))),
             Refused(hint) => Err(format!("halfpower does not serve it; {hint}")),
         }
+    }
+}
+
+impl Options {
+    /// Sizes of reads, of writes and of trims.
+    fn set_blocks(&mut self, sizes: Result<[SizeMix; 3], Reason>) -> Taken {
+        let [read, write, trim] = sizes?;
+        (self.blocks, self.trim_blocks) = ([read, write], trim);
+        Ok(())
     }
 }
 
@@ -431,7 +447,7 @@ mod tests {
             ("numa_cpu_nodes", "0", "does not serve it; start halfpower under numactl"),
             ("xyzzy", "1", "does not know it"),
             ("sync_file_range", "1", "serves only 0 here"),
-            ("rate_process", "poisson", "serves only linear here"),
+            ("rate_ignore_thinktime", "1", "serves only 0 here"),
         ] {
             let why = Options::default().set(name, Some(value)).unwrap_err();
             assert!(why.contains(reason), "{name}: {why}");

@@ -1,6 +1,7 @@
 //! fio's terse report: a line of figures with semicolons between them for each entry, for scripts.
 
-use super::json::{self, Direction, JobReport, Latency, Ordered};
+use super::direction::{Direction, Latency};
+use super::json::{self, JobReport, Ordered};
 use super::result::{Entry, FioResult};
 use std::fmt::Write;
 
@@ -20,8 +21,7 @@ fn line(entry: &Entry<'_>, result: &FioResult, version: u8) -> String {
     }
     // A separator within a name would make two fields of it.
     fields.extend([report.jobname.replace(';', "_"), report.groupid.to_string(), report.error.to_string()]);
-    let directions = [&report.read, &report.write, &report.trim];
-    for direction in directions.into_iter().take(if version == 3 { 2 } else { 3 }) {
+    for (_, direction) in report.directions.named().filter(|(name, _)| version != 3 || *name != "trim") {
         fields.extend(of_direction(direction, entry, version));
     }
     fields.extend(of_machine(&report));
@@ -60,12 +60,17 @@ fn of_direction(direction: &Direction, entry: &Entry<'_>, version: u8) -> Vec<St
         [direction.io_kbytes, direction.bw, direction.iops as u64, direction.runtime].map(|n| n.to_string()).into();
     fields.extend(of_latency(&direction.slat_ns));
     fields.extend(of_latency(&direction.clat_ns));
-    let found = direction.clat_ns.percentile.as_ref().map_or(&[][..], |Ordered(list)| list);
-    let asked = &entry.job.job.options.percentiles;
+    let options = &entry.job.job.options;
+    // As in fio: where those of the whole latency are wanted too, these.
+    let shown = if options.lat_percentiles { &direction.lat_ns } else { &direction.clat_ns };
+    let found = shown.percentile.as_ref().map_or(&[][..], |Ordered(list)| list);
+    let asked = &options.percentiles;
     for index in 0..PERCENTILES {
         fields.push(match (found.get(index), asked.get(index)) {
             (Some((name, ns)), _) => format!("{name}%={}", ns / 1000),
-            (None, Some(percentile)) if entry.job.job.options.clat_percentiles => format!("{percentile:.6}%=0"),
+            (None, Some(percentile)) if options.clat_percentiles || options.lat_percentiles => {
+                format!("{percentile:.6}%=0")
+            }
             _ => "0%=0".into(),
         });
     }

@@ -1,6 +1,8 @@
 //! The report for people: the lines of fio's that people and scripts look for, and beneath them what fio lacks.
 
-use super::json::{self, Direction, Latency, Ordered};
+use super::direction::{Direction, Latency};
+use super::json::{self, Ordered};
+use super::options::Unified;
 use super::result::{Entry, FioResult, JobResult, Recorded};
 use machine::units::{show_size_rounded, show_time, significant};
 use std::fmt::{self, Write};
@@ -78,14 +80,14 @@ fn entry_text(text: &mut String, entry: &Entry<'_>, result: &FioResult) -> fmt::
         options.engine_name,
         job.effective_depth()
     )?;
-    for (name, direction) in [("read", &report.read), ("write", &report.write)] {
+    for (name, direction) in report.directions.named() {
         direction_text(text, name, direction)?;
     }
     bands_text(text, &[("nsec", &report.latency_ns), ("usec", &report.latency_us), ("msec", &report.latency_ms)])?;
-    if report.sync.total_ios > 0 {
+    if let Some(sync) = report.sync.as_ref().filter(|sync| sync.total_ios > 0) {
         writeln!(text, "  fsync/fdatasync/sync_file_range:")?;
-        latency_text(text, "sync", &report.sync.lat_ns)?;
-        percentiles_text(text, "sync", &report.sync.lat_ns)?;
+        latency_text(text, "sync", &sync.lat_ns)?;
+        percentiles_text(text, "sync", &sync.lat_ns)?;
     }
     writeln!(
         text,
@@ -100,14 +102,15 @@ fn entry_text(text: &mut String, entry: &Entry<'_>, result: &FioResult) -> fmt::
         let shares: Vec<String> = shares.iter().map(|(name, percent)| format!("{name}={percent:.1}%")).collect();
         writeln!(text, "{title}: {}", shares.join(", "))?;
     }
-    let [reads, writes] = recorded.requests;
+    let issued = if options.unified == Unified::Mixed { recorded.unified() } else { recorded.clone() };
+    let [reads, writes, trims] = issued.requests;
     let syncs = recorded.syncs.count();
-    writeln!(text, "     issued rwts: total={reads},{writes},0,{syncs} short=0,0,0,0 dropped=0,0,0,0")?;
+    writeln!(text, "     issued rwts: total={reads},{writes},{trims},{syncs} short=0,0,0,0 dropped=0,0,0,0")?;
     writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={}", options.depth)
 }
 
 fn direction_text(text: &mut String, name: &str, direction: &Direction) -> fmt::Result {
-    if direction.total_ios == 0 {
+    if direction.runtime == 0 {
         return Ok(());
     }
     let bytes = direction.bw_bytes as f64;
@@ -121,8 +124,12 @@ fn direction_text(text: &mut String, name: &str, direction: &Direction) -> fmt::
         binary(direction.io_bytes as f64),
         direction.runtime
     )?;
+    if direction.slat_ns.count > 0 {
+        latency_text(text, "slat", &direction.slat_ns)?;
+    }
     latency_text(text, "clat", &direction.clat_ns)?;
     latency_text(text, "lat", &direction.lat_ns)?;
+    percentiles_text(text, "slat", &direction.slat_ns)?;
     percentiles_text(text, "clat", &direction.clat_ns)?;
     percentiles_text(text, "lat", &direction.lat_ns)?;
     if direction.bw_samples > 1 {
@@ -206,11 +213,18 @@ fn groups_text(text: &mut String, entries: &[Entry<'_>]) -> fmt::Result {
     let mut ids: Vec<u32> = entries.iter().map(|entry| entry.job.job.group_id).collect();
     ids.dedup();
     for id in ids {
-        let own: Vec<&Recorded> =
-            (entries.iter().filter(|entry| entry.job.job.group_id == id)).map(|entry| &entry.recorded).collect();
+        let members = || entries.iter().filter(|entry| entry.job.job.group_id == id);
+        // As in fio the first job of a group says how it is reported.
+        let unified = members().next().map_or(Unified::Apart, |entry| entry.job.job.options.unified);
+        let own: Vec<&Recorded> = members().map(|entry| &entry.recorded).collect();
+        let whole: Vec<Recorded> = own.iter().map(|recorded| recorded.unified()).collect();
+        let all: Vec<&Recorded> = whole.iter().collect();
+        let apart = [("READ", &own, 0), ("WRITE", &own, 1), ("TRIM", &own, 2)];
+        let apart = apart.into_iter().filter(|_| unified != Unified::Mixed);
+        let mixed = (unified != Unified::Apart).then_some(("MIXED", &all, 0));
         writeln!(text, "\nRun status group {id} (all jobs):")?;
-        for (side, name) in [(0, "READ"), (1, "WRITE")] {
-            let used: Vec<&&Recorded> = own.iter().filter(|recorded| recorded.requests[side] > 0).collect();
+        for (name, recorded, side) in apart.chain(mixed) {
+            let used: Vec<&&Recorded> = recorded.iter().filter(|recorded| recorded.requests[side] > 0).collect();
             if used.is_empty() {
                 continue;
             }

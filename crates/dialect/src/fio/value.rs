@@ -138,16 +138,26 @@ pub(crate) fn switch(text: Option<&str>) -> Result<bool, Reason> {
 
 /// A list by direction: read, write, trim. What is left out is as the one before it.
 pub(crate) fn by_direction<T: Clone>(text: &str, parse: impl Fn(&str) -> Result<T, Reason>) -> Result<[T; 2], Reason> {
+    by_direction_with_trims(text, parse).map(|[read, write, _]| [read, write])
+}
+
+/// The same with the trims.
+pub(crate) fn by_direction_with_trims<T: Clone>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, Reason>,
+) -> Result<[T; 3], Reason> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     if parts.len() > 3 {
-        return Err("it has more than three values; write read,write".into());
+        return Err("it has more than three values; write read,write,trim".into());
     }
     let read = parse(parts[0])?;
-    let write = match parts.get(1) {
-        Some(part) if !part.is_empty() => parse(part)?,
-        _ => read.clone(),
+    let or = |place: usize, before: &T| match parts.get(place) {
+        Some(part) if !part.is_empty() => parse(part),
+        _ => Ok(before.clone()),
     };
-    Ok([read, write])
+    let write = or(1, &read)?;
+    let trim = or(2, &write)?;
+    Ok([read, write, trim])
 }
 
 /// A range with its ends, or one value that is both.

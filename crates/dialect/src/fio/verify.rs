@@ -411,13 +411,7 @@ impl<'a> Reader<'a> {
 
     /// What reading back took: reads and nothing else.
     pub(crate) fn recorded(self) -> Recorded {
-        Recorded {
-            requests: [self.latency.count(), 0],
-            bytes: [self.bytes, 0],
-            latency: [self.latency, Histogram::new()],
-            runtime_ns: self.span.1.saturating_sub(self.span.0),
-            ..Recorded::default()
-        }
+        Recorded::of_reads(self.latency, self.bytes, self.span.1.saturating_sub(self.span.0))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Linux native asynchronous I/O: `io_submit` and `io_getevents`, called directly.
 
-use super::open::{Open, Setup, synchronise};
+use super::open::{Open, Setup, discard, synchronise};
 use crate::session::{Session, TICK_NS, Wait};
 use machine::{Completion, Op, REAP_WAIT_NS, Request, Stability};
 use std::io;
@@ -103,7 +103,7 @@ impl Session for NativeAio<'_> {
         self.queued.push(block);
     }
 
-    fn submit(&mut self, wait: Wait) -> io::Result<()> {
+    fn hand_over(&mut self) -> io::Result<()> {
         let mut start = 0;
         while start < self.queued.len() {
             let rest = &mut self.queued[start..];
@@ -139,6 +139,13 @@ impl Session for NativeAio<'_> {
             }
         }
         self.queued.drain(..start);
+        Ok(())
+    }
+
+    fn submit(&mut self, wait: Wait) -> io::Result<()> {
+        if !self.queued.is_empty() {
+            self.hand_over()?;
+        }
         let (least, wait_ns) = match wait {
             _ if !self.refused.is_empty() => (0, 0),
             Wait::One => (1, TICK_NS),
@@ -172,6 +179,10 @@ impl Session for NativeAio<'_> {
         }
         self.ready = 0;
         self.refused.drain(..).for_each(take);
+    }
+
+    fn discard(&mut self, request: &Request) -> io::Result<()> {
+        discard(self.fds, request)
     }
 
     fn queued(&mut self) -> u32 {

@@ -1,6 +1,6 @@
 //! Copies from and to a memory-mapped file.
 
-use super::open::{Open, Setup, synchronise};
+use super::open::{Open, Setup, discard, synchronise};
 use crate::session::BlockingSession;
 use machine::{Hint, Op, Request, Stability};
 use rustix::mm::{self, Advice, MapFlags, ProtFlags};
@@ -70,6 +70,10 @@ impl BlockingSession for Mapped<'_> {
             }
         };
         if failed { -libc::EIO } else { request.len as i32 }
+    }
+
+    fn discard(&mut self, request: &Request) -> io::Result<()> {
+        discard(self.fds, request)
     }
 
     fn sync(&mut self, what: Stability) -> io::Result<()> {

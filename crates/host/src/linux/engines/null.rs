@@ -41,6 +41,14 @@ impl Session for Null {
         self.done.drain(..).for_each(take);
     }
 
+    fn hand_over(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn discard(&mut self, _request: &Request) -> io::Result<()> {
+        Ok(())
+    }
+
     fn queued(&mut self) -> u32 {
         0
     }
@@ -63,6 +71,10 @@ impl BlockingSession for Instant {
     #[inline(always)]
     fn perform(&mut self, request: &Request, _at: *mut u8) -> i32 {
         request.len as i32
+    }
+
+    fn discard(&mut self, _request: &Request) -> io::Result<()> {
+        Ok(())
     }
 
     fn sync(&mut self, _what: Stability) -> io::Result<()> {

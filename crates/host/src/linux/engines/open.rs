@@ -2,7 +2,8 @@
 
 use crate::arena::Arena;
 use crate::reaping::Tally;
-use machine::{Hint, Stability};
+use machine::{Hint, Request, Stability};
+use rustix::fs::{FallocateFlags, FileType};
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 
@@ -36,6 +37,23 @@ pub(super) trait Open<'f>: Sized {
     /// What the kernel says.
     fn open(setup: Setup<'f, '_>) -> io::Result<Self>;
 }
+
+/// Gives the bytes of a request back to its file: a block device discards them, and a file has a hole there.
+pub(super) fn discard(fds: &[RawFd], request: &Request) -> io::Result<()> {
+    let raw = fds[request.target as usize];
+    // SAFETY: the files of a stream are open for as long as its session.
+    let fd = unsafe { BorrowedFd::borrow_raw(raw) };
+    if !FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode).is_block_device() {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        return Ok(rustix::fs::fallocate(fd, flags, request.offset, u64::from(request.len))?);
+    }
+    let range = [request.offset, u64::from(request.len)];
+    // SAFETY: BLKDISCARD reads two numbers: where, and how many bytes.
+    if unsafe { libc::ioctl(raw, BLKDISCARD, range.as_ptr()) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// `_IO(0x12, 119)` of `linux/fs.h`.
+const BLKDISCARD: libc::Ioctl = 0x1277;
 
 /// Brings files to stable storage, or out of the cache.
 pub(super) fn synchronise(fds: &[RawFd], what: Stability) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! One blocking call at a time: `pread` and `pwrite`.
 
-use super::open::{Open, Setup, synchronise};
+use super::open::{Open, Setup, discard, synchronise};
 use crate::session::BlockingSession;
 use machine::{Op, Request, Stability};
 use std::io;
@@ -26,6 +26,10 @@ impl BlockingSession for Blocking<'_> {
         };
         // SAFETY: `at` is `len` bytes of the session's arena.
         unsafe { call(number, self.fds[request.target as usize], at, request.len, request.offset) }
+    }
+
+    fn discard(&mut self, request: &Request) -> io::Result<()> {
+        discard(self.fds, request)
     }
 
     fn sync(&mut self, what: Stability) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! io_uring: one ring a thread, single issuer, task work deferred to the wait, files and buffers registered.
 
-use super::open::{Open, Setup, synchronise};
+use super::open::{Open, Setup, discard, synchronise};
 use crate::session::{Session, TICK_NS, Wait};
 use io_uring::{IoUring, opcode, squeue, types};
 use machine::{Completion, Op, REAP_WAIT_NS, Request, Stability};
@@ -130,6 +130,13 @@ impl Queue {
         }
     }
 
+    fn hand_over(&mut self) -> io::Result<()> {
+        if !self.backlog.is_empty() {
+            self.submit_backlog()?;
+        }
+        self.ring.submit().map(drop)
+    }
+
     /// Gives the kernel what is in the ring, and fills it from the backlog, until the backlog is in the ring.
     #[cold]
     fn submit_backlog(&mut self) -> io::Result<()> {
@@ -225,6 +232,15 @@ impl Session for Ring<'_> {
         }
     }
 
+    #[inline(always)]
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.queue.hand_over()
+    }
+
+    fn discard(&mut self, request: &Request) -> io::Result<()> {
+        discard(self.fds, request)
+    }
+
     fn queued(&mut self) -> u32 {
         self.queue.queued()
     }
@@ -262,6 +278,15 @@ impl Session for NoOps {
         for entry in self.queue.ring.completion() {
             take(Completion { slot: entry.user_data() as u32, result: (entry.user_data() >> 32) as i32 });
         }
+    }
+
+    #[inline(always)]
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.queue.hand_over()
+    }
+
+    fn discard(&mut self, _request: &Request) -> io::Result<()> {
+        Ok(())
     }
 
     fn queued(&mut self) -> u32 {

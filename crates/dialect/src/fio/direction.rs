@@ -1,0 +1,192 @@
+//! The figures of one direction, or of all as one, as fio's reports have them.
+
+use super::json::Ordered;
+use super::options::Options;
+use super::result::{Entry, FioResult, Recorded};
+use measure::histogram::Histogram;
+use serde::Serialize;
+
+/// Each direction, and all as one: by `unified_rw_reporting` these, that, or both.
+#[derive(Serialize)]
+pub(super) struct Directions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) read: Option<Direction>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) write: Option<Direction>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) trim: Option<Direction>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mixed: Option<Direction>,
+}
+
+impl Directions {
+    /// Those that there are, with their names.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&'static str, &Direction)> {
+        [("read", &self.read), ("write", &self.write), ("trim", &self.trim), ("mixed", &self.mixed)]
+            .into_iter()
+            .filter_map(|(name, direction)| Some((name, direction.as_ref()?)))
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Direction {
+    pub(super) io_bytes: u64,
+    pub(super) io_kbytes: u64,
+    pub(super) bw_bytes: u64,
+    pub(super) bw: u64,
+    pub(super) iops: f64,
+    pub(super) runtime: u64,
+    pub(super) total_ios: u64,
+    pub(super) short_ios: u64,
+    pub(super) drop_ios: u64,
+    pub(super) slat_ns: Latency,
+    pub(super) clat_ns: Latency,
+    pub(super) lat_ns: Latency,
+    pub(super) bw_min: u64,
+    pub(super) bw_max: u64,
+    pub(super) bw_agg: f64,
+    pub(super) bw_mean: f64,
+    pub(super) bw_dev: f64,
+    pub(super) bw_samples: u64,
+    pub(super) iops_min: u64,
+    pub(super) iops_max: u64,
+    pub(super) iops_mean: f64,
+    pub(super) iops_stddev: f64,
+    pub(super) iops_samples: u64,
+}
+
+#[derive(Serialize)]
+pub(super) struct Latency {
+    pub(super) min: u64,
+    pub(super) max: u64,
+    pub(super) mean: f64,
+    pub(super) stddev: f64,
+    #[serde(rename = "N")]
+    pub(super) count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) percentile: Option<Ordered<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bins: Option<Ordered<u64>>,
+}
+
+/// The figures of reads (0), writes (1) or trims (2); none: of all as one.
+pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usize>, plus: bool) -> Direction {
+    let empty = Recorded::default();
+    let options = &entry.job.job.options;
+    // As in fio, what is read back is among the job's reads.
+    let with_back = entry.recorded.read_back.as_deref().filter(|_| side.is_none_or(|side| side == 0)).map(|back| {
+        let mut sum = entry.recorded.clone();
+        if sum.requests[0] == 0 && side.is_some() {
+            return back.clone();
+        }
+        sum.requests[0] += back.requests[0];
+        sum.bytes[0] += back.bytes[0];
+        sum.runtime_ns += back.runtime_ns;
+        sum.latency[0].merge(&back.latency[0]);
+        sum.completion[0].merge(&back.completion[0]);
+        sum
+    });
+    let whole = with_back.as_ref().unwrap_or(&entry.recorded);
+    let unified = side.is_none().then(|| whole.unified());
+    let whole = unified.as_ref().unwrap_or(whole);
+    // As in fio: the writes that verify_only left out are counted, and have neither rate nor time.
+    let left_out = side == Some(1) && options.verify_only && options.check().is_some();
+    let side = side.unwrap_or(0);
+    let used = whole.requests[side] > 0;
+    let recorded = if used { whole } else { &empty };
+    let (total_ios, io_bytes) =
+        if left_out { (whole.requests[0], whole.bytes[0]) } else { (recorded.requests[side], recorded.bytes[side]) };
+    let rates = if used { recorded.window_iops(side) } else { Vec::new() };
+    let spread = Spread::of(&rates);
+    let bandwidth = Spread::of(&if used { recorded.window_bytes(side) } else { Vec::new() });
+    let together: f64 = result
+        .entries()
+        .iter()
+        .filter(|other| other.job.job.group_id == entry.job.job.group_id)
+        .map(|other| match &unified {
+            Some(_) => other.recorded.unified().bytes_per_s(0),
+            None => other.recorded.bytes_per_s(side),
+        })
+        .sum();
+    let rate = recorded.bytes_per_s(side);
+    let [submission, completion, latency] =
+        [&recorded.submission, &recorded.completion, &recorded.latency].map(|sides| &sides[side]);
+    Direction {
+        io_bytes,
+        io_kbytes: io_bytes / 1024,
+        bw_bytes: rate as u64,
+        bw: (rate / 1024.0) as u64,
+        iops: recorded.iops(side),
+        runtime: if used { (recorded.runtime_ns / 1_000_000).max(1) } else { 0 },
+        total_ios,
+        short_ios: 0,
+        drop_ios: 0,
+        slat_ns: latency_of(submission, (!submission.is_empty() && options.slat_percentiles).then_some(options), plus),
+        clat_ns: latency_of(completion, (used && options.clat_percentiles).then_some(options), plus),
+        lat_ns: latency_of(latency, (used && options.lat_percentiles).then_some(options), plus),
+        bw_min: (bandwidth.min / 1024.0) as u64,
+        bw_max: (bandwidth.max / 1024.0) as u64,
+        bw_agg: if used && together > 0.0 { (rate / together * 100.0).min(100.0) } else { 0.0 },
+        bw_mean: bandwidth.mean / 1024.0,
+        bw_dev: bandwidth.deviation / 1024.0,
+        bw_samples: spread.count,
+        iops_min: spread.min as u64,
+        iops_max: spread.max as u64,
+        iops_mean: spread.mean,
+        iops_stddev: spread.deviation,
+        iops_samples: spread.count,
+    }
+}
+
+/// The spread of some values.
+struct Spread {
+    min: f64,
+    max: f64,
+    mean: f64,
+    deviation: f64,
+    count: u64,
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Spread {
+        if values.is_empty() {
+            return Spread { min: 0.0, max: 0.0, mean: 0.0, deviation: 0.0, count: 0 };
+        }
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        Spread {
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(0.0, f64::max),
+            mean,
+            deviation: (squares / (count - 1.0).max(1.0)).sqrt(),
+            count: values.len() as u64,
+        }
+    }
+}
+
+/// The standard deviation of latencies, from the buckets (each within 0.4 %).
+fn deviation(histogram: &Histogram) -> f64 {
+    let mean = histogram.mean();
+    let squares: f64 =
+        histogram.iter().map(|bucket| (bucket.middle() as f64 - mean).powi(2) * bucket.count as f64).sum();
+    // The sum of nothing is -0.
+    (squares.abs() / histogram.count().saturating_sub(1).max(1) as f64).sqrt()
+}
+
+/// A latency; with options, its percentiles, and in the long form its buckets.
+pub(super) fn latency_of(histogram: &Histogram, options: Option<&Options>, plus: bool) -> Latency {
+    Latency {
+        min: histogram.min(),
+        max: histogram.max(),
+        mean: histogram.mean(),
+        stddev: deviation(histogram),
+        count: histogram.count(),
+        percentile: options.map(|options| {
+            Ordered(options.percentiles.iter().map(|&p| (format!("{p:.6}"), histogram.percentile(p))).collect())
+        }),
+        bins: options
+            .filter(|_| plus)
+            .map(|_| Ordered(histogram.iter().map(|bucket| (bucket.middle().to_string(), bucket.count)).collect())),
+    }
+}

@@ -1,0 +1,283 @@
+//! What is recorded of the requests of a stream: sums in windows of time, lines, batches, latencies.
+
+use super::histlog::HistogramLog;
+use super::iolog::Entry;
+use super::plan::Job;
+use super::result::Recorded;
+use machine::{Nanos, Op};
+use measure::histogram::Histogram;
+
+/// Time over which fio averages rates for their spread.
+pub(crate) const SPREAD_NS: Nanos = 500_000_000;
+/// Windows for which there is room from the beginning.
+const WINDOWS: usize = 4096;
+/// Lines of a log without averages for which there is room from the beginning.
+pub(crate) const LINES: usize = 1 << 16;
+
+/// What a request does, as fio counts it: reads, writes, trims.
+pub const SIDES: usize = 3;
+/// The trims among [`SIDES`]; reads and writes are as [`Op`] has them.
+pub(crate) const TRIM: usize = 2;
+const _: () = assert!(Op::Read as usize == 0 && Op::Write as usize == 1);
+
+/// Histograms of reads, writes and trims.
+pub type BySide = [Histogram; SIDES];
+
+/// Empty ones.
+pub(crate) fn by_side() -> BySide {
+    std::array::from_fn(|_| Histogram::new())
+}
+
+/// Times of requests in one window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Their sum.
+    pub sum_ns: u64,
+    /// The greatest.
+    pub greatest_ns: u64,
+}
+
+impl Times {
+    fn add(&mut self, other: Times) {
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+        self.greatest_ns = self.greatest_ns.max(other.greatest_ns);
+    }
+
+    fn of(ns: Nanos) -> Times {
+        Times { sum_ns: ns, greatest_ns: ns }
+    }
+}
+
+/// Requests of one direction in one window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Requests.
+    pub requests: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// From issue to completion.
+    pub latency: Times,
+    /// From issue to the end of the submission, where it is measured.
+    pub submission: Times,
+    /// The rest of the latency.
+    pub completion: Times,
+}
+
+impl Sum {
+    /// Adds another.
+    pub fn add(&mut self, other: Sum) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.latency.add(other.latency);
+        self.submission.add(other.submission);
+        self.completion.add(other.completion);
+    }
+
+    fn of(done: &Done) -> Sum {
+        Sum {
+            requests: 1,
+            bytes: u64::from(done.bytes),
+            latency: Times::of(done.latency_ns),
+            submission: Times::of(done.submission_ns.unwrap_or(0)),
+            completion: Times::of(done.completion_ns()),
+        }
+    }
+}
+
+/// A request that ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Done {
+    pub(crate) at: Nanos,
+    /// What it did, below [`SIDES`].
+    pub(crate) side: usize,
+    pub(crate) bytes: u32,
+    pub(crate) offset: u64,
+    /// From issue to completion.
+    pub(crate) latency_ns: Nanos,
+    /// From issue until the call returned that submitted it, where that is measured.
+    pub(crate) submission_ns: Option<Nanos>,
+}
+
+impl Done {
+    fn completion_ns(&self) -> Nanos {
+        self.latency_ns - self.submission_ns.unwrap_or(0)
+    }
+}
+
+/// Sums in equal windows of time, by direction.
+#[derive(Debug, Clone)]
+pub struct Windows {
+    /// Width of a window.
+    pub width_ns: Nanos,
+    end: Nanos,
+    open: [Sum; SIDES],
+    /// The windows that are over.
+    pub closed: Vec<[Sum; SIDES]>,
+}
+
+impl Windows {
+    pub(crate) fn new(width_ns: Nanos) -> Windows {
+        Windows { width_ns, end: Nanos::MAX, open: [Sum::default(); SIDES], closed: Vec::with_capacity(WINDOWS) }
+    }
+
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.end = now.saturating_add(self.width_ns);
+    }
+
+    #[inline(always)]
+    fn add(&mut self, done: &Done) {
+        while done.at >= self.end {
+            self.closed.push(std::mem::take(&mut self.open));
+            self.end += self.width_ns;
+        }
+        self.open[done.side].add(Sum::of(done));
+    }
+
+    /// The windows that are over, or the open one where there is no other.
+    pub fn whole(&self) -> Vec<[Sum; SIDES]> {
+        if self.closed.is_empty() { vec![self.open] } else { self.closed.clone() }
+    }
+}
+
+/// One request in a log without averages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// When it ended, from the beginning of what is measured.
+    pub at_ns: Nanos,
+    /// From issue to completion.
+    pub latency_ns: Nanos,
+    /// From issue to the end of its submission; `None`: not measured.
+    pub submission_ns: Option<Nanos>,
+    /// What it did: 0 a read, 1 a write, 2 a trim.
+    pub side: u8,
+    /// Its bytes.
+    pub bytes: u32,
+    /// Where it went in its file.
+    pub offset: u64,
+}
+
+/// Counts by power of two, as fio's report has them: 0, 1..=4, ..=8, ..=16, ..=32, ..=64, more.
+pub type Batches = [u64; 7];
+
+pub(crate) fn batch(count: u32) -> usize {
+    match count {
+        0 => 0,
+        1..=4 => 1,
+        5..=8 => 2,
+        9..=16 => 3,
+        17..=32 => 4,
+        33..=64 => 5,
+        _ => 6,
+    }
+}
+
+/// What one stream recorded.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Latencies from issue to completion, where they are not those of the stream.
+    pub from_issue: Option<BySide>,
+    /// The two parts of these latencies, where submission is measured: until the call returned that submitted a
+    /// request, and from then on.
+    pub phases: Option<[BySide; 2]>,
+    /// Requests by direction.
+    pub requests: [u64; SIDES],
+    /// Bytes by direction.
+    pub bytes: [u64; SIDES],
+    /// Rates for their spread.
+    pub spread: Windows,
+    /// The averaged log.
+    pub log: Option<Windows>,
+    /// The log without averages.
+    pub lines: Option<Vec<Line>>,
+    /// The log of histograms.
+    pub histograms: Option<HistogramLog>,
+    /// Times of syncs between requests.
+    pub syncs: Histogram,
+    /// Requests by those outstanding with them: 1, 2, 4, ..., 64 and more.
+    pub depths: Batches,
+    /// Submissions by their requests.
+    pub submitted: Batches,
+    /// Takings of completions by their requests.
+    pub completed: Batches,
+    /// When what is measured began and last ended something.
+    pub span: (Nanos, Nanos),
+    /// What was read back meanwhile.
+    pub read_back: Option<Recorded>,
+    /// Every request in order, with when it was issued.
+    pub(crate) trace: Option<Vec<Entry>>,
+    /// The first so many requests of the sequence are done.
+    pub(crate) progress: Option<u64>,
+}
+
+impl Record {
+    /// Of a job's stream, before it begins.
+    pub(crate) fn new(job: &Job) -> Record {
+        let logs = &job.options.logs;
+        let average = logs.any().then_some(logs.average_ms);
+        let own_latency = job.rate_iops().is_some() || job.options.trims;
+        Record {
+            from_issue: own_latency.then(by_side),
+            phases: job.times_submission().then(|| [by_side(), by_side()]),
+            requests: [0; SIDES],
+            bytes: [0; SIDES],
+            spread: Windows::new(SPREAD_NS),
+            log: average.filter(|&ms| ms > 0).map(|ms| Windows::new(ms * 1_000_000)),
+            lines: average.filter(|&ms| ms == 0).map(|_| Vec::with_capacity(LINES)),
+            histograms: logs.histograms(),
+            syncs: Histogram::new(),
+            depths: [0; 7],
+            submitted: [0; 7],
+            completed: [0; 7],
+            span: (0, 0),
+            read_back: None,
+            trace: None,
+            progress: None,
+        }
+    }
+
+    /// What is measured begins.
+    pub(crate) fn begin(&mut self, at: Nanos) {
+        self.span = (at, at);
+        self.spread.begin(at);
+        if let Some(log) = &mut self.log {
+            log.begin(at);
+        }
+        if let Some(histograms) = &mut self.histograms {
+            histograms.begin(at);
+        }
+    }
+
+    /// A request ended in what is measured.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, done: &Done) {
+        self.requests[done.side] += 1;
+        self.bytes[done.side] += u64::from(done.bytes);
+        self.span.1 = done.at;
+        if let Some(from_issue) = &mut self.from_issue {
+            from_issue[done.side].record(done.latency_ns);
+        }
+        if let Some([submission, completion]) = &mut self.phases {
+            if let Some(ns) = done.submission_ns {
+                submission[done.side].record(ns);
+            }
+            completion[done.side].record(done.completion_ns());
+        }
+        self.spread.add(done);
+        if let Some(log) = &mut self.log {
+            log.add(done);
+        }
+        if let Some(histograms) = &mut self.histograms {
+            histograms.add(done.at, done.side, done.bytes, done.completion_ns());
+        }
+        if let Some(lines) = &mut self.lines {
+            lines.push(Line {
+                at_ns: done.at - self.span.0,
+                latency_ns: done.latency_ns,
+                submission_ns: done.submission_ns,
+                side: done.side as u8,
+                bytes: done.bytes,
+                offset: done.offset,
+            });
+        }
+    }
+}
