@@ -1,6 +1,7 @@
 //! The model is held to the published figures of the 1997 study.
 
-use predict::validate::validate;
+use machine::Op;
+use predict::validate::{published, validate};
 
 #[test]
 fn every_bar_holds_and_the_figures_are_the_same_on_every_run() {
@@ -21,4 +22,31 @@ fn every_bar_holds_and_the_figures_are_the_same_on_every_run() {
             at().fold((0.0, 0.0), |sums, point| (sums.0 + point.measured, sums.1 + point.simulated));
         assert!((simulated / measured - 1.0f64).abs() < 0.01, "{sizes:?}: {measured} {simulated}");
     }
+}
+
+/// Against a model in which a drive whose prefetch has filled its segment answers as table 3's cache hit: the platter gives less than the
+/// prefetch hits of 8 KB, so they came from a full segment, and the Ultra drive's cache hit would be its answer to every small read.
+#[test]
+fn a_full_segment_answers_as_the_prefetch_hit_of_table_3_and_not_as_its_cache_hit() {
+    let service_ms = |drive: &str, bytes: u32, again: bool| {
+        let found = published::table3().into_iter().find(|(b, d, a, _)| (*b, d.as_str(), *a) == (bytes, drive, again));
+        found.expect("a row of table 3").3
+    };
+    let figure3 = |drive: &str, kib: u32| {
+        let measured = published::measurements();
+        let found = measured.iter().find(|point| {
+            let sync = point.figure == "fig3_throughput" && point.depth == 1 && !point.buffered;
+            sync && point.drive == drive && point.op == Op::Read && point.request_kb == kib
+        });
+        found.expect("a read of figure 3").value
+    };
+    let mib_per_s = |bytes: u32, ms: f64| f64::from(bytes) / f64::from(1 << 20) / ms * 1e3;
+    for drive in ["st15150w", "st34371w"] {
+        let (full, media) = (mib_per_s(8192, service_ms(drive, 8192, false)), figure3(drive, 64));
+        assert!(full > 1.3 * media, "{drive}: {full} MB/s from the segment, {media} from the platter");
+    }
+    // Synchronous reads of 2 KB are slower than the platter, and so find the segment full.
+    let (media, small) = (figure3("st34371w", 64), figure3("st34371w", 2));
+    let as_cache_hit = mib_per_s(2048, service_ms("st34371w", 2048, true));
+    assert!(small < 0.7 * media && as_cache_hit < 0.1 * small, "{small} MB/s measured, {as_cache_hit} if answered so");
 }

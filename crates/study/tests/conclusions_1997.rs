@@ -84,6 +84,16 @@ fn the_phases_of_the_bus_stand_with_every_point() {
 }
 
 #[test]
+fn alignment_on_stripes_is_worth_10_to_20_percent() {
+    let of = |start: &str| study(&format!("{ULTRA},disks=4,wce=on,start={start}"), Effort::Normal, &["depth"]);
+    let (aligned, off) = (of("0"), of("12k"));
+    for op in [OpKind::Read, OpKind::Write] {
+        let loss = 1.0 - direct(&off, op, 64, 3) / direct(&aligned, op, 64, 3);
+        assert!((0.1..0.2).contains(&loss), "{op}: {loss}");
+    }
+}
+
+#[test]
 fn pci_is_the_limit_of_nine_disks_and_a_fourth_adapter_adds_nothing() {
     let (three, four) = (
         study(&format!("{ULTRA},disks=9,buses=3"), Effort::Quick, &["depth"]),

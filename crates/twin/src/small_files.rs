@@ -27,6 +27,8 @@ const ENTRIES: u32 = 27;
 const DIRECTORY: u64 = 8 << 20;
 /// Bytes of a record of the log.
 const LOG_RECORD: u64 = 512;
+/// The part of a volume, an eighth, that NTFS keeps free for its master file table.
+const TABLE_ZONE: u64 = 8;
 /// Bytes of the log, which is written round and round.
 const LOG: u64 = 64 << 20;
 
@@ -114,7 +116,7 @@ impl State {
             region: (0, self.bytes()),
         };
         self.world.prepare(&access, &[0]);
-        let (first, last) = (self.bytes() / 8 / self.cluster(), self.bytes() / self.cluster());
+        let (first, last) = (self.bytes() / TABLE_ZONE / self.cluster(), self.bytes() / self.cluster());
         // The log stands in the middle.
         let log = self.log_start() / self.cluster();
         self.free =

@@ -50,8 +50,6 @@ pub(crate) struct Host<'a> {
     pub pci: &'a mut Pci,
     /// The device's number.
     pub number: u32,
-    /// Commands that wait for it to accept them.
-    pub waiting: u32,
 }
 
 impl Host<'_> {

@@ -154,8 +154,7 @@ impl World {
             return;
         }
         let Some(&front) = member.waiting.front() else { return };
-        let waiting = member.waiting.len() as u32 - 1;
-        let mut host = Host { kernel, commands, buses, pci, number, waiting };
+        let mut host = Host { kernel, commands, buses, pci, number };
         if member.device.accept(front, &mut host) {
             member.waiting.pop_front();
             member.inside += 1;
@@ -166,8 +165,7 @@ impl World {
         let World { members, kernel, commands, buses, pci, array, .. } = self;
         let pci = array.as_mut().map_or(pci, |array| &mut array.memory);
         let member = &mut members[number as usize];
-        let waiting = member.waiting.len() as u32;
-        let mut host = Host { kernel, commands, buses, pci, number, waiting };
+        let mut host = Host { kernel, commands, buses, pci, number };
         match member.device.event(wake, &mut host) {
             Outcome::Nothing => return,
             Outcome::Ready => {}
@@ -187,8 +185,7 @@ impl World {
             let World { members, kernel, commands, buses, pci, array, .. } = self;
             let pci = array.as_mut().map_or(pci, |array| &mut array.memory);
             let member = &mut members[next as usize];
-            let waiting = member.waiting.len() as u32;
-            let mut host = Host { kernel, commands, buses, pci, number: next, waiting };
+            let mut host = Host { kernel, commands, buses, pci, number: next };
             host.connect(number, connect, member.device.as_mut());
         }
         if let Some((device, wake)) = ended {

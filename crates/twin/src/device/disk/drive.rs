@@ -154,7 +154,8 @@ pub struct Firmware {
     pub read_recover_us: f64,
     /// The least time from the selection for a read to that for the next command: the processor is at work on it while its data move.
     pub read_cycle_us: f64,
-    /// The part of a recovery in which a selection is answered late and so holds the bus.
+    /// The part of a recovery in which a selection is answered late and so holds the bus. Such a drive's commands go out in the order in
+    /// which the adapter was given those of all its drives.
     pub select_wait_us: f64,
     /// What a read costs more of data that was sent before.
     pub reread_us: f64,
@@ -162,7 +163,7 @@ pub struct Firmware {
     pub write_us: f64,
     /// Work after a write before the next command is looked at.
     pub write_recover_us: f64,
-    /// What a write costs more with the bus held while another command waits.
+    /// What a write costs more, with the bus held, that the adapter sends right behind another command of the same drive.
     pub queued_write_us: f64,
     /// Work on a write that waits for the platter, half before and half after, off the bus.
     pub turnaround_us: f64,

@@ -113,10 +113,12 @@ struct Disk {
     wce: bool,
     /// Commands that it takes at a time.
     queue_limit: u32,
-    /// The command with which the adapter has asked for the bus, or will at a time that is scheduled.
-    selecting: Option<u32>,
+    /// The commands with which the adapter has asked for the bus, or will at a time that is scheduled.
+    selecting: VecDeque<u32>,
     /// When the processor looks at the next command.
     free_at: Nanos,
+    /// When its last connection ends, or ended.
+    left_bus: Nanos,
     /// Work of the processor.
     chores: VecDeque<Chore>,
     /// The first chore is being done.
@@ -158,8 +160,9 @@ impl Disk {
             bus: slot.bus,
             wce: slot.wce,
             queue_limit: drive.queue,
-            selecting: None,
+            selecting: VecDeque::new(),
             free_at: 0,
+            left_bus: 0,
             chores: VecDeque::new(),
             working: false,
             media: Media::Free,

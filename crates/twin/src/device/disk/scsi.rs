@@ -45,17 +45,25 @@ impl Device for Disk {
         self.chores.clear();
         self.pending.clear();
         self.media = Media::Free;
-        (self.selecting, self.working) = (None, false);
+        self.selecting.clear();
+        self.working = false;
         (self.free_at, self.head_lba, self.write_used, self.media_busy) = (0, 0, 0, 0);
-        (self.list, self.media_end) = (0, 0);
+        (self.list, self.media_end, self.left_bus) = (0, 0, 0);
     }
 
     fn accept(&mut self, number: u32, host: &mut Host<'_>) -> bool {
         let command = &host.commands[number];
-        if self.selecting.is_some() || (command.op == Op::Write && !self.has_room(command.bytes)) {
+        // Where the drive answers late and does not turn the adapter away, commands go out in the order in which the adapter was given them.
+        if !(self.selecting.is_empty() || self.firmware.select_wait > 0) {
             return false;
         }
-        self.selecting = Some(number);
+        if command.op == Op::Write {
+            if !self.has_room(command.bytes) {
+                return false;
+            }
+            self.take_room(command.bytes);
+        }
+        self.selecting.push_back(number);
         self.select(host);
         true
     }
@@ -88,10 +96,12 @@ impl Device for Disk {
     }
 
     fn granted(&mut self, connect: Connect, host: &mut Host<'_>) -> (Nanos, Wake) {
-        match connect {
+        let (until, wake) = match connect {
             Connect::Select => self.selected(host),
             Connect::Reselect(command) => self.reselected(command, host),
-        }
+        };
+        self.left_bus = until;
+        (until, wake)
     }
 
     fn dirty(&self, before: Nanos) -> bool {
@@ -119,7 +129,7 @@ impl Disk {
     /// The adapter has the bus and sends the command. Returns the end of the connection and what it came to.
     fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
         let now = host.now();
-        let Some(index) = self.selecting.take() else { return (now, Wake::device(DISCONNECTED)) };
+        let Some(index) = self.selecting.pop_front() else { return (now, Wake::device(DISCONNECTED)) };
         let command = host.commands[index];
         let end = |what: u8| Wake { what, command: index };
         let bus = &mut host.buses[self.bus as usize];
@@ -131,11 +141,11 @@ impl Disk {
         t += phases.add(Phase::MessageOut, times.message_out) + phases.add(Phase::Command, times.command);
         let (lba, last) = blocks(&command);
         if command.op == Op::Write {
-            let queued = if host.waiting > 0 { self.firmware.queued_write } else { 0 };
+            // It came right behind another, which the drive is still at work on.
+            let queued = if now == self.left_bus { self.firmware.queued_write } else { 0 };
             t += phases.add(Phase::MessageIn, self.firmware.write + queued);
             let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, true, t);
             t += phases.add(Phase::DataOut, done - t) + phases.add(Phase::DataEnd, times.data_end);
-            self.take_room(command.bytes);
             if self.wce && !command.durable {
                 t += phases.add(Phase::Status, times.status) + phases.add(Phase::MessageIn, times.complete);
                 self.free_at = t + self.firmware.write_recover;
