@@ -5,7 +5,7 @@ use crate::point::{Numbers, Point, measure_points};
 use machine::units::{show_rate, show_time};
 use machine::{Machine, Result};
 use measure::Repeats;
-use workload::{Stop, Workload};
+use workload::{MAX_RATE_IOPS, Stop, Workload};
 
 /// A rate is served if this share of its requests completes within the run: the last few may still be in flight at its end.
 const SERVED: f64 = 0.98;
@@ -47,7 +47,7 @@ fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome
 
 /// Finds the greatest offered rate of a workload whose 99th percentile of the latency, each counted from its scheduled time, is within
 /// `p99_ns`. The greatest rate that is served at all comes from a run that keeps all of the workload's depth outstanding; then the offered
-/// rate is halved until it holds, and bisected. Every rate that is tried becomes a point; `first` is the number of the first of them in
+/// rate is halved until it holds, or raised until it does not, and bisected. Every rate that is tried becomes a point; `first` is the number of the first of them in
 /// the document. The workload's depth is the most requests in flight; those that are due beyond it wait, and their latency counts that.
 ///
 /// The interval of the rate reaches from the greatest rate that holds beyond chance to the least one that does not hold beyond chance.
@@ -84,11 +84,15 @@ pub fn measure_rate_within_p99<M: Machine>(
             } else {
                 fails = Some(rate)
             }
-            let Some(above) = fails else { break };
-            let next = if holds > 0.0 { (holds + above) / 2.0 } else { (above / 2.0).max(least) };
-            rate = whole(next);
-            let between = rate > holds && rate < above;
-            if !between || holds > 0.0 && above - holds <= NEAR * above {
+            rate = whole(match fails {
+                // A target may serve more of requests on schedule: a throttle serves less where more than a slice's worth wait at once.
+                None if holds < greatest * (1.0 + NEAR / 2.0) => holds * (1.0 + NEAR),
+                None => holds * 2.0,
+                Some(above) if holds > 0.0 => (holds + above) / 2.0,
+                Some(above) => (above / 2.0).max(least),
+            });
+            let near = |above: f64| rate <= holds || rate >= above || holds > 0.0 && above - holds <= NEAR * above;
+            if rate > MAX_RATE_IOPS || fails.is_some_and(near) {
                 break;
             }
         }
@@ -121,8 +125,7 @@ fn judge(points: &[Point], workload: &Workload, (p99_ns, first): (u64, usize), n
     // What was offered, not what came of it: beyond the knee less is served.
     let per_request = best.map_or(0.0, |one| bytes(one.2) / one.2.iops);
     let failing = tried.iter().filter(|one| !one.3.holds && one.3.sure).map(|one| one.1 * per_request);
-    let most = greatest.map(|numbers| numbers.interval_95.map_or(bytes(numbers), |[_, high]| high));
-    let high = failing.chain(most).min_by(|a, b| ordered(*a, *b));
+    let high = failing.min_by(|a, b| ordered(*a, *b));
     let interval = best.zip(high).map(|(best, high)| [low, high.max(bytes(best.2))]);
     let mut goal = LatencyGoal {
         by: SearchBy::Rate,
@@ -136,7 +139,11 @@ fn judge(points: &[Point], workload: &Workload, (p99_ns, first): (u64, usize), n
         throughput_bytes_per_s: best.map(|one| bytes(one.2)),
         interval_95: interval,
         p99_interval_95_ns: best.and_then(|one| p99_interval(one.2)),
-        unlimited_bytes_per_s: greatest.map(bytes),
+        unlimited_bytes_per_s: greatest
+            .into_iter()
+            .chain(tried.iter().map(|one| one.2))
+            .map(bytes)
+            .max_by(f64::total_cmp),
         half_depth: None,
         sure: best.is_none_or(|one| one.3.sure) && beyond.is_none_or(|one| one.3.sure),
         sentence: String::new(),
@@ -175,11 +182,9 @@ fn said(
         workload.short(),
         p99(numbers)
     );
-    match (failed, goal.unlimited_bytes_per_s) {
-        (Some(failed), Some(most)) => {
-            said += &format!("; {failed}; {:.0} % of the best rate at any latency", rate / most * 100.0);
-        }
-        _ => said += "; that is the best rate at any latency",
+    said += &failed.map_or(String::new(), |failed| format!("; {failed}"));
+    if let Some(most) = goal.unlimited_bytes_per_s {
+        said += &format!("; {:.0} % of the best rate at any latency", rate / most * 100.0);
     }
     if !goal.sure {
         said += "; the p99 are too uncertain to be sure of it: give it more --runtime or --repeats";
