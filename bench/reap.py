@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What waiting for several completions gains: the same requests, only the number of completions waited for differs.
+"""What waiting for several completions, or polling for them, gains: the same requests, only the way to wait differs.
 
     bench/reap.py [--rounds 20] [--seconds 0.5] [--devices loop,zram] [--depth 32] [--halfpower target/release/halfpower] [--output FILE]
 
@@ -20,7 +20,7 @@ import sys
 
 import driver
 
-ARMS = ["fio 1", "fio 4", "fio 8", "fio 16", "halfpower 1", "halfpower 4", "halfpower 8", "halfpower 16", "halfpower auto"]
+ARMS = ["fio 1", "fio 4", "fio 8", "fio 16", "halfpower 1", "halfpower 4", "halfpower 8", "halfpower 16", "halfpower poll", "halfpower auto"]
 REFERENCE = ARMS[0]
 
 

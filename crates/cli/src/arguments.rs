@@ -209,8 +209,9 @@ pub(crate) struct PointArguments {
     /// Issue this many requests per second over all threads, on schedule; latency counts from the scheduled time
     #[arg(long, value_name = "IOPS")]
     pub(crate) rate: Option<f64>,
-    /// Wait for this many completions before the next requests are issued, once one is there for at most 100 us; auto learns what pays
-    #[arg(long, value_name = "N|auto", value_delimiter = ',', default_value = "1")]
+    /// Wait for this many completions before the next requests are issued, once one is there for at most 100 us; poll: poll
+    /// for 100 us before it sleeps; auto learns what pays
+    #[arg(long, value_name = "N|poll|auto", value_delimiter = ',', default_value = "1")]
     pub(crate) reap: Vec<Reap>,
     /// Pause between a completion and the request that replaces it
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "0")]
@@ -311,7 +312,7 @@ mod tests {
                 (0u64..1 << 40, 0u64..1 << 40, option::of(1u64..1 << 50), option::of(1u64..1 << 50), option::of(1u64..1 << 50)),
             (rate_iops, think_ns, sync_at_end, seed, reap) in (
                 option::of(1.0..1e6), 0u64..1_000_000_000, any::<bool>(), any::<u64>(),
-                prop_oneof![Just(Reap::Auto), (1u32..100).prop_map(Reap::AtLeast)]),
+                prop_oneof![Just(Reap::Auto), Just(Reap::Poll), (1u32..100).prop_map(Reap::AtLeast)]),
             (compressible_percent, duplicate_percent, verify) in (0u8..=100, 0u8..=100, any::<bool>()),
         ) {
             let stop = bytes.map_or(Workload::default().stop, Stop::AfterBytes);

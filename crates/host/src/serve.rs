@@ -104,7 +104,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
                         flight.requests += 1;
                         flight.session.issue(request.target, &request, at);
                     }
-                    Next::WaitForCompletion => break reaping.wait(flight.requests),
+                    Next::WaitForCompletion => break reaping.wait(flight.requests, now),
                     Next::WaitUntil(then) => break Wait::For(then.saturating_sub(now).min(TICK_NS)),
                     Next::Done => {
                         if flight.requests == 0 {

@@ -250,23 +250,29 @@ impl Memory {
     }
 }
 
-/// For how many completions a stream waits before it issues the next requests.
+/// How a stream waits for completions before it issues the next requests.
 ///
 /// Each wait is a sleep and a wake, which the program and the kernel's side pay: fewer of them cost less processor time, and some latency.
+/// Polling has no wakes, and keeps a processor busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reap {
     /// For this many; once one is there, for [`REAP_WAIT_NS`] at the most.
     AtLeast(u32),
-    /// For as many as pays, learned at the beginning of the run.
+    /// For one, polling before it sleeps: for [`POLL_MOST_NS`] where sleeps are shorter than that, and not at all where they are longer.
+    Poll,
+    /// As pays, learned at the beginning of the run: for how many, or polling where that gains more.
     Auto,
 }
 
 /// The longest that a completion waits for others ([`Reap`]).
 pub const REAP_WAIT_NS: Nanos = 100_000;
 
+/// The longest that a stream polls for a completion before it sleeps ([`Reap::Poll`]).
+pub const POLL_MOST_NS: Nanos = 100_000;
+
 /// The time at the start of a run in which [`Reap::Auto`] learns, which is not to be measured.
-pub const REAP_LEARNING_NS: Nanos = 150_000_000;
+pub const REAP_LEARNING_NS: Nanos = 200_000_000;
 
 impl Default for Reap {
     fn default() -> Self {
@@ -279,6 +285,7 @@ impl fmt::Display for Reap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reap::AtLeast(completions) => write!(f, "{completions}"),
+            Reap::Poll => f.pad("poll"),
             Reap::Auto => f.pad("auto"),
         }
     }
@@ -291,8 +298,9 @@ impl FromStr for Reap {
     fn from_str(text: &str) -> Result<Reap, String> {
         match text.parse() {
             Ok(completions) if completions > 0 => Ok(Reap::AtLeast(completions)),
+            _ if text == "poll" => Ok(Reap::Poll),
             _ if text == "auto" => Ok(Reap::Auto),
-            _ => Err(format!("'{text}' is no number of completions; write 1, 8 or auto")),
+            _ => Err(format!("'{text}' is no number of completions; write 1, 8, poll or auto")),
         }
     }
 }

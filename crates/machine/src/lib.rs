@@ -19,8 +19,8 @@ pub mod units;
 mod usage;
 
 pub use access::{
-    Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, Memory, NullBackend, REAP_LEARNING_NS,
-    REAP_WAIT_NS, Reap,
+    Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, Memory, NullBackend, POLL_MOST_NS,
+    REAP_LEARNING_NS, REAP_WAIT_NS, Reap,
 };
 pub use data::{FILL_STEP, fill_random, fill_seed, filled};
 pub use error::{Error, Result};

@@ -197,6 +197,8 @@ pub struct Waits {
     pub waits: u64,
     /// For how many completions each: what [`crate::Reap`] asked or, of several streams, the most that was learned.
     pub completions: u32,
+    /// Whether streams polled before they slept: what [`crate::Reap`] asked, or what a stream learned.
+    pub polled: bool,
 }
 
 /// What one part of a run used, processor time and block-layer bytes of the whole run included.

@@ -206,6 +206,7 @@ pub const POINT: &[Column<Point>] = &[
     achieved!("busy_processors", Plain, |a| number(a.busy_processors)),
     achieved!("waits_per_request", Plain, |a| number(a.waits_per_request)),
     achieved!("wait_completions", Plain, |a| count(a.wait_completions?)),
+    achieved!("polled", Plain, |a| text(a.polled?.to_string())),
     achieved!("steal_percent", Percent, |a| number(a.steal_percent)),
     achieved!("sync_ns", Ns, |a| number(a.sync_ns)),
     achieved!("synced_bytes_per_s", BytesPerS, |a| number(a.synced_bytes_per_s)).headed("to disk", 4),

@@ -206,6 +206,9 @@ pub struct Achieved {
     /// For how many completions the streams waited: what was asked or, with `auto`, the most that a stream of any run learned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_completions: Option<u32>,
+    /// Whether the streams polled for completions before they slept: what was asked or, with `auto`, what a stream of any run learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polled: Option<bool>,
     /// Time from the last completion to stable storage, mean over the runs, where that was asked.
     pub sync_ns: Option<f64>,
     /// Rate to stable storage: that time counted too.
@@ -434,6 +437,7 @@ impl Achieved {
                 .filter_map(|sample| sample.usage.waits)
                 .map(|waits| waits.completions)
                 .max(),
+            polled: samples.iter().filter_map(|sample| sample.usage.waits).map(|waits| waits.polled).max(),
             sync_ns: synced.map(|ns| ns / runs),
             synced_bytes_per_s: synced.map(|ns| asked * 1e9 / (elapsed + ns)),
             warm_up_ns: sum(&|sample| sample.warm_up_ns as f64) / runs,

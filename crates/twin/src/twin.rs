@@ -138,8 +138,8 @@ impl Twin {
             ("engine mmap", "mapped files are not simulated", "take sync, threads, io_uring or libaio")
         } else if part.access.engine == Engine::Null {
             ("engine null", "nothing of a simulated machine is this computer's own ceiling", "take it on this computer")
-        } else if part.access.reap != Reap::default() {
-            ("reap", "the simulated processor takes each completion as it comes", "leave it out")
+        } else if !matches!(part.access.reap, Reap::AtLeast(1) | Reap::Poll) {
+            ("reap", "the simulated processor takes each completion as it comes, as one that polls", "leave it out")
         } else if !part.processors.is_empty() {
             ("processors", "streams cannot be bound to processors of a simulated machine", "leave out the processors")
         } else if part.sources.iter().any(RequestSource::checks) {

@@ -133,6 +133,15 @@ pub(crate) fn job_workload(job: &Job, first: &ClonePlan, arrangement: &Arrangeme
     }
 }
 
+/// How a job waits. fio's own work between two completions keeps it from sleeping where several requests are outstanding, and spares the
+/// kernel the wakes; ours is too little for that.
+fn reap(job: &Job) -> Reap {
+    match job.options.batch_complete {
+        0 | 1 if engine(job).is_async() && job.effective_depth() > 1 => Reap::Poll,
+        completions => Reap::AtLeast(completions.max(1)),
+    }
+}
+
 /// How a job accesses its files.
 pub(crate) fn access(job: &Job, size_bytes: u64) -> Access {
     Access {
@@ -143,7 +152,7 @@ pub(crate) fn access(job: &Job, size_bytes: u64) -> Access {
         memory: Memory::Pages,
         allocation: Allocation::Written,
         cache: cache(job),
-        reap: Reap::AtLeast(job.options.batch_complete.max(1)),
+        reap: reap(job),
         sync_at_end: job.options.end_fsync,
         region: (0, size_bytes),
     }

@@ -164,7 +164,9 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
     if let Some(cached) = achieved.from_cache_percent.filter(|cached| *cached > 0.0) {
         parts.push(format!("{} % of the bytes by a cache", percent(cached)));
     }
-    if let (Some(waits), Some(completions)) = (achieved.waits_per_request, achieved.wait_completions)
+    if let (Some(waits), Some(true)) = (achieved.waits_per_request, achieved.polled) {
+        parts.push(format!("completions polled for, {} sleeps a request", significant(waits, 2)));
+    } else if let (Some(waits), Some(completions)) = (achieved.waits_per_request, achieved.wait_completions)
         && completions > 1
     {
         parts.push(format!("{} waits a request, each for up to {completions} completions", significant(waits, 2)));

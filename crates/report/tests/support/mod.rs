@@ -110,6 +110,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
             achieved: Achieved {
                 waits_per_request: None,
                 wait_completions: None,
+                polled: None,
                 measured_ns: 2_000_000_000,
                 requests: (iops * 2.0) as u64,
                 bytes: (rate * 2.0) as u64,

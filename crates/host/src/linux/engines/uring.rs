@@ -27,6 +27,9 @@ const TICK: u64 = u64::MAX;
 
 static TICK_TIME: types::Timespec = types::Timespec::new().nsec(TICK_NS as u32);
 
+/// io_uring_enter's flag under which deferred completions are delivered (IORING_ENTER_GETEVENTS).
+const ENTER_GETEVENTS: u32 = 1;
+
 /// Where the kernel cannot wait for one after some time, all wait for that time.
 static REAP_TIME: types::Timespec = types::Timespec::new().nsec(REAP_WAIT_NS as u32);
 
@@ -108,6 +111,12 @@ impl Queue {
                     types::SubmitArgs::new().timespec(&REAP_TIME)
                 };
                 self.ring.submitter().submit_with_args(completions as usize, &most)
+            }
+            // A timeout of none would arm a timer.
+            Wait::For(0) => {
+                let len = self.ring.submission().len();
+                // SAFETY: no argument goes with it.
+                unsafe { self.ring.submitter().enter::<()>(len as u32, 0, ENTER_GETEVENTS, None) }
             }
             Wait::For(ns) => {
                 let timeout = types::Timespec::new().nsec(ns as u32);

@@ -1,4 +1,4 @@
-//! What a program gains that waits for several completions at a time.
+//! What a program gains that waits for several completions at a time, or polls for them.
 
 use super::prelude::*;
 use machine::{Reap, TargetKind};
@@ -6,8 +6,8 @@ use machine::{Reap, TargetKind};
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "completions",
     "Completions at a time",
-    "What does a program gain that waits for several completions before it goes on?",
-    &[&BY_COMPLETIONS],
+    "What does a program gain that waits for several completions before it goes on, or polls for one before it sleeps?",
+    &[&BY_COMPLETIONS, &POLLING],
     grid,
     conclude,
 );
@@ -24,8 +24,15 @@ static BY_COMPLETIONS: CurveSet = CurveSet::new(
     &[FigureDesign::new("completions", "Random requests, by completions waited for at a time", Axis::Iops)],
 );
 
+/// One reading for each operation: a program that polls takes each completion as it comes.
+static POLLING: CurveSet = CurveSet::new(Axis::Completions, 5, &[]);
+
 fn curve(op: OpKind) -> Curve {
     Curve::of(&BY_COMPLETIONS, op)
+}
+
+fn polling(op: OpKind) -> Curve {
+    Curve::of(&POLLING, format!("{op}, polled"))
 }
 
 fn grid(setting: &Setting) -> Grid {
@@ -37,12 +44,14 @@ fn grid(setting: &Setting) -> Grid {
     }
     let mut grid = Grid::new(setting);
     let request = setting.facts.direct_align_bytes.max(4096);
+    let waiting = |op, reap| Workload { pattern: Pattern::Random, reap, ..setting.deep(op, request, DEPTH) };
     for (completions, rank) in COMPLETIONS {
         for op in setting.ops() {
-            let deep = setting.deep(op, request, DEPTH);
-            let workload = Workload { pattern: Pattern::Random, reap: Reap::AtLeast(completions), ..deep };
-            grid.add(curve(op), completions, workload, rank);
+            grid.add(curve(op), completions, waiting(op, Reap::AtLeast(completions)), rank);
         }
+    }
+    for op in setting.ops() {
+        grid.add(polling(op), 1, waiting(op, Reap::Poll), Rank::Usual);
     }
     grid
 }
@@ -65,6 +74,19 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         let title = format!("Wait for {} completions at a time ({})", best.x, series.name);
         let setting = format!("at least {} completions (io_uring_enter's min_complete, io_getevents' min_nr)", best.x);
         conclusion.comparisons.push(Comparison::new(Change::Completions, *one, best, title, setting));
+        let Some(&polled) = found.curve(&polling(op)).first() else { continue };
+        conclusion.sentences.push(match one.change_to(&polled) {
+            Some(more) if more > 0.0 => {
+                format!(
+                    "{subject}: a program that polls gets {} more than one that sleeps, and keeps a processor busy.",
+                    percent(more)
+                )
+            }
+            _ => format!("{subject}: polling for completions gains nothing."),
+        });
+        let title = format!("Poll for completions before sleeping ({})", series.name);
+        let setting = "poll the completion queue for 100 us before a sleep".to_owned();
+        conclusion.comparisons.push(Comparison::new(Change::Completions, *one, polled, title, setting));
     }
     conclusion
 }
