@@ -4,6 +4,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use machine::units::{parse_size, parse_time};
 use machine::{Allocation, CacheState, Engine, Hint, Memory, Reap};
+use results::SearchBy;
 use std::path::PathBuf;
 use std::str::FromStr;
 use workload::Pattern;
@@ -249,9 +250,13 @@ pub(crate) struct PointArguments {
     /// Run each point at least this often
     #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Precision and output")]
     pub(crate) repeats: u32,
-    /// sweep: find the best rate whose 99th percentile of the latency is within this time; the search sets --depth
+    /// sweep: find the best rate whose 99th percentile of the latency is within this time; see --by
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["rate", "verify"], help_heading = "Precision and output")]
     pub(crate) p99: Option<u64>,
+    /// sweep --p99: search by depth (so many outstanding), or by rate (so many a second on schedule; latency counts from the scheduled time, and
+    /// --depth is the most in flight)
+    #[arg(long, value_parser = choices(SearchBy::ALL, SearchBy::name), default_value = "depth", help_heading = "Precision and output")]
+    pub(crate) by: SearchBy,
     /// Run each point at most this often, until it reaches --precision
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Precision and output")]
     pub(crate) max_repeats: u32,

@@ -5,11 +5,19 @@ use crate::arguments::PointArguments;
 use crate::target::{Where, on_machine, resolve};
 use machine::{Allocation, Buffering, Engine, MAX_DEPTH, Machine, TargetFacts, TargetKind, TargetSpec};
 use measure::Repeats;
-use results::{Began, Kind, LatencyGoal, Point, Results, measure_points, measure_within_p99};
+use results::{
+    Began, Kind, LatencyGoal, Point, Results, SearchBy, measure_points, measure_rate_within_p99, measure_within_p99,
+};
 use workload::{Data, Stop, Workload};
 
 /// Threads that keep requests outstanding where no engine does: more of them measure the scheduler.
 const MOST_THREADS: u32 = 256;
+
+/// Most requests in flight of an offered rate, unless --depth says otherwise.
+const MOST_IN_FLIGHT: u32 = 256;
+
+/// Most bytes in flight of an offered rate, unless --depth says otherwise.
+const MOST_IN_FLIGHT_BYTES: u64 = 64 << 20;
 
 /// One workload.
 pub(crate) fn run(arguments: &PointArguments) -> Result<(), Failure> {
@@ -74,13 +82,17 @@ pub(crate) fn sweep(arguments: &PointArguments) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("--verify: {why}; use halfpower run for one")));
     }
     crate::beside::refuse(arguments)?;
-    if arguments.p99.is_some() && arguments.depth != [1] {
-        return Err(Failure::Usage("--depth: the search for --p99 finds the depth; leave --depth out".into()));
+    if arguments.p99.is_some() && arguments.by == SearchBy::Depth && arguments.depth != [1] {
+        let why = "the search for --p99 finds the depth; leave --depth out, or search --by rate";
+        return Err(Failure::Usage(format!("--depth: {why}")));
     }
     points(arguments, Kind::Sweep)
 }
 
 fn points(arguments: &PointArguments, kind: Kind) -> Result<(), Failure> {
+    if arguments.p99.is_none() && arguments.by == SearchBy::Rate {
+        return Err(Failure::Usage("--by rate: it says how sweep --p99 searches; give --p99 TIME, too".into()));
+    }
     check_grid(arguments)?;
     let (place, mut spec) = resolve(&arguments.target)?;
     if let (Where::Twin(_), None, Some(bytes)) = (&place, spec.size, arguments.bytes) {
@@ -190,15 +202,32 @@ fn within_p99<M: Machine>(
             engine if engine.is_async() => MAX_DEPTH,
             _ => 1,
         };
-        let how = (goal, most, points.len());
-        let (tried, found) =
-            measure_within_p99(machine, target, at, how, repeats, |workload| bar.set_message(workload.short()))?;
+        let (tried, found) = match arguments.by {
+            SearchBy::Depth => {
+                let how = (goal, most, points.len());
+                measure_within_p99(machine, target, at, how, repeats, |workload| bar.set_message(workload.short()))?
+            }
+            SearchBy::Rate => {
+                let workload = if arguments.depth == [1] { at(in_flight(workload, most)) } else { workload.clone() };
+                machine.check_memory(&[workload.buffers()])?;
+                let how = (goal, points.len());
+                measure_rate_within_p99(machine, target, &workload, how, repeats, |doing| {
+                    bar.set_message(doing.to_owned());
+                })?
+            }
+        };
         bar.inc(1);
         points.extend(tried);
         goals.push(found);
     }
     bar.finish_and_clear();
     Ok((points, goals))
+}
+
+/// The most requests in flight while a rate is offered: enough that they wait at the target, and not in the program.
+fn in_flight(workload: &Workload, most: u32) -> u32 {
+    let fitting = MOST_IN_FLIGHT_BYTES / u64::from(workload.request_bytes.max(1)) / u64::from(workload.threads.max(1));
+    most.min(MOST_IN_FLIGHT).min(u32::try_from(fitting).unwrap_or(u32::MAX)).max(1)
 }
 
 /// Refuses workloads that make no sense on a target.

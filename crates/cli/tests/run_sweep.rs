@@ -201,6 +201,17 @@ fn a_latency_goal_finds_the_depth() {
     let goal = &document["latency_goals"][0];
     assert!(goal["best"].is_null() && goal["beyond"] == 0, "{goal}");
     assert!(goal["sentence"].as_str().unwrap().starts_with("no rate of"), "{goal}");
+    let document = halfpower(&format!("sweep {at} {usual} --p99 1ns --by rate --json")).good_json();
+    let goal = &document["latency_goals"][0];
+    assert!(goal["best"].is_null() && goal["rate_iops"].is_null(), "{goal}");
+    assert!(goal["sentence"].as_str().unwrap().starts_with("no offered rate of"), "{goal}");
+    let beyond = goal["beyond"].as_u64().expect("a rate was tried") as usize;
+    let rates: Vec<f64> =
+        points(&document).iter().filter_map(|point| point["workload"]["rate_iops"].as_f64()).collect();
+    assert_eq!(points(&document)[beyond]["workload"]["rate_iops"], rates.iter().copied().fold(f64::MAX, f64::min));
+    assert!(rates.len() > 1, "a lower rate was tried: {rates:?}");
+    let refused = halfpower(&format!("sweep {at} --by rate"));
+    assert!(refused.code == Some(2) && refused.stderr.contains("give --p99"), "{}", refused.stderr);
     for (words, why) in [("run", "use halfpower sweep"), ("sweep --depth 2,4", "leave --depth out")] {
         let refused = halfpower(&format!("{words} {at} --p99 1ms"));
         assert!(refused.code == Some(2) && refused.stderr.contains(why), "{words}: {}", refused.stderr);

@@ -490,6 +490,47 @@ fn the_best_rate_within_a_latency_goal_is_that_of_all_depths_tried_one_by_one() 
 }
 
 #[test]
+fn the_best_offered_rate_within_a_latency_goal_is_that_of_rates_tried_one_by_one() {
+    // A disk: seeks differ, so requests wait in line long before all of it is busy.
+    let usual = "twin:gateway-1997 --pattern random --request 8k --runtime 20s";
+    let found = |goal_ms: u32| {
+        let found = halfpower(&format!("sweep {usual} --p99 {goal_ms}ms --by rate --json")).good_json();
+        let goal = found["latency_goals"][0].clone();
+        assert_eq!((goal["by"].as_str(), goal["sure"].as_bool()), (Some("rate"), Some(true)), "{goal}");
+        (goal, points(&found)[0].clone())
+    };
+    let goals: Vec<_> = [10, 40, 100, 300, 100_000].into_iter().map(|ms| (ms, found(ms))).collect();
+    let (_, (_, first)) = &goals[0];
+    let (greatest, depth) = (number(first, "/iops"), number(first, "/workload/depth"));
+    assert!(first["workload"]["rate_iops"].is_null(), "the greatest rate is measured without a given one");
+    let step = greatest / 20.0;
+    let measured: Vec<(f64, f64)> = (1..=20)
+        .map(|at| {
+            let rate = (f64::from(at) * step).floor();
+            let point = halfpower(&format!("run {usual} --depth {depth} --rate {rate} --json")).good_json();
+            (rate, number(&points(&point)[0], "/latency_ns/p99"))
+        })
+        .collect();
+    for (goal_ms, (goal, _)) in goals {
+        let within = |one: &&(f64, f64)| one.1 <= f64::from(goal_ms) * 1e6;
+        // From 0 up, as long as all hold.
+        let truth = measured.iter().take_while(within).last().map_or(0.0, |one| one.0);
+        let rate = goal["rate_iops"].as_f64().unwrap_or(0.0);
+        // Truth lies between two that were tried; the search ends within 1/32.
+        let [low, high] = [truth * (1.0 - 1.0 / 32.0) - 1.0, (truth + step) * 1.01];
+        assert!((low..high).contains(&rate), "{goal_ms} ms: {rate} of {truth}, step {step}: {measured:?} {goal}");
+        if rate > 0.0 {
+            let told = number(&goal, "/throughput_bytes_per_s");
+            let interval = [number(&goal, "/interval_95/0"), number(&goal, "/interval_95/1")];
+            assert!(interval[0] <= told && told <= interval[1], "{goal}");
+            assert!(near(told, rate * 8192.0, 0.02), "what is offered is served: {goal}");
+        }
+    }
+    let said = prints(&format!("sweep {usual} --p99 100ms --by rate"));
+    assert!(said.contains("p99 within 100 ms: at most") && said.contains("requests/s"), "{said}");
+}
+
+#[test]
 fn a_run_says_in_which_phases_its_bus_was() {
     let words = "run twin:gateway-1997,drive=st34371w,disks=3,start=12k --op read --request 64k --depth 3 --bytes 32m";
     let document = halfpower(&format!("{words} --json")).good_json();

@@ -301,20 +301,30 @@ pub const THROTTLE_REST_NS: Nanos = 2 * THROTTLE_SLICE_NS + 10_000_000;
 /// `idle_ns` is how long the target has had no request of this kind. The throttle's last slice is over when this returns: only then do bursts count
 /// from a run's first request. In an old slice they come at its times, which may be the ends of the window, and one too many counts.
 pub fn of_whole_bursts<M: Machine>(machine: &M, ramp_ns: Nanos, idle_ns: Nanos) -> Options {
-    machine.pause(THROTTLE_REST_NS.saturating_sub(idle_ns));
+    await_throttle(machine, idle_ns);
     let ramp_ns = ramp_ns.max(1).next_multiple_of(THROTTLE_SLICE_NS) + THROTTLE_SLICE_NS / 2;
     Options { ramp_ns, until_deadline: true, ..Options::default() }
 }
 
-/// How the next run on this target is made: after the [`ramp`], and where there is a throttle [`of_whole_bursts`].
+/// Waits until the throttle's last slice is over; `idle_ns` is how long the target has had no request of the kind that follows. In an old slice
+/// the first requests get what is left of it: more, or less, than the limit.
+pub fn await_throttle<M: Machine>(machine: &M, idle_ns: Nanos) {
+    machine.pause(THROTTLE_REST_NS.saturating_sub(idle_ns));
+}
+
+/// How the next run on this target is made: after the [`ramp`], and where there is a throttle after its last slice, [`of_whole_bursts`] where the
+/// run is made of those.
 pub fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Options {
     let ramp_ns = ramp(workload, before);
     let throttled = facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
-    let at_device = workload.buffering.is_direct() && workload.rate_iops.is_none() && workload.think_ns == 0;
+    let in_bursts = workload.rate_iops.is_none() && workload.think_ns == 0;
     let long = matches!(workload.stop, workload::Stop::AfterNs(run) if run >= THROTTLE_SLICE_NS);
     // A simulated throttle has no such slices.
-    if throttled && at_device && long && machine.capabilities().noisy {
-        return of_whole_bursts(machine, ramp_ns, 0);
+    if throttled && workload.buffering.is_direct() && machine.capabilities().noisy {
+        if in_bursts && long {
+            return of_whole_bursts(machine, ramp_ns, 0);
+        }
+        await_throttle(machine, 0);
     }
     Options { ramp_ns, ..Options::default() }
 }

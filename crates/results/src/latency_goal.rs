@@ -1,5 +1,9 @@
 //! The best rate whose 99th percentile of the latency holds: half-power under a latency goal.
 
+mod by_rate;
+
+pub use by_rate::measure_rate_within_p99;
+
 use crate::point::{Numbers, Point, measure_points};
 use machine::units::{show_rate, show_time};
 use machine::{Machine, Result};
@@ -20,9 +24,36 @@ const SAME: f64 = 0.01;
 /// The search ends where the depths on both sides of the goal are within this share of one another, or next to each other.
 const NEAR: u32 = 16;
 
-/// The best rate of a workload whose 99th percentile of the latency is within a goal, by its depth.
+/// What the search for the best rate changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchBy {
+    /// How many requests are kept outstanding; latency counts from their issue.
+    #[default]
+    Depth,
+    /// How many requests come a second, on schedule; latency counts from the scheduled time.
+    Rate,
+}
+
+impl SearchBy {
+    /// Both.
+    pub const ALL: [SearchBy; 2] = [SearchBy::Depth, SearchBy::Rate];
+
+    /// The name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            SearchBy::Depth => "depth",
+            SearchBy::Rate => "rate",
+        }
+    }
+}
+
+/// The best rate of a workload whose 99th percentile of the latency is within a goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyGoal {
+    /// What the search changed.
+    #[serde(default)]
+    pub by: SearchBy,
     /// The goal.
     pub p99_ns: u64,
     /// Read or write.
@@ -33,17 +64,20 @@ pub struct LatencyGoal {
     pub points: Vec<usize>,
     /// The point with the best rate that holds the goal; absent where not even one request outstanding does.
     pub best: Option<usize>,
-    /// The point with the fewest outstanding that does not hold it; absent where every one that was tried does.
+    /// The point with the fewest outstanding, or the least offered rate, that does not hold it; absent where every one that was tried does.
     pub beyond: Option<usize>,
+    /// The best offered rate that holds the goal, in requests per second; absent where the search is by depth.
+    #[serde(default)]
+    pub rate_iops: Option<f64>,
     /// The best rate that holds the goal.
     pub throughput_bytes_per_s: Option<f64>,
-    /// Its 95 % interval.
+    /// Its 95 % interval. By offered rate: from the greatest that holds beyond chance to the least that does not hold beyond chance.
     pub interval_95: Option<[f64; 2]>,
     /// The 95 % interval of its 99th percentile, where repeats tell one.
     pub p99_interval_95_ns: Option<[f64; 2]>,
     /// The best rate of all that were tried, whatever their latency.
     pub unlimited_bytes_per_s: Option<f64>,
-    /// The smallest depth tried that has half of the best rate within the goal.
+    /// The smallest depth tried that has half of the best rate within the goal; absent where the search is by offered rate.
     pub half_depth: Option<u32>,
     /// The goal lies between the intervals of the percentiles on both sides of it.
     pub sure: bool,
@@ -98,6 +132,12 @@ pub fn measure_within_p99<M: Machine>(
     Ok((points, goal))
 }
 
+/// The 95 % interval of a 99th percentile, where repeats tell one.
+fn p99_interval(numbers: &Numbers) -> Option<[f64; 2]> {
+    let runs: Vec<f64> = numbers.runs.iter().map(|run| run.latency_p99_ns as f64).collect();
+    stats::estimate_values(&runs).map(|p99| [p99.low, p99.high])
+}
+
 /// What the points say.
 fn judge(points: &[Point], one: &Workload, p99_ns: u64, first: usize, noisy: bool) -> LatencyGoal {
     let measured: Vec<(usize, &Numbers)> =
@@ -115,28 +155,26 @@ fn judge(points: &[Point], one: &Workload, p99_ns: u64, first: usize, noisy: boo
         .copied()
         .filter(|(_, numbers)| numbers.latency_ns.p99 > p99_ns)
         .min_by_key(|(at, _)| depth(*at));
-    let interval = |numbers: &Numbers| {
-        let runs: Vec<f64> = numbers.runs.iter().map(|run| run.latency_p99_ns as f64).collect();
-        stats::estimate_values(&runs).map(|p99| [p99.low, p99.high])
-    };
     // Where runs repeat exactly one is the truth.
     let clear = |side: Option<(usize, &Numbers)>, end: usize, within: bool| {
-        side.is_none_or(|(_, numbers)| match interval(numbers) {
+        side.is_none_or(|(_, numbers)| match p99_interval(numbers) {
             Some(ends) => (ends[end] <= p99_ns as f64) == within,
             None => !noisy,
         })
     };
     let sure = clear(best, 1, true) && clear(beyond, 0, false);
     let mut goal = LatencyGoal {
+        by: SearchBy::Depth,
         p99_ns,
         op: one.op(),
         request_bytes: one.request_bytes,
         points: (first..first + points.len()).collect(),
         best: best.map(|(at, _)| first + at),
         beyond: beyond.map(|(at, _)| first + at),
+        rate_iops: None,
         throughput_bytes_per_s: best.map(|(_, numbers)| rate(numbers)),
         interval_95: best.and_then(|(_, numbers)| numbers.interval_95),
-        p99_interval_95_ns: best.and_then(|(_, numbers)| interval(numbers)),
+        p99_interval_95_ns: best.and_then(|(_, numbers)| p99_interval(numbers)),
         unlimited_bytes_per_s: measured.iter().map(|(_, numbers)| rate(numbers)).max_by(f64::total_cmp),
         half_depth: fewest(0.5).map(|(at, _)| depth(at)),
         sure,

@@ -1,0 +1,193 @@
+//! The search by offered rate: requests come at given times, whether or not those before are done, and wait in line if they must.
+
+use super::{LatencyGoal, SearchBy, p99_interval};
+use crate::point::{Numbers, Point, measure_points};
+use machine::units::{show_rate, show_time};
+use machine::{Machine, Result};
+use measure::Repeats;
+use workload::{MAX_RATE_IOPS, Stop, Workload};
+
+/// A rate is served if this share of its requests completes within the run: the last few may still be in flight at its end.
+const SERVED: f64 = 0.98;
+
+/// The search ends where the rates on both sides of the goal are within this share of one another.
+const NEAR: f64 = 1.0 / 32.0;
+
+/// The least rate that is offered, as a share of the greatest that the target serves.
+const LEAST_SHARE: f64 = 1.0 / 1024.0;
+
+/// A 99th percentile of fewer requests is their maximum.
+const LEAST_REQUESTS: f64 = 100.0;
+
+/// What an offered rate came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Outcome {
+    holds: bool,
+    /// Not by chance: the interval lies on one side of the goal.
+    sure: bool,
+}
+
+fn outcome(offered: f64, numbers: &Numbers, p99_ns: u64, noisy: bool) -> Outcome {
+    let goal = p99_ns as f64;
+    let served = numbers.iops >= SERVED * offered;
+    let holds = served && numbers.latency_ns.p99 <= p99_ns;
+    let sure = match p99_interval(numbers) {
+        // Where runs repeat exactly one is the truth.
+        _ if !noisy => true,
+        Some([_, high]) if holds => high <= goal,
+        Some([low, _]) => {
+            let per_request = numbers.throughput_bytes_per_s / numbers.iops;
+            let most_served = numbers.interval_95.map_or(f64::INFINITY, |[_, high]| high / per_request);
+            low > goal || most_served < SERVED * offered
+        }
+        None => false,
+    };
+    Outcome { holds, sure }
+}
+
+/// Finds the greatest offered rate of a workload whose 99th percentile of the latency, each counted from its scheduled time, is within
+/// `p99_ns`. The greatest rate that is served at all comes from a run that keeps all of the workload's depth outstanding; then the offered
+/// rate is halved until it holds, or raised until it does not, and bisected. Every rate that is tried becomes a point; `first` is the number of the first of them in
+/// the document. The workload's depth is the most requests in flight; those that are due beyond it wait, and their latency counts that.
+///
+/// The interval of the rate reaches from the greatest rate that holds beyond chance to the least one that does not hold beyond chance.
+///
+/// # Errors
+/// The user's interrupt. What else goes wrong with a rate is its point's error, and ends the search there.
+pub fn measure_rate_within_p99<M: Machine>(
+    machine: &M,
+    target: &mut M::Target,
+    workload: &Workload,
+    (p99_ns, first): (u64, usize),
+    repeats: Repeats,
+    mut on_rate: impl FnMut(&str),
+) -> Result<(Vec<Point>, LatencyGoal)> {
+    let noisy = machine.capabilities().noisy;
+    let mut points: Vec<Point> = Vec::new();
+    let mut measure = |rate_iops: Option<f64>| -> Result<Option<Numbers>> {
+        let offered = Workload { rate_iops, ..workload.clone() };
+        let rate = rate_iops.map_or("without a given rate".to_owned(), |rate| format!("{rate:.0} requests/s"));
+        on_rate(&format!("{}, {rate}", offered.short()));
+        points.extend(measure_points(machine, target, &[offered], repeats, |_, _| {})?);
+        Ok(points.last().and_then(|point| point.numbers.clone()))
+    };
+    if let Some(greatest) = measure(None)?.map(|numbers| numbers.iops) {
+        let in_a_run = match workload.stop {
+            Stop::AfterNs(ns) => LEAST_REQUESTS * 1e9 / ns as f64,
+            Stop::AfterBytes(_) => 0.0,
+        };
+        let least = (greatest * LEAST_SHARE).max(in_a_run).min(greatest);
+        let (mut holds, mut fails, mut rate) = (0.0, None, whole(greatest));
+        while let Some(numbers) = measure(Some(rate))? {
+            if outcome(rate, &numbers, p99_ns, noisy).holds {
+                holds = rate
+            } else {
+                fails = Some(rate)
+            }
+            rate = whole(match fails {
+                // A target may serve more of requests on schedule: a throttle serves less where more than a slice's worth wait at once.
+                None if holds < greatest * (1.0 + NEAR / 2.0) => holds * (1.0 + NEAR),
+                None => holds * 2.0,
+                Some(above) if holds > 0.0 => (holds + above) / 2.0,
+                Some(above) => (above / 2.0).max(least),
+            });
+            let near = |above: f64| rate <= holds || rate >= above || holds > 0.0 && above - holds <= NEAR * above;
+            if rate > MAX_RATE_IOPS || fails.is_some_and(near) {
+                break;
+            }
+        }
+    }
+    let goal = judge(&points, workload, (p99_ns, first), noisy);
+    Ok((points, goal))
+}
+
+/// Whole requests a second where that is near enough: they are read, and given again as `--rate`.
+fn whole(rate: f64) -> f64 {
+    if rate >= 100.0 { rate.round() } else { rate }
+}
+
+/// What the points say: the first is without a given rate.
+fn judge(points: &[Point], workload: &Workload, (p99_ns, first): (u64, usize), noisy: bool) -> LatencyGoal {
+    let tried: Vec<(usize, f64, &Numbers, Outcome)> = points
+        .iter()
+        .enumerate()
+        .filter_map(|(at, point)| {
+            let (offered, numbers) = (point.workload.rate_iops?, point.numbers.as_ref()?);
+            Some((at, offered, numbers, outcome(offered, numbers, p99_ns, noisy)))
+        })
+        .collect();
+    let ordered = |a: f64, b: f64| a.total_cmp(&b);
+    let best = tried.iter().filter(|one| one.3.holds).max_by(|a, b| ordered(a.1, b.1));
+    let beyond = tried.iter().filter(|one| !one.3.holds).min_by(|a, b| ordered(a.1, b.1));
+    let bytes = |numbers: &Numbers| numbers.throughput_bytes_per_s;
+    let greatest = points.iter().find(|point| point.workload.rate_iops.is_none()).and_then(|one| one.numbers.as_ref());
+    let low = tried.iter().filter(|one| one.3.holds && one.3.sure).map(|one| bytes(one.2)).fold(0.0, f64::max);
+    // What was offered, not what came of it: beyond the knee less is served.
+    let per_request = best.map_or(0.0, |one| bytes(one.2) / one.2.iops);
+    let failing = tried.iter().filter(|one| !one.3.holds && one.3.sure).map(|one| one.1 * per_request);
+    let high = failing.min_by(|a, b| ordered(*a, *b));
+    let interval = best.zip(high).map(|(best, high)| [low, high.max(bytes(best.2))]);
+    let mut goal = LatencyGoal {
+        by: SearchBy::Rate,
+        p99_ns,
+        op: workload.op(),
+        request_bytes: workload.request_bytes,
+        points: (first..first + points.len()).collect(),
+        best: best.map(|one| first + one.0),
+        beyond: beyond.map(|one| first + one.0),
+        rate_iops: best.map(|one| one.1),
+        throughput_bytes_per_s: best.map(|one| bytes(one.2)),
+        interval_95: interval,
+        p99_interval_95_ns: best.and_then(|one| p99_interval(one.2)),
+        unlimited_bytes_per_s: greatest
+            .into_iter()
+            .chain(tried.iter().map(|one| one.2))
+            .map(bytes)
+            .max_by(f64::total_cmp),
+        half_depth: None,
+        sure: best.is_none_or(|one| one.3.sure) && beyond.is_none_or(|one| one.3.sure),
+        sentence: String::new(),
+    };
+    goal.sentence = said(&goal, workload, best.map(|one| (one.1, one.2)), beyond.map(|one| (one.1, one.2)));
+    goal
+}
+
+fn said(
+    goal: &LatencyGoal,
+    workload: &Workload,
+    best: Option<(f64, &Numbers)>,
+    beyond: Option<(f64, &Numbers)>,
+) -> String {
+    let within = show_time(goal.p99_ns as f64);
+    let p99 = |numbers: &Numbers| show_time(numbers.latency_ns.p99 as f64);
+    let failed = beyond.map(|(offered, numbers)| {
+        if numbers.latency_ns.p99 > goal.p99_ns {
+            format!("at {offered:.0} requests/s it is {}", p99(numbers))
+        } else {
+            format!("of {offered:.0} requests/s only {:.0} are served", numbers.iops)
+        }
+    });
+    let (Some((offered, numbers)), Some(rate)) = (best, goal.throughput_bytes_per_s) else {
+        return match failed {
+            Some(failed) => format!("no offered rate of {} keeps p99 within {within}: {failed}", workload.short()),
+            None => format!("{} could not be measured", workload.short()),
+        };
+    };
+    let interval = goal.interval_95.map_or(String::new(), |[low, high]| {
+        format!(" ({} to {})", show_rate(low).trim_end_matches(" MiB/s"), show_rate(high))
+    });
+    let mut said = format!(
+        "p99 within {within}: at most {}{interval}, {offered:.0} requests/s of {}, where it is {}",
+        show_rate(rate),
+        workload.short(),
+        p99(numbers)
+    );
+    said += &failed.map_or(String::new(), |failed| format!("; {failed}"));
+    if let Some(most) = goal.unlimited_bytes_per_s {
+        said += &format!("; {:.0} % of the best rate at any latency", rate / most * 100.0);
+    }
+    if !goal.sure {
+        said += "; the p99 are too uncertain to be sure of it: give it more --runtime or --repeats";
+    }
+    said
+}
