@@ -456,6 +456,14 @@ impl<S: Session, T: Time> Session for ParitySession<'_, S, T> {
         self.inner.submit(if self.waiting.is_empty() { wait } else { soon })
     }
 
+    fn hand_over(&mut self) -> io::Result<()> {
+        self.inner.hand_over()
+    }
+
+    fn discard(&mut self, _request: &Request) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "a stripe's blocks are not discarded"))
+    }
+
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
         let ParitySession { inner, work, known, busy, .. } = self;
         inner.reap(|piece| {

@@ -24,6 +24,14 @@ impl Session for InMemory {
         Ok(())
     }
 
+    fn hand_over(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn discard(&mut self, _request: &Request) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
         // A third of what is there, at least one: the rest comes later.
         for _ in 0..self.pieces.len().div_ceil(3) {
