@@ -130,7 +130,8 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
                 }
             }
         };
-        if times_submission && flight.session.queued() > 0 && flight.session.hand_over().is_ok() {
+        let unsubmitted = times_submission && flight.requests > 0 && flight.session.queued() > 0;
+        if unsubmitted && flight.session.hand_over().is_ok() {
             source.submitted(time.now());
         }
         // What could not be handed over is tried again here, and judged.
