@@ -66,6 +66,30 @@ def group(kind, **values):
         directory.rmdir()
 
 
+@contextlib.contextmanager
+def mounted(device, *options):
+    """An ext4 file system on a device, mounted."""
+    tool("mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", device)
+    with tempfile.TemporaryDirectory(prefix="halfpower-verdict-") as directory:
+        tool("mount", *options, device, directory)
+        try:
+            yield directory
+        finally:
+            tool("umount", directory)
+
+
+@contextlib.contextmanager
+def zram(size_mib=256):
+    """A compressed disk in memory of its own."""
+    number = pathlib.Path("/sys/class/zram-control/hot_add").read_text().strip()
+    try:
+        (pathlib.Path("/sys/block") / f"zram{number}" / "disksize").write_text(str(size_mib << 20))
+        yield f"/dev/zram{number}"
+    finally:
+        (pathlib.Path("/sys/block") / f"zram{number}" / "reset").write_text("1")
+        pathlib.Path("/sys/class/zram-control/hot_remove").write_text(number)
+
+
 class Bench:
     def __init__(self, program):
         self.program, self.right, self.all = program, 0, 0
@@ -75,6 +99,12 @@ class Bench:
             words = [*before, self.program, "study", *target, "--quick", "--budget", "15s", "--json", "--output", out]
             ended = subprocess.run([*words, *options], check=True, capture_output=True, text=True)
         return json.loads(ended.stdout)["answer"]["limits"]
+
+    def rate(self, targets):
+        """Bytes per second of large direct reads, many outstanding, of a stripe over these targets."""
+        words = [self.program, "run", *targets, "--request", "256k", "--depth", "16", "--runtime", "3s", "--json"]
+        ended = subprocess.run(words, check=True, capture_output=True, text=True)
+        return json.loads(ended.stdout)["points"][0]["throughput_bytes_per_s"]
 
     def expect(self, name, limits, of, op, *truth):
         """Whether the first verdict on a rate is the truth, or one of two words for it."""
@@ -107,6 +137,44 @@ def on_loops(bench):
         setting(device, "read_ahead_kb").write_text("4")
         limits = bench.study([device], *only)
         bench.expect("read-ahead of 4 KiB", limits, "plain", "read", "read_ahead")
+
+
+def on_layers(bench):
+    only = ["--only", "depth,buffered,random"]
+    with loop() as device, mounted(device, "-o", "data=journal") as directory:
+        limits = bench.study([directory, "--size", "64m"], *only)
+        bench.expect("ext4 with its data in the journal", limits, "plain", "write", "file_system")
+    with zram() as device:
+        limits = bench.study([device, "--destroy-data", device], *only)
+        bench.expect("a compressed disk in memory", limits, "plain", "write", "processor", "thread")
+
+
+BUS, DISK = 30_000_000, 20_000_000
+
+
+def on_buses(bench):
+    """Throttled loops on throttled loops: rates by disks and buses, as in the saturation figure of 1997."""
+    with contextlib.ExitStack() as stack:
+        buses = [stack.enter_context(loop(128)) for _ in range(2)]
+        disks = []
+        for bus in buses:
+            stack.enter_context(throttled(bus, read_bps=BUS))
+            for half in range(2):
+                part = ["--offset", str(half * 64 << 20), "--sizelimit", str(64 << 20)]
+                disk = tool("losetup", "--find", "--show", "--direct-io=on", *part, bus)
+                stack.callback(tool, "losetup", "--detach", disk)
+                stack.enter_context(throttled(disk, read_bps=DISK))
+                disks.append(disk)
+        for used, shown, truth in [
+            ([0], "1 disk on 1 bus", DISK),
+            ([0, 1], "2 disks on 1 bus: the knee", BUS),
+            ([0, 2], "2 disks on 2 buses", 2 * DISK),
+            ([0, 1, 2, 3], "4 disks on 2 buses: the knee of each", 2 * BUS),
+        ]:
+            rate = bench.rate([disks[number] for number in used])
+            good = abs(rate / truth - 1) < 0.1
+            bench.right, bench.all = bench.right + good, bench.all + 1
+            print(f"{'  ' if good else '! '}{shown:44} {'run':6} {'read':5} {truth / 1e6:.0f} MB/s{'':13} {rate / 1e6:.1f} MB/s")
 
 
 def on_processors(bench):
@@ -150,6 +218,8 @@ def main():
     bench = Bench(os.path.abspath(sys.argv[1]))
     on_simulated_machines(bench)
     on_loops(bench)
+    on_layers(bench)
+    on_buses(bench)
     on_processors(bench)
     print(f"{bench.right} of {bench.all} verdicts name the limit that was made")
     sys.exit(bench.right != bench.all)

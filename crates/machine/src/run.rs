@@ -100,6 +100,8 @@ pub struct PartUsage {
     pub sync_ns: Option<Nanos>,
     /// Processor time of the process from the beginning of the run to the part's last completion ([`Usage::process_ns`]).
     pub process_ns: Option<Nanos>,
+    /// Dirty pages when its last write returned ([`Usage::dirty_percent`]).
+    pub dirty_percent: Option<f64>,
     /// The counters of the devices under the part's targets, over the whole run; `None` where nothing counts.
     pub device: Option<DeviceUse>,
     /// How the part's streams waited; none where each request is a call of its own, or nothing counts.
@@ -111,7 +113,7 @@ impl RunUsage {
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage { began, cpu, block_bytes, resources, warnings, paused, block_times, parts } = self;
         parts.into_iter().map(move |part| {
-            let PartUsage { elapsed_ns, sync_ns, process_ns, device, waits } = part?;
+            let PartUsage { elapsed_ns, sync_ns, process_ns, dirty_percent, device, waits } = part?;
             let (resources, warnings, block_times) = (resources.clone(), warnings.clone(), block_times.clone());
             Ok(Usage {
                 began,
@@ -119,6 +121,7 @@ impl RunUsage {
                 sync_ns,
                 cpu,
                 process_ns,
+                dirty_percent,
                 device,
                 waits,
                 block_bytes,

@@ -215,6 +215,9 @@ pub struct Usage {
     /// Processor time of this process, all threads, until the last completion: what came after it, a final synchronisation, is not
     /// in it. `None` where that is not told apart.
     pub process_ns: Option<Nanos>,
+    /// Dirty pages of the whole system when the last write returned, where a final synchronisation follows: in percent of where the
+    /// kernel begins to hold writers back to the rate of the write-back.
+    pub dirty_percent: Option<f64>,
     /// The devices' own counters; `None` where nothing below the target counts.
     pub device: Option<DeviceUse>,
     /// How its streams waited; none where each request is a call of its own, or nothing counts.

@@ -198,6 +198,10 @@ pub struct Achieved {
     /// Processor time of the process until its last request returned, in percent of that time: 100 is one processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_busy_percent: Option<f64>,
+    /// Dirty pages of the whole system when the last write returned, where a final synchronisation follows: in percent of where the
+    /// kernel begins to hold writers back to the rate of the write-back. Mean over the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_percent: Option<f64>,
     /// Share of the processors' time that a hypervisor took away, in percent of one processor.
     pub steal_percent: f64,
     /// How often a stream slept until requests completed, per request: each is a wake that the kernel's side pays.
@@ -426,6 +430,12 @@ impl Achieved {
                 .map(|sample| sample.usage.process_ns.map(|ns| ns as f64))
                 .sum::<Option<f64>>()
                 .map(|ns| ns / elapsed * 100.0),
+            dirty_percent: samples
+                .iter()
+                .map(|sample| sample.usage.dirty_percent)
+                .sum::<Option<f64>>()
+                .map(|percent| percent / runs)
+                .filter(|_| !samples.is_empty()),
             steal_percent: sum(&|sample| sample.usage.cpu.steal_ns as f64) / elapsed * 100.0,
             waits_per_request: samples
                 .iter()

@@ -5,10 +5,12 @@ use crate::command::Command;
 use crate::found::{ENOUGH, Reading, smallest};
 use crate::sampler::Entry;
 use crate::sentences::size;
+use crate::trial::PLAIN_BYTES;
 use machine::units::{MIB, show_rate, significant};
 use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
 use measure::{Sample, rate_estimate};
 use results::{Finding, Point};
+use workload::Pattern;
 
 /// Gains below this are not worth a reader's time.
 const LEAST_GAIN: f64 = 1.1;
@@ -102,11 +104,16 @@ pub(crate) fn findings(
     }
     let workload = |index: usize| &entries[index].workload;
     let cost = |finding: &Finding| changes(workload(finding.points[0]), workload(finding.points[1]));
-    // What no plain program does, writes that wait for stable storage one by one, comes last, however much is gained.
-    let rank = |finding: &Finding| match (finding.from_plain, workload(finding.points[0]).buffering.is_dsync()) {
-        (true, _) => 0,
-        (false, false) => 1,
-        (false, true) => 2,
+    // What programs do comes before the corners that they do not: small requests past the cache one after the other, and last writes that
+    // wait for stable storage one by one, however much is gained.
+    let rank = |finding: &Finding| {
+        let before = workload(finding.points[0]);
+        match before.buffering {
+            _ if finding.from_plain => 0,
+            one if one.is_dsync() => 3,
+            one if one.is_direct() && before.pattern == Pattern::Seq && before.request_bytes < PLAIN_BYTES[0] => 2,
+            _ => 1,
+        }
     };
     found.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
     let mut seen = Vec::new();

@@ -3,7 +3,7 @@
 use super::block_trace::BlockTrace;
 use super::clock::Clock;
 use super::counters::process_times;
-use super::facts::{Roots, memory_left};
+use super::facts::{Roots, dirty_percent, memory_left};
 use super::made::{MadeFile, reopen};
 use super::member::descriptors;
 use super::snapshot::{MachineMeters, Meters, Snapshot};
@@ -83,9 +83,10 @@ pub(crate) fn run<S: RequestSource>(
             usage.began = began;
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
-                    let (last, (End { sync_ns, process_ns }, waits)) = end?;
+                    let (last, (End { sync_ns, process_ns, dirty_percent }, waits)) = end?;
                     let process_ns = before.process_ns().map(|before| process_ns.saturating_sub(before));
-                    Ok(PartUsage { elapsed_ns: last.saturating_sub(began), sync_ns, process_ns, device, waits })
+                    let elapsed_ns = last.saturating_sub(began);
+                    Ok(PartUsage { elapsed_ns, sync_ns, process_ns, dirty_percent, device, waits })
                 })
                 .collect();
         }
@@ -171,6 +172,8 @@ struct End {
     sync_ns: Option<Nanos>,
     /// Processor time that the process had used at its last completion.
     process_ns: Nanos,
+    /// Dirty pages then, in percent of where the kernel holds writers back.
+    dirty_percent: Option<f64>,
 }
 
 /// How the streams of a run did.
@@ -211,12 +214,14 @@ fn streams<S: RequestSource>(
                     let (user_ns, system_ns) = process_times();
                     let process_ns = user_ns + system_ns;
                     if !access.sync_at_end {
-                        return Ok(End { sync_ns: None, process_ns });
+                        return Ok(End { sync_ns: None, process_ns, dirty_percent: None });
                     }
+                    let dirty_percent = dirty_percent(&Roots::default());
                     for file in &files.files {
                         file.sync_data().map_err(Error::io("cannot sync", "the test file"))?;
                     }
-                    Ok(End { sync_ns: Some(clock.now().saturating_sub(last)), process_ns })
+                    let sync_ns = Some(clock.now().saturating_sub(last));
+                    Ok(End { sync_ns, process_ns, dirty_percent })
                 },
             }
         })

@@ -125,6 +125,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 direct: !buffered,
                 busy_processors: (iops * process * 1.3 / 1e9).min(2.0),
                 process_busy_percent: None,
+                dirty_percent: None,
                 steal_percent: 0.4,
                 sync_ns: (workload.writes() && buffered).then_some(412e6),
                 synced_bytes_per_s: (workload.writes() && buffered).then_some(rate * 0.71),

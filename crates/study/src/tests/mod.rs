@@ -1,5 +1,6 @@
 //! Tests on synthetic points of known truth.
 
+mod above;
 mod answer;
 mod experiments;
 mod grids;

@@ -9,12 +9,12 @@ use results::{Bottleneck, Limit, LimitOf, Point};
 use std::collections::BTreeMap;
 use workload::{OpKind, Workload};
 
-const REQUEST: u32 = 65_536;
+pub(super) const REQUEST: u32 = 65_536;
 
 /// One thread copies memory at this rate.
 const COPY: f64 = 80e6;
 
-fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>) -> TargetFacts {
+pub(super) fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>) -> TargetFacts {
     let layer = Layer {
         kind,
         name: "layer".into(),
@@ -26,19 +26,19 @@ fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>) -> Target
 }
 
 /// Reads of 64 KiB by one thread, 8 outstanding.
-fn workload() -> Workload {
+pub(super) fn workload() -> Workload {
     Workload { request_bytes: REQUEST, depth: 8, engine: Engine::IoUring, ..Workload::default() }
 }
 
 /// A thousand of them a second, changed as a case has it.
-fn base(change: impl FnOnce(&mut measure::Sample)) -> Entry {
+pub(super) fn base(change: impl FnOnce(&mut measure::Sample)) -> Entry {
     let mut made = entry(workload(), &[1000.0]);
     change(&mut made.measured.samples[0]);
     made
 }
 
 /// A trial of them that came to so many requests per second.
-fn tried(variant: Variant, iops: f64) -> (Variant, Entry) {
+pub(super) fn tried(variant: Variant, iops: f64) -> (Variant, Entry) {
     let changed = match variant {
         Variant::Deeper => Workload { depth: 16, ..workload() },
         Variant::Wider => Workload { threads: 2, ..workload() },
@@ -48,13 +48,31 @@ fn tried(variant: Variant, iops: f64) -> (Variant, Entry) {
     (variant, entry(changed, &[iops]))
 }
 
-fn limit_of(of: LimitOf, base: Entry, tried: Vec<(Variant, Entry)>, facts: &TargetFacts, peak: f64) -> Limit {
+pub(super) fn limit_of(
+    of: LimitOf,
+    base: Entry,
+    tried: Vec<(Variant, Entry)>,
+    facts: &TargetFacts,
+    peak: f64,
+) -> Limit {
     let trials = tried.iter().enumerate().map(|(number, (variant, _))| (*variant, number + 1)).collect();
-    let case = Case { of, op: OpKind::Read, base: 0, trials };
+    let case = Case { of, op: base.workload.op(), base: 0, trials };
     let entries: Vec<Entry> = std::iter::once(base).chain(tried.into_iter().map(|(_, entry)| entry)).collect();
-    let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
+    limit_among(&case, &entries, facts, peak, |_| {})
+}
+
+/// The limit of a case among other points, which are changed first.
+pub(super) fn limit_among(
+    case: &Case,
+    entries: &[Entry],
+    facts: &TargetFacts,
+    peak: f64,
+    change: impl FnOnce(&mut [Point]),
+) -> Limit {
+    let mut points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
+    change(&mut points);
     let machine = MachineFacts { processors: 2, ..MachineFacts::default() };
-    limit(&case, &entries, &points, facts, &machine, &[(OpKind::Read, peak)], Some(COPY))
+    limit(case, entries, &points, facts, &machine, &[(case.op, peak)], Some(COPY))
 }
 
 fn device(depth: u64) -> impl FnOnce(&mut measure::Sample) {

@@ -28,23 +28,29 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
         vec![Evidence::memory, Evidence::advertised, Evidence::admitted, Evidence::generator, Evidence::processors];
     if evidence.case.of == LimitOf::Plain {
         asks.extend([
+            Evidence::journal,
             Evidence::throttled,
             Evidence::near_peak,
             Evidence::read_ahead_by_trial,
             Evidence::plain_thread,
             Evidence::flush,
+            Evidence::dirty_pages,
             Evidence::own_work,
             Evidence::read_ahead,
             Evidence::one_at_a_time,
         ]);
     } else {
         asks.extend([
+            Evidence::journal,
             Evidence::thread,
+            Evidence::full_queue,
             Evidence::latency,
+            Evidence::held_above,
             Evidence::device_iops,
             Evidence::device,
             Evidence::wider,
             Evidence::flat_device,
+            Evidence::by_stage,
         ]);
     }
     asks.iter().find_map(|ask| ask(evidence)).unwrap_or_else(|| {
@@ -88,7 +94,7 @@ fn turns(facts: &TargetFacts) -> bool {
 
 impl Evidence<'_> {
     /// What a saturated device of this target is called.
-    fn saturated(&self) -> (Bottleneck, &'static str) {
+    pub(super) fn saturated(&self) -> (Bottleneck, &'static str) {
         if self.facts.layers.iter().any(|layer| layer.kind == LayerKind::Network) {
             (Bottleneck::Network, "the network, or the server behind it")
         } else if turns(self.facts) {

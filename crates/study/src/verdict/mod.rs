@@ -3,6 +3,7 @@
 //! On a machine whose parts count their own busy time the busiest decides ([`busy`]). On any other the figures of the point and the
 //! trials do ([`causes`]): each cause is asked in turn, the surest first, and the first that holds is the answer.
 
+mod above;
 mod advertised;
 mod busy;
 mod causes;
@@ -91,6 +92,9 @@ pub(crate) fn limit(
     if let Some(trial) = trials.iter().find(|trial| !trial.outcome.is_empty()) {
         sentence = format!("{sentence}; {}", trial.outcome);
     }
+    if let Some(stage) = evidence.longest_stage() {
+        sentence = format!("{sentence}; {stage}");
+    }
     said(case, workload, what, sentence, excluded, trials)
 }
 
@@ -138,9 +142,12 @@ impl Evidence<'_> {
         self.ratio(variant).map(|ratio| ratio.mean >= GAIN && ratio.low > 1.0)
     }
 
-    /// Whether more requests outstanding gain nothing, by the trial or by the other points of the study.
+    /// Whether more requests outstanding gain nothing, by the trial or by the other points of the study: those with more, or with half as
+    /// many, for what the second half does not gain the next ones do not.
     fn flat(&self) -> Option<bool> {
-        self.gains(Variant::Deeper).map(|gains| !gains).or_else(|| Some(self.more_elsewhere()? < self.rate * GAIN))
+        let by_trial = self.gains(Variant::Deeper).map(|gains| !gains);
+        let by_more = || Some(self.more_elsewhere()? < self.rate * GAIN);
+        by_trial.or_else(by_more).or_else(|| (self.half_as_many()? * GAIN >= self.rate).then_some(true))
     }
 
     /// The best rate of another point with the same operation and at least twice as many bytes outstanding.

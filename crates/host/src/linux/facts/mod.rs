@@ -5,6 +5,7 @@
 
 mod block;
 mod computer;
+mod dirty;
 mod extents;
 mod file_system;
 mod in_use;
@@ -18,6 +19,7 @@ pub(crate) use block::directory as device_directory;
 pub(crate) use block::disk_of_partition;
 pub use computer::machine_facts;
 pub(crate) use computer::memory_left;
+pub(crate) use dirty::dirty_percent;
 pub(crate) use in_use::uses;
 pub use in_use::{device_in_use, holders};
 pub use layers::{BlockDevice, BlockDevices, Under, block_devices_of, layers_under, under, under_device};

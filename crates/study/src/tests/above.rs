@@ -1,0 +1,156 @@
+//! Limits above the device, each alone.
+
+use super::verdict::{REQUEST, base, layer, limit_among, limit_of, tried, workload};
+use super::{entry, facts};
+use crate::sampler::Entry;
+use crate::trial::{Case, Variant};
+use machine::{
+    Buffering, CpuTimes, DeviceUse, LayerKind, RequestTimes, Stage, StageTime, TargetFacts, TargetKind, TimesSource,
+};
+use results::{Bottleneck, Limit, LimitOf, Point};
+use std::collections::BTreeMap;
+use workload::{OpKind, Workload};
+
+/// A file on a file system with these mount options, on a disk with such a queue.
+fn on_file_system(options: &str, nr_requests: &str) -> TargetFacts {
+    let mut facts = layer(LayerKind::FileSystem, None, None);
+    facts.layers[0].settings = BTreeMap::from([("mount".to_owned(), options.to_owned())]);
+    let mut disk = facts.layers[0].clone();
+    disk.kind = LayerKind::Disk;
+    disk.settings = BTreeMap::from([("nr_requests".to_owned(), nr_requests.to_owned())]);
+    facts.layers.push(disk);
+    facts
+}
+
+/// A device with so many requests in it on average, busy so many percent of the time.
+fn in_device(depth: f64, busy: u64) -> impl Fn(&mut measure::Sample) {
+    move |sample| {
+        sample.usage.device = Some(DeviceUse {
+            busy_ns: busy * 10_000_000,
+            weighted_ns: (depth * 1e9) as u64,
+            reads: 900,
+            read_bytes: 900 * u64::from(REQUEST),
+            ..DeviceUse::default()
+        });
+        // The thread is idle.
+        sample.usage.cpu = CpuTimes::default();
+    }
+}
+
+fn traced(percents: [f64; 4]) -> impl FnOnce(&mut [Point]) {
+    let stages = [Stage::Submit, Stage::Queue, Stage::Device, Stage::Completion];
+    let stages = stages.into_iter().zip(percents);
+    let stages = stages.map(|(stage, percent)| StageTime { stage, mean_ns: percent * 1000.0, percent }).collect();
+    let times = RequestTimes { source: TimesSource::TracePoints, requests: 1000, stages };
+    move |points| {
+        points[0].numbers.as_mut().expect("numbers").achieved.request_times = Some(times);
+    }
+}
+
+/// Random reads, eight outstanding, beside points with these depths and rates.
+fn among(base: Entry, others: &[(u32, f64)], facts: &TargetFacts, change: impl FnOnce(&mut [Point])) -> Limit {
+    let others = others.iter().map(|&(depth, iops)| entry(Workload { depth, ..workload() }, &[iops]));
+    let entries: Vec<Entry> = std::iter::once(base).chain(others).collect();
+    let case = Case { of: LimitOf::Random, op: OpKind::Read, base: 0, trials: Vec::new() };
+    limit_among(&case, &entries, facts, 1e9, change)
+}
+
+#[test]
+fn one_request_at_a_time_at_the_device_and_an_idle_thread_is_the_file_system() {
+    let file = on_file_system("rw", "256");
+    let flat = || vec![tried(Variant::Deeper, 1010.0)];
+    let of = |depth, busy, tried, facts: &TargetFacts| {
+        limit_of(LimitOf::Peak, base(in_device(depth, busy)), tried, facts, 1e9)
+    };
+    let found = of(0.9, 60, flat(), &file);
+    assert_eq!(found.what, Bottleneck::FileSystem, "{}", found.sentence);
+    assert!(found.sentence.contains("of 8 outstanding 0.9 are at the device"), "{}", found.sentence);
+    assert_eq!(of(0.9, 97, flat(), &file).what, Bottleneck::Device, "it serves one at a time, and is busy");
+    assert_eq!(of(7.5, 60, flat(), &file).what, Bottleneck::Device, "all of them are there");
+    assert_eq!(of(0.9, 60, vec![tried(Variant::Deeper, 1900.0)], &file).what, Bottleneck::Latency, "more gain");
+    let device = TargetFacts { kind: TargetKind::Device, ..file };
+    assert_eq!(of(0.9, 60, flat(), &device).what, Bottleneck::Device, "no file system is between");
+}
+
+#[test]
+fn the_stage_in_which_requests_wait_decides_where_nothing_else_does() {
+    let file = on_file_system("rw", "256");
+    let device = TargetFacts { kind: TargetKind::Device, ..file.clone() };
+    let throttle = TargetFacts { kind: TargetKind::Device, ..layer(LayerKind::Throttle, Some(1e12), None) };
+    let of = |percents, facts: &TargetFacts| among(base(in_device(4.0, 60)), &[], facts, traced(percents));
+    assert_eq!(of([80.0, 5.0, 10.0, 5.0], &throttle).what, Bottleneck::Throttle);
+    assert_eq!(of([80.0, 5.0, 10.0, 5.0], &device).what, Bottleneck::Throttle, "one that is not told");
+    assert_eq!(of([80.0, 5.0, 10.0, 5.0], &file).what, Bottleneck::FileSystem);
+    assert_eq!(of([5.0, 80.0, 10.0, 5.0], &file).what, Bottleneck::Device, "the queue waits for it");
+    assert_eq!(of([5.0, 5.0, 10.0, 80.0], &file).what, Bottleneck::Processor);
+    let found = of([5.0, 10.0, 80.0, 5.0], &file);
+    assert_eq!(found.what, Bottleneck::Unknown, "the time at the device tells no latency from saturation");
+    assert!(found.sentence.ends_with("a request spends 80 % of its 100 us at the device"), "{}", found.sentence);
+}
+
+#[test]
+fn half_as_many_requests_tell_a_saturated_device_from_latency() {
+    let file = on_file_system("rw", "256");
+    let of = |half: f64| among(base(in_device(7.5, 60)), &[(4, half)], &file, |_| {}).what;
+    assert_eq!(of(960.0), Bottleneck::Device, "half as many do as well");
+    assert_eq!(of(550.0), Bottleneck::Latency, "twice as many do nearly twice as well");
+    assert_eq!(of(800.0), Bottleneck::Unknown, "between the two");
+}
+
+#[test]
+fn a_queue_that_is_full_while_half_of_it_gets_half_is_the_limit() {
+    let of = |nr_requests, others: &[(u32, f64)]| {
+        among(base(in_device(3.9, 99)), others, &on_file_system("rw", nr_requests), |_| {})
+    };
+    let found = of("4", &[(2, 520.0), (16, 1000.0)]);
+    assert_eq!(found.what, Bottleneck::Throttle, "{}", found.sentence);
+    assert!(found.sentence.contains("nr_requests 4): 3.9 of 8 outstanding have a place"), "{}", found.sentence);
+    assert_eq!(of("4", &[(2, 950.0), (16, 1000.0)]).what, Bottleneck::Device, "two did as well");
+    assert_eq!(of("256", &[(2, 520.0), (16, 1000.0)]).what, Bottleneck::Device, "the queue is not full");
+}
+
+/// A plain write whose thread is busy for this share of its second, flushed in so many seconds at the end.
+fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes: f64) -> Entry {
+    let plain = Workload {
+        request_bytes: REQUEST,
+        read_percent: 0,
+        buffering: Buffering::Buffered,
+        sync_at_end: true,
+        ..Workload::default()
+    };
+    let mut made = entry(plain, &[1000.0]);
+    let sample = &mut made.measured.samples[0];
+    let asked = sample.bytes_with_ramp;
+    sample.usage.process_ns = Some((busy * 1e9) as u64);
+    sample.usage.sync_ns = Some((flush_s * 1e9) as u64);
+    sample.usage.dirty_percent = dirty_percent;
+    sample.usage.block_bytes = Some((0, asked));
+    sample.usage.device =
+        Some(DeviceUse { writes: 500, write_bytes: (asked as f64 * device_bytes) as u64, ..DeviceUse::default() });
+    made
+}
+
+#[test]
+fn what_a_plain_write_waits_for() {
+    let file = on_file_system("rw", "256");
+    let journaled = on_file_system("rw,relatime,data=journal", "256");
+    let mut throttled = file.clone();
+    throttled.layers.push(layer(LayerKind::Throttle, Some(1e12), None).layers[0].clone());
+    let of = |base, facts: &TargetFacts| limit_of(LimitOf::Plain, base, vec![], facts, 1e9);
+    let found = of(plain_write(0.1, 0.2, Some(103.0), 1.0), &file);
+    assert_eq!(found.what, Bottleneck::Device, "{}", found.sentence);
+    assert!(found.sentence.contains("reached through the page cache's limit of dirty pages"), "{}", found.sentence);
+    assert_eq!(of(plain_write(0.1, 0.2, Some(103.0), 1.0), &throttled).what, Bottleneck::Throttle);
+    assert_eq!(
+        of(plain_write(0.1, 3.0, Some(103.0), 1.0), &file).what,
+        Bottleneck::Flush,
+        "most of it comes at the end"
+    );
+    assert_eq!(of(plain_write(0.1, 0.2, Some(20.0), 1.0), &file).what, Bottleneck::Unknown, "few pages were dirty");
+    assert_eq!(of(plain_write(0.1, 0.2, None, 1.0), &file).what, Bottleneck::Unknown, "dirty pages are not told");
+    assert_eq!(of(plain_write(0.1, 0.2, Some(20.0), 2.1), &journaled).what, Bottleneck::FileSystem);
+    assert_eq!(of(plain_write(0.1, 3.0, Some(20.0), 2.1), &journaled).what, Bottleneck::FileSystem, "written twice");
+    assert_eq!(of(plain_write(0.1, 3.0, Some(20.0), 1.0), &journaled).what, Bottleneck::Flush, "and not twice");
+    let device = TargetFacts { kind: TargetKind::Device, ..facts() };
+    assert_eq!(of(plain_write(0.1, 0.2, Some(20.0), 1.0), &device).what, Bottleneck::Unknown);
+}
