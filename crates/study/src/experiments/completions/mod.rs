@@ -25,7 +25,11 @@ static BY_COMPLETIONS: CurveSet = CurveSet::new(
 );
 
 /// One reading for each operation: a program that polls takes each completion as it comes.
-static POLLING: CurveSet = CurveSet::new(Axis::Completions, 5, &[]);
+static POLLING: CurveSet = CurveSet::new(
+    Axis::Completions,
+    5,
+    &[FigureDesign::new("polling", "Random requests of a program that polls for each completion", Axis::Iops)],
+);
 
 fn curve(op: OpKind) -> Curve {
     Curve::of(&BY_COMPLETIONS, op)
