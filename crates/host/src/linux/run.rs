@@ -188,13 +188,16 @@ struct End {
     dirty_percent: Option<f64>,
 }
 
+/// How a part's streams waited, and what they computed of parity.
+type Told = (Option<Waits>, Option<ParityUse>);
+
 /// How the streams of a run did.
 struct Outcome {
     /// The counters before and after.
     before: Snapshot,
     after: Snapshot,
     /// For each part its last completion, its end, how its streams waited and what they computed of parity.
-    ran: Ran<(End, (Option<Waits>, Option<ParityUse>))>,
+    ran: Ran<(End, Told)>,
     /// Buffers could not be registered with io_uring.
     unregistered: bool,
 }

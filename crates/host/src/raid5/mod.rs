@@ -244,7 +244,7 @@ impl<'a, S: Session, T: Time> ParitySession<'a, S, T> {
             _ if written == all => Way::Whole,
             Some(failed) if band.columns.contains(&column_of(failed)) => Way::Rest,
             Some(_) => Way::Modify,
-            None if written + 1 <= all - written => Way::Modify,
+            None if written < all - written => Way::Modify,
             None => Way::Rest,
         }
     }
