@@ -73,7 +73,7 @@ fn each(arguments: &PointArguments) -> Result<(Where, Vec<TargetSpec>), Failure>
     if arguments.target.raid.is_some() || arguments.target.chunk.is_some() {
         return Err(Failure::Usage("--each: targets by themselves are no stripe; leave --raid and --chunk out".into()));
     }
-    let place = machine_of(&names.iter().map(|name| Path::new(name)).collect::<Vec<_>>())?;
+    let place = machine_of(&names.iter().map(Path::new).collect::<Vec<_>>())?;
     if let Some(name) = arguments.target.destroy_data.iter().find(|name| !names.contains(name)) {
         let why = "it is named for destruction but is not a target";
         return Err(Failure::Usage(format!("--destroy-data {}: {why}", name.display())));
