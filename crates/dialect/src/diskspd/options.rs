@@ -227,8 +227,8 @@ impl Reading {
             }
             'o' => self.target.outstanding = whole(1, u64::from(workload::MAX_DEPTH))?,
             'O' => self.all_outstanding = Some(whole(1, u64::from(workload::MAX_DEPTH))?),
-            'i' => self.target.burst = Some(whole(1, u64::from(u32::MAX))? as u32),
-            'j' => self.target.pause_ms = Some(whole(1, 86_400_000)? as u32),
+            'i' => self.target.burst = Some(whole(1, u64::from(u32::MAX))?),
+            'j' => self.target.pause_ms = Some(whole(1, 86_400_000)?),
             'r' if value.starts_with('s') => {
                 let percent = number(&option, &value[1..], 0, 100)? as u8;
                 self.random_percent = Some(percent);
