@@ -35,9 +35,16 @@ pub(crate) struct Tally {
     unregistered: AtomicBool,
     /// Time in which parity was computed, and the bytes that it was computed from.
     parity: (AtomicU64, AtomicU64),
+    /// No processor is left for the kernel where each stream keeps one busy.
+    crowded: bool,
 }
 
 impl Tally {
+    /// Of a run with so many streams, over all parts, on so many processors.
+    pub(crate) fn new(streams: usize, processors: usize) -> Tally {
+        Tally { crowded: streams >= processors, ..Tally::default() }
+    }
+
     /// Adds what a stream computed of parity.
     pub(crate) fn note_parity(&self, ns: Nanos, bytes: u64) {
         self.parity.0.fetch_add(ns, Ordering::Relaxed);
@@ -109,7 +116,7 @@ impl Polling {
 
 impl<'a> Reaping<'a> {
     pub(crate) fn new(reap: Reap, depth: u32, now: Nanos, tally: &'a Tally) -> Reaping<'a> {
-        let trials = (reap == Reap::Auto).then(|| Trials::new(depth, now));
+        let trials = (reap == Reap::Auto).then(|| Trials::new(depth, !tally.crowded, now));
         let first = trials.as_ref().map_or(reap, |trials| trials.tried());
         let mut reaping = Reaping { least: 1, waits: 0, polling: None, poll_until: 0, polled: false, trials, tally };
         reaping.set(first, depth);
@@ -118,7 +125,7 @@ impl<'a> Reaping<'a> {
 
     fn set(&mut self, reap: Reap, depth: u32) {
         self.least = if let Reap::AtLeast(least) = reap { least.min(depth) } else { 1 };
-        self.polling = (reap == Reap::Poll).then(Polling::default);
+        self.polling = (reap == Reap::Poll && !self.tally.crowded).then(Polling::default);
         self.poll_until = 0;
     }
 
@@ -183,11 +190,11 @@ struct Trials {
 }
 
 impl Trials {
-    /// Numbers to wait for up to half of the depth, for of few requests in flight each is wanted back at once; and polling.
-    fn new(depth: u32, now: Nanos) -> Box<Trials> {
+    /// Numbers to wait for up to half of the depth, for of few requests in flight each is wanted back at once; and polling, where that may be.
+    fn new(depth: u32, may_poll: bool, now: Nanos) -> Box<Trials> {
         let most = (depth / 2).clamp(1, LEARNED_MOST);
         let numbers = (0..=most.ilog2()).map(|power| Reap::AtLeast(1 << power));
-        let ways = numbers.chain([Reap::Poll]).map(|way| (way, [0.0; ROUNDS])).collect();
+        let ways = numbers.chain(may_poll.then_some(Reap::Poll)).map(|way| (way, [0.0; ROUNDS])).collect();
         Box::new(Trials { ways, depth, done: 0, began: now, completions: 0 })
     }
 
@@ -231,7 +238,12 @@ mod tests {
 
     /// Lets a stream of this depth learn on a kernel with this rate in requests per second for each way; what it chose, and the time it took.
     fn learned(depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
-        let tally = Tally::default();
+        learned_among(1, depth, rate)
+    }
+
+    /// The same beside other streams, on two processors.
+    fn learned_among(streams: usize, depth: u32, rate: impl Fn(Reap) -> f64) -> (Reap, Nanos) {
+        let tally = Tally::new(streams, 2);
         let mut reaping = Reaping::new(Reap::Auto, depth, 0, &tally);
         let mut now = 0;
         while let Some(trials) = &reaping.trials {
@@ -268,6 +280,7 @@ mod tests {
         assert_eq!(learned(32, polled(1.2)).0, Reap::Poll);
         assert_eq!(learned(1, polled(1.2)).0, Reap::Poll);
         assert_eq!(learned(32, polled(1.01)).0, Reap::AtLeast(1), "it costs a processor");
+        assert_eq!(learned_among(2, 32, polled(1.2)).0, Reap::AtLeast(1), "no processor would be left for the kernel");
     }
 
     #[test]
@@ -314,5 +327,10 @@ mod tests {
         assert!(sleeps <= 4, "{sleeps} sleeps: the first few, until polling is long enough");
         assert!(polls_of_quick > 70_000, "{polls_of_quick}");
         assert_eq!(polls(4_000_000, 1000), (1000, 0), "no time is burnt where it gains nothing");
+        let tally = Tally::new(2, 2);
+        let mut crowded = Reaping::new(Reap::Poll, 1, 0, &tally);
+        crowded.turned(1, 1000);
+        crowded.turned(1, 2000);
+        assert_eq!(crowded.wait(1, 2000), Wait::One, "streams that take the kernel's processor only wait longer");
     }
 }

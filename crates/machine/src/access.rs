@@ -259,7 +259,8 @@ impl Memory {
 pub enum Reap {
     /// For this many; once one is there, for [`REAP_WAIT_NS`] at the most.
     AtLeast(u32),
-    /// For one, polling before it sleeps: for [`POLL_MOST_NS`] where sleeps are shorter than that, and not at all where they are longer.
+    /// For one, polling before it sleeps: for [`POLL_MOST_NS`] where sleeps are shorter than that, and not at all where they are longer, or
+    /// where a run has as many streams as there are processors.
     Poll,
     /// As pays, learned at the beginning of the run: for how many, or polling where that gains more.
     Auto,

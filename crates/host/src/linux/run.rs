@@ -212,7 +212,9 @@ fn streams<S: RequestSource>(
 ) -> Result<Outcome> {
     let clock = context.clock;
     let paths: Vec<Paths> = opened.iter().map(Paths::of).collect();
-    let tallies: Vec<Tally> = opened.iter().map(|_| Tally::default()).collect();
+    let all: usize = parts.iter().map(|part| part.sources.len()).sum();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let tallies: Vec<Tally> = opened.iter().map(|_| Tally::new(all, processors)).collect();
     let work = parts
         .iter_mut()
         .zip(opened.iter().zip(&paths).zip(&tallies))
