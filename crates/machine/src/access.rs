@@ -232,19 +232,24 @@ impl CacheState {
 pub enum Memory {
     /// Whatever the system gives a program that asks for memory: ordinary pages, as a rule.
     Pages,
+    /// Such pages, registered with the kernel where the interface allows (io_uring's fixed buffers). Small requests are cheaper then; a large
+    /// one may be cut in two where it would not be otherwise.
+    Registered,
     /// Huge pages for large buffers, where the system has them. A large request is then few pieces of memory.
+    /// Registered, too.
     #[default]
     Huge,
 }
 
 impl Memory {
     /// Every kind.
-    pub const ALL: [Memory; 2] = [Memory::Pages, Memory::Huge];
+    pub const ALL: [Memory; 3] = [Memory::Pages, Memory::Registered, Memory::Huge];
 
     /// The name on the command line and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Memory::Pages => "pages",
+            Memory::Registered => "registered",
             Memory::Huge => "huge",
         }
     }

@@ -300,6 +300,8 @@ pub struct Options {
     pub depth: u32,
     /// `iodepth_batch`: requests that are submitted together; `None`: those that there are.
     pub batch: Option<u32>,
+    /// Buffers are registered with the kernel.
+    pub fixedbufs: bool,
     /// `iodepth_batch_complete_min`: completions that are waited for.
     pub batch_complete: u32,
     /// `iodepth_low`: requests in flight at which the queue is filled again.
@@ -475,6 +477,7 @@ impl Default for Options {
             clones: 1,
             depth: 1,
             batch: None,
+            fixedbufs: false,
             batch_complete: 1,
             low: None,
             batch_complete_most: None,

@@ -206,7 +206,8 @@ static ROWS: &[Row] = &[
     row("mem iomem", Access, Same(&["malloc", "mmap", "shm"], "a run of fio's jobs uses ordinary pages, as fio does by default; leave it out")),
     row("mem_align iomem_align hugepage-size", Access, Same(&[], LEAVE)),
     row("io_submit_mode", Access, Value(|o, text| put(&mut o.offload, choice(text, &[("inline", false), ("offload", true)])))),
-    row("userspace_reap fixedbufs registerfiles nonvectored sqthread_poll_cpu force_async nowait uncached", Access, Same(&[], LEAVE)),
+    row("fixedbufs", Access, Flag(|o, on| o.fixedbufs = on)),
+    row("userspace_reap registerfiles nonvectored sqthread_poll_cpu force_async nowait uncached", Access, Same(&[], LEAVE)),
     row("hipri sqthread_poll", Access, Same(&["0"], "requests complete by interrupt: leave it out")),
     //
     row("runtime timeout", Time, Value(|o, text| put(&mut o.runtime_ns, time_ns(text, SECOND_NS)))),

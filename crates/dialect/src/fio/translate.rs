@@ -98,7 +98,7 @@ pub(crate) fn clone_workload(job: &Job, clone: &ClonePlan, seed: u64) -> Workloa
         engine: engine(job),
         buffering: buffering(job),
         hint: hint(job),
-        memory: Memory::Pages,
+        memory: memory(job),
         region_start_bytes: region.0,
         region_bytes: Some(region.1),
         stop: match (runtime, clone.limit_bytes) {
@@ -133,6 +133,11 @@ pub(crate) fn job_workload(job: &Job, first: &ClonePlan, arrangement: &Arrangeme
     }
 }
 
+/// What a job's buffers are made of: ordinary pages, as fio's are by default.
+fn memory(job: &Job) -> Memory {
+    if job.options.fixedbufs { Memory::Registered } else { Memory::Pages }
+}
+
 /// How a job waits. fio's own work between two completions keeps it from sleeping where several requests are outstanding, and spares the
 /// kernel the wakes; ours is too little for that.
 fn reap(job: &Job) -> Reap {
@@ -149,11 +154,40 @@ pub(crate) fn access(job: &Job, size_bytes: u64) -> Access {
         buffering: buffering(job),
         metadata_sync: job.options.sync == SyncMode::Full,
         hint: hint(job),
-        memory: Memory::Pages,
+        memory: memory(job),
         allocation: Allocation::Written,
         cache: cache(job),
         reap: reap(job),
         sync_at_end: job.options.end_fsync,
         region: (0, size_bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::{Command, Plan};
+
+    /// The access of the only job of a command line.
+    fn access_of(words: &str) -> Access {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let command = Command::parse(&words).unwrap();
+        let plan = Plan::new(&command.sections, &[]).unwrap();
+        access(plan.jobs().next().unwrap(), 1 << 20)
+    }
+
+    #[test]
+    fn buffers_and_waits_are_those_of_fio() {
+        let deep = access_of("--name=a --size=1m --ioengine=io_uring --iodepth=8");
+        assert_eq!((deep.memory, deep.reap), (Memory::Pages, Reap::Poll));
+        let fixed =
+            access_of("--name=a --size=1m --ioengine=io_uring --iodepth=8 --fixedbufs --iodepth_batch_complete_min=4");
+        assert_eq!((fixed.memory, fixed.reap), (Memory::Registered, Reap::AtLeast(4)));
+        assert_eq!(
+            access_of("--name=a --size=1m --ioengine=libaio").reap,
+            Reap::AtLeast(1),
+            "fio sleeps for each, too"
+        );
+        assert_eq!(access_of("--name=a --size=1m --ioengine=psync --iodepth=8").reap, Reap::AtLeast(1));
     }
 }

@@ -337,7 +337,8 @@ fn stream<S: RequestSource>(
         source.fill_buffers(arena.bytes());
     }
     let (hint, reap, arena) = (access.hint, (access.reap, tally), &mut arena);
-    let stream = engines::Stream { fds, stripe, end, hint, source, arena, clock, halt, ready, reap };
+    let memory = access.memory;
+    let stream = engines::Stream { fds, stripe, end, hint, memory, source, arena, clock, halt, ready, reap };
     engines::run(access.engine, backend, stream)
 }
 

@@ -15,7 +15,7 @@ use crate::run_streams::Ready;
 use crate::serve::{serve, serve_blocking};
 use crate::session::{BlockingSession, Halt, Session};
 use crate::stripe::{StripeSet, Striped};
-use machine::{Engine, Error, Hint, Nanos, NullBackend, Reap, RequestSource, Result};
+use machine::{Engine, Error, Hint, Memory, Nanos, NullBackend, Reap, RequestSource, Result};
 use open::{Open, Setup};
 use std::os::fd::RawFd;
 
@@ -27,6 +27,7 @@ pub(crate) struct Stream<'f, 's, S> {
     /// Where the part of each file that requests may touch ends.
     pub(crate) end: u64,
     pub(crate) hint: Hint,
+    pub(crate) memory: Memory,
     pub(crate) source: &'s mut S,
     pub(crate) arena: &'s mut Arena,
     pub(crate) clock: Clock,
@@ -46,6 +47,7 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
             end: self.end,
             writes: self.source.writes(),
             hint: self.hint,
+            register: self.memory != Memory::Pages,
             tally: self.reap.1,
         };
         Q::open(setup).map_err(|error| Error::Unsupported(format!("{engine} is not available: {error}")))

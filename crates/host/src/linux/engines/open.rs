@@ -19,6 +19,8 @@ pub(super) struct Setup<'f, 's> {
     pub(super) end: u64,
     pub(super) writes: bool,
     pub(super) hint: Hint,
+    /// Whether the buffers are to be registered with the kernel, where the interface allows.
+    pub(super) register: bool,
     /// Where it is told what the stream has to do without.
     pub(super) tally: &'s Tally,
 }

@@ -59,15 +59,15 @@ impl<'f> Open<'f> for Ring<'f> {
     }
 
     fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
-        let Setup { fds, entries, arena, tally, .. } = setup;
+        let Setup { fds, entries, arena, register, tally, .. } = setup;
         let ring = build(entries)?;
         ring.submitter().register_files(fds)?;
         let bytes = arena.bytes();
         let whole = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         let small = bytes.len() <= REGISTERED_MOST;
         // SAFETY: the registered range is the arena's mapping, which outlives the ring.
-        let registered = small && unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
-        if small && !registered {
+        let registered = register && small && unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
+        if register && small && !registered {
             // The locked-memory limit costs speed, not truth.
             tally.note_unregistered();
         }
