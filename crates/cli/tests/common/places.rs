@@ -84,6 +84,11 @@ impl Loop {
         let file = directory.path().join("disk");
         File::create(&file).and_then(|made| made.set_len(size)).map_err(|error| error.to_string())?;
         let device = tool("losetup", &["--find", "--show", text(&file)])?;
+        // A device keeps the settings of its queue when it is detached, whoever made them; the scheduler sets the length of its queue, too.
+        let queue = format!("/sys/class/block/{}/queue", device.trim_start_matches("/dev/"));
+        for (setting, value) in [("scheduler", "none"), ("nr_requests", "128")] {
+            fs::write(format!("{queue}/{setting}"), value).map_err(|error| format!("{queue}/{setting}: {error}"))?;
+        }
         Ok(Loop { device, file, _directory: directory })
     }
 
