@@ -149,6 +149,7 @@ impl Evidence<'_> {
                 && one.request_bytes == own.request_bytes
                 && one.allocation == own.allocation
                 && one.region_bytes == own.region_bytes
+                && one.reap == own.reap
                 && test(one)
         });
         alike.filter_map(Point::rate).max_by(f64::total_cmp)
