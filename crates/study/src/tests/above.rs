@@ -83,9 +83,8 @@ fn the_stage_in_which_requests_wait_decides_where_nothing_else_does() {
     assert_eq!(of([80.0, 5.0, 10.0, 5.0], &file).what, Bottleneck::FileSystem);
     assert_eq!(of([5.0, 80.0, 10.0, 5.0], &file).what, Bottleneck::Device, "the queue waits for it");
     assert_eq!(of([5.0, 5.0, 10.0, 80.0], &file).what, Bottleneck::Processor);
-    let found = of([5.0, 10.0, 80.0, 5.0], &file);
-    assert_eq!(found.what, Bottleneck::Unknown, "the time at the device tells no latency from saturation");
-    assert!(found.sentence.ends_with("a request spends 80 % of its 100 us at the device"), "{}", found.sentence);
+    let at_device = of([5.0, 10.0, 80.0, 5.0], &file).what;
+    assert_eq!(at_device, Bottleneck::Unknown, "the time at the device tells no latency from saturation");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! pages. The stages of a request and the devices' own count of requests say where they wait.
 
 use super::{BUSY_PERCENT, Cause, Evidence};
-use machine::units::show_time;
 use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
 use results::{Bottleneck, LimitOf, Point};
 use workload::{OpKind, Workload};
@@ -37,21 +36,6 @@ impl Evidence<'_> {
         let times = self.numbers.achieved.request_times.as_ref()?;
         let traced = times.source == TimesSource::TracePoints;
         times.stages.iter().find(|one| traced && one.stage == stage).map(|one| one.percent)
-    }
-
-    /// `a request spends 91 % of its 320 us at the device`, where trace points tell.
-    pub(super) fn longest_stage(&self) -> Option<String> {
-        let times = self.numbers.achieved.request_times.as_ref()?;
-        let traced = (times.source == TimesSource::TracePoints).then_some(times)?;
-        let whole: f64 = traced.stages.iter().map(|one| one.mean_ns).sum();
-        let longest = traced.stages.iter().max_by(|a, b| a.percent.total_cmp(&b.percent))?;
-        let spent = format!("a request spends {:.0} % of its {}", longest.percent, show_time(whole));
-        Some(match longest.stage {
-            Stage::Submit => format!("{spent} before the block layer has it"),
-            Stage::Queue => format!("{spent} in the block layer's queue"),
-            Stage::Completion => format!("{spent} between the device and the program"),
-            Stage::Device | Stage::QueueAndDevice | Stage::SubmitAndCompletion => format!("{spent} at the device"),
-        })
     }
 
     /// The file system between the program and the device; none on a block device and on a simulated machine.

@@ -92,9 +92,6 @@ pub(crate) fn limit(
     if let Some(trial) = trials.iter().find(|trial| !trial.outcome.is_empty()) {
         sentence = format!("{sentence}; {}", trial.outcome);
     }
-    if let Some(stage) = evidence.longest_stage() {
-        sentence = format!("{sentence}; {stage}");
-    }
     said(case, workload, what, sentence, excluded, trials)
 }
 
