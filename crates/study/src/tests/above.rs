@@ -5,7 +5,8 @@ use super::{entry, facts};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::{
-    Buffering, CpuTimes, DeviceUse, LayerKind, RequestTimes, Stage, StageTime, TargetFacts, TargetKind, TimesSource,
+    Buffering, CpuTimes, DeviceUse, DirtyUse, LayerKind, RequestTimes, Stage, StageTime, TargetFacts, TargetKind,
+    TimesSource,
 };
 use results::{Bottleneck, Limit, LimitOf, Point};
 use std::collections::BTreeMap;
@@ -122,7 +123,7 @@ fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes
     let asked = sample.bytes_with_ramp;
     sample.usage.process_ns = Some((busy * 1e9) as u64);
     sample.usage.sync_ns = Some((flush_s * 1e9) as u64);
-    sample.usage.dirty_percent = dirty_percent;
+    sample.usage.dirty = dirty_percent.map(|most_percent| DirtyUse { most_percent, held_percent: most_percent / 2.0 });
     sample.usage.block_bytes = Some((0, asked));
     sample.usage.device =
         Some(DeviceUse { writes: 500, write_bytes: (asked as f64 * device_bytes) as u64, ..DeviceUse::default() });
@@ -138,7 +139,11 @@ fn what_a_plain_write_waits_for() {
     let of = |base, facts: &TargetFacts| limit_of(LimitOf::Plain, base, vec![], facts, 1e9);
     let found = of(plain_write(0.1, 0.2, Some(103.0), 1.0), &file);
     assert_eq!(found.what, Bottleneck::Device, "{}", found.sentence);
-    assert!(found.sentence.contains("reached through the page cache's limit of dirty pages"), "{}", found.sentence);
+    assert!(
+        found.sentence.contains("the device: the writer waits for the write-back of dirty pages"),
+        "{}",
+        found.sentence
+    );
     assert_eq!(of(plain_write(0.1, 0.2, Some(103.0), 1.0), &throttled).what, Bottleneck::Throttle);
     assert_eq!(
         of(plain_write(0.1, 3.0, Some(103.0), 1.0), &file).what,

@@ -19,6 +19,9 @@ const LARGER_PERCENT: f64 = 50.0;
 /// Share of the peak from which on a plain program gets what the device gives.
 const NEAR_PEAK: f64 = 0.85;
 
+/// A thread that has no processor for so much of its time, in percent, and is busy for the rest, waits for a processor.
+const UNSERVED_PERCENT: f64 = 25.0;
+
 /// A processor's share that is not worth a word, in percent.
 const IDLE_PERCENT: f64 = 1.0;
 
@@ -29,12 +32,13 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
     if evidence.case.of == LimitOf::Plain {
         asks.extend([
             Evidence::journal,
+            Evidence::synchronous,
+            Evidence::dirty_pages,
             Evidence::throttled,
             Evidence::near_peak,
             Evidence::read_ahead_by_trial,
             Evidence::plain_thread,
             Evidence::flush,
-            Evidence::dirty_pages,
             Evidence::own_work,
             Evidence::read_ahead,
             Evidence::one_at_a_time,
@@ -42,6 +46,8 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
     } else {
         asks.extend([
             Evidence::journal,
+            Evidence::synchronous,
+            Evidence::throttled,
             Evidence::thread,
             Evidence::full_queue,
             Evidence::latency,
@@ -95,8 +101,12 @@ fn turns(facts: &TargetFacts) -> bool {
 impl Evidence<'_> {
     /// What a saturated device of this target is called.
     pub(super) fn saturated(&self) -> (Bottleneck, &'static str) {
-        if self.facts.layers.iter().any(|layer| layer.kind == LayerKind::Network) {
+        let any = |kind: LayerKind| self.facts.layers.iter().any(|layer| layer.kind == kind);
+        let kernel = [LayerKind::Disk, LayerKind::Loop, LayerKind::Volume].into_iter().any(any);
+        if any(LayerKind::Network) {
             (Bottleneck::Network, "the network, or the server behind it")
+        } else if any(LayerKind::FileSystem) && !kernel {
+            (Bottleneck::FileSystem, "the file system, or the program that serves it")
         } else if turns(self.facts) {
             (Bottleneck::Media, "the media")
         } else {
@@ -127,6 +137,16 @@ impl Evidence<'_> {
             let why =
                 format!("the processor time that the control group allows: {own:.2} of {quota:.2} processors used");
             return Some((Bottleneck::Processor, format!("{why} at {}", self.shown())));
+        }
+        if let Some(unserved) = self.unserved_percent().filter(|&unserved| unserved >= UNSERVED_PERCENT)
+            && unserved + self.thread_percent() >= THREAD_PERCENT
+        {
+            let what = if self.threads() > 1 { "the threads that issue them" } else { "the thread that issues them" };
+            let why = format!(
+                "the processors, which others have: {what} could run and had none for {unserved:.0} % of the time, and ran for {:.0} %",
+                self.thread_percent()
+            );
+            return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
         }
         let stolen = self.numbers.achieved.steal_percent / f64::from(self.machine.processors.max(1));
         let busy = (self.processors_percent() + stolen).min(100.0);

@@ -92,6 +92,7 @@ pub(crate) fn limit(
     if let Some(trial) = trials.iter().find(|trial| !trial.outcome.is_empty()) {
         sentence = format!("{sentence}; {}", trial.outcome);
     }
+    sentence = evidence.sustained().map_or(sentence.clone(), |sustained| format!("{sentence}; {sustained}"));
     said(case, workload, what, sentence, excluded, trials)
 }
 
@@ -165,6 +166,11 @@ impl Evidence<'_> {
     fn thread_percent(&self) -> f64 {
         let whole = || self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9 * 100.0;
         self.numbers.achieved.process_busy_percent.unwrap_or_else(whole) / f64::from(self.threads())
+    }
+
+    /// Share of its time that a thread which issues requests could run and had no processor, in percent; of several, the mean.
+    fn unserved_percent(&self) -> Option<f64> {
+        self.numbers.achieved.unserved_percent.map(|percent| percent / f64::from(self.threads()))
     }
 
     /// How many threads issue requests.
