@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What waiting for several completions, or polling for them, gains: the same requests, only the way to wait differs.
 
-    bench/reap.py [--rounds 20] [--seconds 0.5] [--devices loop,zram] [--depth 32] [--halfpower target/release/halfpower] [--output FILE]
+    bench/reap.py [--rounds 20] [--seconds 0.5] [--devices loop,zram] [--arms "fio 8,halfpower auto"]
+                  [--depth 32] [--halfpower target/release/halfpower] [--output FILE]
 
 Needs root and fio. All arms of a row run in turn, in an order drawn anew for each round; a ratio is the median over the rounds of an arm's rate over
 that of fio's default in the same round, with the 95 % interval of the median by order statistics. Beside it stand the sleeps a request (fio: its
@@ -28,9 +29,11 @@ class Reap(driver.Bench):
     def __init__(self, options):
         super().__init__(options)
         self.depth = options.depth
+        self.arms = [arm for arm in ARMS if arm == REFERENCE or arm in options.arms]
         self.devices = {"loop": self.device}
         if "zram" in options.devices:
-            driver.output("modprobe", "zram")
+            if not os.path.exists("/sys/class/zram-control"):
+                driver.output("modprobe", "zram")
             self.devices["zram"] = driver.output("zramctl", "--find", "--size", str(driver.DEVICE_BYTES)).strip()
             atexit.register(subprocess.run, ["zramctl", "--reset", self.devices["zram"]])
             subprocess.run(["dd", f"if={self.file}", f"of={self.devices['zram']}", "bs=1M", "oflag=direct", "status=none"], check=True)
@@ -54,9 +57,9 @@ class Reap(driver.Bench):
         return point["iops"], point["achieved"]["waits_per_request"], point["latency_ns"]["p99"] / 1e3
 
     def row(self, device, op, engine):
-        runs = {arm: [] for arm in ARMS}
+        runs = {arm: [] for arm in self.arms}
         for round in range(self.rounds):
-            for arm in random.sample(ARMS, len(ARMS)):
+            for arm in random.sample(self.arms, len(self.arms)):
                 print(f"\r{device} {op} {engine}: round {round + 1} of {self.rounds}, {arm}\033[K", end="", file=sys.stderr, flush=True)
                 runs[arm].append(self.arm(arm, self.devices[device], op, engine))
         print("\r\033[K", end="", file=sys.stderr)
@@ -77,6 +80,7 @@ def main():
     parser.add_argument("--devices", type=lambda text: text.split(","), default=["loop", "zram"])
     parser.add_argument("--engines", type=lambda text: text.split(","), default=["io_uring", "libaio"])
     parser.add_argument("--ops", type=lambda text: text.split(","), default=["read", "write"])
+    parser.add_argument("--arms", type=lambda text: text.split(","), default=ARMS)
     parser.add_argument("--depth", type=int, default=32)
     parser.add_argument("--directory", default="/var/tmp")
     parser.add_argument("--halfpower", default="target/release/halfpower")
@@ -95,7 +99,7 @@ def main():
         for op in options.ops:
             for engine in options.engines:
                 runs = bench.row(device, op, engine)
-                for arm in ARMS:
+                for arm in bench.arms:
                     middle, low, high = of_median([one[0] / base[0] for one, base in zip(runs[arm], runs[REFERENCE])])
                     sleeps, p99 = (statistics.median(one[index] for one in runs[arm]) for index in (1, 2))
                     lines.append(f"| {device} | {op} | {engine} | {arm} | {middle:.2f} | {low:.2f} to {high:.2f} | {sleeps:.3f} | {p99:.0f} |")
