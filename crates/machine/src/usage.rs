@@ -67,6 +67,8 @@ pub enum ResourceKind {
     Bus,
     /// The link between one drive and its adapter.
     Link,
+    /// The network to a volume of another computer.
+    Network,
     /// What stores the data: platters and heads.
     Media,
     /// A device whose parts are not told apart, or its electronics.

@@ -311,6 +311,7 @@ impl Rungs<'_> {
             LayerKind::Adapter => &[ResourceKind::Adapter],
             LayerKind::Bus => &[ResourceKind::Bus],
             LayerKind::Pci => &[ResourceKind::Pci],
+            LayerKind::Network => &[ResourceKind::Network],
             LayerKind::Disk => &[ResourceKind::Media, ResourceKind::Device, ResourceKind::Link, ResourceKind::Throttle],
             _ => &[],
         };

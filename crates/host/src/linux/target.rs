@@ -9,7 +9,9 @@ use crate::parity::Vectors;
 use crate::raid5::BusyRows;
 use crate::stripe::StripeSet;
 use crate::test_file::Fill;
-use machine::{Error, Layer, NewFile, Raid5, Result, Share, TargetFacts, TargetKind, TargetSpec, units};
+use machine::{
+    Below, Error, Layer, LayerKind, NewFile, Raid5, Result, Share, TargetFacts, TargetKind, TargetSpec, units,
+};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -102,6 +104,26 @@ impl HostTarget {
             facts,
             meter,
             fills,
+        })
+    }
+
+    /// The device on which a single file lies, where the file system tells its place on it.
+    pub(crate) fn below(&self) -> Option<Below> {
+        let [member] = &self.members[..] else { return None };
+        let roots = facts::Roots::default();
+        let known = self.facts.layers.first().is_some_and(|layer| {
+            // btrfs tells places in its own volume, not on a device; others were not looked at.
+            layer.kind == LayerKind::FileSystem
+                && ["ext", "xfs", "f2fs"].iter().any(|name| layer.name.starts_with(name))
+        });
+        let under = facts::under(&roots, &member.path).ok().filter(|_| known)?;
+        let [device] = &under.devices.sits_on[..] else { return None };
+        let region = facts::largest_extent(&member.path).filter(|(_, bytes)| bytes * 4 >= member.size)?;
+        let place = roots.dev.join(&device.name);
+        Some(Below {
+            name: device.name.clone(),
+            spec: TargetSpec { places: vec![place], ..TargetSpec::default() },
+            region,
         })
     }
 

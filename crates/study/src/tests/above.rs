@@ -2,12 +2,14 @@
 
 use super::verdict::{REQUEST, base, layer, limit_among, limit_of, tried, workload};
 use super::{entry, facts};
+use crate::beside::{Beside, Other};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::{
     Buffering, CpuTimes, DeviceUse, DirtyUse, LayerKind, RequestTimes, Stage, StageTime, TargetFacts, TargetKind,
     TimesSource,
 };
+use measure::stats::Ratio;
 use results::{Bottleneck, Limit, LimitOf, Point};
 use std::collections::BTreeMap;
 use workload::{OpKind, Workload};
@@ -52,7 +54,7 @@ fn traced(percents: [f64; 4]) -> impl FnOnce(&mut [Point]) {
 fn among(base: Entry, others: &[(u32, f64)], facts: &TargetFacts, change: impl FnOnce(&mut [Point])) -> Limit {
     let others = others.iter().map(|&(depth, iops)| entry(Workload { depth, ..workload() }, &[iops]));
     let entries: Vec<Entry> = std::iter::once(base).chain(others).collect();
-    let case = Case { of: LimitOf::Random, op: OpKind::Read, base: 0, trials: Vec::new() };
+    let case = Case { of: LimitOf::Random, op: OpKind::Read, base: 0, trials: Vec::new(), beside: None };
     limit_among(&case, &entries, facts, 1e9, change)
 }
 
@@ -107,6 +109,29 @@ fn a_queue_that_is_full_while_half_of_it_gets_half_is_the_limit() {
     assert!(found.sentence.contains("nr_requests 4): 3.9 of 8 outstanding have a place"), "{}", found.sentence);
     assert_eq!(of("4", &[(2, 950.0), (16, 1000.0)]).what, Bottleneck::Device, "two did as well");
     assert_eq!(of("256", &[(2, 520.0), (16, 1000.0)]).what, Bottleneck::Device, "the queue is not full");
+}
+
+#[test]
+fn the_same_requests_without_the_file_system_refute_it_or_name_it() {
+    let file = on_file_system("rw", "256");
+    let of = |other: Other, ratio: f64| {
+        let ratio = Ratio { median: ratio, mean: ratio, low: ratio * 0.97, high: ratio * 1.03, n_pairs: 4 };
+        let beside = Some(Beside { other, ratio });
+        let entries = [base(in_device(7.5, 97)), entry(Workload { depth: 16, ..workload() }, &[1010.0])];
+        let trials = vec![(Variant::Deeper, 1)];
+        let case = Case { of: LimitOf::Peak, op: OpKind::Read, base: 0, trials, beside };
+        limit_among(&case, &entries, &file, 1e9, |_| {})
+    };
+    let found = of(Other::Device("sda".into()), 1.4);
+    assert_eq!(found.what, Bottleneck::FileSystem, "{}", found.sentence);
+    assert!(found.sentence.contains("sda itself gives 1.40 x the 62.5 MiB/s"), "{}", found.sentence);
+    let refuted = of(Other::Device("sda".into()), 1.02);
+    assert_eq!(refuted.what, Bottleneck::Device, "{}", refuted.sentence);
+    let told: Vec<&str> = refuted.trials.iter().map(|trial| trial.outcome.as_str()).collect();
+    assert!(told.contains(&"the same reads of sda itself: +2.0 %, so not the file system"), "{told:?}");
+    let shared = of(Other::TwoFiles, 1.8);
+    assert!(shared.sentence.contains("writes to two files get 1.80 x"), "{}", shared.sentence);
+    assert_eq!(shared.what, Bottleneck::FileSystem);
 }
 
 /// A plain write whose thread is busy for this share of its second, flushed in so many seconds at the end.

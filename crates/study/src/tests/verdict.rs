@@ -59,7 +59,7 @@ pub(super) fn limit_of(
     peak: f64,
 ) -> Limit {
     let trials = tried.iter().enumerate().map(|(number, (variant, _))| (*variant, number + 1)).collect();
-    let case = Case { of, op: base.workload.op(), base: 0, trials };
+    let case = Case { of, op: base.workload.op(), base: 0, trials, beside: None };
     let entries: Vec<Entry> = std::iter::once(base).chain(tried.into_iter().map(|(_, entry)| entry)).collect();
     limit_among(&case, &entries, facts, peak, |_| {})
 }

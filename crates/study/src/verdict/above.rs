@@ -1,7 +1,8 @@
 //! Limits above the device: the file system, what holds requests before the block layer has them, the block layer's queue, and dirty
 //! pages. The stages of a request and the devices' own count of requests say where they wait.
 
-use super::{BUSY_PERCENT, Cause, Evidence};
+use super::{BUSY_PERCENT, Cause, Evidence, GAIN};
+use crate::beside::{Beside, Other};
 use machine::units::show_rate;
 use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
 use results::{Bottleneck, LimitOf, Point};
@@ -88,6 +89,25 @@ impl Evidence<'_> {
             self.shown()
         );
         Some((Bottleneck::Flush, why))
+    }
+
+    /// The same requests are faster without the file system, or to two files.
+    pub(super) fn file_system_by_trial(&self) -> Option<Cause> {
+        let Beside { other, ratio } = self.case.beside.as_ref()?;
+        let layer = self.file_system().filter(|_| ratio.mean >= GAIN && ratio.low > 1.0)?;
+        let shown = self.shown();
+        let why = match other {
+            Other::Device(device) => {
+                format!("the file system ({}): {device} itself gives {:.2} x the {shown}", layer.name, ratio.mean)
+            }
+            Other::TwoFiles => {
+                format!(
+                    "the file system ({}): writes to two files get {:.2} x the {shown} of one",
+                    layer.name, ratio.mean
+                )
+            }
+        };
+        Some((Bottleneck::FileSystem, why))
     }
 
     /// Many requests are outstanding, and next to none is in the block layer or at a device: the way there holds them back.

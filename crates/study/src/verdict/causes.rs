@@ -49,6 +49,7 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
             Evidence::synchronous,
             Evidence::throttled,
             Evidence::thread,
+            Evidence::file_system_by_trial,
             Evidence::full_queue,
             Evidence::latency,
             Evidence::held_above,

@@ -20,6 +20,7 @@ pub(crate) use block::disk_of_partition;
 pub use computer::machine_facts;
 pub(crate) use computer::memory_left;
 pub(crate) use dirty::DirtyWatch;
+pub(crate) use extents::largest as largest_extent;
 pub(crate) use in_use::uses;
 pub use in_use::{device_in_use, holders};
 pub(crate) use layers::join;
