@@ -413,6 +413,8 @@ impl Achieved {
         let runs = samples.len() as f64;
         let sum = |part: &dyn Fn(&Sample) -> f64| -> f64 { samples.iter().map(|sample| part(sample)).sum() };
         let elapsed = sum(&|sample| sample.usage.elapsed_ns as f64).max(1.0);
+        // What the machine and the devices count goes on until the final flush is over.
+        let counted = elapsed + sum(&|sample| sample.usage.sync_ns.unwrap_or(0) as f64);
         let asked = sum(&|sample| sample.bytes_with_ramp as f64);
         let total = |part: fn(&machine::DeviceUse) -> u64| -> Option<f64> {
             samples.iter().map(|sample| sample.usage.device.as_ref().map(|device| part(device) as f64)).sum()
@@ -436,12 +438,12 @@ impl Achieved {
                 .zip(device_bytes)
                 .filter(|(requests, _)| *requests > 0.0)
                 .map(|(requests, bytes)| bytes / requests),
-            device_mean_depth: total(|device| device.weighted_ns).map(|weighted| weighted / elapsed),
-            device_busy_percent: total(|device| device.busy_ns).map(|busy| (busy / elapsed * 100.0).min(100.0)),
+            device_mean_depth: total(|device| device.weighted_ns).map(|weighted| weighted / counted),
+            device_busy_percent: total(|device| device.busy_ns).map(|busy| (busy / counted * 100.0).min(100.0)),
             device_bytes_foreign_share: device_bytes.zip(own).map(|(device, own)| (device - own).max(0.0) / asked),
             from_cache_percent: own.map(|own| ((1.0 - own / asked) * 100.0).clamp(0.0, 100.0)),
             direct: workload.buffering.is_direct(),
-            busy_processors: sum(&|sample| sample.usage.cpu.machine_ns as f64) / elapsed,
+            busy_processors: sum(&|sample| sample.usage.cpu.machine_ns as f64) / counted,
             process_busy_percent: samples
                 .iter()
                 .map(|sample| sample.usage.process_ns.map(|ns| ns as f64))
@@ -455,7 +457,7 @@ impl Achieved {
             dirty_percent: dirty().map(|dirty| dirty.most_percent).max_by(f64::total_cmp),
             dirty_held_percent: (dirty().count() == samples.len() && !samples.is_empty())
                 .then(|| dirty().map(|dirty| dirty.held_percent).sum::<f64>() / runs),
-            steal_percent: sum(&|sample| sample.usage.cpu.steal_ns as f64) / elapsed * 100.0,
+            steal_percent: sum(&|sample| sample.usage.cpu.steal_ns as f64) / counted * 100.0,
             waits_per_request: samples
                 .iter()
                 .map(|sample| sample.usage.waits.map(|waits| waits.waits as f64))

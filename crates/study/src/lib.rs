@@ -8,6 +8,7 @@ mod beside;
 mod checklist;
 mod command;
 mod confirm;
+mod crossings;
 mod decisive;
 mod experiments;
 mod figures;

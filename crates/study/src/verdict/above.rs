@@ -213,6 +213,21 @@ impl Evidence<'_> {
         Some((Bottleneck::Latency, why))
     }
 
+    /// No device below counts its requests, and the program's side is idle: what it waits for is whoever serves it.
+    pub(super) fn served(&self) -> Option<Cause> {
+        let (what, name) = self.saturated();
+        let served = matches!(what, Bottleneck::Network | Bottleneck::FileSystem) && self.facts.devices.is_empty();
+        let (thread, processors) = (self.thread_percent(), self.processors_percent());
+        if !served || thread >= MOST_PERCENT || processors >= BUSY_PERCENT {
+            return None;
+        }
+        let why = format!(
+            "{name}: the threads that issue them are busy {thread:.0} % of the time and the processors {processors:.0} %, at {}",
+            self.shown()
+        );
+        Some((what, why))
+    }
+
     /// A plain writer has filled the dirty pages that it may have, and from then on writes as fast as they are written back.
     pub(super) fn dirty_pages(&self) -> Option<Cause> {
         let waits = self.plain_write_waits()?;

@@ -8,7 +8,10 @@ use workload::OpKind;
 /// A program that keeps one request outstanding gets at least this share of what a throttle admits if the throttle is its limit.
 const LEAST_PART: f64 = 0.3;
 
-/// Many requests get this share at least, where more gain nothing.
+/// Many requests get this share at least of what a throttle admits, where more gain: what they may still gain is less than what they have.
+const NEARLY_ALL: f64 = 0.8;
+
+/// And this where more gain nothing.
 const LEAST_OF_MANY: f64 = 0.75;
 
 /// And at most this: a short run through the page cache may begin with what a burst had left to give.
@@ -84,7 +87,7 @@ impl Evidence<'_> {
         let (least, who) = match self.case.of {
             LimitOf::Plain => (LEAST_PART, "a program without requests waiting"),
             // What is more than it admits had a burst to spare; what is less and gains with more requests has not reached it.
-            _ if self.flat() == Some(false) => (1.0 - SAME, "the program"),
+            _ if self.flat() == Some(false) => (NEARLY_ALL, "the program"),
             _ => (LEAST_OF_MANY, "the program"),
         };
         let why = format!("the throttle {}: {:.0} % of the {}", layer.name, share * 100.0, units::show_rate(rate));

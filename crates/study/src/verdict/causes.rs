@@ -58,6 +58,7 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
             Evidence::wider,
             Evidence::flat_device,
             Evidence::by_stage,
+            Evidence::served,
         ]);
     }
     asks.iter().find_map(|ask| ask(evidence)).unwrap_or_else(|| {
@@ -132,20 +133,23 @@ impl Evidence<'_> {
 
     /// All processors, those that a hypervisor took away included, or as many as the control group allows.
     fn processors(&self) -> Option<Cause> {
-        let own = self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9;
+        // The final flush is part of what a plain write takes, and the thread waits for it.
+        let part = self.share_until_return();
+        let own = self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9 * part;
         let quota = self.machine.settings.get("cpu_quota").and_then(|text| text.parse::<f64>().ok());
         if let Some(quota) = quota.filter(|&quota| own >= quota * THREAD_PERCENT / 100.0) {
             let why =
                 format!("the processor time that the control group allows: {own:.2} of {quota:.2} processors used");
             return Some((Bottleneck::Processor, format!("{why} at {}", self.shown())));
         }
-        if let Some(unserved) = self.unserved_percent().filter(|&unserved| unserved >= UNSERVED_PERCENT)
-            && unserved + self.thread_percent() >= THREAD_PERCENT
+        let busy = self.thread_percent() * part;
+        if let Some(unserved) = self.unserved_percent().map(|unserved| unserved * part)
+            && unserved >= UNSERVED_PERCENT
+            && unserved + busy >= THREAD_PERCENT
         {
             let what = if self.threads() > 1 { "the threads that issue them" } else { "the thread that issues them" };
             let why = format!(
-                "the processors, which others have: {what} could run and had none for {unserved:.0} % of the time, and ran for {:.0} %",
-                self.thread_percent()
+                "the processors, which others have: {what} could run and had none for {unserved:.0} % of the time, and ran for {busy:.0} %"
             );
             return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
         }

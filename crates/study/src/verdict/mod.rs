@@ -175,6 +175,13 @@ impl Evidence<'_> {
         self.numbers.achieved.unserved_percent.map(|percent| percent / f64::from(self.threads()))
     }
 
+    /// Of the time to stable storage, the part until the last request returned; 1 where nothing is flushed.
+    fn share_until_return(&self) -> f64 {
+        let writing = self.numbers.achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));
+        let flush = self.numbers.achieved.sync_ns.unwrap_or(0.0);
+        if writing > 0.0 { writing / (writing + flush) } else { 1.0 }
+    }
+
     /// How many threads issue requests.
     fn threads(&self) -> u32 {
         let each = if self.workload.engine == Engine::Threads { self.workload.depth } else { 1 };
