@@ -168,9 +168,9 @@ class Bench:
     def __init__(self, program):
         self.program, self.name, self.right, self.all = program, "", 0, 0
 
-    def study(self, target, *options, only="depth,buffered,random", before=()):
+    def study(self, target, *options, only="depth,buffered,random", before=(), budget="15s"):
         with tempfile.TemporaryDirectory() as out:
-            words = [*before, self.program, "study", *target, "--quick", "--budget", "15s", "--json", "--output", out]
+            words = [*before, self.program, "study", *target, "--quick", "--budget", budget, "--json", "--output", out]
             ended = subprocess.run([*words, "--only", only, *options], check=True, capture_output=True, text=True)
         return json.loads(ended.stdout)["answer"]["limits"]
 
@@ -324,7 +324,7 @@ def dirty_pages_above_throttle(bench):
 def flush(bench):
     with slow_volume(5000) as directory, loop(under=os.path.join(directory, "disk")) as device:
         limits = bench.written(device, only="depth,buffered")
-        bench.expect(limits, "plain", "write", "flush", says="longer writes are held to")
+        bench.expect(limits, "plain", "write", "flush", "device", says="longer writes are held to")
 
 
 @arrangement("ext4 that syncs each write")
@@ -400,7 +400,7 @@ def buses(bench):
         ]:
             rate = bench.rate([disks[number] for number in used])
             bench.note(abs(rate / truth - 1) < 0.1, "run", "read", f"{shown}: {truth / 1e6:.0f} MB/s", f"{rate / 1e6:.1f} MB/s")
-            limits = bench.study([disks[number] for number in used], only="depth")
+            limits = bench.study([disks[number] for number in used], only="depth", budget="30s")
             peak = next(one for one in limits if one["of"] == "peak")
             # The throttle's name ends with its device's number.
             devices = [(pathlib.Path("/sys/block") / name / "dev").read_text().strip() for name in numbers[narrowest]]
@@ -425,6 +425,10 @@ SIMULATED = [
     ("twin:sata-ssd", "peak", "read", "link"),
     ("twin:hdd-20tb", "peak", "read", "media"),
     ("twin:hdd-20tb", "random", "read", "media"),
+    ("twin:nas", "peak", "read", "network"),
+    ("twin:nas", "plain", "write", "flush"),
+    ("twin:nvme", "peak", "read", "link"),
+    ("twin:virtio", "peak", "read", "device"),
 ]
 
 
