@@ -137,6 +137,11 @@ impl Share {
         Share { reads: self.reads * other.reads, writes: self.writes * other.writes }
     }
 
+    /// This share, or the other where that is more.
+    pub fn at_least(self, other: Share) -> Share {
+        Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
+    }
+
     /// What two ways to the same layer bring it.
     pub fn plus(self, other: Share) -> Share {
         Share { reads: self.reads + other.reads, writes: self.writes + other.writes }

@@ -104,6 +104,9 @@ pub(super) fn device_of_node(roots: &Roots, path: &Path) -> Option<String> {
     roots.sys.join("class/block").join(&name).exists().then_some(name)
 }
 
+/// What a layer that was not met yet takes.
+const NOTHING: Share = Share { reads: 0.0, writes: 0.0 };
+
 /// Adds a layer; one that is there already, met on another way, gets what this way brings it.
 pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
     match layers.iter_mut().find(|known| known.is_same(&layer)) {
@@ -148,13 +151,15 @@ struct Walk<'a> {
     visited: Vec<(String, Vec<(usize, Share)>)>,
     /// What of the target's bytes passes through what is met now.
     share: Share,
+    /// The members of the volume above take turns, or hold its metadata: what two of them share takes no byte twice.
+    in_turn: bool,
     /// How many loop devices are above: what is met below them is not what a workload's requests reach first.
     loops: u32,
 }
 
 impl<'a> Walk<'a> {
     fn new(roots: &'a Roots) -> Self {
-        Self { roots, under: Under::default(), visited: Vec::new(), share: Share::ALL, loops: 0 }
+        Self { roots, under: Under::default(), visited: Vec::new(), share: Share::ALL, in_turn: false, loops: 0 }
     }
 
     fn finish(mut self) -> Under {
@@ -238,22 +243,26 @@ impl<'a> Walk<'a> {
         // Two volumes on one disk, or a recorded tree that bites its tail.
         if let Some((_, below)) = self.visited.iter().find(|(visited, _)| visited == name) {
             for &(layer, share) in below {
-                let known = &mut self.under.layers[layer].share;
-                *known = known.plus(share.times(self.share));
+                let (known, more) = (&mut self.under.layers[layer].share, share.times(self.share));
+                *known = if self.in_turn { known.at_least(more) } else { known.plus(more) };
             }
             return;
         }
         let number = self.visited.len();
         self.visited.push((name.to_owned(), Vec::new()));
-        let before: Vec<Share> = self.under.layers.iter().map(|layer| layer.share).collect();
+        let before = self.shares();
         self.describe(name);
-        let none = Share { reads: 0.0, writes: 0.0 };
-        let before = before.into_iter().chain(std::iter::repeat(none));
+        let before = before.chain(std::iter::repeat(NOTHING));
         let brought = self.under.layers.iter().zip(before).enumerate().map(|(layer, (is, was))| {
             let of = |writes| (is.share.of(writes) - was.of(writes)) / self.share.of(writes);
             (layer, Share { reads: of(false), writes: of(true) })
         });
-        self.visited[number].1 = brought.filter(|(_, share)| *share != none).collect();
+        self.visited[number].1 = brought.filter(|(_, share)| *share != NOTHING).collect();
+    }
+
+    /// What passes through each layer met so far.
+    fn shares(&self) -> std::vec::IntoIter<Share> {
+        self.under.layers.iter().map(|layer| layer.share).collect::<Vec<_>>().into_iter()
     }
 
     /// A device that was not met before, and what is below it.
@@ -273,12 +282,16 @@ impl<'a> Walk<'a> {
                 if members.is_empty() {
                     self.bottom(device);
                 }
-                let whole = self.share;
-                self.share = whole.times(member_share(level.as_deref(), members.len(), true));
+                let (whole, in_turn) = (self.share, self.in_turn);
+                let own = member_share(level.as_deref(), members.len(), true);
+                self.share = whole.times(own);
+                if members.len() > 1 {
+                    self.in_turn = own.is_all();
+                }
                 for member in members {
                     self.device(&member);
                 }
-                self.share = whole;
+                (self.share, self.in_turn) = (whole, in_turn);
             }
             Class::Loop { backing } => {
                 self.add_all(throttle::throttles(self.roots, device.dev_t));
@@ -326,6 +339,10 @@ impl<'a> Walk<'a> {
 
     /// Disks on one bus share its layer.
     fn add(&mut self, layer: Layer) {
+        if let Some(known) = self.under.layers.iter_mut().find(|known| self.in_turn && known.is_same(&layer)) {
+            known.share = known.share.at_least(self.share);
+            return;
+        }
         join(&mut self.under.layers, Layer { share: self.share, ..layer });
     }
 
