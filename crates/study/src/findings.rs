@@ -137,17 +137,18 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     };
     let worths: Vec<f64> = found.iter().map(worth_of_all).collect();
     let mut sorted: Vec<(f64, (Change, Finding))> = worths.into_iter().zip(found).collect();
-    sorted.sort_by(|(a, one), (b, other)| b.total_cmp(a).then(cost(&one.1).cmp(&cost(&other.1))));
+    let place = |one: &(Change, Finding)| (rank(&one.1), u32::from(one.0 != Change::Plain));
+    sorted.sort_by(|(a, one), (b, other)| {
+        let effort = cost(&one.1).cmp(&cost(&other.1));
+        place(one).cmp(&place(other)).then(b.total_cmp(a)).then(effort)
+    });
     let mut seen = Vec::new();
     let sorted = sorted.into_iter().map(|(_, one)| one);
-    let (mut first, mut rest): (Vec<_>, Vec<_>) = sorted.partition(|(change, finding)| {
+    let (first, rest): (Vec<_>, Vec<_>) = sorted.partition(|(change, finding)| {
         let new = finding.from_plain && *change == Change::Plain || !seen.contains(change);
         seen.push(*change);
         new
     });
-    for part in [&mut first, &mut rest] {
-        part.sort_by_key(|(change, finding)| (rank(finding), u32::from(*change != Change::Plain)));
-    }
     first.into_iter().chain(rest).map(|(_, finding)| finding).collect()
 }
 
