@@ -112,9 +112,11 @@ class Advice:
         print(f"\n{target}\n\n| advice | gain | interval | again | within |\n|---|---|---|---|---|")
         for finding in answer["findings"]:
             self.row(finding["title"], finding["gain"], finding["gain_interval_95"], self.gain(finding), simulated)
+        unproven = len(answer.get("unproven", []))
         for one in answer.get("predictions", []):
             again = self.predicted(one)
             self.row(f"{one['op']}s with {one['change']} (predicted)", one["gain"], None, again, True)
+        print(f"\n{unproven} gains are listed as unproven.", flush=True)
 
 
 def main():

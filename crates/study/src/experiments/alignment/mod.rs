@@ -88,7 +88,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
             losses.push(format!("Alignment matters to no request where it could be decided; elsewhere {UNEVEN}."))
         }
         (false, _, 0) => losses.push("The other requests lose nothing.".into()),
-        (false, ..) => losses.push(format!("Of the others {UNEVEN}.")),
+        (false, ..) => losses.push(format!("For the other requests {UNEVEN}.")),
     }
     conclusion.sentences = losses;
     conclusion
