@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     pub(crate) question: Question,
     pub(crate) shape: Option<StripeShape>,
     pub(crate) measured: Measured,
-    facts: TargetFacts,
+    pub(crate) facts: TargetFacts,
     /// How much its precision matters beside that of the others.
     weight: f64,
     /// Time at the start of each run that is not measured.

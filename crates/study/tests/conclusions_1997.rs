@@ -146,7 +146,7 @@ fn a_file_that_grows_is_written_one_request_at_a_time() {
     // Figure 12: 8.87 MB/s with 64 KB eight deep, 4.06 extending.
     assert!((gain / (8.87 / 4.06) - 1.0).abs() < 0.1, "{gain}: {}", sentence(&results, "allocation"));
     assert!(
-        sentence(&results, "allocation").contains("extending the file costs"),
+        sentence(&results, "allocation").contains("Extending the file costs"),
         "{}",
         sentence(&results, "allocation")
     );

@@ -90,10 +90,11 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         && let (Some(slow), Some(fast)) = (engines.first(), engines.last())
     {
         let sentence = match slow.1.change_to(&fast.1) {
-            Some(more) => {
-                format!("At depth {depth} {} instead of {} {}.", fast.0, slow.0, effect(Some(more)))
+            change @ Effect::By(_) => {
+                format!("With {depth} outstanding {} instead of {} {}.", fast.0, slow.0, effect(change))
             }
-            None => format!("The engine makes no difference at depth {depth}."),
+            Effect::Nothing => format!("The engine makes no difference with {depth} outstanding."),
+            Effect::Unsure => format!("Whether the engine matters is undecided: {UNEVEN}."),
         };
         conclusion.sentences.push(sentence);
         let title = format!("Keep {depth} random reads outstanding by {}, not by {}", fast.0, slow.0);
@@ -148,10 +149,17 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
     let mut said = match curves.first() {
         _ if depth == 1 => format!("{reach} one at a time"),
         Some((1, single)) => match good(single) {
-            Some(single) => format!("{reach} {depth} deep; one at a time needs {}", size(single.x)),
-            None => format!("{reach} {depth} deep; one at a time reaches {}", show_rate(best(single)?.y)),
+            Some(single) => format!("{reach}, {depth} outstanding; one at a time needs {}", size(single.x)),
+            None => {
+                let most = best(single)?;
+                format!(
+                    "{reach}, {depth} outstanding; one at a time reaches {} at most, with {}",
+                    show_rate(most.y),
+                    size(most.x)
+                )
+            }
         },
-        _ => format!("{reach} {depth} deep"),
+        _ => format!("{reach}, {depth} outstanding"),
     };
     let beyond: Vec<Reading> = curves
         .iter()
@@ -159,10 +167,10 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
         .flat_map(|(_, readings)| readings.iter().copied())
         .collect();
     if let Some(beyond) = best(&beyond) {
-        let deeper = if depth == 1 { "a greater depth".into() } else { format!("deeper than {depth}") };
         match least.change_to(&beyond) {
-            Some(more) if more > 0.0 => said += &format!("; {deeper} gains {}", percent(more)),
-            _ => said += &format!("; {deeper} gains nothing"),
+            Effect::By(more) if more > 0.0 => said += &format!("; more outstanding gain {}", percent(more)),
+            Effect::Unsure => said += &format!("; whether more outstanding gain is undecided, {UNEVEN}"),
+            _ => said += "; more outstanding gain nothing",
         }
     }
     Some(said + ".")
