@@ -278,7 +278,7 @@ pub const REAP_WAIT_NS: Nanos = 100_000;
 pub const POLL_MOST_NS: Nanos = 100_000;
 
 /// The time at the start of a run in which [`Reap::Auto`] learns, which is not to be measured.
-pub const REAP_LEARNING_NS: Nanos = 200_000_000;
+pub const REAP_LEARNING_NS: Nanos = 350_000_000;
 
 impl Default for Reap {
     fn default() -> Self {

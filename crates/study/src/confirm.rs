@@ -29,17 +29,9 @@ pub(crate) fn confirm<M: Machine>(
     trials: &[Trial],
     plan: &Plan,
 ) -> Result<Vec<(OpKind, usize)>> {
-    let cells = trials.iter().flat_map(|trial| &trial.grid.cells);
-    let drawn: BTreeSet<usize> = cells.filter_map(|cell| cell.point).collect();
     let mut confirmed: Vec<(OpKind, Vec<usize>)> = Vec::new();
     for op in setting.ops() {
-        let mut candidates: Vec<(usize, f64)> = drawn
-            .iter()
-            .filter(|&&index| stands_for(&sampler.entries[index], op, setting, sampler.bursty))
-            .filter_map(|&index| Some((index, sampler.entries[index].point().rate()?)))
-            .collect();
-        candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let best = candidates.into_iter().map(|(index, _)| index);
+        let best = candidates(sampler, setting, trials, op).into_iter();
         let chosen: Vec<usize> = if sampler.noisy {
             let best: Vec<usize> = best.take(if sampler.bursty { 1 } else { 2 }).collect();
             best.into_iter().map(|index| longer(sampler, index, setting, plan)).collect()
@@ -56,6 +48,24 @@ pub(crate) fn confirm<M: Machine>(
         rated.max_by(|a, b| a.1.total_cmp(&b.1))
     };
     Ok(confirmed.iter().filter_map(|(op, indices)| Some((*op, best(indices)?.0))).collect())
+}
+
+/// The entries that may be an operation's best, the fastest first.
+pub(crate) fn candidates<M: Machine>(
+    sampler: &Sampler<'_, M>,
+    setting: &Setting,
+    trials: &[Trial],
+    op: OpKind,
+) -> Vec<usize> {
+    let cells = trials.iter().flat_map(|trial| &trial.grid.cells);
+    let drawn: BTreeSet<usize> = cells.filter_map(|cell| cell.point).collect();
+    let mut rated: Vec<(usize, f64)> = drawn
+        .into_iter()
+        .filter(|&index| stands_for(&sampler.entries[index], op, setting, sampler.bursty))
+        .filter_map(|index| Some((index, sampler.entries[index].point().rate()?)))
+        .collect();
+    rated.sort_by(|a, b| b.1.total_cmp(&a.1));
+    rated.into_iter().map(|(index, _)| index).collect()
 }
 
 /// Whether an entry's rate is one of the whole target, and not of a cache before it.

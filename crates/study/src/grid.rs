@@ -26,6 +26,8 @@ pub(crate) struct CurveSet {
     pub(crate) x: Axis,
     /// Asked for their half-power points.
     pub(crate) half_power: bool,
+    /// The answer tells where each of its curves reaches half of the peak of its operation.
+    pub(crate) half_of_peak: bool,
     /// Models need every size, not only those that show the curve's shape.
     every_size: bool,
     /// What is left out last when time is short: 0 before 3.
@@ -35,11 +37,15 @@ pub(crate) struct CurveSet {
 
 impl CurveSet {
     pub(crate) const fn new(x: Axis, priority: u32, figures: &'static [FigureDesign]) -> CurveSet {
-        CurveSet { x, half_power: false, every_size: false, priority, figures }
+        CurveSet { x, half_power: false, half_of_peak: false, every_size: false, priority, figures }
     }
 
     pub(crate) const fn with_half_power(self) -> CurveSet {
         CurveSet { half_power: true, ..self }
+    }
+
+    pub(crate) const fn with_half_of_peak(self) -> CurveSet {
+        CurveSet { half_of_peak: true, ..self.with_half_power() }
     }
 
     pub(crate) const fn with_every_size(self) -> CurveSet {

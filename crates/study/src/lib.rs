@@ -7,6 +7,7 @@ mod answer;
 mod checklist;
 mod command;
 mod confirm;
+mod crossings;
 mod decisive;
 mod experiments;
 mod figures;

@@ -1,5 +1,7 @@
 //! Which cells are measured in the time there is, in which order, and where grids are refined.
 
+use crate::confirm::candidates;
+use crate::crossings;
 use crate::decisive::decisive;
 use crate::experiments::{ALL, Experiment};
 use crate::figures;
@@ -11,7 +13,7 @@ use machine::{Machine, Nanos, Result};
 use measure::THROTTLE_SLICE_NS;
 use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
-use workload::Workload;
+use workload::{OpKind, Workload};
 
 /// Shares of the budget at which each part ends.
 const MAIN_SHARE: f64 = 0.78;
@@ -87,6 +89,10 @@ pub(crate) fn measure<M: Machine>(
     sampler.tighten(&decisive, sampler.at(DECISIVE_SHARE))?;
     sampler.rounds(&all, RUNS, sampler.at(MAIN_SHARE))?;
     refine(sampler, setting, &mut trials)?;
+    // One of the sizes that are added may turn out to be the best.
+    let best = |op| Some((op, *candidates(sampler, setting, &trials, op).first()?));
+    let peaks: Vec<(OpKind, usize)> = setting.ops().into_iter().filter_map(best).collect();
+    crossings::bracket(sampler, setting, &mut trials, plan, &peaks)?;
     sampler.tighten(&all, sampler.at(REFINE_SHARE))?;
     Ok(trials)
 }

@@ -3,6 +3,7 @@
 use crate::answer;
 use crate::command::Command;
 use crate::confirm::confirm;
+use crate::crossings;
 use crate::experiments::ALL;
 use crate::found::{Found, PeakRates};
 use crate::plan::Plan;
@@ -48,6 +49,7 @@ pub fn study<M: Machine>(
     let mut setting = probe(&mut sampler, plan)?;
     let mut trials = schedule::measure(&mut sampler, &mut setting, plan)?;
     let peaks = confirm(&mut sampler, &setting, &trials, plan)?;
+    crossings::bracket(&mut sampler, &setting, &mut trials, plan, &peaks)?;
     let cases = investigate(&mut sampler, &setting, &peaks)?;
     let left_out = answer::left_out(&sampler, &trials);
     let indices = answer::keep_reached(&mut sampler, &mut trials);

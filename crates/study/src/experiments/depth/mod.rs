@@ -34,14 +34,14 @@ static READ: CurveSet = CurveSet::new(
     0,
     &[FigureDesign::new("depth_read", "Reading: request size x depth", Axis::BytesPerS)],
 )
-.with_half_power();
+.with_half_of_peak();
 
 static WRITE: CurveSet = CurveSet::new(
     Axis::RequestBytes,
     0,
     &[FigureDesign::new("depth_write", "Writing: request size x depth", Axis::BytesPerS)],
 )
-.with_half_power();
+.with_half_of_peak();
 
 static MECHANISM: CurveSet = CurveSet::new(
     Axis::Depth,

@@ -1,0 +1,222 @@
+//! Where curves cross half of the peak: the sizes around each crossing are measured, whatever the grid or the time left out.
+
+use crate::grid::Cell;
+use crate::plan::Plan;
+use crate::sampler::Sampler;
+use crate::schedule::{Trial, wanted};
+use crate::setting::Setting;
+use machine::{Machine, Nanos, Result};
+use results::Axis;
+use std::collections::BTreeSet;
+use workload::{OpKind, Workload};
+
+/// The sizes around a crossing are at most so many times apart: between them the curve goes by Hockney's law.
+const NEAR: f64 = 4.0;
+
+/// From one size to the next while half is still to be found.
+const STRIDE: f64 = 4.0;
+
+/// Runs of each size around a crossing: fewer have no interval.
+const LEAST_RUNS: u32 = 2;
+
+/// Where a curve begins of which nothing was measured.
+const FIRST_BYTES: f64 = 65_536.0;
+
+/// Curves deeper than one request may overrun a budget that is too short by so much.
+const OVERRUN_SHARE: f64 = 1.1;
+
+/// A curve of size whose crossing the answer tells.
+struct Curve {
+    /// Its place among the trials.
+    trial: usize,
+    /// Any of its cells.
+    like: Cell,
+    /// Half of its operation's peak in bytes per second.
+    half: f64,
+    /// Sizes that were asked for here, measured or not.
+    tried: BTreeSet<u64>,
+}
+
+/// Measures the sizes around every crossing of half of the peaks that the answer tells: first of single requests, however short the time
+/// is, then of deeper ones. `peaks` are the entries of the best rates. Where runs do not differ nothing was left out.
+///
+/// # Errors
+/// The user's interrupt.
+pub(crate) fn bracket<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &Setting,
+    trials: &mut [Trial],
+    plan: &Plan,
+    peaks: &[(OpKind, usize)],
+) -> Result<()> {
+    if !sampler.noisy {
+        return Ok(());
+    }
+    let rate = |index: usize| sampler.entries[index].point().rate();
+    let halves: Vec<(OpKind, f64)> = peaks.iter().filter_map(|&(op, index)| Some((op, rate(index)? / 2.0))).collect();
+    let (single, deep) =
+        curves(trials, setting, plan, &halves).into_iter().partition(|one| one.like.workload.depth == 1);
+    bracket_curves(sampler, setting, trials, single, Nanos::MAX)?;
+    bracket_curves(sampler, setting, trials, deep, sampler.at(OVERRUN_SHARE))
+}
+
+/// The curves that the answer halves, also those of which the grid left out every cell that single requests have.
+fn curves(trials: &[Trial], setting: &Setting, plan: &Plan, halves: &[(OpKind, f64)]) -> Vec<Curve> {
+    let mut curves: Vec<Curve> = Vec::new();
+    for (trial, whole) in wanted(setting, plan).into_iter().enumerate() {
+        for cell in whole.grid.cells.into_iter().filter(|cell| cell.curve.set.half_of_peak) {
+            let single = cell.workload.depth == 1;
+            let begun = single || trials[trial].grid.cells.iter().any(|one| one.curve == cell.curve);
+            let known = curves.iter().any(|one| one.trial == trial && one.like.curve == cell.curve);
+            let half = halves.iter().find(|(op, _)| *op == cell.workload.op());
+            if let Some(&(_, half)) = half.filter(|_| begun && !known && cell.curve.set.x == Axis::RequestBytes) {
+                curves.push(Curve { trial, like: cell, half, tried: BTreeSet::new() });
+            }
+        }
+    }
+    curves
+}
+
+fn bracket_curves<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &Setting,
+    trials: &mut [Trial],
+    mut curves: Vec<Curve>,
+    until: Nanos,
+) -> Result<()> {
+    let align = setting.align() as f64;
+    let sizes: Vec<f64> = setting.sizes().into_iter().map(|(size, _)| f64::from(size)).collect();
+    // Runs of whole bursts are alike, and each takes its time.
+    let least = if sampler.bursty { 1 } else { LEAST_RUNS };
+    loop {
+        let (mut wanted, mut added) = (Vec::new(), false);
+        for curve in &mut curves {
+            let rates = rates(sampler, &trials[curve.trial], &curve.like);
+            wanted.extend(around(&rates, curve.half).map(|place| rates[place].2));
+            let Some(size) = next_size(&rates, &sizes, curve.half, align, &curve.tried) else { continue };
+            curve.tried.insert(size as u64);
+            let Some(index) = add(sampler, setting, &mut trials[curve.trial], &curve.like, size) else { continue };
+            wanted.push(index);
+            added = true;
+        }
+        wanted.retain(|&index| {
+            let entry = &sampler.entries[index];
+            entry.measured.failure.is_none() && entry.samples().len() < least as usize
+        });
+        let began = sampler.machine.now();
+        sampler.rounds(&wanted, least, until)?;
+        // Nothing is left to be run, or the time is up.
+        if !added && sampler.machine.now() == began {
+            return Ok(());
+        }
+    }
+}
+
+/// Adds a size to the curve of a cell; returns its entry, or none where its requests take too long.
+fn add<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &Setting,
+    trial: &mut Trial,
+    like: &Cell,
+    size: f64,
+) -> Option<usize> {
+    let workload = Workload { request_bytes: size as u32, ..like.workload.clone() };
+    let cell = Cell { x: size, workload, point: None, ..like.clone() };
+    let point = sampler.add(&cell, setting);
+    match trial.grid.cells.iter_mut().find(|one| one.curve == cell.curve && one.x == size) {
+        Some(known) => known.point = point,
+        None => trial.grid.cells.push(Cell { point, ..cell }),
+    }
+    point
+}
+
+/// What was measured of a curve by rising size: size, rate, index of the entry.
+fn rates<M: Machine>(sampler: &Sampler<'_, M>, trial: &Trial, like: &Cell) -> Vec<(f64, f64, usize)> {
+    let cells = trial.grid.cells.iter().filter(|cell| cell.curve == like.curve);
+    let rated = cells.filter_map(|cell| Some((cell.x, sampler.entries[cell.point?].point().rate()?, cell.point?)));
+    let mut rates: Vec<(f64, f64, usize)> = rated.collect();
+    rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    rates
+}
+
+/// The places of the two sizes around the crossing, or of the one that is nearest to it.
+fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
+    match rates.iter().position(|one| one.1 >= half) {
+        Some(above) => above.saturating_sub(1)..above + 1,
+        None => rates.len().saturating_sub(1)..rates.len(),
+    }
+}
+
+/// The size that is to be measured next; none where those around the crossing are near one another, or there is no other size.
+fn next_size(rates: &[(f64, f64, usize)], sizes: &[f64], half: f64, align: f64, tried: &BTreeSet<u64>) -> Option<f64> {
+    let known = |size: f64| tried.contains(&(size as u64)) || rates.iter().any(|one| one.0 == size);
+    let open: Vec<f64> = sizes.iter().copied().filter(|&size| !known(size)).collect();
+    let (Some(first), Some(last)) = (rates.first(), rates.last()) else {
+        let from_first = |size: &f64| (size / FIRST_BYTES).ln().abs();
+        return open.into_iter().min_by(|a, b| from_first(a).total_cmp(&from_first(b)));
+    };
+    match rates.iter().position(|one| one.1 >= half) {
+        None => {
+            let larger = || open.iter().copied().filter(|&size| size > last.0);
+            larger().find(|&size| size >= last.0 * STRIDE).or(larger().next_back())
+        }
+        Some(0) => {
+            let smaller = || open.iter().copied().filter(|&size| size < first.0);
+            smaller().rfind(|&size| size <= first.0 / STRIDE).or(smaller().next())
+        }
+        Some(above) => {
+            let (below, above) = (rates[above - 1].0, rates[above].0);
+            let middle = ((below * above).sqrt() / align).round() * align;
+            (above / below > NEAR && middle > below && middle < above && !known(middle)).then_some(middle)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SIZES: [f64; 8] = [512.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
+
+    /// Measures until nothing is wanted any more; what does not fit is `refused`.
+    fn measured(begun: &[usize], rate: impl Fn(f64) -> f64, half: f64, refused: f64) -> Vec<(f64, f64, usize)> {
+        let mut rates: Vec<(f64, f64, usize)> = begun.iter().map(|&at| (SIZES[at], rate(SIZES[at]), 0)).collect();
+        let mut tried = BTreeSet::new();
+        while let Some(size) = next_size(&rates, &SIZES, half, 512.0, &tried) {
+            assert!(tried.insert(size as u64), "{size} twice");
+            if size < refused {
+                rates.push((size, rate(size), 0));
+                rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
+        }
+        rates
+    }
+
+    proptest! {
+        #[test]
+        fn a_crossing_has_a_neighbour_on_either_side(
+            begun in proptest::sample::subsequence((0..SIZES.len()).collect::<Vec<_>>(), 0..4),
+            crossing in 600.0f64..16e6,
+            noise in proptest::collection::vec(0.7f64..1.4, 64),
+        ) {
+            // Hockney's law reaches half of 1 at the crossing; each size has its own error.
+            let rate = |size: f64| size / (size + crossing) * noise[(size.log2() * 2.0) as usize % noise.len()];
+            let rates = measured(&begun, rate, 0.5, f64::INFINITY);
+            match rates.iter().position(|one| one.1 >= 0.5) {
+                None => prop_assert_eq!(rates.last().unwrap().0, SIZES[SIZES.len() - 1]),
+                Some(0) => prop_assert_eq!(rates[0].0, SIZES[0]),
+                Some(above) => {
+                    prop_assert!(rates[above].0 / rates[above - 1].0 <= NEAR * 1.1);
+                    prop_assert_eq!(around(&rates, 0.5), above - 1..above + 1);
+                }
+            }
+        }
+
+        #[test]
+        fn sizes_that_do_not_fit_end_the_search(refused in 4096.0f64..16e6) {
+            let rates = measured(&[1], |size| size / 1e9, 0.5, refused);
+            prop_assert!(rates.iter().all(|one| one.0 < refused));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Half-power sizes on machines whose runs differ and in times too short for the grid: each has a measured size on either side.
+
+mod noisy;
+
+use machine::{Machine, TargetSpec};
+use noisy::Noisy;
+use results::{PeakSource, Program, Results, Varied};
+use study::{Effort, Plan};
+use twin::description::Drive;
+use twin::settings::Setup;
+use twin::{Twin, preset};
+use workload::{OpKind, rng};
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// The sizes around a crossing are at most so many times apart; between powers of two there is the alignment.
+const NEAR: f64 = 4.2;
+
+/// A disk that takes a fixed time and a time for each byte. One request at a time reaches half of the peak at about 240 KiB.
+fn twin() -> Twin {
+    let mut machine = preset::load("virtio").expect("a preset");
+    machine.file_system.command_bytes = 64 << 20;
+    let Some(Drive::Virtio(disk)) = machine.drives.get_mut("vda") else { panic!("virtio has a vda") };
+    (disk.notify_us, disk.workers, disk.read_us, disk.write_us) = (20.0, 4, 2000.0, 3000.0);
+    (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) = (60e6, 50e6, 80e6);
+    Twin::new(Setup::of(machine))
+}
+
+fn study(machine: &Noisy, seed: u64, budget_ns: u64, effort: Effort) -> Results {
+    let only = ["unbuffered", "depth", "random"].map(String::from).to_vec();
+    let program = Program { name: "test".into(), version: "0".into(), arguments: Vec::new() };
+    study::study(machine, &TargetSpec::default(), &Plan { budget_ns, effort, only, seed }, program, &mut |_| {})
+        .expect("a study")
+}
+
+/// The sizes measured of single requests, with their rates.
+fn single(results: &Results, op: OpKind) -> Vec<(f64, f64)> {
+    let depth = results.experiments.iter().find(|one| one.id == "depth").expect("it was asked for");
+    let id = format!("depth_{op}");
+    let figure = depth.figures.iter().find(|one| one.id == id).expect("points at several depths");
+    let series = figure.series.iter().find(|one| one.name == "depth 1").expect("single requests");
+    series.values.iter().filter_map(|value| Some((value.x, value.y?))).collect()
+}
+
+#[test]
+fn single_requests_have_a_measured_size_on_either_side_of_half() {
+    let mut crossed = 0;
+    for seed in 1..=24 {
+        let throttled = seed % 2 == 0;
+        let effort = if seed % 3 == 0 { Effort::Normal } else { Effort::Quick };
+        // From a time in which nearly nothing fits to one in which the grid is thinned.
+        let budget_ns = (500 + rng::hash(seed, 1) % 8000) * MILLISECOND;
+        let machine = Noisy::new(twin(), seed, 0.25, throttled);
+        let largest = machine.target_facts(&machine.open(&TargetSpec::default()).expect("a target")).size_bytes / 4;
+        let results = study(&machine, seed, budget_ns, effort);
+        let answer = results.answer.as_ref().expect("an answer");
+        for op in answer.peaks.iter().map(|peak| peak.op) {
+            let half = answer
+                .half_power
+                .iter()
+                .find(|half| {
+                    (half.of, half.op, half.peak_from) == (Varied::RequestBytes, op, PeakSource::Measured)
+                        && half.at == "depth 1"
+                })
+                .unwrap_or_else(|| panic!("seed {seed}: no half-power size of single {op}s"));
+            let sizes = single(&results, op);
+            let above = sizes.iter().position(|&(_, rate)| rate >= half.peak_bytes_per_s / 2.0);
+            let said = format!("seed {seed}, {budget_ns} ns, throttled {throttled}, {op}: {half:?}, {sizes:?}");
+            match above {
+                Some(above) if above > 0 => {
+                    assert!(half.crossing.is_some() && sizes[above].0 / sizes[above - 1].0 <= NEAR, "{said}");
+                    crossed += 1;
+                }
+                Some(_) => assert!(half.at_or_below && sizes[0].0 == 512.0, "{said}"),
+                // A noisy peak may be twice what any single request reaches; then the largest was tried.
+                None => assert!(sizes.last().is_some_and(|one| one.0 * 2.0 >= (16e6f64).min(largest as f64)), "{said}"),
+            }
+        }
+    }
+    assert!(crossed >= 40, "{crossed} of 48");
+}

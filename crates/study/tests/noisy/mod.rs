@@ -1,0 +1,207 @@
+//! A simulated machine whose runs differ.
+
+use machine::{
+    Access, Capabilities, Completion, Engine, Layer, LayerKind, MachineFacts, MemoryUse, Nanos, Next, NullBackend,
+    Part, Request, RequestSource, RunOptions, RunUsage, Stability, TargetFacts, TargetSpec,
+};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use twin::Twin;
+use workload::rng;
+
+/// A part of a run in which the rate keeps to one value.
+const STRETCH_NS: f64 = 10e6;
+
+/// A simulated machine whose runs are faster or slower by chance, each as a whole and from stretch to stretch. The mean rate is that of the
+/// machine without noise.
+pub struct Noisy {
+    twin: Twin,
+    seed: u64,
+    runs: AtomicU64,
+    /// Standard deviation of the rate of a run, as a share of it, and of a stretch within a run.
+    between: f64,
+    within: f64,
+    /// It says that a throttle is in force, so a study takes it for one that admits requests in bursts.
+    throttled: bool,
+}
+
+impl Noisy {
+    pub fn new(twin: Twin, seed: u64, between: f64, throttled: bool) -> Noisy {
+        Noisy { twin, seed, runs: AtomicU64::new(0), between, within: 0.1, throttled }
+    }
+
+    /// Of mean 1 and standard deviation 1 about it: a sum of three uniform numbers, so that no rate comes near zero.
+    fn chance(seed: u64, number: u64) -> f64 {
+        let uniform = |part: u64| rng::hash(rng::hash(seed, number), part) as f64 / u64::MAX as f64 - 0.5;
+        (uniform(1) + uniform(2) + uniform(3)) * 2.0
+    }
+}
+
+/// The clock of one run, which goes as fast as the run is fast: what takes a second of the machine's time takes less of the program's.
+#[derive(Clone, Copy)]
+struct Warp {
+    seed: u64,
+    run: u64,
+    between: f64,
+    within: f64,
+    /// The machine's time at the beginning; none before.
+    began: Option<Nanos>,
+    /// Both clocks at the beginning of the present stretch, and its number.
+    at: (f64, f64),
+    stretch: u64,
+}
+
+impl Warp {
+    /// Of the present stretch.
+    fn speed(&self) -> f64 {
+        let run = 1.0 + self.between * Noisy::chance(self.seed, self.run * 1_000_003);
+        run * (1.0 + self.within * Noisy::chance(self.seed ^ self.run, self.stretch + 1))
+    }
+
+    fn program_time(&mut self, now: Nanos) -> Nanos {
+        let began = *self.began.get_or_insert(now);
+        let passed = (now - began) as f64;
+        loop {
+            let speed = self.speed();
+            let ends = self.at.0 + STRETCH_NS * speed;
+            if passed < ends {
+                return began + (self.at.1 + (passed - self.at.0) / speed) as Nanos;
+            }
+            self.at = (ends, self.at.1 + STRETCH_NS);
+            self.stretch += 1;
+        }
+    }
+}
+
+/// A source that lives by the warped clock.
+struct Warped<'a, S> {
+    source: &'a mut S,
+    warp: Warp,
+}
+
+/// A part of a run whose sources do.
+struct WarpedPart<'a, T, S> {
+    targets: Vec<&'a T>,
+    access: Access,
+    processors: &'a [u32],
+    sources: Vec<Warped<'a, S>>,
+}
+
+impl<S: RequestSource> RequestSource for Warped<'_, S> {
+    fn depth(&self) -> u32 {
+        self.source.depth()
+    }
+
+    fn max_request(&self) -> u32 {
+        self.source.max_request()
+    }
+
+    fn writes(&self) -> bool {
+        self.source.writes()
+    }
+
+    fn sync_due(&self) -> Option<Stability> {
+        self.source.sync_due()
+    }
+
+    fn begin(&mut self, now: Nanos) {
+        self.source.begin(self.warp.program_time(now));
+    }
+
+    fn next(&mut self, now: Nanos) -> Next {
+        match self.source.next(self.warp.program_time(now)) {
+            Next::WaitUntil(_) => panic!("nothing here waits for a time"),
+            next => next,
+        }
+    }
+
+    fn complete(&mut self, completion: Completion, now: Nanos) {
+        self.source.complete(completion, self.warp.program_time(now));
+    }
+
+    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
+        self.source.fill(request, buffer);
+    }
+}
+
+impl machine::Machine for Noisy {
+    type Target = <Twin as machine::Machine>::Target;
+
+    fn facts(&self) -> MachineFacts {
+        self.twin.facts()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { noisy: true, engines: vec![Engine::Sync, Engine::IoUring], ..self.twin.capabilities() }
+    }
+
+    fn now(&self) -> Nanos {
+        self.twin.now()
+    }
+
+    fn pause(&self, for_ns: Nanos) {
+        self.twin.pause(for_ns);
+    }
+
+    fn open(&self, spec: &TargetSpec) -> machine::Result<Self::Target> {
+        self.twin.open(spec)
+    }
+
+    fn target_facts(&self, target: &Self::Target) -> TargetFacts {
+        let mut facts = self.twin.target_facts(target);
+        facts.layers.extend(self.throttled.then(|| Layer {
+            kind: LayerKind::Throttle,
+            name: "a throttle".into(),
+            advertised_bytes_per_s: None,
+            advertised_iops: None,
+            settings: BTreeMap::new(),
+        }));
+        facts
+    }
+
+    fn run<S: RequestSource>(
+        &self,
+        parts: &mut [Part<'_, Self::Target, S>],
+        options: RunOptions,
+    ) -> machine::Result<RunUsage> {
+        let (seed, run) = (self.seed, self.runs.fetch_add(1, Ordering::Relaxed));
+        let (between, within) = (self.between, self.within);
+        let warp = Warp { seed, run, between, within, began: None, at: (0.0, 0.0), stretch: 0 };
+        let mut warped: Vec<WarpedPart<'_, Self::Target, S>> = parts
+            .iter_mut()
+            .map(|part| {
+                let sources = part.sources.iter_mut().map(|source| Warped { source, warp }).collect();
+                let (targets, access) = (part.targets.clone(), part.access.clone());
+                WarpedPart { targets, access, processors: part.processors, sources }
+            })
+            .collect();
+        let mut parts: Vec<Part<'_, Self::Target, Warped<'_, S>>> = warped
+            .iter_mut()
+            .map(|part| Part {
+                targets: part.targets.clone(),
+                access: part.access.clone(),
+                sources: &mut part.sources,
+                processors: part.processors,
+            })
+            .collect();
+        self.twin.run(&mut parts, options)
+    }
+
+    fn measure_ceiling<S: RequestSource>(
+        &self,
+        target: &Self::Target,
+        access: &Access,
+        backend: NullBackend,
+        sources: &mut [S],
+    ) -> machine::Result<bool> {
+        self.twin.measure_ceiling(target, access, backend, sources)
+    }
+
+    fn restripe(&self, target: &mut Self::Target, members: &[u32], chunk: u64) -> machine::Result<()> {
+        self.twin.restripe(target, members, chunk)
+    }
+
+    fn memory(&self, for_ns: Nanos) -> machine::Result<Vec<MemoryUse>> {
+        self.twin.memory(for_ns)
+    }
+}
