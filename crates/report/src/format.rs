@@ -1,9 +1,9 @@
 //! Formats values and workloads for people, the same in every output.
 
 use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
-use machine::{RequestTimes, TimesSource};
+use machine::{LayerKind, RequestTimes, TimesSource};
 use results::columns::{Cell, Column, Unit};
-use results::{Axis, CostModel, CostScope, Finding, HalfPower, Predicted, Varied};
+use results::{Axis, CostModel, CostScope, Finding, HalfPower, Point, Predicted, Varied};
 
 /// A count with separators: `12,600`.
 pub(crate) fn grouped(value: f64) -> String {
@@ -346,6 +346,23 @@ pub(crate) fn request_times(times: &RequestTimes) -> String {
         TimesSource::DeviceCounters => "the devices' counters",
     };
     format!("of {} a request: {} (by {by})", show_time(whole), stages.join(", "))
+}
+
+/// Why it is not known where a measured point's requests spend their time; none where the machine's parts tell it another way.
+pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Option<&'static str> {
+    let numbers = point.numbers.as_ref().filter(|_| !results.machine.simulated)?;
+    let throttled = || results.target.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
+    Some(if numbers.achieved.request_times.is_some() {
+        return None;
+    } else if !point.workload.buffering.is_direct() {
+        "the page cache makes other requests of the program's"
+    } else if results.target.devices.is_empty() {
+        "no block device is below that counts"
+    } else if throttled() {
+        "requests behind a throttle are not traced, for a traced run would use up what the next may have"
+    } else {
+        "requests are split, merged or mixed with others' on the way, and the kernel lets none be traced here"
+    })
 }
 
 /// The buses of a simulated machine whose phases are known, at the peak of each operation.

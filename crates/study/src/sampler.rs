@@ -178,6 +178,11 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries.iter().map(|entry| entry.point().clone()).collect()
     }
 
+    /// Time that the study may take.
+    pub(crate) fn budget(&self) -> Nanos {
+        self.budget
+    }
+
     /// Time since the study began.
     pub(crate) fn passed(&self) -> Nanos {
         self.machine.now().saturating_sub(self.began)

@@ -1,8 +1,8 @@
 //! The answer at the top of the page.
 
 use crate::format::{
-    finding_costs, grouped, half_power_lines, percent, plus_minus, prediction, range, rate, request_times, share,
-    trim_zeros,
+    finding_costs, grouped, half_power_lines, no_request_times, percent, plus_minus, prediction, range, rate,
+    request_times, share, trim_zeros,
 };
 use machine::units::{MIB, show_size_rounded, show_time, significant};
 use results::{
@@ -142,7 +142,10 @@ fn with_stages(results: &Results, limit: &Limit) -> String {
     let times = point.and_then(|point| point.numbers.as_ref()?.achieved.request_times.as_ref());
     match times {
         Some(times) => format!("{} — {}", limit.sentence, request_times(times)),
-        None => limit.sentence.clone(),
+        None => match point.and_then(|point| no_request_times(point, results)) {
+            Some(reason) => format!("{} — where a request's time goes is not known: {reason}", limit.sentence),
+            None => limit.sentence.clone(),
+        },
     }
 }
 
