@@ -7,7 +7,7 @@ use crate::sampler::Entry;
 use crate::schedule::Trial;
 use crate::setting::Setting;
 use machine::MemoryUse;
-use results::{CostModel, Figure, HalfPower, Point, ServiceModel};
+use results::{Axis, CostModel, Figure, HalfPower, Point, ServiceModel};
 use workload::OpKind;
 
 /// A setting is good enough when it reaches this share of the best: the smallest such is recommended, not the extreme.
@@ -36,7 +36,7 @@ impl PeakRates {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) x: f64,
-    /// In the unit of the curve's first figure.
+    /// In the unit of the curve's first figure, unless another was asked for.
     pub(crate) y: f64,
     pub(crate) interval_95: Option<[f64; 2]>,
     /// Measured again, it would be the same: one run of a simulated machine needs no interval.
@@ -113,7 +113,11 @@ impl Found<'_> {
 
     /// The readings of a curve by rising x; failed points are left out.
     pub(crate) fn curve(&self, curve: &Curve) -> Vec<Reading> {
-        let axis = curve.set.figures[0].y;
+        self.curve_by(curve, curve.set.figures[0].y)
+    }
+
+    /// The same with the values of another axis than that of the curve's first figure.
+    pub(crate) fn curve_by(&self, curve: &Curve, axis: Axis) -> Vec<Reading> {
         let reading = |(cell, point): (&Cell, usize)| {
             let value = figures::value(cell, axis, point, &self.points[point]);
             let exact = self.entries[point].repeats_exactly();

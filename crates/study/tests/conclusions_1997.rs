@@ -123,6 +123,21 @@ fn write_cache_or_three_requests_hide_the_revolution() {
 }
 
 #[test]
+fn what_a_request_costs_depends_on_how_the_program_learns_of_its_end() {
+    let of = |shape: &str| study(&format!("{ULTRA},shape={shape}"), Effort::Normal, &["depth"]);
+    let (routines, port) = (of("routines"), of("port"));
+    let cost = |results: &Results| {
+        let cpu =
+            &results.points[place(results, OpKind::Read, Buffering::Direct, 8, 3)].numbers.as_ref().expect("numbers");
+        cpu.cpu_ns_per_request.user + cpu.cpu_ns_per_request.system
+    };
+    let call = cost(&routines) - cost(&port);
+    assert!((4_000.0..5_500.0).contains(&call), "a routine takes a system call more than a port: {call} ns");
+    // Threads that wait for their own requests make no call more.
+    assert!(sentence(&routines, "depth").contains("by threads, and"), "{}", sentence(&routines, "depth"));
+}
+
+#[test]
 fn buffering_helps_small_requests_and_costs_the_processor_for_large_ones() {
     let results = study(ULTRA, Effort::Normal, &["buffered", "unbuffered", "cost"]);
     let costs = &results.answer.as_ref().unwrap().costs;

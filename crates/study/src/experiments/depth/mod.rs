@@ -97,6 +97,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
             Effect::Unsure => format!("Whether the engine matters is undecided: {UNEVEN}."),
         };
         conclusion.sentences.push(sentence);
+        conclusion.sentences.extend(cost_by_mechanism(found, depth, &engines));
         let title = format!("Keep {depth} random reads outstanding by {}, not by {}", fast.0, slow.0);
         let setting = format!("engine {}", fast.0);
         conclusion.comparisons.push(Comparison::new(Change::Mechanism, slow.1, fast.1, title, setting));
@@ -134,6 +135,20 @@ fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
         engines.sort_by(|a, b| a.1.y.total_cmp(&b.1.y));
         (engines.len() > 1).then_some((depth, engines))
     })
+}
+
+/// What a request costs the processor by the cheapest and the dearest of these mechanisms, where it differs.
+fn cost_by_mechanism(found: &Found<'_>, depth: u32, engines: &[(Engine, Reading)]) -> Option<String> {
+    let cost = |engine| {
+        let readings = found.curve_by(&mechanism(engine), Axis::CpuNsPerRequest);
+        Some((engine, readings.into_iter().find(|reading| reading.x == f64::from(depth))?))
+    };
+    let mut costs: Vec<(Engine, Reading)> = engines.iter().filter_map(|&(engine, _)| cost(engine)).collect();
+    costs.sort_by(|a, b| a.1.y.total_cmp(&b.1.y));
+    let (cheap, dear) = (costs.first()?, costs.last()?);
+    cheap.1.change_to(&dear.1)?;
+    let (least, most) = (show_time(cheap.1.y), show_time(dear.1.y));
+    Some(format!("There a request costs {least} of processor time by {}, and {most} by {}.", cheap.0, dear.0))
 }
 
 /// The least that has to be outstanding for about the best rate; what one request at a time needs; what a greater depth gains.
