@@ -155,11 +155,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
             last = now;
             let request = outstanding[completion.slot as usize];
             if completion.result != request.len as i32 {
-                let whole = request.request(completion.slot);
-                if completion.result < 0 && source.goes_on_after(&whole, -completion.result, now) {
-                    return;
-                }
-                fail(&mut ending.failure, &whole, completion.result);
+                fail(&mut ending.failure, &request.request(completion.slot), completion.result);
                 ends = true;
             } else if checks && request.op == Op::Read {
                 // SAFETY: the read filled the slot's buffer, and nothing else writes it before the slot is used again.
@@ -269,20 +265,11 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
             source.complete_alone(&request, since, now);
         } else {
             match source.next(now) {
-                Next::Issue(request) => match perform(&mut session, source, arena, time, checks, &request, halt) {
-                    Ok(then) => {
-                        now = then;
-                        last = now;
-                        source.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
-                    }
-                    Err(error) => {
-                        now = time.now();
-                        last = now;
-                        if !tolerated(source, &request, &error, now) {
-                            return Err(error);
-                        }
-                    }
-                },
+                Next::Issue(request) => {
+                    now = perform(&mut session, source, arena, time, checks, &request, halt)?;
+                    last = now;
+                    source.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                }
                 Next::WaitUntil(then) => {
                     time.pass(then.saturating_sub(now).min(HALT_NS));
                     now = time.now();
@@ -305,13 +292,6 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
             source.synced(began, now);
         }
     }
-}
-
-/// Whether a source goes on after a request that the system failed.
-#[cold]
-fn tolerated<A: RequestSource>(source: &mut A, request: &Request, error: &Error, now: Nanos) -> bool {
-    let Error::Request { source: cause, .. } = error else { return false };
-    cause.raw_os_error().is_some_and(|errno| source.goes_on_after(request, errno, now))
 }
 
 /// Does a request through a blocking call; when it was done.

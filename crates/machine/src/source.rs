@@ -115,13 +115,6 @@ pub trait RequestSource: Send {
     /// A request ended. `now` is when the program learned of it.
     fn complete(&mut self, completion: Completion, now: Nanos);
 
-    /// A request failed with this error of the system. Whether the run goes on all the same: the request is then over, without
-    /// [`RequestSource::complete`]. Otherwise its error ends the run.
-    #[cold]
-    fn goes_on_after(&mut self, _request: &Request, _errno: i32, _now: Nanos) -> bool {
-        false
-    }
-
     /// The request to be issued now in slot 0, where that is the whole answer and no other is outstanding; `None`: ask [`RequestSource::next`].
     /// A machine that waits in the call of each request may ask this first; the answer to such a request is [`RequestSource::complete_alone`],
     /// so that a source need not keep what the caller keeps.

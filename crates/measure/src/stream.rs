@@ -323,18 +323,6 @@ impl Stream {
         self.slots[slot as usize].op = op;
     }
 
-    /// The request in this slot failed, and the run goes on: it counts nowhere.
-    pub fn abandon(&mut self, slot: u32, now: Nanos) {
-        self.pass_to(now);
-        self.slots[slot as usize].next = self.free;
-        self.in_flight -= 1;
-        if self.think == 0 {
-            self.free = slot;
-        } else {
-            self.rest(slot, now);
-        }
-    }
-
     /// Requests completed in the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()

@@ -76,10 +76,6 @@ pub(super) struct JobReport {
     pub(super) latency_ns: Ordered<f64>,
     pub(super) latency_us: Ordered<f64>,
     pub(super) latency_ms: Ordered<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) total_err: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) first_error: Option<i32>,
     pub(super) latency_depth: u32,
     pub(super) latency_target: u32,
     pub(super) latency_percentile: f64,
@@ -218,8 +214,7 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
         jobname: entry.name.into(),
         groupid: job.group_id,
         job_start: entry.job.began_unix_ms,
-        // An error after which the job went on is told all the same.
-        error: entry.error.map_or(recorded.errors.first, |error| error.errno),
+        error: entry.error.map_or(0, |error| error.errno),
         eta: 0,
         elapsed: result.elapsed_ns.div_ceil(1_000_000_000),
         options: effective(&job.given, &result.plan.global, options),
@@ -246,8 +241,6 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
         latency_ns: bands(&latency, &NS_BANDS, 1, 0),
         latency_us: bands(&latency, &US_BANDS, 1000, 1000),
         latency_ms: bands(&latency, &MS_BANDS, 1_000_000, 1_000_000),
-        total_err: options.goes_on.any().then_some(recorded.errors.total),
-        first_error: options.goes_on.any().then_some(recorded.errors.first),
         latency_depth: options.depth,
         latency_target: 0,
         latency_percentile: 100.0,

@@ -49,7 +49,7 @@ pub use options::{
 };
 pub use pattern::Fill;
 pub use plan::{Job, Plan};
-pub use record::{Batches, BySide, Errors, Line, SIDES, Sum, Times};
+pub use record::{Batches, BySide, Line, SIDES, Sum, Times};
 pub use result::{CloneResult, Entry, FioResult, GroupResult, JobError, JobResult, Recorded};
 pub use run::{Counts, DiskUse, Surroundings, check_machine, replace_missing_engines, run};
 pub use state::{VerifyState, load_states, saved_states, state_path};

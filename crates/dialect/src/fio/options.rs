@@ -179,24 +179,6 @@ pub enum Unified {
     Both,
 }
 
-/// The kinds of errors after which a job goes on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct GoesOn {
-    /// Reads that fail.
-    pub reads: bool,
-    /// Writes that fail.
-    pub writes: bool,
-    /// Data that is not what was written.
-    pub verify: bool,
-}
-
-impl GoesOn {
-    /// Whether after any.
-    pub fn any(self) -> bool {
-        self != GoesOn::default()
-    }
-}
-
 /// Which jobs `exitall` ends with the first one that is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitWhat {
@@ -352,10 +334,6 @@ pub struct Options {
     pub new_group: bool,
     /// `exitall`: where a job is done, others end.
     pub exitall: bool,
-    /// `exitall_on_error`: where a job fails, others end.
-    pub exitall_on_error: bool,
-    /// `continue_on_error`: the kinds of errors after which a job goes on.
-    pub goes_on: GoesOn,
     /// `exit_what`.
     pub exit_what: ExitWhat,
     /// `cpus_allowed`; empty: all.
@@ -516,8 +494,6 @@ impl Default for Options {
             stonewall: false,
             new_group: false,
             exitall: false,
-            exitall_on_error: false,
-            goes_on: GoesOn::default(),
             exit_what: ExitWhat::Group,
             processors: Vec::new(),
             split_processors: false,

@@ -30,15 +30,13 @@ impl Pauses {
     }
 }
 
-/// The end of the jobs that `exitall` and `exitall_on_error` end together.
+/// The end of the jobs that `exitall` ends together.
 #[derive(Debug, Clone)]
 pub(crate) struct Exit {
     /// Where one of these is set, this stream ends.
     pub(crate) heeds: [Arc<AtomicBool>; 2],
     /// What this stream sets when it is done.
     pub(crate) sets: Option<Arc<AtomicBool>>,
-    /// What it sets when it fails.
-    pub(crate) sets_failing: Option<Arc<AtomicBool>>,
 }
 
 impl Exit {

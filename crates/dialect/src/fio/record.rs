@@ -203,30 +203,10 @@ pub struct Record {
     pub span: (Nanos, Nanos),
     /// What was read back meanwhile.
     pub read_back: Option<Recorded>,
-    pub(crate) errors: Errors,
     /// Every request in order, with when it was issued.
     pub(crate) trace: Option<Vec<Entry>>,
     /// The first so many requests of the sequence are done.
     pub(crate) progress: Option<u64>,
-}
-
-/// Requests that failed and did not end their job (`continue_on_error`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Errors {
-    /// How many.
-    pub total: u64,
-    /// The system's number of the first; 0: none.
-    pub first: i32,
-}
-
-impl Errors {
-    /// Adds later ones.
-    pub(crate) fn add(&mut self, other: Errors) {
-        self.total += other.total;
-        if self.first == 0 {
-            self.first = other.first;
-        }
-    }
 }
 
 impl Record {
@@ -250,7 +230,6 @@ impl Record {
             completed: [0; 7],
             span: (0, 0),
             read_back: None,
-            errors: Errors::default(),
             trace: None,
             progress: None,
         }
@@ -266,12 +245,6 @@ impl Record {
         if let Some(histograms) = &mut self.histograms {
             histograms.begin(at);
         }
-    }
-
-    /// A request in what is measured failed, and the job goes on: it counts, and moved nothing.
-    pub(crate) fn add_failed(&mut self, at: Nanos, side: usize) {
-        self.requests[side] += 1;
-        self.span.1 = at;
     }
 
     /// A request ended in what is measured.

@@ -3,10 +3,9 @@
 use super::backlog::Backlog;
 use super::flow::Flow;
 use super::iolog::{Action, Entry, Guide, Wish};
-use super::options::GoesOn;
 use super::pacing::{Batching, Exit, Pauses, Watched};
 use super::plan::Job;
-use super::record::{Done, Errors, LINES, Record, TRIM, batch};
+use super::record::{Done, LINES, Record, TRIM, batch};
 use super::steady::{STEP_NS, Watch};
 use super::translate;
 use super::turns::FileTurns;
@@ -52,7 +51,6 @@ pub(crate) struct Recorder {
     pattern: Box<[u8]>,
     pauses: Option<Pauses>,
     exit: Option<Exit>,
-    goes_on: GoesOn,
     backlog: Option<Backlog>,
     flow: Option<Flow>,
     guide: Option<Guide>,
@@ -159,7 +157,6 @@ impl Recorder {
                 until: 0,
             }),
             exit: None,
-            goes_on: options.goes_on,
             backlog: None,
             flow: None,
             guide: None,
@@ -568,36 +565,6 @@ impl RequestSource for Recorder {
         let latency_ns = now - issued.at;
         let submission_ns = self.submission_of(completion.slot, latency_ns);
         self.record.add(&Done { at: now, side: issued.side, bytes: issued.bytes, offset, latency_ns, submission_ns });
-    }
-
-    #[cold]
-    fn goes_on_after(&mut self, request: &Request, errno: i32, now: Nanos) -> bool {
-        let reading_back = self.backlog.as_ref().is_some_and(Backlog::is_reading);
-        let wanted = if request.op == Op::Read { self.goes_on.reads } else { self.goes_on.writes };
-        if !wanted || reading_back {
-            if let Some(Exit { sets_failing: Some(flag), .. }) = &self.exit {
-                flag.store(true, Ordering::Relaxed);
-            }
-            return false;
-        }
-        self.end_of_row();
-        self.stream.abandon(request.slot, now);
-        if let Some(progress) = &mut self.progress {
-            progress.numbers[request.slot as usize] = u64::MAX;
-        }
-        self.in_flight -= 1;
-        self.completed_in_row += 1;
-        if let Some(batches) = &mut self.batches {
-            batches.done += 1;
-        }
-        if let Some(submissions) = &mut self.submissions {
-            submissions.open.retain(|&open| open != request.slot);
-        }
-        self.record.errors.add(Errors { total: 1, first: errno });
-        if now >= self.measured_from {
-            self.record.add_failed(now, self.issued[request.slot as usize].side);
-        }
-        true
     }
 
     #[inline(always)]

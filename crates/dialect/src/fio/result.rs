@@ -3,7 +3,7 @@
 use super::histlog::Interval;
 use super::iolog::Entry as TraceEntry;
 use super::plan::{Job, Plan};
-use super::record::{Batches, BySide, Errors, Line, SIDES, SPREAD_NS, Sum};
+use super::record::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
 use super::run::{Counts, DiskUse, merged};
 use super::steady::Steady;
 use machine::{MachineFacts, Nanos, TargetFacts, Usage};
@@ -38,8 +38,6 @@ pub struct Recorded {
     pub submitted: Batches,
     /// Takings of completions by their requests.
     pub completed: Batches,
-    /// Failed requests after which the job went on.
-    pub errors: Errors,
     /// What was read back after the writing, to be verified.
     pub read_back: Option<Box<Recorded>>,
 }
@@ -55,7 +53,6 @@ impl Recorded {
             sums.iter_mut().zip(parts).for_each(|(sum, part)| sum.merge(part));
         }
         self.syncs.merge(&other.syncs);
-        self.errors.add(other.errors);
         for (sum, part) in self.requests.iter_mut().zip(&other.requests) {
             *sum += part;
         }

@@ -8,7 +8,7 @@ use super::iolog::{Guide, Player, Writes};
 use super::options::{ExitWhat, FioEngine};
 use super::pacing::Exit;
 use super::plan::{Job, Plan};
-use super::record::{BySide, Errors, Record, SIDES, SPREAD_NS, by_side};
+use super::record::{BySide, Record, SIDES, SPREAD_NS, by_side};
 use super::recorder::Recorder;
 use super::result::{CloneResult, FioResult, GroupResult, JobError, JobResult, Recorded};
 use super::steady::Watch;
@@ -180,9 +180,7 @@ pub fn run<M: Machine>(
         let group =
             Group { machine, jobs, clones, arrangement, targets: &targets, facts: &facts, surroundings, chance };
         groups.push(group.run(&mut warnings)?);
-        let done = |job: &JobResult| job.job.options.exitall || job.job.options.exitall_on_error && job.error.is_some();
-        let ends_all = |job: &JobResult| done(job) && job.job.options.exit_what == ExitWhat::All;
-        if groups.last().is_some_and(|group| group.jobs.iter().any(ends_all)) {
+        if jobs.iter().any(|job| job.options.exitall && job.options.exit_what == ExitWhat::All) {
             break;
         }
     }
@@ -314,10 +312,8 @@ impl<'a, M: Machine> Group<'a, M> {
         let Ran { recorders, watches, verified, before, unix_ms, mut errors, usage, .. } = ran;
         let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
         let read_back = self.read_back(&recorders, &verified, &mut errors)?;
-        for ((error, stats), job) in errors.iter_mut().zip(&verified).zip(self.jobs) {
-            if let (None, false, Some(text)) =
-                (&error, job.options.goes_on.verify, stats.as_ref().and_then(|stats| stats.complaint()))
-            {
+        for (error, stats) in errors.iter_mut().zip(&verified) {
+            if let (None, Some(text)) = (&error, stats.as_ref().and_then(|stats| stats.complaint())) {
                 *error = Some(JobError { errno: ILLEGAL_SEQUENCE, text });
             }
         }
@@ -328,10 +324,6 @@ impl<'a, M: Machine> Group<'a, M> {
         }
         for (job, stats) in jobs.iter_mut().zip(&verified) {
             job.verified_bytes = stats.as_ref().map(|stats| stats.bytes());
-            let faults = stats.as_ref().map_or(0, |stats| stats.faults());
-            if faults > 0 && job.job.options.goes_on.verify {
-                job.clones[0].recorded.errors.add(Errors { total: faults, first: ILLEGAL_SEQUENCE });
-            }
         }
         for numbers in jobs.iter().filter_map(|job| job.point.numbers.as_ref()) {
             add_new(warnings, &numbers.warnings);
@@ -536,16 +528,15 @@ impl<'a, M: Machine> Group<'a, M> {
                 groups[groups.len() - 1].1.clone()
             }
         };
-        let any = self.jobs.iter().any(|job| job.options.exitall || job.options.exitall_on_error);
+        let any = self.jobs.iter().any(|job| job.options.exitall);
         let mut exit = |job: &Job| {
             let own = of_group(job.group_id);
-            let others = match job.options.exit_what {
-                ExitWhat::Group => &own,
-                ExitWhat::Stonewall | ExitWhat::All => &all,
+            let sets = match job.options.exit_what {
+                _ if !job.options.exitall => None,
+                ExitWhat::Group => Some(own.clone()),
+                ExitWhat::Stonewall | ExitWhat::All => Some(all.clone()),
             };
-            let sets = job.options.exitall.then(|| others.clone());
-            let sets_failing = job.options.exitall_on_error.then(|| others.clone());
-            Exit { heeds: [all.clone(), own], sets, sets_failing }
+            Exit { heeds: [all.clone(), own], sets }
         };
         self.jobs.iter().map(|job| any.then(|| exit(job))).collect()
     }
@@ -805,7 +796,6 @@ fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf
         depths: record.depths,
         submitted: record.submitted,
         completed: record.completed,
-        errors: record.errors,
         read_back: record.read_back.map(Box::new),
     };
     CloneResult {

@@ -6,7 +6,7 @@ use super::choices::{
     distribution, interval, paths, percentiles, power_of_two, processors, range, request, skipped, small, split, trace,
 };
 use super::histlog::MOST_COARSENESS;
-use super::options::{ExitWhat, Fallocate, FileService, GoesOn, Options, SyncMode, Unified, WindowValue};
+use super::options::{ExitWhat, Fallocate, FileService, Options, SyncMode, Unified, WindowValue};
 use super::pattern::{pattern, plain_pattern};
 use super::value::{Reason, amount, by_direction, by_direction_with_trims, ends, number, size, switch, time_ns};
 use super::verify::Method;
@@ -85,7 +85,7 @@ static ROWS: &[Row] = &[
     row("group_reporting", Jobs, Flag(|o, on| o.group_reporting = on)),
     row("exitall", Jobs, Flag(|o, on| o.exitall = on)),
     row("exit_what", Jobs, Value(|o, text| put(&mut o.exit_what, choice(text, &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)])))),
-    row("exitall_on_error", Jobs, Flag(|o, on| o.exitall_on_error = on)),
+    row("exitall_on_error", Jobs, Refused("a job that fails ends alone: leave it out")),
     row("thread threads", Jobs, Flag(|_, _| ())),
     row("cpus_allowed", Jobs, Value(|o, text| put(&mut o.processors, processors(text)))),
     row("cpumask", Jobs, Value(|o, text| put(&mut o.processors, number(text, 1, u64::MAX).map(|mask| (0..64).filter(|bit| mask >> bit & 1 == 1).collect())))),
@@ -254,13 +254,7 @@ static ROWS: &[Row] = &[
     row("verify_policy", Data, Value(|o, text| put(&mut o.state_synced, choice(text, &[("completed", false), ("fsynced", true)])))),
     row("experimental_verify", Data, Same(&[], LEAVE)),
     row("verify_header_seed verify_write_sequence", Data, Same(&["0", "1"], LEAVE)),
-    row("continue_on_error", Data, Value(|o, text| {
-        let [none, all] = [false, true].map(|on| GoesOn { reads: on, writes: on, verify: on });
-        let (reads, writes, verify) = (GoesOn { reads: true, ..none }, GoesOn { writes: true, ..none }, GoesOn { verify: true, ..none });
-        let io = GoesOn { verify: false, ..all };
-        let known = [("none", none), ("read", reads), ("write", writes), ("io", io), ("verify", verify), ("all", all), ("0", none), ("1", all)];
-        put(&mut o.goes_on, choice(text, &known))
-    })),
+    row("continue_on_error", Data, Same(&["none", "0"], "a job ends at its first error: leave it out")),
     row("ignore_error", Data, Refused("a job ends at its first error: leave it out")),
     row("error_dump", Data, Same(&[], LEAVE)),
     //

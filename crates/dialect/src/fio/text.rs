@@ -3,7 +3,6 @@
 use super::direction::{Direction, Latency};
 use super::json::{self, Ordered};
 use super::options::Unified;
-use super::record::Errors;
 use super::result::{Entry, FioResult, JobResult, Recorded};
 use machine::units::{show_size_rounded, show_time, significant};
 use std::fmt::{self, Write};
@@ -107,12 +106,6 @@ fn entry_text(text: &mut String, entry: &Entry<'_>, result: &FioResult) -> fmt::
     let [reads, writes, trims] = issued.requests;
     let syncs = recorded.syncs.count();
     writeln!(text, "     issued rwts: total={reads},{writes},{trims},{syncs} short=0,0,0,0 dropped=0,0,0,0")?;
-    if options.goes_on.any() {
-        let Errors { total, first } = recorded.errors;
-        let name = std::io::Error::from_raw_os_error(first).to_string();
-        let name = name.split(" (os error").next().unwrap_or_default();
-        writeln!(text, "     errors    : total={total}, first_error={first}/<{name}>")?;
-    }
     writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={}", options.depth)
 }
 

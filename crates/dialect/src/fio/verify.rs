@@ -349,11 +349,6 @@ impl VerifyStats {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// How many blocks are not what was written.
-    pub(crate) fn faults(&self) -> u64 {
-        self.faults.load(Ordering::Relaxed)
-    }
-
     /// The faults in words.
     pub(crate) fn complaint(&self) -> Option<String> {
         let first = self.first.lock().unwrap_or_else(|broken| broken.into_inner()).clone()?;
