@@ -2,7 +2,7 @@
 
 use crate::grid::Cell;
 use crate::plan::Plan;
-use crate::sampler::Sampler;
+use crate::sampler::{Entry, Sampler};
 use crate::schedule::{Trial, wanted};
 use crate::setting::Setting;
 use machine::{Machine, Nanos, Result};
@@ -103,10 +103,14 @@ fn bracket_curves<M: Machine>(
             let entry = &sampler.entries[index];
             entry.measured.failure.is_none() && entry.samples().len() < least as usize
         });
-        let began = sampler.machine.now();
+        let ends = |sampler: &Sampler<'_, M>| -> usize {
+            let ended = |entry: &Entry| entry.samples().len() + usize::from(entry.measured.failure.is_some());
+            wanted.iter().map(|&index| ended(&sampler.entries[index])).sum()
+        };
+        let before = ends(sampler);
         sampler.rounds(&wanted, least, until)?;
         // Nothing is left to be run, or the time is up.
-        if !added && sampler.machine.now() == began {
+        if !added && ends(sampler) == before {
             return Ok(());
         }
     }
