@@ -146,7 +146,7 @@ fn cost_by_mechanism(found: &Found<'_>, depth: u32, engines: &[(Engine, Reading)
     let mut costs: Vec<(Engine, Reading)> = engines.iter().filter_map(|&(engine, _)| cost(engine)).collect();
     costs.sort_by(|a, b| a.1.y.total_cmp(&b.1.y));
     let (cheap, dear) = (costs.first()?, costs.last()?);
-    cheap.1.change_to(&dear.1)?;
+    cheap.1.change_to(&dear.1).gain()?;
     let (least, most) = (show_time(cheap.1.y), show_time(dear.1.y));
     Some(format!("There a request costs {least} of processor time by {}, and {most} by {}.", cheap.0, dear.0))
 }
