@@ -149,7 +149,7 @@ fn jobs_that_run_together_and_several_files_go_with_any_engine() {
 #[test]
 fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
     let cases = [
-        ("[a]\nsize=1m\nverify=sha3-256", "line 3: option verify=sha3-256", "crc32c"),
+        ("[a]\nsize=1m\nverify=null", "line 3: option verify=null", "crc32c"),
         ("[a]\nverify=crc32c\nverify_offset=20", "verify_offset=20", "give 44 to 4052"),
         ("[a]\nverify=crc32c\nverify_offset=4060", "verify_offset=4060", "give 44 to 4052"),
         ("[a]\nread_iolog=/", "read_iolog=/", "not a regular file"),

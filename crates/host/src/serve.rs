@@ -160,7 +160,9 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
                 }
                 fail(&mut ending.failure, &request.request(completion.slot), completion.result);
                 ends = true;
-            } else if checks && request.op == Op::Read {
+                return;
+            }
+            if checks && request.op == Op::Read {
                 // SAFETY: the read filled the slot's buffer, and nothing else writes it before the slot is used again.
                 source.check(completion.slot, unsafe {
                     std::slice::from_raw_parts(arena.read_place(completion.slot), request.len as usize)

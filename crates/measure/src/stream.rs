@@ -323,6 +323,19 @@ impl Stream {
         self.slots[slot as usize].op = op;
     }
 
+    /// The request in this slot failed, and a source around this one lets the run go on: the slot is free again, and nothing is counted.
+    #[cold]
+    pub fn abandon(&mut self, slot: u32, now: Nanos) {
+        self.pass_to(now);
+        self.slots[slot as usize].next = self.free;
+        self.in_flight -= 1;
+        if self.think == 0 {
+            self.free = slot;
+        } else {
+            self.rest(slot, now);
+        }
+    }
+
     /// Requests completed in the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()
@@ -433,20 +446,6 @@ impl RequestSource for Stream {
         } else {
             self.rest(completion.slot, now);
         }
-    }
-
-    /// The slot is free again, and nothing is counted: a source around this one may let a run go on.
-    #[cold]
-    fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
-        self.pass_to(now);
-        self.in_flight -= 1;
-        if self.think == 0 {
-            self.slots[completion.slot as usize].next = self.free;
-            self.free = completion.slot;
-        } else {
-            self.rest(completion.slot, now);
-        }
-        false
     }
 
     #[inline(always)]

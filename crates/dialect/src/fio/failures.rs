@@ -41,7 +41,7 @@ impl Tolerated {
     }
 }
 
-/// The failures after which a job went on: their requests are in no other figure.
+/// The failures after which a job went on: these requests count as made, and their bytes and latencies are in no figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Failures {
     /// How many.

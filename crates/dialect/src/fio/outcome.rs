@@ -78,9 +78,9 @@ impl<M: Machine> Group<'_, M> {
             };
             if let (Some(numbers), Failures { count: count @ 1.., first }) = (&mut point.numbers, failures) {
                 let first = io::Error::from_raw_os_error(first);
-                numbers
-                    .warnings
-                    .push(format!("{count} requests failed, the first with: {first}; they are in no figure"));
+                numbers.warnings.push(format!(
+                    "{count} requests failed, the first with: {first}; their bytes and latencies are in no figure"
+                ));
             }
             let steady = watches[index].as_ref().map(|watch| watch.verdict());
             let job = job.clone();

@@ -251,6 +251,12 @@ impl Record {
         }
     }
 
+    /// A request in what is measured failed, and the job goes on: as in fio it counts, and moved nothing.
+    pub(crate) fn add_failed(&mut self, at: Nanos, side: usize) {
+        self.requests[side] += 1;
+        self.span.1 = at;
+    }
+
     /// A request ended in what is measured.
     #[inline(always)]
     pub(crate) fn add(&mut self, done: &Done) {

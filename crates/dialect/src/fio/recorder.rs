@@ -591,8 +591,8 @@ impl RequestSource for Recorder {
             return false;
         }
         self.end_of_row();
-        self.stream.failed(completion, now);
         let slot = completion.slot;
+        self.stream.abandon(slot, now);
         if let Some(progress) = &mut self.progress {
             progress.numbers[slot as usize] = u64::MAX;
         }
@@ -604,6 +604,9 @@ impl RequestSource for Recorder {
         }
         self.in_flight -= 1;
         self.completed_in_row += 1;
+        if now >= self.measured_from {
+            self.record.add_failed(now, self.issued[slot as usize].side);
+        }
         true
     }
 
