@@ -6,14 +6,11 @@ use common::places::{Loop, Throttle, memory_directory};
 use common::{HALFPOWER, alone, command, halfpower, number, points, skip};
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// Linux admits throttled requests in slices of 100 ms; a run of 2 s that begins late by a quarter of one is off by as much.
 const TOLERANCE: f64 = 0.03;
-
-/// Two runs on a disturbed computer are this near one another.
-const TOLERANCE_OF_FIO: f64 = 0.25;
 
 /// A run that this computer held up by half a slice is off by a burst, 5 % of 2 s; then the median of three tells.
 const RUNS: usize = 3;
@@ -34,17 +31,6 @@ fn is_near(is: f64, should: f64, tolerance: f64) -> bool {
 
 fn assert_near(what: &str, is: f64, should: f64, tolerance: f64) {
     assert!(is_near(is, should, tolerance), "{what}: {is:.0}, and {should:.0} is the truth");
-}
-
-/// What Debian's fio gets of such requests, in bytes per second.
-fn rate_of_fio(device: &str, op: &str, request: &str) -> Result<f64, String> {
-    let words = format!(
-        "--name=a --filename={device} --rw=rand{op} --bs={request} --iodepth=8 --ioengine=libaio --direct=1 --runtime=4 --time_based \
-         --output-format=json"
-    );
-    let output = Command::new("fio").args(words.split(' ')).output().map_err(|error| format!("fio: {error}"))?;
-    let document: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("fio: {error}"))?;
-    document["jobs"][0][op]["bw_bytes"].as_f64().ok_or("fio told no rate".into())
 }
 
 #[test]
@@ -76,13 +62,7 @@ fn throttled_devices_are_as_fast_as_their_limits() {
                 runs.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
                 point = runs.swap_remove(RUNS / 2);
             }
-            if !is_near(rate(&point), wanted, TOLERANCE) {
-                // A computer whose hypervisor takes its processors admits less: then what fio gets at the same moment is the truth.
-                let theirs = or_skip!(rate_of_fio(at, op, request));
-                assert_near(&format!("{what} beside fio's"), rate(&point), theirs, TOLERANCE_OF_FIO);
-                assert!(theirs < wanted, "{what}: {:.0} where fio gets {theirs:.0}", rate(&point));
-                continue;
-            }
+            assert_near(&what, rate(&point), wanted, TOLERANCE);
             assert!(number(&point, "/achieved/little_error_percent") <= 1.0, "Little's law, {what}: {point:#}");
             let outstanding = if engine.starts_with("sync") { 2.0 } else { number(&point, "/workload/depth") };
             assert_near(&format!("depth of {what}"), number(&point, "/achieved/mean_depth"), outstanding, 0.05);
