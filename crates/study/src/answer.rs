@@ -9,11 +9,14 @@ use crate::schedule::Trial;
 use crate::trial::{Case, PLAIN_BYTES};
 use crate::{advice, checklist, ladder, trial, verdict};
 use machine::{Machine, MachineFacts, units};
-use results::{Answer, Experiment, Ladder, Peak, Point};
+use results::{Answer, Experiment, Ladder, LimitOf, Peak, PeakSource, Point};
 use workload::OpKind;
 
 /// Half the interval of a peak over its rate, beyond which the peak is not settled.
 const UNDECIDED: f64 = 0.1;
+
+/// The same of a half-power size.
+const UNDECIDED_HALF: f64 = 0.25;
 
 /// The experiments with what they conclude, the answer that they give together, and the ladder. `peaks` are the best point of each
 /// operation, `cases` the rates whose limits are asked for.
@@ -41,16 +44,21 @@ pub(crate) fn answer(
     let peaks: Vec<Peak> = peaks.iter().filter_map(peak).collect();
     let rates = |rate: fn(&Peak) -> Option<f64>| {
         let of = |op| peaks.iter().find(|peak| peak.op == op).and_then(rate);
-        PeakRates { read: of(OpKind::Read), write: of(OpKind::Write) }
+        PeakRates { read: of(OpKind::Read), write: of(OpKind::Write), half_widths: [0.0; 2] }
     };
     found.measured = rates(|peak| Some(peak.throughput_bytes_per_s));
+    let half_width = |op| {
+        let peak = peaks.iter().find(|peak| peak.op == op).filter(|_| noisy)?;
+        points[peak.point].numbers.as_ref()?.relative_half_width
+    };
+    found.measured.half_widths = [OpKind::Read, OpKind::Write].map(|op| half_width(op).unwrap_or(0.0));
     found.advertised = rates(|peak| Some(peak.advertised.as_ref()?.throughput_bytes_per_s));
     let best: Vec<(OpKind, f64)> = peaks.iter().map(|peak| (peak.op, peak.throughput_bytes_per_s)).collect();
     let copy = found.memory_rate("copy");
     let limits =
         cases.iter().map(|case| verdict::limit(case, found.entries, points, facts, machine, &best, copy)).collect();
     let mut answer = Answer {
-        doubts: doubts(&found, &peaks, noisy),
+        doubts: doubts(&found, &peaks),
         limits,
         half_power: Vec::new(),
         costs: Vec::new(),
@@ -93,6 +101,9 @@ pub(crate) fn answer(
     };
     let of_changes = findings(&comparisons, found.entries, points, command, is_plain);
     (answer.findings, answer.unproven) = (of_changes.proven, of_changes.unproven);
+    if noisy {
+        answer.doubts.extend(unsettled(&answer, cases, &found));
+    }
     answer.checklist = checklist::checklist(&found, &answer.limits);
     let ladder = ladder::ladder(&found, &experiments, &answer, machine);
     (experiments, answer, ladder)
@@ -108,7 +119,7 @@ fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
 }
 
 /// Reasons not to trust the answer, the gravest first: of the target, then of the peaks, then those that many points share.
-fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
+fn doubts(found: &Found<'_>, peaks: &[Peak]) -> Vec<String> {
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
     for peak in peaks {
@@ -120,34 +131,38 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
         }
     }
     doubts.extend(peaks.iter().filter_map(|peak| changed_since(peak, found)));
-    doubts.extend(peaks.iter().filter(|_| noisy).filter_map(|peak| undecided(peak, points)));
     let failed = points.iter().filter(|point| point.error.is_some()).count();
     if failed > 0 {
         doubts.push(format!("{failed} of {} points failed; they are shown as failed", points.len()));
     }
-    // Where nothing is noisy, an interval is no doubt: it says how even the one run was.
-    let wide = points
-        .iter()
-        .filter(|point| {
-            point.numbers.as_ref().is_some_and(|numbers| numbers.relative_half_width.is_none_or(|width| width > 0.25))
-        })
-        .count();
-    if noisy && wide * 3 > points.len() {
-        doubts.push(format!(
-            "{wide} of {} points are uncertain by more than 25 %: the machine is noisy, or the budget is small; give it more time (--budget)",
-            points.len()
-        ));
-    }
     doubts
 }
 
-/// A peak that the time did not settle.
-fn undecided(peak: &Peak, points: &[Point]) -> Option<String> {
-    let width = points[peak.point].numbers.as_ref()?.relative_half_width?;
-    (width > UNDECIDED).then(|| {
-        let percent = width * 100.0;
-        format!("the best {} is not settled: ± {percent:.0} % when the time was up (--budget gives more)", peak.op)
-    })
+/// What the time did not settle of that on which the answer hangs, in one sentence. Where runs do not differ, an interval is no doubt: it says
+/// how even the one run was.
+fn unsettled(answer: &Answer, cases: &[Case], found: &Found<'_>) -> Option<String> {
+    let mut open = Vec::new();
+    let width = |peak: &Peak| found.points[peak.point].numbers.as_ref()?.relative_half_width;
+    for (peak, width) in answer.peaks.iter().filter_map(|peak| Some((peak, width(peak)?))) {
+        if width > UNDECIDED {
+            open.push(format!("the best {} (± {:.0} %)", peak.op, width * 100.0));
+        }
+    }
+    for half in answer.half_power.iter().filter(|half| half.peak_from == PeakSource::Measured && half.at == "depth 1") {
+        let Some((crossing, [low, high])) = half.crossing.zip(half.interval_95) else { continue };
+        let width = (high - low) / 2.0 / crossing;
+        if width > UNDECIDED_HALF {
+            open.push(format!("the half-power size of single {}s (± {:.0} %)", half.op, width * 100.0));
+        }
+    }
+    for case in cases.iter().filter(|case| case.undecided(found.entries).next().is_some()) {
+        let of = if case.of == LimitOf::Peak { "best".into() } else { case.of.to_string() };
+        let said = format!("what limits {of} {}s", case.op);
+        if !open.contains(&said) {
+            open.push(said);
+        }
+    }
+    (!open.is_empty()).then(|| format!("not settled when the time was up (--budget gives more): {}", open.join(", ")))
 }
 
 /// The same question had another answer earlier in the study: its tables and its peak are of two different targets.

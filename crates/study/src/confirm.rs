@@ -9,11 +9,15 @@ use measure::THROTTLE_SLICE_NS;
 use std::collections::BTreeSet;
 use workload::{OpKind, Stop, Workload};
 
-/// Share of the budget at which the answer should stand.
-const CONFIRM_SHARE: f64 = 0.94;
+/// Share of the budget at which the best rates have been measured again: behind a throttle, whose runs are alike, and elsewhere.
+const BURSTY_SHARE: f64 = 0.94;
+const CONFIRM_SHARE: f64 = 0.80;
 
 /// A run that confirms a peak holds at least so many rounds of requests.
 const ROUNDS_TO_CONFIRM: f64 = 50.0;
+
+/// Rates from this share of the best on are the same rate.
+const LEVEL: f64 = 0.97;
 
 /// Longest run that confirms a peak.
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
@@ -31,9 +35,14 @@ pub(crate) fn confirm<M: Machine>(
 ) -> Result<Vec<(OpKind, usize)>> {
     let mut confirmed: Vec<(OpKind, Vec<usize>)> = Vec::new();
     for op in setting.ops() {
-        let best = candidates(sampler, setting, trials, op).into_iter();
+        let mut best = candidates(sampler, setting, trials, op);
+        if sampler.noisy && !sampler.bursty {
+            best = least_of_level(sampler, &best).into_iter().collect();
+        }
+        let best = best.into_iter();
         let chosen: Vec<usize> = if sampler.noisy {
-            let best: Vec<usize> = best.take(if sampler.bursty { 1 } else { 2 }).collect();
+            // Only one, and only runs made after it was chosen count: the better of several is too good, too.
+            let best: Vec<usize> = best.take(1).collect();
             best.into_iter().map(|index| longer(sampler, index, setting, plan)).collect()
         } else {
             best.take(1).collect()
@@ -42,12 +51,25 @@ pub(crate) fn confirm<M: Machine>(
     }
     let all: Vec<usize> = confirmed.iter().flat_map(|(_, indices)| indices.iter().copied()).collect();
     sampler.rounds(&all, LEAST_RUNS, Nanos::MAX)?;
-    sampler.tighten(&all, sampler.at(CONFIRM_SHARE))?;
+    sampler.learn_spread();
+    sampler.tighten(&all, sampler.at(if sampler.bursty { BURSTY_SHARE } else { CONFIRM_SHARE }))?;
     let best = |indices: &[usize]| {
         let rated = indices.iter().filter_map(|&index| Some((index, sampler.entries[index].point().rate()?)));
         rated.max_by(|a, b| a.1.total_cmp(&b.1))
     };
     Ok(confirmed.iter().filter_map(|(op, indices)| Some((*op, best(indices)?.0))).collect())
+}
+
+/// Of the entries that are about as fast as the first, the one with the fewest bytes outstanding: the other rates are the same by chance, and
+/// its runs hold the most rounds of requests.
+fn least_of_level<M: Machine>(sampler: &Sampler<'_, M>, best: &[usize]) -> Option<usize> {
+    let rate = |index: usize| sampler.entries[index].point().rate().unwrap_or(0.0);
+    let most = rate(*best.first()?);
+    let outstanding = |index: usize| {
+        let workload = &sampler.entries[index].workload;
+        u64::from(workload.outstanding()) * u64::from(workload.request_bytes)
+    };
+    best.iter().copied().filter(|&index| rate(index) >= most * LEVEL).min_by_key(|&index| outstanding(index))
 }
 
 /// The entries that may be an operation's best, the fastest first.
@@ -89,8 +111,11 @@ fn longer<M: Machine>(sampler: &mut Sampler<'_, M>, index: usize, setting: &Sett
     let entry = &sampler.entries[index];
     let round = entry.samples().last().map_or(0.0, |sample| sample.mean_service_ns);
     let in_bursts = entry.in_bursts;
-    let longest = (plan.budget_ns as f64 * 0.02).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
-    let wanted = (plan.budget_ns as f64 * 0.006).max(setting.run_ns as f64).max(round * ROUNDS_TO_CONFIRM);
+    // Behind a throttle longer runs make the rate exact; elsewhere runs differ by more than what a longer one would tell, so there are more.
+    let part = if in_bursts { 1.0 } else { 0.2 };
+    let longest = (plan.budget_ns as f64 * 0.02 * part).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
+    let wanted =
+        (plan.budget_ns as f64 * 0.006 * part).max(setting.run_ns as f64).max(round * ROUNDS_TO_CONFIRM * part);
     let run = (wanted.min(longest) as Nanos).next_multiple_of(THROTTLE_SLICE_NS);
     let (workload, shape) = (Workload { stop: Stop::AfterNs(run), ..entry.workload.clone() }, entry.shape.clone());
     let index = sampler.push(workload, shape);

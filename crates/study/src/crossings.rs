@@ -52,12 +52,38 @@ pub(crate) fn bracket<M: Machine>(
     if !sampler.noisy {
         return Ok(());
     }
-    let rate = |index: usize| sampler.entries[index].point().rate();
-    let halves: Vec<(OpKind, f64)> = peaks.iter().filter_map(|&(op, index)| Some((op, rate(index)? / 2.0))).collect();
+    let halves = halves(sampler, peaks);
     let (single, deep) =
         curves(trials, setting, plan, &halves).into_iter().partition(|one| one.like.workload.depth == 1);
     bracket_curves(sampler, setting, trials, single, Nanos::MAX)?;
     bracket_curves(sampler, setting, trials, deep, sampler.at(OVERRUN_SHARE))
+}
+
+/// Half of each peak in bytes per second.
+fn halves<M: Machine>(sampler: &Sampler<'_, M>, peaks: &[(OpKind, usize)]) -> Vec<(OpKind, f64)> {
+    let rate = |index: usize| sampler.entries[index].point().rate();
+    peaks.iter().filter_map(|&(op, index)| Some((op, rate(index)? / 2.0))).collect()
+}
+
+/// The entries around every crossing that the answer tells: all that it may lie between, as their intervals have it.
+pub(crate) fn neighbours<M: Machine>(
+    sampler: &Sampler<'_, M>,
+    setting: &Setting,
+    trials: &[Trial],
+    plan: &Plan,
+    peaks: &[(OpKind, usize)],
+) -> Vec<usize> {
+    let curves = curves(trials, setting, plan, &halves(sampler, peaks));
+    let beside = curves.iter().flat_map(|curve| {
+        let rates = rates(sampler, &trials[curve.trial], &curve.like);
+        let width = |index: usize| sampler.entries[index].half_width().min(1.0);
+        let may_reach = rates.iter().position(|one| one.1 * (1.0 + width(one.2)) >= curve.half);
+        let surely = rates.iter().position(|one| one.1 * (1.0 - width(one.2)) >= curve.half);
+        let last = rates.len().saturating_sub(1);
+        let from = may_reach.unwrap_or(last).saturating_sub(1);
+        rates.into_iter().take(surely.unwrap_or(last) + 1).skip(from).map(|one| one.2)
+    });
+    beside.collect()
 }
 
 /// The curves that the answer halves, also those of which the grid left out every cell that single requests have.

@@ -21,11 +21,17 @@ const NOTICEABLE: f64 = 0.05;
 pub(crate) struct PeakRates {
     pub(crate) read: Option<f64>,
     pub(crate) write: Option<f64>,
+    /// Half their 95 % intervals as shares of them: reading, writing.
+    pub(crate) half_widths: [f64; 2],
 }
 
 impl PeakRates {
     pub(crate) fn of(&self, op: OpKind) -> Option<f64> {
         if op == OpKind::Write { self.write } else { self.read }
+    }
+
+    pub(crate) fn half_width(&self, op: OpKind) -> f64 {
+        self.half_widths[usize::from(op == OpKind::Write)]
     }
 }
 

@@ -34,12 +34,13 @@ pub(crate) fn half_power_of_series(x: Axis, y: Axis, series: &Series, points: &[
         Axis::ChunkBytes => Varied::ChunkBytes,
         _ => Varied::Depth,
     };
-    let half = half_power(varied, &readings, best)?;
+    let half = half_power(varied, &readings, best, 0.0)?;
     Some(HalfPower { at: series.name.clone(), op: workload.op, peak_bytes_per_s: best * unit, ..half })
 }
 
-/// Where readings reach half of a peak in their own unit.
-fn half_power(of: Varied, readings: &[Reading], peak: f64) -> Option<HalfPower> {
+/// Where readings reach half of a peak in their own unit. `half_width` is half the peak's interval as a share of it: what the peak is unsure
+/// of and what the readings are unsure of are independent.
+fn half_power(of: Varied, readings: &[Reading], peak: f64, half_width: f64) -> Option<HalfPower> {
     if readings.len() < 2 {
         return None;
     }
@@ -52,7 +53,15 @@ fn half_power(of: Varied, readings: &[Reading], peak: f64) -> Option<HalfPower> 
     let most = curve.iter().map(|point| point.x).fold(0.0, f64::max);
     let (smallest, crossing, interval_95, at_or_below) = match stats::half_power(&curve, peak)?.reached {
         Reached::At { setting, crossing, low, high } => {
-            (Some(setting), Some(crossing), Some([low.unwrap_or(least), high.unwrap_or(most)]), false)
+            let of_peak = |peak: f64| match stats::half_power(&curve, peak).map(|half| half.reached) {
+                Some(Reached::At { crossing, .. }) => crossing,
+                Some(Reached::AtOrBelow { .. }) => least,
+                _ => most,
+            };
+            let [below, above] = [1.0 - half_width, 1.0 + half_width].map(|share| of_peak(peak * share.max(1e-3)));
+            let low = crossing - (crossing - low.unwrap_or(least)).hypot(crossing - below);
+            let high = crossing + (high.unwrap_or(most) - crossing).hypot(above - crossing);
+            (Some(setting), Some(crossing), Some([low.max(least), high.min(most)]), false)
         }
         Reached::AtOrBelow { setting, .. } => (Some(setting), None, None, true),
         Reached::Nowhere { .. } => (None, None, None, false),
@@ -77,7 +86,7 @@ pub(crate) fn half_power_points(op: OpKind, curves: &[(u32, Vec<Reading>)], foun
     for (peaks, peak_from) in [(found.measured, PeakSource::Measured), (found.advertised, PeakSource::Advertised)] {
         let Some(peak) = peaks.of(op) else { continue };
         let at = |at: String, of: Varied, readings: &[Reading]| {
-            Some(HalfPower { at, op, peak_from, ..half_power(of, readings, peak)? })
+            Some(HalfPower { at, op, peak_from, ..half_power(of, readings, peak, peaks.half_width(op))? })
         };
         for (depth, readings) in curves {
             points.extend(at(format!("depth {depth}"), Varied::RequestBytes, readings));

@@ -2,15 +2,16 @@
 
 use crate::confirm::candidates;
 use crate::crossings;
-use crate::decisive::decisive;
+use crate::decisive::{PEAK_GOAL, decisive, rivals, stakes};
 use crate::experiments::{ALL, Experiment};
 use crate::figures;
 use crate::grid::{Cell, Grid, Rank, StripeShape};
 use crate::plan::{Effort, Plan};
 use crate::sampler::{LONGEST_RUN_NS, Sampler};
 use crate::setting::Setting;
+use crate::trial::Case;
 use machine::{Machine, Nanos, Result};
-use measure::THROTTLE_SLICE_NS;
+use measure::{Repeated, THROTTLE_SLICE_NS};
 use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Workload};
@@ -40,6 +41,27 @@ const WEIGHT_CLASS: u32 = 5;
 /// Runs of each point below which points are left out instead.
 const LEAST_RUNS: f64 = 2.0;
 
+/// Where runs differ, and not by the slices of a throttle: every point has been run once, twice where the time allows, and those on which
+/// the answer hangs have had their turn before the best of them are confirmed.
+const ONCE_SHARE: f64 = 0.60;
+const TWICE_SHARE: f64 = 0.42;
+const RACE_SHARE: f64 = 0.60;
+
+/// Where the study stops to measure.
+const SETTLE_SHARE: f64 = 0.985;
+
+/// Runs of a tenth of each point's share: where they differ, many short ones tell more than few long ones.
+const SHORT_RUNS: f64 = 10.0;
+
+/// How much a peak matters beside what else the answer tells: its half-power points are as sure as it is, and its runs are longer.
+const PEAK_WEIGHT: f64 = 20.0;
+
+/// Most runs of a point.
+const MOST_RUNS: u32 = 100;
+
+/// So many points are run before it is asked again which matter.
+const BATCH: usize = 8;
+
 /// Runs of each point that are hoped for: fewer tell an interval too wide to be of use (Student's t), and shorter ones lose little.
 const RUNS: u32 = 5;
 
@@ -60,8 +82,9 @@ pub(crate) fn measure<M: Machine>(
         let cells: usize = trials.iter().map(|trial| trial.grid.cells.len()).sum();
         let least_run = setting.run_ns as f64;
         let left = (sampler.at(MAIN_SHARE).saturating_sub(sampler.machine.now())) as f64;
+        let runs_of_each = if sampler.bursty { f64::from(RUNS) } else { SHORT_RUNS };
         // Many cells belong to several experiments and are run once.
-        setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * f64::from(RUNS)) - OVERHEAD_NS)
+        setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * runs_of_each) - OVERHEAD_NS)
             .clamp(least_run, LONGEST_RUN_NS) as Nanos;
         let beside = if sampler.bursty { THROTTLE_SLICE_NS as f64 } else { OVERHEAD_NS };
         let runs = left / (setting.run_ns as f64 + beside);
@@ -72,29 +95,115 @@ pub(crate) fn measure<M: Machine>(
     for cell in trials.iter_mut().flat_map(|trial| &mut trial.grid.cells) {
         cell.point = sampler.add(cell, setting);
     }
+    // Runs differ by chance alone.
+    let steady = sampler.noisy && !sampler.bursty;
     let weights = weights(&trials);
     let classes: BTreeSet<u32> = weights.values().map(|weight| weight / WEIGHT_CLASS).collect();
     for (number, class) in classes.into_iter().enumerate() {
         let of_class = weights.iter().filter(|(_, weight)| **weight / WEIGHT_CLASS == class);
         let indices: Vec<usize> = of_class.map(|(index, _)| *index).collect();
         // Without the first of them there is no answer, so they may overrun a budget that is too short.
-        let share = if number == 0 { OVERRUN_SHARE } else { MAIN_SHARE };
+        let share = match number {
+            0 => OVERRUN_SHARE,
+            _ if steady => ONCE_SHARE,
+            _ => MAIN_SHARE,
+        };
         sampler.rounds(&indices, 1, sampler.at(share))?;
     }
     count_instructions(sampler, &trials)?;
     let all: Vec<usize> = weights.into_keys().collect();
+    if steady {
+        sampler.rounds(&all, FIRST_RUNS, sampler.at(TWICE_SHARE))?;
+        race(sampler, setting, &mut trials, plan)?;
+        return Ok(trials);
+    }
     // Two runs tell where the answer lies; then those go first on which it hangs, and the others have what is left.
     sampler.rounds(&all, FIRST_RUNS, sampler.at(MAIN_SHARE))?;
     let decisive = decisive(sampler, setting, &trials);
     sampler.tighten(&decisive, sampler.at(DECISIVE_SHARE))?;
     sampler.rounds(&all, RUNS, sampler.at(MAIN_SHARE))?;
     refine(sampler, setting, &mut trials)?;
-    // One of the sizes that are added may turn out to be the best.
-    let best = |op| Some((op, *candidates(sampler, setting, &trials, op).first()?));
-    let peaks: Vec<(OpKind, usize)> = setting.ops().into_iter().filter_map(best).collect();
+    let peaks = leaders(sampler, setting, &trials);
     crossings::bracket(sampler, setting, &mut trials, plan, &peaks)?;
     sampler.tighten(&all, sampler.at(REFINE_SHARE))?;
     Ok(trials)
+}
+
+/// The best entry of each operation so far.
+fn leaders<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, trials: &[Trial]) -> Vec<(OpKind, usize)> {
+    let best = |op| Some((op, *candidates(sampler, setting, trials, op).first()?));
+    setting.ops().into_iter().filter_map(best).collect()
+}
+
+/// Runs go to the points on which the answer hangs, those first whose next run may change it most for its time.
+fn race<M: Machine>(sampler: &mut Sampler<'_, M>, setting: &Setting, trials: &mut [Trial], plan: &Plan) -> Result<()> {
+    sampler.learn_spread();
+    let until = sampler.at(RACE_SHARE);
+    loop {
+        // One of the sizes that are added may turn out to be the best.
+        let peaks = leaders(sampler, setting, trials);
+        crossings::bracket(sampler, setting, trials, plan, &peaks)?;
+        let mut open = stakes(sampler, setting, trials, plan, &peaks);
+        for &(op, best) in &peaks {
+            open.extend(rivals(sampler, setting, trials, op, best));
+        }
+        if !run_most_urgent(sampler, open, until)? {
+            return Ok(());
+        }
+    }
+}
+
+/// What is left of the time goes to what the answer hangs on and is still open: the peaks, the sizes around half of them, what a plain program
+/// gets, the trials of the verdicts. What the answer does not need has had its runs.
+///
+/// # Errors
+/// The user's interrupt.
+pub(crate) fn settle<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &Setting,
+    trials: &mut [Trial],
+    plan: &Plan,
+    peaks: &[(OpKind, usize)],
+    cases: &[Case],
+) -> Result<()> {
+    if !sampler.noisy || sampler.bursty {
+        return Ok(());
+    }
+    sampler.learn_spread();
+    let until = sampler.at(SETTLE_SHARE);
+    loop {
+        crossings::bracket(sampler, setting, trials, plan, peaks)?;
+        let mut open = stakes(sampler, setting, trials, plan, peaks);
+        open.extend(
+            peaks.iter().map(|&(_, index)| (index, (sampler.entries[index].half_width() - PEAK_GOAL) * PEAK_WEIGHT)),
+        );
+        let undecided = cases.iter().flat_map(|case| case.undecided(&sampler.entries));
+        open.extend(undecided.map(|index| (index, sampler.entries[index].half_width())));
+        if !run_most_urgent(sampler, open, until)? {
+            break;
+        }
+    }
+    sampler.learn_spread();
+    Ok(())
+}
+
+/// Runs the points of a list whose next run promises most for its time, each with what its interval is too wide by; whether there was any.
+fn run_most_urgent<M: Machine>(sampler: &mut Sampler<'_, M>, open: Vec<(usize, f64)>, until: Nanos) -> Result<bool> {
+    let now = sampler.machine.now();
+    let mut gains = BTreeMap::<usize, f64>::new();
+    for (index, excess) in open.into_iter().filter(|one| one.1 > 0.0).map(|(index, excess)| (index, excess.min(2.0))) {
+        let standing = sampler.standing(index);
+        if standing.closed || standing.runs >= MOST_RUNS || now.saturating_add(standing.cost_ns) > until {
+            continue;
+        }
+        let gain = excess / f64::from(standing.runs + 1) / standing.cost_ns.max(1) as f64;
+        let known = gains.entry(index).or_insert(0.0);
+        *known = known.max(gain);
+    }
+    let mut urgent: Vec<(usize, f64)> = gains.into_iter().collect();
+    urgent.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let batch: Vec<usize> = urgent.into_iter().take(BATCH).map(|one| one.0).collect();
+    sampler.once_more(&batch, until)
 }
 
 /// The grids of the experiments that are wanted, as far as the effort goes.

@@ -10,11 +10,16 @@ use measure::stats::Ratio;
 use results::LimitOf;
 use workload::{OpKind, Pattern, Stop, Workload};
 
-/// Share of the budget at which the trials end.
-const TRIALS_SHARE: f64 = 0.985;
+/// Share of the budget at which the trials end: what is left of it decides what is still open. Behind a throttle nothing follows.
+const TRIALS_SHARE: f64 = 0.92;
+const LAST_SHARE: f64 = 0.985;
 
-/// Runs of each trial that are hoped for.
+/// Runs of each trial that are hoped for; most of one that does not decide.
 const RUNS: u32 = 3;
+const MOST_RUNS: u32 = 6;
+
+/// Ratios of requests per second on which a verdict turns: a gain is one from here on, and fewer requests are fewer from there.
+const TURNS: [f64; 2] = [0.9, 1.1];
 
 /// Sizes of a plain program's requests.
 pub(crate) const PLAIN_BYTES: [u32; 2] = [65_536, 4096];
@@ -92,6 +97,16 @@ impl Case {
         let (before, after) = (&entries[self.base], &entries[*after]);
         let of_one_run = || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
         iops_ratio(before, after).or_else(of_one_run)
+    }
+
+    /// The trials whose intervals still hold a ratio on which the verdict turns.
+    pub(crate) fn undecided<'a>(&'a self, entries: &'a [Entry]) -> impl Iterator<Item = usize> + 'a {
+        let open = |variant: Variant| {
+            let turns = if variant == Variant::Resized { &TURNS[..] } else { &TURNS[1..] };
+            let holds = |ratio: Ratio| turns.iter().any(|turn| (ratio.low..=ratio.high).contains(turn));
+            self.ratio(variant, entries).is_none_or(holds)
+        };
+        self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
     /// With the indices that entries have after some were removed; none where its own was.
@@ -192,7 +207,7 @@ pub(crate) fn investigate<M: Machine>(
         .collect();
     sampler.rounds(&deeper, 1, Nanos::MAX)?;
     // Run after run for all of them: where the time is up, each has as many as the others.
-    let until = sampler.at(TRIALS_SHARE);
+    let until = sampler.at(if sampler.bursty { LAST_SHARE } else { TRIALS_SHARE });
     for of in [LimitOf::Peak, LimitOf::Plain, LimitOf::Random] {
         let of_kind = cases.iter().filter(|case| case.of == of).flat_map(|case| &case.trials);
         let indices: Vec<usize> = of_kind.map(|(_, index)| *index).collect();
@@ -204,8 +219,16 @@ pub(crate) fn investigate<M: Machine>(
             sampler.trace(case.base)?;
         }
     }
-    let all: Vec<usize> = cases.iter().flat_map(|case| &case.trials).map(|(_, index)| *index).collect();
-    sampler.rounds(&all, RUNS, until)?;
+    if sampler.bursty {
+        let all: Vec<usize> = cases.iter().flat_map(|case| &case.trials).map(|(_, index)| *index).collect();
+        sampler.rounds(&all, RUNS, until)?;
+    } else {
+        for runs in 2..=MOST_RUNS {
+            sampler.learn_spread();
+            let undecided: Vec<usize> = cases.iter().flat_map(|case| case.undecided(&sampler.entries)).collect();
+            sampler.rounds(&undecided, runs, until)?;
+        }
+    }
     Ok(cases)
 }
 

@@ -3,28 +3,15 @@
 mod noisy;
 
 use machine::{Machine, TargetSpec};
-use noisy::Noisy;
+use noisy::{Noisy, disk};
 use results::{PeakSource, Program, Results, Varied};
 use study::{Effort, Plan};
-use twin::description::Drive;
-use twin::settings::Setup;
-use twin::{Twin, preset};
 use workload::{OpKind, rng};
 
 const MILLISECOND: u64 = 1_000_000;
 
 /// The sizes around a crossing are at most so many times apart; between powers of two there is the alignment.
 const NEAR: f64 = 4.2;
-
-/// A disk that takes a fixed time and a time for each byte. One request at a time reaches half of the peak at about 240 KiB.
-fn twin() -> Twin {
-    let mut machine = preset::load("virtio").expect("a preset");
-    machine.file_system.command_bytes = 64 << 20;
-    let Some(Drive::Virtio(disk)) = machine.drives.get_mut("vda") else { panic!("virtio has a vda") };
-    (disk.notify_us, disk.workers, disk.read_us, disk.write_us) = (20.0, 4, 2000.0, 3000.0);
-    (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) = (60e6, 50e6, 80e6);
-    Twin::new(Setup::of(machine))
-}
 
 fn study(machine: &Noisy, seed: u64, budget_ns: u64, effort: Effort) -> Results {
     let only = ["unbuffered", "depth", "random"].map(String::from).to_vec();
@@ -50,7 +37,7 @@ fn single_requests_have_a_measured_size_on_either_side_of_half() {
         let effort = if seed % 3 == 0 { Effort::Normal } else { Effort::Quick };
         // From a time in which nearly nothing fits to one in which the grid is thinned.
         let budget_ns = (500 + rng::hash(seed, 1) % 8000) * MILLISECOND;
-        let machine = Noisy::new(twin(), seed, 0.25, throttled);
+        let machine = Noisy::new(disk(), seed, 0.25, throttled);
         let largest = machine.target_facts(&machine.open(&TargetSpec::default()).expect("a target")).size_bytes / 4;
         let results = study(&machine, seed, budget_ns, effort);
         let answer = results.answer.as_ref().expect("an answer");

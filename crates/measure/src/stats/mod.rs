@@ -11,6 +11,7 @@ mod interval;
 mod ratio;
 mod sequence;
 mod series;
+mod spread;
 mod steady;
 
 pub use change::{Change, Level, holm};
@@ -18,8 +19,9 @@ pub use change_points::{ChangePoint, change_points};
 pub use distribution::{normal_quantile, student_cdf, student_quantile};
 pub use fit::{Coefficient, FitError, FitPoint, Knee, LineFit, fit_line};
 pub use half::{HalfPower, Point, Reached, half_power};
-pub use interval::{Estimate, MIN_SLICES, estimate_runs, estimate_values};
+pub use interval::{Estimate, MIN_SLICES, estimate_beside, estimate_runs, estimate_values, spread_of_runs};
 pub use ratio::{Ratio, ratio_interval, ratio_of_estimates};
 pub use sequence::{LEAST_BLOCKS, change_at_any_time};
 pub use series::median;
+pub use spread::Spread;
 pub use steady::{MIN_TO_JUDGE, Steadiness, Verdict, judge, warm_up};

@@ -6,7 +6,9 @@ use machine::{
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use twin::Twin;
+use twin::description::Drive;
+use twin::settings::Setup;
+use twin::{Twin, preset};
 use workload::rng;
 
 /// A part of a run in which the rate keeps to one value.
@@ -73,6 +75,20 @@ impl Warp {
     }
 }
 
+impl Warp {
+    /// When the machine's clock is at this time of the program, which is now or later.
+    fn machine_time(mut self, due: Nanos) -> Nanos {
+        let Some(began) = self.began else { return due };
+        let passed = due.saturating_sub(began) as f64;
+        while passed >= self.at.1 + STRETCH_NS {
+            self.at = (self.at.0 + STRETCH_NS * self.speed(), self.at.1 + STRETCH_NS);
+            self.stretch += 1;
+        }
+        // Rounded so that it is not a moment too early.
+        began + (self.at.0 + (passed - self.at.1).max(0.0) * self.speed()) as Nanos + 2
+    }
+}
+
 /// A source that lives by the warped clock.
 struct Warped<'a, S> {
     source: &'a mut S,
@@ -110,7 +126,7 @@ impl<S: RequestSource> RequestSource for Warped<'_, S> {
 
     fn next(&mut self, now: Nanos) -> Next {
         match self.source.next(self.warp.program_time(now)) {
-            Next::WaitUntil(_) => panic!("nothing here waits for a time"),
+            Next::WaitUntil(due) => Next::WaitUntil(self.warp.machine_time(due)),
             next => next,
         }
     }
@@ -136,6 +152,8 @@ impl machine::Machine for Noisy {
     }
 
     fn now(&self) -> Nanos {
+        // A real clock never stands still.
+        self.twin.pause(1);
         self.twin.now()
     }
 
@@ -204,4 +222,15 @@ impl machine::Machine for Noisy {
     fn memory(&self, for_ns: Nanos) -> machine::Result<Vec<MemoryUse>> {
         self.twin.memory(for_ns)
     }
+}
+
+/// A disk behind a hypervisor that takes a fixed time and a time for each byte: nothing of it depends on what was before. One request at a
+/// time reaches half of its peak at some 240 KiB.
+pub fn disk() -> Twin {
+    let mut machine = preset::load("virtio").expect("a preset");
+    machine.file_system.command_bytes = 64 << 20;
+    let Some(Drive::Virtio(disk)) = machine.drives.get_mut("vda") else { panic!("virtio has a vda") };
+    (disk.notify_us, disk.workers, disk.read_us, disk.write_us) = (20.0, 4, 2000.0, 3000.0);
+    (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) = (60e6, 50e6, 80e6);
+    Twin::new(Setup::of(machine))
 }
