@@ -1,40 +1,232 @@
-//! What a simulated machine would do with one part more: what-if runs of the parts that limit it.
+//! What a simulated machine would do otherwise: with one part more, with as many requests outstanding as its drives need, without the
+//! drives' write caches. Each is a what-if run, and a prediction.
 
-use predict::whatif::what_if;
-use results::{Bottleneck, Limit, LimitOf, Predicted, Results};
+use machine::Op;
+use machine::units::KIB;
+use predict::whatif::{predict, what_if};
+use results::{Bottleneck, Limit, LimitOf, Point, Predicted, Results};
 use twin::Setup;
-use workload::OpKind;
+use workload::{OpKind, Pattern};
 
 /// A gain below this is not worth the part.
 const LEAST_GAIN: f64 = 1.05;
 
-/// Adds to the answer what would change if the part that limits a peak were there once more. A change that the machine refuses is no
-/// advice, and is left out.
+/// A setting is good enough when it reaches this share of the best.
+const ENOUGH: f64 = 0.9;
+
+/// Bytes of the requests that are predicted.
+const REQUEST: u32 = 64 * KIB as u32;
+
+/// Drives that are tried on one bus.
+const MOST_DRIVES: u32 = 8;
+
+/// Requests outstanding that are tried for each drive.
+const DEPTH_OF_A_DRIVE: u32 = 4;
+
+const WITHOUT_RISK: &str = ", which do what the write cache does, without its risk";
+
+/// Adds to the answer what would change if the part that limits a peak were there once more, and how many requests outstanding the machine
+/// needs. A change that the machine refuses is no advice, and is left out.
 pub(crate) fn add(setup: &Setup, results: &mut Results) {
     let Some(answer) = &mut results.answer else { return };
     let limits = answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak);
-    answer.predictions = limits.filter_map(|limit| predicted(setup, limit, &results.points)).collect();
+    let mut all: Vec<Predicted> = limits.filter_map(|limit| one_more(setup, limit, &results.points)).collect();
+    let reads_and_writes = answer.peaks.iter().map(|peak| peak.op);
+    all.extend(reads_and_writes.filter_map(|op| outstanding(setup, op)));
+    let instead = answer.peaks.iter().any(|peak| peak.op == OpKind::Write).then(|| instead_of_write_cache(setup));
+    if let Some(instead) = instead.flatten() {
+        match all.iter_mut().find(|one| one.op == OpKind::Write && one.settings == instead.settings) {
+            Some(same) => same.change += WITHOUT_RISK,
+            None => all.push(instead),
+        }
+    }
+    answer.predictions = all;
 }
 
-fn predicted(setup: &Setup, limit: &Limit, points: &[results::Point]) -> Option<Predicted> {
+/// What the part that limits a peak would give if there were one more of it.
+fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted> {
     let (words, change) = match limit.what {
-        Bottleneck::Bus => ("one more bus", format!("buses={}", setup.buses + 1)),
+        Bottleneck::Bus => enough_buses(setup, limit.op)
+            .unwrap_or_else(|| ("one more bus".into(), format!("buses={}", setup.buses + 1))),
         Bottleneck::Media | Bottleneck::Device | Bottleneck::Link | Bottleneck::Throttle => {
-            ("one more drive", format!("disks={}", setup.disks + 1))
+            ("one more drive".into(), format!("disks={}", setup.disks + 1))
         }
-        Bottleneck::Latency if limit.op == OpKind::Write && !setup.wce => ("the drives' write caches", "wce=on".into()),
+        Bottleneck::Latency if limit.op == OpKind::Write && !setup.wce => {
+            ("the drives' write caches".into(), "wce=on".into())
+        }
         _ => return None,
     };
-    let workload = points.get(limit.point?)?.workload.workload.clone();
+    let workload = &points.get(limit.point?)?.workload.workload;
+    let (request, depth) = match workload.pattern {
+        Pattern::Seq => (workload.request_bytes, workload.outstanding()),
+        _ => (REQUEST, setup.disks * DEPTH_OF_A_DRIVE),
+    };
+    predicted(setup, limit.op, (request, depth), words, change, LEAST_GAIN)
+}
+
+/// As many buses as the machine's drives fill, where one bus takes only some of them.
+fn enough_buses(setup: &Setup, op: OpKind) -> Option<(String, String)> {
+    let rate = |disks: u32| rate_of(setup, &format!("disks={disks},buses=1"), op, disks * DEPTH_OF_A_DRIVE);
+    let most = rate(MOST_DRIVES)?;
+    let fills = (1..MOST_DRIVES).find(|&disks| rate(disks).is_some_and(|rate| rate >= ENOUGH * most))?;
+    let buses = setup.disks.div_ceil(fills);
+    let drives = if fills == 1 { "drive".to_owned() } else { format!("{fills} drives") };
+    (buses > setup.buses).then(|| (format!("an adapter for each {drives}"), format!("buses={buses}")))
+}
+
+/// How many requests outstanding suffice for all drives together.
+fn outstanding(setup: &Setup, op: OpKind) -> Option<Predicted> {
+    if setup.disks < 2 {
+        return None;
+    }
+    let rate = |depth: u32| rate_of(setup, "", op, depth);
+    let most = rate(setup.disks * DEPTH_OF_A_DRIVE)?;
+    let suffice =
+        (1..=setup.disks * DEPTH_OF_A_DRIVE).find(|&depth| rate(depth).is_some_and(|rate| rate >= ENOUGH * most))?;
+    let formula = match suffice.checked_sub(setup.disks) {
+        Some(0) => " (N for N drives)".to_owned(),
+        Some(more) => format!(" (N + {more} for N drives)"),
+        None => String::new(),
+    };
+    let words = format!("{suffice} outstanding{formula}");
+    predicted(setup, op, (REQUEST, 1), words, format!("depth={suffice}"), LEAST_GAIN)
+}
+
+/// How many requests outstanding write as fast without the drives' write caches as one at a time does with them.
+fn instead_of_write_cache(setup: &Setup) -> Option<Predicted> {
+    let rate = |wce: &str, depth: u32| rate_of(setup, wce, OpKind::Write, depth);
+    let (cached, alone) = (rate("wce=on", 1)?, rate("wce=off", 1)?);
+    if cached < alone * LEAST_GAIN {
+        return None;
+    }
+    let depth = (2..=setup.disks * DEPTH_OF_A_DRIVE)
+        .find(|&depth| rate("wce=off", depth).is_some_and(|rate| rate >= ENOUGH * cached))?;
+    let words = format!("{depth} outstanding{WITHOUT_RISK}");
+    let change = if setup.wce { format!("wce=off,depth={depth}") } else { format!("depth={depth}") };
+    predicted(setup, OpKind::Write, (REQUEST, 1), words, change, 0.0)
+}
+
+/// Bytes per second of sequential requests of 64 KiB with a setting changed; none where the machine refuses it.
+fn rate_of(setup: &Setup, change: &str, op: OpKind, depth: u32) -> Option<f64> {
+    let mut setup = setup.clone();
+    setup.apply(change).ok()?;
+    Some(predict(&setup, &predict::workload(kind(op), REQUEST, depth)).ok()?.throughput_bytes_per_s)
+}
+
+fn kind(op: OpKind) -> Op {
+    if op == OpKind::Write { Op::Write } else { Op::Read }
+}
+
+/// A what-if run of direct sequential requests: `shape` is their size and how many are outstanding.
+fn predicted(
+    setup: &Setup,
+    op: OpKind,
+    shape: (u32, u32),
+    words: String,
+    change: String,
+    least: f64,
+) -> Option<Predicted> {
+    let (request, depth) = shape;
+    let workload = predict::workload(kind(op), request, depth);
     let found = what_if(setup, &change, &[(workload.short(), workload)]).ok()?;
-    let one = found.comparisons.first().filter(|one| one.gain >= LEAST_GAIN)?;
+    let one = found.comparisons.first().filter(|one| one.gain >= least)?;
     Some(Predicted {
-        change: words.into(),
+        change: words,
         settings: change.clone(),
-        op: limit.op,
+        op,
         throughput_bytes_per_s: one.after.throughput_bytes_per_s,
         gain: one.gain,
         then: one.after.bottleneck.clone(),
-        check: format!("halfpower twin whatif {} --set {change}", setup.name),
+        check: format!(
+            "halfpower twin whatif {} --op {op} --pattern seq --request {}k --depth {depth} --set {change}",
+            setup.name,
+            u64::from(request) / KIB
+        ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machine::TargetSpec;
+    use study::{Effort, Plan};
+    use twin::Twin;
+
+    /// What a quick study of request sizes and depths predicts.
+    fn predictions(name: &str) -> Vec<Predicted> {
+        let setup = Setup::parse(name).expect("a machine");
+        let plan = Plan { budget_ns: 60_000_000_000, effort: Effort::Quick, only: vec!["depth".into()], seed: 7 };
+        let twin = Twin::new(setup.clone());
+        let mut results =
+            study::study(&twin, &TargetSpec::default(), &plan, crate::program(), &mut |_| {}).expect("a study");
+        add(&setup, &mut results);
+        fits_a_screen(&results);
+        results.answer.expect("an answer").predictions
+    }
+
+    /// The answer with all its predictions fits 24 lines of 100 columns, and says the first change and a prediction.
+    fn fits_a_screen(results: &Results) {
+        let answer = results.answer.as_ref().expect("an answer");
+        let text = report::terminal::answer(results, 100, false);
+        assert!(text.lines().count() <= 24, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(answer.predictions.is_empty() || text.contains("Predict"), "{text}");
+        for limit in answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak) {
+            let beginning: String = limit.sentence.chars().take(20).collect();
+            assert!(text.contains(&beginning), "{beginning}: {text}");
+        }
+    }
+
+    fn with<'a>(all: &'a [Predicted], op: OpKind, words: &str) -> Option<&'a Predicted> {
+        all.iter().find(|one| one.op == op && one.change.contains(words))
+    }
+
+    #[test]
+    fn a_full_bus_wants_an_adapter_for_each_three_drives() {
+        // The 1997 study: three drives fill a bus.
+        let all = predictions("gateway-1997,disks=6");
+        let reads = with(&all, OpKind::Read, "an adapter for each 3 drives").unwrap_or_else(|| panic!("{all:?}"));
+        assert!(reads.settings == "buses=2" && reads.gain > 1.6, "{reads:?}");
+    }
+
+    #[test]
+    fn a_stripe_wants_about_one_request_more_than_it_has_drives() {
+        let all = predictions("gateway-1997,disks=2");
+        let one = with(&all, OpKind::Write, "for N drives").unwrap_or_else(|| panic!("{all:?}"));
+        let depth: u32 = one.settings.strip_prefix("depth=").and_then(|depth| depth.parse().ok()).expect("a depth");
+        assert!((3..=4).contains(&depth) && one.gain > 1.5, "{one:?}");
+        // Each drive reads ahead: one read at a time keeps both busy.
+        assert!(with(&all, OpKind::Read, "outstanding").is_none(), "{all:?}");
+    }
+
+    #[test]
+    fn three_outstanding_do_what_the_write_cache_does() {
+        for (name, settings) in [("gateway-1997", "depth="), ("gateway-1997,wce=on", "wce=off,depth=")] {
+            let all = predictions(name);
+            let one = with(&all, OpKind::Write, "what the write cache does").unwrap_or_else(|| panic!("{all:?}"));
+            let depth: u32 = one.settings.strip_prefix(settings).and_then(|depth| depth.parse().ok()).expect("a depth");
+            assert!((2..=3).contains(&depth), "{one:?}");
+        }
+        assert!(with(&predictions("nvme"), OpKind::Write, "write cache").is_none(), "it has none to turn off");
+    }
+
+    /// What a prediction's command says is what the prediction says.
+    #[test]
+    fn a_command_predicts_the_same_again() {
+        let all = predictions("gateway-1997,disks=4");
+        assert!(!all.is_empty());
+        for one in all {
+            let words = shlex::split(&one.check).expect("words");
+            let value = |name: &str| {
+                let place = words.iter().position(|word| word == name).expect("the option");
+                words[place + 1].clone()
+            };
+            let setup = Setup::parse(&words[3]).expect("the machine");
+            let request = machine::units::parse_size(&value("--request")).expect("a size") as u32;
+            let depth = value("--depth").parse().expect("a depth");
+            let workload = predict::workload(kind(one.op), request, depth);
+            let again = what_if(&setup, &value("--set"), &[("it".into(), workload)]).expect("a prediction");
+            assert!((again.comparisons[0].gain / one.gain - 1.0).abs() < 1e-9, "{one:?}");
+        }
+    }
 }

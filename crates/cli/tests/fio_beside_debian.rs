@@ -1,72 +1,39 @@
 //! Side by side with Debian's fio: the same job file on the same throttled device gives the same rates and latencies.
 
+#[macro_use]
+mod common;
+
+use common::HALFPOWER;
+use common::places::{Loop, Throttle};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// Requests per second that the device admits.
 const ADMITTED: u64 = 400;
 
-/// What is missing is told, and a failure where everything is required.
-fn missing(what: &str) {
-    assert_ne!(std::env::var("HALFPOWER_REQUIRE").as_deref(), Ok("all"), "{what}");
-    eprintln!("skipped: {what}");
+/// Debian's fio.
+fn fio() -> Result<&'static Path, String> {
+    let fio = Path::new("/usr/bin/fio");
+    if fio.exists() { Ok(fio) } else { Err("fio is not installed: apt-get install fio".into()) }
 }
 
-fn run(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
-}
-
-/// A loop device over a file of its own, and a control group in which it is slow. Dropped, both go.
-struct Slow {
-    device: String,
-    group: PathBuf,
-    directory: tempfile::TempDir,
-}
-
-impl Slow {
-    fn make() -> Result<Slow, String> {
-        let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let file = directory.path().join("disk");
-        fs::write(&file, vec![0x5a; 64 << 20]).map_err(|error| error.to_string())?;
-        let group = PathBuf::from(format!("/sys/fs/cgroup/blkio/halfpower-fio-{}", std::process::id()));
-        fs::create_dir(&group)
-            .map_err(|error| format!("no control group can be made under /sys/fs/cgroup/blkio: {error}"))?;
-        let mut slow = Slow { device: String::new(), group, directory };
-        let device = run("losetup", &["--find", "--show", file.to_str().unwrap_or_default()])
-            .ok_or("losetup cannot make a loop device (root?)")?;
-        slow.device.clone_from(&device);
-        let number = fs::read_to_string(format!("/sys/class/block/{}/dev", device.trim_start_matches("/dev/")))
-            .map_err(|error| error.to_string())?;
-        for limit in ["read_iops_device", "write_iops_device"] {
-            fs::write(slow.group.join(format!("blkio.throttle.{limit}")), format!("{} {ADMITTED}", number.trim()))
-                .map_err(|error| format!("the kernel takes no blkio throttle: {error}"))?;
-        }
-        Ok(slow)
+/// Runs one of the two programs to its end.
+fn outcome(program: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.env("HALFPOWER_HISTORY", "none");
+    if program == Path::new(HALFPOWER) {
+        command.arg("fio");
     }
-
-    /// Runs a program under the throttle.
-    fn run(&self, program: &Path, arguments: &[&str]) -> Output {
-        let script = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.group.display());
-        Command::new("sh")
-            .env("HALFPOWER_HISTORY", "none")
-            .args(["-c", &script, "sh"])
-            .arg(program)
-            .args(arguments)
-            .output()
-            .unwrap()
-    }
+    command.args(arguments).output().unwrap()
 }
 
-impl Drop for Slow {
-    fn drop(&mut self) {
-        if !self.device.is_empty() {
-            let _ = run("losetup", &["--detach", &self.device]);
-        }
-        let _ = fs::remove_dir(&self.group);
-    }
+/// The document that it printed.
+fn document(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let begin = text.find('{').unwrap_or_else(|| panic!("no document: {}", String::from_utf8_lossy(&output.stderr)));
+    serde_json::from_str(&text[begin..]).unwrap()
 }
 
 fn figure(document: &Value, path: &str) -> f64 {
@@ -83,15 +50,11 @@ fn within(what: &str, ours: f64, theirs: f64, share: f64) {
 
 #[test]
 fn rates_and_latencies_are_those_of_debians_fio() {
-    let fio = Path::new("/usr/bin/fio");
-    if !fio.exists() {
-        return missing("fio is not installed: apt-get install fio");
-    }
-    let slow = match Slow::make() {
-        Ok(slow) => slow,
-        Err(why) => return missing(&format!("no throttled loop device: {why}")),
-    };
-    let jobs = slow.directory.path().join("jobs.fio");
+    let fio = or_skip!(fio());
+    let slow = or_skip!(Loop::make(64 << 20));
+    let _throttle = or_skip!(Throttle::set(&slow, &[("read_iops", ADMITTED), ("write_iops", ADMITTED)]));
+    let directory = tempfile::tempdir().unwrap();
+    let jobs = directory.path().join("jobs.fio");
     let text = format!(
         "[global]\nfilename={}\nsize=32m\nbs=4k\ndirect=1\ntime_based\nruntime=4\n\
          [random reads]\nrw=randread\nioengine=libaio\niodepth=8\n\
@@ -99,16 +62,13 @@ fn rates_and_latencies_are_those_of_debians_fio() {
         slow.device
     );
     fs::write(&jobs, text).unwrap();
-    let job_file = jobs.to_str().unwrap();
-    let theirs = slow.run(fio, &["--output-format=json", job_file]);
-    assert!(theirs.status.success(), "{}", String::from_utf8_lossy(&theirs.stderr));
-    let ours = slow.run(
-        Path::new(env!("CARGO_BIN_EXE_halfpower")),
-        &["fio", "--output-format=json", &format!("--destroy-data={}", slow.device), job_file],
-    );
-    assert!(ours.status.success(), "{}", String::from_utf8_lossy(&ours.stderr));
-    let theirs: Value = serde_json::from_slice(&theirs.stdout).unwrap();
-    let ours: Value = serde_json::from_slice(&ours.stdout).unwrap();
+    let words = ["--output-format=json", jobs.to_str().unwrap()];
+    let theirs = outcome(fio, &words);
+    let ours = outcome(Path::new(HALFPOWER), &[words[0], &format!("--destroy-data={}", slow.device), words[1]]);
+    for output in [&theirs, &ours] {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let (theirs, ours) = (document(&theirs), document(&ours));
     for (job, side) in [(0, "read"), (1, "write")] {
         let pair = |field: &str| {
             let path = format!("/jobs/{job}/{side}/{field}");
@@ -128,6 +88,46 @@ fn rates_and_latencies_are_those_of_debians_fio() {
         |document: &Value| -> Vec<String> { document["jobs"][0].as_object().unwrap().keys().cloned().collect() };
     let absent: Vec<String> = names(&theirs).into_iter().filter(|name| !names(&ours).contains(name)).collect();
     assert_eq!(absent, Vec::<String>::new(), "fields of fio's that are not in halfpower's report");
+}
+
+#[test]
+fn a_job_goes_on_after_the_errors_that_it_may() {
+    let fio = or_skip!(fio());
+    let device = or_skip!(Loop::make(8 << 20));
+    // The device is longer than the file below it: what lies beyond cannot be read or written.
+    let below = fs::File::options().write(true).open(&device.file).unwrap();
+    below.set_len(4 << 20).unwrap();
+    let destroy = format!("--destroy-data={}", device.device);
+    for rw in ["read", "write"] {
+        for engine in [["--ioengine=psync", "--iodepth=1"], ["--ioengine=libaio", "--iodepth=4"]] {
+            for kinds in ["none", "read", "io", "all", "verify"] {
+                let (name, mode) = (format!("--filename={}", device.device), format!("--rw={rw}"));
+                let goes_on = format!("--continue_on_error={kinds}");
+                let job =
+                    ["--name=a", &name, "--size=8m", &mode, "--bs=64k", "--direct=1", engine[0], engine[1], &goes_on];
+                let format = "--output-format=json";
+                let theirs = outcome(fio, &[&job[..], &[format]].concat());
+                // A loop device extends its file by what is written behind its end.
+                below.set_len(4 << 20).unwrap();
+                let ours = outcome(Path::new(HALFPOWER), &[&[&destroy, format], &job[..]].concat());
+                below.set_len(4 << 20).unwrap();
+                assert_eq!(ours.status.code(), theirs.status.code(), "{job:?}");
+                let (theirs, ours) = (document(&theirs), document(&ours));
+                // Of a job that ends at its first error fio also counts what was still under way.
+                let went_on =
+                    theirs.pointer("/jobs/0/total_err").and_then(Value::as_u64).is_some_and(|errors| errors > 0);
+                let mut fields =
+                    vec!["error".to_owned(), "total_err".into(), "first_error".into(), format!("{rw}/io_bytes")];
+                if went_on {
+                    fields.push(format!("{rw}/total_ios"));
+                }
+                for field in fields {
+                    let [ours, theirs] = [&ours, &theirs].map(|one| one.pointer(&format!("/jobs/0/{field}")));
+                    assert_eq!(ours, theirs, "{field} of {job:?}");
+                }
+            }
+        }
+    }
 }
 
 /// Jobs whose requests and bytes follow from the options alone.
@@ -156,10 +156,7 @@ const COUNTED: &str = "\
 
 #[test]
 fn counts_are_those_of_debians_fio() {
-    let fio = Path::new("/usr/bin/fio");
-    if !fio.exists() {
-        return missing("fio is not installed: apt-get install fio");
-    }
+    let fio = or_skip!(fio());
     let run = |program: &Path, first: &[&str]| -> Value {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("jobs.fio"), COUNTED).unwrap();

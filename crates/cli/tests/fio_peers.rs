@@ -43,11 +43,17 @@ fn each_program_verifies_what_the_other_wrote() {
         "crc32c",
         "crc32c-intel",
         "crc64",
+        "crc32",
         "crc16",
+        "crc7",
         "md5",
         "sha1",
         "sha256",
         "sha512",
+        "sha3-224",
+        "sha3-256",
+        "sha3-384",
+        "sha3-512",
         "xxhash",
         "meta",
         "meta --verify_pattern=0x010203",
@@ -207,4 +213,39 @@ fn the_report_has_the_lines_that_scripts_look_for() {
         list.split(',').take(2).map(|count| count.parse::<u64>().unwrap()).sum()
     };
     assert_eq!((sum(&ours), sum(&theirs)), (64, 64));
+}
+
+#[test]
+fn both_programs_go_on_after_the_same_errors() {
+    if !fio_is_here() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path();
+    let common = "--name=v --filename=data --size=64k --bs=4k --verify=crc32c";
+    succeeds(false, at, &format!("{common} --rw=write --do_verify=0"));
+    let mut data = fs::read(at.join("data")).unwrap();
+    for byte in [8300, 18300] {
+        data[byte] ^= 1;
+    }
+    fs::write(at.join("data"), data).unwrap();
+    let told = |ours: bool, tolerated: &str| {
+        let arguments = format!("{common} --rw=read --continue_on_error={tolerated} --output-format=json");
+        let output = run(ours, at, &arguments);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let document: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+        let job = document["jobs"][0].clone();
+        let figures = ["error", "total_err", "first_error"].map(|field| job[field].clone());
+        (output.status.success(), figures, job["read"]["total_ios"].clone())
+    };
+    for tolerated in ["verify", "all", "1"] {
+        let (ours, theirs) = (told(true, tolerated), told(false, tolerated));
+        assert_eq!(ours, theirs, "{tolerated}");
+        assert!(ours.0 && ours.1 == [84, 2, 84].map(Value::from), "{tolerated}: {ours:?}");
+    }
+    for tolerated in ["none", "read", "io"] {
+        let (ours, theirs) = (told(true, tolerated), told(false, tolerated));
+        assert_eq!((ours.0, &ours.1[0]), (theirs.0, &theirs.1[0]), "{tolerated}");
+        assert!(!ours.0 && ours.1[0] == 84, "{tolerated}: {ours:?}");
+    }
 }

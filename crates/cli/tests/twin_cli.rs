@@ -549,3 +549,36 @@ fn a_run_says_in_which_phases_its_bus_was() {
     let text = prints(words);
     assert!(text.contains("the bus worked") && text.contains("Data In") && text.contains("Message In"), "{text}");
 }
+
+/// Every command that an advice gives, run again, shows its gain: nothing here varies from run to run.
+#[test]
+fn every_advice_keeps_its_word() {
+    let out = tempfile::tempdir().unwrap();
+    let words = "study twin:gateway-1997,disks=2 --quick --only buffered,unbuffered,depth,allocation --json --output";
+    let study = halfpower(&format!("{words} {}", out.path().join("study").display())).good_json();
+    let rate = |point: &Value| {
+        let flushed = point.pointer("/achieved/synced_bytes_per_s").and_then(Value::as_f64);
+        flushed.unwrap_or_else(|| number(point, "/throughput_bytes_per_s"))
+    };
+    let findings = study["answer"]["findings"].as_array().unwrap();
+    for finding in findings {
+        // The shell's quotes: no word here has a blank.
+        let check = finding["check"].as_str().unwrap().replace('\'', "");
+        let documents: Vec<Value> = check
+            .split("; ")
+            .map(|words| halfpower(&format!("{} --json", words.strip_prefix("halfpower ").unwrap())).good_json())
+            .collect();
+        let rates: Vec<f64> = documents.iter().flat_map(points).map(rate).collect();
+        let [before, after] = rates[..] else { panic!("{rates:?}: {check}") };
+        let interval = |end: usize| finding["gain_interval_95"][end].as_f64().unwrap();
+        let again = after / before;
+        // The study's runs and these do not end with the same request.
+        assert!(again > interval(0) * 0.95 && again < interval(1) * 1.05, "{again}: {finding}");
+    }
+    assert!(findings.len() >= 5, "{findings:?}");
+    for one in study["answer"]["predictions"].as_array().unwrap() {
+        let check = one["check"].as_str().unwrap().strip_prefix("halfpower ").unwrap();
+        let document = halfpower(&format!("{check} --json")).good_json();
+        assert!(near(number(&document, "/comparisons/0/gain"), number(one, "/gain"), 0.05), "{one}: {document}");
+    }
+}

@@ -36,6 +36,8 @@ pub(crate) struct Tally {
     polled: AtomicBool,
     /// The buffers of a stream could not be registered with the kernel.
     unregistered: AtomicBool,
+    /// Time in which a stream's thread could have run and had no processor, over all streams.
+    unserved_ns: AtomicU64,
     /// Time in which parity was computed, and the bytes that it was computed from.
     parity: (AtomicU64, AtomicU64),
     /// No processor is left for the kernel where each stream keeps one busy.
@@ -58,6 +60,16 @@ impl Tally {
     pub(crate) fn parity(&self) -> Option<ParityUse> {
         let bytes = self.parity.1.load(Ordering::Relaxed);
         (bytes > 0).then(|| ParityUse { ns: self.parity.0.load(Ordering::Relaxed), bytes })
+    }
+
+    /// Adds how long a stream's thread waited for a processor.
+    pub(crate) fn note_unserved(&self, ns: Nanos) {
+        self.unserved_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+
+    /// How long the streams' threads waited for a processor, together.
+    pub(crate) fn unserved_ns(&self) -> Nanos {
+        self.unserved_ns.load(Ordering::Relaxed)
     }
 
     /// Notes that a stream's buffers are not registered.

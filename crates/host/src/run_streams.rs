@@ -91,13 +91,17 @@ impl StartBarrier {
         self.changed.notify_all();
     }
 
-    /// Waits until so many streams have ended, and looks at the clock meanwhile.
-    fn watch(&self, streams: usize, time: impl Time, looks: &Looks) {
+    /// Waits until so many streams have ended, and looks at the clock meanwhile, and at what else the caller wants to see.
+    fn watch(&self, streams: usize, time: impl Time, looks: &Looks, look: impl Fn()) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.ended < streams {
             let waited = self.changed.wait_timeout(state, Duration::from_nanos(LOOK_NS));
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = waited.unwrap_or_else(PoisonError::into_inner);
+            state = waited.0;
             looks.note(time.now());
+            if waited.1.timed_out() {
+                look();
+            }
         }
     }
 }
@@ -124,7 +128,7 @@ pub(crate) fn watched<T, S: Send>(
             let (before, looks) = (look(), Looks::from(time.now()));
             // From now on nothing is missed.
             drop(Ready { barrier });
-            barrier.watch(1, time, &looks);
+            barrier.watch(1, time, &looks, || {});
             (looks.paused_ns(), before, look())
         };
         let watcher = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, watch);
@@ -160,13 +164,14 @@ struct Countdown {
 }
 
 /// Runs the streams of all parts, each on a thread of its own: when every one waits at the barrier, `start` is called
-/// with the time to start at the earliest and says when the run begins.
+/// with the time to start at the earliest and says when the run begins. `look` is called now and then until they have ended.
 pub(crate) fn run_streams<S, T, W, F>(
     time: impl Time,
     interrupt: &AtomicBool,
     parts: Vec<PartStreams<'_, S, W, F>>,
     options: RunOptions,
     start: impl FnOnce(Nanos) -> Result<Nanos>,
+    look: impl Fn(),
 ) -> Result<Ran<T>>
 where
     S: RequestSource,
@@ -228,7 +233,7 @@ where
         };
         looks.begin(time.now());
         barrier.open(began);
-        barrier.watch(streams, time, &looks);
+        barrier.watch(streams, time, &looks, look);
         let paused_ns = looks.paused_ns();
         let ends: Vec<PartEnd<T>> = workers.into_iter().map(|threads| part_end(threads, began)).collect();
         match (refused, options.on_failure) {

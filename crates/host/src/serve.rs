@@ -155,6 +155,9 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
             last = now;
             let request = outstanding[completion.slot as usize];
             if completion.result != request.len as i32 {
+                if source.failed(completion, now) {
+                    return;
+                }
                 fail(&mut ending.failure, &request.request(completion.slot), completion.result);
                 ends = true;
             } else if checks && request.op == Op::Read {
@@ -260,15 +263,21 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
         }
         if let Some(request) = source.next_alone(now) {
             let since = now;
-            now = perform(&mut session, source, arena, time, checks, &request, halt)?;
+            let done;
+            (now, done) = perform(&mut session, source, arena, time, checks, &request, halt)?;
             last = now;
-            source.complete_alone(&request, since, now);
+            if done {
+                source.complete_alone(&request, since, now);
+            }
         } else {
             match source.next(now) {
                 Next::Issue(request) => {
-                    now = perform(&mut session, source, arena, time, checks, &request, halt)?;
+                    let done;
+                    (now, done) = perform(&mut session, source, arena, time, checks, &request, halt)?;
                     last = now;
-                    source.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                    if done {
+                        source.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
+                    }
                 }
                 Next::WaitUntil(then) => {
                     time.pass(then.saturating_sub(now).min(HALT_NS));
@@ -294,7 +303,7 @@ pub(crate) fn serve_blocking<S: BlockingSession, A: RequestSource, T: Time>(
     }
 }
 
-/// Does a request through a blocking call; when it was done.
+/// Does a request through a blocking call: when it ended, and whether it was done; where it was not, the source took note and goes on.
 #[inline(always)]
 fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     session: &mut S,
@@ -304,22 +313,26 @@ fn perform<S: BlockingSession, A: RequestSource, T: Time>(
     checks: bool,
     request: &Request,
     halt: Halt<'_>,
-) -> Result<Nanos> {
+) -> Result<(Nanos, bool)> {
     let at = ready(source, arena, request);
     let result = session.perform(request, at);
     let mut now = time.now();
     if result != request.len as i32 {
-        finish(session, request, at, result, halt)?;
+        let result = finish(session, request, at, result, halt)?;
         now = time.now();
+        if result != request.len as i32 {
+            let goes_on = source.failed(Completion { slot: request.slot, result }, now);
+            return if goes_on { Ok((now, false)) } else { Err(failed(request, result)) };
+        }
     }
     if checks && request.op == Op::Read {
         // SAFETY: the read filled the slot's buffer.
         source.check(request.slot, unsafe { std::slice::from_raw_parts(at, request.len as usize) });
     }
-    Ok(now)
+    Ok((now, true))
 }
 
-/// Repeats a call that a signal interrupted (EINTR), unless the run is to end; any other result is a failure.
+/// Repeats a call that a signal interrupted (EINTR), unless the run is to end. Any other result is returned.
 #[cold]
 #[inline(never)]
 fn finish<S: BlockingSession>(
@@ -328,14 +341,14 @@ fn finish<S: BlockingSession>(
     at: *mut u8,
     mut result: i32,
     halt: Halt<'_>,
-) -> Result<()> {
+) -> Result<i32> {
     while result == INTERRUPTED_CALL {
         if halt.asked() {
             return Err(Error::Interrupted);
         }
         result = session.perform(request, at);
     }
-    if result == request.len as i32 { Ok(()) } else { Err(failed(request, result)) }
+    Ok(result)
 }
 
 /// Where a request's data is, filled where it writes.

@@ -4,7 +4,7 @@
 
 use host::counters::{CpuMeter, DeviceMeter, IdleBaseline, ProcessIoMeter};
 use host::facts::{Roots, cgroup_v1_root, device_in_use, signature, under};
-use machine::LayerKind;
+use machine::{LayerKind, Share};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -158,6 +158,9 @@ fn btrfs_over_two_loop_devices() {
     let told = under(&roots, one.mounted.as_deref().unwrap()).unwrap();
     assert!(told.layers[0].name.starts_with("btrfs on "), "{}", told.layers[0].name);
     assert_eq!((told.layers[1].kind, told.layers[1].name.as_str()), (LayerKind::Volume, "btrfs raid0 of 2"));
+    let half = Share { reads: 0.5, writes: 0.5 };
+    let loops = told.layers.iter().filter(|layer| layer.kind == LayerKind::Loop);
+    assert_eq!(loops.map(|layer| layer.share).collect::<Vec<_>>(), [half; 2]);
     let mut names = [one.name(), two.name()];
     names.sort();
     assert_eq!(told.devices.counted.iter().map(|device| device.name.clone()).collect::<Vec<_>>(), names);

@@ -5,7 +5,7 @@ mod sysfs;
 use host::facts::{
     Under, block_devices_of, device_in_use, holders, layers_under, machine_facts, mount_of, under, under_device,
 };
-use machine::{Layer, LayerKind};
+use machine::{Layer, LayerKind, Share};
 use std::path::Path;
 use sysfs::Tree;
 
@@ -196,6 +196,9 @@ fn raid_5_of_four_sas_disks_with_one_missing() {
     let bus: Vec<&Layer> = told.layers.iter().filter(|layer| layer.name.starts_with("PCIe")).collect();
     assert_eq!(bus.len(), 1, "the adapter's link is shared");
     near(bus[0], 4.0 * 8e9 * 128.0 / 130.0 / 8.0);
+    let share = |layer: &Layer| [layer.share.reads, layer.share.writes].map(|share| (share * 1000.0).round() / 1000.0);
+    assert_eq!(share(links[0]), [0.333, 0.5], "of three disks, with parity in one of each row");
+    assert_eq!(share(bus[0]), [1.0, 1.5], "all of them pass here");
     assert!(warned(&told, "runs as PCIe 3.0 x4 though it could be PCIe 3.0 x8"), "{:?}", told.warnings);
     assert_eq!(told.warnings.iter().filter(|warning| warning.contains("PCIe 3.0 x8")).count(), 1, "told once");
     assert_eq!(names(&told.devices.counted), ["sda", "sdb", "sdc"]);
@@ -349,6 +352,8 @@ fn a_thin_volume_on_raid_10() {
     assert_eq!((setting(&told.layers[0], "sunit"), setting(&told.layers[0], "swidth")), ("1024", "2048"));
     let array = named(&told.layers, "md10");
     assert_eq!((setting(array, "chunk_bytes"), setting(array, "layout")), ("524288", "0x102"));
+    assert_eq!(array.share, Share::ALL, "the pool's metadata are not its data once more");
+    assert_eq!(named(&told.layers, "sdc").share, Share { reads: 0.25, writes: 0.5 });
     assert_eq!(names(&told.devices.counted), ["sdc", "sdd", "sde", "sdf"]);
     assert_eq!(names(&told.devices.sits_on), ["dm-3"]);
 }

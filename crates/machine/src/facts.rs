@@ -97,6 +97,55 @@ pub struct Layer {
     pub advertised_iops: Option<f64>,
     /// Its settings by name (`read_ahead_kb`, `scheduler`, `write_cache`, `mount`, ...).
     pub settings: BTreeMap<String, String>,
+    /// How much of the target's bytes passes through it.
+    #[serde(default, skip_serializing_if = "Share::is_all")]
+    pub share: Share,
+}
+
+/// Bytes that pass through a layer for each byte of the target: 1 where all do, 0.5 for a disk of two in a stripe. A layer that several
+/// members share has the sum of theirs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Share {
+    /// For each byte read.
+    pub reads: f64,
+    /// For each byte written; mirrors take each byte once more.
+    pub writes: f64,
+}
+
+impl Default for Share {
+    fn default() -> Share {
+        Share::ALL
+    }
+}
+
+impl Share {
+    /// Every byte, once.
+    pub const ALL: Share = Share { reads: 1.0, writes: 1.0 };
+
+    /// The share of an operation.
+    pub fn of(self, writes: bool) -> f64 {
+        if writes { self.writes } else { self.reads }
+    }
+
+    /// Every byte, once.
+    pub fn is_all(&self) -> bool {
+        [self.reads, self.writes].iter().all(|share| (share - 1.0).abs() < 1e-9)
+    }
+
+    /// This share of another share.
+    pub fn times(self, other: Share) -> Share {
+        Share { reads: self.reads * other.reads, writes: self.writes * other.writes }
+    }
+
+    /// This share, or the other where that is more.
+    pub fn at_least(self, other: Share) -> Share {
+        Share { reads: self.reads.max(other.reads), writes: self.writes.max(other.writes) }
+    }
+
+    /// What two ways to the same layer bring it.
+    pub fn plus(self, other: Share) -> Share {
+        Share { reads: self.reads + other.reads, writes: self.writes + other.writes }
+    }
 }
 
 impl Layer {
@@ -113,6 +162,21 @@ impl Layer {
     /// Requests per second that it admits, reads or writes.
     pub fn admitted_iops(&self, writes: bool) -> Option<f64> {
         self.limit(writes, self.advertised_iops, "write_iops")
+    }
+
+    /// The rate of the whole target in bytes per second at which this layer gives what it advertises.
+    pub fn target_rate(&self, writes: bool) -> Option<f64> {
+        self.advertised_rate(writes).map(|rate| rate / self.share.of(writes)).filter(|rate| rate.is_finite())
+    }
+
+    /// The same of requests per second.
+    pub fn target_iops(&self, writes: bool) -> Option<f64> {
+        self.admitted_iops(writes).map(|iops| iops / self.share.of(writes)).filter(|iops| iops.is_finite())
+    }
+
+    /// The same layer, met on another way through the target.
+    pub fn is_same(&self, other: &Layer) -> bool {
+        self.kind == other.kind && self.name == other.name && self.settings == other.settings
     }
 
     /// A throttle has limits of its own for writes.

@@ -24,13 +24,13 @@ pub use access::{
 };
 pub use data::{FILL_STEP, fill_random, fill_seed, filled};
 pub use error::{Error, Result};
-pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, Raid5, TargetFacts, TargetKind};
+pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, Raid5, Share, TargetFacts, TargetKind};
 pub use knob::{Alternative, Keep, Knob, Matters};
 pub use run::{Buffers, OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
-    BlockTimes, CpuTimes, DeviceUse, MemoryUse, ParityUse, Pause, PhaseUse, ProcessorTimes, RequestTimes, ResourceKind,
-    ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
+    BlockTimes, CpuTimes, DeviceUse, DirtyUse, MemoryUse, ParityUse, Pause, PhaseUse, ProcessorTimes, RequestTimes,
+    ResourceKind, ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
 };
 
 use std::path::PathBuf;
@@ -65,6 +65,17 @@ pub struct TargetSpec {
     pub as_is: bool,
     /// What a new test file holds.
     pub new_file: NewFile,
+}
+
+/// The device below a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Below {
+    /// Its name.
+    pub name: String,
+    /// How it is opened.
+    pub spec: TargetSpec,
+    /// The bytes of it that hold the largest piece of the file: the first, and how many.
+    pub region: (u64, u64),
 }
 
 /// What a new test file holds before the first run. All but [`NewFile::Filled`] need its size.
@@ -181,6 +192,12 @@ pub trait Machine {
         _askers: &mut [A],
     ) -> Result<bool> {
         Ok(false)
+    }
+
+    /// The device on which a target's file lies, to be read only; none where there is none of its own, or where the file's place on it
+    /// is not told.
+    fn below(&self, _target: &Self::Target) -> Option<Below> {
+        None
     }
 
     /// Changes what a target of several places is: these of them (by number, in order), striped in chunks of `chunk` bytes; one

@@ -1,7 +1,8 @@
 //! A run: parts that start together.
 
 use crate::{
-    Access, BlockTimes, CpuTimes, DeviceUse, Error, Nanos, ParityUse, Pause, ResourceUse, Result, Usage, Waits,
+    Access, BlockTimes, CpuTimes, DeviceUse, DirtyUse, Error, Nanos, ParityUse, Pause, ResourceUse, Result, Usage,
+    Waits,
 };
 
 /// A target, how it is accessed, and the request sources that ask it.
@@ -102,8 +103,10 @@ pub struct PartUsage {
     pub sync_ns: Option<Nanos>,
     /// Processor time of the process from the beginning of the run to the part's last completion ([`Usage::process_ns`]).
     pub process_ns: Option<Nanos>,
-    /// Dirty pages when its last write returned ([`Usage::dirty_percent`]).
-    pub dirty_percent: Option<f64>,
+    /// Time in which its threads could have run and had no processor ([`Usage::unserved_ns`]).
+    pub unserved_ns: Option<Nanos>,
+    /// Dirty pages while it wrote ([`Usage::dirty`]).
+    pub dirty: Option<DirtyUse>,
     /// The counters of the devices under the part's targets, over the whole run; `None` where nothing counts.
     pub device: Option<DeviceUse>,
     /// How the part's streams waited; none where each request is a call of its own, or nothing counts.
@@ -117,7 +120,7 @@ impl RunUsage {
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
         let RunUsage { began, cpu, block_bytes, resources, warnings, paused, block_times, parts } = self;
         parts.into_iter().map(move |part| {
-            let PartUsage { elapsed_ns, sync_ns, process_ns, dirty_percent, device, waits, parity } = part?;
+            let PartUsage { elapsed_ns, sync_ns, process_ns, unserved_ns, dirty, device, waits, parity } = part?;
             let (resources, warnings, block_times) = (resources.clone(), warnings.clone(), block_times.clone());
             Ok(Usage {
                 began,
@@ -125,7 +128,8 @@ impl RunUsage {
                 sync_ns,
                 cpu,
                 process_ns,
-                dirty_percent,
+                unserved_ns,
+                dirty,
                 device,
                 waits,
                 parity,

@@ -115,6 +115,13 @@ pub trait RequestSource: Send {
     /// A request ended. `now` is when the program learned of it.
     fn complete(&mut self, completion: Completion, now: Nanos);
 
+    /// A request failed, or did less than it was asked. `true`: the source counted it, its slot is free, and the run goes on without
+    /// [`RequestSource::complete`]. `false`: the run of this source ends with the error.
+    #[cold]
+    fn failed(&mut self, _completion: Completion, _now: Nanos) -> bool {
+        false
+    }
+
     /// The request to be issued now in slot 0, where that is the whole answer and no other is outstanding; `None`: ask [`RequestSource::next`].
     /// A machine that waits in the call of each request may ask this first; the answer to such a request is [`RequestSource::complete_alone`],
     /// so that a source need not keep what the caller keeps.

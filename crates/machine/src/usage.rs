@@ -67,6 +67,8 @@ pub enum ResourceKind {
     Bus,
     /// The link between one drive and its adapter.
     Link,
+    /// The network to a volume of another computer.
+    Network,
     /// What stores the data: platters and heads.
     Media,
     /// A device whose parts are not told apart, or its electronics.
@@ -201,6 +203,15 @@ pub struct Waits {
     pub polled: bool,
 }
 
+/// Dirty pages of the whole system while a part wrote, seen every 50 ms and when its last write returned.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DirtyUse {
+    /// The most, in percent of where the kernel begins to hold writers back to the rate of the write-back.
+    pub most_percent: f64,
+    /// In how many of all looks, in percent, there were so many that writers were held; they swing around that number.
+    pub held_percent: f64,
+}
+
 /// What streams computed of parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ParityUse {
@@ -224,9 +235,11 @@ pub struct Usage {
     /// Processor time of this process, all threads, until the last completion: what came after it, a final synchronisation, is not
     /// in it. `None` where that is not told apart.
     pub process_ns: Option<Nanos>,
-    /// Dirty pages of the whole system when the last write returned, where a final synchronisation follows: in percent of where the
-    /// kernel begins to hold writers back to the rate of the write-back.
-    pub dirty_percent: Option<f64>,
+    /// Time in which the threads that issue requests could have run and had no processor, all together: other programs had it, or a
+    /// control group or a hypervisor took it. `None` where that is not counted.
+    pub unserved_ns: Option<Nanos>,
+    /// Dirty pages while it wrote through the page cache; none where it did not, or where the system does not tell.
+    pub dirty: Option<DirtyUse>,
     /// The devices' own counters; `None` where nothing below the target counts.
     pub device: Option<DeviceUse>,
     /// How its streams waited; none where each request is a call of its own, or nothing counts.

@@ -435,6 +435,20 @@ impl RequestSource for Stream {
         }
     }
 
+    /// The slot is free again, and nothing is counted: a source around this one may let a run go on.
+    #[cold]
+    fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
+        self.pass_to(now);
+        self.in_flight -= 1;
+        if self.think == 0 {
+            self.slots[completion.slot as usize].next = self.free;
+            self.free = completion.slot;
+        } else {
+            self.rest(completion.slot, now);
+        }
+        false
+    }
+
     #[inline(always)]
     fn next_alone(&mut self, now: Nanos) -> Option<Request> {
         if now >= self.plain_until {

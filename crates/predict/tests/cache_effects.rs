@@ -78,9 +78,11 @@ fn a_swap_volume_gains_while_it_fits_and_is_never_slower() {
         assert!(back > 10.0, "{} MiB back: {back}", region / MIB);
     }
     for region in [1 << 30, 2 << 30] {
+        // What the cache holds costs nothing, and the rest as much as without it. At twice its size that is 2: published are 1.2 to 1.6.
+        let rest = 1.0 - (256 * MIB) as f64 / region as f64;
         for op in [Op::Write, Op::Read] {
             let gain = gain(region, op);
-            assert!((0.99..1.6).contains(&gain), "{} MiB, {op:?}: {gain}", region / MIB);
+            assert!((0.99..1.05 / rest).contains(&gain), "{} MiB, {op:?}: {gain}", region / MIB);
         }
     }
 }

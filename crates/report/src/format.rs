@@ -1,9 +1,9 @@
 //! Formats values and workloads for people, the same in every output.
 
 use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
-use machine::{RequestTimes, TimesSource};
+use machine::{LayerKind, RequestTimes, TimesSource};
 use results::columns::{Cell, Column, Unit};
-use results::{Axis, CostModel, CostScope, Finding, HalfPower, Predicted, Varied};
+use results::{Axis, CostModel, CostScope, Finding, FindingStep, HalfPower, Point, Predicted, Varied};
 
 /// A count with separators: `12,600`.
 pub(crate) fn grouped(value: f64) -> String {
@@ -206,6 +206,25 @@ pub(crate) fn finding_costs(finding: &Finding) -> String {
     cpu.into_iter().chain(p99).collect::<Vec<_>>().join("; ")
 }
 
+/// What each of several changes does alone: `step by step: past the page cache ×0.28, then 8 outstanding ×7.3`.
+pub(crate) fn finding_steps(finding: &Finding) -> String {
+    let mut before = finding.cpu_ns_per_mib.map(|[before, _]| before);
+    let mut last = finding.p99_ns.map(|[before, _]| before);
+    let step = |step: &FindingStep| {
+        let mut said = vec![format!("{} ×{}", step.change, significant(step.gain, 2))];
+        // What hardly changes is not told.
+        let changed = |a: f64, b: f64| a.max(b) > 1.25 * a.min(b);
+        let cpu = before.zip(step.cpu_ns_per_mib).filter(|&(a, b)| changed(a, b));
+        said.extend(cpu.map(|(_, cpu)| format!("processor {} a MiB", show_time(cpu))));
+        let p99 = last.zip(step.p99_ns).filter(|&(a, b)| changed(a as f64, b as f64));
+        said.extend(p99.map(|(_, p99)| format!("p99 {}", show_time(p99 as f64))));
+        (before, last) = (step.cpu_ns_per_mib, step.p99_ns);
+        said.join(", ")
+    };
+    let steps: Vec<String> = finding.steps.iter().map(step).collect();
+    if steps.is_empty() { String::new() } else { format!("step by step: {}", steps.join("; then ")) }
+}
+
 /// A prediction in a line: `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the bus is the busiest`.
 pub(crate) fn prediction(one: &Predicted) -> String {
     format!(
@@ -346,6 +365,23 @@ pub(crate) fn request_times(times: &RequestTimes) -> String {
         TimesSource::DeviceCounters => "the devices' counters",
     };
     format!("of {} a request: {} (by {by})", show_time(whole), stages.join(", "))
+}
+
+/// Why it is not known where a measured point's requests spend their time; none where the machine's parts tell it another way.
+pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Option<&'static str> {
+    let numbers = point.numbers.as_ref().filter(|_| !results.machine.simulated)?;
+    let throttled = || results.target.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
+    Some(if numbers.achieved.request_times.is_some() {
+        return None;
+    } else if !point.workload.buffering.is_direct() {
+        "the page cache makes other requests of the program's"
+    } else if results.target.devices.is_empty() {
+        "no block device is below that counts"
+    } else if throttled() {
+        "requests behind a throttle are not traced, for a traced run would use up what the next may have"
+    } else {
+        "requests are split, merged or mixed with others' on the way, and the kernel lets none be traced here"
+    })
 }
 
 /// The buses of a simulated machine whose phases are known, at the peak of each operation.

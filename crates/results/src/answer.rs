@@ -333,6 +333,26 @@ pub struct Finding {
     /// What a plain program would see: the point before is what such a program does.
     #[serde(default)]
     pub from_plain: bool,
+    /// What each change does alone, where there are several and each was measured: they lead from the point before to the point after.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<FindingStep>,
+}
+
+/// One of several changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FindingStep {
+    /// What is changed: `8 outstanding`.
+    pub change: String,
+    /// The point after it.
+    pub point: usize,
+    /// How many times the rate before this change.
+    pub gain: f64,
+    /// Its 95 % interval.
+    pub gain_interval_95: Option<[f64; 2]>,
+    /// Processor time of the process for a MiB in ns, after it.
+    pub cpu_ns_per_mib: Option<f64>,
+    /// 99th percentile of the latency in ns, after it.
+    pub p99_ns: Option<u64>,
 }
 
 /// What a simulated machine would do with something changed.

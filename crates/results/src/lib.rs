@@ -23,8 +23,8 @@ mod point;
 mod question;
 
 pub use answer::{
-    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, LimitTrial,
-    Peak, PeakSource, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
+    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, FindingStep, HalfPower, Limit, LimitOf,
+    LimitTrial, Peak, PeakSource, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
 };
 pub use csv::{csv, history_csv};
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};

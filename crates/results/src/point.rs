@@ -199,10 +199,17 @@ pub struct Achieved {
     /// Processor time of the process until its last request returned, in percent of that time: 100 is one processor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_busy_percent: Option<f64>,
-    /// Dirty pages of the whole system when the last write returned, where a final synchronisation follows: in percent of where the
-    /// kernel begins to hold writers back to the rate of the write-back. Mean over the runs.
+    /// Time in which the threads that issue requests could have run and had no processor, in percent of the runs' time: 100 is one
+    /// thread all the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unserved_percent: Option<f64>,
+    /// The most dirty pages of the whole system until the last write through the page cache returned: in percent of where the kernel
+    /// begins to hold writers back to the rate of the write-back. The greatest of the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_percent: Option<f64>,
+    /// In how many of all looks, in percent, there were so many that the kernel held writers back; mean over the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_held_percent: Option<f64>,
     /// Share of the processors' time that a hypervisor took away, in percent of one processor.
     pub steal_percent: f64,
     /// How often a stream slept until requests completed, per request: each is a wake that the kernel's side pays.
@@ -414,6 +421,8 @@ impl Achieved {
         let runs = samples.len() as f64;
         let sum = |part: &dyn Fn(&Sample) -> f64| -> f64 { samples.iter().map(|sample| part(sample)).sum() };
         let elapsed = sum(&|sample| sample.usage.elapsed_ns as f64).max(1.0);
+        // What the machine and the devices count goes on until the final flush is over.
+        let counted = elapsed + sum(&|sample| sample.usage.sync_ns.unwrap_or(0) as f64);
         let asked = sum(&|sample| sample.bytes_with_ramp as f64);
         let total = |part: fn(&machine::DeviceUse) -> u64| -> Option<f64> {
             samples.iter().map(|sample| sample.usage.device.as_ref().map(|device| part(device) as f64)).sum()
@@ -424,6 +433,7 @@ impl Achieved {
             samples.iter().map(|sample| sample.usage.block_bytes.map(|(read, written)| (read + written) as f64)).sum();
         let process = sum(&|sample| (sample.usage.cpu.user_ns + sample.usage.cpu.system_ns) as f64);
         let parity: Option<f64> = samples.iter().map(|sample| sample.usage.parity.map(|parity| parity.ns as f64)).sum();
+        let dirty = || samples.iter().filter_map(|sample| sample.usage.dirty);
         let synced: Option<f64> = samples.iter().map(|sample| sample.usage.sync_ns.map(|ns| ns as f64)).sum();
         Achieved {
             measured_ns: samples.iter().map(|sample| sample.measured_ns).sum(),
@@ -436,24 +446,26 @@ impl Achieved {
                 .zip(device_bytes)
                 .filter(|(requests, _)| *requests > 0.0)
                 .map(|(requests, bytes)| bytes / requests),
-            device_mean_depth: total(|device| device.weighted_ns).map(|weighted| weighted / elapsed),
-            device_busy_percent: total(|device| device.busy_ns).map(|busy| (busy / elapsed * 100.0).min(100.0)),
+            device_mean_depth: total(|device| device.weighted_ns).map(|weighted| weighted / counted),
+            device_busy_percent: total(|device| device.busy_ns).map(|busy| (busy / counted * 100.0).min(100.0)),
             device_bytes_foreign_share: device_bytes.zip(own).map(|(device, own)| (device - own).max(0.0) / asked),
             from_cache_percent: own.map(|own| ((1.0 - own / asked) * 100.0).clamp(0.0, 100.0)),
             direct: workload.buffering.is_direct(),
-            busy_processors: sum(&|sample| sample.usage.cpu.machine_ns as f64) / elapsed,
+            busy_processors: sum(&|sample| sample.usage.cpu.machine_ns as f64) / counted,
             process_busy_percent: samples
                 .iter()
                 .map(|sample| sample.usage.process_ns.map(|ns| ns as f64))
                 .sum::<Option<f64>>()
                 .map(|ns| ns / elapsed * 100.0),
-            dirty_percent: samples
+            unserved_percent: samples
                 .iter()
-                .map(|sample| sample.usage.dirty_percent)
+                .map(|sample| sample.usage.unserved_ns.map(|ns| ns as f64))
                 .sum::<Option<f64>>()
-                .map(|percent| percent / runs)
-                .filter(|_| !samples.is_empty()),
-            steal_percent: sum(&|sample| sample.usage.cpu.steal_ns as f64) / elapsed * 100.0,
+                .map(|ns| ns / elapsed * 100.0),
+            dirty_percent: dirty().map(|dirty| dirty.most_percent).max_by(f64::total_cmp),
+            dirty_held_percent: (dirty().count() == samples.len() && !samples.is_empty())
+                .then(|| dirty().map(|dirty| dirty.held_percent).sum::<f64>() / runs),
+            steal_percent: sum(&|sample| sample.usage.cpu.steal_ns as f64) / counted * 100.0,
             waits_per_request: samples
                 .iter()
                 .map(|sample| sample.usage.waits.map(|waits| waits.waits as f64))

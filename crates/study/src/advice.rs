@@ -29,7 +29,7 @@ pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
         let reaches = |share: f64| (rate < share * peak).then(|| cheapest(found, op, before, share * peak)).flatten();
         for after in worth_saying(found, before, reaches(HALF), reaches(ENOUGH)) {
             let (title, setting) = words(op, &found.entries[before].workload, &found.entries[after].workload);
-            let reading = |point| Reading { x: 0.0, y: 0.0, interval_95: None, point };
+            let reading = |point| Reading { x: 0.0, y: 0.0, interval_95: None, exact: false, point };
             all.push(Comparison::new(Change::Plain, reading(before), reading(after), title, setting));
         }
     }
@@ -90,6 +90,86 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
     .into_iter()
     .map(u32::from)
     .sum()
+}
+
+/// The changes that lead from one entry to another, one at a time: the entries before and after each, and what it changes. Of all orders
+/// the first of which every step was measured; none where there is no such, or only one change.
+pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
+    let (from, to) = (&entries[before].workload, &entries[after].workload);
+    let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];
+    let changed: Vec<Aspect> = all.into_iter().filter(|aspect| aspect.of(from) != aspect.of(to)).collect();
+    let alike = |entry: &Entry, wanted: &Workload| {
+        let one = &entry.workload;
+        let kind = one.op() == wanted.op() && one.pattern == wanted.pattern && one.allocation == wanted.allocation;
+        let cold = one.buffering.is_direct() || one.sync_at_end || one.cache == from.cache;
+        let usual =
+            one.offset_bytes == 0 && one.region_start_bytes == 0 && one.think_ns == 0 && one.hint == wanted.hint;
+        kind && cold
+            && usual
+            && entry.shape == entries[after].shape
+            && all.iter().all(|one_of| one_of.of(one) == one_of.of(wanted))
+    };
+    let path = |order: Vec<Aspect>| -> Option<Vec<(usize, usize, String)>> {
+        let (mut at, mut workload, mut path) = (before, from.clone(), Vec::new());
+        for (number, aspect) in order.iter().enumerate() {
+            aspect.take(&mut workload, to);
+            let measured = |entry: &Entry| alike(entry, &workload) && entry.point().rate().is_some();
+            let next = if number + 1 == order.len() { after } else { entries.iter().position(measured)? };
+            path.push((at, next, aspect.words(to)));
+            at = next;
+        }
+        Some(path)
+    };
+    if changed.len() < 2 { Vec::new() } else { orders(&changed).into_iter().find_map(path).unwrap_or_default() }
+}
+
+/// Every order of a few things.
+fn orders(all: &[Aspect]) -> Vec<Vec<Aspect>> {
+    if all.is_empty() {
+        return vec![Vec::new()];
+    }
+    let first = |index: usize| {
+        let rest: Vec<Aspect> =
+            all.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, one)| *one).collect();
+        orders(&rest).into_iter().map(move |order| [vec![all[index]], order].concat())
+    };
+    (0..all.len()).flat_map(first).collect()
+}
+
+/// What a program may change by itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Aspect {
+    Cache,
+    Size,
+    Outstanding,
+}
+
+impl Aspect {
+    /// Equal for workloads that do the same in this respect. That something waits at all needs another engine, which is no change.
+    fn of(self, workload: &Workload) -> (u32, u32) {
+        match self {
+            Aspect::Cache => (u32::from(workload.buffering.is_direct()), u32::from(workload.buffering.is_dsync())),
+            Aspect::Size => (workload.request_bytes, 0),
+            Aspect::Outstanding => (workload.depth, workload.threads),
+        }
+    }
+
+    fn take(self, workload: &mut Workload, from: &Workload) {
+        match self {
+            Aspect::Cache => (workload.buffering, workload.hint) = (from.buffering, from.hint),
+            Aspect::Size => workload.request_bytes = from.request_bytes,
+            Aspect::Outstanding => (workload.depth, workload.threads) = (from.depth, from.threads),
+        }
+    }
+
+    fn words(self, to: &Workload) -> String {
+        match self {
+            Aspect::Cache if to.buffering.is_direct() => "past the page cache".into(),
+            Aspect::Cache => "through the page cache".into(),
+            Aspect::Size => show_size(u64::from(to.request_bytes)),
+            Aspect::Outstanding => format!("{} outstanding", to.outstanding()),
+        }
+    }
 }
 
 /// What to do, and the setting.

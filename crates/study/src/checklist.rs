@@ -16,17 +16,16 @@ const LARGE: u32 = 1 << 20;
 pub(crate) fn checklist(found: &Found<'_>, limits: &[Limit]) -> Vec<Rule> {
     let layers = &found.setting.facts.layers;
     let rules = [
-        ("requests of 8 KiB at least, 64 KiB if possible", sizes(found)),
-        ("buffer small requests, bypass the cache for large ones", bypass(found)),
-        ("keep several requests outstanding", depth(found)),
-        ("preallocate files", preallocate(found)),
-        ("align partitions", align(layers)),
-        ("let the drive cache writes", write_cache(layers)),
-        ("enough buses and links", buses(layers, limits)),
+        ("requests of 8 KiB at least, 64 KiB if possible", sizes(found), "too few sizes were measured"),
+        ("buffer small requests, bypass the cache for large ones", bypass(found), "not measured both ways here"),
+        ("keep several requests outstanding", depth(found), "not measured at several depths here"),
+        ("preallocate files", preallocate(found), "no file was made to grow here"),
+        ("align partitions", align(layers), "there is no partition under the target"),
+        ("let the drive cache writes", write_cache(found), "no drive tells whether it caches writes"),
+        ("enough buses and links", buses(layers, limits), "no bus or link tells its rate"),
     ];
-    let not_applicable = || (RuleState::NotApplicable, "not measured here".to_owned());
-    let rule = |(rule, found): (&str, Option<(RuleState, String)>)| {
-        let (state, evidence) = found.unwrap_or_else(not_applicable);
+    let rule = |(rule, found, missing): (&str, Judged, &str)| {
+        let (state, evidence) = found.unwrap_or_else(|| (RuleState::NotApplicable, missing.to_owned()));
         Rule { rule: rule.into(), state, evidence }
     };
     rules.into_iter().map(rule).collect()
@@ -62,11 +61,12 @@ fn cold(found: &Found<'_>, bytes: u32) -> Option<f64> {
     rate(found, pick).map(|one| one.0)
 }
 
-/// Direct reads with so many outstanding.
-fn direct(found: &Found<'_>, bytes: u32, depth: Option<u32>) -> Option<f64> {
+/// Direct requests with so many outstanding; the best of any depth for none.
+fn direct(found: &Found<'_>, op: OpKind, bytes: u32, depth: Option<u32>) -> Option<f64> {
     let pick = |one: &Workload| {
-        one.op() == OpKind::Read
+        one.op() == op
             && one.buffering == Buffering::Direct
+            && one.allocation == Allocation::Written
             && one.request_bytes == bytes
             && depth.is_none_or(|depth| one.depth == depth)
     };
@@ -77,18 +77,28 @@ fn direct(found: &Found<'_>, bytes: u32, depth: Option<u32>) -> Option<f64> {
     all.filter(|one| one.shape.is_none()).filter_map(|one| one.point().rate()).max_by(f64::total_cmp)
 }
 
+/// The pair of rates whose ratio is the greatest: the rule is judged where it matters most.
+fn strongest(pairs: impl IntoIterator<Item = (String, Option<(f64, f64)>)>) -> Option<(String, f64, f64)> {
+    let known = pairs.into_iter().filter_map(|(what, rates)| rates.map(|(small, large)| (what, small, large)));
+    known.max_by(|a, b| (a.2 / a.1).total_cmp(&(b.2 / b.1)))
+}
+
 fn sizes(found: &Found<'_>) -> Judged {
-    let (small, large) = match (cold(found, 4096), cold(found, 65_536)) {
-        (Some(small), Some(large)) => (small, large),
-        _ => (direct(found, 4096, Some(1))?, direct(found, 65_536, Some(1))?),
-    };
-    let evidence = format!("64 KiB reads at {}, 4 KiB at {}", show_rate(large), show_rate(small));
+    let of = |op| Some((direct(found, op, 4096, Some(1))?, direct(found, op, 65_536, Some(1))?));
+    let (what, small, large) = strongest([
+        ("reads through the page cache".to_owned(), cold(found, 4096).zip(cold(found, 65_536))),
+        ("direct reads".to_owned(), of(OpKind::Read)),
+        ("direct writes".to_owned(), of(OpKind::Write)),
+    ])?;
+    let evidence = format!("{what}: {} with 64 KiB, {} with 4 KiB", show_rate(large), show_rate(small));
     judged(large >= small * WORTH, evidence)
 }
 
 fn bypass(found: &Found<'_>) -> Judged {
-    let (small, large) =
-        ((cold(found, 4096)?, direct(found, 4096, Some(1))?), (cold(found, LARGE)?, direct(found, LARGE, Some(1))?));
+    let (small, large) = (
+        (cold(found, 4096)?, direct(found, OpKind::Read, 4096, Some(1))?),
+        (cold(found, LARGE)?, direct(found, OpKind::Read, LARGE, Some(1))?),
+    );
     let evidence = format!(
         "buffered over direct: {} times at 4 KiB, {} times at {}",
         significant(small.0 / small.1, 2),
@@ -99,8 +109,12 @@ fn bypass(found: &Found<'_>) -> Judged {
 }
 
 fn depth(found: &Found<'_>) -> Judged {
-    let (one, best) = (direct(found, 65_536, Some(1))?, direct(found, 65_536, None)?);
-    let evidence = format!("64 KiB reads: {} one at a time, {} at best", show_rate(one), show_rate(best));
+    let of = |op: OpKind| {
+        let rates = direct(found, op, 65_536, Some(1)).zip(direct(found, op, 65_536, None));
+        (format!("64 KiB {op}s"), rates)
+    };
+    let (what, one, best) = strongest([of(OpKind::Read), of(OpKind::Write)])?;
+    let evidence = format!("{what}: {} one at a time, {} at best", show_rate(one), show_rate(best));
     judged(best >= one * WORTH, evidence)
 }
 
@@ -135,25 +149,30 @@ fn align(layers: &[Layer]) -> Judged {
     }
 }
 
-fn write_cache(layers: &[Layer]) -> Judged {
+fn write_cache(found: &Found<'_>) -> Judged {
+    let layers = &found.setting.facts.layers;
     let told = layers.iter().filter(|layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop));
     let (layer, cache) = told.filter_map(|layer| Some((layer, layer.settings.get("write_cache")?))).next()?;
-    judged(matches!(cache.as_str(), "write back" | "on"), format!("{}: write cache {cache}", layer.name))
+    let mut evidence = format!("{}: write cache {cache}", layer.name);
+    if let Some(alone) = direct(found, OpKind::Write, 65_536, Some(1)) {
+        evidence += &format!(", 64 KiB writes one at a time at {}", show_rate(alone));
+    }
+    judged(matches!(cache.as_str(), "write back" | "on"), evidence)
 }
 
 fn buses(layers: &[Layer], limits: &[Limit]) -> Judged {
-    let paths = [LayerKind::Adapter, LayerKind::Bus, LayerKind::Pci, LayerKind::Link];
-    let narrow = layers.iter().filter(|layer| paths.contains(&layer.kind));
-    let (layer, rate) =
-        narrow.filter_map(|layer| Some((layer, layer.advertised_bytes_per_s?))).min_by(|a, b| a.1.total_cmp(&b.1))?;
     let of_peak = |limit: &&Limit| {
         limit.of == LimitOf::Peak
             && matches!(limit.what, Bottleneck::Bus | Bottleneck::Pci | Bottleneck::Link | Bottleneck::Adapter)
     };
-    let limited = limits.iter().find(of_peak);
-    let evidence = match limited {
-        Some(limit) => format!("the {} limits {}s", limit.what, limit.op),
-        None => format!("{} admits {}, and does not limit the peaks", layer.name, show_rate(rate)),
-    };
-    judged(limited.is_none(), evidence)
+    let paths = [LayerKind::Adapter, LayerKind::Bus, LayerKind::Pci, LayerKind::Link];
+    let told = layers.iter().filter(|layer| paths.contains(&layer.kind));
+    let narrowest =
+        told.filter_map(|layer| Some((layer, layer.advertised_bytes_per_s?))).min_by(|a, b| a.1.total_cmp(&b.1));
+    let rate = narrowest.map(|(layer, rate)| format!("{} admits {}", layer.name, show_rate(rate)));
+    if let Some(limit) = limits.iter().find(of_peak) {
+        let limits = format!("the {} limits {}s", limit.what, limit.op);
+        return judged(false, rate.map_or(limits.clone(), |rate| format!("{limits}; {rate}")));
+    }
+    judged(true, format!("{}, and does not limit the peaks", rate?))
 }

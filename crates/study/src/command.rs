@@ -5,6 +5,7 @@ use crate::sampler::Entry;
 use machine::units::show_size;
 use machine::{Raid5, TargetFacts, TargetKind, TargetSpec};
 use std::borrow::Cow;
+use workload::Stop;
 
 /// Options of which `halfpower sweep` takes a list.
 const LISTS: [&str; 10] = [
@@ -29,6 +30,8 @@ pub(crate) struct Command {
     destroy: Vec<String>,
     chunk: u64,
     raid5: Option<Raid5>,
+    /// Its runs repeat exactly, if they are as long.
+    simulated: bool,
 }
 
 impl Command {
@@ -48,6 +51,7 @@ impl Command {
             destroy,
             chunk: spec.chunk,
             raid5: spec.raid5,
+            simulated: facts.kind == TargetKind::Simulated,
         }
     }
 
@@ -59,6 +63,12 @@ impl Command {
             if value > 0 {
                 options.extend([option.into(), show_size(value).replace(' ', "")]);
             }
+        }
+        // A write that is flushed at the end is the faster the less of it the device had to take by then.
+        if (entry.workload.sync_at_end || self.simulated)
+            && let Stop::AfterNs(ns) = entry.workload.stop
+        {
+            options.extend(["--runtime".into(), format!("{}us", ns.div_ceil(1000))]);
         }
         if let Some(Raid5 { failed, rebuild }) = self.raid5 {
             options.extend(["--raid".into(), "5".into()]);

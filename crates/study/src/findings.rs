@@ -1,6 +1,6 @@
 //! What is worth changing: pairs of points that differ in one setting, ranked by gain.
 
-use crate::advice::changes;
+use crate::advice::{changes, steps};
 use crate::command::Command;
 use crate::found::{ENOUGH, Reading, smallest};
 use crate::sampler::Entry;
@@ -9,7 +9,7 @@ use crate::trial::PLAIN_BYTES;
 use machine::units::{MIB, show_rate, significant};
 use measure::Sample;
 use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
-use results::{Finding, Point};
+use results::{Finding, FindingStep, Point};
 use workload::Pattern;
 
 /// Gains below this are not worth a reader's time.
@@ -17,6 +17,9 @@ const LEAST_GAIN: f64 = 1.1;
 
 /// So many pairs tell by themselves how a ratio varies; fewer are worth less than what the runs of all points say of each.
 const FEW_PAIRS: usize = 5;
+
+/// An interval wider than this, its high end over its low one, says only that the gain is not known.
+const UNKNOWN: f64 = 100.0;
 
 /// What is changed. The best finding of each kind comes before the second of any: three sizes are one advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,53 +99,98 @@ pub(crate) fn findings(
     let mut found: Vec<(Change, Finding)> = Vec::new();
     let mut unproven = Vec::new();
     for comparison in comparisons {
-        let Some(ratio) = large_gain(comparison, entries) else { continue };
-        if ratio.low <= 1.0 {
-            let range = format!("{} to {}", significant(ratio.low, 2), significant(ratio.high.min(1e6), 2));
-            unproven.push(format!("{} ({} times, {range})", comparison.title, significant(ratio.mean, 2)));
-        } else if let Some(mut finding) = finding(comparison, ratio, entries, points, command) {
-            finding.from_plain = is_plain(&entries[comparison.before]);
-            found.push((comparison.change, finding));
+        match gain_of(comparison, entries) {
+            Gain::Small => {}
+            Gain::Unproven(words) => unproven.push(format!("{} ({words})", comparison.title)),
+            Gain::Proven(ratio) => {
+                let Some(mut finding) = finding(comparison, ratio, entries, points, command) else { continue };
+                finding.from_plain = is_plain(&entries[comparison.before]);
+                found.push((comparison.change, finding));
+            }
         }
     }
+    Findings { proven: ranked(found, entries), unproven }
+}
+
+/// Findings in the order of their worth: first what a plain program would surely see, by what is surely gained for each change that it
+/// takes; then other programs' gains; last the corners that programs avoid.
+fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     let workload = |index: usize| &entries[index].workload;
-    let cost = |finding: &Finding| changes(workload(finding.points[0]), workload(finding.points[1]));
+    let low = |finding: &Finding| finding.gain_interval_95.map_or(1.0, |[low, _]| low);
+    let cost = |finding: &Finding| changes(workload(finding.points[0]), workload(finding.points[1])).max(1);
+    let worth = |finding: &Finding| low(finding).ln() / f64::from(cost(finding));
     // What programs do comes before the corners that they do not: small requests past the cache one after the other, and last writes that
     // wait for stable storage one by one, however much is gained.
     let rank = |finding: &Finding| {
         let before = workload(finding.points[0]);
         match before.buffering {
-            _ if finding.from_plain => 0,
+            _ if finding.from_plain && low(finding) >= LEAST_GAIN => 0,
+            _ if low(finding) < LEAST_GAIN => 2,
             one if one.is_dsync() => 3,
             one if one.is_direct() && before.pattern == Pattern::Seq && before.request_bytes < PLAIN_BYTES[0] => 2,
             _ => 1,
         }
     };
-    found.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
+    // The advice of half of the peak and that of nearly all of it stand together.
+    let of_plain = |one: &(Change, Finding)| one.0 == Change::Plain && one.1.from_plain;
+    let op = |finding: &Finding| workload(finding.points[0]).op();
+    let worth_of_all = |one: &(Change, Finding)| {
+        let same = |other: &&(Change, Finding)| of_plain(one) && of_plain(other) && op(&one.1) == op(&other.1);
+        found.iter().filter(same).map(|other| worth(&other.1)).fold(worth(&one.1), f64::max)
+    };
+    let worths: Vec<f64> = found.iter().map(worth_of_all).collect();
+    let mut sorted: Vec<(f64, (Change, Finding))> = worths.into_iter().zip(found).collect();
+    let place = |one: &(Change, Finding)| (rank(&one.1), u32::from(one.0 != Change::Plain));
+    sorted.sort_by(|(a, one), (b, other)| {
+        let effort = cost(&one.1).cmp(&cost(&other.1));
+        place(one).cmp(&place(other)).then(b.total_cmp(a)).then(effort)
+    });
     let mut seen = Vec::new();
-    let (mut first, mut rest): (Vec<_>, Vec<_>) = found.into_iter().partition(|(change, finding)| {
+    let sorted = sorted.into_iter().map(|(_, one)| one);
+    let (first, rest): (Vec<_>, Vec<_>) = sorted.partition(|(change, finding)| {
         let new = finding.from_plain && *change == Change::Plain || !seen.contains(change);
         seen.push(*change);
         new
     });
-    for part in [&mut first, &mut rest] {
-        part.sort_by_key(|(change, finding)| {
-            let cheap = if rank(finding) == 0 { cost(finding) } else { 0 };
-            (rank(finding), u32::from(*change != Change::Plain), cheap)
-        });
-    }
-    Findings { proven: first.into_iter().chain(rest).map(|(_, finding)| finding).collect(), unproven }
+    first.into_iter().chain(rest).map(|(_, finding)| finding).collect()
 }
 
-/// The gain of a comparison, if it is large enough to be worth a word, sure or not.
-fn large_gain(comparison: &Comparison, entries: &[Entry]) -> Option<Ratio> {
+/// What is known of a gain.
+enum Gain {
+    /// There is none worth a word, or nothing was measured.
+    Small,
+    /// It would be worth a word; how large it may be.
+    Unproven(String),
+    Proven(Ratio),
+}
+
+fn gain_of(comparison: &Comparison, entries: &[Entry]) -> Gain {
     let (before, after) = (&entries[comparison.before], &entries[comparison.after]);
     if comparison.before == comparison.after {
-        return None;
+        return Gain::Small;
     }
-    let flushed = comparison.change == Change::Plain && before.workload.sync_at_end;
-    let ratio = if flushed { flushed_gain(before, after)? } else { gain(before, after)? };
-    (ratio.mean >= LEAST_GAIN).then_some(ratio)
+    match any_gain(before, after, comparison.change == Change::Plain) {
+        Some(ratio) if ratio.mean < LEAST_GAIN => Gain::Small,
+        Some(ratio) if ratio.low > 1.0 => Gain::Proven(ratio),
+        Some(ratio) => {
+            let times = format!("{} times", significant(ratio.mean, 2));
+            let known = ratio.high < ratio.low * UNKNOWN;
+            let range = || format!("{} to {}", significant(ratio.low, 2), significant(ratio.high, 2));
+            Gain::Unproven(if known { format!("{times}, {}", range()) } else { format!("{times}, not settled") })
+        }
+        None => match before.point().rate().zip(after.point().rate()) {
+            Some((a, b)) if b >= a * LEAST_GAIN => {
+                Gain::Unproven(format!("{} times in one run", significant(b / a, 2)))
+            }
+            _ => Gain::Small,
+        },
+    }
+}
+
+/// The gain from one entry to another; `flushed`: that of writes whose flush counts.
+fn any_gain(before: &Entry, after: &Entry, flushed: bool) -> Option<Ratio> {
+    let flushed = flushed && (before.workload.sync_at_end || after.workload.sync_at_end);
+    if flushed { flushed_gain(before, after) } else { gain(before, after) }
 }
 
 /// The gain over writes whose flush is counted too.
@@ -181,11 +229,21 @@ fn finding(
             (comparison.change == Change::Plain).then(|| numbers(index)?.achieved.synced_bytes_per_s).flatten();
         synced.or(points[index].rate()).map(show_rate)
     };
-    let cost = |index: usize| {
-        let bytes = f64::from(points[index].workload.request_bytes);
-        Some(numbers(index)?.cpu_ns_per_request.process() * MIB as f64 / bytes)
-    };
+    let cost = |index: usize| cpu_ns_per_mib(&points[index]);
     let p99 = |index: usize| Some(numbers(index)?.latency_ns.p99);
+    let steps = if comparison.change == Change::Plain { steps(entries, *before, *after) } else { Vec::new() };
+    let step = |(from, to, change): (usize, usize, String)| {
+        let ratio = any_gain(&entries[from], &entries[to], true)?;
+        Some(FindingStep {
+            change,
+            point: to,
+            gain: ratio.mean,
+            gain_interval_95: Some([ratio.low, ratio.high]),
+            cpu_ns_per_mib: cost(to),
+            p99_ns: p99(to),
+        })
+    };
+    let steps: Option<Vec<FindingStep>> = steps.into_iter().map(step).collect();
     Some(Finding {
         title: title.clone(),
         gain: gain.mean,
@@ -203,13 +261,21 @@ fn finding(
         cpu_ns_per_mib: cost(*before).zip(cost(*after)).map(|(before, after)| [before, after]),
         p99_ns: p99(*before).zip(p99(*after)).map(|(before, after)| [before, after]),
         from_plain: false,
+        steps: steps.unwrap_or_default(),
     })
+}
+
+/// Processor time of the process for a MiB, in ns.
+fn cpu_ns_per_mib(point: &Point) -> Option<f64> {
+    let bytes = f64::from(point.workload.request_bytes);
+    Some(point.numbers.as_ref()?.cpu_ns_per_request.process() * MIB as f64 / bytes)
 }
 
 /// How many times the bytes per second of one entry another has: of runs made in turn where there are several, else of the two rates.
 fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let requests = f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);
-    let ratio = iops_ratio(before, after)?;
+    let first = |entry: &Entry| entry.samples().first().map(Sample::iops);
+    let ratio = iops_ratio(before, after).or_else(|| exact(before, after, first(before)?, first(after)?))?;
     let [median, mean, low, high] = [ratio.median, ratio.mean, ratio.low, ratio.high].map(|one| one * requests);
     Some(Ratio { median, mean, low, high, ..ratio })
 }

@@ -7,7 +7,7 @@ use crate::sampler::Entry;
 use crate::schedule::Trial;
 use crate::setting::Setting;
 use machine::MemoryUse;
-use results::{CostModel, Figure, HalfPower, Point, ServiceModel};
+use results::{Axis, CostModel, Figure, HalfPower, Point, ServiceModel};
 use workload::OpKind;
 
 /// A setting is good enough when it reaches this share of the best: the smallest such is recommended, not the extreme.
@@ -15,6 +15,9 @@ pub(crate) const ENOUGH: f64 = 0.9;
 
 /// Differences below this share are not worth a reader's time.
 const NOTICEABLE: f64 = 0.05;
+
+/// Two readings are the same where their intervals allow no greater ratio than this, either way.
+const SAME: f64 = 1.25;
 
 /// The best rates of a study and what the layers below advertise, in bytes per second.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,20 +42,50 @@ impl PeakRates {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) x: f64,
-    /// In the unit of the curve's first figure.
+    /// In the unit of the curve's first figure, unless another was asked for.
     pub(crate) y: f64,
     pub(crate) interval_95: Option<[f64; 2]>,
+    /// Measured again, it would be the same: one run of a simulated machine needs no interval.
+    pub(crate) exact: bool,
     /// Index of its point.
     pub(crate) point: usize,
 }
 
+/// What becomes of a reading with another setting.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Effect {
+    /// It grows by this share of itself: 0.5 is half as much again, -0.4 is 40 % less.
+    By(f64),
+    /// It stays about the same.
+    Nothing,
+    /// The runs are too uneven to tell.
+    Unsure,
+}
+
+impl Effect {
+    /// The share by which it grows, where it does.
+    pub(crate) fn gain(self) -> Option<f64> {
+        match self {
+            Effect::By(more) if more > 0.0 => Some(more),
+            _ => None,
+        }
+    }
+}
+
 impl Reading {
-    /// How much greater another reading is, as a share of this one: 0.5 is half as much again. None where they are too near to one
-    /// another, or too uncertain, to be told apart.
-    pub(crate) fn change_to(&self, other: &Reading) -> Option<f64> {
-        let (a, b) = (self.interval_95?, other.interval_95?);
+    /// How much greater another reading is. It is `Nothing` only where the intervals allow no large difference.
+    pub(crate) fn change_to(&self, other: &Reading) -> Effect {
+        let interval = |one: &Reading| one.interval_95.or(one.exact.then_some([one.y, one.y]));
+        let (Some(a), Some(b)) = (interval(self), interval(other)) else { return Effect::Unsure };
         let change = other.y / self.y - 1.0;
-        (change.abs() >= NOTICEABLE && (a[1] < b[0] || b[1] < a[0])).then_some(change)
+        let apart = a[1] < b[0] || b[1] < a[0];
+        if apart && change.abs() >= NOTICEABLE {
+            Effect::By(change)
+        } else if apart || (b[1] <= a[0] * SAME && a[1] <= b[0] * SAME) {
+            Effect::Nothing
+        } else {
+            Effect::Unsure
+        }
     }
 }
 
@@ -86,10 +119,15 @@ impl Found<'_> {
 
     /// The readings of a curve by rising x; failed points are left out.
     pub(crate) fn curve(&self, curve: &Curve) -> Vec<Reading> {
-        let axis = curve.set.figures[0].y;
+        self.curve_by(curve, curve.set.figures[0].y)
+    }
+
+    /// The same with the values of another axis than that of the curve's first figure.
+    pub(crate) fn curve_by(&self, curve: &Curve, axis: Axis) -> Vec<Reading> {
         let reading = |(cell, point): (&Cell, usize)| {
             let value = figures::value(cell, axis, point, &self.points[point]);
-            Some(Reading { x: cell.x, y: value.y?, interval_95: value.interval_95, point })
+            let exact = self.entries[point].repeats_exactly();
+            Some(Reading { x: cell.x, y: value.y?, interval_95: value.interval_95, exact, point })
         };
         self.cells(curve).into_iter().filter_map(reading).collect()
     }

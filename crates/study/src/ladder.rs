@@ -6,7 +6,7 @@
 
 use crate::found::Found;
 use machine::units::{show_rate, show_size};
-use machine::{Buffering, CacheState, Layer, LayerKind, MachineFacts, ResourceKind, ResourceUse, TargetKind};
+use machine::{Buffering, CacheState, Layer, LayerKind, MachineFacts, ResourceKind, ResourceUse};
 use measure::stats;
 use results::{
     Advertises, Answer, Axis, Bottleneck, Experiment, Ladder, LimitOf, Peak, Point, Reached, Stage, StageKind,
@@ -119,10 +119,9 @@ impl Rungs<'_> {
     /// The layers that the target's facts name, without the file system, which is above.
     fn below(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
-        let times = if facts.kind == TargetKind::Simulated { 1.0 } else { f64::from(facts.members.max(1)) };
         let mut stages = Vec::new();
         for layer in facts.layers.iter().filter(|layer| layer.kind != LayerKind::FileSystem) {
-            let mut stage = self.stage(layer.kind.into(), layer.name.clone(), |op| self.layer(layer, op, times));
+            let mut stage = self.stage(layer.kind.into(), layer.name.clone(), |op| self.layer(layer, op));
             stage.settings = settings(layer);
             let about = |warning: &&String| warning.contains(layer.name.split(' ').next().unwrap_or(&layer.name));
             stage.warnings = facts.warnings.iter().filter(about).cloned().collect();
@@ -296,15 +295,23 @@ impl Rungs<'_> {
         Some(StageRate { busy_percent: Some(resource.busy_percent), ..rate(op, advertised, Some(achieved)) })
     }
 
-    fn layer(&self, layer: &Layer, op: OpKind, times: f64) -> Option<StageRate> {
-        let advertised = layer.advertised_rate(op == OpKind::Write).filter(|&rate| rate > 0.0).map(|rate| Advertises {
-            throughput_bytes_per_s: rate * times,
-            formula: if times > 1.0 { format!("{} x {times:.0}", show_rate(rate)) } else { "advertised".into() },
+    fn layer(&self, layer: &Layer, op: OpKind) -> Option<StageRate> {
+        let writes = op == OpKind::Write;
+        let advertised = layer.target_rate(writes).filter(|&rate| rate > 0.0).map(|whole| Advertises {
+            throughput_bytes_per_s: whole,
+            formula: match layer.share.of(writes) {
+                share if (share - 1.0).abs() < 1e-9 => "advertised".into(),
+                share => format!(
+                    "{} / {share:.3} of the bytes",
+                    show_rate(layer.advertised_rate(writes).unwrap_or_default())
+                ),
+            },
         });
         let kinds: &[ResourceKind] = match layer.kind {
             LayerKind::Adapter => &[ResourceKind::Adapter],
             LayerKind::Bus => &[ResourceKind::Bus],
             LayerKind::Pci => &[ResourceKind::Pci],
+            LayerKind::Network => &[ResourceKind::Network],
             LayerKind::Disk => &[ResourceKind::Media, ResourceKind::Device, ResourceKind::Link, ResourceKind::Throttle],
             _ => &[],
         };

@@ -4,6 +4,7 @@
 
 mod advice;
 mod answer;
+mod beside;
 mod checklist;
 mod command;
 mod confirm;

@@ -22,7 +22,7 @@ const GROWS: f64 = 1.5;
 /// Where a drawn curve reaches half of its own best.
 pub(crate) fn half_power_of_series(x: Axis, y: Axis, series: &Series, points: &[Point]) -> Option<HalfPower> {
     let reading = |value: &results::Value| {
-        Some(Reading { x: value.x, y: value.y?, interval_95: value.interval_95, point: value.point? })
+        Some(Reading { x: value.x, y: value.y?, interval_95: value.interval_95, exact: false, point: value.point? })
     };
     let readings: Vec<Reading> = series.values.iter().filter_map(reading).collect();
     let best = readings.iter().map(|reading| reading.y).fold(0.0, f64::max);

@@ -33,7 +33,7 @@ pub(crate) struct Entry {
     pub(crate) question: Question,
     pub(crate) shape: Option<StripeShape>,
     pub(crate) measured: Measured,
-    facts: TargetFacts,
+    pub(crate) facts: TargetFacts,
     /// How much its precision matters beside that of the others.
     weight: f64,
     /// Time at the start of each run that is not measured.
@@ -210,6 +210,11 @@ impl<'a, M: Machine> Sampler<'a, M> {
     /// The point of every entry so far.
     pub(crate) fn points(&self) -> Vec<Point> {
         self.entries.iter().map(|entry| entry.point().clone()).collect()
+    }
+
+    /// Time that the study may take.
+    pub(crate) fn budget(&self) -> Nanos {
+        self.budget
     }
 
     /// Time since the study began.

@@ -14,7 +14,7 @@ use machine::{Machine, Nanos, Result};
 use measure::{Repeated, THROTTLE_SLICE_NS};
 use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
-use workload::{OpKind, Workload};
+use workload::{OpKind, Pattern, Workload};
 
 /// Shares of the budget at which each part ends.
 const MAIN_SHARE: f64 = 0.78;
@@ -228,18 +228,28 @@ pub(crate) fn wanted(setting: &Setting, plan: &Plan) -> Vec<Trial> {
 /// Leaves cells out where there are more questions than runs allow, those first that tell least; says how many.
 pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
     let identity = |cell: &Cell| (Question::of(&cell.workload), cell.shape.clone());
-    let mut seen: Vec<(u32, (Question, Option<StripeShape>))> = Vec::new();
+    let kind = |cell: &Cell| {
+        let workload = &cell.workload;
+        (workload.op(), workload.buffering.is_direct(), workload.pattern == Pattern::Random)
+    };
+    let mut seen: Vec<(u32, _, (Question, Option<StripeShape>))> = Vec::new();
     for cell in trials.iter().flat_map(|trial| &trial.grid.cells) {
         let one = identity(cell);
-        match seen.iter_mut().find(|known| known.1 == one) {
+        match seen.iter_mut().find(|known| known.2 == one) {
             Some(known) => known.0 = known.0.min(weight(cell)),
-            None => seen.push((weight(cell), one)),
+            None => seen.push((weight(cell), kind(cell), one)),
         }
     }
     let dropped = seen.len().checked_sub(most).filter(|&dropped| dropped > 0)?;
-    // Stable: of cells that tell as much, those of the earlier experiments stay.
+    // Of cells that tell as much, as many of each kind stay, for each kind has a peak and a verdict of its own; of one kind, those of the
+    // earlier experiments.
     seen.sort_by_key(|one| one.0);
-    let kept: Vec<_> = seen.into_iter().take(most).map(|one| one.1).collect();
+    let class = |number: usize| (seen[number].0 / WEIGHT_CLASS, seen[number].1);
+    let turn = |number: usize| (0..number).filter(|&earlier| class(earlier) == class(number)).count();
+    let turns: Vec<usize> = (0..seen.len()).map(turn).collect();
+    let mut ranked: Vec<_> = seen.into_iter().zip(turns).collect();
+    ranked.sort_by_key(|((weight, ..), turn)| (weight / WEIGHT_CLASS, *turn));
+    let kept: Vec<_> = ranked.into_iter().take(most).map(|((.., one), _)| one).collect();
     for trial in trials {
         trial.grid.cells.retain(|cell| kept.contains(&identity(cell)));
     }

@@ -1,6 +1,6 @@
 //! Phrases that the experiments' sentences share.
 
-use crate::found::{ENOUGH, Reading, best, smallest};
+use crate::found::{ENOUGH, Effect, Reading, best, smallest};
 use machine::units::{show_size, significant};
 use workload::OpKind;
 
@@ -28,15 +28,28 @@ pub(crate) fn times(ratio: f64) -> String {
     format!("{} times", significant(ratio, 3))
 }
 
-/// What a change in a setting does: `gains 12 %`, `costs 40 %`, `changes nothing`.
-pub(crate) fn effect(change: Option<f64>) -> String {
-    match change {
-        Some(more) if more >= 1.0 => format!("gives {} the rate", times(more + 1.0)),
-        Some(more) if more > 0.0 => format!("gains {}", percent(more)),
-        Some(less) => format!("costs {}", percent(-less)),
-        None => "changes nothing".into(),
+/// Requests per second: `595 thousand requests/s`.
+pub(crate) fn per_second(rate: f64) -> String {
+    match rate {
+        999_500.0.. => format!("{} million requests/s", significant(rate / 1e6, 3)),
+        1e4.. => format!("{} thousand requests/s", significant(rate / 1e3, 3)),
+        _ => format!("{} requests/s", significant(rate, 3)),
     }
 }
+
+/// What a change in a setting does: `gains 12 %`, `costs 40 %`, `changes nothing`.
+pub(crate) fn effect(effect: Effect) -> String {
+    match effect {
+        Effect::By(more) if more >= 1.0 => format!("gives {} the rate", times(more + 1.0)),
+        Effect::By(more) if more > 0.0 => format!("gains {}", percent(more)),
+        Effect::By(less) => format!("costs {}", percent(-less)),
+        Effect::Nothing => "changes nothing".into(),
+        Effect::Unsure => format!("is undecided: {UNEVEN}"),
+    }
+}
+
+/// Why something is not told.
+pub(crate) const UNEVEN: &str = "the runs are too uneven to tell";
 
 /// Which request size a curve needs for its best rate, and for half of it.
 pub(crate) fn reach(subject: &str, readings: &[Reading], rate: impl Fn(f64) -> String) -> Option<String> {
@@ -45,7 +58,9 @@ pub(crate) fn reach(subject: &str, readings: &[Reading], rate: impl Fn(f64) -> S
     Some(if good.x == first.x {
         format!("{subject} reach {} whatever the request size.", rate(best(readings)?.y))
     } else if half.x == first.x {
-        format!("{reach}; any size gets half of that.")
+        format!("{reach}, and more than half of that with {} already.", size(half.x))
+    } else if half.x == good.x {
+        format!("{reach}; smaller ones get less than half of that.")
     } else {
         format!("{reach} and half of that with {}.", size(half.x))
     })

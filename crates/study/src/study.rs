@@ -50,7 +50,7 @@ pub fn study<M: Machine>(
     let mut trials = schedule::measure(&mut sampler, &mut setting, plan)?;
     let peaks = confirm(&mut sampler, &setting, &trials, plan)?;
     crossings::bracket(&mut sampler, &setting, &mut trials, plan, &peaks)?;
-    let cases = investigate(&mut sampler, &setting, &peaks)?;
+    let cases = investigate(&mut sampler, &setting, &spec, &peaks)?;
     schedule::settle(&mut sampler, &setting, &mut trials, plan, &peaks, &cases)?;
     let left_out = answer::left_out(&sampler, &trials);
     let indices = answer::keep_reached(&mut sampler, &mut trials);

@@ -1,11 +1,12 @@
 //! Trials: one change to a workload tells one bottleneck from another.
 
+use crate::beside::{Beside, beside};
 use crate::confirm::stands_for;
 use crate::findings::{exact, iops_ratio};
 use crate::sampler::{Entry, Sampler};
 use crate::setting::Setting;
 use machine::units::show_size;
-use machine::{CacheState, Engine, Hint, MAX_DEPTH, Machine, Nanos, Result};
+use machine::{CacheState, Engine, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetSpec};
 use measure::stats::Ratio;
 use results::LimitOf;
 use workload::{OpKind, Pattern, Stop, Workload};
@@ -88,6 +89,8 @@ pub(crate) struct Case {
     pub(crate) base: usize,
     /// Changes with the indices of their entries.
     pub(crate) trials: Vec<(Variant, usize)>,
+    /// The same requests to another target.
+    pub(crate) beside: Option<Beside>,
 }
 
 impl Case {
@@ -118,7 +121,7 @@ impl Case {
 
 /// The rates whose limits are asked for: the peaks, what a plain program gets, and small random requests.
 fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, peaks: &[(OpKind, usize)]) -> Vec<Case> {
-    let case = |of, op, base| Case { of, op, base, trials: Vec::new() };
+    let case = |of, op, base| Case { of, op, base, trials: Vec::new(), beside: None };
     let mut all: Vec<Case> = peaks.iter().map(|&(op, base)| case(LimitOf::Peak, op, base)).collect();
     let measured: Vec<(usize, &Entry)> =
         sampler.entries.iter().enumerate().filter(|(_, entry)| entry.point().rate().is_some()).collect();
@@ -174,6 +177,7 @@ pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &Setting)
 pub(crate) fn investigate<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &Setting,
+    spec: &TargetSpec,
     peaks: &[(OpKind, usize)],
 ) -> Result<Vec<Case>> {
     let mut cases = cases(sampler, setting, peaks);
@@ -218,6 +222,10 @@ pub(crate) fn investigate<M: Machine>(
         if !sampler.bursty && sampler.machine.now() < sampler.at(1.0) {
             sampler.trace(case.base)?;
         }
+    }
+    let on_files = setting.facts.layers.first().is_some_and(|layer| layer.kind == LayerKind::FileSystem);
+    for case in cases.iter_mut().filter(|case| case.of == LimitOf::Peak && on_files) {
+        case.beside = beside(sampler, setting, spec, (case.op, case.base), until)?;
     }
     if sampler.bursty {
         let all: Vec<usize> = cases.iter().flat_map(|case| &case.trials).map(|(_, index)| *index).collect();

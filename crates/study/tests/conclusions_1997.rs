@@ -123,6 +123,19 @@ fn write_cache_or_three_requests_hide_the_revolution() {
 }
 
 #[test]
+fn what_a_request_costs_depends_on_how_the_program_learns_of_its_end() {
+    let of = |shape: &str| study(&format!("{ULTRA},shape={shape}"), Effort::Normal, &["depth"]);
+    let (routines, port) = (of("routines"), of("port"));
+    let cost = |results: &Results| {
+        let cpu =
+            &results.points[place(results, OpKind::Read, Buffering::Direct, 8, 3)].numbers.as_ref().expect("numbers");
+        cpu.cpu_ns_per_request.user + cpu.cpu_ns_per_request.system
+    };
+    let call = cost(&routines) - cost(&port);
+    assert!((4_000.0..5_500.0).contains(&call), "a routine takes a system call more than a port: {call} ns");
+}
+
+#[test]
 fn buffering_helps_small_requests_and_costs_the_processor_for_large_ones() {
     let results = study(ULTRA, Effort::Normal, &["buffered", "unbuffered", "cost"]);
     let costs = &results.answer.as_ref().unwrap().costs;
@@ -146,7 +159,7 @@ fn a_file_that_grows_is_written_one_request_at_a_time() {
     // Figure 12: 8.87 MB/s with 64 KB eight deep, 4.06 extending.
     assert!((gain / (8.87 / 4.06) - 1.0).abs() < 0.1, "{gain}: {}", sentence(&results, "allocation"));
     assert!(
-        sentence(&results, "allocation").contains("extending the file costs"),
+        sentence(&results, "allocation").contains("Extending the file costs"),
         "{}",
         sentence(&results, "allocation")
     );

@@ -63,6 +63,7 @@ fn bottleneck(kind: ResourceKind) -> Bottleneck {
         ResourceKind::Adapter => Bottleneck::Adapter,
         ResourceKind::Bus => Bottleneck::Bus,
         ResourceKind::Link => Bottleneck::Link,
+        ResourceKind::Network => Bottleneck::Network,
         ResourceKind::Media => Bottleneck::Media,
         ResourceKind::Device => Bottleneck::Device,
         ResourceKind::Throttle => Bottleneck::Throttle,
@@ -71,7 +72,7 @@ fn bottleneck(kind: ResourceKind) -> Bottleneck {
 
 #[test]
 fn the_narrowest_part_is_named() {
-    use Bottleneck::{Adapter, Bus, Latency, Media, Pci, Processor, Throttle};
+    use Bottleneck::{Adapter, Bus, Device, Latency, Link, Media, Network, Pci, Processor, Throttle};
     let slow_disk = |description: &mut Description| description.file_system.command_bytes = 64 * MIB;
     let cases: Vec<(&str, Twin, Bottleneck)> = vec![
         ("one disk", gateway(1, 1, |_| {}), Media),
@@ -96,6 +97,12 @@ fn the_narrowest_part_is_named() {
             }),
             Throttle,
         ),
+        ("a file server behind Ethernet", named("twin:nas"), Network),
+        ("a SATA link", named("twin:sata-ssd"), Link),
+        ("an NVMe drive's link", named("twin:nvme"), Link),
+        ("platters", named("twin:hdd-20tb"), Media),
+        ("what a hypervisor serves", named("twin:virtio"), Device),
+        ("a cloud's volume after its burst", named("twin:cloud-burst"), Throttle),
         (
             "a long way",
             virtio(|one| {
@@ -147,6 +154,32 @@ fn a_plain_program_and_random_requests_have_limits_of_their_own() {
         .map(|one| one.request_bytes)
         .collect();
     assert_eq!(plain, [Some(65_536), Some(4096)]);
+}
+
+#[test]
+fn what_is_not_the_peak_has_another_limit_on_modern_machines() {
+    use Bottleneck::{Device, Flush, Latency, Processor};
+    let cases = [
+        ("nas", LimitOf::Random, OpKind::Read, Device, "the server's threads"),
+        ("nas", LimitOf::Plain, OpKind::Read, Latency, "the way there and back"),
+        ("nas", LimitOf::Plain, OpKind::Write, Flush, "what the page cache took has still to cross"),
+        ("virtio", LimitOf::Plain, OpKind::Write, Flush, "the same on a hypervisor's disk"),
+        ("nvme", LimitOf::Random, OpKind::Write, Device, "the drive's controller"),
+    ];
+    let mut studied = std::collections::BTreeMap::new();
+    for (name, of, op, truth, why) in cases {
+        let results = studied
+            .entry(name)
+            .or_insert_with(|| study(&named(&format!("twin:{name}")), &["buffered", "depth", "random"]));
+        let found = limit(results, of, op);
+        assert_eq!(found.what, truth, "{name}, {why}: {}", found.sentence);
+    }
+    // Requests of 4 KiB through the cache of a fast drive: calls and copies are all that takes time.
+    let limits = &studied["nvme"].answer.as_ref().expect("an answer").limits;
+    let small = limits
+        .iter()
+        .find(|one| one.of == LimitOf::Plain && one.op == OpKind::Write && one.request_bytes == Some(4096));
+    assert_eq!(small.expect("a limit").what, Processor);
 }
 
 #[test]

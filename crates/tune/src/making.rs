@@ -118,7 +118,14 @@ mod tests {
     fn layer(kind: LayerKind, name: &str, settings: &[(&str, &str)]) -> Layer {
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let settings: BTreeMap<String, String> = settings.collect();
-        Layer { kind, name: name.into(), advertised_bytes_per_s: None, advertised_iops: None, settings }
+        Layer {
+            kind,
+            name: name.into(),
+            advertised_bytes_per_s: None,
+            advertised_iops: None,
+            settings,
+            share: machine::Share::ALL,
+        }
     }
 
     #[test]

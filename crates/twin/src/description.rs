@@ -65,10 +65,9 @@ pub struct Processor {
     pub request_us: f64,
     /// Its cost for each byte.
     pub request_ns_per_byte: f64,
-    /// What a request costs more of a program that keeps several outstanding and learns of their ends by events, routines or a port. A
-    /// thread that waits in its call for each has none of it.
+    /// A system call that a program makes for a request beyond the one that asks for it, to learn of its end; see [`crate::Shape`].
     #[serde(default)]
-    pub asynchronous_us: f64,
+    pub call_us: f64,
     /// A transfer that the cache makes for itself: a page fault, read-ahead, write-back.
     pub paging_us: f64,
     /// Percent of a request's cost that is spent before it reaches the adapter; the rest is spent after the interrupt.

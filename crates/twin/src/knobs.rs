@@ -1,5 +1,6 @@
 //! The settings of a simulated machine as knobs: what could be bought or set up differently.
 
+use crate::Shape;
 use crate::settings::Setup;
 use crate::volume::Kind;
 use machine::units::show_size;
@@ -19,7 +20,7 @@ fn size(bytes: u64) -> String {
     show_size(bytes).replace(" KiB", "k").replace(" MiB", "m").replace(" GiB", "g").replace(" B", "")
 }
 
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 8] = [
     Row {
         name: "wce",
         about: "the drives' write caches: what they hold is lost with the power, unless they have batteries",
@@ -67,6 +68,16 @@ const ROWS: [Row; 7] = [
         matters: Matters::Always,
         present: |setup| setup.ram_cache.map_or_else(|| "0".into(), |(bytes, _)| size(bytes)),
         values: |_| ["16m", "64m"].map(str::to_owned).into(),
+    },
+    Row {
+        name: "shape",
+        about: "how a program with several requests outstanding in one thread learns of their ends",
+        matters: Matters::Always,
+        present: |setup| setup.shape.name().into(),
+        values: |setup| {
+            let costs = setup.description.processor.call_us > 0.0;
+            Shape::all().filter(|_| costs).map(|shape| shape.name().into()).collect()
+        },
     },
     Row {
         name: "readahead",

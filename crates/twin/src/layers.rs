@@ -7,7 +7,14 @@ use machine::{Layer, LayerKind};
 use std::collections::BTreeMap;
 
 fn layer(kind: LayerKind, name: impl Into<String>, rate: Option<f64>) -> Layer {
-    Layer { kind, name: name.into(), advertised_bytes_per_s: rate, advertised_iops: None, settings: BTreeMap::new() }
+    Layer {
+        kind,
+        name: name.into(),
+        advertised_bytes_per_s: rate,
+        advertised_iops: None,
+        settings: BTreeMap::new(),
+        share: machine::Share::ALL,
+    }
 }
 
 fn set(layer: &mut Layer, key: &str, value: impl ToString) {

@@ -5,6 +5,7 @@ use crate::event::Event;
 use crate::world::files::Barrier;
 use crate::world::{Owner, World};
 use machine::{Access, Completion, Error, Nanos, Next, OnFailure, Request, RequestSource, Result, Stability};
+use std::collections::VecDeque;
 
 /// A part of a run.
 struct Job {
@@ -12,6 +13,8 @@ struct Job {
     files: Vec<u32>,
     /// One call at a time: a source waits for each request.
     blocking: bool,
+    /// A source takes completions in the order of its requests.
+    oldest_first: bool,
     /// Offsets and lengths are multiples of it.
     align: u64,
     sync_at_end: bool,
@@ -39,6 +42,24 @@ struct Asker<'a, S> {
     wake: Nanos,
     /// It waits for stable storage, since then.
     syncing: Option<Nanos>,
+    /// Its requests under way and their ends, the oldest first, where it takes them in that order.
+    order: VecDeque<(u32, Option<Completion>)>,
+}
+
+impl<S: RequestSource> Asker<'_, S> {
+    /// Gives the source all that it does not have to wait for any more. Returns whether there was any.
+    fn complete_in_order(&mut self, completion: Completion, now: Nanos) -> bool {
+        if let Some(one) = self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none()) {
+            one.1 = Some(completion);
+        }
+        let mut any = false;
+        while let Some(&(_, Some(completion))) = self.order.front() {
+            self.order.pop_front();
+            self.source.complete(completion, now);
+            any = true;
+        }
+        any
+    }
 }
 
 /// Who waits for stable storage.
@@ -80,13 +101,15 @@ impl<'a, S: RequestSource> Run<'a, S> {
         self.jobs.push(Job {
             files,
             blocking: !access.engine.is_async(),
+            oldest_first: access.engine.is_async() && self.world.shape.oldest_first(),
             align: if access.buffering.is_direct() { SECTOR } else { 1 },
             sync_at_end: access.sync_at_end,
             left: sources.len(),
             outcome: Ended::default(),
             failed: None,
         });
-        let asker = |source| Asker { source, part, done: false, wake: Nanos::MAX, syncing: None };
+        let asker =
+            |source| Asker { source, part, done: false, wake: Nanos::MAX, syncing: None, order: VecDeque::new() };
         self.askers.extend(sources.iter_mut().map(asker));
     }
 
@@ -160,7 +183,12 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
         let now = self.world.kernel.now();
         self.jobs[asker.part].outcome.elapsed_ns = now;
-        asker.source.complete(Completion { slot: request.slot, result: request.len as i32 }, self.began + now);
+        let completion = Completion { slot: request.slot, result: request.len as i32 };
+        if !self.jobs[asker.part].oldest_first {
+            asker.source.complete(completion, self.began + now);
+        } else if !asker.complete_in_order(completion, self.began + now) {
+            return;
+        }
         self.ask(request.source);
     }
 
@@ -304,6 +332,9 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
         request.len = request.len.min(room.min(u64::from(u32::MAX)) as u32);
         request.offset += file.start;
+        if job.oldest_first {
+            self.askers[source as usize].order.push_back((request.slot, None));
+        }
         self.world.issue(part as u32, source, request);
         true
     }

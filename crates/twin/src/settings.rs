@@ -3,7 +3,7 @@
 use crate::description::{Description, Drive};
 use crate::ram_cache::WritePolicy;
 use crate::volume::{Kind, Parity};
-use crate::{Error, Result, preset};
+use crate::{Error, Result, Shape, preset};
 use machine::units::parse_size;
 
 /// A machine and how it is set up.
@@ -35,10 +35,12 @@ pub struct Setup {
     pub ram_cache: Option<(u64, WritePolicy)>,
     /// Buffered writes stay in memory: temporary files.
     pub temporary: bool,
+    /// How programs that keep several requests outstanding from one thread learn of their ends.
+    pub shape: Shape,
 }
 
 /// Settings and what they mean, for help.
-pub const SETTINGS: [(&str, &str); 16] = [
+pub const SETTINGS: [(&str, &str); 17] = [
     ("drive=NAME", "which of the machine's drives"),
     ("disks=N", "how many, as one volume"),
     ("buses=N", "on how many buses, filled in the order of the disks"),
@@ -52,6 +54,10 @@ pub const SETTINGS: [(&str, &str); 16] = [
     ("ramcache=SIZE", "a cache in memory in front of the volume (0: none)"),
     ("ramwrite=back|through", "when the RAM cache calls a write done"),
     ("temporary=on|off", "buffered writes stay in memory while there is room"),
+    (
+        "shape=events|routines|port",
+        "how a program with several requests outstanding in one thread learns of their ends",
+    ),
     ("latency=PERCENT", "latency of the drive's commands, of what it is"),
     ("memory=SIZE", "memory for file data"),
     ("readahead=N", "units read ahead"),
@@ -83,6 +89,7 @@ impl Setup {
             start: 0,
             ram_cache: None,
             temporary: false,
+            shape: Shape::default(),
             description,
         }
     }
@@ -177,6 +184,10 @@ impl Setup {
                 self.ram_cache = Some((bytes, policy));
             }
             "temporary" => self.temporary = switch()?,
+            "shape" => {
+                let reason = "give events, routines or port; threads that wait are the engine 'threads'";
+                self.shape = Shape::named(value).ok_or_else(|| wrong(setting, reason))?;
+            }
             "latency" => {
                 let by = f64::from(number(1, 10_000)?) / 100.0;
                 if let Some(drive) = self.description.drives.get_mut(&self.drive) {
@@ -287,6 +298,7 @@ mod tests {
             ("gateway-1997,disks=2,raid=1,failed=2", "2 disks"),
             ("gateway-1997,disks=2,raid=1,rebuild=on", "failed=DISK"),
             ("gateway-1997,start=100", "multiple of 512"),
+            ("gateway-1997,shape=threads", "engine 'threads'"),
             ("nvme,disks=3,raid=5,parity=array", "no bus"),
             ("gateway-1997,colour=red", "wce=on|off"),
             ("gateway-1997,wce", "setting=value"),

@@ -181,6 +181,7 @@ pub(crate) fn world(setup: &Setup) -> World {
         .ram_cache
         .map(|(bytes, policy)| RamCache::new(bytes, policy, copy().map_or(1e9, |rate| rate.bytes_per_s)));
     world.temporary = setup.temporary;
+    world.shape = setup.shape;
     world.rebuilds = setup.rebuild;
     world.array = kind.filter(|_| setup.volume == Kind::Raid5(Parity::Array)).map(Controller::new);
     world
@@ -195,6 +196,9 @@ impl machine::Machine for Twin {
         settings.insert("drive".to_owned(), self.setup.drive.clone());
         settings.insert("disks".to_owned(), self.setup.disks.to_string());
         settings.insert("buses".to_owned(), self.setup.buses.to_string());
+        if d.processor.call_us > 0.0 {
+            settings.insert("shape".to_owned(), self.setup.shape.name().to_owned());
+        }
         settings.insert("wce".to_owned(), if self.setup.wce { "on" } else { "off" }.to_owned());
         MachineFacts {
             name: format!("twin:{}", self.setup.name),

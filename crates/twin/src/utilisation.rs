@@ -55,7 +55,8 @@ fn kind(name: &str) -> ResourceKind {
         "adapter" => ResourceKind::Adapter,
         "bus" | "bus to the array" => ResourceKind::Bus,
         "disk mechanics" | "flash dies" => ResourceKind::Media,
-        "drive link" | "network" => ResourceKind::Link,
+        "drive link" => ResourceKind::Link,
+        "network" => ResourceKind::Network,
         "volume quota" => ResourceKind::Throttle,
         _ => ResourceKind::Device,
     }

@@ -2,9 +2,10 @@
 
 use super::direction::{Directions, Latency, direction, latency_of};
 use super::options::{Options, Unified};
+use super::outcome::merged;
 use super::result::{Entry, FioResult};
-use super::run::{DiskUse, merged};
 use super::steady::{Steady, SteadyReport};
+use super::surroundings::DiskUse;
 use machine::{DeviceUse, Layer, MachineFacts};
 use measure::histogram::Histogram;
 use results::Point;
@@ -76,6 +77,10 @@ pub(super) struct JobReport {
     pub(super) latency_ns: Ordered<f64>,
     pub(super) latency_us: Ordered<f64>,
     pub(super) latency_ms: Ordered<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) total_err: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) first_error: Option<i32>,
     pub(super) latency_depth: u32,
     pub(super) latency_target: u32,
     pub(super) latency_percentile: f64,
@@ -214,7 +219,7 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
         jobname: entry.name.into(),
         groupid: job.group_id,
         job_start: entry.job.began_unix_ms,
-        error: entry.error.map_or(0, |error| error.errno),
+        error: entry.error.map_or(entry.failures.first, |error| error.errno),
         eta: 0,
         elapsed: result.elapsed_ns.div_ceil(1_000_000_000),
         options: effective(&job.given, &result.plan.global, options),
@@ -241,6 +246,8 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
         latency_ns: bands(&latency, &NS_BANDS, 1, 0),
         latency_us: bands(&latency, &US_BANDS, 1000, 1000),
         latency_ms: bands(&latency, &MS_BANDS, 1_000_000, 1_000_000),
+        total_err: options.tolerated.any().then_some(entry.failures.count),
+        first_error: options.tolerated.any().then_some(entry.failures.first),
         latency_depth: options.depth,
         latency_target: 0,
         latency_percentile: 100.0,

@@ -1,5 +1,6 @@
 //! The options of one job, with fio's defaults.
 
+use super::failures::Tolerated;
 use super::histlog::HistogramLog;
 use super::iolog::{Replay, Trace};
 use super::pattern::Fill;
@@ -336,6 +337,10 @@ pub struct Options {
     pub exitall: bool,
     /// `exit_what`.
     pub exit_what: ExitWhat,
+    /// `exitall_on_error`: where a job fails, all others end.
+    pub exitall_on_error: bool,
+    /// `continue_on_error`.
+    pub tolerated: Tolerated,
     /// `cpus_allowed`; empty: all.
     pub processors: Vec<u32>,
     /// `cpus_allowed_policy=split`: each clone has one of them.
@@ -495,6 +500,8 @@ impl Default for Options {
             new_group: false,
             exitall: false,
             exit_what: ExitWhat::Group,
+            exitall_on_error: false,
+            tolerated: Tolerated::default(),
             processors: Vec::new(),
             split_processors: false,
             offload: false,

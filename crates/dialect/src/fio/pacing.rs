@@ -37,6 +37,8 @@ pub(crate) struct Exit {
     pub(crate) heeds: [Arc<AtomicBool>; 2],
     /// What this stream sets when it is done.
     pub(crate) sets: Option<Arc<AtomicBool>>,
+    /// What it sets when it fails.
+    pub(crate) sets_on_error: Option<Arc<AtomicBool>>,
 }
 
 impl Exit {

@@ -1,5 +1,6 @@
 //! What is recorded of the requests of a stream: sums in windows of time, lines, batches, latencies.
 
+use super::failures::Failures;
 use super::histlog::HistogramLog;
 use super::iolog::Entry;
 use super::plan::Job;
@@ -207,6 +208,8 @@ pub struct Record {
     pub(crate) trace: Option<Vec<Entry>>,
     /// The first so many requests of the sequence are done.
     pub(crate) progress: Option<u64>,
+    /// Requests that failed, after which the stream went on.
+    pub(crate) failures: Failures,
 }
 
 impl Record {
@@ -232,6 +235,7 @@ impl Record {
             read_back: None,
             trace: None,
             progress: None,
+            failures: Failures::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What fio's reports need of each request, recorded around a stream.
 
 use super::backlog::Backlog;
+use super::failures::{Failures, Tolerated};
 use super::flow::Flow;
 use super::iolog::{Action, Entry, Guide, Wish};
 use super::pacing::{Batching, Exit, Pauses, Watched};
@@ -57,6 +58,7 @@ pub(crate) struct Recorder {
     /// Every request, where somebody wants to repeat them.
     trace: Option<Vec<Entry>>,
     progress: Option<Progress>,
+    tolerated: Tolerated,
 }
 
 /// What is kept of a request until it completes.
@@ -169,6 +171,8 @@ impl Recorder {
                 // What is synced at the end is all.
                 synced_only: options.state_synced && !options.end_fsync,
             }),
+            // What is read back must have been written.
+            tolerated: Tolerated { writes: options.tolerated.writes && options.verify.is_none(), ..options.tolerated },
             stream,
         }
     }
@@ -334,6 +338,18 @@ impl Recorder {
         let Some(trims) = &mut self.trims else { return false };
         let Some(request) = trims.under_way.take().filter(|_| trims.then_write) else { return false };
         trims.trimmed = Some(request);
+        true
+    }
+
+    /// Counts a failure after which the stream goes on; `false`: it is not to.
+    fn goes_on_after(&mut self, completion: Completion) -> bool {
+        let issued = self.issued[completion.slot as usize];
+        let tolerated = [self.tolerated.reads, self.tolerated.writes, false][issued.side];
+        let reads_back = self.backlog.as_ref().is_some_and(Backlog::is_reading);
+        match Failures::passing(completion).filter(|_| tolerated && !reads_back && self.trims.is_none()) {
+            Some(failure) => self.record.failures.add(failure),
+            None => return false,
+        }
         true
     }
 
@@ -567,6 +583,30 @@ impl RequestSource for Recorder {
         self.record.add(&Done { at: now, side: issued.side, bytes: issued.bytes, offset, latency_ns, submission_ns });
     }
 
+    fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
+        if !self.goes_on_after(completion) {
+            if let Some(Exit { sets_on_error: Some(flag), .. }) = &self.exit {
+                flag.store(true, Ordering::Relaxed);
+            }
+            return false;
+        }
+        self.end_of_row();
+        self.stream.failed(completion, now);
+        let slot = completion.slot;
+        if let Some(progress) = &mut self.progress {
+            progress.numbers[slot as usize] = u64::MAX;
+        }
+        if let Some(submissions) = &mut self.submissions {
+            submissions.open.retain(|&open| open != slot);
+        }
+        if let Some(batches) = &mut self.batches {
+            batches.done += 1;
+        }
+        self.in_flight -= 1;
+        self.completed_in_row += 1;
+        true
+    }
+
     #[inline(always)]
     fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
         if self.pattern.is_empty() {
@@ -591,175 +631,15 @@ impl RequestSource for Recorder {
             }
         } else if let Some(stats) = &self.verify {
             stats.check(self.offsets[slot as usize], data);
+            if let Some(Exit { sets_on_error: Some(flag), .. }) = &self.exit
+                && !self.tolerated.verify
+                && stats.faults() > 0
+            {
+                flag.store(true, Ordering::Relaxed);
+            }
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fio::arrange::ClonePlan;
-    use crate::fio::plan::job;
-
-    /// What a job on one file of 4 blocks asks of the machine until it is done: r and w for requests, S for syncs, C for an empty cache,
-    /// and a dot for each completion. With depth each request completes when no other can be issued.
-    fn asked_and_done(settings: &str, blocks: u64) -> String {
-        let job = job(settings);
-        let clone =
-            ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 4 * 4096), limit_bytes: Some(blocks * 4096) };
-        let workload = translate::clone_workload(&job, &clone, 1);
-        let filler = workload::Filler::new(&workload);
-        let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-        let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
-        if job.options.invalidate {
-            recorder.cold_passes(4 * 4096);
-        }
-        recorder.begin(0);
-        let (mut text, mut outstanding) = (String::new(), Vec::new());
-        loop {
-            match recorder.next(0) {
-                Next::Issue(request) => {
-                    text.push(if request.op == Op::Read { 'r' } else { 'w' });
-                    outstanding.push(request);
-                    continue;
-                }
-                Next::Discard(request) => {
-                    text.push('t');
-                    recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
-                    continue;
-                }
-                Next::Done => return text,
-                Next::WaitUntil(_) => {}
-                Next::WaitForCompletion => {
-                    let request = outstanding.remove(0);
-                    text.push('.');
-                    recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
-                }
-            }
-            if let Some(what) = recorder.sync_due() {
-                text.push(if what == Stability::Uncached { 'C' } else { 'S' });
-                recorder.synced(0, 0);
-            }
-        }
-    }
-
-    fn asked(settings: &str, blocks: u64) -> String {
-        asked_and_done(settings, blocks).replace('.', "")
-    }
-
-    #[test]
-    fn a_queue_that_is_full_is_filled_again_when_it_is_low() {
-        let settings = "rw=read invalidate=0 ioengine=io_uring iodepth=4";
-        assert_eq!(asked_and_done(settings, 7), "rrrr.r.r.r....");
-        assert_eq!(asked_and_done(&format!("{settings} iodepth_low=1"), 10), "rrrr...rrr...rrr....");
-        assert_eq!(asked_and_done(&format!("{settings} iodepth_low=0"), 8), "rrrr....rrrr....");
-    }
-
-    #[test]
-    fn a_trim_goes_before_its_write() {
-        assert_eq!(asked("rw=trim", 4), "tttt");
-        assert_eq!(asked("rw=trimwrite", 4), "twtwtwtw");
-        assert_eq!(asked("rw=trimwrite ioengine=io_uring iodepth=3 fsync=2", 4), "twtwStwtw");
-        // What follows a trim goes where that went.
-        let places = |mode: &str| {
-            let job = job(&format!("rw={mode} bs=4k,4k,8k ioengine=io_uring iodepth=2"));
-            let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 16 * 8192), limit_bytes: None };
-            let workload = translate::clone_workload(&job, &clone, 1);
-            let filler = workload::Filler::new(&workload);
-            let stream = Stream::new(&workload, (0, 16 * 8192), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-            let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
-            recorder.begin(0);
-            let (mut trims, mut writes) = (Vec::new(), Vec::new());
-            loop {
-                let (list, request) = match recorder.next(0) {
-                    Next::Discard(request) => (&mut trims, request),
-                    Next::Issue(request) => (&mut writes, request),
-                    Next::WaitForCompletion => panic!("each is done at once"),
-                    Next::WaitUntil(_) => continue,
-                    Next::Done => break,
-                };
-                list.push((request.offset, request.len));
-                recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, 0);
-            }
-            let record = recorder.into_parts().1;
-            assert_eq!(record.requests, [0, writes.len() as u64, trims.len() as u64]);
-            (trims, writes)
-        };
-        for mode in ["trimwrite", "randtrimwrite"] {
-            let (trims, writes) = places(mode);
-            assert_eq!((trims.len(), trims[0].1), (16, 8192), "{mode}");
-            assert_eq!(trims, writes, "{mode}");
-        }
-    }
-
-    #[test]
-    fn arrivals_of_a_poisson_process_have_its_mean_and_its_spread() {
-        let spread = |process: &str| {
-            let job = job(&format!("rw=randread norandommap=1 rate_iops=1000 rate_process={process}"));
-            let size = 4096 * 4096;
-            let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, size), limit_bytes: None };
-            let workload = translate::clone_workload(&job, &clone, 1);
-            let filler = workload::Filler::new(&workload);
-            let stream = Stream::new(&workload, (0, size), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-            let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 7);
-            recorder.begin(0);
-            let (mut now, mut times) = (0, Vec::new());
-            loop {
-                match recorder.next(now) {
-                    Next::Issue(request) => {
-                        times.push(now as f64);
-                        recorder.complete(Completion { slot: request.slot, result: request.len as i32 }, now);
-                    }
-                    Next::WaitUntil(then) => now = then,
-                    Next::Done => break,
-                    Next::WaitForCompletion | Next::Discard(_) => panic!("each is done at once"),
-                }
-            }
-            let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-            let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-            (gaps.len(), mean / 1e6, variance.sqrt() / mean)
-        };
-        let (count, mean, deviation) = spread("linear");
-        assert!(count == 4095 && (mean - 1.0).abs() < 0.01 && deviation < 0.01, "{mean} {deviation}");
-        // 4095 gaps: both are within four standard errors, 1/64 each.
-        let (count, mean, deviation) = spread("poisson");
-        assert!(count == 4095 && (mean - 1.0).abs() < 0.07 && (deviation - 1.0).abs() < 0.1, "{mean} {deviation}");
-    }
-
-    #[test]
-    fn a_latency_is_submission_and_completion() {
-        let job = job("rw=read ioengine=libaio iodepth=2");
-        let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 4 * 4096), limit_bytes: None };
-        let workload = translate::clone_workload(&job, &clone, 1);
-        let filler = workload::Filler::new(&workload);
-        let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
-        let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
-        assert!(recorder.times_submission());
-        recorder.begin(0);
-        let done = |slot| Completion { slot, result: 4096 };
-        let slots: Vec<u32> = std::iter::from_fn(|| match recorder.next(100) {
-            Next::Issue(request) => Some(request.slot),
-            _ => None,
-        })
-        .collect();
-        recorder.submitted(130);
-        recorder.complete(done(slots[0]), 200);
-        let Next::Issue(third) = recorder.next(200) else { panic!("a slot is free") };
-        // No call has returned for this one before it is done.
-        recorder.complete(done(third.slot), 205);
-        recorder.submitted(230);
-        recorder.complete(done(slots[1]), 300);
-        let [submission, completion] = recorder.into_parts().1.phases.unwrap();
-        let all = |sides: &[measure::histogram::Histogram; 3]| (sides[0].count(), sides[0].sum(), sides[0].max());
-        assert_eq!((all(&submission), all(&completion)), ((3, 65, 30), (3, 240, 170)));
-    }
-
-    #[test]
-    fn every_pass_begins_with_an_empty_cache_and_every_few_writes_end_with_a_sync() {
-        assert_eq!(asked("rw=read", 12), "rrrrCrrrrCrrrr");
-        assert_eq!(asked("rw=randread ioengine=io_uring iodepth=3", 8), "rrrrCrrrr");
-        assert_eq!(asked("rw=write fsync=2", 6), "wwSwwSCww");
-        assert_eq!(asked("rw=write ioengine=io_uring iodepth=4 fsync=1", 4), "wSwSwSw");
-    }
-}
+mod tests;

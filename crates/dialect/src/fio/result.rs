@@ -1,11 +1,13 @@
 //! What a run gave.
 
+use super::failures::Failures;
 use super::histlog::Interval;
 use super::iolog::Entry as TraceEntry;
+use super::outcome::merged;
 use super::plan::{Job, Plan};
 use super::record::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
-use super::run::{Counts, DiskUse, merged};
 use super::steady::Steady;
+use super::surroundings::{Counts, DiskUse};
 use machine::{MachineFacts, Nanos, TargetFacts, Usage};
 use measure::histogram::Histogram;
 use results::Point;
@@ -40,6 +42,8 @@ pub struct Recorded {
     pub completed: Batches,
     /// What was read back after the writing, to be verified.
     pub read_back: Option<Box<Recorded>>,
+    /// Requests that failed, after which the job went on; blocks of the job that are not what was written are not among them.
+    pub failures: Failures,
 }
 
 impl Recorded {
@@ -53,6 +57,7 @@ impl Recorded {
             sums.iter_mut().zip(parts).for_each(|(sum, part)| sum.merge(part));
         }
         self.syncs.merge(&other.syncs);
+        self.failures.add(other.failures);
         for (sum, part) in self.requests.iter_mut().zip(&other.requests) {
             *sum += part;
         }
@@ -185,6 +190,8 @@ pub struct JobResult {
     pub steady: Option<Steady>,
     /// Bytes that were read and found to be what was written, where that was asked.
     pub verified_bytes: Option<u64>,
+    /// Blocks that are not what was written, where the job went on after them.
+    pub faults: Failures,
 }
 
 /// Jobs that ran together.
@@ -241,6 +248,8 @@ pub struct Entry<'a> {
     pub recorded: Recorded,
     /// The first error of any.
     pub error: Option<&'a JobError>,
+    /// The failures after which its jobs went on.
+    pub failures: Failures,
 }
 
 impl FioResult {
@@ -259,18 +268,22 @@ impl FioResult {
                     let joins = |entry: &&mut Entry<'_>| {
                         job.job.options.group_reporting && entry.job.job.group_id == job.job.group_id
                     };
+                    let first = std::ptr::eq(clone, &job.clones[0]);
                     match entries.last_mut().filter(joins) {
                         Some(entry) => {
                             entry.clones += 1;
                             entry.recorded.add(&clone.recorded);
+                            entry.failures.add(clone.recorded.failures);
+                            entry.failures.add(if first { job.faults } else { Failures::default() });
                             entry.error = entry.error.or(job.error.as_ref());
                         }
                         None => {
                             let (recorded, error) = (clone.recorded.clone(), job.error.as_ref());
-                            let first = std::ptr::eq(clone, &job.clones[0]);
+                            let mut failures = recorded.failures;
+                            failures.add(if first { job.faults } else { Failures::default() });
                             let name = job.job.given.iter().find(|(option, _)| first && option == "name");
                             let name = name.map_or(job.job.name.as_str(), |(_, name)| name);
-                            entries.push(Entry { job, group, name, clones: 1, recorded, error });
+                            entries.push(Entry { job, group, name, clones: 1, recorded, error, failures });
                         }
                     }
                 }

@@ -5,6 +5,7 @@
 use super::choices::{
     distribution, interval, paths, percentiles, power_of_two, processors, range, request, skipped, small, split, trace,
 };
+use super::failures::Tolerated;
 use super::histlog::MOST_COARSENESS;
 use super::options::{ExitWhat, Fallocate, FileService, Options, SyncMode, Unified, WindowValue};
 use super::pattern::{pattern, plain_pattern};
@@ -85,7 +86,7 @@ static ROWS: &[Row] = &[
     row("group_reporting", Jobs, Flag(|o, on| o.group_reporting = on)),
     row("exitall", Jobs, Flag(|o, on| o.exitall = on)),
     row("exit_what", Jobs, Value(|o, text| put(&mut o.exit_what, choice(text, &[("group", ExitWhat::Group), ("stonewall", ExitWhat::Stonewall), ("all", ExitWhat::All)])))),
-    row("exitall_on_error", Jobs, Refused("a job that fails ends alone: leave it out")),
+    row("exitall_on_error", Jobs, Flag(|o, on| o.exitall_on_error = on)),
     row("thread threads", Jobs, Flag(|_, _| ())),
     row("cpus_allowed", Jobs, Value(|o, text| put(&mut o.processors, processors(text)))),
     row("cpumask", Jobs, Value(|o, text| put(&mut o.processors, number(text, 1, u64::MAX).map(|mask| (0..64).filter(|bit| mask >> bit & 1 == 1).collect())))),
@@ -254,8 +255,8 @@ static ROWS: &[Row] = &[
     row("verify_policy", Data, Value(|o, text| put(&mut o.state_synced, choice(text, &[("completed", false), ("fsynced", true)])))),
     row("experimental_verify", Data, Same(&[], LEAVE)),
     row("verify_header_seed verify_write_sequence", Data, Same(&["0", "1"], LEAVE)),
-    row("continue_on_error", Data, Same(&["none", "0"], "a job ends at its first error: leave it out")),
-    row("ignore_error", Data, Refused("a job ends at its first error: leave it out")),
+    row("continue_on_error", Data, Value(|o, text| put(&mut o.tolerated, choice(text, &Tolerated::CHOICES)))),
+    row("ignore_error", Data, Refused("continue_on_error goes on after I/O errors and blocks that are not what was written")),
     row("error_dump", Data, Same(&[], LEAVE)),
     //
     row("percentile_list", Report, Value(|o, text| put(&mut o.percentiles, percentiles(text)))),

@@ -1,6 +1,7 @@
 //! The report for people: the lines of fio's that people and scripts look for, and beneath them what fio lacks.
 
 use super::direction::{Direction, Latency};
+use super::failures::Failures;
 use super::json::{self, Ordered};
 use super::options::Unified;
 use super::result::{Entry, FioResult, JobResult, Recorded};
@@ -106,6 +107,11 @@ fn entry_text(text: &mut String, entry: &Entry<'_>, result: &FioResult) -> fmt::
     let [reads, writes, trims] = issued.requests;
     let syncs = recorded.syncs.count();
     writeln!(text, "     issued rwts: total={reads},{writes},{trims},{syncs} short=0,0,0,0 dropped=0,0,0,0")?;
+    if let Failures { count: count @ 1.., first } = entry.failures {
+        let named = std::io::Error::from_raw_os_error(first).to_string();
+        let named = named.split(" (os error").next().unwrap_or_default();
+        writeln!(text, "     errors    : total={count}, first_error={first}/<{named}>")?;
+    }
     writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={}", options.depth)
 }
 

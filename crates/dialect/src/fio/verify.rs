@@ -15,6 +15,7 @@ use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 use md5::{Digest, Md5};
 use measure::histogram::Histogram;
 use sha1::Sha1;
+use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,6 +50,18 @@ pub enum Method {
     Xxhash,
     /// SHA-1.
     Sha1,
+    /// CRC-32, not mirrored, from 0 and not inverted.
+    Crc32,
+    /// CRC-7 (MMC).
+    Crc7,
+    /// SHA3-224.
+    Sha3With224,
+    /// SHA3-256.
+    Sha3With256,
+    /// SHA3-384.
+    Sha3With384,
+    /// SHA3-512.
+    Sha3With512,
     /// The header, and the pattern as data.
     PatternHeader,
     /// The block is the pattern, repeated.
@@ -56,15 +69,21 @@ pub enum Method {
 }
 
 /// Names of `verify`, fio's number in the header and the bytes of the checksum.
-const METHODS: [(&str, Method, u16, usize); 12] = [
+const METHODS: [(&str, Method, u16, usize); 18] = [
     ("meta", Method::Meta, 1, 0),
     ("md5", Method::Md5, 2, 16),
     ("crc64", Method::Crc64, 3, 8),
+    ("crc32", Method::Crc32, 4, 4),
     ("crc32c", Method::Crc32c, 5, 4),
     ("crc32c-intel", Method::Crc32c, 5, 4),
     ("crc16", Method::Crc16, 7, 2),
+    ("crc7", Method::Crc7, 8, 1),
     ("sha256", Method::Sha256, 9, 64),
     ("sha512", Method::Sha512, 10, 128),
+    ("sha3-224", Method::Sha3With224, 11, 28),
+    ("sha3-256", Method::Sha3With256, 12, 32),
+    ("sha3-384", Method::Sha3With384, 13, 48),
+    ("sha3-512", Method::Sha3With512, 14, 64),
     ("xxhash", Method::Xxhash, 15, 4),
     ("sha1", Method::Sha1, 16, 20),
     // Debian's fio 3.33 does not know it; the number is that of 3.42, whose header is another.
@@ -83,6 +102,9 @@ const CRC_64: crc::Crc<u64> = crc::Crc::<u64>::new(&crc::Algorithm {
     check: 0xe9c6_d914_c4b8_d9ca,
     residue: 0,
 });
+const CRC_32: crc::Crc<u32> =
+    crc::Crc::<u32>::new(&crc::Algorithm { xorout: 0, check: 0x89a1_897f, residue: 0, ..crc::CRC_32_CKSUM });
+const CRC_7: crc::Crc<u8> = crc::Crc::<u8>::new(&crc::CRC_7_MMC);
 const CRC_16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_ARC);
 
 impl Method {
@@ -130,6 +152,12 @@ impl Method {
                 let words = digest.chunks_exact(4).flat_map(|word| word.iter().rev());
                 place.iter_mut().zip(words).for_each(|(to, from)| *to = *from);
             }
+            Method::Crc32 => place.copy_from_slice(&CRC_32.checksum(data).to_le_bytes()),
+            Method::Crc7 => place[0] = CRC_7.checksum(data),
+            Method::Sha3With224 => place.copy_from_slice(&Sha3_224::digest(data)),
+            Method::Sha3With256 => place.copy_from_slice(&Sha3_256::digest(data)),
+            Method::Sha3With384 => place.copy_from_slice(&Sha3_384::digest(data)),
+            Method::Sha3With512 => place.copy_from_slice(&Sha3_512::digest(data)),
             Method::Sha256 => sha256(data, place),
             Method::Sha512 => {
                 let rest = &data[data.len() / 128 * 128..];
@@ -349,10 +377,15 @@ impl VerifyStats {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Blocks that are not what was written.
+    pub(crate) fn faults(&self) -> u64 {
+        self.faults.load(Ordering::Relaxed)
+    }
+
     /// The faults in words.
     pub(crate) fn complaint(&self) -> Option<String> {
         let first = self.first.lock().unwrap_or_else(|broken| broken.into_inner()).clone()?;
-        let count = self.faults.load(Ordering::Relaxed);
+        let count = self.faults();
         Some(if count == 1 {
             format!("verify: {first}")
         } else {

@@ -88,7 +88,7 @@ pub struct CpuSnapshot {
     pub tasks_ns: Option<Nanos>,
 }
 
-/// Processor time that a machine uses without us: what is subtracted from a run's machine time.
+/// Processor time that a machine uses without us, lately: what is subtracted from a run's machine time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleBaseline {
     /// Busy processors: 0.02 is 20 ms in each second, all processors together.
@@ -106,7 +106,7 @@ impl IdleBaseline {
         // A tenth of a processor is more than the housekeeping of an idle system.
         (self.busy_processors > 0.1).then(|| {
             format!(
-                "other programs kept {:.1} processors busy before the run began: results may understate this machine; stop them",
+                "other programs kept {:.1} processors busy: results may understate this machine; stop them",
                 self.busy_processors
             )
         })

@@ -99,6 +99,10 @@ impl machine::Machine for Host {
         Ok(target)
     }
 
+    fn below(&self, target: &HostTarget) -> Option<machine::Below> {
+        target.below()
+    }
+
     fn open_all(
         &self,
         specs: &[TargetSpec],

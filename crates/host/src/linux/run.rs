@@ -3,10 +3,10 @@
 use super::block_trace::BlockTrace;
 use super::clock::Clock;
 use super::counters::process_times;
-use super::facts::{Roots, dirty_percent, memory_left};
+use super::facts::{DirtyWatch, Roots, memory_left};
 use super::made::{MadeFile, reopen};
 use super::member::descriptors;
-use super::snapshot::{MachineMeters, Meters, Snapshot};
+use super::snapshot::{MachineMeters, Meters, Snapshot, waited_ns};
 use super::target::HostTarget;
 use super::{engines, sys};
 use crate::arena::Arena;
@@ -15,8 +15,8 @@ use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
 use crate::session::{Halt, Time};
 use crate::stripe::StripeSet;
 use machine::{
-    Access, Allocation, Buffering, Buffers, CacheState, Engine, Error, Hint, Nanos, NullBackend, ParityUse, Part,
-    PartUsage, RequestSource, Result, RunOptions, RunUsage, Waits, fill_random, units,
+    Access, Allocation, Buffering, Buffers, CacheState, DirtyUse, Engine, Error, Hint, Nanos, NullBackend, ParityUse,
+    Part, PartUsage, RequestSource, Result, RunOptions, RunUsage, Waits, fill_random, units,
 };
 use std::fs::File;
 use std::io;
@@ -78,10 +78,10 @@ pub(crate) fn run<S: RequestSource>(
             usage.began = began;
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
-                    let (last, (End { sync_ns, process_ns, dirty_percent }, (waits, parity))) = end?;
+                    let (last, (End { sync_ns, process_ns, dirty }, Told { waits, parity, unserved_ns })) = end?;
                     let process_ns = before.process_ns().map(|before| process_ns.saturating_sub(before));
                     let elapsed_ns = last.saturating_sub(began);
-                    Ok(PartUsage { elapsed_ns, sync_ns, process_ns, dirty_percent, device, waits, parity })
+                    Ok(PartUsage { elapsed_ns, sync_ns, process_ns, unserved_ns, dirty, device, waits, parity })
                 })
                 .collect();
         }
@@ -184,12 +184,16 @@ struct End {
     sync_ns: Option<Nanos>,
     /// Processor time that the process had used at its last completion.
     process_ns: Nanos,
-    /// Dirty pages then, in percent of where the kernel holds writers back.
-    dirty_percent: Option<f64>,
+    /// Dirty pages until then, where it wrote through the page cache.
+    dirty: Option<DirtyUse>,
 }
 
-/// How the streams of a part waited, and what they computed of parity.
-type Told = (Option<Waits>, Option<ParityUse>);
+/// How the streams of a part waited, what they computed of parity, and how long they had no processor.
+struct Told {
+    waits: Option<Waits>,
+    parity: Option<ParityUse>,
+    unserved_ns: Option<Nanos>,
+}
 
 /// How the streams of a run did.
 struct Outcome {
@@ -215,36 +219,45 @@ fn streams<S: RequestSource>(
     let all: usize = parts.iter().map(|part| part.sources.len()).sum();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let tallies: Vec<Tally> = opened.iter().map(|_| Tally::new(all, processors)).collect();
+    let dirties = |part: &Part<'_, HostTarget, S>| {
+        part.access.buffering == Buffering::Buffered && part.sources.iter().any(RequestSource::writes)
+    };
+    let watch = parts.iter().any(dirties).then(|| DirtyWatch::new(Roots::default()));
     let work = parts
         .iter_mut()
         .zip(opened.iter().zip(&paths).zip(&tallies))
         .map(|(part, ((files, paths), tally))| {
+            let dirty = watch.as_ref().filter(|_| dirties(part));
             let access = &part.access;
             let processors = part.processors;
             PartStreams {
                 sources: &mut *part.sources,
                 serve: move |source: &mut S, halt: Halt<'_>, ready: Ready<'_>| {
                     bind(processors)?;
-                    stream(paths, access, None, source, clock, (halt, ready, tally))
+                    let before = waited_ns();
+                    let ended = stream(paths, access, None, source, clock, (halt, ready, tally));
+                    let unserved = before.zip(waited_ns()).map_or(0, |(before, after)| after.saturating_sub(before));
+                    tally.note_unserved(unserved);
+                    ended
                 },
                 finish: move |last: Nanos| {
                     let (user_ns, system_ns) = process_times();
                     let process_ns = user_ns + system_ns;
+                    let dirty = dirty.and_then(DirtyWatch::so_far);
                     if !access.sync_at_end {
-                        return Ok(End { sync_ns: None, process_ns, dirty_percent: None });
+                        return Ok(End { sync_ns: None, process_ns, dirty });
                     }
-                    let dirty_percent = dirty_percent(&Roots::default());
                     for file in &files.files {
                         file.sync_data().map_err(Error::io("cannot sync", "the test file"))?;
                     }
                     let sync_ns = Some(clock.now().saturating_sub(last));
-                    Ok(End { sync_ns, process_ns, dirty_percent })
+                    Ok(End { sync_ns, process_ns, dirty })
                 },
             }
         })
         .collect();
     let mut before = None;
-    let ran = run_streams(clock, context.interrupt, work, options, |start| {
+    let start = |start| {
         before = Some(meters.take());
         let truncated = opened.iter().filter(|files| files.truncate).flat_map(|files| &files.files);
         let mut began = start;
@@ -256,10 +269,18 @@ fn streams<S: RequestSource>(
             file.set_len(0).map_err(Error::io("cannot truncate", "the test file"))?;
         }
         Ok(began)
-    })?;
+    };
+    let look = || watch.iter().for_each(DirtyWatch::look);
+    let ran = run_streams(clock, context.interrupt, work, options, start, look)?;
     let after = meters.take();
     let unregistered = tallies.iter().any(Tally::is_unregistered);
-    let told = tallies.iter().map(|tally| (tally.waits(), tally.parity()));
+    // Where the kernel keeps no such count there is none for this thread either.
+    let counts = waited_ns().is_some();
+    let told = tallies.iter().map(|tally| Told {
+        waits: tally.waits(),
+        parity: tally.parity(),
+        unserved_ns: counts.then(|| tally.unserved_ns()),
+    });
     let Ran { began, ends, paused_ns } = ran;
     let ends = ends.into_iter().zip(told).map(|(end, told)| end.map(|(last, end)| (last, (end, told))));
     let ran = Ran { began, ends: ends.collect(), paused_ns };
@@ -287,7 +308,7 @@ pub(crate) fn measure_ceiling<S: RequestSource>(
         },
         finish: |_| Ok(()),
     };
-    run_streams(clock, context.interrupt, vec![work], RunOptions::default(), Ok).map(|_| true)
+    run_streams(clock, context.interrupt, vec![work], RunOptions::default(), Ok, || {}).map(|_| true)
 }
 
 /// Where the streams of a part go: the open files, the end of what they use, and, where they are the members of a

@@ -11,47 +11,52 @@ use crate::pause::PAUSE_NS;
 use crate::session::Time;
 use machine::{DeviceUse, Nanos, Part, Pause, RunUsage};
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// More disagreement than this between the time-stamp counter and the kernel's clock is told.
 const CLOCK_TOLERANCE: f64 = 0.002;
 
-/// For how long at least the other programs are watched. Making a test file usually takes longer; where there is none
-/// to make, the watch ends with the first run that is long enough.
+/// For how long at least the other programs are watched: several ticks of the processor's clock. They are watched again and again, for
+/// what begins in the middle of a study takes its processors, too.
 const LEAST_WATCH_NS: Nanos = 100_000_000;
 
 /// The meters that belong to the machine and not to a run. One that cannot be read is absent, and so are its figures.
 pub(crate) struct MachineMeters {
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
-    /// The other programs when this process began; absent until a thread has read them, for nobody should wait for
-    /// that.
-    others: Arc<OnceLock<OtherPrograms>>,
-    /// What they used until the first run.
-    baseline: OnceLock<IdleBaseline>,
+    /// The other programs; absent until a thread has read them, for nobody should wait for that.
+    others: Arc<Mutex<Option<Watched>>>,
+}
+
+/// The other programs when they were read last, and what they used until then.
+struct Watched {
+    last: OtherPrograms,
+    baseline: IdleBaseline,
 }
 
 impl MachineMeters {
     pub(crate) fn open() -> MachineMeters {
         let roots = Roots::default();
-        let others = Arc::new(OnceLock::new());
+        let others = Arc::new(Mutex::new(None));
         let to_fill = others.clone();
         // Without a thread nothing is known of others.
-        let _ = std::thread::Builder::new().spawn(move || to_fill.set(OtherPrograms::now(&Roots::default())));
-        MachineMeters {
-            cpu: CpuMeter::open(&roots).ok(),
-            io: ProcessIoMeter::open(&roots).ok(),
-            others,
-            baseline: OnceLock::new(),
-        }
+        let _ = std::thread::Builder::new().spawn(move || {
+            let last = OtherPrograms::now(&Roots::default());
+            *to_fill.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(Watched { last, baseline: IdleBaseline::NONE });
+        });
+        MachineMeters { cpu: CpuMeter::open(&roots).ok(), io: ProcessIoMeter::open(&roots).ok(), others }
     }
 
-    /// What the other programs used; nothing as long as they were not watched for long enough.
+    /// What the other programs used lately; nothing as long as they were not watched for long enough.
     fn baseline(&self) -> IdleBaseline {
-        match self.others.get().filter(|others| others.age_ns() >= LEAST_WATCH_NS) {
-            Some(others) => *self.baseline.get_or_init(|| OtherPrograms::now(&Roots::default()).since(others)),
-            None => IdleBaseline::NONE,
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(watched) = others.as_mut() else { return IdleBaseline::NONE };
+        if watched.last.age_ns() >= LEAST_WATCH_NS {
+            let now = OtherPrograms::now(&Roots::default());
+            *watched = Watched { baseline: now.since(&watched.last), last: now };
         }
+        watched.baseline
     }
 }
 
@@ -185,7 +190,7 @@ impl Snapshot {
 }
 
 /// How long the calling thread has waited for a processor: the second number of its schedstat (proc(5)).
-fn waited_ns() -> Option<Nanos> {
+pub(crate) fn waited_ns() -> Option<Nanos> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()
 }

@@ -9,7 +9,9 @@ use crate::parity::Vectors;
 use crate::raid5::BusyRows;
 use crate::stripe::StripeSet;
 use crate::test_file::Fill;
-use machine::{Error, NewFile, Raid5, Result, TargetFacts, TargetKind, TargetSpec, units};
+use machine::{
+    Below, Error, Layer, LayerKind, NewFile, Raid5, Result, Share, TargetFacts, TargetKind, TargetSpec, units,
+};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -102,6 +104,26 @@ impl HostTarget {
             facts,
             meter,
             fills,
+        })
+    }
+
+    /// The device on which a single file lies, where the file system tells its place on it.
+    pub(crate) fn below(&self) -> Option<Below> {
+        let [member] = &self.members[..] else { return None };
+        let roots = facts::Roots::default();
+        let known = self.facts.layers.first().is_some_and(|layer| {
+            // btrfs tells places in its own volume, not on a device; others were not looked at.
+            layer.kind == LayerKind::FileSystem
+                && ["ext", "xfs", "f2fs"].iter().any(|name| layer.name.starts_with(name))
+        });
+        let under = facts::under(&roots, &member.path).ok().filter(|_| known)?;
+        let [device] = &under.devices.sits_on[..] else { return None };
+        let region = facts::largest_extent(&member.path).filter(|(_, bytes)| bytes * 4 >= member.size)?;
+        let place = roots.dev.join(&device.name);
+        Some(Below {
+            name: device.name.clone(),
+            spec: TargetSpec { places: vec![place], ..TargetSpec::default() },
+            region,
         })
     }
 
@@ -307,6 +329,12 @@ fn size_of(members: &[Member], set: &StripeSet) -> Result<u64> {
     ))
 }
 
+/// What of a set's bytes each of so many members takes; whole rows are written where there is parity.
+fn member_share(members: u64, parity: bool) -> Share {
+    let of = |members: u64| 1.0 / members.max(1) as f64;
+    Share { reads: of(members), writes: of(members - u64::from(parity && members > 1)) }
+}
+
 fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetFacts> {
     let first = &members[0];
     let count = members.len() as u64;
@@ -329,6 +357,7 @@ fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetF
         layers: Vec::new(),
         warnings: Vec::new(),
     };
+    let own = member_share(count, set.parity.is_some());
     for member in members {
         direct = match (direct, direct_alignment(member)) {
             (Ok(a), Ok(b)) => Ok(std::cmp::max::<u32>(a, b)),
@@ -345,9 +374,7 @@ fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetF
             }
         }
         for layer in under.layers {
-            if !facts.layers.contains(&layer) {
-                facts.layers.push(layer);
-            }
+            facts::join(&mut facts.layers, Layer { share: layer.share.times(own), ..layer });
         }
         facts.warnings.extend(under.warnings);
         facts.warnings.extend(zero_warning(member));

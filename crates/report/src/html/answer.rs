@@ -1,8 +1,8 @@
 //! The answer at the top of the page.
 
 use crate::format::{
-    finding_costs, grouped, half_power_lines, percent, plus_minus, prediction, range, rate, request_times, share,
-    trim_zeros,
+    finding_costs, finding_steps, grouped, half_power_lines, no_request_times, percent, plus_minus, prediction, range,
+    rate, request_times, share, trim_zeros,
 };
 use machine::units::{MIB, show_size_rounded, show_time, significant};
 use results::{
@@ -76,6 +76,8 @@ struct FindingView {
     evidence: String,
     /// What it does to processor time and to the slowest requests.
     costs: String,
+    /// What each change does alone.
+    steps: String,
     setting: String,
     check: String,
 }
@@ -142,7 +144,10 @@ fn with_stages(results: &Results, limit: &Limit) -> String {
     let times = point.and_then(|point| point.numbers.as_ref()?.achieved.request_times.as_ref());
     match times {
         Some(times) => format!("{} — {}", limit.sentence, request_times(times)),
-        None => limit.sentence.clone(),
+        None => match point.and_then(|point| no_request_times(point, results)) {
+            Some(reason) => format!("{} — where a request's time goes is not known: {reason}", limit.sentence),
+            None => limit.sentence.clone(),
+        },
     }
 }
 
@@ -198,6 +203,7 @@ fn finding(finding: &Finding) -> FindingView {
         title: finding.title.clone(),
         evidence: finding.evidence.clone(),
         costs: finding_costs(finding),
+        steps: finding_steps(finding),
         setting: finding.setting.clone(),
         check: finding.check.clone(),
     }

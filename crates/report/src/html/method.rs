@@ -115,7 +115,7 @@ pub(super) fn layers(results: &Results) -> Vec<LayerView> {
         name: layer.name.clone(),
         rate: layer.advertised_bytes_per_s.map(rate).unwrap_or_default(),
         iops: layer.advertised_iops.map(grouped).unwrap_or_default(),
-        reached: match layer.advertised_bytes_per_s {
+        reached: match layer.target_rate(false) {
             Some(advertised) => peaks
                 .iter()
                 .filter_map(|(op, peak)| {

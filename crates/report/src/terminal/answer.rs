@@ -2,7 +2,8 @@
 
 use super::{Line, Tone, fit, pad, points, render, wrap, wrap_most};
 use crate::format::{
-    costs_by_mode, duration, finding_costs, grouped, half_power_lines, plural, plus_minus, prediction, rate, share,
+    costs_by_mode, duration, finding_costs, finding_steps, grouped, half_power_lines, plural, plus_minus, prediction,
+    rate, share,
 };
 use machine::text::printable;
 use machine::units::{MIB, show_size, show_time, significant};
@@ -22,9 +23,12 @@ struct Detail {
     half_power_groups: usize,
     half_power_lines: usize,
     costs: usize,
+    predictions: usize,
     evidence_lines: usize,
     /// What a change does to processor time and p99.
     change_costs: bool,
+    /// What each of several changes does alone.
+    steps: bool,
     setting: bool,
     check: bool,
     left_out: usize,
@@ -40,8 +44,10 @@ const LEAST: Detail = Detail {
     half_power_groups: 2,
     half_power_lines: 1,
     costs: 1,
+    predictions: 2,
     evidence_lines: 1,
     change_costs: false,
+    steps: false,
     setting: false,
     check: false,
     left_out: 0,
@@ -49,11 +55,13 @@ const LEAST: Detail = Detail {
 };
 
 /// Details to add while there is room, the most important first.
-const MORE: [fn(&mut Detail); 19] = [
+const MORE: [fn(&mut Detail); 21] = [
     |d| d.settings = true,
     |d| d.change_costs = true,
     |d| d.doubt_lines = 2,
     |d| d.limit_lines = 2,
+    |d| d.steps = true,
+    |d| d.predictions = 6,
     |d| d.setting = true,
     |d| d.evidence_lines = 2,
     |d| d.half_power_groups = 4,
@@ -122,7 +130,8 @@ fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> 
         .enumerate()
         .flat_map(|(place, finding)| change(place + 1, finding, detail, room));
     part("Change", Tone::Quiet, findings.collect());
-    let predicted = answer.predictions.iter().flat_map(|one| sentence(Tone::Plain, &prediction(one), room, 1));
+    let predicted =
+        answer.predictions.iter().take(detail.predictions).flat_map(|one| whole_clauses(&prediction(one), room, 1));
     part("Predict", Tone::Quiet, predicted.collect());
     let left_out = answer.left_out.iter().take(detail.left_out).flat_map(|text| sentence(Tone::Quiet, text, room, 1));
     part("Omitted", Tone::Quiet, left_out.collect());
@@ -271,8 +280,9 @@ fn cost(cost: &CostModel) -> Line {
 /// The gain with its interval: `×1.83 (1.70–1.95)`.
 pub(super) fn gain(finding: &Finding) -> String {
     let show = |value: f64| if value >= 99.5 { grouped(value) } else { significant(value, 3) };
-    let interval =
-        finding.gain_interval_95.map(|[low, high]| format!(" ({}–{})", show(low), show(high))).unwrap_or_default();
+    // Where each run repeats the one before, the interval is the gain itself.
+    let interval = finding.gain_interval_95.map(|ends| ends.map(show)).filter(|[low, high]| low != high);
+    let interval = interval.map(|[low, high]| format!(" ({low}–{high})")).unwrap_or_default();
     format!("×{}{interval}", show(finding.gain))
 }
 
@@ -296,6 +306,10 @@ fn change(number: usize, finding: &Finding, detail: Detail, room: usize) -> Vec<
     let costs = finding_costs(finding);
     if detail.change_costs && !costs.is_empty() {
         add(Tone::Plain, "", &costs, 1);
+    }
+    let steps = finding_steps(finding);
+    if detail.steps && !steps.is_empty() {
+        add(Tone::Plain, "", &steps, 2);
     }
     if detail.setting {
         add(Tone::Quiet, "setting: ", &finding.setting, detail.evidence_lines);

@@ -3,8 +3,9 @@
 use super::experiments::{best, find, gain};
 use machine::{Allocation, Engine};
 use results::{
-    Advertised, Advertises, Answer, Bottleneck, CostMode, CostModel, CostScope, Experiment, Finding, HalfPower, Ladder,
-    Limit, LimitOf, Peak, Point, Reached, Rule, RuleState, ServiceMode, ServiceModel, Stage, StageKind, StageRate,
+    Advertised, Advertises, Answer, Bottleneck, CostMode, CostModel, CostScope, Experiment, Finding, FindingStep,
+    HalfPower, Ladder, Limit, LimitOf, Peak, Point, Reached, Rule, RuleState, ServiceMode, ServiceModel, Stage,
+    StageKind, StageRate,
 };
 use workload::OpKind;
 
@@ -168,10 +169,25 @@ fn service(mode: ServiceMode, fixed: f64, rate: f64) -> ServiceModel {
     }
 }
 
+/// A change in two steps, half of the gain each.
+fn steps(points: &[Point], from: usize, to: usize) -> Vec<FindingStep> {
+    let one = gain(points, from, to).sqrt();
+    let step = |change: &str, cpu, p99| FindingStep {
+        change: change.into(),
+        point: to,
+        gain: one,
+        gain_interval_95: Some([one * 0.97, one * 1.03]),
+        cpu_ns_per_mib: Some(cpu),
+        p99_ns: Some(p99),
+    };
+    vec![step("past the page cache", 96e3, 400_000), step("32 outstanding", 95e3, 1_900_000)]
+}
+
 fn findings(points: &[Point]) -> Vec<Finding> {
     let finding = |title: &str, from: usize, to: usize, setting: &str, evidence: &str| {
         let gain = gain(points, from, to);
         Finding {
+            steps: steps(points, from, to),
             title: title.into(),
             gain,
             gain_interval_95: Some([gain * 0.95, gain * 1.06]),

@@ -127,7 +127,9 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 direct: !buffered,
                 busy_processors: (iops * process * 1.3 / 1e9).min(2.0),
                 process_busy_percent: None,
+                unserved_percent: None,
                 dirty_percent: None,
+                dirty_held_percent: None,
                 steal_percent: 0.4,
                 sync_ns: (workload.writes() && buffered).then_some(412e6),
                 synced_bytes_per_s: (workload.writes() && buffered).then_some(rate * 0.71),
@@ -345,6 +347,7 @@ pub fn target() -> TargetFacts {
         advertised_bytes_per_s: rate,
         advertised_iops: iops,
         settings: settings.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+        share: machine::Share::ALL,
     };
     TargetFacts {
         name: "/srv/data/<script>alert('x')</script> & \"quoted\"".into(),

@@ -2,11 +2,14 @@
 
 use super::verdict::{REQUEST, base, layer, limit_among, limit_of, tried, workload};
 use super::{entry, facts};
+use crate::beside::{Beside, Other};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::{
-    Buffering, CpuTimes, DeviceUse, LayerKind, RequestTimes, Stage, StageTime, TargetFacts, TargetKind, TimesSource,
+    Buffering, CpuTimes, DeviceUse, DirtyUse, LayerKind, RequestTimes, Stage, StageTime, TargetFacts, TargetKind,
+    TimesSource,
 };
+use measure::stats::Ratio;
 use results::{Bottleneck, Limit, LimitOf, Point};
 use std::collections::BTreeMap;
 use workload::{OpKind, Workload};
@@ -51,7 +54,7 @@ fn traced(percents: [f64; 4]) -> impl FnOnce(&mut [Point]) {
 fn among(base: Entry, others: &[(u32, f64)], facts: &TargetFacts, change: impl FnOnce(&mut [Point])) -> Limit {
     let others = others.iter().map(|&(depth, iops)| entry(Workload { depth, ..workload() }, &[iops]));
     let entries: Vec<Entry> = std::iter::once(base).chain(others).collect();
-    let case = Case { of: LimitOf::Random, op: OpKind::Read, base: 0, trials: Vec::new() };
+    let case = Case { of: LimitOf::Random, op: OpKind::Read, base: 0, trials: Vec::new(), beside: None };
     limit_among(&case, &entries, facts, 1e9, change)
 }
 
@@ -108,6 +111,29 @@ fn a_queue_that_is_full_while_half_of_it_gets_half_is_the_limit() {
     assert_eq!(of("256", &[(2, 520.0), (16, 1000.0)]).what, Bottleneck::Device, "the queue is not full");
 }
 
+#[test]
+fn the_same_requests_without_the_file_system_refute_it_or_name_it() {
+    let file = on_file_system("rw", "256");
+    let of = |other: Other, ratio: f64| {
+        let ratio = Ratio { median: ratio, mean: ratio, low: ratio * 0.97, high: ratio * 1.03, n_pairs: 4 };
+        let beside = Some(Beside { other, ratio });
+        let entries = [base(in_device(7.5, 97)), entry(Workload { depth: 16, ..workload() }, &[1010.0])];
+        let trials = vec![(Variant::Deeper, 1)];
+        let case = Case { of: LimitOf::Peak, op: OpKind::Read, base: 0, trials, beside };
+        limit_among(&case, &entries, &file, 1e9, |_| {})
+    };
+    let found = of(Other::Device("sda".into()), 1.4);
+    assert_eq!(found.what, Bottleneck::FileSystem, "{}", found.sentence);
+    assert!(found.sentence.contains("sda itself gives 1.40 x the 62.5 MiB/s"), "{}", found.sentence);
+    let refuted = of(Other::Device("sda".into()), 1.02);
+    assert_eq!(refuted.what, Bottleneck::Device, "{}", refuted.sentence);
+    let told: Vec<&str> = refuted.trials.iter().map(|trial| trial.outcome.as_str()).collect();
+    assert!(told.contains(&"the same reads of sda itself: +2.0 %, so not the file system"), "{told:?}");
+    let shared = of(Other::TwoFiles, 1.8);
+    assert!(shared.sentence.contains("writes to two files get 1.80 x"), "{}", shared.sentence);
+    assert_eq!(shared.what, Bottleneck::FileSystem);
+}
+
 /// A plain write whose thread is busy for this share of its second, flushed in so many seconds at the end.
 fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes: f64) -> Entry {
     let plain = Workload {
@@ -122,7 +148,7 @@ fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes
     let asked = sample.bytes_with_ramp;
     sample.usage.process_ns = Some((busy * 1e9) as u64);
     sample.usage.sync_ns = Some((flush_s * 1e9) as u64);
-    sample.usage.dirty_percent = dirty_percent;
+    sample.usage.dirty = dirty_percent.map(|most_percent| DirtyUse { most_percent, held_percent: most_percent / 2.0 });
     sample.usage.block_bytes = Some((0, asked));
     sample.usage.device =
         Some(DeviceUse { writes: 500, write_bytes: (asked as f64 * device_bytes) as u64, ..DeviceUse::default() });
@@ -138,7 +164,11 @@ fn what_a_plain_write_waits_for() {
     let of = |base, facts: &TargetFacts| limit_of(LimitOf::Plain, base, vec![], facts, 1e9);
     let found = of(plain_write(0.1, 0.2, Some(103.0), 1.0), &file);
     assert_eq!(found.what, Bottleneck::Device, "{}", found.sentence);
-    assert!(found.sentence.contains("reached through the page cache's limit of dirty pages"), "{}", found.sentence);
+    assert!(
+        found.sentence.contains("the device: the writer waits for the write-back of dirty pages"),
+        "{}",
+        found.sentence
+    );
     assert_eq!(of(plain_write(0.1, 0.2, Some(103.0), 1.0), &throttled).what, Bottleneck::Throttle);
     assert_eq!(
         of(plain_write(0.1, 3.0, Some(103.0), 1.0), &file).what,

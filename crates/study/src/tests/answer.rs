@@ -1,7 +1,7 @@
 //! Findings: which gains are reported, in which order, and the commands that show them again.
 
 use super::{Measured, entry, facts, setting};
-use crate::advice::advice;
+use crate::advice::{advice, steps};
 use crate::command::Command;
 use crate::findings::{Change, Comparison, findings};
 use crate::found::{Found, PeakRates, Reading, smallest};
@@ -17,7 +17,7 @@ fn workload(request_bytes: u32, depth: u32) -> Workload {
 }
 
 fn reading(x: f64, y: f64, point: usize) -> Reading {
-    Reading { x, y, interval_95: Some([y * 0.99, y * 1.01]), point }
+    Reading { x, y, interval_95: Some([y * 0.99, y * 1.01]), exact: false, point }
 }
 
 fn command() -> Command {
@@ -85,6 +85,83 @@ fn the_best_of_each_kind_comes_first() {
     let pairs = [(Change::Size, 0, 1), (Change::Size, 0, 3), (Change::Size, 0, 2), (Change::Depth, 0, 1)];
     let order: Vec<String> = of(&entries, &pairs).into_iter().map(|finding| finding.title).collect();
     assert_eq!(order, ["1", "3", "2", "0"], "sizes gain most, but their second and third come after the depth");
+}
+
+/// The findings of these comparisons, all from what a plain program does, and what is not proven.
+fn of_plain(entries: &[Entry], pairs: &[(usize, usize, &str)]) -> (Vec<String>, Vec<String>) {
+    let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
+    let at = |point| reading(0.0, 0.0, point);
+    let comparison = |&(before, after, title): &(usize, usize, &str)| {
+        Comparison::new(Change::Plain, at(before), at(after), title, "setting")
+    };
+    let comparisons: Vec<Comparison> = pairs.iter().map(comparison).collect();
+    let found = findings(&comparisons, entries, &points, &command(), |_| true);
+    (found.proven.into_iter().map(|finding| finding.title).collect(), found.unproven)
+}
+
+#[test]
+fn a_sure_gain_comes_before_a_greater_one_that_is_hardly_sure() {
+    let write = |depth| Workload { read_percent: 0, ..workload(65_536, depth) };
+    let entries = [
+        entry(workload(65_536, 1), &[100.0, 100.0, 100.0]),
+        entry(workload(65_536, 8), &[250.0, 700.0, 160.0]),
+        entry(write(1), &[100.0, 100.0, 100.0]),
+        entry(write(8), &[180.0, 181.0, 179.0]),
+        entry(workload(65_536, 32), &[900.0, 90.0, 90.0]),
+    ];
+    let (proven, unproven) = of_plain(&entries, &[(0, 1, "unsure"), (2, 3, "sure"), (0, 4, "anything")]);
+    assert_eq!(proven.first().map(String::as_str), Some("sure"), "{proven:?}");
+    assert!(unproven.iter().any(|one| one.starts_with("anything")), "{unproven:?}");
+}
+
+#[test]
+fn a_gain_that_takes_one_change_comes_before_a_little_more_for_two() {
+    let write = |request, depth| Workload { read_percent: 0, ..workload(request, depth) };
+    let entries = [
+        entry(workload(65_536, 1), &[100.0, 100.1, 99.9]),
+        entry(workload(65_536, 8), &[200.0, 200.1, 199.9]),
+        entry(write(65_536, 1), &[100.0, 100.1, 99.9]),
+        entry(write(1 << 20, 8), &[100.0 * 2.5 / 16.0; 3]),
+    ];
+    let (proven, _) = of_plain(&entries, &[(2, 3, "two changes"), (0, 1, "one change")]);
+    assert_eq!(proven, ["one change", "two changes"]);
+}
+
+#[test]
+fn one_run_each_without_an_interval_is_unproven_except_where_runs_repeat_exactly() {
+    let single = |workload: Workload, iops| {
+        let mut entry = entry(workload, &[iops]);
+        entry.measured.samples[0].slice_rates.truncate(2);
+        entry
+    };
+    let mut entries = [single(workload(4096, 1), 100.0), single(workload(4096, 8), 300.0)];
+    let (proven, unproven) = of_plain(&entries, &[(0, 1, "deeper")]);
+    assert_eq!((proven.len(), unproven), (0, vec!["deeper (3.0 times in one run)".to_owned()]));
+    for entry in &mut entries {
+        entry.facts.kind = machine::TargetKind::Simulated;
+    }
+    let (proven, unproven) = of_plain(&entries, &[(0, 1, "deeper")]);
+    assert_eq!((proven, unproven.len()), (vec!["deeper".to_owned()], 0));
+}
+
+#[test]
+fn several_changes_are_taken_one_at_a_time() {
+    let plain = Workload { buffering: machine::Buffering::Buffered, ..workload(65_536, 1) };
+    let entries = [
+        entry(plain, &[100.0, 100.1, 99.9]),
+        entry(workload(1 << 20, 8), &[50.0, 50.1, 49.9]),
+        entry(workload(65_536, 1), &[40.0, 40.1, 39.9]),
+        entry(workload(1 << 20, 1), &[10.0, 10.1, 9.9]),
+    ];
+    let path: Vec<(usize, usize, String)> = steps(&entries, 0, 1);
+    let said: Vec<&str> = path.iter().map(|(_, _, change)| change.as_str()).collect();
+    assert_eq!(said, ["past the page cache", "1 MiB", "8 outstanding"]);
+    assert_eq!(path.iter().map(|(from, to, _)| (*from, *to)).collect::<Vec<_>>(), [(0, 2), (2, 3), (3, 1)]);
+    // The gains of the steps make the gain of all.
+    let finding = &of(&entries, &[(Change::Plain, 0, 1)])[0];
+    let product: f64 = finding.steps.iter().map(|step| step.gain).product();
+    assert!((product / finding.gain - 1.0).abs() < 0.01, "{finding:?}");
+    assert_eq!(steps(&entries[..2], 0, 1), [], "nothing was measured between them");
 }
 
 #[test]

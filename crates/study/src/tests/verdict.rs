@@ -4,7 +4,9 @@ use super::{entry, facts};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use crate::verdict::limit;
-use machine::{CpuTimes, DeviceUse, Engine, Layer, LayerKind, MachineFacts, ResourceKind, ResourceUse, TargetFacts};
+use machine::{
+    CpuTimes, DeviceUse, Engine, Layer, LayerKind, MachineFacts, ResourceKind, ResourceUse, Share, TargetFacts,
+};
 use results::{Bottleneck, Limit, LimitOf, Point};
 use std::collections::BTreeMap;
 use workload::{OpKind, Workload};
@@ -21,6 +23,7 @@ pub(super) fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>
         advertised_bytes_per_s: bytes_per_s,
         advertised_iops: iops,
         settings: BTreeMap::new(),
+        share: Share::ALL,
     };
     TargetFacts { layers: vec![layer], ..facts() }
 }
@@ -56,7 +59,7 @@ pub(super) fn limit_of(
     peak: f64,
 ) -> Limit {
     let trials = tried.iter().enumerate().map(|(number, (variant, _))| (*variant, number + 1)).collect();
-    let case = Case { of, op: base.workload.op(), base: 0, trials };
+    let case = Case { of, op: base.workload.op(), base: 0, trials, beside: None };
     let entries: Vec<Entry> = std::iter::once(base).chain(tried.into_iter().map(|(_, entry)| entry)).collect();
     limit_among(&case, &entries, facts, peak, |_| {})
 }
@@ -234,11 +237,39 @@ fn parts_that_count_their_own_time_decide() {
 }
 
 #[test]
-fn a_stripe_of_real_devices_has_the_sum_of_their_rates_and_a_simulated_one_what_it_says() {
-    let of_one = |members, kind| TargetFacts { members, kind, ..layer(LayerKind::Link, Some(100.0), None) };
-    let advertised = |facts| crate::verdict::advertised(&facts, OpKind::Read).expect("a rate").throughput_bytes_per_s;
-    assert_eq!(advertised(of_one(3, machine::TargetKind::Stripe)), 300.0);
-    assert_eq!(advertised(of_one(3, machine::TargetKind::Simulated)), 100.0);
+fn a_layer_counts_for_what_of_the_bytes_passes_through_it() {
+    // Two disks on each of two buses: the saturation figure's disk of 20 and bus of 30.
+    let all = |disks: u32, buses: u32| {
+        let mut facts = layer(LayerKind::Throttle, Some(20.0), None);
+        let mut part = facts.layers.remove(0);
+        for (kind, count, rate) in [("disk", disks, 20.0), ("bus", buses, 30.0)] {
+            let share = 1.0 / f64::from(count);
+            part.share = Share { reads: share, writes: share };
+            part.advertised_bytes_per_s = Some(rate);
+            facts.layers.extend((0..count).map(|number| Layer { name: format!("{kind} {number}"), ..part.clone() }));
+        }
+        let found = crate::verdict::advertised(&facts, OpKind::Read).expect("a rate");
+        (found.throughput_bytes_per_s, found.layer)
+    };
+    assert_eq!(all(1, 1), (20.0, "disk 0".into()));
+    assert_eq!(all(2, 1), (30.0, "bus 0".into()), "the knee");
+    assert_eq!(all(2, 2), (40.0, "disk 0".into()));
+    assert_eq!(all(4, 2), (60.0, "bus 0".into()), "the knee of each");
+}
+
+#[test]
+fn a_thread_without_a_processor_waits_for_one() {
+    let of = |unserved, own| {
+        let made = base(|sample| {
+            sample.usage.unserved_ns = Some(unserved);
+            sample.usage.process_ns = Some(own);
+        });
+        limit_of(LimitOf::Random, made, vec![tried(Variant::Deeper, 1000.0)], &facts(), 1e9)
+    };
+    let found = of(550_000_000, 420_000_000);
+    assert_eq!(found.what, Bottleneck::Processor, "{}", found.sentence);
+    assert!(found.sentence.contains("had none for 55 % of the time, and ran for 42 %"), "{}", found.sentence);
+    assert_eq!(of(300_000_000, 100_000_000).what, Bottleneck::Device, "most of the time it waits for requests");
 }
 
 #[test]

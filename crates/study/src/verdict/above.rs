@@ -1,7 +1,9 @@
 //! Limits above the device: the file system, what holds requests before the block layer has them, the block layer's queue, and dirty
 //! pages. The stages of a request and the devices' own count of requests say where they wait.
 
-use super::{BUSY_PERCENT, Cause, Evidence};
+use super::{BUSY_PERCENT, Cause, Evidence, GAIN};
+use crate::beside::{Beside, Other};
+use machine::units::show_rate;
 use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
 use results::{Bottleneck, LimitOf, Point};
 use workload::{OpKind, Workload};
@@ -15,7 +17,7 @@ const ONE: f64 = 1.3;
 /// So many outstanding at the program for each one at a device are held back on the way.
 const HELD: f64 = 4.0;
 
-/// Dirty pages at the last return, in percent of where the kernel holds writers: they swing around it.
+/// Dirty pages in percent of where the kernel holds writers: they swing around it.
 const DIRTY_PERCENT: f64 = 95.0;
 
 /// A journal that takes the data, too, lets at least so many more bytes reach the device for each that was asked, beside the one.
@@ -29,6 +31,19 @@ const STEEP: f64 = 1.6;
 
 /// How near the mean depth at the device is to the length of the queue where the queue is full.
 const FULL: std::ops::RangeInclusive<f64> = 0.75..=1.1;
+
+/// A plain write gets so many times its rate to stable storage until its last return where the page cache takes it.
+const SHORT: f64 = 1.5;
+
+/// What a plain write waited for.
+struct PlainWriteWaits {
+    /// The most dirty pages, in percent of where writers are held.
+    dirty: f64,
+    /// Share of its time, the flush included, that the flush took, in percent.
+    flush_percent: f64,
+    /// Share of the same time in which its thread did nothing.
+    idle_percent: f64,
+}
 
 impl Evidence<'_> {
     /// Share of a request's time in a stage, in percent, where trace points tell the stages apart.
@@ -56,6 +71,42 @@ impl Evidence<'_> {
             1.0 + more,
             self.shown()
         );
+        Some((Bottleneck::FileSystem, why))
+    }
+
+    /// The file system is mounted so that each write waits until it is on stable storage.
+    pub(super) fn synchronous(&self) -> Option<Cause> {
+        let layer = self.file_system().filter(|_| self.case.op == OpKind::Write)?;
+        let saturated = self.numbers.achieved.device_busy_percent.is_some_and(|busy| busy >= BUSY_PERCENT)
+            && self.workload.outstanding() > 1;
+        if layer.settings.get("sync").is_none_or(|on| on != "yes") || self.thread_percent() >= MOST_PERCENT || saturated
+        {
+            return None;
+        }
+        let why = format!(
+            "the flush of each write: {} is mounted with -o sync, so each returns from stable storage, at {}",
+            layer.name,
+            self.shown()
+        );
+        Some((Bottleneck::Flush, why))
+    }
+
+    /// The same requests are faster without the file system, or to two files.
+    pub(super) fn file_system_by_trial(&self) -> Option<Cause> {
+        let Beside { other, ratio } = self.case.beside.as_ref()?;
+        let layer = self.file_system().filter(|_| ratio.mean >= GAIN && ratio.low > 1.0)?;
+        let shown = self.shown();
+        let why = match other {
+            Other::Device(device) => {
+                format!("the file system ({}): {device} itself gives {:.2} x the {shown}", layer.name, ratio.mean)
+            }
+            Other::TwoFiles => {
+                format!(
+                    "the file system ({}): writes to two files get {:.2} x the {shown} of one",
+                    layer.name, ratio.mean
+                )
+            }
+        };
         Some((Bottleneck::FileSystem, why))
     }
 
@@ -162,28 +213,61 @@ impl Evidence<'_> {
         Some((Bottleneck::Latency, why))
     }
 
-    /// A plain writer has filled the dirty pages that it may have, and from then on writes as fast as they are written back.
-    pub(super) fn dirty_pages(&self) -> Option<Cause> {
-        let (dirty, waiting) = self.plain_write_waits()?;
-        if dirty < DIRTY_PERCENT || waiting < MOST_PERCENT {
+    /// No device below counts its requests, and the program's side is idle: what it waits for is whoever serves it.
+    pub(super) fn served(&self) -> Option<Cause> {
+        let (what, name) = self.saturated();
+        let served = matches!(what, Bottleneck::Network | Bottleneck::FileSystem) && self.facts.devices.is_empty();
+        let (thread, processors) = (self.thread_percent(), self.processors_percent());
+        if !served || thread >= MOST_PERCENT || processors >= BUSY_PERCENT {
             return None;
         }
+        let why = format!(
+            "{name}: the threads that issue them are busy {thread:.0} % of the time and the processors {processors:.0} %, at {}",
+            self.shown()
+        );
+        Some((what, why))
+    }
+
+    /// A plain writer has filled the dirty pages that it may have, and from then on writes as fast as they are written back.
+    pub(super) fn dirty_pages(&self) -> Option<Cause> {
+        let waits = self.plain_write_waits()?;
+        if waits.dirty < DIRTY_PERCENT || waits.flush_percent >= MOST_PERCENT || waits.idle_percent < MOST_PERCENT {
+            return None;
+        }
+        let held = self.numbers.achieved.dirty_held_percent.unwrap_or(0.0);
         let throttle = self.facts.layers.iter().find(|layer| layer.kind == LayerKind::Throttle);
         let (what, name) = match throttle {
             Some(layer) => (Bottleneck::Throttle, format!("the throttle {}", layer.name)),
             None => (self.saturated().0, self.saturated().1.to_owned()),
         };
         let why = format!(
-            "{name}, reached through the page cache's limit of dirty pages: {dirty:.0} % of where the kernel holds writers, \
-             {waiting:.0} % of the time waiting, at {}",
+            "{name}: the writer waits for the write-back of dirty pages ({:.0} % of where the kernel holds writers, so for {held:.0} % of \
+             the time; the writer is idle {:.0} % of it), at {}",
+            waits.dirty,
+            waits.idle_percent,
             self.shown()
         );
         Some((what, why))
     }
 
-    /// Of a plain write: dirty pages in percent of where writers are held, and the share of its time, the flush included, in which its
-    /// thread does nothing.
-    fn plain_write_waits(&self) -> Option<(f64, f64)> {
+    /// What a plain write too short to be held says of a longer one; none where it was held, or where that is not told.
+    pub(super) fn sustained(&self) -> Option<String> {
+        let waits = self.plain_write_waits()?;
+        let until_return = self.numbers.throughput_bytes_per_s;
+        if waits.dirty >= DIRTY_PERCENT || until_return < self.rate * SHORT {
+            return None;
+        }
+        Some(format!(
+            "the page cache takes {} until the last write returns, for at most {:.0} % of the dirty pages that hold a writer are there: \
+             longer writes are held to the {} below",
+            show_rate(until_return),
+            waits.dirty,
+            self.shown()
+        ))
+    }
+
+    /// What a plain write waited for; none of another case, or where the system does not tell.
+    fn plain_write_waits(&self) -> Option<PlainWriteWaits> {
         if self.case.of != LimitOf::Plain || self.case.op != OpKind::Write {
             return None;
         }
@@ -191,6 +275,7 @@ impl Evidence<'_> {
         let (dirty, flush) = (achieved.dirty_percent?, achieved.sync_ns?);
         let writing = achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));
         let idle = (1.0 - self.thread_percent() / 100.0).max(0.0);
-        Some((dirty, (flush + writing * idle) / (flush + writing).max(1.0) * 100.0))
+        let percent = |part: f64| part / (flush + writing).max(1.0) * 100.0;
+        Some(PlainWriteWaits { dirty, flush_percent: percent(flush), idle_percent: percent(flush + writing * idle) })
     }
 }

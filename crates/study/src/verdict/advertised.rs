@@ -1,26 +1,28 @@
 //! What the layers below advertise, and whether a rate is that.
 
 use super::{Cause, Evidence, SAME};
-use machine::{Layer, LayerKind, TargetFacts, TargetKind, units};
-use results::{Advertised, Bottleneck};
+use machine::{Layer, LayerKind, TargetFacts, units};
+use results::{Advertised, Bottleneck, LimitOf};
 use workload::OpKind;
 
 /// A program that keeps one request outstanding gets at least this share of what a throttle admits if the throttle is its limit.
 const LEAST_PART: f64 = 0.3;
 
+/// Many requests get this share at least of what a throttle admits, where more gain: what they may still gain is less than what they have.
+const NEARLY_ALL: f64 = 0.8;
+
+/// And this where more gain nothing.
+const LEAST_OF_MANY: f64 = 0.75;
+
 /// And at most this: a short run through the page cache may begin with what a burst had left to give.
 const MOST_PART: f64 = 1.5;
 
-/// How many times over a target has its layers: a real target's are those of one member, a simulated one's those of all together.
-fn times(facts: &TargetFacts) -> f64 {
-    if facts.kind == TargetKind::Simulated { 1.0 } else { f64::from(facts.members.max(1)) }
-}
-
-/// The narrowest layer below for an operation, with its rate; of a stripe, that of all members.
+/// The narrowest layer below for an operation, with the rate of the whole target at which it gives all that it advertises.
 fn narrowest(facts: &TargetFacts, op: OpKind) -> Option<(&Layer, f64)> {
-    let rates = facts.layers.iter().filter_map(|layer| {
-        Some((layer, layer.advertised_rate(op == OpKind::Write)? * times(facts))).filter(|one| one.1 > 0.0)
-    });
+    let rates = facts
+        .layers
+        .iter()
+        .filter_map(|layer| Some((layer, layer.target_rate(op == OpKind::Write)?)).filter(|one| one.1 > 0.0));
     rates.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
@@ -32,9 +34,10 @@ pub(crate) fn advertised(facts: &TargetFacts, op: OpKind) -> Option<Advertised> 
 
 /// The fewest requests per second that a layer below admits for an operation.
 fn admitted(facts: &TargetFacts, op: OpKind) -> Option<(&Layer, f64)> {
-    let limits = facts.layers.iter().filter_map(|layer| {
-        Some((layer, layer.admitted_iops(op == OpKind::Write)? * times(facts))).filter(|one| one.1 > 0.0)
-    });
+    let limits = facts
+        .layers
+        .iter()
+        .filter_map(|layer| Some((layer, layer.target_iops(op == OpKind::Write)?)).filter(|one| one.1 > 0.0));
     limits.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
@@ -81,11 +84,15 @@ impl Evidence<'_> {
         let (layer, rate) =
             narrowest(self.facts, self.case.op).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let share = self.rate / rate;
+        let (least, who) = match self.case.of {
+            LimitOf::Plain => (LEAST_PART, "a program without requests waiting"),
+            // What is more than it admits had a burst to spare; what is less and gains with more requests has not reached it.
+            _ if self.flat() == Some(false) => (NEARLY_ALL, "the program"),
+            _ => (LEAST_OF_MANY, "the program"),
+        };
         let why = format!("the throttle {}: {:.0} % of the {}", layer.name, share * 100.0, units::show_rate(rate));
-        let part = (LEAST_PART..=MOST_PART).contains(&share);
-        part.then(|| {
-            (Bottleneck::Throttle, format!("{why} that it admits, in bursts, reach a program without requests waiting"))
-        })
+        let part = (least..=MOST_PART).contains(&share);
+        part.then(|| (Bottleneck::Throttle, format!("{why} that it admits, in bursts, reach {who}")))
     }
 
     /// Share of the narrowest layer's rate, for what was excluded.

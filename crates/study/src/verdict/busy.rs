@@ -17,6 +17,7 @@ fn named(kind: ResourceKind) -> Bottleneck {
         ResourceKind::Adapter => Bottleneck::Adapter,
         ResourceKind::Bus => Bottleneck::Bus,
         ResourceKind::Link => Bottleneck::Link,
+        ResourceKind::Network => Bottleneck::Network,
         ResourceKind::Media => Bottleneck::Media,
         ResourceKind::Device => Bottleneck::Device,
         ResourceKind::Throttle => Bottleneck::Throttle,

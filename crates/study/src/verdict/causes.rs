@@ -19,6 +19,9 @@ const LARGER_PERCENT: f64 = 50.0;
 /// Share of the peak from which on a plain program gets what the device gives.
 const NEAR_PEAK: f64 = 0.85;
 
+/// A thread that has no processor for so much of its time, in percent, and is busy for the rest, waits for a processor.
+const UNSERVED_PERCENT: f64 = 25.0;
+
 /// A processor's share that is not worth a word, in percent.
 const IDLE_PERCENT: f64 = 1.0;
 
@@ -29,12 +32,13 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
     if evidence.case.of == LimitOf::Plain {
         asks.extend([
             Evidence::journal,
+            Evidence::synchronous,
+            Evidence::dirty_pages,
             Evidence::throttled,
             Evidence::near_peak,
             Evidence::read_ahead_by_trial,
             Evidence::plain_thread,
             Evidence::flush,
-            Evidence::dirty_pages,
             Evidence::own_work,
             Evidence::read_ahead,
             Evidence::one_at_a_time,
@@ -42,7 +46,10 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
     } else {
         asks.extend([
             Evidence::journal,
+            Evidence::synchronous,
+            Evidence::throttled,
             Evidence::thread,
+            Evidence::file_system_by_trial,
             Evidence::full_queue,
             Evidence::latency,
             Evidence::held_above,
@@ -51,6 +58,7 @@ pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
             Evidence::wider,
             Evidence::flat_device,
             Evidence::by_stage,
+            Evidence::served,
         ]);
     }
     asks.iter().find_map(|ask| ask(evidence)).unwrap_or_else(|| {
@@ -95,8 +103,12 @@ fn turns(facts: &TargetFacts) -> bool {
 impl Evidence<'_> {
     /// What a saturated device of this target is called.
     pub(super) fn saturated(&self) -> (Bottleneck, &'static str) {
-        if self.facts.layers.iter().any(|layer| layer.kind == LayerKind::Network) {
+        let any = |kind: LayerKind| self.facts.layers.iter().any(|layer| layer.kind == kind);
+        let kernel = [LayerKind::Disk, LayerKind::Loop, LayerKind::Volume].into_iter().any(any);
+        if any(LayerKind::Network) {
             (Bottleneck::Network, "the network, or the server behind it")
+        } else if any(LayerKind::FileSystem) && !kernel {
+            (Bottleneck::FileSystem, "the file system, or the program that serves it")
         } else if turns(self.facts) {
             (Bottleneck::Media, "the media")
         } else {
@@ -121,12 +133,25 @@ impl Evidence<'_> {
 
     /// All processors, those that a hypervisor took away included, or as many as the control group allows.
     fn processors(&self) -> Option<Cause> {
-        let own = self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9;
+        // The final flush is part of what a plain write takes, and the thread waits for it.
+        let part = self.share_until_return();
+        let own = self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9 * part;
         let quota = self.machine.settings.get("cpu_quota").and_then(|text| text.parse::<f64>().ok());
         if let Some(quota) = quota.filter(|&quota| own >= quota * THREAD_PERCENT / 100.0) {
             let why =
                 format!("the processor time that the control group allows: {own:.2} of {quota:.2} processors used");
             return Some((Bottleneck::Processor, format!("{why} at {}", self.shown())));
+        }
+        let busy = self.thread_percent() * part;
+        if let Some(unserved) = self.unserved_percent().map(|unserved| unserved * part)
+            && unserved >= UNSERVED_PERCENT
+            && unserved + busy >= THREAD_PERCENT
+        {
+            let what = if self.threads() > 1 { "the threads that issue them" } else { "the thread that issues them" };
+            let why = format!(
+                "the processors, which others have: {what} could run and had none for {unserved:.0} % of the time, and ran for {busy:.0} %"
+            );
+            return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
         }
         let stolen = self.numbers.achieved.steal_percent / f64::from(self.machine.processors.max(1));
         let busy = (self.processors_percent() + stolen).min(100.0);

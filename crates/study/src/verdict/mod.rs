@@ -10,6 +10,7 @@ mod causes;
 
 pub(crate) use advertised::advertised;
 
+use crate::beside::{Beside, Other};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::units::{show_rate, show_size};
@@ -88,10 +89,12 @@ pub(crate) fn limit(
     let excluded = causes::excluded(&evidence, what);
     let mut trials: Vec<LimitTrial> = case.trials.iter().map(|&one| evidence.trial(one)).collect();
     trials.retain(|trial| trial.iops_ratio.is_some());
+    trials.extend(evidence.beside());
     let mut sentence = format!("{subject} are limited by {why}");
     if let Some(trial) = trials.iter().find(|trial| !trial.outcome.is_empty()) {
         sentence = format!("{sentence}; {}", trial.outcome);
     }
+    sentence = evidence.sustained().map_or(sentence.clone(), |sustained| format!("{sentence}; {sustained}"));
     said(case, workload, what, sentence, excluded, trials)
 }
 
@@ -167,6 +170,18 @@ impl Evidence<'_> {
         self.numbers.achieved.process_busy_percent.unwrap_or_else(whole) / f64::from(self.threads())
     }
 
+    /// Share of its time that a thread which issues requests could run and had no processor, in percent; of several, the mean.
+    fn unserved_percent(&self) -> Option<f64> {
+        self.numbers.achieved.unserved_percent.map(|percent| percent / f64::from(self.threads()))
+    }
+
+    /// Of the time to stable storage, the part until the last request returned; 1 where nothing is flushed.
+    fn share_until_return(&self) -> f64 {
+        let writing = self.numbers.achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));
+        let flush = self.numbers.achieved.sync_ns.unwrap_or(0.0);
+        if writing > 0.0 { writing / (writing + flush) } else { 1.0 }
+    }
+
     /// How many threads issue requests.
     fn threads(&self) -> u32 {
         let each = if self.workload.engine == Engine::Threads { self.workload.depth } else { 1 };
@@ -191,6 +206,26 @@ impl Evidence<'_> {
             iops_ratio_interval_95: ratio.map(|ratio| [ratio.low, ratio.high]),
             outcome,
         }
+    }
+
+    /// The trial on another target with what follows from it.
+    fn beside(&self) -> Option<LimitTrial> {
+        let Beside { other, ratio } = self.case.beside.as_ref()?;
+        let gains = ratio.mean >= GAIN && ratio.low > 1.0;
+        let (change, what) = match other {
+            Other::Device(name) => (format!("the same {}s of {name} itself", self.case.op), "the file system"),
+            Other::TwoFiles => ("two files instead of one".to_owned(), "what one file's writers share"),
+        };
+        let verdict = if gains { format!("so {what} was a limit") } else { format!("so not {what}") };
+        let outcome = format!("{change}: {:+.1} %, {verdict}", (ratio.mean - 1.0) * 100.0);
+        Some(LimitTrial {
+            change,
+            before: self.case.base,
+            after: None,
+            iops_ratio: Some(ratio.mean),
+            iops_ratio_interval_95: Some([ratio.low, ratio.high]),
+            outcome,
+        })
     }
 
     /// `+0.4 %, so not latency`.

@@ -173,6 +173,7 @@ impl machine::Machine for Noisy {
             advertised_bytes_per_s: None,
             advertised_iops: None,
             settings: BTreeMap::new(),
+            share: machine::Share::ALL,
         }));
         facts
     }

@@ -166,7 +166,14 @@ impl Drives<'_> {
     /// A layer of so many of a kind that advertise so much together.
     pub fn layer(&self, kind: LayerKind, count: u32, name: &str, rate: Option<f64>) -> Layer {
         let name = if count == 1 { name.to_owned() } else { format!("{count} x {name}") };
-        Layer { kind, name, advertised_bytes_per_s: rate, advertised_iops: None, settings: BTreeMap::new() }
+        Layer {
+            kind,
+            name,
+            advertised_bytes_per_s: rate,
+            advertised_iops: None,
+            settings: BTreeMap::new(),
+            share: machine::Share::ALL,
+        }
     }
 
     /// The layer of the drives, each of which advertises `rate`.

@@ -36,7 +36,7 @@ impl Model for NetworkVolume {
     }
 
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer> {
-        let link = drives.layer(LayerKind::Link, drives.count, "network", Some(self.link_bytes_per_s));
+        let link = drives.layer(LayerKind::Network, drives.count, "network", Some(self.link_bytes_per_s));
         vec![link, drives.disks(None)]
     }
 

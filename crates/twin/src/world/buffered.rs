@@ -19,8 +19,8 @@ impl World {
             self.read_ahead(&request);
         }
         let cost = if request.op == Op::Read { self.costs.read } else { self.costs.write };
-        let shape = self.costs.shape(&self.accesses[request.part as usize]);
-        let at = self.cpu.work(Work::Program, self.now(), cost + shape);
+        let calls = self.costs.calls(self.more_calls(&request));
+        let at = self.cpu.work(Work::Program, self.now(), cost + calls);
         self.cpu.work(Work::Uncharged, self.now(), self.costs.uncharged);
         self.kernel.at(at, Event::Step(number));
     }

@@ -18,6 +18,7 @@ use crate::event::Event;
 use crate::file_cache::FileCache;
 use crate::kernel::Kernel;
 use crate::ram_cache::{self, RamCache};
+use crate::shape::Shape;
 use crate::slab::Slab;
 use crate::volume::{Kind, Layout, Parity, Plan};
 use files::Files;
@@ -139,7 +140,7 @@ const FS: u64 = 1_000_000;
 pub(crate) struct Costs {
     request: Nanos,
     request_fs: u64,
-    asynchronous: Nanos,
+    call: Nanos,
     paging: Nanos,
     before_percent: u64,
     read: Nanos,
@@ -160,7 +161,7 @@ impl From<&Processor> for Costs {
         Costs {
             request: us(p.request_us),
             request_fs: fs(p.request_ns_per_byte),
-            asynchronous: us(p.asynchronous_us),
+            call: us(p.call_us),
             paging: us(p.paging_us),
             before_percent: p.before_percent.round() as u64,
             read: us(p.buffered_read_us),
@@ -183,14 +184,13 @@ impl Costs {
         self.divided(self.request, bytes)
     }
 
-    /// The same for a program's own request, by the shape of the program.
-    fn request(&self, access: &Access, bytes: u64) -> (Nanos, Nanos) {
-        self.divided(self.request + self.shape(access), bytes)
+    /// The same for a program's own request, with the calls that it makes to learn of the end.
+    fn request(&self, more_calls: u32, bytes: u64) -> (Nanos, Nanos) {
+        self.divided(self.request + self.calls(more_calls), bytes)
     }
 
-    /// What the shape of a program adds to each of its requests.
-    fn shape(&self, access: &Access) -> Nanos {
-        if access.engine.is_async() { self.asynchronous } else { 0 }
+    fn calls(&self, more_calls: u32) -> Nanos {
+        self.call * Nanos::from(more_calls)
     }
 
     /// The same for a transfer that the cache makes for itself.
@@ -231,6 +231,8 @@ pub(crate) struct World {
     pub accesses: Vec<Access>,
     /// Buffered writes stay in memory while there is room.
     pub temporary: bool,
+    /// How programs that keep several requests outstanding learn of their ends.
+    pub shape: Shape,
     pub writer: writer::Writer,
 }
 
@@ -264,6 +266,7 @@ impl World {
             rebuilds: false,
             accesses: Vec::new(),
             temporary: false,
+            shape: Shape::default(),
             writer: writer::Writer::default(),
         }
     }
@@ -391,7 +394,7 @@ impl World {
         }
         let durable = self.writes_through(&request);
         let bytes = u64::from(request.len);
-        let (before, _) = self.costs.request(&self.accesses[request.part as usize], bytes);
+        let (before, _) = self.costs.request(self.more_calls(&request), bytes);
         let at = self.cpu.work(Work::Program, self.now(), before);
         self.transfer(at, Owner::Request(number), request.op, request.offset, bytes, durable);
     }
@@ -409,7 +412,7 @@ impl World {
                         self.issue_direct(next);
                     }
                 }
-                let (_, after) = self.costs.request(&self.accesses[request.part as usize], bytes);
+                let (_, after) = self.costs.request(self.more_calls(&request), bytes);
                 // An update of parity ends in a thread of the system.
                 let updates = request.op == Op::Write && self.files.of(offset).layout.kind == Kind::Raid5(Parity::Host);
                 let at = self.cpu.work(if updates { Work::Uncharged } else { Work::System }, self.now(), after);
@@ -434,6 +437,11 @@ impl World {
             Owner::Behind => self.ram_cache_cleaned(bytes),
             Owner::Rebuild => self.rebuilt(bytes),
         }
+    }
+
+    /// System calls that the program makes for a request beyond the one that asks for it.
+    fn more_calls(&self, request: &Request) -> u32 {
+        if self.accesses[request.part as usize].engine.is_async() { self.shape.more_calls() } else { 0 }
     }
 
     fn writes_through(&self, request: &Request) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{Roots, chosen, link_name, names, number, text};
 use machine::units::show_size;
-use machine::{Layer, LayerKind};
+use machine::{Layer, LayerKind, Share};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ fn cache_device(dir: &Path) -> Option<String> {
 }
 
 fn layer(kind: LayerKind, name: String, settings: BTreeMap<String, String>) -> Layer {
-    Layer { kind, name, advertised_bytes_per_s: None, advertised_iops: None, settings }
+    Layer { kind, name, advertised_bytes_per_s: None, advertised_iops: None, settings, share: Share::ALL }
 }
 
 fn put(layer: &mut Layer, name: &str, value: Option<String>) {

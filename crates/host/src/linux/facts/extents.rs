@@ -1,10 +1,10 @@
-//! In how many pieces a file lies on its device.
+//! In how many pieces a file lies on its device, and where the largest is.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// `struct fiemap` of `linux/fiemap.h`, without room for extents: only their number is wanted.
+/// `struct fiemap` of `linux/fiemap.h`.
 #[repr(C)]
 #[derive(Default)]
 struct Fiemap {
@@ -19,8 +19,33 @@ struct Fiemap {
 /// `FS_IOC_FIEMAP` of `linux/fs.h`: `_IOWR('f', 11, struct fiemap)`.
 const FS_IOC_FIEMAP: u64 = 0xC020_660B;
 
-/// The number of extents of a regular file; none where the file system does not tell.
-pub(super) fn count(path: &Path) -> Option<u32> {
+/// `struct fiemap_extent` of `linux/fiemap.h`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Extent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved64: [u64; 2],
+    flags: u32,
+    reserved: [u32; 3],
+}
+
+/// Extents whose place is not that of their data: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_ENCODED`, `_DATA_INLINE`, `_DATA_TAIL`, `_UNWRITTEN`.
+const ELSEWHERE: u32 = 0x2 | 0x4 | 0x8 | 0x200 | 0x400 | 0x800;
+
+/// So many extents are looked at for the largest.
+const LOOKED_AT: usize = 256;
+
+/// A map with room for extents.
+#[repr(C)]
+struct Map {
+    head: Fiemap,
+    extents: [Extent; LOOKED_AT],
+}
+
+/// Asks for a file's extents, at most so many; none of what is no regular file, and where the file system does not tell.
+fn map(path: &Path, room: usize) -> Option<Box<Map>> {
     // A named pipe that took the file's place must not block.
     let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOATIME).open(path);
     let file =
@@ -28,8 +53,45 @@ pub(super) fn count(path: &Path) -> Option<u32> {
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    let mut map = Fiemap { length: u64::MAX, ..Fiemap::default() };
-    // SAFETY: the kernel writes the header alone, for there is no room for extents, and the header lives until it returns.
-    let done = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut map) };
-    (done == 0).then_some(map.mapped_extents)
+    let head = Fiemap { length: u64::MAX, extent_count: room.min(LOOKED_AT) as u32, ..Fiemap::default() };
+    let mut map = Box::new(Map { head, extents: [Extent::default(); LOOKED_AT] });
+    // SAFETY: the kernel writes the header and at most `extent_count` extents behind it, for which there is room, and all of it lives until
+    // it returns.
+    let done = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut *map) };
+    (done == 0).then_some(map)
+}
+
+/// The number of extents of a regular file; none where the file system does not tell.
+pub(super) fn count(path: &Path) -> Option<u32> {
+    map(path, 0).map(|map| map.head.mapped_extents)
+}
+
+/// Where the largest piece of a file lies on its device: the first byte and how many; extents that follow each other are one piece.
+pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
+    let map = map(path, LOOKED_AT)?;
+    pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)]).into_iter().max_by_key(|piece| piece.1)
+}
+
+/// The extents as pieces of the device.
+fn pieces(extents: &[Extent]) -> Vec<(u64, u64)> {
+    let mut pieces: Vec<(u64, u64)> = Vec::new();
+    for one in extents.iter().filter(|one| one.flags & ELSEWHERE == 0) {
+        match pieces.last_mut().filter(|(start, length)| start + length == one.physical) {
+            Some((_, length)) => *length += one.length,
+            None => pieces.push((one.physical, one.length)),
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extents_that_follow_each_other_are_one_piece() {
+        let extent = |physical, length, flags| Extent { physical, length, flags, ..Extent::default() };
+        let all = [extent(4096, 8192, 0), extent(12_288, 4096, 1), extent(1 << 20, 4096, 0), extent(0, 1 << 30, 0x800)];
+        assert_eq!(pieces(&all), [(4096, 12_288), (1 << 20, 4096)], "unwritten space holds nothing");
+    }
 }

@@ -1,7 +1,7 @@
 //! What a mounted file system is, and the devices that it is on.
 
 use super::{Mount, Roots, extents, layers, names, text};
-use machine::{Layer, LayerKind};
+use machine::{Layer, LayerKind, Share};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +52,7 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
         advertised_bytes_per_s: None,
         advertised_iops: None,
         settings,
+        share: Share::ALL,
     };
     let volume = btrfs_volume(roots, mount).or_else(|| zfs_pool(roots, mount));
     Described { layer, volume, block_bytes, warnings }
@@ -89,6 +90,7 @@ fn zfs_pool(roots: &Roots, mount: &Mount) -> Option<Layer> {
         advertised_bytes_per_s: None,
         advertised_iops: None,
         settings: state.map(|state| ("state".to_owned(), state.to_lowercase())).into_iter().collect(),
+        share: Share::ALL,
     })
 }
 
@@ -207,5 +209,6 @@ fn btrfs_volume(roots: &Roots, mount: &Mount) -> Option<Layer> {
         advertised_bytes_per_s: None,
         advertised_iops: None,
         settings,
+        share: Share::ALL,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::block::{self, Class};
 use super::{Mount, Roots, file_system, link, mounts, throttle};
-use machine::{Layer, LayerKind, Result};
+use machine::{Layer, LayerKind, Result, Share};
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
@@ -104,6 +104,38 @@ pub(super) fn device_of_node(roots: &Roots, path: &Path) -> Option<String> {
     roots.sys.join("class/block").join(&name).exists().then_some(name)
 }
 
+/// What a layer that was not met yet takes.
+const NOTHING: Share = Share { reads: 0.0, writes: 0.0 };
+
+/// Adds a layer; one that is there already, met on another way, gets what this way brings it.
+pub(crate) fn join(layers: &mut Vec<Layer>, layer: Layer) {
+    match layers.iter_mut().find(|known| known.is_same(&layer)) {
+        Some(known) => known.share = known.share.plus(layer.share),
+        None => layers.push(layer),
+    }
+}
+
+/// What of a volume's bytes each of its members takes, by md's levels and btrfs' profiles: md's raid1 has a copy on every member, btrfs'
+/// has two. Of a volume whose members take turns each takes all.
+fn member_share(level: Option<&str>, members: usize, is_md: bool) -> Share {
+    let count = members as f64;
+    // Copies of each byte; members whose space holds parity.
+    let (copies, parity) = match level.unwrap_or_default() {
+        "raid0" => (1.0, 0.0),
+        "raid1" => (if is_md { count } else { 2.0 }, 0.0),
+        "raid1c3" => (3.0, 0.0),
+        "raid1c4" => (4.0, 0.0),
+        "raid10" => (2.0, 0.0),
+        "raid4" | "raid5" => (1.0, 1.0),
+        "raid6" => (1.0, 2.0),
+        _ => return Share::ALL,
+    };
+    if count <= parity {
+        return Share::ALL;
+    }
+    Share { reads: 1.0 / count, writes: copies / (count - parity) }
+}
+
 /// What a network mount tells of its connection.
 fn network(mount: &Mount) -> BTreeMap<String, String> {
     let told = ["vers", "proto", "addr", "rsize", "wsize", "nconnect", "cache", "multichannel", "trans", "msize"];
@@ -115,14 +147,19 @@ fn network(mount: &Mount) -> BTreeMap<String, String> {
 struct Walk<'a> {
     roots: &'a Roots,
     under: Under,
-    visited: Vec<String>,
+    /// The devices met, each with the layers below it and what of its bytes passes through them.
+    visited: Vec<(String, Vec<(usize, Share)>)>,
+    /// What of the target's bytes passes through what is met now.
+    share: Share,
+    /// The members of the volume above take turns, or hold its metadata: what two of them share takes no byte twice.
+    in_turn: bool,
     /// How many loop devices are above: what is met below them is not what a workload's requests reach first.
     loops: u32,
 }
 
 impl<'a> Walk<'a> {
     fn new(roots: &'a Roots) -> Self {
-        Self { roots, under: Under::default(), visited: Vec::new(), loops: 0 }
+        Self { roots, under: Under::default(), visited: Vec::new(), share: Share::ALL, in_turn: false, loops: 0 }
     }
 
     fn finish(mut self) -> Under {
@@ -160,13 +197,18 @@ impl<'a> Walk<'a> {
                 advertised_bytes_per_s: None,
                 advertised_iops: None,
                 settings: network(mount),
+                share: Share::ALL,
             }),
             _ => {
                 let members = file_system::members(self.roots, mount);
+                let level = told.volume.as_ref().and_then(|volume| volume.settings.get("data")).cloned();
                 self.add_all(told.volume);
+                let whole = self.share;
+                self.share = whole.times(member_share(level.as_deref(), members.len(), false));
                 for name in members {
                     self.sits_on(&name);
                 }
+                self.share = whole;
             }
         }
     }
@@ -199,10 +241,32 @@ impl<'a> Walk<'a> {
 
     fn device(&mut self, name: &str) {
         // Two volumes on one disk, or a recorded tree that bites its tail.
-        if self.visited.iter().any(|visited| visited == name) {
+        if let Some((_, below)) = self.visited.iter().find(|(visited, _)| visited == name) {
+            for &(layer, share) in below {
+                let (known, more) = (&mut self.under.layers[layer].share, share.times(self.share));
+                *known = if self.in_turn { known.at_least(more) } else { known.plus(more) };
+            }
             return;
         }
-        self.visited.push(name.to_owned());
+        let number = self.visited.len();
+        self.visited.push((name.to_owned(), Vec::new()));
+        let before = self.shares();
+        self.describe(name);
+        let before = before.chain(std::iter::repeat(NOTHING));
+        let brought = self.under.layers.iter().zip(before).enumerate().map(|(layer, (is, was))| {
+            let of = |writes| (is.share.of(writes) - was.of(writes)) / self.share.of(writes);
+            (layer, Share { reads: of(false), writes: of(true) })
+        });
+        self.visited[number].1 = brought.filter(|(_, share)| *share != NOTHING).collect();
+    }
+
+    /// What passes through each layer met so far.
+    fn shares(&self) -> std::vec::IntoIter<Share> {
+        self.under.layers.iter().map(|layer| layer.share).collect::<Vec<_>>().into_iter()
+    }
+
+    /// A device that was not met before, and what is below it.
+    fn describe(&mut self, name: &str) {
         let Some(device) = self.block_device(name) else { return };
         let described = block::describe(self.roots, name);
         self.under.warnings.extend(described.warnings);
@@ -213,13 +277,21 @@ impl<'a> Walk<'a> {
             }
             Class::Volume { members } => {
                 self.add_all(throttle::throttles(self.roots, device.dev_t));
+                let level = described.layer.settings.get("level").cloned();
                 self.add(described.layer);
                 if members.is_empty() {
                     self.bottom(device);
                 }
+                let (whole, in_turn) = (self.share, self.in_turn);
+                let own = member_share(level.as_deref(), members.len(), true);
+                self.share = whole.times(own);
+                if members.len() > 1 {
+                    self.in_turn = own.is_all();
+                }
                 for member in members {
                     self.device(&member);
                 }
+                (self.share, self.in_turn) = (whole, in_turn);
             }
             Class::Loop { backing } => {
                 self.add_all(throttle::throttles(self.roots, device.dev_t));
@@ -267,9 +339,11 @@ impl<'a> Walk<'a> {
 
     /// Disks on one bus share its layer.
     fn add(&mut self, layer: Layer) {
-        if !self.under.layers.contains(&layer) {
-            self.under.layers.push(layer);
+        if let Some(known) = self.under.layers.iter_mut().find(|known| self.in_turn && known.is_same(&layer)) {
+            known.share = known.share.at_least(self.share);
+            return;
         }
+        join(&mut self.under.layers, Layer { share: self.share, ..layer });
     }
 
     fn add_all(&mut self, layers: impl IntoIterator<Item = Layer>) {

@@ -1,7 +1,7 @@
 //! The buses and links that a disk hangs on, and the rates that they advertise.
 
 use super::{link_name, names, number, text};
-use machine::{Layer, LayerKind};
+use machine::{Layer, LayerKind, Share};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -77,6 +77,7 @@ impl Links {
             advertised_bytes_per_s: rate,
             advertised_iops: None,
             settings,
+            share: Share::ALL,
         });
     }
 

@@ -1,7 +1,7 @@
 //! Limits that control groups set on this process' I/O.
 
 use super::{Roots, mounts, number, text};
-use machine::{Layer, LayerKind};
+use machine::{Layer, LayerKind, Share};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -68,6 +68,7 @@ fn cost(roots: &Roots, device: &str) -> Option<Layer> {
         // The model has one number for requests in order and one for others: neither is a limit of all.
         advertised_iops: None,
         settings,
+        share: Share::ALL,
     })
 }
 
@@ -91,6 +92,7 @@ fn layer(limits: Limits, group: &str, device: &str) -> Option<Layer> {
         advertised_bytes_per_s: limits.read_bytes_per_s.map(|limit| limit as f64),
         advertised_iops: limits.read_iops.map(|limit| limit as f64),
         settings,
+        share: Share::ALL,
     })
 }
 

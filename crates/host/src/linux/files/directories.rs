@@ -2,7 +2,7 @@
 
 use crate::linux::facts::{self, Roots};
 use crate::linux::sys;
-use machine::{Result, TargetFacts, TargetKind};
+use machine::{Layer, Result, Share, TargetFacts, TargetKind};
 use std::path::PathBuf;
 
 /// What is known of directories as the place of many files, all of them together. None named: the current directory.
@@ -40,8 +40,11 @@ pub fn directory_facts(directories: &[PathBuf]) -> Result<TargetFacts> {
         let devices =
             under.devices.counted.into_iter().map(|device| device.name).filter(|name| !all.devices.contains(name));
         all.devices.extend(devices.collect::<Vec<_>>());
-        let layers = under.layers.into_iter().filter(|layer| !all.layers.contains(layer));
-        all.layers.extend(layers.collect::<Vec<_>>());
+        let own = 1.0 / directories.len() as f64;
+        let own = Share { reads: own, writes: own };
+        for layer in under.layers {
+            facts::join(&mut all.layers, Layer { share: layer.share.times(own), ..layer });
+        }
         let warnings = under.warnings.into_iter().filter(|warning| !all.warnings.contains(warning));
         all.warnings.extend(warnings.collect::<Vec<_>>());
     }

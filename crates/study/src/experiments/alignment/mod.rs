@@ -49,7 +49,8 @@ fn grid(setting: &Setting) -> Grid {
 
 fn conclude(found: &Found<'_>) -> Conclusion {
     let mut conclusion = Conclusion::default();
-    let (mut losses, mut unharmed) = (Vec::new(), 0);
+    let mut harmed: Vec<(String, String)> = Vec::new();
+    let (mut unharmed, mut unsure) = (0, 0);
     for op in OPS {
         for (request, depth) in REQUESTS {
             let series = curve(op, request, depth);
@@ -57,13 +58,17 @@ fn conclude(found: &Found<'_>) -> Conclusion {
                 found.curve(&series).into_iter().partition(|reading| reading.x == 0.0);
             let (Some(aligned), Some(worst)) = (aligned.first(), worst(&shifted)) else { continue };
             match aligned.change_to(&worst) {
-                Some(change) if change < 0.0 => losses.push(format!(
-                    "A shift of {} costs {} of {} {depth} deep {}.",
-                    size(worst.x),
-                    plural(op).to_lowercase(),
-                    show_size(u64::from(request)),
-                    percent(-change)
-                )),
+                Effect::By(change) if change < 0.0 => {
+                    let request = show_size(u64::from(request));
+                    let who =
+                        if depth == 1 { format!("{op}s of {request}") } else { format!("{depth} {op}s of {request}") };
+                    let loss = format!("lose {} where they begin {} off", percent(-change), size(worst.x));
+                    match harmed.iter_mut().find(|(known, _)| *known == loss) {
+                        Some((_, all)) => *all += &format!(" and {who}"),
+                        None => harmed.push((loss, who)),
+                    }
+                }
+                Effect::Unsure => unsure += 1,
                 _ => unharmed += 1,
             }
             let title = format!("Align requests: {} off, they are slower ({})", size(worst.x), series.name);
@@ -71,11 +76,19 @@ fn conclude(found: &Found<'_>) -> Conclusion {
             conclusion.comparisons.push(Comparison::new(Change::Alignment, worst, *aligned, title, setting));
         }
     }
-    match (losses.is_empty(), unharmed) {
-        (true, 0) => {}
-        (true, _) => losses.push("Alignment makes no difference: no shift costs 5 %.".into()),
-        (false, 0) => {}
-        (false, _) => losses.push("The other requests lose nothing.".into()),
+    let capital = |text: &str| format!("{}{}", text[..1].to_uppercase(), &text[1..]);
+    let mut losses: Vec<String> = harmed.iter().map(|(loss, who)| format!("{} {loss}.", capital(who))).collect();
+    match (losses.is_empty(), unharmed, unsure) {
+        (_, 0, 0) => {}
+        (true, _, 0) => {
+            losses.push("Alignment makes no difference: no request that begins off its place loses 5 %.".into())
+        }
+        (true, 0, _) => losses.push(format!("Whether alignment matters is undecided: {UNEVEN}.")),
+        (true, ..) => {
+            losses.push(format!("Alignment matters to no request where it could be decided; elsewhere {UNEVEN}."))
+        }
+        (false, _, 0) => losses.push("The other requests lose nothing.".into()),
+        (false, ..) => losses.push(format!("For the other requests {UNEVEN}.")),
     }
     conclusion.sentences = losses;
     conclusion

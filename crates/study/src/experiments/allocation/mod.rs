@@ -74,25 +74,43 @@ fn conclude(found: &Found<'_>) -> Conclusion {
 fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {
     let mut said = Vec::new();
     at(Allocation::Written, DEPTHS[0]).or(at(Allocation::Written, DEPTHS[1]))?;
+    let (mut same, mut unsure) = (0, 0);
     for (state, doing) in [
         (Allocation::Extend, "extending the file"),
-        (Allocation::Truncate, "truncating the file and writing it again"),
-        (Allocation::Reserved, "writing reserved space"),
+        (Allocation::Truncate, "truncating it first"),
+        (Allocation::Reserved, "writing space that is only reserved"),
     ] {
-        let effects: Vec<String> = DEPTHS
+        let effects: Vec<(String, u32)> = DEPTHS
             .into_iter()
             .filter_map(|depth| {
-                let change = at(Allocation::Written, depth)?.change_to(&at(state, depth)?)?;
-                Some(format!("{} at depth {depth}", effect(Some(change))))
+                let change = at(Allocation::Written, depth)?.change_to(&at(state, depth)?);
+                match change {
+                    Effect::By(_) => return Some((effect(change), depth)),
+                    Effect::Nothing => same += 1,
+                    Effect::Unsure => unsure += 1,
+                }
+                None
             })
             .collect();
-        if !effects.is_empty() {
-            said.push(format!("{doing} {}", effects.join(" and ")));
+        match effects.as_slice() {
+            [] => {}
+            [(one, _), (other, _)] if one == other => said.push(format!("{doing} {one}, whatever is outstanding")),
+            several => {
+                let each = several.iter().map(|(effect, depth)| format!("{effect} with {depth} outstanding"));
+                said.push(format!("{doing} {}", each.collect::<Vec<_>>().join(" and ")));
+            }
         }
     }
-    Some(if said.is_empty() {
-        "The state of the file's space makes no difference to 64 KiB writes.".into()
-    } else {
-        format!("Against overwriting in place with 64 KiB writes, {}.", said.join("; "))
+    Some(match (said.is_empty(), same, unsure) {
+        (true, 0, 0) => return None,
+        (true, _, 0) => {
+            "Whether a file's space was written, reserved or not there before makes no difference to 64 KiB writes."
+                .into()
+        }
+        (true, ..) => format!("Whether it costs to extend a file with 64 KiB writes is undecided: {UNEVEN}."),
+        (false, ..) => {
+            let said = said.join("; ");
+            format!("{}{}, against 64 KiB writes into space written before.", said[..1].to_uppercase(), &said[1..])
+        }
     })
 }

@@ -25,11 +25,11 @@ static BY_SIZE: CurveSet = CurveSet::new(
 )
 .with_half_power();
 
-const COLD: Curve = Curve::named(&BY_SIZE, "read, cold");
+pub(super) const COLD: Curve = Curve::named(&BY_SIZE, "read, cold");
 const HINTED: Curve = Curve::named(&BY_SIZE, "read, cold, sequential hint");
 const WARM: Curve = Curve::named(&BY_SIZE, "read, warm");
 const RETURNED: Curve = Curve::named(&BY_SIZE, "write, to the last return");
-const SYNCED: Curve = Curve::named(&BY_SIZE, "write, to stable storage");
+pub(super) const SYNCED: Curve = Curve::named(&BY_SIZE, "write, to stable storage");
 
 fn grid(setting: &Setting) -> Grid {
     let mut grid = Grid::default();
@@ -68,17 +68,24 @@ fn sentences(found: &Found<'_>) -> Vec<String> {
     let [cold, warm] = [&COLD, &WARM].map(|curve| found.curve(curve));
     let mut said: Vec<String> = reach("Cold reads", &cold, show_rate).into_iter().collect();
     if let (Some(plain), Some(hinted)) = (found.at(&COLD, 65_536), found.at(&HINTED, 65_536)) {
-        said.push(format!("The sequential hint {} (64 KiB).", effect(plain.change_to(&hinted))));
+        said.push(match plain.change_to(&hinted) {
+            Effect::Unsure => format!("Whether the sequential hint helps is undecided: {UNEVEN}."),
+            change => format!("The sequential hint {} (64 KiB).", effect(change)),
+        });
     }
     if let (Some(cold), Some(warm)) = (best(&cold), best(&warm)) {
         said.push(match cold.change_to(&warm) {
-            Some(more) if more > 0.0 => {
+            Effect::By(more) if more > 0.0 => {
                 format!("A file in the cache reads {} as fast ({}).", times(more + 1.0), show_rate(warm.y))
             }
+            Effect::Unsure => format!("Whether a file in the cache reads faster is undecided: {UNEVEN}."),
             _ => "A file in the cache reads no faster.".into(),
         });
     }
-    let [returned, synced] = [RETURNED, SYNCED].map(|curve| best(&found.curve(&curve)));
+    said.extend(against_direct(OpKind::Read, &cold, &found.curve(&unbuffered::READ)));
+    let synced = found.curve(&SYNCED);
+    said.extend(against_direct(OpKind::Write, &synced, &found.curve(&unbuffered::WRITE)));
+    let [returned, synced] = [best(&found.curve(&RETURNED)), best(&synced)];
     if let (Some(returned), Some(synced)) = (returned, synced) {
         said.push(format!(
             "Writes return at up to {}, and reach stable storage at up to {}.",
@@ -87,6 +94,46 @@ fn sentences(found: &Found<'_>) -> Vec<String> {
         ));
     }
     said
+}
+
+/// At which sizes the page cache pays, and at which it costs, against one direct request at a time.
+fn against_direct(op: OpKind, buffered: &[Reading], direct: &[Reading]) -> Option<String> {
+    let pairs: Vec<(Reading, Reading)> = buffered
+        .iter()
+        .filter_map(|one| Some((*one, *direct.iter().find(|other| other.x == one.x)?)))
+        .filter(|(one, _)| one.x >= 4096.0)
+        .collect();
+    let gain = |a: &Reading, b: &Reading| a.change_to(b).gain();
+    let of_cache: Vec<(f64, f64)> = pairs.iter().map_while(|(one, other)| Some((one.x, gain(other, one)?))).collect();
+    let of_direct: Vec<(f64, f64)> =
+        pairs.iter().rev().map_while(|(one, other)| Some((one.x, gain(one, other)?))).collect();
+    let times = |gain: f64| times(gain + 1.0);
+    let small = match of_cache[..] {
+        [] => None,
+        [(at, gain)] => {
+            Some(format!("at {} buffered {op}s are {} as fast as direct ones one at a time", size(at), times(gain)))
+        }
+        [(first, gain), .., (last, _)] => Some(format!(
+            "up to {} buffered {op}s beat direct ones one at a time: {} as fast at {}",
+            size(last),
+            times(gain),
+            size(first)
+        )),
+    };
+    let large = match of_direct[..] {
+        [] => None,
+        [(at, gain)] => Some(format!("at {} direct ones are {} as fast", size(at), times(gain))),
+        [(last, gain), .., (first, _)] => {
+            Some(format!("from {} on direct ones win: {} as fast at {}", size(first), times(gain), size(last)))
+        }
+    };
+    let said = match (small, large) {
+        (None, None) => return None,
+        (Some(small), Some(large)) => format!("{small}; {large}"),
+        (Some(one), None) => one,
+        (None, Some(large)) => large.replacen("direct ones", &format!("direct {op}s one at a time"), 1),
+    };
+    Some(format!("{}{}.", said[..1].to_uppercase(), &said[1..]))
 }
 
 /// Request size, read-ahead and the hint.

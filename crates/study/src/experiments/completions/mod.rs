@@ -68,11 +68,10 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         let (Some(one), Some(best)) = (readings.first(), best(&readings)) else { continue };
         let subject = format!("{} of {DEPTH} outstanding", plural(op));
         conclusion.sentences.push(match one.change_to(&best) {
-            Some(more) if more > 0.0 => format!(
-                "{subject}: a program that waits for {} completions at a time gets {} more of them than one that takes each as it comes.",
-                best.x,
-                percent(more)
-            ),
+            Effect::By(more) if more > 0.0 => {
+                format!("{subject}: waiting for {} completions at a time gains {}.", best.x, percent(more))
+            }
+            Effect::Unsure => format!("{subject}: whether waiting for several at a time gains is undecided, {UNEVEN}."),
             _ => format!("{subject}: waiting for several completions at a time gains nothing."),
         });
         let title = format!("Wait for {} completions at a time ({})", best.x, series.name);
@@ -80,12 +79,10 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         conclusion.comparisons.push(Comparison::new(Change::Completions, *one, best, title, setting));
         let Some(&polled) = found.curve(&polling(op)).first() else { continue };
         conclusion.sentences.push(match one.change_to(&polled) {
-            Some(more) if more > 0.0 => {
-                format!(
-                    "{subject}: a program that polls gets {} more than one that sleeps, and keeps a processor busy.",
-                    percent(more)
-                )
+            Effect::By(more) if more > 0.0 => {
+                format!("{subject}: polling gains {} over sleeping, and keeps a processor busy.", percent(more))
             }
+            Effect::Unsure => format!("{subject}: whether polling gains is undecided, {UNEVEN}."),
             _ => format!("{subject}: polling for completions gains nothing."),
         });
         let title = format!("Poll for completions before sleeping ({})", series.name);

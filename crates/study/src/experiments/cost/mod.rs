@@ -1,6 +1,8 @@
 //! What a request costs the processor, and a byte.
 
 use super::prelude::*;
+use super::{buffered, unbuffered};
+use machine::units::significant;
 use machine::units::{MIB, show_size_rounded};
 use results::{CostMode, CostModel, CostScope};
 
@@ -15,6 +17,12 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
         conclude,
     )
 };
+
+/// Bytes of the requests whose saving is told.
+const LARGE: f64 = 65_536.0;
+
+/// Processors below which a saving is not told.
+const LEAST_SAVING: f64 = 0.05;
 
 static BY_SIZE: CurveSet = CurveSet::new(
     Axis::RequestBytes,
@@ -58,31 +66,61 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     for op in OPS {
         let (direct, buffered) = modes(op);
         let models = [direct, buffered].map(|mode| models::costs(found, &curve(mode), mode));
-        conclusion.sentences.extend(sentence(op, &models));
+        conclusion.sentences.extend(sentence(found, op, &models));
         conclusion.costs.extend(models.into_iter().flatten());
     }
     conclusion
 }
 
-/// What a direct and a buffered request cost, and which is cheaper from which size on.
-fn sentence(op: OpKind, models: &[Vec<CostModel>; 2]) -> Option<String> {
+/// Which of direct and buffered requests take less of the processor, from which size on, and how much that is at the best rate.
+fn sentence(found: &Found<'_>, op: OpKind, models: &[Vec<CostModel>; 2]) -> Option<String> {
     let [direct, buffered] =
         [0, 1].map(|mode: usize| models[mode].iter().find(|model| model.whose == CostScope::Process));
     let cost = |model: &CostModel| {
         let per_mib = show_time(model.ns_per_byte * MIB as f64);
-        format!("{} of processor time and {per_mib} a MiB", show_time(model.ns_per_request))
+        format!("{} a request and {per_mib} a MiB", show_time(model.ns_per_request))
     };
     let (direct, buffered) = match (direct, buffered) {
         (Some(direct), Some(buffered)) => (direct, buffered),
-        (Some(one), None) | (None, Some(one)) => return Some(format!("A {} costs {}.", one.mode, cost(one))),
+        (Some(one), None) | (None, Some(one)) => {
+            return Some(format!("A {} takes {} of the processor.", one.mode, cost(one)));
+        }
         (None, None) => return None,
     };
     let (request, byte) = (direct.ns_per_request - buffered.ns_per_request, buffered.ns_per_byte - direct.ns_per_byte);
+    let knee = request / byte;
     let cheaper = match (request > 0.0, byte > 0.0) {
-        (true, true) => format!("direct {op}s cost less above {}", show_size_rounded(request / byte)),
-        (false, false) => format!("direct {op}s cost less below {}", show_size_rounded(request / byte)),
-        (false, true) => format!("direct {op}s cost less at every size"),
-        (true, false) => format!("buffered {op}s cost less at every size"),
+        (true, true) => format!("Direct {op}s take less of the processor above {}", show_size_rounded(knee)),
+        (false, false) => format!("Direct {op}s take less of the processor below {}", show_size_rounded(knee)),
+        (false, true) => format!("Direct {op}s take less of the processor at every size"),
+        (true, false) => format!("Buffered {op}s take less of the processor at every size"),
     };
-    Some(format!("A direct {op} costs {}, a buffered one {}: {cheaper}.", cost(direct), cost(buffered)))
+    let mut said = format!("{cheaper}: {}, against {} for a file in the cache.", cost(direct), cost(buffered));
+    said.extend(saving(found, op, byte - request / LARGE));
+    Some(said)
+}
+
+/// Processors that large direct requests save at the best rate, and what they cost in speed; `ns_per_byte` is the processor time saved.
+fn saving(found: &Found<'_>, op: OpKind, ns_per_byte: f64) -> Option<String> {
+    let rate = found.measured.of(op)?;
+    let processors = ns_per_byte * rate / 1e9;
+    if processors < LEAST_SAVING {
+        return None;
+    }
+    let size = size(LARGE);
+    let saved =
+        format!(" Direct {op}s from {size} on save {} processors at {}", significant(processors, 2), show_rate(rate));
+    let curves = if op == OpKind::Write {
+        (&buffered::SYNCED, &unbuffered::WRITE)
+    } else {
+        (&buffered::COLD, &unbuffered::READ)
+    };
+    let (through, past) = (found.at(curves.0, LARGE), found.at(curves.1, LARGE));
+    Some(match through.zip(past).map(|(through, past)| through.change_to(&past)) {
+        Some(Effect::By(less)) if less < 0.0 => {
+            format!("{saved}; keep several outstanding, for alone they are {} slower.", percent(-less))
+        }
+        Some(Effect::By(_) | Effect::Nothing) => format!("{saved}, and cost nothing."),
+        Some(Effect::Unsure) | None => format!("{saved}."),
+    })
 }

@@ -90,12 +90,14 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         && let (Some(slow), Some(fast)) = (engines.first(), engines.last())
     {
         let sentence = match slow.1.change_to(&fast.1) {
-            Some(more) => {
-                format!("At depth {depth} {} instead of {} {}.", fast.0, slow.0, effect(Some(more)))
+            change @ Effect::By(_) => {
+                format!("With {depth} outstanding {} instead of {} {}.", fast.0, slow.0, effect(change))
             }
-            None => format!("The engine makes no difference at depth {depth}."),
+            Effect::Nothing => format!("The engine makes no difference with {depth} outstanding."),
+            Effect::Unsure => format!("Whether the engine matters is undecided: {UNEVEN}."),
         };
         conclusion.sentences.push(sentence);
+        conclusion.sentences.extend(cost_by_mechanism(found, depth, &engines));
         let title = format!("Keep {depth} random reads outstanding by {}, not by {}", fast.0, slow.0);
         let setting = format!("engine {}", fast.0);
         conclusion.comparisons.push(Comparison::new(Change::Mechanism, slow.1, fast.1, title, setting));
@@ -135,6 +137,20 @@ fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     })
 }
 
+/// What a request costs the processor by the cheapest and the dearest of these mechanisms, where it differs.
+fn cost_by_mechanism(found: &Found<'_>, depth: u32, engines: &[(Engine, Reading)]) -> Option<String> {
+    let cost = |engine| {
+        let readings = found.curve_by(&mechanism(engine), Axis::CpuNsPerRequest);
+        Some((engine, readings.into_iter().find(|reading| reading.x == f64::from(depth))?))
+    };
+    let mut costs: Vec<(Engine, Reading)> = engines.iter().filter_map(|&(engine, _)| cost(engine)).collect();
+    costs.sort_by(|a, b| a.1.y.total_cmp(&b.1.y));
+    let (cheap, dear) = (costs.first()?, costs.last()?);
+    cheap.1.change_to(&dear.1).gain()?;
+    let (least, most) = (show_time(cheap.1.y), show_time(dear.1.y));
+    Some(format!("There a request costs {least} of processor time by {}, and {most} by {}.", cheap.0, dear.0))
+}
+
 /// The least that has to be outstanding for about the best rate; what one request at a time needs; what a greater depth gains.
 fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
     let all: Vec<Reading> = curves.iter().flat_map(|(_, readings)| readings.iter().copied()).collect();
@@ -148,10 +164,17 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
     let mut said = match curves.first() {
         _ if depth == 1 => format!("{reach} one at a time"),
         Some((1, single)) => match good(single) {
-            Some(single) => format!("{reach} {depth} deep; one at a time needs {}", size(single.x)),
-            None => format!("{reach} {depth} deep; one at a time reaches {}", show_rate(best(single)?.y)),
+            Some(single) => format!("{reach}, {depth} outstanding; one at a time needs {}", size(single.x)),
+            None => {
+                let most = best(single)?;
+                format!(
+                    "{reach}, {depth} outstanding; one at a time reaches {} at most, with {}",
+                    show_rate(most.y),
+                    size(most.x)
+                )
+            }
         },
-        _ => format!("{reach} {depth} deep"),
+        _ => format!("{reach}, {depth} outstanding"),
     };
     let beyond: Vec<Reading> = curves
         .iter()
@@ -159,10 +182,10 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
         .flat_map(|(_, readings)| readings.iter().copied())
         .collect();
     if let Some(beyond) = best(&beyond) {
-        let deeper = if depth == 1 { "a greater depth".into() } else { format!("deeper than {depth}") };
         match least.change_to(&beyond) {
-            Some(more) if more > 0.0 => said += &format!("; {deeper} gains {}", percent(more)),
-            _ => said += &format!("; {deeper} gains nothing"),
+            Effect::By(more) if more > 0.0 => said += &format!("; more outstanding gain {}", percent(more)),
+            Effect::Unsure => said += &format!("; whether more outstanding gain is undecided, {UNEVEN}"),
+            _ => said += "; more outstanding gain nothing",
         }
     }
     Some(said + ".")

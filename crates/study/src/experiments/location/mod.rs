@@ -45,12 +45,12 @@ fn grid(setting: &Setting) -> Grid {
 }
 
 fn conclude(found: &Found<'_>) -> Conclusion {
-    let (mut sentences, mut alike) = (Vec::new(), Vec::new());
+    let (mut sentences, mut alike, mut unsure) = (Vec::new(), Vec::new(), Vec::new());
     for op in OPS {
         let curve = found.curve(&curve(op));
         let (Some(start), Some(end)) = (curve.first(), curve.last()) else { continue };
         match start.change_to(end) {
-            Some(change) => sentences.push(format!(
+            Effect::By(change) => sentences.push(format!(
                 "{} are {} {} at the end than at the start ({} against {}).",
                 plural(op),
                 percent(change.abs()),
@@ -58,11 +58,16 @@ fn conclude(found: &Found<'_>) -> Conclusion {
                 show_rate(end.y),
                 show_rate(start.y)
             )),
-            None => alike.push(op),
+            Effect::Nothing => alike.push(op),
+            Effect::Unsure => unsure.push(op),
         }
     }
     if !alike.is_empty() {
         sentences.push(format!("{} are as fast at the end as at the start.", together(&alike)));
+    }
+    if !unsure.is_empty() {
+        let ops = together(&unsure).to_lowercase();
+        sentences.push(format!("Whether {ops} are slower at one end is undecided: {UNEVEN}."));
     }
     Conclusion { sentences, ..Conclusion::default() }
 }

@@ -1,7 +1,7 @@
 //! Small random requests, as threads with four outstanding each are added.
 
 use super::prelude::*;
-use machine::units::significant;
+use crate::sentences::per_second;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "random",
@@ -80,13 +80,28 @@ fn conclude(found: &Found<'_>) -> Conclusion {
 fn sentence(op: OpKind, request: u32, curve: &[Reading]) -> Option<String> {
     let (one, good) = (curve.first()?, smallest(curve, ENOUGH)?);
     let subject = format!("{} of {}", plural(op), show_size(u64::from(request)));
-    let rate = significant(good.y, 3);
+    let rate = |reading: &Reading| per_second(reading.y);
+    let most = curve.last()?;
+    // The greatest depth measured may not be the last that gains.
+    let beyond =
+        if good.x < most.x { format!("more gain {}", beyond(&good, curve)) } else { "more were not tried".into() };
     Some(match one.change_to(&good) {
-        Some(more) if good.x > one.x => format!(
-            "{subject} reach {rate} requests/s with {} outstanding, {} the rate of one at a time; more gain nothing.",
+        Effect::By(more) if good.x > one.x => format!(
+            "{subject} reach {} with {} outstanding, {} what one at a time gets; {beyond}.",
+            rate(&good),
             good.x,
             times(more + 1.0)
         ),
-        _ => format!("{subject} reach {rate} requests/s one at a time; more gain nothing."),
+        Effect::Unsure if good.x > one.x => {
+            format!("{subject} seem to gain up to {} outstanding ({}), but {UNEVEN}.", good.x, rate(&good))
+        }
+        _ => format!("{subject} reach {} one at a time; more outstanding gain nothing.", rate(one)),
     })
+}
+
+/// What the best of the greater depths gains.
+fn beyond(good: &Reading, curve: &[Reading]) -> String {
+    let deeper: Vec<Reading> = curve.iter().copied().filter(|reading| reading.x > good.x).collect();
+    let gain = best(&deeper).and_then(|best| good.change_to(&best).gain());
+    gain.map_or("nothing".into(), percent)
 }

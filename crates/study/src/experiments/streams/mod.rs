@@ -38,13 +38,18 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     let say = |op: OpKind| {
         let curve = found.curve(&curve(op));
         let (one, most) = (curve.first()?, curve.last()?);
-        let change = match one.change_to(most) {
-            Some(more) if more > 0.0 => format!("{} more than", percent(more)),
-            Some(less) => format!("{} less than", percent(-less)),
-            None => "as much as".into(),
+        let together = format!("{}: {} streams together get", plural(op), most.x);
+        let rates = format!("{} against {}", show_rate(most.y), show_rate(one.y));
+        let sentence = match one.change_to(most) {
+            Effect::By(more) if more >= 1.0 => format!("{together} {} what one gets ({rates}).", times(more + 1.0)),
+            Effect::By(more) if more > 0.0 => format!("{together} {} more than one ({rates}).", percent(more)),
+            Effect::By(less) => {
+                format!("{together} {} less than one: they disturb each other ({rates}).", percent(-less))
+            }
+            Effect::Nothing => format!("{together} as much as one ({}), and share it.", show_rate(most.y)),
+            Effect::Unsure => format!("{together} {}, one {}: {UNEVEN}.", show_rate(most.y), show_rate(one.y)),
         };
-        (most.x > one.x)
-            .then(|| format!("{}: {} streams together get {change} one ({}).", plural(op), most.x, show_rate(most.y)))
+        (most.x > one.x).then_some(sentence)
     };
     Conclusion { sentences: OPS.into_iter().filter_map(say).collect(), ..Conclusion::default() }
 }

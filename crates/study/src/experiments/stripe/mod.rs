@@ -3,6 +3,7 @@
 use super::prelude::*;
 use crate::grid::StripeShape;
 use machine::units::KIB;
+use std::collections::BTreeSet;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "stripe",
@@ -64,6 +65,11 @@ fn by_depth(op: OpKind) -> Curve {
     Curve::of(&BY_DEPTH, op)
 }
 
+/// Depths, with one request more than there are members: with as many, one member often waits.
+fn depths(count: u32) -> BTreeSet<u32> {
+    [1, 2, 4, 8, 16, 32, count + 1].into()
+}
+
 fn grid(setting: &Setting) -> Grid {
     let count = setting.members;
     if count < 2 {
@@ -80,7 +86,7 @@ fn grid(setting: &Setting) -> Grid {
         for (chunk, rank) in CHUNKS.into_iter().filter(|(chunk, _)| *chunk >= setting.align()) {
             grid.add(by_chunk(op), chunk as f64, setting.deep(op, 65_536, 8), rank).shape = all(chunk);
         }
-        for depth in [1u32, 2, 4, 8, 16, 32] {
+        for depth in depths(count) {
             let deep = setting.deep(op, 65_536, depth);
             grid.add(by_depth(op), depth, deep, Rank::Core).shape = all(CHUNK);
         }
@@ -105,8 +111,10 @@ fn conclude(found: &Found<'_>) -> Conclusion {
         let depths = found.curve(&by_depth(op));
         conclusion.sentences.extend(share_of_sum(found, op));
         if let (Some(chunk), Some(depth)) = (smallest(&chunks, ENOUGH), smallest(&depths, ENOUGH)) {
+            let count = found.setting.members;
+            let formula = if depth.x == f64::from(count + 1) { ", N + 1" } else { "" };
             conclusion.sentences.push(format!(
-                "For 64 KiB {op}s a chunk of {} and {} outstanding suffice.",
+                "For 64 KiB {op}s on {count} members a chunk of {} and {} outstanding{formula} suffice.",
                 size(chunk.x),
                 depth.x
             ));

@@ -25,7 +25,7 @@ static BY_SIZE: CurveSet = CurveSet::new(
 .with_every_size();
 
 pub(super) const READ: Curve = Curve::named(&BY_SIZE, "read");
-const WRITE: Curve = Curve::named(&BY_SIZE, "write");
+pub(super) const WRITE: Curve = Curve::named(&BY_SIZE, "write");
 const WRITE_THROUGH: Curve = Curve::named(&BY_SIZE, "write, write-through");
 
 fn grid(setting: &Setting) -> Grid {
@@ -59,7 +59,13 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     .filter_map(|(curve, verb)| Comparison::of_sizes(curve, verb))
     .collect();
     if let (Some(through), Some(plain)) = (found.at(&WRITE_THROUGH, 4096), found.at(&WRITE, 4096)) {
-        sentences.push(format!("Write-through {} (4 KiB).", effect(plain.change_to(&through))));
+        sentences.push(match plain.change_to(&through) {
+            Effect::By(less) if less < 0.0 => {
+                format!("Waiting for stable storage after each 4 KiB write costs {} of the rate.", percent(-less))
+            }
+            Effect::Unsure => format!("What write-through costs 4 KiB writes is undecided: {UNEVEN}."),
+            _ => "Write-through costs 4 KiB writes nothing.".into(),
+        });
         let title = "Do not write every 4 KiB through: gather them and flush once, where the last ones may be lost";
         let setting = "group commits; fdatasync once for many writes";
         comparisons.push(Comparison::new(Change::Durability, through, plain, title, setting));

@@ -165,6 +165,9 @@ pub struct Firmware {
     pub write_recover_us: f64,
     /// What a write costs more, with the bus held, that the adapter sends right behind another command of the same drive.
     pub queued_write_us: f64,
+    /// The least time from the selection for such a command to that for the next; a write's begins after what it costs more.
+    #[serde(default)]
+    pub queued_cycle_us: f64,
     /// Work on a write that waits for the platter, half before and half after, off the bus.
     pub turnaround_us: f64,
     /// Before the end of each such write on the platter, the time in which the processor does nothing else.
@@ -197,7 +200,7 @@ impl Model for DiskDrive {
     fn scale_latency(&mut self, by: f64) {
         let f = &mut self.firmware;
         let reads = [&mut f.read_us, &mut f.read_floor_us, &mut f.read_recover_us, &mut f.select_wait_us];
-        let waits = [&mut f.queued_write_us, &mut f.attention_us];
+        let waits = [&mut f.queued_write_us, &mut f.queued_cycle_us, &mut f.attention_us];
         let writes = [&mut f.write_us, &mut f.write_recover_us, &mut f.turnaround_us].into_iter().chain(waits);
         for time in reads.into_iter().chain(writes).chain([&mut f.reread_us, &mut f.read_cycle_us]) {
             *time *= by;

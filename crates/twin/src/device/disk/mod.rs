@@ -38,6 +38,7 @@ struct FirmwareTimes {
     attention: Nanos,
     read_cycle: Nanos,
     queued_write: Nanos,
+    queued_cycle: Nanos,
 }
 
 impl From<&Firmware> for FirmwareTimes {
@@ -54,6 +55,7 @@ impl From<&Firmware> for FirmwareTimes {
             attention: us(f.attention_us),
             read_cycle: us(f.read_cycle_us),
             queued_write: us(f.queued_write_us),
+            queued_cycle: us(f.queued_cycle_us),
         }
     }
 }

@@ -136,19 +136,21 @@ impl Disk {
         let (times, phases, stalled) = (bus.times, &mut bus.phases, &mut bus.stalled);
         let mut t =
             now + phases.add(Phase::Arbitrate, times.arbitrate) + phases.add(Phase::ArbitrateWin, times.arbitrate_win);
+        // It came right behind another, which the drive is still at work on.
+        let behind = now <= self.left_bus.max(self.free_at.saturating_sub(self.firmware.select_wait));
+        let cycle = if behind { self.firmware.queued_cycle } else { 0 };
         let answer = self.free_at.saturating_sub(t);
         t += phases.add(Phase::Select, times.select + answer) + phases.add(Phase::SelectEnd, times.select_end);
         t += phases.add(Phase::MessageOut, times.message_out) + phases.add(Phase::Command, times.command);
         let (lba, last) = blocks(&command);
         if command.op == Op::Write {
-            // It came right behind another, which the drive is still at work on.
-            let queued = if now == self.left_bus { self.firmware.queued_write } else { 0 };
+            let queued = if behind { self.firmware.queued_write } else { 0 };
             t += phases.add(Phase::MessageIn, self.firmware.write + queued);
             let done = host.pci.data_phase((self.bus, &times, stalled), command.bytes, true, t);
             t += phases.add(Phase::DataOut, done - t) + phases.add(Phase::DataEnd, times.data_end);
             if self.wce && !command.durable {
                 t += phases.add(Phase::Status, times.status) + phases.add(Phase::MessageIn, times.complete);
-                self.free_at = t + self.firmware.write_recover;
+                self.free_at = (t + self.firmware.write_recover).max(now + answer + queued + cycle);
                 self.pending.push(MediaWork { lba, end: last, write: true, command: None, since: t });
                 host.wake(t, Wake::device(MEDIA));
                 return (t, end(DONE));
@@ -156,7 +158,7 @@ impl Disk {
             t += phases.add(Phase::MessageIn, times.disconnect);
             return (t, end(RECEIVED));
         }
-        self.free_at = now + answer + self.firmware.read_cycle;
+        self.free_at = now + answer + self.firmware.read_cycle.max(cycle);
         t += phases.add(Phase::MessageIn, self.firmware.read);
         let sending = times.data(command.bytes, false);
         let found = self.cache.lookup(&self.geometry, lba, last, t, sending);

@@ -1,0 +1,391 @@
+//! A set of jobs that run together: their streams, one run of them, and what is read back after it.
+
+use super::arrange::{Arrangement, ClonePlan};
+use super::error::FioError;
+use super::failures::{Failures, ILLEGAL_SEQUENCE};
+use super::flow::Flow;
+use super::iolog::{Guide, Player, Writes};
+use super::plan::Job;
+use super::recorder::Recorder;
+use super::result::{GroupResult, JobError, Recorded};
+use super::surroundings::{Counts, DiskUse, Surroundings};
+use super::together::Watches;
+use super::translate;
+use super::verify::{Reader, VerifyStats};
+use machine::{Access, Machine, OnFailure, Part, Pause, RequestSource, RunOptions, TargetFacts, TargetKind, Usage};
+use measure::streams;
+use std::sync::Arc;
+use workload::{Cursor, Pattern, Sequence, Workload};
+
+/// A run is made again where the program was stopped for this share of it or more: one in so many.
+const TOLERATED: u64 = 100;
+
+/// One run of a set of jobs.
+struct Ran {
+    recorders: Vec<Recorder>,
+    watches: Watches,
+    verified: Verified,
+    /// What was counted before it.
+    before: (Counts, Vec<DiskUse>),
+    /// When it began.
+    unix_ms: u64,
+    errors: Vec<Option<JobError>>,
+    usage: Usage,
+    paused: Option<Pause>,
+}
+
+/// What was checked of each job, where something is.
+type Verified = Vec<Option<Arc<VerifyStats>>>;
+
+/// A set of jobs that run together.
+pub(super) struct Group<'a, M: Machine> {
+    pub(super) machine: &'a M,
+    pub(super) jobs: &'a [Job],
+    pub(super) clones: Vec<&'a ClonePlan>,
+    pub(super) arrangement: &'a Arrangement,
+    /// Every file of the arrangement, and what lies under it.
+    pub(super) targets: &'a [M::Target],
+    pub(super) facts: &'a [TargetFacts],
+    pub(super) surroundings: &'a dyn Surroundings,
+    /// Seeds jobs that are not to repeat.
+    pub(super) chance: u64,
+}
+
+impl<'a, M: Machine> Group<'a, M> {
+    pub(super) fn job_of(&self, clone: &ClonePlan) -> &'a Job {
+        &self.jobs[clone.job.1]
+    }
+
+    /// What lies under all files of these clones together.
+    pub(super) fn facts_of(&self, clones: &[&ClonePlan]) -> TargetFacts {
+        let mut files: Vec<usize> = Vec::new();
+        clones.iter().for_each(|clone| add_new(&mut files, &clone.files));
+        facts_together(files.iter().map(|&file| &self.facts[file]))
+    }
+
+    pub(super) fn run(&self, warnings: &mut Vec<String>) -> Result<GroupResult, FioError> {
+        let facts = self.facts_of(&self.clones);
+        add_new(warnings, &facts.warnings);
+        self.check_simulated(&facts)?;
+        let (ran, left_out) = measure::unpaused(|| {
+            let mut ran = self.run_once(&facts)?;
+            // Of a long run a short pause is no reason to make it again.
+            let paused = ran.paused.filter(|pause| pause.ns.saturating_mul(TOLERATED) >= ran.usage.elapsed_ns);
+            if let (Some(pause), None) = (ran.paused, paused) {
+                ran.usage.warnings.push(format!("{pause} within the run, and its figures hold that time"));
+            }
+            Ok::<_, FioError>((ran, paused))
+        })?;
+        add_new(warnings, &left_out);
+        let Ran { recorders, watches, verified, before, unix_ms, mut errors, usage, .. } = ran;
+        let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
+        let read_back = self.read_back(&recorders, &verified, &mut errors)?;
+        for ((error, stats), job) in errors.iter_mut().zip(&verified).zip(self.jobs) {
+            let complaint =
+                stats.as_ref().filter(|_| !job.options.tolerated.verify).and_then(|stats| stats.complaint());
+            if let (None, Some(text)) = (&error, complaint) {
+                *error = Some(JobError { errno: ILLEGAL_SEQUENCE, text });
+            }
+        }
+        let mut jobs = self.results(recorders, &watches, &usage, unix_ms, errors)?;
+        for (number, recorded) in read_back {
+            let clone = jobs.iter_mut().flat_map(|job| &mut job.clones).find(|clone| clone.number == number);
+            clone.into_iter().for_each(|clone| clone.recorded.read_back = Some(Box::new(recorded.clone())));
+        }
+        for (job, stats) in jobs.iter_mut().zip(&verified) {
+            let Some(stats) = stats else { continue };
+            job.verified_bytes = Some(stats.bytes());
+            if let Some(text) = stats.complaint().filter(|_| job.job.options.tolerated.verify) {
+                job.faults = Failures { count: stats.faults(), first: ILLEGAL_SEQUENCE };
+                add_new(warnings, &[format!("{}: {text}", job.job.shown())]);
+            }
+        }
+        for numbers in jobs.iter().filter_map(|job| job.point.numbers.as_ref()) {
+            add_new(warnings, &numbers.warnings);
+        }
+        let disks = after
+            .1
+            .iter()
+            .filter_map(|disk| before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was)))
+            .collect();
+        Ok(GroupResult { jobs, usage, counts: after.0.since(before.0), disks, facts })
+    }
+
+    /// One run of all jobs of the set.
+    fn run_once(&self, facts: &TargetFacts) -> Result<Ran, FioError> {
+        let verified: Verified =
+            self.jobs.iter().map(|job| job.options.check().map(|check| Arc::new(VerifyStats::new(check)))).collect();
+        let (mut recorders, watches) = self.recorders(&verified)?;
+        let before = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
+        let unix_ms = self.surroundings.unix_ms();
+        let mut errors: Vec<Option<JobError>> = vec![None; self.jobs.len()];
+        let (usage, paused) = self.run_parts(self.parts(&mut recorders), &mut errors)?;
+        Ok(Ran { recorders, watches, verified, before, unix_ms, errors, usage, paused })
+    }
+
+    /// The parts of the run, each with the place of its job: the clones of a job on the same files are streams of one.
+    fn parts<'r>(&self, recorders: &'r mut [Recorder]) -> Vec<(usize, Part<'r, M::Target, Recorder>)>
+    where
+        'a: 'r,
+    {
+        let mut parts = Vec::new();
+        let (mut rest, mut clones) = (recorders, self.clones.as_slice());
+        while let Some(first) = clones.first() {
+            let job = self.job_of(first);
+            let split = job.options.split_processors && !job.options.processors.is_empty();
+            let alike = |clone: &&&ClonePlan| clone.files == first.files && clone.job == first.job;
+            let count = if split { 1 } else { clones.iter().take_while(alike).count() };
+            let (own, others) = rest.split_at_mut(streams_of(job) as usize * count);
+            (rest, clones) = (others, &clones[count..]);
+            let access = translate::access(job, self.file_bytes(first));
+            let all = &job.options.processors;
+            // As in fio: the clones of all jobs take turns.
+            let own_one = (first.number as usize - 1) % all.len().max(1);
+            let processors = if split { &all[own_one..=own_one] } else { all };
+            let part = Part { targets: self.targets_of(first), access, sources: own, processors };
+            parts.push((first.job.1, part));
+        }
+        parts
+    }
+
+    /// Runs parts, each with the place of its job; a part that fails gives its job an error.
+    fn run_parts<S: RequestSource>(
+        &self,
+        parts: Vec<(usize, Part<'_, M::Target, S>)>,
+        errors: &mut [Option<JobError>],
+    ) -> Result<(Usage, Option<Pause>), FioError> {
+        let (jobs, mut parts): (Vec<usize>, Vec<_>) = parts.into_iter().unzip();
+        let options = RunOptions { on_failure: OnFailure::EndPart, ..RunOptions::default() };
+        let failed = |source: machine::Error| {
+            let names: Vec<String> = self.jobs.iter().map(Job::shown).collect();
+            FioError::Machine { job: names.join(", "), source }
+        };
+        let run = self.machine.run(&mut parts, options).map_err(failed)?;
+        let mut whole = Usage { began: run.began, cpu: run.cpu, block_bytes: run.block_bytes, ..Usage::default() };
+        whole.warnings = run.warnings;
+        let alone = run.parts.len() == 1;
+        for (job, part) in jobs.into_iter().zip(run.parts) {
+            match part {
+                Ok(part) => {
+                    whole.elapsed_ns = whole.elapsed_ns.max(part.elapsed_ns);
+                    whole.sync_ns = whole.sync_ns.max(part.sync_ns);
+                    // Parts may share a device: its counters belong to none alone.
+                    whole.device = part.device.filter(|_| alone);
+                }
+                Err(machine::Error::Interrupted) => return Err(failed(machine::Error::Interrupted)),
+                Err(error) => drop(errors[job].get_or_insert_with(|| error.into())),
+            }
+        }
+        Ok((whole, run.paused))
+    }
+
+    fn targets_of(&self, clone: &ClonePlan) -> Vec<&'a M::Target> {
+        clone.files.iter().map(|&file| &self.targets[file]).collect()
+    }
+
+    /// Bytes of each of a clone's files.
+    fn file_bytes(&self, clone: &ClonePlan) -> u64 {
+        clone.files.iter().map(|&file| self.arrangement.files[file].bytes).min().unwrap_or(0)
+    }
+
+    /// Bytes of all of a clone's files, which its stream sees as one.
+    fn bytes(&self, clone: &ClonePlan) -> u64 {
+        self.file_bytes(clone) * clone.files.len() as u64
+    }
+
+    /// Refuses what makes no sense on the files.
+    pub(super) fn check(&self) -> Result<(), FioError> {
+        self.check_simulated(&self.facts_of(&self.clones))?;
+        self.clones.iter().try_for_each(|clone| {
+            let job = self.job_of(clone);
+            self.checked(clone, &translate::clone_workload(job, clone, seed(job, self.chance))).map(drop)
+        })
+    }
+
+    /// What lies under a clone's files, which its stream sees as one, once its workload makes sense there.
+    fn checked(&self, clone: &ClonePlan, workload: &Workload) -> Result<TargetFacts, FioError> {
+        let facts = TargetFacts { size_bytes: self.bytes(clone), ..self.facts_of(&[clone]) };
+        let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };
+        let failed = |source: machine::Error| FioError::Machine { job: self.job_of(clone).shown(), source };
+        workload.check(facts.size_bytes, align).map_err(|error| failed(error.into()))?;
+        Ok(facts)
+    }
+
+    /// The sources of all clones, in their order, and who watches each job for a steady rate.
+    fn recorders(&self, verified: &Verified) -> Result<(Vec<Recorder>, Watches), FioError> {
+        let watches = self.watches();
+        let exits = self.exits();
+        let flows = self.flows();
+        let mut recorders = Vec::new();
+        for (place, clone) in self.clones.iter().enumerate() {
+            let job = self.job_of(clone);
+            let options = &job.options;
+            let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
+            let seed = seed(job, self.chance);
+            let workload = translate::clone_workload(job, clone, seed);
+            let facts = self.checked(clone, &workload)?;
+            let turns = translate::turns(job, clone, seed);
+            let several_passes = clone.limit_bytes.is_none_or(|bytes| bytes > turns.pass_bytes());
+            let streams = streams(&workload, &facts, options.ramp_ns).map_err(failed)?;
+            let pass_bytes = turns.pass_bytes() / streams.len() as u64;
+            for stream in streams {
+                let mut recorder = Recorder::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
+                if let Some(stats) = &verified[clone.job.1] {
+                    recorder.verified_in(stats.clone(), backlog(job, clone));
+                }
+                if let Some(watch) = &watches[clone.job.1] {
+                    recorder.watched_by(watch.clone(), options.steady.ramp_ns);
+                }
+                if let Some(guide) = self.guide(clone, seed)? {
+                    recorder.guided_by(guide);
+                }
+                if let Some((group, member)) = &flows[place] {
+                    recorder.flows_with(Flow::new(group.clone(), *member, options.flow_sleep_ns));
+                }
+                if let Some(exit) = &exits[clone.job.1] {
+                    recorder.exits_with(exit.clone());
+                }
+                if options.invalidate && !options.direct && several_passes && !job.is_guided() {
+                    recorder.cold_passes(pass_bytes);
+                }
+                recorders.push(recorder);
+            }
+        }
+        Ok((recorders, watches))
+    }
+
+    /// What a clone does in the place of a sequence of its own.
+    fn guide(&self, clone: &ClonePlan, seed: u64) -> Result<Option<Guide>, FioError> {
+        let job = self.job_of(clone);
+        if let Some(trace) = &job.options.trace {
+            let passes = if job.options.time_based { u64::MAX } else { job.options.loops };
+            return Ok(Some(Guide::Trace(Player::new(trace.clone(), passes))));
+        }
+        if !job.options.checks_mix {
+            return Ok(None);
+        }
+        let mut mix = job.clone();
+        (mix.options.writes, mix.options.checks_mix) = (true, false);
+        let workload = translate::clone_workload(&mix, clone, seed);
+        let turns = translate::turns(&mix, clone, seed);
+        let sequence = Sequence::new(&workload, workload.region(self.bytes(clone)), 0, Cursor::Own)
+            .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+        let bytes = clone.limit_bytes.unwrap_or(turns.pass_bytes());
+        Ok(Some(Guide::Writes(Box::new(Writes::new(sequence, turns, bytes / mix.request_bytes())))))
+    }
+
+    /// A simulated machine has no data, and gives none back.
+    fn check_simulated(&self, facts: &TargetFacts) -> Result<(), FioError> {
+        let simulated = facts.kind == TargetKind::Simulated;
+        if let Some(job) = self.jobs.iter().find(|job| job.options.trims && simulated) {
+            let mode = job.options.mode;
+            return Err(
+                job.wrong(format!("rw={mode}: a simulated machine does not trim; use rw=write or a real device"))
+            );
+        }
+        let refused = self.jobs.iter().find(|job| job.options.verify.is_some()).filter(|_| simulated);
+        refused.map_or(Ok(()), |job| {
+            Err(job.wrong("verify: a simulated machine holds no data that could be verified; leave it out"))
+        })
+    }
+
+    /// Reads what the jobs wrote and checks it, where that is asked; by the clones' numbers.
+    fn read_back(
+        &self,
+        recorders: &[Recorder],
+        verified: &Verified,
+        errors: &mut [Option<JobError>],
+    ) -> Result<Vec<(u32, Recorded)>, FioError> {
+        let mut rest = recorders;
+        let (mut asked, mut readers) = (Vec::new(), Vec::new());
+        for clone in &self.clones {
+            let (job, place) = (self.job_of(clone), clone.job.1);
+            let (own, others) = rest.split_at(streams_of(job) as usize);
+            rest = others;
+            let options = &job.options;
+            let wanted =
+                options.do_verify && options.writes && backlog(job, clone).is_none() && errors[place].is_none();
+            let Some(stats) = verified[place].as_deref().filter(|_| wanted) else { continue };
+            let seed = seed(job, self.chance);
+            let workload = translate::clone_workload(job, clone, seed);
+            let turns = translate::turns(job, clone, seed);
+            let sequence = Sequence::new(&workload, workload.region(self.bytes(clone)), 0, Cursor::Own)
+                .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+            let mut requests: u64 = own.iter().map(Recorder::completed_with_ramp).sum();
+            if !job.options.reads && job.sizes().is_none() && matches!(workload.pattern, Pattern::Seq | Pattern::Random)
+            {
+                // One pass is all that there is.
+                requests = requests.min(turns.pass_bytes() / job.request_bytes());
+            }
+            let depth = if workload.engine.is_async() { workload.depth } else { 1 };
+            asked.push(*clone);
+            // Of several sizes the last request was as small as it had to be.
+            let bytes = job.sizes().and(clone.limit_bytes);
+            let reader = Reader::new(sequence, requests, turns, depth, workload.request_bytes, stats);
+            readers.push(reader.of_bytes(bytes));
+        }
+        if readers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let part = |(clone, reader): (&&'a ClonePlan, _)| {
+            let access = Access { sync_at_end: false, ..translate::access(self.job_of(clone), self.file_bytes(clone)) };
+            let sources = std::slice::from_mut(reader);
+            (clone.job.1, Part { targets: self.targets_of(clone), access, sources, processors: &[] })
+        };
+        self.run_parts(asked.iter().zip(&mut readers).map(part).collect(), errors)?;
+        Ok(asked.iter().map(|clone| clone.number).zip(readers.into_iter().map(Reader::recorded)).collect())
+    }
+}
+
+/// Requests of a stream after which its writes are read back before others follow, and whether reads count among them; none: they are not.
+fn backlog(job: &Job, clone: &ClonePlan) -> Option<(u64, bool)> {
+    let options = &job.options;
+    let each = match (options.verify_backlog, clone.limit_bytes) {
+        _ if !options.do_verify => None,
+        (0, Some(bytes)) if options.loops > 1 => {
+            let requests = bytes / options.loops / job.request_bytes();
+            Some((requests / u64::from(streams_of(job)), true))
+        }
+        (0, _) => None,
+        (writes, _) => Some((writes, false)),
+    };
+    each.map(|(requests, reads)| (requests.max(1), reads))
+}
+
+/// Streams of a clone.
+pub(super) fn streams_of(job: &Job) -> u32 {
+    if translate::engine(job) == machine::Engine::Threads { job.effective_depth() } else { 1 }
+}
+
+/// What is under all targets together.
+fn facts_together<'f>(mut each: impl Iterator<Item = &'f TargetFacts>) -> TargetFacts {
+    let mut whole = each.next().expect("a set of jobs has a file").clone();
+    for facts in each {
+        whole.name = format!("{}, {}", whole.name, facts.name);
+        whole.direct_refused = whole.direct_refused.or_else(|| facts.direct_refused.clone());
+        whole.direct_align_bytes = whole.direct_align_bytes.max(facts.direct_align_bytes);
+        add_new(&mut whole.devices, &facts.devices);
+        add_new(&mut whole.layers, &facts.layers);
+        add_new(&mut whole.warnings, &facts.warnings);
+    }
+    whole
+}
+
+/// Adds what is not there yet.
+pub(super) fn add_new<T: Clone + PartialEq>(known: &mut Vec<T>, more: &[T]) {
+    for one in more {
+        if !known.contains(one) {
+            known.push(one.clone());
+        }
+    }
+}
+
+/// The seed of a job.
+pub(super) fn seed(job: &Job, chance: u64) -> u64 {
+    match job.options.seed {
+        Some(seed) => seed,
+        // fio's own, so that a run repeats unless it is not to.
+        None if job.options.repeatable => 0x89,
+        None => chance,
+    }
+}

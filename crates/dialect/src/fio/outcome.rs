@@ -1,0 +1,192 @@
+//! What the streams of a set of jobs recorded, as the results of its jobs.
+
+use super::arrange::ClonePlan;
+use super::error::FioError;
+use super::failures::{Failures, IO_ERROR};
+use super::group::{Group, seed, streams_of};
+use super::histlog::HistogramLog;
+use super::plan::Job;
+use super::record::{BySide, Record, SIDES, SPREAD_NS, by_side};
+use super::recorder::Recorder;
+use super::result::{CloneResult, JobError, JobResult, Recorded};
+use super::steady::Watch;
+use super::translate;
+use machine::{Machine, Nanos, Usage};
+use measure::histogram::Histogram;
+use measure::{Stream, gather};
+use results::Point;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+impl<M: Machine> Group<'_, M> {
+    /// What each job gave. The recorders are in the order of the clones, each clone's together.
+    pub(super) fn results(
+        &self,
+        recorders: Vec<Recorder>,
+        watches: &[Option<Arc<Watch>>],
+        usage: &Usage,
+        unix_ms: u64,
+        errors: Vec<Option<JobError>>,
+    ) -> Result<Vec<JobResult>, FioError> {
+        let mut recorders = recorders.into_iter();
+        let mut all: Vec<(Vec<Stream>, Vec<CloneResult>, Nanos)> =
+            self.jobs.iter().map(|_| (Vec::new(), Vec::new(), Nanos::MAX)).collect();
+        for clone in &self.clones {
+            let job = self.job_of(clone);
+            let together = streams_of(job);
+            let (streams, results, began) = &mut all[clone.job.1];
+            let mut result: Option<CloneResult> = None;
+            for (stream, record) in recorders.by_ref().take(together as usize).map(Recorder::into_parts) {
+                *began = (*began).min(record.span.0);
+                let paths = clone.files.iter().map(|&file| self.arrangement.files[file].path.clone()).collect();
+                let one = clone_result(clone.number, &stream, record, paths);
+                match &mut result {
+                    None => result = Some(one),
+                    Some(sum) => join(sum, one),
+                }
+                streams.push(stream);
+            }
+            results.extend(result);
+        }
+        let total: u64 = all.iter().flat_map(|(streams, _, _)| streams).map(Stream::completed_with_ramp).sum();
+        let mut jobs = Vec::with_capacity(self.jobs.len());
+        let each = self.jobs.iter().zip(all).zip(errors).enumerate();
+        for (index, ((job, (streams, clones, began)), mut error)) in each {
+            let own_clones: Vec<&ClonePlan> =
+                self.clones.iter().copied().filter(|clone| clone.job.1 == index).collect();
+            let workload = translate::job_workload(job, own_clones[0], self.arrangement, seed(job, self.chance));
+            let own: u64 = streams.iter().map(Stream::completed_with_ramp).sum();
+            let usage =
+                if self.jobs.len() == 1 { usage.clone() } else { share(usage, own as f64 / total.max(1) as f64) };
+            let began_unix_ms = unix_ms + began.saturating_sub(usage.began) / 1_000_000;
+            let mut failures = Failures::default();
+            clones.iter().for_each(|clone| failures.add(clone.recorded.failures));
+            if error.is_none() && clones.iter().all(|clone| clone.recorded.requests == [0; SIDES]) {
+                error = Some(match failures.count {
+                    0 => JobError { errno: NO_DATA, text: nothing_measured(job).into() },
+                    count => JobError { errno: failures.first, text: format!("all {count} requests failed") },
+                });
+            }
+            let mut point = match &error {
+                Some(error) => Point::failed(workload, &error.text),
+                None => {
+                    let failed = |source: machine::Error| FioError::Machine { job: job.shown(), source };
+                    let sample = gather(&streams, usage, &workload).map_err(failed)?;
+                    Point::from_samples(&workload, &self.facts_of(&own_clones), &[sample])
+                }
+            };
+            if let (Some(numbers), Failures { count: count @ 1.., first }) = (&mut point.numbers, failures) {
+                let first = io::Error::from_raw_os_error(first);
+                numbers
+                    .warnings
+                    .push(format!("{count} requests failed, the first with: {first}; they are in no figure"));
+            }
+            let steady = watches[index].as_ref().map(|watch| watch.verdict());
+            let job = job.clone();
+            jobs.push(JobResult {
+                job,
+                clones,
+                point,
+                error,
+                began_unix_ms,
+                steady,
+                verified_bytes: None,
+                faults: Failures::default(),
+            });
+        }
+        Ok(jobs)
+    }
+}
+
+/// Linux's ENODATA.
+const NO_DATA: i32 = 61;
+
+impl From<machine::Error> for JobError {
+    fn from(error: machine::Error) -> Self {
+        let errno = match &error {
+            machine::Error::Request { source, .. } | machine::Error::Io { source, .. } => source.raw_os_error(),
+            _ => None,
+        };
+        JobError { errno: errno.unwrap_or(IO_ERROR), text: error.to_string() }
+    }
+}
+
+/// A job's part of what a set of jobs used, by requests; what only the set as a whole has is left out.
+fn share(usage: &Usage, part: f64) -> Usage {
+    let of = |ns: Nanos| (ns as f64 * part) as Nanos;
+    let mut cpu = usage.cpu;
+    (cpu.user_ns, cpu.system_ns, cpu.machine_ns) = (of(cpu.user_ns), of(cpu.system_ns), of(cpu.machine_ns));
+    Usage { cpu, device: None, block_bytes: None, ..usage.clone() }
+}
+
+/// Why nothing was measured of a job of which no request ended in the part that is measured.
+fn nothing_measured(job: &Job) -> &'static str {
+    if job.options.ramp_ns > 0 {
+        "all of it was done within its ramp_time, so nothing was measured; give it time_based with a runtime, or a shorter ramp_time"
+    } else {
+        "no request completed in the time of the run; give it more runtime, or a smaller bs"
+    }
+}
+
+/// What one stream of a clone gave.
+fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf>) -> CloneResult {
+    let latency = record.from_issue.unwrap_or_else(|| {
+        let [read, write] = stream.latency().clone();
+        [read, write, Histogram::new()]
+    });
+    let [submission, completion] = record.phases.unwrap_or_else(|| [by_side(), latency.clone()]);
+    let recorded = Recorded {
+        latency,
+        submission,
+        completion,
+        requests: record.requests,
+        bytes: record.bytes,
+        runtime_ns: record.span.1.saturating_sub(record.span.0),
+        spread_ns: SPREAD_NS,
+        spread: record.spread.whole(),
+        syncs: record.syncs,
+        depths: record.depths,
+        submitted: record.submitted,
+        completed: record.completed,
+        read_back: record.read_back.map(Box::new),
+        failures: record.failures,
+    };
+    CloneResult {
+        number,
+        recorded,
+        log: record.log.map(|log| (log.width_ns, log.whole())),
+        lines: record.lines,
+        histograms: record.histograms.map(HistogramLog::closed).unwrap_or_default(),
+        trace: record.trace.map(|trace| (paths, trace)),
+        progress: record.progress,
+    }
+}
+
+/// Joins the streams of a clone that has several.
+fn join(sum: &mut CloneResult, other: CloneResult) {
+    sum.recorded.add(&other.recorded);
+    if let (Some((_, sums)), Some((_, parts))) = (&mut sum.log, other.log) {
+        sums.resize(sums.len().max(parts.len()), Default::default());
+        for (sums, parts) in sums.iter_mut().zip(parts) {
+            for (sum, part) in sums.iter_mut().zip(parts) {
+                sum.add(part);
+            }
+        }
+    }
+    if let (Some((_, trace)), Some((_, others))) = (&mut sum.trace, other.trace) {
+        trace.extend(others);
+    }
+    sum.histograms.extend(other.histograms);
+    if let (Some(lines), Some(others)) = (&mut sum.lines, other.lines) {
+        lines.extend(others);
+        lines.sort_by_key(|line| line.at_ns);
+    }
+}
+
+/// The latencies of all directions together.
+pub(crate) fn merged(latency: &BySide) -> Histogram {
+    let mut all = Histogram::new();
+    latency.iter().for_each(|side| all.merge(side));
+    all
+}

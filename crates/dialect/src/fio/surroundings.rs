@@ -1,0 +1,66 @@
+//! What fio reports of the system around a run.
+
+/// What the kernel counted of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Changes of context.
+    pub context_switches: u64,
+    /// Page faults that needed I/O.
+    pub major_faults: u64,
+    /// Page faults that needed none.
+    pub minor_faults: u64,
+}
+
+/// What one device did, by reads and writes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DiskUse {
+    /// Its name.
+    pub name: String,
+    /// Requests completed.
+    pub requests: [u64; 2],
+    /// Sectors of 512 bytes.
+    pub sectors: [u64; 2],
+    /// Requests merged.
+    pub merges: [u64; 2],
+    /// Milliseconds that requests took together.
+    pub ticks_ms: [u64; 2],
+    /// Milliseconds that all requests took together.
+    pub queue_ms: u64,
+    /// Milliseconds with at least one request in flight.
+    pub busy_ms: u64,
+}
+
+/// What fio reports beyond a machine's [`Usage`].
+pub trait Surroundings {
+    /// What the kernel has counted of this process so far.
+    fn counts(&self) -> Counts;
+    /// What these devices have done so far; those that do not count are left out.
+    fn disks(&self, names: &[String]) -> Vec<DiskUse>;
+    /// Milliseconds since 1970.
+    fn unix_ms(&self) -> u64;
+}
+
+impl Counts {
+    pub(super) fn since(self, before: Counts) -> Counts {
+        Counts {
+            context_switches: self.context_switches.saturating_sub(before.context_switches),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+        }
+    }
+}
+
+impl DiskUse {
+    pub(super) fn since(&self, before: &DiskUse) -> DiskUse {
+        let less = |now: [u64; 2], then: [u64; 2]| [now[0].saturating_sub(then[0]), now[1].saturating_sub(then[1])];
+        DiskUse {
+            name: self.name.clone(),
+            requests: less(self.requests, before.requests),
+            sectors: less(self.sectors, before.sectors),
+            merges: less(self.merges, before.merges),
+            ticks_ms: less(self.ticks_ms, before.ticks_ms),
+            queue_ms: self.queue_ms.saturating_sub(before.queue_ms),
+            busy_ms: self.busy_ms.saturating_sub(before.busy_ms),
+        }
+    }
+}
