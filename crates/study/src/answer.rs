@@ -9,7 +9,7 @@ use crate::schedule::Trial;
 use crate::trial::{Case, PLAIN_BYTES};
 use crate::{advice, checklist, ladder, trial, verdict};
 use machine::{Machine, MachineFacts, units};
-use results::{Answer, Experiment, Ladder, LimitOf, Peak, PeakSource, Point};
+use results::{Answer, Experiment, Ladder, LimitOf, Peak, PeakSource};
 use workload::OpKind;
 
 /// Half the interval of a peak over its rate, beyond which the peak is not settled.

@@ -65,6 +65,7 @@ struct Score {
     held: usize,
     widths: Vec<f64>,
     errors: Vec<f64>,
+    signed: Vec<f64>,
 }
 
 impl Score {
@@ -72,6 +73,7 @@ impl Score {
         let [low, high] = interval.unwrap_or([0.0, f64::MAX]);
         self.held += usize::from((low..=high).contains(&truth));
         self.widths.push((high - low) / 2.0 / value);
+        self.signed.push(value / truth - 1.0);
         self.errors.push((value / truth - 1.0).abs());
     }
 
@@ -114,6 +116,11 @@ impl Scores {
             let results = study(&Noisy::new(disk(), seed, SPREAD, false), seed, budget_s, effort);
             scores.add(&results, &mut truth);
         }
+        println!("peaks signed {:.3?}", scores.peaks.signed);
+        println!(
+            "points signed mean {:.4}",
+            scores.points.signed.iter().sum::<f64>() / scores.points.signed.len() as f64
+        );
         println!(
             "{effort:?} in {budget_s} s: points {:.3} of {}; peaks {:.3} {:.3?}; best {:.3} {:.3?}; half {:.3} {:.3?}, {} missing; {:?}",
             scores.points.coverage(),

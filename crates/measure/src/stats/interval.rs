@@ -71,11 +71,22 @@ impl Estimate {
         (self.low > 0.0).then_some(e)
     }
 
+    /// The interval where the spread is known as a share of the true mean: that mean lies where this one is within so much *of it*. An
+    /// estimate that is too low by chance has a longer way up than down.
+    fn about_true_mean(self) -> Estimate {
+        let share = self.relative_half_width;
+        let [low, high] = [self.mean / (1.0 + share), self.mean / (1.0 - share.min(MOST_OF_MEAN))];
+        Estimate { low, high, relative_half_width: (high - low) / 2.0 / self.mean, ..self }
+    }
+
     /// Whether the interval holds `value`.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 }
+
+/// A spread beyond this share of the mean tells nothing of how much greater it may be: ten times is as good as any.
+const MOST_OF_MEAN: f64 = 0.9;
 
 /// Slices that one run must have before its own interval can be told.
 pub const MIN_SLICES: usize = 8;
@@ -142,7 +153,8 @@ pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> O
         _ => LEAST_HALF_WIDTH * error_within(&runs, &weights),
     };
     let half = (student_quantile(0.975, degrees) * error).max(within);
-    Estimate::new(centre, half, nonnegative(&runs), runs.len(), worth(&runs, centre, error))
+    let estimate = Estimate::new(centre, half, nonnegative(&runs), runs.len(), worth(&runs, centre, error))?;
+    Some(estimate.about_true_mean())
 }
 
 /// Each run's share of the time, its mean, and the mean of all.
