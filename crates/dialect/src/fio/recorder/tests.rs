@@ -199,7 +199,7 @@ fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
 fn a_job_goes_on_after_the_errors_that_it_tolerates() {
     let settings = "invalidate=0 ioengine=libaio iodepth=2 rw";
     for tolerated in ["read", "io", "all"] {
-        assert_eq!(with_failures(&format!("continue_on_error={tolerated} {settings}=read"), -5), (8, 4, true));
+        assert_eq!(with_failures(&format!("continue_on_error={tolerated} {settings}=read"), -5), (12, 4, true));
     }
     for (mode, tolerated) in [("read", "none"), ("read", "write"), ("read", "verify"), ("write", "read")] {
         let found = with_failures(&format!("continue_on_error={tolerated} {settings}={mode}"), -5);
