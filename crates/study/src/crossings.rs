@@ -16,7 +16,7 @@ const NEAR: f64 = 4.0;
 /// From one size to the next while half is still to be found.
 const STRIDE: f64 = 4.0;
 
-/// Runs of each size around a crossing: fewer have no interval.
+/// Runs of each size around a crossing: fewer have no interval, and a throttle may admit a slice too many in any one.
 const LEAST_RUNS: u32 = 2;
 
 /// Where a curve begins of which nothing was measured.
@@ -86,8 +86,6 @@ fn bracket_curves<M: Machine>(
 ) -> Result<()> {
     let align = setting.align() as f64;
     let sizes: Vec<f64> = setting.sizes().into_iter().map(|(size, _)| f64::from(size)).collect();
-    // Runs of whole bursts are alike, and each takes its time.
-    let least = if sampler.bursty { 1 } else { LEAST_RUNS };
     loop {
         let (mut wanted, mut added) = (Vec::new(), false);
         for curve in &mut curves {
@@ -101,14 +99,14 @@ fn bracket_curves<M: Machine>(
         }
         wanted.retain(|&index| {
             let entry = &sampler.entries[index];
-            entry.measured.failure.is_none() && entry.samples().len() < least as usize
+            entry.measured.failure.is_none() && entry.samples().len() < LEAST_RUNS as usize
         });
         let ends = |sampler: &Sampler<'_, M>| -> usize {
             let ended = |entry: &Entry| entry.samples().len() + usize::from(entry.measured.failure.is_some());
             wanted.iter().map(|&index| ended(&sampler.entries[index])).sum()
         };
         let before = ends(sampler);
-        sampler.rounds(&wanted, least, until)?;
+        sampler.rounds(&wanted, LEAST_RUNS, until)?;
         // Nothing is left to be run, or the time is up.
         if !added && ends(sampler) == before {
             return Ok(());
