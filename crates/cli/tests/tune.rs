@@ -167,6 +167,28 @@ fn a_small_read_ahead_is_found_and_put_back() {
     assert_eq!(place.read_ahead(), "4");
 }
 
+/// A scheduler that is set again gives the device its tags back: a kernel that shows `nr_requests` 128 may hold fewer (6.18 does).
+#[test]
+fn a_queue_has_the_tags_that_it_tells() {
+    let _one = common::alone();
+    let place = or_skip!(Place::make(128));
+    let debug = or_skip!(common::places::Mount::with(&["-t", "debugfs", "nodev"]));
+    let name = place.device.device.trim_start_matches("/dev/").to_owned();
+    let tags = || {
+        let text = fs::read_to_string(debug.at.join(format!("block/{name}/hctx0/tags"))).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("depth=")).unwrap().parse::<u32>().unwrap()
+    };
+    let all = tags();
+    let queue = Path::new("/sys/class/block").join(&name).join("queue");
+    fs::write(queue.join("nr_requests"), "4").unwrap();
+    assert_eq!(tags(), 4);
+    fs::write(queue.join("scheduler"), "mq-deadline").unwrap();
+    let words = "tune DEVICE --yes --knob scheduler=none --request 4k --runtime 10ms --until 100% --budget 1s --json";
+    finish(place.halfpower(words)).good_json();
+    assert!(fs::read_to_string(queue.join("scheduler")).unwrap().contains("[mq-deadline]"));
+    assert_eq!(tags(), all);
+}
+
 #[test]
 fn after_a_kill_at_any_moment_any_command_puts_settings_back() {
     let _one = common::alone();

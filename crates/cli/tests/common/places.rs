@@ -84,9 +84,10 @@ impl Loop {
         let file = directory.path().join("disk");
         File::create(&file).and_then(|made| made.set_len(size)).map_err(|error| error.to_string())?;
         let device = tool("losetup", &["--find", "--show", text(&file)])?;
-        // A device keeps the settings of its queue when it is detached, whoever made them; the scheduler sets the length of its queue, too.
+        // A device keeps the settings of its queue when it is detached, whoever made them; the scheduler sets the length of its queue, too. The
+        // number of requests is written twice: the kernel may show 128 over fewer tags, and gives it the tags only when the number changes.
         let queue = format!("/sys/class/block/{}/queue", device.trim_start_matches("/dev/"));
-        for (setting, value) in [("scheduler", "none"), ("nr_requests", "128")] {
+        for (setting, value) in [("scheduler", "none"), ("nr_requests", "64"), ("nr_requests", "128")] {
             fs::write(format!("{queue}/{setting}"), value).map_err(|error| format!("{queue}/{setting}: {error}"))?;
         }
         Ok(Loop { device, file, _directory: directory })

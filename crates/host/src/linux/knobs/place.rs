@@ -70,9 +70,12 @@ impl Place {
     pub fn write(&self, roots: &Roots, value: &str) -> io::Result<()> {
         match self {
             Place::File(path) => {
-                // One write: the kernel takes each as a whole value.
-                use io::Write;
-                fs::OpenOptions::new().write(true).truncate(true).open(roots.resolve(path))?.write_all(value.as_bytes())
+                let path = roots.resolve(path);
+                write_once(&path, value)?;
+                if path.ends_with("queue/scheduler") {
+                    renew_tags(&path.with_file_name("nr_requests"));
+                }
+                Ok(())
             }
             Place::Atime(at) => {
                 let mount = mount(roots, at)?;
@@ -87,6 +90,25 @@ impl Place {
             Place::Commit(at) => remount_with(roots, at, &format!("commit={value}")),
             Place::Discard(at) => remount_with(roots, at, value),
         }
+    }
+}
+
+/// One write: the kernel takes each as a whole value.
+fn write_once(path: &Path, value: &str) -> io::Result<()> {
+    use io::Write;
+    fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
+}
+
+/// Gives a queue as many tags as its `nr_requests` tells. Without a scheduler a smaller number takes tags from the device itself; a change of
+/// the scheduler then sets the number anew and leaves the tags (seen in Linux 6.18: `nr_requests` 128 over 4 tags), and writing the same number again
+/// does nothing. With too few tags, requests that io_uring submits without waiting fail, are submitted again, and a throttle counts them twice.
+fn renew_tags(nr_requests: &Path) {
+    let Ok(text) = fs::read_to_string(nr_requests) else { return };
+    let Ok(now) = text.trim().parse::<u32>() else { return };
+    // A refused number leaves the queue as it is. The kernel makes 4 of anything less.
+    let another = if now > 4 { now - 1 } else { now + 1 };
+    if write_once(nr_requests, &another.to_string()).is_ok() {
+        let _ = write_once(nr_requests, &now.to_string());
     }
 }
 
