@@ -27,14 +27,26 @@ pub(crate) fn no_nul(words: &[String]) -> Result<()> {
 
 /// A whole number of a range.
 pub(crate) fn number(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
+    number_of(&format!("{option} {}", shortened(text)), text, least, most)
+}
+
+/// A whole number of a range; a refusal names the words as their user wrote them.
+pub(crate) fn number_of(words: &str, text: &str, least: u64, most: u64) -> Result<u64> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {
         Ok(value) if plain && (least..=most).contains(&value) => Ok(value),
-        _ => refuse(
-            format!("{option} {}", shortened(text)),
-            format!("it is not a number from {least} to {most}"),
-            "choose one between them",
-        ),
+        _ => refuse(shortened(words), format!("it is not a number from {least} to {most}"), "choose one between them"),
+    }
+}
+
+/// What a tool's original knows and halfpower does not serve: the beginning of the word, why not, and the hint.
+pub(crate) type NotServed = (&'static str, &'static str, &'static str);
+
+/// Refuses a word that no option took: one of the original's is told apart from one that nobody knows.
+pub(crate) fn refuse_option<T>(words: &str, option: &str, not_served: &[NotServed], help: &str) -> Result<T> {
+    match not_served.iter().find(|(name, _, _)| option.starts_with(name)) {
+        Some((_, why, hint)) => refuse(shortened(words), *why, hint),
+        None => refuse(shortened(words), "there is no such option", help),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The command line.
 
 use super::profile::{Caching, Format, Profile, Source, Target, TimeSpan};
-use crate::parse::{joined, no_nul, number, refuse, shortened};
+use crate::parse::{NotServed, joined, no_nul, number_of, refuse, refuse_option, shortened};
 use machine::units::{GIB, KIB, MIB};
 use machine::{Hint, Result};
 use std::fmt;
@@ -30,15 +30,11 @@ enum Size {
 }
 
 impl Size {
-    fn parse(option: &str, text: &str) -> Result<Size> {
+    /// A refusal names the words as their user wrote them.
+    fn parse(words: &str, text: &str) -> Result<Size> {
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let wrong = || {
-            refuse(
-                format!("{option}{}", shortened(text)),
-                "it is not a size",
-                "write bytes, or a number with K, M, G, T or b (blocks)",
-            )
-        };
+        let wrong =
+            || refuse(shortened(words), "it is not a size", "write bytes, or a number with K, M, G, T or b (blocks)");
         let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         let Some(number) = digits.parse::<u64>().ok().filter(|_| plain) else { return wrong() };
         let unit = match &text[digits.len()..] {
@@ -116,7 +112,7 @@ pub fn parse(arguments: &[String]) -> Result<Options> {
         if let Some(long) = word.strip_prefix("--") {
             reading.options.long(long, &mut words)?;
         } else if let Some(glued) = word.strip_prefix('-').or_else(|| slashed(word)) {
-            reading.glued(glued)?;
+            reading.glued(word, glued)?;
         } else if word.is_empty() {
             return refuse("a target", "its name is empty", "name one");
         } else {
@@ -148,6 +144,30 @@ const ETW: [&str; 11] = [
     "c",
 ];
 
+/// What DISKSPD knows and halfpower does not serve.
+const NOT_SERVED: [NotServed; 11] = [
+    ("ft", "it marks a file as temporary, which only Windows knows", "leave it out"),
+    ("rdabs", "ranges in bytes are not served", "give the shares in percent of the target: -rdpct<IO>/<PART>:..."),
+    ("I", "priorities of requests are not served", "start halfpower under ionice"),
+    ("l", "buffers lie in ordinary pages, as DISKSPD's do by default", "leave it out"),
+    ("N", "writes to mapped memory are flushed at the end alone", "leave it out, or use -Sbw and not -Sm"),
+    ("p", "requests of one thread that overlap are not served", "leave it out, or use -T0 with more threads"),
+    ("P", "progress is not printed among the results", "leave it out"),
+    ("Rp", "the profile is always run", "use -R, -Rtext or -Rxml"),
+    ("x", "completion routines are Windows' own", "leave it out: requests complete as the engine tells"),
+    (
+        "y",
+        "events of Windows that programs wait for are not served",
+        "leave it out, and start the other program beside it",
+    ),
+    ("e", "these events of Windows are not known", "leave it out"),
+];
+
+/// Refuses an option or a value of one.
+fn not_taken<T>(spelling: &str, word: &str) -> Result<T> {
+    refuse_option(spelling, word, &NOT_SERVED, "see halfpower diskspd --help")
+}
+
 impl Options {
     fn long(&mut self, name: &str, words: &mut std::slice::Iter<'_, String>) -> Result<()> {
         let (name, glued) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
@@ -178,16 +198,16 @@ impl Options {
 }
 
 impl Reading {
-    fn glued(&mut self, word: &str) -> Result<()> {
+    /// An option and the value that is glued to it: `-b4K`, or `/b4K` as `spelling`.
+    fn glued(&mut self, spelling: &str, word: &str) -> Result<()> {
         let mut letters = word.chars();
         let Some(letter) = letters.next() else { return refuse("-", "an option is missing", "leave it out") };
         let value = letters.as_str();
-        let option = format!("-{letter}");
         if !matches!(letter, 'X' | 'R') {
-            self.run_option.get_or_insert_with(|| format!("-{}", shortened(word)));
+            self.run_option.get_or_insert_with(|| shortened(spelling));
         }
-        let whole = |least: u64, most: u64| number(&option, value, least, most).map(|value| value as u32);
-        let size = || Size::parse(&option, value).map(Some);
+        let whole = |least: u64, most: u64| number_of(spelling, value, least, most).map(|value| value as u32);
+        let size = || Size::parse(spelling, value).map(Some);
         let days = 86_400_000;
         match letter {
             'b' => self.sizes.block = size()?,
@@ -199,12 +219,13 @@ impl Reading {
             'f' => match value {
                 "r" => self.target.hint = Hint::Random,
                 "s" => self.target.hint = Hint::Sequential,
+                "t" => return not_taken(spelling, word),
                 _ => self.sizes.max = size()?,
             },
             'F' => self.all_threads = Some(whole(1, 1024)?),
             'g' => match value.strip_suffix('i') {
                 Some(rate) => {
-                    let rate = number(&option, rate, 1, u64::from(u32::MAX))? as u32;
+                    let rate = number_of(spelling, rate, 1, u64::from(u32::MAX))? as u32;
                     (self.target.throughput_iops, self.target.throughput_bytes_per_ms) = (Some(rate), None);
                 }
                 None => {
@@ -222,7 +243,8 @@ impl Reading {
             // Windows' own events of its kernel: there are none here.
             'e' if ETW.contains(&value) => {}
             'a' => {
-                let processors = value.split(',').map(|text| number(&option, text, 0, 1023).map(|value| value as u32));
+                let processors =
+                    value.split(',').map(|text| number_of(spelling, text, 0, 1023).map(|value| value as u32));
                 self.span.processors = processors.collect::<Result<_>>()?;
             }
             'o' => self.target.outstanding = whole(1, u64::from(workload::MAX_DEPTH))?,
@@ -230,16 +252,16 @@ impl Reading {
             'i' => self.target.burst = Some(whole(1, u64::from(u32::MAX))?),
             'j' => self.target.pause_ms = Some(whole(1, 86_400_000)?),
             'r' if value.starts_with('s') => {
-                let percent = number(&option, &value[1..], 0, 100)? as u8;
+                let percent = number_of(spelling, &value[1..], 0, 100)? as u8;
                 self.random_percent = Some(percent);
                 self.sizes.random.get_or_insert(None);
             }
             'r' if value.starts_with('d') => {
-                let Some(ranges) = value.strip_prefix("dpct") else { return self.unsupported(word) };
+                let Some(ranges) = value.strip_prefix("dpct") else { return not_taken(spelling, word) };
                 self.target.ranges = (ranges.split(':'))
                     .map(|range| {
                         let (requests, target) = range.split_once('/').unwrap_or((range, ""));
-                        Ok((number(&option, requests, 0, 100)? as u8, number(&option, target, 1, 100)? as u8))
+                        Ok((number_of(spelling, requests, 0, 100)? as u8, number_of(spelling, target, 1, 100)? as u8))
                     })
                     .collect::<Result<_>>()?;
                 self.sizes.random.get_or_insert(None);
@@ -249,16 +271,16 @@ impl Reading {
                 self.options.profile.format = match value {
                     "" | "text" => Format::Text,
                     "xml" => Format::Xml,
-                    _ => return self.unsupported(word),
+                    _ => return not_taken(spelling, word),
                 }
             }
             's' => {
                 let (interlocked, stride) = value.strip_prefix('i').map_or((false, value), |stride| (true, stride));
                 self.target.interlocked = interlocked;
                 self.sizes.sequential = true;
-                self.sizes.stride = if stride.is_empty() { None } else { Some(Size::parse(&option, stride)?) };
+                self.sizes.stride = if stride.is_empty() { None } else { Some(Size::parse(spelling, stride)?) };
             }
-            'S' => self.caching(value)?,
+            'S' => self.caching(spelling, value)?,
             't' => self.target.threads = whole(1, 1024)?,
             'T' => self.sizes.thread_stride = size()?,
             'w' => self.target.write_percent = whole(0, 100)? as u8,
@@ -274,31 +296,23 @@ impl Reading {
                             value.split_once(',').map_or((value, None), |(bytes, file)| (bytes, Some(file)));
                         if file == Some("") {
                             return refuse(
-                                format!("-{}", shortened(word)),
+                                shortened(spelling),
                                 "the file's name is missing",
                                 "write -Z1M,FILE, or leave out the comma",
                             );
                         }
                         self.target.source_file = file.map(PathBuf::from);
-                        (Source::Random, Some(Size::parse(&option, bytes)?))
+                        (Source::Random, Some(Size::parse(spelling, bytes)?))
                     }
                 }
             }
-            _ => return self.unsupported(word),
+            _ => return not_taken(spelling, word),
         }
         Ok(())
     }
 
-    fn unsupported(&self, word: &str) -> Result<()> {
-        refuse(
-            format!("-{}", shortened(word)),
-            "this option is not supported",
-            "leave it out, or see halfpower diskspd --help",
-        )
-    }
-
     /// The letters after `-S`.
-    fn caching(&mut self, letters: &str) -> Result<()> {
+    fn caching(&mut self, spelling: &str, letters: &str) -> Result<()> {
         let mut mode = None;
         let mut through = false;
         for letter in letters.chars() {
@@ -315,14 +329,10 @@ impl Reading {
                     through = true;
                     continue;
                 }
-                _ => return self.unsupported(&format!("S{letters}")),
+                _ => return not_taken(spelling, &format!("S{letters}")),
             };
             if mode.replace(chosen).is_some_and(|other| other != chosen) {
-                return refuse(
-                    format!("-S{}", shortened(letters)),
-                    "it names two ways",
-                    "use one of b, u, r, m and h, and w",
-                );
+                return refuse(shortened(spelling), "it names two ways", "use one of b, u, r, m and h, and w");
             }
         }
         let bare = if letters.is_empty() { Caching::Uncached } else { Caching::Cached };

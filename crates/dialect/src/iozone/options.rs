@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::parse::{joined, no_nul, number, refuse, shortened};
+use crate::parse::{NotServed, joined, no_nul, number, number_of, refuse, refuse_option, shortened};
 use machine::Result;
 use machine::units::{GIB, KIB, MIB, show_size};
 use std::fmt;
@@ -108,8 +108,8 @@ pub struct Options {
 }
 
 /// Kilobytes, or with `k`, `m`, `g` what it says, in bytes.
-fn size(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
-    let what = || format!("{option} {}", shortened(text));
+fn size(words: &str, text: &str, least: u64, most: u64) -> Result<u64> {
+    let what = || shortened(words);
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "" | "k" | "K" | "kB" | "KB" | "kb" => KIB,
@@ -134,6 +134,8 @@ fn size(option: &str, text: &str, least: u64, most: u64) -> Result<u64> {
 /// The words of the command line, one option after another.
 struct Words<'a> {
     words: std::slice::Iter<'a, String>,
+    /// The word that is read.
+    word: &'a str,
     /// What is left of a word such as `-Rac`.
     cluster: &'a str,
 }
@@ -151,6 +153,23 @@ impl<'a> Words<'a> {
         }
     }
 
+    /// The option with its value as their user wrote them, and the value.
+    fn spelled(&mut self, option: &str) -> Result<(String, &'a str)> {
+        let gap = if self.cluster.is_empty() { " " } else { "" };
+        let value = self.value(option)?;
+        Ok((format!("{option}{gap}{value}"), value))
+    }
+
+    fn number(&mut self, option: &str, least: u64, most: u64) -> Result<u64> {
+        let (words, value) = self.spelled(option)?;
+        number_of(&words, value, least, most)
+    }
+
+    fn size(&mut self, option: &str, least: u64, most: u64) -> Result<u64> {
+        let (words, value) = self.spelled(option)?;
+        size(&words, value, least, most)
+    }
+
     fn path(&mut self, option: &str) -> Result<PathBuf> {
         match self.value(option)? {
             "" => refuse(option, "the name is empty", "give one"),
@@ -159,6 +178,48 @@ impl<'a> Words<'a> {
     }
 }
 
+const HELP_HINT: &str = "see halfpower iozone --help";
+
+/// What IOzone knows and halfpower does not serve.
+const NOT_SERVED: [NotServed; 28] = [
+    ("D", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
+    ("G", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
+    ("K", "delays of random length are not served", "leave it out, or use -J for a fixed one"),
+    ("W", "locks on the file while it is used are not served", "leave it out"),
+    (
+        "X",
+        "the order of requests comes from the test",
+        "leave it out, or give a trace to halfpower fio with read_iolog",
+    ),
+    (
+        "Y",
+        "the order of requests comes from the test",
+        "leave it out, or give a trace to halfpower fio with read_iolog",
+    ),
+    ("Z", "a file is reached through calls or through mapped memory", "use -B, or leave it out"),
+    ("d", "the processes begin together", "leave it out"),
+    ("h", "it prints the help", "write halfpower iozone --help"),
+    ("m", "each process has a buffer for each request that is outstanding", "leave it out"),
+    ("v", "it prints the version", "write halfpower --version"),
+    ("+B", "the mix of test 8 goes to random places", "leave it out"),
+    ("+J", "pauses are never in a rate", "leave it out"),
+    ("+N", "a test file is written over where it is, never made shorter", "leave it out"),
+    ("+O", "a rate of operations is not served", "use halfpower run --rate"),
+    ("+S", "data comes from --seed", "use --seed"),
+    ("+T", "each result has its own times in the JSON", "leave it out"),
+    ("+V", "a file shared by processes is not served", "leave it out"),
+    ("+X", "short-circuit tests are IOzone's own", "leave it out"),
+    ("+b", "bursts are not served", "use -J for a pause between requests"),
+    ("+k", "each process has a file as large as -s says", "leave it out"),
+    ("+l", "locks on records are not served", "leave it out"),
+    ("+L", "locks on records are not served", "leave it out"),
+    ("+p", "half of the processes of test 8 read", "leave it out"),
+    ("+q", "tests follow each other at once", "leave it out, or make each test a run of its own"),
+    ("+r", "reads that wait for writes of others to reach stable storage are not served", "leave it out, or use -o"),
+    ("+t", "the network is not measured", "leave it out"),
+    ("+w", "data that repeats is not served", "use halfpower run with its options for data"),
+];
+
 /// Reads the words after the program's name.
 ///
 /// # Errors
@@ -166,14 +227,14 @@ impl<'a> Words<'a> {
 pub fn parse(arguments: &[String]) -> Result<Options> {
     no_nul(arguments)?;
     let mut options = Options::default();
-    let mut words = Words { words: arguments.iter(), cluster: "" };
+    let mut words = Words { words: arguments.iter(), word: "", cluster: "" };
     while let Some(word) = words.words.next() {
         if let Some(long) = word.strip_prefix("--") {
             options.long(long, &mut words)?;
             continue;
         }
         match word.strip_prefix('-') {
-            Some(cluster) if !cluster.is_empty() => words.cluster = cluster,
+            Some(cluster) if !cluster.is_empty() => (words.word, words.cluster) = (word, cluster),
             _ => return refuse(shortened(word), "options begin with -", "name the test file with -f"),
         }
         while let Some(letter) = words.cluster.chars().next() {
@@ -217,33 +278,32 @@ impl Options {
 
     fn short(&mut self, letter: char, words: &mut Words<'_>) -> Result<()> {
         let option = format!("-{letter}");
-        let record = |text: &str| size(&option, text, KIB, u64::from(MAX_REQUEST_BYTES));
-        let file = |text: &str| size(&option, text, KIB, MAX_FILE);
-        let children = |text: &str| number(&option, text, 1, u64::from(MAX_CHILDREN)).map(|n| n as u32);
+        let record = |words: &mut Words<'_>| words.size(&option, KIB, u64::from(MAX_REQUEST_BYTES));
+        let file = |words: &mut Words<'_>| words.size(&option, KIB, MAX_FILE);
+        let children = |words: &mut Words<'_>| words.number(&option, 1, u64::from(MAX_CHILDREN)).map(|n| n as u32);
         match letter {
             'a' => self.auto = true,
             'A' => (self.auto, self.all_records) = (true, true),
             'z' => self.all_records = true,
-            's' => self.files.push(file(words.value(&option)?)?),
-            'n' => self.file_range.0 = Some(file(words.value(&option)?)?),
-            'g' => self.file_range.1 = Some(file(words.value(&option)?)?),
-            'r' => self.records.push(record(words.value(&option)?)?),
-            'y' => self.record_range.0 = Some(record(words.value(&option)?)?),
-            'q' => self.record_range.1 = Some(record(words.value(&option)?)?),
-            'i' => self.tests.push(number(&option, words.value(&option)?, 0, u64::from(LAST_TEST))? as u8),
+            's' => self.files.push(file(words)?),
+            'n' => self.file_range.0 = Some(file(words)?),
+            'g' => self.file_range.1 = Some(file(words)?),
+            'r' => self.records.push(record(words)?),
+            'y' => self.record_range.0 = Some(record(words)?),
+            'q' => self.record_range.1 = Some(record(words)?),
+            'i' => self.tests.push(words.number(&option, 0, u64::from(LAST_TEST))? as u8),
             'f' => self.file = Some(words.path(&option)?),
             'F' => self.process_files(words)?,
             'I' => self.direct = true,
             'o' => self.sync = true,
             'e' => self.flush = true,
             'c' => self.close = true,
-            't' => self.children.push(children(words.value(&option)?)?),
-            'l' => self.child_range.0 = Some(children(words.value(&option)?)?),
-            'u' => self.child_range.1 = Some(children(words.value(&option)?)?),
+            't' => self.children.push(children(words)?),
+            'l' => self.child_range.0 = Some(children(words)?),
+            'u' => self.child_range.1 = Some(children(words)?),
             'T' => self.threads = true,
             'H' | 'k' => {
-                self.asynchronous =
-                    Some((letter == 'k', number(&option, words.value(&option)?, 1, u64::from(MAX_DEPTH))? as u32))
+                self.asynchronous = Some((letter == 'k', words.number(&option, 1, u64::from(MAX_DEPTH))? as u32))
             }
             'B' => self.mmap = true,
             'O' => self.operations = true,
@@ -252,13 +312,13 @@ impl Options {
             'b' => self.excel_file = Some(words.path(&option)?),
             'w' => self.keep = true,
             'x' => self.no_stonewall = true,
-            'V' => self.verify = Some(number(&option, words.value(&option)?, 0, 255)? as u8),
+            'V' => self.verify = Some(words.number(&option, 0, 255)? as u8),
             'p' => self.purge = true,
-            'S' => self.cache_bytes = Some(size(&option, words.value(&option)?, KIB, 64 * GIB)?),
-            'L' => self.line_bytes = Some(number(&option, words.value(&option)?, 1, 65_536)?),
-            'j' => self.stride = Some(number(&option, words.value(&option)?, 1, 1 << 20)? as u32),
-            'J' => self.think_ms = Some(number(&option, words.value(&option)?, 0, 3_600_000)? as u32),
-            'P' => self.bind = Some(number(&option, words.value(&option)?, 0, 65_535)? as u32),
+            'S' => self.cache_bytes = Some(words.size(&option, KIB, 64 * GIB)?),
+            'L' => self.line_bytes = Some(words.number(&option, 1, 65_536)?),
+            'j' => self.stride = Some(words.number(&option, 1, 1 << 20)? as u32),
+            'J' => self.think_ms = Some(words.number(&option, 0, 3_600_000)? as u32),
+            'P' => self.bind = Some(words.number(&option, 0, 65_535)? as u32),
             'Q' => self.latency_files = true,
             'C' => self.each_child = true,
             'E' => self.extensions = true,
@@ -283,10 +343,14 @@ impl Options {
                     );
                 }
                 other => {
-                    return refuse(format!("-+{}", shortened(other)), "this option is not supported", "leave it out");
+                    return refuse_option(&format!("-+{other}"), &format!("+{other}"), &NOT_SERVED, HELP_HINT);
                 }
             },
-            _ => return refuse(option, "this option is not supported", "leave it out, or see halfpower iozone --help"),
+            _ => {
+                // In a word such as -Q1 what follows a letter that takes no value is an option of its own.
+                let words = if words.word == option { option } else { format!("{option} (of {})", words.word) };
+                return refuse_option(&words, &letter.to_string(), &NOT_SERVED, HELP_HINT);
+            }
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The command line and the parameter file.
 
-use crate::parse::{joined, no_nul, number, refuse, shortened};
+use crate::parse::{joined, no_nul, number, number_of, refuse, shortened};
 use machine::Result;
 use machine::units::{parse_size, parse_time, show_size};
 use std::fmt;
@@ -150,17 +150,14 @@ impl fmt::Display for FileLine {
     }
 }
 
-/// A mask, decimal or with 0x.
-fn mask(option: &str, text: &str) -> Result<u64> {
+/// A mask, decimal or with 0x; a refusal names the words as their user wrote them.
+fn mask(words: &str, text: &str) -> Result<u64> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) if !digits.starts_with('+') => u64::from_str_radix(digits, 16).ok(),
         Some(_) => None,
-        None => number(option, text, 0, u64::MAX).ok(),
+        None => number_of(words, text, 0, u64::MAX).ok(),
     };
-    parsed.map_or_else(
-        || refuse(format!("{option} {}", shortened(text)), "it is not a mask of processors", "write it as 5 or 0x5"),
-        Ok,
-    )
+    parsed.map_or_else(|| refuse(shortened(words), "it is not a mask of processors", "write it as 5 or 0x5"), Ok)
 }
 
 /// Reads a parameter file: `<file> <threads> [<mask> [<size in MB>]]` on each line; `#` begins a remark.
@@ -189,7 +186,7 @@ pub fn parse_parameters(text: &str) -> Result<Vec<FileLine>> {
         lines.push(FileLine {
             path: words[0].into(),
             threads: number(&format!("{place}, threads"), words[1], 1, u64::from(MAX_THREADS))? as u32,
-            mask: words.get(2).map_or(Ok(0), |word| mask(&format!("{place}, mask"), word))?,
+            mask: words.get(2).map_or(Ok(0), |word| mask(&format!("{place}, mask {word}"), word))?,
             size_mb: words.get(3).map(|word| number(&format!("{place}, size"), word, 1, MAX_FILE_MB)).transpose()?,
         });
     }
@@ -283,32 +280,40 @@ impl Options {
         let Some(letter) = letters.next() else { return refuse("-", "an option is missing", "leave it out") };
         let value = letters.as_str();
         let option = format!("-{letter}");
+        let spelling = format!("-{word}");
         let unknown = |hint: &str| refuse(format!("-{}", shortened(word)), "there is no such option", hint);
+        let wrong = |why: &str, hint: &str| refuse(format!("-{}", shortened(word)), why, hint);
         match letter {
             'k' => {
                 self.kind = Some(match value {
                     "R" => Kind::Read,
                     "W" => Kind::Write,
-                    _ => return unknown("write -kR or -kW"),
+                    "RW" | "WR" => return wrong("one run reads or writes", "start one with -kR and one with -kW"),
+                    _ => return wrong("it is neither R nor W", "write -kR or -kW"),
                 })
             }
-            't' => self.threads = Some(number(&option, value, 1, u64::from(MAX_THREADS))? as u32),
-            's' => self.run_ns = Some(number(&option, value, 1, 86_400_000)? * 1_000_000_000),
+            't' => self.threads = Some(number_of(&spelling, value, 1, u64::from(MAX_THREADS))? as u32),
+            's' => self.run_ns = Some(number_of(&spelling, value, 1, 86_400_000)? * 1_000_000_000),
             'f' => {
                 self.access = Some(match value {
                     "random" => Access::Random,
                     "sequential" => Access::Sequential,
-                    stripes => Access::Stripes(number(&option, stripes, 1, 1 << 24)? as u32),
+                    stripes => Access::Stripes(number_of(&spelling, stripes, 1, 1 << 24)? as u32),
                 })
             }
-            'o' => self.outstanding = Some(number(&option, value, 0, u64::from(MAX_DEPTH))? as u32),
-            'b' => self.block_bytes = Some(number(&option, value, 1, 1 << 20)? as u32 * 1024),
-            'i' => self.rows = Some(number(&option, value, 1, 1 << 24)? as u32),
+            'o' => self.outstanding = Some(number_of(&spelling, value, 1, u64::from(MAX_DEPTH))? as u32),
+            'b' => self.block_bytes = Some(number_of(&spelling, value, 1, 1 << 20)? as u32 * 1024),
+            'i' => self.rows = Some(number_of(&spelling, value, 1, 1 << 24)? as u32),
             'm' => {
                 self.multi = Some(match value.split_at_checked(1) {
-                    Some(("C", blocks)) => Multi::Copy(number(&option, blocks, 1, 1024)? as u32),
-                    Some(("S", blocks)) => Multi::Scatter(number(&option, blocks, 1, 1024)? as u32),
-                    _ => return unknown("write -mC or -mS with a number of blocks"),
+                    Some(("C", blocks)) => Multi::Copy(number_of(&spelling, blocks, 1, 1024)? as u32),
+                    Some(("S", blocks)) => Multi::Scatter(number_of(&spelling, blocks, 1, 1024)? as u32),
+                    _ => {
+                        return wrong(
+                            "it says neither C (copied) nor S (scattered)",
+                            "write -mC or -mS with a number of blocks, such as -mC4",
+                        );
+                    }
                 })
             }
             'B' => {
@@ -317,29 +322,29 @@ impl Options {
                     "Y" => Caching::Both,
                     "H" => Caching::Hardware,
                     "S" => Caching::Software,
-                    _ => return unknown("write -BN, -BY, -BH or -BS"),
+                    _ => return wrong("it names no cache", "write -BN, -BY, -BH or -BS"),
                 })
             }
-            'S' => self.start_block = Some(number(&option, value, 0, 1 << 40)?),
+            'S' => self.start_block = Some(number_of(&spelling, value, 0, 1 << 40)?),
             'p' => {
                 let (ideal, digits) = value.strip_prefix('I').map_or((false, value), |digits| (true, digits));
-                self.processor = Some((ideal, number(&option, digits, 0, 1023)? as u32));
+                self.processor = Some((ideal, number_of(&spelling, digits, 0, 1023)? as u32));
             }
-            'a' => self.mask = Some(mask(&option, value)?),
+            'a' => self.mask = Some(mask(&spelling, value)?),
             'L' => {
                 self.latency = Some(match value {
                     "S" => ('S', false),
                     "P" => ('P', false),
                     "Si" => ('S', true),
                     "Pi" => ('P', true),
-                    _ => return unknown("write -LS or -LP"),
+                    _ => return wrong("it names no clock", "write -LS or -LP"),
                 })
             }
             'U' => {
                 self.cpu = Some(match value {
                     "" => false,
                     "p" => true,
-                    _ => return unknown("write -U or -Up"),
+                    _ => return wrong("it takes p or nothing", "write -U or -Up"),
                 })
             }
             'F' => self.parameters = Some(if value.is_empty() { DEFAULT_PARAMETERS.into() } else { value.into() }),
