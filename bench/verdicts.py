@@ -31,6 +31,9 @@ def loop(size_mib=256, under=None):
             with open(backing, "wb") as file:
                 file.write(os.urandom(1 << 20) * size_mib)
         device = tool("losetup", "--find", "--show", "--direct-io=on" if under else "--direct-io=off", backing)
+        # A device keeps its queue's settings over a detach, and may tell more requests than it has tags until the number changes.
+        for name, value in [("scheduler", "none"), ("nr_requests", "64"), ("nr_requests", "128"), ("read_ahead_kb", "128")]:
+            setting(device, name).write_text(value)
         try:
             yield device
         finally:
@@ -76,7 +79,17 @@ def mount(*words):
         try:
             yield directory
         finally:
-            tool("umount", directory)
+            unmount(directory)
+
+
+def unmount(directory):
+    """The kernel closes the files of an io_uring a moment after its program has ended."""
+    for attempt in range(100):
+        ended = subprocess.run(["umount", directory], capture_output=True, text=True)
+        if ended.returncode == 0:
+            return
+        time.sleep(0.1)
+    raise RuntimeError(ended.stderr)
 
 
 @contextlib.contextmanager
@@ -109,7 +122,7 @@ def slow_volume(microseconds, kind=None, size_mib=128):
             try:
                 yield directory
             finally:
-                tool("umount", directory)
+                unmount(directory)
 
 
 @contextlib.contextmanager
