@@ -234,11 +234,7 @@ fn streams<S: RequestSource>(
                 sources: &mut *part.sources,
                 serve: move |source: &mut S, halt: Halt<'_>, ready: Ready<'_>| {
                     bind(processors)?;
-                    let before = waited_ns();
-                    let ended = stream(paths, access, None, source, clock, (halt, ready, tally));
-                    let unserved = before.zip(waited_ns()).map_or(0, |(before, after)| after.saturating_sub(before));
-                    tally.note_unserved(unserved);
-                    ended
+                    stream(paths, access, None, source, clock, (halt, ready, tally))
                 },
                 finish: move |last: Nanos| {
                     let (user_ns, system_ns) = process_times();

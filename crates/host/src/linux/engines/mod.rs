@@ -8,6 +8,7 @@ mod sync;
 mod uring;
 
 use super::clock::Clock;
+use super::snapshot::waited_ns;
 use crate::arena::Arena;
 use crate::raid5::{self, ParitySession};
 use crate::reaping::Tally;
@@ -57,8 +58,7 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
     fn queued<Q: Open<'f> + Session>(mut self, engine: Engine) -> Result<Nanos> {
         let session: Q = self.open(engine)?;
         let Stream { stripe, source, arena, clock, halt, ready, reap, .. } = self;
-        ready.wait(halt, clock);
-        match stripe {
+        from_the_start(ready, (halt, clock, reap.1), || match stripe {
             None => serve(session, source, arena, clock, halt, reap),
             Some(StripeSet { members, chunk, parity: None }) => {
                 let session = Striped::new(session, *members, *chunk, source.depth());
@@ -76,16 +76,29 @@ impl<'f, S: RequestSource> Stream<'f, '_, S> {
                 };
                 serve(ParitySession::new(session, setup), source, arena, clock, halt, reap)
             }
-        }
+        })
     }
 
     /// Serves the source through calls that each wait.
     fn blocking<B: Open<'f> + BlockingSession>(mut self, engine: Engine) -> Result<Nanos> {
         let session: B = self.open(engine)?;
-        let Stream { source, arena, clock, halt, ready, .. } = self;
-        ready.wait(halt, clock);
-        serve_blocking(session, source, arena, clock, halt)
+        let Stream { source, arena, clock, halt, ready, reap, .. } = self;
+        from_the_start(ready, (halt, clock, reap.1), || serve_blocking(session, source, arena, clock, halt))
     }
+}
+
+/// Serves from the common start on, and tells how long the thread then had no processor. What it waited for while it made its buffers is no part
+/// of the run.
+fn from_the_start<T>(
+    ready: Ready<'_>,
+    (halt, clock, tally): (Halt<'_>, Clock, &Tally),
+    serve: impl FnOnce() -> T,
+) -> T {
+    let before = waited_ns();
+    ready.wait(halt, clock);
+    let ended = serve();
+    tally.note_unserved(before.zip(waited_ns()).map_or(0, |(before, after)| after.saturating_sub(before)));
+    ended
 }
 
 /// Each line: the engine, how its sessions are served, their type, and, where the kernel has a request that does
