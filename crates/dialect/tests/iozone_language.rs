@@ -65,7 +65,7 @@ fn nonsense_is_refused_with_its_word_and_the_mend() {
         ("-v", "-v: it prints the version"),
         ("-l 0", "-l 0: it is not a number"),
         ("-f", "-f: its value is missing"),
-        ("-aK", "-K (of -aK): delays of random length"),
+        ("-aK", "-K (of -aK): jitter in the order of reads"),
         ("file", "options begin with -"),
         ("-", "options begin with -"),
         ("--nope", "--nope"),

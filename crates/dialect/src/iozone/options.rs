@@ -181,10 +181,11 @@ impl<'a> Words<'a> {
 const HELP_HINT: &str = "see halfpower iozone --help";
 
 /// What IOzone knows and halfpower does not serve.
-const NOT_SERVED: [NotServed; 28] = [
+const NOT_SERVED: [NotServed; 29] = [
     ("D", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
     ("G", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
-    ("K", "delays of random length are not served", "leave it out, or use -J for a fixed one"),
+    ("K", "jitter in the order of reads is not served", "leave it out"),
+    ("M", "the results tell the machine in the JSON", "leave it out"),
     ("W", "locks on the file while it is used are not served", "leave it out"),
     (
         "X",
