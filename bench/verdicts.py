@@ -189,7 +189,7 @@ class Bench:
 
     def written(self, device, **how):
         """A study that writes the device, too."""
-        return self.study([device, "--destroy-data", device], **how)
+        return self.study([device, "--destroy-data", device], **{"budget": "40s", **how})
 
     def rate(self, targets):
         """Bytes per second of large direct reads, many outstanding, of a stripe over these targets."""
@@ -372,10 +372,10 @@ def quota(bench):
         bench.expect(limits, "random", "read", "processor", "thread")
 
 
-@arrangement("one processor beside a busy program")
+@arrangement("a tenth of one processor beside a busy program")
 def pinned(bench):
     with loop() as device, busy_loop("taskset", "-c", "0"):
-        limits = bench.study([device], only="depth,random", before=["taskset", "-c", "0"])
+        limits = bench.study([device], only="depth,random", before=["taskset", "-c", "0", "nice", "-n", "10"])
         bench.expect(limits, "random", "read", "processor", "thread")
 
 

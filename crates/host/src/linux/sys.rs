@@ -42,6 +42,13 @@ pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
 }
 
+/// The size whose multiples the open file's file system sends to the device: others it takes, and serves from the page cache, whatever the file was
+/// opened with. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it tells as its block size. 1 where nothing is known of that.
+pub(crate) fn direct_block(file: &File) -> u32 {
+    let known = fs::fstatfs(file).ok().filter(|told| i128::from(told.f_type) == i128::from(libc::BTRFS_SUPER_MAGIC));
+    known.and_then(|told| u32::try_from(told.f_bsize).ok()).unwrap_or(1)
+}
+
 /// Tells the cache in which order a file will be read.
 pub(crate) fn advise(file: &File, hint: machine::Hint) {
     let advice = match hint {

@@ -397,7 +397,8 @@ fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetF
     Ok(facts)
 }
 
-/// The smallest multiple that direct I/O takes here, found by trying; an error is the reason why it takes none.
+/// The smallest multiple that direct I/O takes here, found by trying; an error is the reason why it takes none. Some file systems take less and
+/// serve it from the page cache: that is no direct I/O.
 fn direct_alignment(member: &Member) -> std::result::Result<u32, String> {
     let refused = |error: io::Error| match error.raw_os_error() {
         Some(libc::EINVAL) => "the file system takes no direct I/O (O_DIRECT is refused)".to_string(),
@@ -412,7 +413,7 @@ fn direct_alignment(member: &Member) -> std::result::Result<u32, String> {
             if alignment < 4096 { (alignment as usize, alignment as usize) } else { (0, alignment as usize) };
         let buffer = &mut arena.bytes()[skip..skip + len];
         match file.read_at(buffer, u64::from(alignment)) {
-            Ok(_) => return Ok(alignment),
+            Ok(_) => return Ok(alignment.max(sys::direct_block(&file))),
             Err(error) => last = Some(error),
         }
     }

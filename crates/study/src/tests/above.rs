@@ -183,3 +183,22 @@ fn what_a_plain_write_waits_for() {
     let device = TargetFacts { kind: TargetKind::Device, ..facts() };
     assert_eq!(of(plain_write(0.1, 0.2, Some(20.0), 1.0), &device).what, Bottleneck::Unknown);
 }
+
+#[test]
+fn plain_writes_to_a_throttled_device_are_counted_page_by_page() {
+    // 62.5 MiB/s and a flush as long as the run: 8000 pages a second reach the throttle, which merging makes fewer at the device.
+    let of = |write_iops: u64, kind| {
+        let mut facts = TargetFacts { kind, ..layer(LayerKind::Throttle, None, None) };
+        facts.layers[0].settings.insert("write_iops".into(), write_iops.to_string());
+        limit_of(LimitOf::Plain, plain_write(0.1, 1.0, None, 1.0), vec![], &facts, 1e9)
+    };
+    let found = of(8000, TargetKind::Device);
+    assert_eq!(found.what, Bottleneck::Throttle, "{}", found.sentence);
+    assert!(
+        found.sentence.contains("8000 pages/s reach the device one by one, and it admits 8000"),
+        "{}",
+        found.sentence
+    );
+    assert_eq!(of(100_000, TargetKind::Device).what, Bottleneck::Flush, "it admits far more");
+    assert_eq!(of(8000, TargetKind::TestFile).what, Bottleneck::Flush, "a file system writes many pages at once");
+}

@@ -270,6 +270,7 @@ fn a_thread_without_a_processor_waits_for_one() {
     assert_eq!(found.what, Bottleneck::Processor, "{}", found.sentence);
     assert!(found.sentence.contains("had none for 55 % of the time, and ran for 42 %"), "{}", found.sentence);
     assert_eq!(of(300_000_000, 100_000_000).what, Bottleneck::Device, "most of the time it waits for requests");
+    assert_eq!(of(630_000_000, 150_000_000).what, Bottleneck::Processor, "one at a time: the rest is the device's");
 }
 
 #[test]

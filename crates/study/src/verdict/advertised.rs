@@ -1,7 +1,7 @@
 //! What the layers below advertise, and whether a rate is that.
 
 use super::{Cause, Evidence, SAME};
-use machine::{Layer, LayerKind, TargetFacts, units};
+use machine::{Layer, LayerKind, TargetFacts, TargetKind, units};
 use results::{Advertised, Bottleneck, LimitOf};
 use workload::OpKind;
 
@@ -16,6 +16,9 @@ const LEAST_OF_MANY: f64 = 0.75;
 
 /// And at most this: a short run through the page cache may begin with what a burst had left to give.
 const MOST_PART: f64 = 1.5;
+
+/// What the page cache of a block device hands down at a time: a throttle counts each, before the device's queue merges them.
+const PAGE: f64 = 4096.0;
 
 /// The narrowest layer below for an operation, with the rate of the whole target at which it gives all that it advertises.
 fn narrowest(facts: &TargetFacts, op: OpKind) -> Option<(&Layer, f64)> {
@@ -81,6 +84,10 @@ impl Evidence<'_> {
 
     /// A throttle is told, and what passes it one by one or in bursts comes to a good part of what it admits.
     pub(super) fn throttled(&self) -> Option<Cause> {
+        self.throttled_bytes().or_else(|| self.throttled_pages())
+    }
+
+    fn throttled_bytes(&self) -> Option<Cause> {
         let (layer, rate) =
             narrowest(self.facts, self.case.op).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let share = self.rate / rate;
@@ -93,6 +100,17 @@ impl Evidence<'_> {
         let why = format!("the throttle {}: {:.0} % of the {}", layer.name, share * 100.0, units::show_rate(rate));
         let part = (least..=MOST_PART).contains(&share);
         part.then(|| (Bottleneck::Throttle, format!("{why} that it admits, in bursts, reach {who}")))
+    }
+
+    /// Plain writes to a block device are written back page by page.
+    fn throttled_pages(&self) -> Option<Cause> {
+        let paged = self.facts.kind == TargetKind::Device && !self.workload.buffering.is_direct();
+        let (layer, iops) =
+            admitted(self.facts, self.case.op).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
+        let pages = self.rate / PAGE;
+        let why = format!("the throttle {}: {pages:.0} pages/s reach the device", layer.name);
+        (paged && self.case.op == OpKind::Write && (LEAST_PART..=MOST_PART).contains(&(pages / iops)))
+            .then(|| (Bottleneck::Throttle, format!("{why} one by one, and it admits {iops:.0} requests/s")))
     }
 
     /// Share of the narrowest layer's rate, for what was excluded.

@@ -145,7 +145,7 @@ impl Evidence<'_> {
         let busy = self.thread_percent() * part;
         if let Some(unserved) = self.unserved_percent().map(|unserved| unserved * part)
             && unserved >= UNSERVED_PERCENT
-            && unserved + busy >= THREAD_PERCENT
+            && (unserved + busy >= THREAD_PERCENT || unserved >= LARGER_PERCENT)
         {
             let what = if self.threads() > 1 { "the threads that issue them" } else { "the thread that issues them" };
             let why = format!(
