@@ -2,7 +2,7 @@
 
 use crate::ceiling::{Ceiling, Ceilings};
 use crate::sample::{Options, Sample, sample};
-use crate::stats::{self, Estimate};
+use crate::stats::{self, Estimate, Spread};
 use machine::{Error, LayerKind, Machine, Nanos, Result, TargetFacts};
 use std::cell::OnceCell;
 use workload::Workload;
@@ -99,10 +99,12 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
                 && subject.half_width(point) > repeats.precision
                 && in_time(subject, &standing)
         });
-        // The wider the interval the more another run helps, and the less the more runs there were.
+        // The wider the interval the more another run helps, and the less the more runs there were and the longer it takes: the variance of a
+        // mean falls by variance / runs^2 with another run (Neyman's allocation, J. Royal Statistical Society 97, 1934).
         let urgency = |&point: &usize| {
             let standing = subject.standing(point);
-            subject.half_width(point).min(2.0) * standing.weight / f64::from(standing.runs)
+            let cost = (standing.cost_ns.max(1) as f64).sqrt();
+            subject.half_width(point).min(2.0) * standing.weight / (f64::from(standing.runs).sqrt() * cost)
         };
         match open.iter().copied().max_by(|a, b| urgency(a).total_cmp(&urgency(b)).then(b.cmp(a))) {
             Some(point) => subject.run(point)?,
@@ -191,14 +193,24 @@ pub fn counted(samples: &[Sample]) -> Vec<&Sample> {
 /// The rate of some runs in requests per second with its interval: the mean of the runs' rates, each for its time. `None` where there
 /// is no interval.
 pub fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
-    let samples = counted(samples);
-    // Slices give an interval only where there are enough; runs in bytes may be shorter than one.
-    if samples.iter().all(|sample| sample.slice_rates.len() >= stats::MIN_SLICES) {
-        let runs: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample)).collect();
-        stats::estimate_runs(&runs)
-    } else {
-        stats::estimate_values(&samples.iter().map(|sample| sample.iops()).collect::<Vec<_>>())
-    }
+    rate_estimate_beside(samples, None)
+}
+
+/// The same of a point that is one of many, whose runs have this spread in common ([`stats::estimate_beside`]).
+pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Option<Estimate> {
+    stats::estimate_beside(&rates_of(&counted(samples)), common)
+}
+
+/// How far the rates of some runs are apart; `None` where there are fewer than two.
+pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
+    stats::spread_of_runs(&rates_of(&counted(samples)))
+}
+
+/// The rates of runs, slice by slice. Slices give an interval only where there are enough, and runs in bytes may be shorter than one: then
+/// a run is a single rate.
+fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
+    let sliced = samples.iter().all(|sample| sample.slice_rates.len() >= stats::MIN_SLICES);
+    samples.iter().map(|sample| if sliced { slices_of(sample) } else { vec![sample.iops()] }).collect()
 }
 
 /// The slices of a run, scaled to its rate: slices end with the last whole one, and a rate until the deadline before it.

@@ -2,7 +2,10 @@
 
 mod noise;
 
-use measure::stats::{Estimate, estimate_runs, estimate_values, fit_line, ratio_interval};
+use measure::stats::{
+    Estimate, Point, Reached, Spread, estimate_beside, estimate_runs, estimate_values, fit_line, half_power,
+    ratio_interval, spread_of_runs,
+};
 use noise::{Noise, Random, WHITE};
 
 /// The share of seeded trials whose interval holds the long-run rate of 1, in percent, and the mean relative half width.
@@ -159,5 +162,90 @@ fn an_estimate_lies_in_its_interval() {
                 assert!((half - e.relative_half_width * e.mean).abs() <= 1e-9 * e.high, "{}: {e:?}", family.name);
             }
         }
+    }
+}
+
+/// Runs of one value each about a rate of 1.
+fn runs(random: &mut Random, count: usize, spread: f64) -> Vec<[f64; 1]> {
+    (0..count).map(|_| [1.0 + spread * random.normal()]).collect()
+}
+
+/// A few runs of many points, whose spreads are all the same or differ: with the common spread the intervals hold the truth as often as they say,
+/// and are narrower than those of each point alone.
+#[test]
+fn points_beside_others_cover_the_truth() {
+    for apart in [0.0, 0.3, 0.8] {
+        let mut random = Random(7);
+        let (mut covered, mut of, mut width, mut alone) = (0, 0, 0.0, 0.0);
+        for _ in 0..200 {
+            let points: Vec<Vec<[f64; 1]>> = (0..30)
+                .map(|number| {
+                    let spread = 0.1 * (apart * random.normal()).exp();
+                    runs(&mut random, 2 + number % 4, spread.min(0.25))
+                })
+                .collect();
+            let spreads: Vec<Spread> = points.iter().filter_map(|point| spread_of_runs(point)).collect();
+            let common = Spread::in_common(&spreads);
+            for point in &points {
+                let estimate = estimate_beside(point, common).expect("runs");
+                covered += u32::from(estimate.contains(1.0));
+                of += 1;
+                width += estimate.relative_half_width;
+                alone += estimate_runs(point).expect("runs").relative_half_width;
+            }
+        }
+        let percent = 100.0 * f64::from(covered) / f64::from(of);
+        println!("spreads apart by {apart}: {percent:.1} % covered, width {:.2} of those alone", width / alone);
+        assert!((93.0..=97.0).contains(&percent), "{apart}: {percent} %");
+        assert!(width < 0.7 * alone, "{apart}: {width} and {alone}");
+    }
+}
+
+/// One run has an interval, too, and it knows how runs differ.
+#[test]
+fn a_single_run_beside_others_covers_the_truth() {
+    let mut random = Random(11);
+    let mut covered = 0;
+    for _ in 0..3000 {
+        let spreads: Vec<Spread> = (0..20).filter_map(|_| spread_of_runs(&runs(&mut random, 3, 0.15))).collect();
+        let one = runs(&mut random, 1, 0.15);
+        covered += u32::from(estimate_beside(&one, Spread::in_common(&spreads)).expect("a run").contains(1.0));
+    }
+    let percent = 100.0 * f64::from(covered) / 3000.0;
+    assert!((93.0..=97.0).contains(&percent), "{percent} %");
+}
+
+/// Sizes by powers of four with noise in every rate and in the peak: the interval of the crossing holds the truth, and the crossing is nearer to it
+/// than one by the two sizes around it.
+#[test]
+fn half_power_covers_the_truth() {
+    for noise in [0.02, 0.05, 0.1] {
+        let mut random = Random(3);
+        let (mut covered, mut open, mut error, mut of_pairs) = (0, 0, 0.0, 0.0);
+        const TRIALS: u32 = 2000;
+        for trial in 0..TRIALS {
+            let half = 20_000.0 * 4f64.powf(f64::from(trial % 50) / 50.0);
+            let point = |random: &mut Random, x: f64| {
+                let y = 2.0 * x / (x + half) * (1.0 + noise * random.normal());
+                let width = 1.96 * noise * y;
+                Point { x, y, low: y - width, high: y + width }
+            };
+            let points: Vec<Point> = (0..8).map(|power| point(&mut random, 512.0 * 4f64.powi(power))).collect();
+            let peak = 2.0 * (1.0 + noise / 2.0 * random.normal());
+            let interval = [peak * (1.0 - 0.98 * noise), peak * (1.0 + 0.98 * noise)];
+            let of = |points: &[Point]| half_power(points, peak, Some(interval)).expect("points").reached;
+            let Reached::At { crossing, low, high, .. } = of(&points) else { panic!("{points:?}") };
+            covered += u32::from(low.unwrap_or(0.0) <= half && half <= high.unwrap_or(f64::INFINITY));
+            open += u32::from(low.is_none() || high.is_none());
+            error += (crossing / half).ln().powi(2);
+            let above = points.iter().position(|one| one.y >= peak / 2.0).expect("it reaches half");
+            let Reached::At { crossing, .. } = of(&points[above - 1..=above]) else { panic!() };
+            of_pairs += (crossing / half).ln().powi(2);
+        }
+        let percent = 100.0 * f64::from(covered) / f64::from(TRIALS);
+        let [error, of_pairs] = [error, of_pairs].map(|sum: f64| (sum / f64::from(TRIALS)).sqrt());
+        println!("noise {noise}: {percent:.1} % covered, {open} open, error {error:.3}, of pairs {of_pairs:.3}");
+        assert!((92.0..=98.0).contains(&percent) && open * 100 < TRIALS, "{noise}: {percent} %, {open} open");
+        assert!(error < 0.9 * of_pairs, "{noise}: {error} and {of_pairs}");
     }
 }

@@ -341,6 +341,14 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 impl Numbers {
+    /// With the interval of another estimate from the same runs: one that knows how the runs of other points differ.
+    pub fn set_estimate(&mut self, rate: &stats::Estimate) {
+        let bytes = self.throughput_bytes_per_s / self.iops;
+        (self.iops, self.throughput_bytes_per_s) = (rate.mean, rate.mean * bytes);
+        self.interval_95 = Some([rate.low * bytes, rate.high * bytes]);
+        self.relative_half_width = Some(rate.relative_half_width);
+    }
+
     /// Whether two measurements of the same question tell different rates: apart by more than their intervals, and by enough to matter.
     pub fn differs(&self, other: &Numbers) -> bool {
         let factor = self.throughput_bytes_per_s / other.throughput_bytes_per_s;

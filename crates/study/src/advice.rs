@@ -2,7 +2,7 @@
 
 use crate::confirm::stands_for;
 use crate::findings::{Change, Comparison};
-use crate::found::{ENOUGH, Found, Reading};
+use crate::found::{ENOUGH, Found, PeakRate, Reading};
 use crate::sampler::Entry;
 use crate::trial::{PLAIN_BYTES, is_plain};
 use machine::Buffering;
@@ -20,7 +20,7 @@ const WORTH_MORE: f64 = 1.25;
 pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = Vec::new();
     for op in found.setting.ops() {
-        let Some(peak) = found.measured.of(op) else { continue };
+        let Some(PeakRate { bytes_per_s: peak, .. }) = found.measured.of(op) else { continue };
         let plain = PLAIN_BYTES
             .iter()
             .find_map(|&bytes| found.entries.iter().position(|entry| is_plain(entry, op, bytes, found.setting)));

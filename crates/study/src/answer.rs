@@ -3,7 +3,7 @@
 use crate::command::Command;
 use crate::figures;
 use crate::findings::findings;
-use crate::found::{Conclusion, Found, PeakRates};
+use crate::found::{Conclusion, Found, PeakRate, PeakRates};
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
 use crate::trial::{Case, PLAIN_BYTES};
@@ -39,12 +39,13 @@ pub(crate) fn answer(
         })
     };
     let peaks: Vec<Peak> = peaks.iter().filter_map(peak).collect();
-    let rates = |rate: fn(&Peak) -> Option<f64>| {
+    let rates = |rate: fn(&Peak) -> Option<PeakRate>| {
         let of = |op| peaks.iter().find(|peak| peak.op == op).and_then(rate);
         PeakRates { read: of(OpKind::Read), write: of(OpKind::Write) }
     };
-    found.measured = rates(|peak| Some(peak.throughput_bytes_per_s));
-    found.advertised = rates(|peak| Some(peak.advertised.as_ref()?.throughput_bytes_per_s));
+    found.measured =
+        rates(|peak| Some(PeakRate { bytes_per_s: peak.throughput_bytes_per_s, interval_95: peak.interval_95 }));
+    found.advertised = rates(|peak| Some(peak.advertised.as_ref()?.throughput_bytes_per_s.into()));
     let best: Vec<(OpKind, f64)> = peaks.iter().map(|peak| (peak.op, peak.throughput_bytes_per_s)).collect();
     let copy = found.memory_rate("copy");
     let limits =

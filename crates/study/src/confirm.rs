@@ -1,7 +1,7 @@
 //! The best rates, measured again.
 
 use crate::plan::Plan;
-use crate::sampler::{Entry, Sampler};
+use crate::sampler::{Entry, PRECISION, Sampler};
 use crate::schedule::Trial;
 use crate::setting::Setting;
 use machine::{Allocation, CacheState, Machine, Nanos, Result};
@@ -9,11 +9,14 @@ use measure::THROTTLE_SLICE_NS;
 use std::collections::BTreeSet;
 use workload::{OpKind, Stop, Workload};
 
-/// Share of the budget at which the answer should stand.
-const CONFIRM_SHARE: f64 = 0.94;
+/// Share of the budget at which the best rates have been measured again.
+const CONFIRM_SHARE: f64 = 0.74;
 
 /// A run that confirms a peak holds at least so many rounds of requests.
-const ROUNDS_TO_CONFIRM: f64 = 50.0;
+const ROUNDS_TO_CONFIRM: f64 = 10.0;
+
+/// How much more a peak's precision matters than that of other points.
+const PEAK_WEIGHT: f64 = 10.0;
 
 /// Longest run that confirms a peak.
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
@@ -41,8 +44,10 @@ pub(crate) fn confirm<M: Machine>(
         confirmed.push((op, chosen));
     }
     let all: Vec<usize> = confirmed.iter().flat_map(|(_, indices)| indices.iter().copied()).collect();
+    sampler.weigh(&all, PEAK_WEIGHT);
     sampler.rounds(&all, LEAST_RUNS, Nanos::MAX)?;
-    sampler.tighten(&all, sampler.at(CONFIRM_SHARE))?;
+    sampler.learn_spread();
+    sampler.tighten(&all, PRECISION, sampler.at(CONFIRM_SHARE))?;
     let best = |indices: &[usize]| {
         let rated = indices.iter().filter_map(|&index| Some((index, sampler.entries[index].point().rate()?)));
         rated.max_by(|a, b| a.1.total_cmp(&b.1))
@@ -89,8 +94,11 @@ fn longer<M: Machine>(sampler: &mut Sampler<'_, M>, index: usize, setting: &Sett
     let entry = &sampler.entries[index];
     let round = entry.samples().last().map_or(0.0, |sample| sample.mean_service_ns);
     let in_bursts = entry.in_bursts;
-    let longest = (plan.budget_ns as f64 * 0.02).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
-    let wanted = (plan.budget_ns as f64 * 0.006).max(setting.run_ns as f64).max(round * ROUNDS_TO_CONFIRM);
+    // A throttle's bursts make a rate only together; elsewhere runs differ by more than what a longer one would tell.
+    let times = if in_bursts { 2.0 } else { 1.0 };
+    let longest = (plan.budget_ns as f64 * 0.005 * times).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
+    let wanted = (plan.budget_ns as f64 * 0.002 * times).max(round * ROUNDS_TO_CONFIRM * times);
+    let wanted = wanted.max(setting.run_ns as f64);
     let run = (wanted.min(longest) as Nanos).next_multiple_of(THROTTLE_SLICE_NS);
     let (workload, shape) = (Workload { stop: Stop::AfterNs(run), ..entry.workload.clone() }, entry.shape.clone());
     let index = sampler.push(workload, shape);

@@ -6,6 +6,7 @@ use crate::sampler::{Entry, Sampler};
 use crate::schedule::{Trial, wanted};
 use crate::setting::Setting;
 use machine::{Machine, Nanos, Result};
+use measure::stats;
 use results::Axis;
 use std::collections::BTreeSet;
 use workload::{OpKind, Workload};
@@ -132,13 +133,19 @@ fn add<M: Machine>(
     point
 }
 
-/// What was measured of a curve by rising size: size, rate, index of the entry.
+/// What was measured of a curve by rising size: size, rate as the half-power point has it, index of the entry.
 fn rates<M: Machine>(sampler: &Sampler<'_, M>, trial: &Trial, like: &Cell) -> Vec<(f64, f64, usize)> {
     let cells = trial.grid.cells.iter().filter(|cell| cell.curve == like.curve);
-    let rated = cells.filter_map(|cell| Some((cell.x, sampler.entries[cell.point?].point().rate()?, cell.point?)));
-    let mut rates: Vec<(f64, f64, usize)> = rated.collect();
-    rates.sort_by(|a, b| a.0.total_cmp(&b.0));
-    rates
+    let rated = cells.filter_map(|cell| {
+        let numbers = sampler.entries[cell.point?].point().numbers.as_ref()?;
+        let y = numbers.throughput_bytes_per_s;
+        let [low, high] = numbers.interval_95.unwrap_or([y, y]);
+        Some((stats::Point { x: cell.x, y, low, high }, cell.point?))
+    });
+    let mut rated: Vec<(stats::Point, usize)> = rated.collect();
+    rated.sort_by(|a, b| a.0.x.total_cmp(&b.0.x));
+    let points: Vec<stats::Point> = rated.iter().map(|one| one.0).collect();
+    rated.iter().zip(stats::smoothed(&points)).map(|(&(point, index), y)| (point.x, y, index)).collect()
 }
 
 /// The places of the two sizes around the crossing, or of the one that is nearest to it.

@@ -7,13 +7,16 @@ use crate::sampler::Entry;
 use crate::sentences::size;
 use crate::trial::PLAIN_BYTES;
 use machine::units::{MIB, show_rate, significant};
+use measure::Sample;
 use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
-use measure::{Sample, rate_estimate};
 use results::{Finding, FindingStep, Point};
 use workload::Pattern;
 
 /// Gains below this are not worth a reader's time.
 const LEAST_GAIN: f64 = 1.1;
+
+/// So many pairs tell by themselves how a ratio varies; fewer are worth less than what the runs of all points say of each.
+const FEW_PAIRS: usize = 5;
 
 /// An interval wider than this, its high end over its low one, says only that the gain is not known.
 const UNKNOWN: f64 = 100.0;
@@ -282,9 +285,10 @@ pub(crate) fn iops_ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let rates = |entry: &Entry| -> Vec<f64> { entry.samples().iter().map(Sample::iops).collect() };
     let (a, b) = (rates(before), rates(after));
     let shared = a.len().min(b.len());
-    if shared > 1 {
+    let few = shared < FEW_PAIRS && before.has_common_spread() && after.has_common_spread();
+    if shared > 1 && !few {
         ratio_interval(&a[..shared], &b[..shared])
     } else {
-        ratio_of_estimates(&rate_estimate(before.samples())?, &rate_estimate(after.samples())?)
+        ratio_of_estimates(before.estimate()?, after.estimate()?)
     }
 }

@@ -19,15 +19,29 @@ const NOTICEABLE: f64 = 0.05;
 /// Two readings are the same where their intervals allow no greater ratio than this, either way.
 const SAME: f64 = 1.25;
 
-/// The best rates of a study and what the layers below advertise, in bytes per second.
-#[derive(Debug, Clone, Copy, Default)]
+/// A best rate in bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PeakRate {
+    pub(crate) bytes_per_s: f64,
+    /// Absent where it is computed, or known.
+    pub(crate) interval_95: Option<[f64; 2]>,
+}
+
+impl From<f64> for PeakRate {
+    fn from(bytes_per_s: f64) -> PeakRate {
+        PeakRate { bytes_per_s, interval_95: None }
+    }
+}
+
+/// The best rate of each operation.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct PeakRates {
-    pub(crate) read: Option<f64>,
-    pub(crate) write: Option<f64>,
+    pub(crate) read: Option<PeakRate>,
+    pub(crate) write: Option<PeakRate>,
 }
 
 impl PeakRates {
-    pub(crate) fn of(&self, op: OpKind) -> Option<f64> {
+    pub(crate) fn of(&self, op: OpKind) -> Option<PeakRate> {
         if op == OpKind::Write { self.write } else { self.read }
     }
 }

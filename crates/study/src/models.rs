@@ -34,23 +34,23 @@ pub(crate) fn half_power_of_series(x: Axis, y: Axis, series: &Series, points: &[
         Axis::ChunkBytes => Varied::ChunkBytes,
         _ => Varied::Depth,
     };
-    let half = half_power(varied, &readings, best)?;
+    let half = half_power(varied, &readings, best, None)?;
     Some(HalfPower { at: series.name.clone(), op: workload.op, peak_bytes_per_s: best * unit, ..half })
 }
 
-/// Where readings reach half of a peak in their own unit.
-fn half_power(of: Varied, readings: &[Reading], peak: f64) -> Option<HalfPower> {
+/// Where readings reach half of a peak in their own unit, which has an interval unless it is one of theirs.
+fn half_power(of: Varied, readings: &[Reading], peak: f64, interval: Option<[f64; 2]>) -> Option<HalfPower> {
     if readings.len() < 2 {
         return None;
     }
     let point = |reading: &Reading| {
-        let [low, high] = reading.interval_95.unwrap_or([reading.y, reading.y]);
+        let [low, high] = reading.interval_95.filter(|_| !reading.exact).unwrap_or([reading.y, reading.y]);
         stats::Point { x: reading.x, y: reading.y, low, high }
     };
     let curve: Vec<stats::Point> = readings.iter().map(point).collect();
     let least = curve.iter().map(|point| point.x).fold(f64::MAX, f64::min);
     let most = curve.iter().map(|point| point.x).fold(0.0, f64::max);
-    let (smallest, crossing, interval_95, at_or_below) = match stats::half_power(&curve, peak)?.reached {
+    let (smallest, crossing, interval_95, at_or_below) = match stats::half_power(&curve, peak, interval)?.reached {
         Reached::At { setting, crossing, low, high } => {
             (Some(setting), Some(crossing), Some([low.unwrap_or(least), high.unwrap_or(most)]), false)
         }
@@ -77,7 +77,7 @@ pub(crate) fn half_power_points(op: OpKind, curves: &[(u32, Vec<Reading>)], foun
     for (peaks, peak_from) in [(found.measured, PeakSource::Measured), (found.advertised, PeakSource::Advertised)] {
         let Some(peak) = peaks.of(op) else { continue };
         let at = |at: String, of: Varied, readings: &[Reading]| {
-            Some(HalfPower { at, op, peak_from, ..half_power(of, readings, peak)? })
+            Some(HalfPower { at, op, peak_from, ..half_power(of, readings, peak.bytes_per_s, peak.interval_95)? })
         };
         for (depth, readings) in curves {
             points.extend(at(format!("depth {depth}"), Varied::RequestBytes, readings));

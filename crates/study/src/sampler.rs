@@ -3,9 +3,10 @@
 use crate::grid::{Cell, StripeShape};
 use crate::setting::Setting;
 use machine::{Machine, Nanos, RequestTimes, Result, TargetFacts, TargetKind};
+use measure::stats::{Estimate, Spread};
 use measure::{
-    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, THROTTLE_SLICE_NS, of_whole_bursts, ramp, repeat,
-    sample, traced_times,
+    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, THROTTLE_SLICE_NS, of_whole_bursts, ramp,
+    rate_estimate_beside, rate_spread, repeat, sample, traced_times,
 };
 use results::{Point, Question};
 use std::cell::OnceCell;
@@ -21,10 +22,10 @@ const ROUNDS_A_RUN: f64 = 6.0;
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
 /// Half the 95 % interval, as a share of the rate, at which a point needs no more runs.
-const PRECISION: f64 = 0.03;
+pub(crate) const PRECISION: f64 = 0.03;
 
 /// Most runs of a point.
-const MOST_RUNS: u32 = 16;
+const MOST_RUNS: u32 = 32;
 
 /// One workload and its runs.
 pub(crate) struct Entry {
@@ -42,8 +43,11 @@ pub(crate) struct Entry {
     instructions_per_request: Option<f64>,
     /// By trace points.
     request_times: Option<RequestTimes>,
+    /// The spread between runs that points like it have in common, once that is known.
+    common: Option<Spread>,
     /// What the samples say together, computed once asked for: the statistics cost more than some runs.
     point: OnceCell<Point>,
+    estimate: OnceCell<Option<Estimate>>,
 }
 
 impl Entry {
@@ -60,8 +64,30 @@ impl Entry {
             in_bursts: false,
             instructions_per_request: None,
             request_times: None,
+            common: None,
             point: OnceCell::new(),
+            estimate: OnceCell::new(),
         }
+    }
+
+    /// Something is known that was not when its point and its estimate were made.
+    fn forget(&mut self) {
+        (self.point, self.estimate) = (OnceCell::new(), OnceCell::new());
+    }
+
+    /// The rate in requests per second with its interval, for which its own runs and those of points like it speak.
+    pub(crate) fn estimate(&self) -> Option<&Estimate> {
+        self.estimate.get_or_init(|| rate_estimate_beside(self.samples(), self.common)).as_ref()
+    }
+
+    /// Whether it is known how far the runs of points like it are apart.
+    pub(crate) fn has_common_spread(&self) -> bool {
+        self.common.is_some()
+    }
+
+    /// Points that have the spread of their runs in common: the page cache and the device each have their own.
+    fn kind(&self) -> (bool, bool) {
+        (self.workload.writes(), self.workload.buffering.is_direct())
     }
 
     /// The point so far.
@@ -69,6 +95,9 @@ impl Entry {
         self.point.get_or_init(|| {
             let mut point = Point::of(&self.workload, &self.facts, &self.measured);
             if let Some(numbers) = &mut point.numbers {
+                if let Some(estimate) = self.estimate().filter(|_| self.common.is_some()) {
+                    numbers.set_estimate(estimate);
+                }
                 numbers.achieved.instructions_per_request = self.instructions_per_request;
                 if self.request_times.is_some() {
                     numbers.achieved.request_times.clone_from(&self.request_times);
@@ -122,7 +151,7 @@ pub(crate) struct Sampler<'a, M: Machine> {
     shape: StripeShape,
     seed: u64,
     /// Mean time that a sample takes beyond its run.
-    overhead: f64,
+    pub(crate) overhead: f64,
     /// Requests are admitted in bursts.
     pub(crate) bursty: bool,
     /// When the last run with reads and the last one with writes ended.
@@ -263,7 +292,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
             let entry = &mut self.entries[index];
             let counted = one.usage.cpu.instructions_user;
             entry.instructions_per_request = counted.map(|count| count as f64 / one.requests_with_ramp.max(1) as f64);
-            entry.point = OnceCell::new();
+            entry.forget();
         }
         Ok(())
     }
@@ -283,7 +312,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.note_end(&workload);
         let entry = &mut self.entries[index];
         entry.request_times = times;
-        entry.point = OnceCell::new();
+        entry.forget();
         Ok(())
     }
 
@@ -305,15 +334,31 @@ impl<'a, M: Machine> Sampler<'a, M> {
         repeat(self, indices, Repeats { until, ..Repeats::exactly(runs) })
     }
 
-    /// Runs the entries that are not precise yet, the least certain first, until all are or the time is up.
+    /// Runs the entries whose intervals are wider than this share of their rate, the least certain first, until none is or the time is up.
     ///
     /// # Errors
     /// The user's interrupt.
-    pub(crate) fn tighten(&mut self, indices: &[usize], until: Nanos) -> Result<()> {
+    pub(crate) fn tighten(&mut self, indices: &[usize], precision: f64, until: Nanos) -> Result<()> {
         if !self.noisy {
             return Ok(());
         }
-        repeat(self, indices, Repeats { least: 0, most: MOST_RUNS, precision: PRECISION, until })
+        repeat(self, indices, Repeats { least: 0, most: MOST_RUNS, precision, until })
+    }
+
+    /// Learns from all runs so far how far the runs of a point are apart, which a few of its own do not tell.
+    pub(crate) fn learn_spread(&mut self) {
+        if !self.noisy {
+            return;
+        }
+        let told: Vec<((bool, bool), Spread)> =
+            self.entries.iter().filter_map(|entry| Some((entry.kind(), rate_spread(entry.samples())?))).collect();
+        let all: Vec<Spread> = told.iter().map(|one| one.1).collect();
+        let anywhere = Spread::in_common(&all);
+        for entry in &mut self.entries {
+            let alike: Vec<Spread> = told.iter().filter(|one| one.0 == entry.kind()).map(|one| one.1).collect();
+            entry.common = Spread::in_common(&alike).or(anywhere);
+            entry.forget();
+        }
     }
 
     /// Removes the entries that were never run; returns the new index of each of the others.
@@ -342,7 +387,7 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
     }
 
     fn half_width(&self, index: usize) -> f64 {
-        self.entries[index].measured.half_width()
+        self.entries[index].estimate().map_or(f64::INFINITY, |estimate| estimate.relative_half_width)
     }
 
     fn run(&mut self, index: usize) -> Result<()> {
@@ -362,7 +407,7 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
         let took = self.machine.now().saturating_sub(began) as f64;
         let entry = &mut self.entries[index];
         entry.facts = self.machine.target_facts(self.target);
-        entry.point = OnceCell::new();
+        entry.forget();
         if let Ok(one) = &made {
             let beyond = (took - one.usage.elapsed_ns as f64).max(0.0);
             self.overhead = 0.9 * self.overhead + 0.1 * beyond;

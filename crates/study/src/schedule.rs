@@ -7,7 +7,7 @@ use crate::experiments::{ALL, Experiment};
 use crate::figures;
 use crate::grid::{Cell, Grid, Rank, StripeShape};
 use crate::plan::{Effort, Plan};
-use crate::sampler::{LONGEST_RUN_NS, Sampler};
+use crate::sampler::{LONGEST_RUN_NS, PRECISION, Sampler};
 use crate::setting::Setting;
 use machine::{Machine, Nanos, Result};
 use measure::THROTTLE_SLICE_NS;
@@ -15,15 +15,35 @@ use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Pattern, Workload};
 
-/// Shares of the budget at which each part ends.
-const MAIN_SHARE: f64 = 0.78;
-const REFINE_SHARE: f64 = 0.86;
+/// Share of the budget at which every point should have been run: the grid comes first, and what needs more runs has what is left.
+const GRID_SHARE: f64 = 0.72;
+
+/// Where every point should have been run twice.
+const TWICE_SHARE: f64 = 0.5;
+
+/// Where the points on which the answer hangs should have been run twice, however long the grid took.
+const SPREAD_SHARE: f64 = 0.8;
 
 /// Where the points on which the answer hangs have had their first turn.
-const DECISIVE_SHARE: f64 = 0.6;
+const DECISIVE_SHARE: f64 = 0.58;
+
+/// Where the sizes added around half-power points have been run.
+const REFINE_SHARE: f64 = 0.62;
+
+/// Where the study looks again at what is the least certain, and where it stops to measure.
+const SETTLE_SHARES: [f64; 2] = [0.92, 0.985];
+
+/// Half the interval of a point on which the answer hangs, as a share of its rate, that is enough for its first turn.
+const FIRST_PRECISION: f64 = 0.15;
+
+/// How much more the points on which the answer hangs matter than the others.
+const DECISIVE_WEIGHT: f64 = 3.0;
+
+/// Runs of a size that is added around a half-power point.
+const REFINE_RUNS: u32 = 2;
 
 /// Runs of each point before it is asked which of them matter.
-const FIRST_RUNS: u32 = 2;
+const FIRST_RUNS: u32 = 3;
 
 /// What no answer can do without may take so much of the budget.
 const OVERRUN_SHARE: f64 = 2.0;
@@ -37,11 +57,8 @@ const OVERHEAD_NS: f64 = 10e6;
 /// Weights within so much of each other are measured together, in a random order.
 const WEIGHT_CLASS: u32 = 5;
 
-/// Runs of each point below which points are left out instead.
-const LEAST_RUNS: f64 = 2.0;
-
-/// Runs of each point that are hoped for: fewer tell an interval too wide to be of use (Student's t), and shorter ones lose little.
-const RUNS: u32 = 5;
+/// Runs of each point that are hoped for: runs differ by more than what a longer one would tell.
+const RUNS: u32 = 20;
 
 /// An experiment with its grid on this target.
 pub(crate) struct Trial {
@@ -59,14 +76,15 @@ pub(crate) fn measure<M: Machine>(
     if sampler.noisy {
         let cells: usize = trials.iter().map(|trial| trial.grid.cells.len()).sum();
         let least_run = setting.run_ns as f64;
-        let left = (sampler.at(MAIN_SHARE).saturating_sub(sampler.machine.now())) as f64;
+        let left = (sampler.at(GRID_SHARE).saturating_sub(sampler.machine.now())) as f64;
         // Many cells belong to several experiments and are run once.
         setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * f64::from(RUNS)) - OVERHEAD_NS)
             .clamp(least_run, LONGEST_RUN_NS) as Nanos;
-        let beside = if sampler.bursty { THROTTLE_SLICE_NS as f64 } else { OVERHEAD_NS };
+        // Between two bursts, and through the first of them ([`measure::of_whole_bursts`]).
+        let beside = if sampler.bursty { THROTTLE_SLICE_NS as f64 * 2.5 } else { sampler.overhead.max(OVERHEAD_NS) };
         let runs = left / (setting.run_ns as f64 + beside);
         trials = wanted(setting, plan);
-        let thinned = thin(&mut trials, ((runs / LEAST_RUNS) as usize).max(LEAST_POINTS));
+        let thinned = thin(&mut trials, (runs as usize).max(LEAST_POINTS));
         sampler.left_out.extend(thinned);
     }
     for cell in trials.iter_mut().flat_map(|trial| &mut trial.grid.cells) {
@@ -78,23 +96,48 @@ pub(crate) fn measure<M: Machine>(
         let of_class = weights.iter().filter(|(_, weight)| **weight / WEIGHT_CLASS == class);
         let indices: Vec<usize> = of_class.map(|(index, _)| *index).collect();
         // Without the first of them there is no answer, so they may overrun a budget that is too short.
-        let share = if number == 0 { OVERRUN_SHARE } else { MAIN_SHARE };
+        let share = if number == 0 { OVERRUN_SHARE } else { GRID_SHARE };
         sampler.rounds(&indices, 1, sampler.at(share))?;
     }
     count_instructions(sampler, &trials)?;
     let all: Vec<usize> = weights.into_keys().collect();
     // Two runs tell where the answer lies; then those go first on which it hangs, and the others have what is left.
-    sampler.rounds(&all, FIRST_RUNS, sampler.at(MAIN_SHARE))?;
+    sampler.rounds(&all, FIRST_RUNS, sampler.at(TWICE_SHARE))?;
     let decisive = decisive(sampler, setting, &trials);
-    sampler.tighten(&decisive, sampler.at(DECISIVE_SHARE))?;
-    sampler.rounds(&all, RUNS, sampler.at(MAIN_SHARE))?;
+    // Where the first turn took all the time there was, these tell how far runs are apart.
+    sampler.rounds(&decisive, FIRST_RUNS, sampler.at(SPREAD_SHARE))?;
+    sampler.learn_spread();
+    sampler.weigh(&decisive, DECISIVE_WEIGHT);
+    sampler.tighten(&decisive, FIRST_PRECISION, sampler.at(DECISIVE_SHARE))?;
     refine(sampler, setting, &mut trials)?;
     // One of the sizes that are added may turn out to be the best.
     let best = |op| Some((op, *candidates(sampler, setting, &trials, op).first()?));
     let peaks: Vec<(OpKind, usize)> = setting.ops().into_iter().filter_map(best).collect();
     crossings::bracket(sampler, setting, &mut trials, plan, &peaks)?;
-    sampler.tighten(&all, sampler.at(REFINE_SHARE))?;
     Ok(trials)
+}
+
+/// What is left of the time goes to whatever is the least certain: points of the grid, peaks, trials. What is learned moves the crossings of half of
+/// the peaks, whose sizes are then measured, too.
+///
+/// # Errors
+/// The user's interrupt.
+pub(crate) fn settle<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &Setting,
+    trials: &mut [Trial],
+    plan: &Plan,
+    peaks: &[(OpKind, usize)],
+) -> Result<()> {
+    for share in SETTLE_SHARES {
+        sampler.learn_spread();
+        let all: Vec<usize> = (0..sampler.entries.len()).filter(|&index| sampler.entries[index].reached()).collect();
+        sampler.tighten(&all, PRECISION, sampler.at(share))?;
+        sampler.learn_spread();
+        crossings::bracket(sampler, setting, trials, plan, peaks)?;
+    }
+    sampler.learn_spread();
+    Ok(())
 }
 
 /// The grids of the experiments that are wanted, as far as the effort goes.
@@ -144,7 +187,7 @@ pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
     for trial in trials {
         trial.grid.cells.retain(|cell| kept.contains(&identity(cell)));
     }
-    Some(format!("{dropped} of {} points, so that each of the others is run {LEAST_RUNS} times", dropped + most))
+    Some(format!("{dropped} of {} points, so that there is time to run each of the others", dropped + most))
 }
 
 /// The order in which cells are left out: the greatest first.
@@ -173,7 +216,7 @@ fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]
     for trial in trials {
         let wanted = trial.grid.cells.iter().filter(|cell| (trial.experiment.counts_instructions)(cell));
         for index in wanted.filter_map(|cell| cell.point) {
-            if sampler.machine.now() < sampler.at(MAIN_SHARE) && sampler.entries[index].measured.failure.is_none() {
+            if sampler.machine.now() < sampler.at(GRID_SHARE) && sampler.entries[index].measured.failure.is_none() {
                 sampler.count_instructions(index)?;
             }
         }
@@ -216,6 +259,6 @@ fn refine<M: Machine>(sampler: &mut Sampler<'_, M>, setting: &Setting, trials: &
             }
         }
     }
-    sampler.weigh(&added, 2.0);
-    sampler.rounds(&added, RUNS, sampler.at(REFINE_SHARE))
+    sampler.weigh(&added, DECISIVE_WEIGHT);
+    sampler.rounds(&added, REFINE_RUNS, sampler.at(REFINE_SHARE))
 }

@@ -12,10 +12,16 @@ use results::LimitOf;
 use workload::{OpKind, Pattern, Stop, Workload};
 
 /// Share of the budget at which the trials end.
-const TRIALS_SHARE: f64 = 0.985;
+const TRIALS_SHARE: f64 = 0.84;
 
-/// Runs of each trial that are hoped for.
-const RUNS: u32 = 3;
+/// Most runs of a trial before the rest of the time is shared out.
+const RUNS: u32 = 4;
+
+/// Ratios of requests per second on which a verdict turns: a gain is one from here on, and fewer requests are fewer from there.
+const TURNS: [f64; 2] = [0.9, 1.1];
+
+/// How much more the trials of an open verdict matter than other points.
+const UNDECIDED_WEIGHT: f64 = 3.0;
 
 /// Sizes of a plain program's requests.
 pub(crate) const PLAIN_BYTES: [u32; 2] = [65_536, 4096];
@@ -95,6 +101,16 @@ impl Case {
         let (before, after) = (&entries[self.base], &entries[*after]);
         let of_one_run = || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
         iops_ratio(before, after).or_else(of_one_run)
+    }
+
+    /// The trials whose intervals still hold a ratio on which the verdict turns.
+    fn undecided<'a>(&'a self, entries: &'a [Entry]) -> impl Iterator<Item = usize> + 'a {
+        let open = |variant: Variant| {
+            let turns = if variant == Variant::Resized { &TURNS[..] } else { &TURNS[1..] };
+            let holds = |ratio: Ratio| turns.iter().any(|turn| (ratio.low..=ratio.high).contains(turn));
+            self.ratio(variant, entries).is_none_or(holds)
+        };
+        self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
     /// With the indices that entries have after some were removed; none where its own was.
@@ -212,8 +228,12 @@ pub(crate) fn investigate<M: Machine>(
     for case in cases.iter_mut().filter(|case| case.of == LimitOf::Peak && on_files) {
         case.beside = beside(sampler, setting, spec, (case.op, case.base), until)?;
     }
-    let all: Vec<usize> = cases.iter().flat_map(|case| &case.trials).map(|(_, index)| *index).collect();
-    sampler.rounds(&all, RUNS, until)?;
+    for runs in 2..=RUNS {
+        sampler.learn_spread();
+        let undecided: Vec<usize> = cases.iter().flat_map(|case| case.undecided(&sampler.entries)).collect();
+        sampler.rounds(&undecided, runs, until)?;
+        sampler.weigh(&undecided, UNDECIDED_WEIGHT);
+    }
     Ok(cases)
 }
 

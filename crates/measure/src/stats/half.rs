@@ -67,12 +67,22 @@ pub enum Reached {
     },
 }
 
-/// Finds the half-power point on measured points against a peak; the points may be in any order.
+/// Points this many times beyond the sizes around the crossing say nothing of it.
+const SPAN: f64 = 16.0;
+
+/// Standard errors to either side of a 95 % interval.
+const Z: f64 = 1.96;
+
+/// Finds the half-power point on measured points against a peak and its 95 % interval, if it has one; the points may be in any order.
 ///
-/// The curve need not rise throughout: the answer is the smallest setting that reaches half, whatever follows. The interval is where
-/// the curves through the upper and the lower ends of the points' intervals cross. The peak counts as exact.
+/// The curve need not rise throughout: the answer is the smallest setting that reaches half, whatever follows; where one point is above the next by
+/// no more than their intervals allow, the two count as one. Between the settings the curve goes by Hockney's law, setting / rate = a + b x setting:
+/// exact where a request takes a fixed time and a time for each byte, in proportion where only the fixed time counts. The two settings around the
+/// crossing give a and b, and so do their neighbours as far as the law holds within the intervals, so that the noise of two points is not all that
+/// decides. The interval is Fieller's (Some problems in interval estimation, J. Royal Statistical Society B 16, 1954): settings at which
+/// setting / half and a + b x setting cannot be told apart.
 /// `None` where there are no points or one is not a measurement (a setting at or below zero, anything not finite).
-pub fn half_power(points: &[Point], peak: f64) -> Option<HalfPower> {
+pub fn half_power(points: &[Point], peak: f64, peak_interval: Option<[f64; 2]>) -> Option<HalfPower> {
     let usable = |p: &Point| p.x > 0.0 && [p.x, p.y, p.low, p.high].iter().all(|v| v.is_finite());
     if points.is_empty() || !points.iter().all(usable) || !peak.is_finite() || peak <= 0.0 {
         return None;
@@ -80,25 +90,166 @@ pub fn half_power(points: &[Point], peak: f64) -> Option<HalfPower> {
     let mut points = points.to_vec();
     points.sort_by(|p, q| p.x.total_cmp(&q.x));
     let half = peak / 2.0;
-    let least = match crossing(&points, |p| p.high, half) {
-        Some((0, _)) => None,
-        other => other,
-    };
-    let greatest = crossing(&points, |p| p.low, half);
-    let (low, high) = (least.map(|c| c.1), greatest.map(|c| c.1));
-    let reached = match crossing(&points, |p| p.y, half) {
+    let error = peak_interval.map_or(0.0, |[low, high]| (high - low).max(0.0) / (2.0 * Z) / peak);
+    let reached = match smoothed(&points).iter().position(|&y| y >= half) {
         None => Reached::Nowhere {
             best: points.iter().map(|p| p.y).fold(f64::MIN, f64::max),
             low: crossing(&points, |p| p.high, half).map(|c| c.1),
         },
-        Some((0, setting)) => Reached::AtOrBelow { setting, high },
-        Some((i, crossing)) => Reached::At { setting: points[i].x, crossing, low, high },
+        Some(0) => Reached::AtOrBelow { setting: points[0].x, high: crossing(&points, |p| p.low, half).map(|c| c.1) },
+        Some(above) => {
+            let law = Law::around(&points, above);
+            let (least, most) = (points[0].x, points[points.len() - 1].x);
+            let within = |x: &f64| (least..=most).contains(x);
+            let [low, high] = law.interval(half, error);
+            // Where the neighbours draw it out of the measured settings, the two around it tell.
+            let pair = || Law::of(&points[above - 1..=above]).crossing(half);
+            let crossing = law.crossing(half).filter(within).or_else(pair).unwrap_or(points[above].x);
+            let crossing = crossing.clamp(least, most);
+            let setting = points.iter().map(|p| p.x).find(|&x| x >= crossing * (1.0 - 1e-9)).unwrap_or(most);
+            Reached::At { setting, crossing, low: low.filter(within), high: high.filter(within) }
+        }
     };
     Some(HalfPower { half, reached })
 }
 
-/// The first point at or above `level` and where the curve crosses it. Between two points it is Hockney's, setting / rate = a + b x setting: exact
-/// where a request takes a fixed time and a time for each byte, in proportion where only the fixed time counts.
+/// The rates of points by rising setting, with those in one that fall by no more than chance: a smaller setting seems faster than the next.
+pub fn smoothed(points: &[Point]) -> Vec<f64> {
+    // Rate, its variance, points.
+    let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
+    for point in points {
+        let mut last = (point.y, point.error().powi(2), 1);
+        while let Some(&(y, variance, count)) = blocks.last() {
+            let both = variance + last.1;
+            if y <= last.0 || both == 0.0 || (y - last.0).powi(2) > Z * Z * both {
+                break;
+            }
+            // Weighted by what is known of the other: one of them may be exact.
+            last = ((y * last.1 + last.0 * variance) / both, variance * last.1 / both, count + last.2);
+            blocks.pop();
+        }
+        blocks.push(last);
+    }
+    blocks.into_iter().flat_map(|(y, _, count)| std::iter::repeat_n(y, count)).collect()
+}
+
+impl Point {
+    /// Standard error of the throughput.
+    fn error(&self) -> f64 {
+        (self.high - self.low).max(0.0) / (2.0 * Z)
+    }
+}
+
+/// Hockney's law: setting / rate = a + b x setting.
+#[derive(Debug, Clone, Copy)]
+struct Law {
+    a: f64,
+    b: f64,
+    /// Variances of a and b, and their covariance.
+    aa: f64,
+    bb: f64,
+    ab: f64,
+}
+
+impl Law {
+    /// By the two points around a crossing and those beside them for which it holds, too.
+    fn around(points: &[Point], above: usize) -> Law {
+        let (near, far) = (points[above - 1].x / SPAN, points[above].x * SPAN);
+        let (mut first, mut last) = (above - 1, above);
+        let mut law = Law::of(&points[first..=last]);
+        let (mut down, mut up) = (true, true);
+        while down || up {
+            down = down && first > 0 && points[first - 1].x >= near && law.holds(&points[first - 1]);
+            if down {
+                first -= 1;
+                law = Law::of(&points[first..=last]);
+            }
+            up = up && last + 1 < points.len() && points[last + 1].x <= far && law.holds(&points[last + 1]);
+            if up {
+                last += 1;
+                law = Law::of(&points[first..=last]);
+            }
+        }
+        law
+    }
+
+    /// By least squares; errors are relative, and every point has the times that the law gives, so that slow runs do not count for less.
+    fn of(points: &[Point]) -> Law {
+        // An interval may reach down to nothing, which would take for ever.
+        let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);
+        let exact = points.iter().all(|p| p.error() == 0.0);
+        // An exact point among others would be all that counts, and their variance nothing.
+        let relative = |p: &Point| if exact { 1.0 } else { (p.error() / p.y).clamp(1e-4, 1e3) };
+        let mut fitted: Vec<f64> = points.iter().map(time).collect();
+        let mut law = Law { a: 0.0, b: 0.0, aa: 0.0, bb: 0.0, ab: 0.0 };
+        for _ in 0..4 {
+            let (mut w, mut wx, mut wxx, mut wt, mut wxt) = (0.0, 0.0, 0.0, 0.0, 0.0);
+            // Relative to the first setting, so that squares stay near one.
+            let unit = points[0].x;
+            for (p, fit) in points.iter().zip(&fitted) {
+                let (x, weight) = (p.x / unit, (relative(p) * fit).powi(-2));
+                w += weight;
+                wx += weight * x;
+                wxx += weight * x * x;
+                wt += weight * time(p);
+                wxt += weight * x * time(p);
+            }
+            let determinant = w * wxx - wx * wx;
+            let variance = if exact { 0.0 } else { 1.0 / determinant };
+            law = Law {
+                a: (wxx * wt - wx * wxt) / determinant,
+                b: (w * wxt - wx * wt) / determinant / unit,
+                aa: wxx * variance,
+                bb: w * variance / (unit * unit),
+                ab: -wx * variance / unit,
+            };
+            let least = fitted.iter().copied().fold(f64::MAX, f64::min) * 1e-3;
+            fitted = points.iter().map(|p| law.time(p.x).max(least)).collect();
+        }
+        law
+    }
+
+    fn time(&self, x: f64) -> f64 {
+        self.a + self.b * x
+    }
+
+    /// Whether a point lies where the law has it, within what is known of both.
+    fn holds(&self, p: &Point) -> bool {
+        let known = self.aa + 2.0 * p.x * self.ab + p.x * p.x * self.bb;
+        let time = self.time(p.x);
+        let apart = p.x / p.y - time;
+        let own = time * p.error() / p.y;
+        time > 0.0 && own > 0.0 && apart.powi(2) <= Z * Z * (known + own * own)
+    }
+
+    /// The setting at which the rate is `half`; none where it never is.
+    fn crossing(&self, half: f64) -> Option<f64> {
+        let x = self.a / (1.0 / half - self.b);
+        (x.is_finite() && x > 0.0).then_some(x)
+    }
+
+    /// The 95 % interval of that, where `half` has a relative standard error of its own. An end that nothing bounds is left out.
+    fn interval(&self, half: f64, error: f64) -> [Option<f64>; 2] {
+        // (slope x - a)^2 = Z^2 (variance of both sides), a parabola in x.
+        let (slope, z) = (1.0 / half - self.b, Z * Z);
+        let square = slope * slope - z * ((error / half).powi(2) + self.bb);
+        let linear = -2.0 * (slope * self.a + z * self.ab);
+        let constant = self.a * self.a - z * self.aa;
+        let root = (linear * linear - 4.0 * square * constant).max(0.0).sqrt();
+        // The stable form of both roots: neither is a difference of two numbers that are nearly the same.
+        let q = -(linear + linear.signum() * root) / 2.0;
+        let (one, other) = (constant / q, q / square);
+        let usable = |x: f64| (x.is_finite() && x > 0.0).then_some(x);
+        match (square > 0.0, constant > 0.0) {
+            (true, _) => [usable(one.min(other)), usable(one.max(other))],
+            // The rate may never get there; and it may be there from the first.
+            (false, true) => [usable(one.max(other)), None],
+            (false, false) => [None, None],
+        }
+    }
+}
+
+/// The first point at or above `level` and where the curve through all points crosses it, by Hockney's law from point to point.
 fn crossing(points: &[Point], y: impl Fn(&Point) -> f64, level: f64) -> Option<(usize, f64)> {
     let i = points.iter().position(|p| y(p) >= level)?;
     if i == 0 {
@@ -125,22 +276,48 @@ mod tests {
     fn crosses_between_the_settings() {
         let points = curve(&[(2.0, 10.0), (4.0, 20.0), (8.0, 40.0), (16.0, 80.0), (32.0, 100.0)], 0.1);
         let Some(HalfPower { half, reached: Reached::At { setting, crossing, low, high } }) =
-            half_power(&points, 100.0)
+            half_power(&points, 100.0, None)
         else {
             panic!()
         };
         assert_eq!((half, setting), (50.0, 16.0));
         // The rate is proportional to the setting here: 5 times 10.
         assert!((crossing - 10.0).abs() < 1e-9, "{crossing}");
-        // Upper ends: 44 and 88; lower ends: 36 and 72.
-        assert!((low.unwrap() - 8.0 * 50.0 / 44.0).abs() < 1e-9 && (high.unwrap() - 8.0 * 50.0 / 36.0).abs() < 1e-9);
+        // The two around it would say from 50 / 44 x 8 to 50 / 36 x 8; their neighbours know it better.
+        let (low, high) = (low.unwrap(), high.unwrap());
+        assert!(low > 8.0 * 50.0 / 44.0 && low < 9.9 && high > 10.1 && high < 8.0 * 50.0 / 36.0, "{low} to {high}");
+    }
+
+    #[test]
+    fn where_the_law_ends_the_two_settings_around_the_crossing_count_alone() {
+        // A curve that jumps: neither neighbour lies on the line of the other two.
+        let points = curve(&[(1.0, 1.0), (2.0, 30.0), (4.0, 70.0), (8.0, 71.0)], 0.01);
+        let Some(HalfPower { reached: Reached::At { setting, crossing, .. }, .. }) = half_power(&points, 100.0, None)
+        else {
+            panic!()
+        };
+        let pair = half_power(&points[1..3], 100.0, None).unwrap().reached;
+        let Reached::At { crossing: of_pair, .. } = pair else { panic!() };
+        assert_eq!((setting, crossing), (4.0, of_pair));
+    }
+
+    #[test]
+    fn a_setting_that_seems_to_reach_half_by_chance_is_no_crossing() {
+        let points = curve(&[(1.0, 10.0), (2.0, 52.0), (4.0, 38.0), (8.0, 80.0)], 0.3);
+        let Reached::At { setting, .. } = half_power(&points, 100.0, None).unwrap().reached else { panic!() };
+        assert_eq!(setting, 8.0, "the two in the middle are one: 45");
+        let exact = curve(&[(1.0, 10.0), (2.0, 52.0), (4.0, 38.0), (8.0, 80.0)], 0.001);
+        let Reached::At { setting, .. } = half_power(&exact, 100.0, None).unwrap().reached else { panic!() };
+        assert_eq!(setting, 2.0, "it reaches half, and the next is slower");
     }
 
     #[test]
     fn between_settings_far_apart_a_fixed_time_and_a_time_for_each_byte_are_found_exactly() {
         let rate = |size: f64| size / (100.0 + size / 4.0);
         let points = curve(&[(64.0, rate(64.0)), (16_384.0, rate(16_384.0))], 0.0);
-        let Some(HalfPower { reached: Reached::At { crossing, .. }, .. }) = half_power(&points, 4.0) else { panic!() };
+        let Some(HalfPower { reached: Reached::At { crossing, .. }, .. }) = half_power(&points, 4.0, None) else {
+            panic!()
+        };
         assert!(
             (crossing - 400.0).abs() < 1e-9,
             "Hockney's n-half is the fixed time by the rate at the limit: {crossing}"
@@ -150,28 +327,28 @@ mod tests {
     #[test]
     fn the_smallest_setting_counts_on_a_curve_that_falls_again() {
         let points = curve(&[(64.0, 90.0), (1.0, 10.0), (4.0, 60.0), (16.0, 30.0)], 0.01);
-        let h = half_power(&points, 100.0).unwrap();
+        let h = half_power(&points, 100.0, None).unwrap();
         assert!(matches!(h.reached, Reached::At { setting: 4.0, .. }), "{h:?}");
     }
 
     #[test]
     fn reached_from_the_begin_or_nowhere() {
-        let first = half_power(&curve(&[(4.0, 55.0), (8.0, 90.0)], 0.2), 100.0).unwrap().reached;
+        let first = half_power(&curve(&[(4.0, 55.0), (8.0, 90.0)], 0.2), 100.0, None).unwrap().reached;
         let Reached::AtOrBelow { setting: 4.0, high: Some(high) } = first else { panic!("{first:?}") };
         assert!(high > 4.0 && high < 8.0, "its lower end, 44, does not reach half, that of the next, 72, does: {high}");
-        let none = half_power(&curve(&[(4.0, 10.0), (8.0, 45.0)], 0.2), 100.0).unwrap().reached;
+        let none = half_power(&curve(&[(4.0, 10.0), (8.0, 45.0)], 0.2), 100.0, None).unwrap().reached;
         let Reached::Nowhere { best: 45.0, low: Some(low) } = none else { panic!("{none:?}") };
         assert!(low > 4.0 && low < 8.0);
-        let far = half_power(&curve(&[(4.0, 10.0), (8.0, 20.0)], 0.2), 100.0).unwrap().reached;
+        let far = half_power(&curve(&[(4.0, 10.0), (8.0, 20.0)], 0.2), 100.0, None).unwrap().reached;
         assert_eq!(far, Reached::Nowhere { best: 20.0, low: None });
-        assert_eq!(half_power(&[], 100.0), None);
-        assert_eq!(half_power(&curve(&[(0.0, 10.0)], 0.1), 100.0), None);
+        assert_eq!(half_power(&[], 100.0, None), None);
+        assert_eq!(half_power(&curve(&[(0.0, 10.0)], 0.1), 100.0, None), None);
     }
 
     #[test]
     fn an_interval_open_to_either_side_is_left_open() {
         // The first setting's upper end reaches half, and no lower end does.
-        let h = half_power(&curve(&[(1.0, 45.0), (2.0, 52.0)], 0.2), 100.0).unwrap().reached;
+        let h = half_power(&curve(&[(1.0, 45.0), (2.0, 52.0)], 0.2), 100.0, None).unwrap().reached;
         assert!(matches!(h, Reached::At { setting: 2.0, low: None, high: None, .. }), "{h:?}");
     }
 }

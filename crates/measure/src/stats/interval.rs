@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::distribution::student_quantile;
 use super::series::{autocorrelation_at_1, detrended, mean};
+use super::spread::Spread;
 
 /// A measured quantity with its 95 % interval. Units are those of the values it was made from.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,6 +81,8 @@ impl Estimate {
 pub const MIN_SLICES: usize = 8;
 /// Runs from which a straight drift over the runs is allowed for.
 const RUNS_FOR_DRIFT: usize = 6;
+/// Half widths beyond this share of a rate are taken for it where the share is one of the true rate.
+const LARGEST_SHARE: f64 = 0.75;
 /// The least half width of several runs, in standard errors as told by their slices.
 const LEAST_HALF_WIDTH: f64 = 0.5;
 
@@ -109,6 +112,54 @@ pub fn estimate_values(values: &[f64]) -> Option<Estimate> {
     if runs.len() < 2 { None } else { estimate_runs(&runs) }
 }
 
+/// The spread of these runs about their mean; `None` where there are fewer than two, or the mean is not above zero.
+pub fn spread_of_runs<R: AsRef<[f64]>>(runs: &[R]) -> Option<Spread> {
+    let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();
+    if runs.len() < 2 || !runs.iter().all(|r| all_finite(r)) {
+        return None;
+    }
+    let (weights, means, centre) = means_of(&runs);
+    let (error, degrees) = error_between(&weights, &means, centre);
+    (centre > 0.0).then(|| Spread { variance: error * error * runs.len() as f64 / (centre * centre), degrees })
+}
+
+/// [`estimate_runs`] of a point that is one of many: `common` is the spread that the runs of all of them have in common
+/// ([`Spread::in_common`]). It makes up for runs that are few, so that a single run has an interval, too, and one that knows how runs
+/// differ. The rate lies nearer to the lower end of its interval than to the upper one.
+pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> Option<Estimate> {
+    let alone = estimate_runs(runs);
+    let Some(common) = common else { return alone };
+    let runs: Vec<&[f64]> = runs.iter().map(AsRef::as_ref).filter(|r| !r.is_empty()).collect();
+    if runs.is_empty() || !runs.iter().all(|r| all_finite(r)) {
+        return None;
+    }
+    let (weights, means, centre) = means_of(&runs);
+    if means.iter().sum::<f64>() <= 0.0 {
+        return alone;
+    }
+    let Spread { variance, degrees } = common.beside(spread_of_runs(&runs));
+    let error = centre * (variance / runs.len() as f64).sqrt();
+    let within = match runs[..] {
+        [_] => alone.map_or(0.0, |alone| alone.high - alone.mean),
+        _ => LEAST_HALF_WIDTH * error_within(&runs, &weights),
+    };
+    let half = (student_quantile(0.975, degrees) * error).max(within);
+    let estimate = Estimate::new(centre, half, nonnegative(&runs), runs.len(), worth(&runs, centre, error))?;
+    // The spread is a share of the true rate, not of the one that was seen: what was slow by chance is farther from the truth than it seems.
+    let share = half / centre;
+    let (low, high) = (centre / (1.0 + share), centre / (1.0 - share.min(LARGEST_SHARE)));
+    Some(Estimate { low, high, relative_half_width: (high - low) / 2.0 / centre, ..estimate })
+}
+
+/// Each run's share of the time, its mean, and the mean of all.
+fn means_of(runs: &[&[f64]]) -> (Vec<f64>, Vec<f64>, f64) {
+    let total: f64 = runs.iter().map(|r| r.len() as f64).sum();
+    let weights: Vec<f64> = runs.iter().map(|r| r.len() as f64 / total).collect();
+    let means: Vec<f64> = runs.iter().map(|r| mean(r)).collect();
+    let centre = weights.iter().zip(&means).map(|(w, m)| w * m).sum();
+    (weights, means, centre)
+}
+
 fn estimate_run(run: &[f64]) -> Option<Estimate> {
     if run.len() < MIN_SLICES || !all_finite(run) {
         return None;
@@ -125,10 +176,7 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     if !runs.iter().all(|r| all_finite(r)) {
         return None;
     }
-    let total: f64 = runs.iter().map(|r| r.len() as f64).sum();
-    let weights: Vec<f64> = runs.iter().map(|r| r.len() as f64 / total).collect();
-    let means: Vec<f64> = runs.iter().map(|r| mean(r)).collect();
-    let centre: f64 = weights.iter().zip(&means).map(|(w, m)| w * m).sum();
+    let (weights, means, centre) = means_of(runs);
     let (between, degrees) = error_between(&weights, &means, centre);
     let half = (student_quantile(0.975, degrees) * between).max(LEAST_HALF_WIDTH * error_within(runs, &weights));
     Estimate::new(centre, half, nonnegative(runs), runs.len(), worth(runs, centre, between))

@@ -237,7 +237,8 @@ fn no_two_advices_are_nearly_the_same() {
                 let own = if cell.workload.buffering.is_direct() { 0.0 } else { 20e-6 + bytes / 200e6 };
                 Some((f64::from(cell.workload.outstanding()) / (one + own)).min(most / bytes))
             });
-            let found = Found { measured: PeakRates { read: Some(most), write: Some(most) }, ..measured.found() };
+            let found =
+                Found { measured: PeakRates { read: Some(most.into()), write: Some(most.into()) }, ..measured.found() };
             let advices = advice(&found);
             let rate = |index: usize| measured.points[index].rate().expect("a rate");
             for (number, one) in advices.iter().enumerate() {

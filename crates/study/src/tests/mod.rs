@@ -129,14 +129,14 @@ impl Measured {
     }
 
     fn found(&self) -> Found<'_> {
-        let peak = PeakRates { read: Some(2e9), write: Some(1e9) };
+        let peak = PeakRates { read: Some(2e9.into()), write: Some(1e9.into()) };
         Found {
             setting: &self.setting,
             trials: &self.trials,
             entries: &self.entries,
             points: &self.points,
             measured: peak,
-            advertised: PeakRates { read: Some(4e9), write: None },
+            advertised: PeakRates { read: Some(4e9.into()), write: None },
             memory: &self.memory,
         }
     }

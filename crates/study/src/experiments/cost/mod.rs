@@ -102,7 +102,7 @@ fn sentence(found: &Found<'_>, op: OpKind, models: &[Vec<CostModel>; 2]) -> Opti
 
 /// Processors that large direct requests save at the best rate, and what they cost in speed; `ns_per_byte` is the processor time saved.
 fn saving(found: &Found<'_>, op: OpKind, ns_per_byte: f64) -> Option<String> {
-    let rate = found.measured.of(op)?;
+    let rate = found.measured.of(op)?.bytes_per_s;
     let processors = ns_per_byte * rate / 1e9;
     if processors < LEAST_SAVING {
         return None;
