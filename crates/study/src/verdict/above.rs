@@ -234,27 +234,34 @@ impl Evidence<'_> {
         if waits.dirty < DIRTY_PERCENT || waits.flush_percent >= MOST_PERCENT || waits.idle_percent < MOST_PERCENT {
             return None;
         }
-        let held = self.numbers.achieved.dirty_held_percent.unwrap_or(0.0);
         let throttle = self.facts.layers.iter().find(|layer| layer.kind == LayerKind::Throttle);
         let (what, name) = match throttle {
             Some(layer) => (Bottleneck::Throttle, format!("the throttle {}", layer.name)),
             None => (self.saturated().0, self.saturated().1.to_owned()),
         };
-        let why = format!(
-            "{name}: the writer waits for the write-back of dirty pages ({:.0} % of where the kernel holds writers, so for {held:.0} % of \
-             the time; the writer is idle {:.0} % of it), at {}",
-            waits.dirty,
-            waits.idle_percent,
-            self.shown()
-        );
-        Some((what, why))
+        Some((what, format!("{name}: {}, at {}", self.held(&waits), self.shown())))
     }
 
-    /// What a plain write too short to be held says of a longer one; none where it was held, or where that is not told.
-    pub(super) fn sustained(&self) -> Option<String> {
+    /// How the write-back of dirty pages holds a writer.
+    fn held(&self, waits: &PlainWriteWaits) -> String {
+        let held = self.numbers.achieved.dirty_held_percent.unwrap_or(0.0);
+        format!(
+            "the writer waits for the write-back of dirty pages ({:.0} % of where the kernel holds writers, so for {held:.0} % of the time; \
+             the writer is idle {:.0} % of it)",
+            waits.dirty, waits.idle_percent
+        )
+    }
+
+    /// How a limit below reaches a plain write: by pages that wait to be written back; or, where the write was too short for that, what it says of
+    /// a longer one. None where that is not told, or `why` has said it.
+    pub(super) fn sustained(&self, why: &str) -> Option<String> {
         let waits = self.plain_write_waits()?;
         let until_return = self.numbers.throughput_bytes_per_s;
-        if waits.dirty >= DIRTY_PERCENT || until_return < self.rate * SHORT {
+        if waits.dirty >= DIRTY_PERCENT {
+            let held = self.held(&waits);
+            return (waits.flush_percent < MOST_PERCENT && !why.contains(&held)).then_some(held);
+        }
+        if until_return < self.rate * SHORT {
             return None;
         }
         Some(format!(

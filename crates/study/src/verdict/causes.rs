@@ -240,6 +240,15 @@ impl Evidence<'_> {
         let writing = self.numbers.achieved.measured_ns as f64 / runs;
         let share = sync / (sync + writing) * 100.0;
         if share >= 50.0 {
+            let whole = self.busy_until_stable();
+            if whole >= THREAD_PERCENT && self.threads() == 1 {
+                let why = format!(
+                    "the one thread: busy {whole:.0} % of the time until all is on stable storage, for the kernel writes back on its account; \
+                     {share:.0} % of it is the flush, at {}",
+                    self.shown()
+                );
+                return Some((Bottleneck::Thread, why));
+            }
             let why = format!(
                 "the flush: {share:.0} % of the time passes after the last write returned, at {}",
                 self.shown()
@@ -250,6 +259,12 @@ impl Evidence<'_> {
         let why =
             format!("the one thread: busy {busy:.0} % of the time until the last write returns, at {}", self.shown());
         (busy >= THREAD_PERCENT).then_some((Bottleneck::Thread, why))
+    }
+
+    /// Processor time of the process over the whole time of a plain write, the final flush included, in percent.
+    fn busy_until_stable(&self) -> f64 {
+        let requests = self.rate / self.numbers.throughput_bytes_per_s * self.numbers.iops;
+        self.numbers.cpu_ns_per_request.process() * requests / 1e9 * 100.0
     }
 
     /// The kernel's setting, and what reaches the device.

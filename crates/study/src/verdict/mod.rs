@@ -94,7 +94,9 @@ pub(crate) fn limit(
     if let Some(trial) = trials.iter().find(|trial| !trial.outcome.is_empty()) {
         sentence = format!("{sentence}; {}", trial.outcome);
     }
-    sentence = evidence.sustained().map_or(sentence.clone(), |sustained| format!("{sentence}; {sustained}"));
+    if let Some(sustained) = evidence.sustained(&sentence) {
+        sentence = format!("{sentence}; {sustained}");
+    }
     said(case, workload, what, sentence, excluded, trials)
 }
 
