@@ -4,10 +4,12 @@ use super::{directory, json, percent, program, say, table, write};
 use crate::Failure;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
+use predict::validate::alignment::mean;
 use predict::validate::{Curve, Figure, Group, NUMBERS_FITTED, Point, Validation};
 use report::validation::{Page, Section, Table};
 use results::{Axis, Series, Value};
 use std::path::PathBuf;
+use workload::OpKind;
 
 /// Most labels in one drawing, each a measured curve and a simulated one.
 const MOST_LABELS: usize = 4;
@@ -51,7 +53,7 @@ fn text(validation: &Validation, every_point: bool) -> String {
         let (head, rows) = points(figure);
         text += &format!("{} ({})\n{}\n", title(figure), figure.unit, table(&head, &rows, 1));
     }
-    for (head, rows) in [figures(validation), groups(validation), bars(validation)] {
+    for (head, rows) in [figures(validation), groups(validation), alignment(validation), bars(validation)] {
         text += &format!("{}\n", table(&head, &rows, 1));
     }
     let more = if every_point { "" } else { "; --points lists every value" };
@@ -103,6 +105,17 @@ fn label(figure: &Figure, point: &Point) -> String {
         label = format!("{label} {} deep", point.depth);
     }
     label
+}
+
+/// What SQLIO's blocks gain from an aligned partition, on average over all threads.
+fn alignment(validation: &Validation) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let row = |op: OpKind, random: bool| {
+        let (measured, simulated) = mean(&validation.alignment, |gain| (gain.op, gain.random) == (op, random));
+        let name = format!("{} {op}s", if random { "random" } else { "sequential" });
+        vec![name, percent(measured / 100.0), percent(simulated / 100.0)]
+    };
+    let rows = [OpKind::Read, OpKind::Write].into_iter().flat_map(|op| [row(op, true), row(op, false)]).collect();
+    (vec!["SQLIO, an aligned partition gains", "measured", "simulated"], rows)
 }
 
 fn points(figure: &Figure) -> (Vec<&'static str>, Vec<Vec<String>>) {

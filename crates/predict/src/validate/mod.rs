@@ -1,5 +1,6 @@
-//! Every published point of the 1997 study beside the simulation.
+//! Every published point of the 1997 study beside the simulation, and SQLIO's matrix of a partition's start.
 
+pub mod alignment;
 pub mod published;
 
 use crate::{Result, run, workload};
@@ -160,6 +161,8 @@ pub struct Validation {
     pub figures: Vec<Figure>,
     /// Throughput and processor time apart, over the figures, whose points are all given.
     pub groups: Vec<Group>,
+    /// What a partition gains that begins with a chunk, on the server of 2003.
+    pub alignment: Vec<alignment::Gain>,
     /// What the model is held to.
     pub bars: Vec<Bar>,
     /// Calibrated numbers of the machine and their values.
@@ -225,8 +228,10 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
         .collect();
     let groups =
         vec![Group::new("throughput", &figures, "MB/s"), Group::new("processor time per MB", &figures, "CPU ms/MB")];
-    let bars = bars(&figures, &groups, fitted.len());
-    Ok(Validation { machine: machine.to_owned(), figures, groups, bars, fitted })
+    let alignment = alignment::gains()?;
+    let mut bars = bars(&figures, &groups, fitted.len());
+    bars.extend(alignment::bars(&alignment));
+    Ok(Validation { machine: machine.to_owned(), figures, groups, alignment, bars, fitted })
 }
 
 fn twin(machine: &str, drive: &str, disks: u32, more: &str) -> Result<Twin> {

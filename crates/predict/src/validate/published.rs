@@ -4,11 +4,26 @@
 //! USENIX Windows NT Symposium, 1998. MB there is 2^20 bytes.
 
 use machine::Op;
+use workload::OpKind;
 
 const MEASUREMENTS: &str = include_str!("../../data/measurements.csv");
 const TABLE2: &str = include_str!("../../data/table2_memory.csv");
 const TABLE3: &str = include_str!("../../data/table3_service_time_ms.csv");
 const TABLE4: &str = include_str!("../../data/table4_bus_phases_percent.csv");
+const ALIGNMENT: &str = include_str!("../../data/sqlio_partition_alignment.csv");
+
+/// A row of SQLIO's table of a partition's start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Alignment {
+    /// Read or write.
+    pub op: OpKind,
+    /// Whether blocks lie anywhere or follow one another.
+    pub random: bool,
+    /// Threads with four requests outstanding each.
+    pub threads: u32,
+    /// What a start at 64 KB gains over one at sector 63, in percent.
+    pub gain_percent: f64,
+}
 
 /// One measured point of a figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,4 +130,15 @@ pub fn table4() -> Vec<(&'static str, u32, u32, f64)> {
         }
     }
     points
+}
+
+/// SQLIO's table of a partition's start.
+pub fn alignment() -> Vec<Alignment> {
+    let row = |row: Vec<&'static str>| Alignment {
+        op: if row[0] == "R" { OpKind::Read } else { OpKind::Write },
+        random: row[1] == "ran",
+        threads: row[2].parse().unwrap_or(0),
+        gain_percent: number(row[5]),
+    };
+    rows(ALIGNMENT).map(row).collect()
 }
