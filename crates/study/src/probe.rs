@@ -16,6 +16,9 @@ const LONGEST_QUIET_NS: f64 = 10e9;
 /// Shortest run.
 const SHORTEST_RUN_NS: f64 = 30e6;
 
+/// And this share of the time there is: what takes a while to settle is seen by a longer study.
+const RUN_SHARE: f64 = 3e-4;
+
 /// Length of a probing run: more than one of the bursts in which throttled requests are admitted.
 const PROBE_RUN_NS: Nanos = 150_000_000;
 
@@ -53,7 +56,7 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
     // A throttle that the system reports is one, whether or not these runs show it.
     let throttled = setting.facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
     let mut bursts = 0;
-    let mut least_run = SHORTEST_RUN_NS;
+    let mut least_run = SHORTEST_RUN_NS.max(plan.budget_ns as f64 * RUN_SHARE);
     for op in setting.ops() {
         let (speed, single) = probe_one(sampler, &setting, op, &mut bursts)?;
         match op {

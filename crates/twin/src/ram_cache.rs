@@ -57,6 +57,9 @@ const PAGE: u64 = 4096;
 const CLEANERS: u32 = 2;
 /// A cache that nobody asked for so long is idle: 50 ms.
 const LEFT_ALONE: Nanos = 50_000_000;
+/// Dirty data up to so many percent of the cache rests: what is written over meanwhile is written back once, and the rest is room for what comes while
+/// lazy writes go on. Assumed; the published matrices are of files that fit, which rest whole, or of twice the cache, which no share changes.
+const REST_PERCENT: u64 = 75;
 /// The longest lazy write.
 const LONGEST: u64 = 256 << 10;
 
@@ -70,7 +73,7 @@ impl RamCache {
             policy,
             copy_ps: (1e12 / bytes_per_s).round() as u64,
             limit: bytes,
-            rest: bytes / 4 * 3,
+            rest: bytes / 100 * REST_PERCENT,
             asked_at: 0,
             watched: false,
             idle: false,

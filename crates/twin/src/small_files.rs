@@ -25,6 +25,8 @@ const INDEX: u64 = 4096;
 const ENTRIES: u32 = 27;
 /// Bytes that a directory's buffers may take.
 const DIRECTORY: u64 = 8 << 20;
+/// One part in so many of the volume holds directories' buffers. Assumed: half of the zone behind the master file table, an eighth, in which they lie.
+const DIRECTORIES: u64 = 32;
 /// Bytes of a record of the log.
 const LOG_RECORD: u64 = 512;
 /// The part of a volume, an eighth, that NTFS keeps free for its master file table.
@@ -188,7 +190,7 @@ impl State {
     /// Addresses of a directory's buffer with this file's entry.
     fn index(&self, file: FileId, spec: &AreaSpec) -> u64 {
         let directory = u64::from(file.location) * u64::from(spec.subdirectories.max(1)) + u64::from(file.subdirectory);
-        let room = (self.bytes() / 32).max(DIRECTORY);
+        let room = (self.bytes() / DIRECTORIES).max(DIRECTORY);
         let buffer = u64::from(file.number / ENTRIES) * INDEX % DIRECTORY;
         self.part(1, 16) + (directory * DIRECTORY + buffer) % room / INDEX * INDEX
     }

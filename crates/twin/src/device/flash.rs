@@ -7,6 +7,9 @@ use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
+/// Writes that the drive's tables remember as following one another or not: the worn share of its blocks follows a change of workload in about as many.
+const REMEMBERED: f64 = 1024.0;
+
 /// A solid-state drive as data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -198,8 +201,7 @@ impl Flash {
     fn write(&mut self, begun: Nanos, offset: u64, len: u64, durable: bool) -> Nanos {
         let scattered = if offset == self.write_end { 0.0 } else { 1.0 };
         self.write_end = offset + len;
-        // A memory of about a thousand requests.
-        self.scattered += (scattered - self.scattered) / 1024.0;
+        self.scattered += (scattered - self.scattered) / REMEMBERED;
         self.drain(begun);
         let mut arrived = self.transfer(len, begun, true);
         while self.buffer.front().is_some_and(|&(programmed, _)| programmed <= arrived) {
