@@ -73,6 +73,29 @@ fn options_are_understood() {
 }
 
 #[test]
+fn a_job_waits_for_another_by_its_name() {
+    let groups = |text: &str| -> Vec<Vec<String>> {
+        let plan = plan(&format!("[global]\nsize=1m\nrw=read\n{text}")).unwrap();
+        plan.groups.iter().map(|jobs| jobs.iter().map(|job| job.name.clone()).collect()).collect()
+    };
+    assert_eq!(groups("[a]\nnumjobs=2\n[b]\nwait_for=a\n[c]\nwait_for=b\n"), [["a"], ["b"], ["c"]]);
+    // Both begin when the first has ended, and what waits for one that ended long ago begins with the others.
+    assert_eq!(groups("[a]\n[b]\nwait_for=a\n[c]\nwait_for=a\n"), [vec!["a"], vec!["b", "c"]]);
+    assert_eq!(
+        groups("[a]\n[b]\nwait_for=a\n[c]\nstonewall\n[d]\n[e]\nwait_for=a\n"),
+        [vec!["a"], vec!["b"], vec!["c", "d", "e"]]
+    );
+    for (text, named) in [
+        ("[a]\n[b]\nwait_for=z\n", "wait_for=z: no job before it has this name"),
+        ("[a]\n[b]\n[c]\nwait_for=a\n", "it would begin while job 'b' still runs"),
+        ("[a]\n[b]\nwait_for=a\n[c]\n", "it would run beside jobs that wait for others"),
+    ] {
+        let why = refused(&format!("[global]\nsize=1m\nrw=read\n{text}"));
+        assert!(why.contains(named), "{why}");
+    }
+}
+
+#[test]
 fn sizes_distributions_and_rates_of_several_kinds() {
     let plan = plan(
         "[split]\nsize=1m\nbssplit=4k/60:64k/40,8k/100\nrw=randrw\nrate_iops=300,100\nrwmixread=75\nrandom_distribution=normal:10:0.25\nstartdelay=1-3\n\

@@ -73,6 +73,8 @@ pub struct Stream {
     ramp: Nanos,
     /// Bytes still to be asked for; counts down to 0.
     budget: i64,
+    /// The last request has its whole size, and may so be more than was left.
+    ends_whole: bool,
     deadline: Nanos,
     /// Until then a free slot is reason enough to issue: the deadline, or 0 where more must be looked at.
     plain_until: Nanos,
@@ -157,6 +159,7 @@ impl Stream {
             ramp,
             // 8 EiB are as good as no limit.
             budget: i64::try_from(budget).unwrap_or(i64::MAX),
+            ends_whole: false,
             deadline: 0,
             plain_until: 0,
             began: 0,
@@ -236,7 +239,7 @@ impl Stream {
         self.budget -= i64::from(len);
         if self.budget <= 0 {
             // The last request takes what is left.
-            len = (i64::from(len) + self.budget) as u32;
+            len = if self.ends_whole { len } else { (i64::from(len) + self.budget) as u32 };
             self.budget = 0;
             self.plain_until = 0;
         }
@@ -311,6 +314,11 @@ impl Stream {
             pace.drawn = Some((seed, 0));
             pace.next = pace.step();
         }
+    }
+
+    /// The last request is not cut to what is left of the bytes asked for.
+    pub fn end_with_a_whole_request(&mut self) {
+        self.ends_whole = true;
     }
 
     /// Whether nothing more is issued at this time or after it.

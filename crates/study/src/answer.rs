@@ -135,7 +135,7 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
         .count();
     if noisy && wide * 3 > points.len() {
         doubts.push(format!(
-            "{wide} of {} points are uncertain by more than 25 %: the machine is noisy, or the budget is small; give it more time (--budget)",
+            "{wide} of {} points are uncertain by more than 25 %: the time went to those on which the answer hangs (--budget gives the others more)",
             points.len()
         ));
     }

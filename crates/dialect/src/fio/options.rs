@@ -331,6 +331,8 @@ pub struct Options {
     pub group_reporting: bool,
     /// `stonewall`: begins when those before it ended.
     pub stonewall: bool,
+    /// `wait_for`: begins when the job of this name ended.
+    pub wait_for: Option<String>,
     /// `new_group`.
     pub new_group: bool,
     /// `exitall`: where a job is done, others end.
@@ -497,6 +499,7 @@ impl Default for Options {
             overwrite: false,
             group_reporting: false,
             stonewall: false,
+            wait_for: None,
             new_group: false,
             exitall: false,
             exit_what: ExitWhat::Group,

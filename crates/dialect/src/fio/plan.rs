@@ -233,6 +233,8 @@ impl Plan {
         let mut plan = Plan { groups: Vec::new(), global: Vec::new(), warnings: Vec::new() };
         let mut defaults = Options::default();
         let mut group_id = 0;
+        // Sets of jobs up to the one that the last stonewall began.
+        let mut begun_together = 0;
         for section in sections {
             if section.is_global() {
                 apply(&mut defaults, &section.settings)?;
@@ -251,10 +253,13 @@ impl Plan {
             if !first && (options.stonewall || options.new_group) {
                 group_id += 1;
             }
-            if first || options.stonewall {
+            let job = Job { name: section.name.clone(), at: section.at.clone(), options, given, group_id };
+            if first || job.options.stonewall {
+                plan.groups.push(Vec::new());
+                begun_together = plan.groups.len();
+            } else if plan.begins_a_group(&job, begun_together)? {
                 plan.groups.push(Vec::new());
             }
-            let job = Job { name: section.name.clone(), at: section.at.clone(), options, given, group_id };
             check(&job, &mut plan.warnings)?;
             plan.groups.last_mut().expect("a group was just made").push(job);
         }
@@ -262,6 +267,34 @@ impl Plan {
             return Err(FioError::Usage("no job is defined; name a job file, or write --name=JOB --size=1g".into()));
         }
         Ok(plan)
+    }
+
+    /// Whether a job that waits for another begins a set of jobs of its own; `begun_together` sets were there when the last stonewall's jobs began.
+    /// Sets run one after the other, so a job waits for all of the set before it: that has to be the one that it waits for.
+    fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
+        let Some(waited) = &job.options.wait_for else {
+            return match self.groups.len() > begun_together {
+                true => Err(job.wrong("it would run beside jobs that wait for others (wait_for); give it a stonewall, or put it before them")),
+                false => Ok(false),
+            };
+        };
+        let named = |jobs: &Vec<Job>| jobs.iter().any(|one| one.name == *waited);
+        let Some(group) = self.groups.iter().rposition(named) else {
+            return Err(job.wrong(format!("wait_for={}: no job before it has this name", cut(waited))));
+        };
+        let last = self.groups.len() - 1;
+        if group < last {
+            // It has ended when this set begins.
+            return Ok(false);
+        }
+        match self.groups[last].iter().find(|one| one.name != *waited) {
+            Some(other) => Err(job.wrong(format!(
+                "wait_for={}: it would begin while job '{}' still runs, which halfpower does not do; order them with stonewall",
+                cut(waited),
+                cut(&other.name)
+            ))),
+            None => Ok(true),
+        }
     }
 
     /// All jobs in order.

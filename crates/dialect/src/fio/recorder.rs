@@ -120,6 +120,10 @@ impl Recorder {
         if options.poisson {
             stream.arrive_at_random(rng::derive(chance, PURPOSE_ARRIVALS, 0));
         }
+        if options.reads && options.writes && !options.random && job.sizes().is_some() {
+            // fio cuts a request at the end of its file, which the two cursors of a mix do not reach, and not where its bytes are used up.
+            stream.end_with_a_whole_request();
+        }
         let depth = stream.depth() as usize;
         let sync_every = options.fsync.max(options.fdatasync);
         Recorder {

@@ -91,7 +91,7 @@ static ROWS: &[Row] = &[
     row("cpus_allowed", Jobs, Value(|o, text| put(&mut o.processors, processors(text)))),
     row("cpumask", Jobs, Value(|o, text| put(&mut o.processors, number(text, 1, u64::MAX).map(|mask| (0..64).filter(|bit| mask >> bit & 1 == 1).collect())))),
     row("cpus_allowed_policy", Jobs, Value(|o, text| put(&mut o.split_processors, choice(text, &[("shared", false), ("split", true)])))),
-    row("wait_for", Jobs, Refused("order jobs with stonewall")),
+    row("wait_for", Jobs, Value(|o, text| put(&mut o.wait_for, Ok(Some(text.into()))))),
     row("flow", Jobs, Value(|o, text| put(&mut o.flow, number(text, 0, MOST_COUNT)))),
     row("flow_id", Jobs, Value(|o, text| put(&mut o.flow_id, number(text, 0, MOST_COUNT)))),
     row("flow_sleep", Jobs, Value(|o, text| put(&mut o.flow_sleep_ns, number(text, 0, MOST_COUNT).map(|us| us * 1000)))),
