@@ -95,6 +95,20 @@ fn processors(machine: u64, thread: u64) -> impl FnOnce(&mut measure::Sample) {
 }
 
 #[test]
+fn a_trial_that_may_have_gained_decides_nothing() {
+    let of = |rates: &[f64]| {
+        let before = entry(workload(), &[1000.0, 900.0, 1100.0]);
+        let after = entry(Workload { depth: 16, ..workload() }, rates);
+        let found = limit_of(LimitOf::Peak, before, vec![(Variant::Deeper, after)], &facts(), 65.536e6);
+        found.trials[0].outcome.clone()
+    };
+    let open = of(&[1300.0, 800.0, 1250.0]);
+    assert!(open.contains(" to +") && open.ends_with("which decides nothing"), "{open}");
+    assert!(of(&[1010.0, 908.0, 1109.0]).ends_with("so not latency"));
+    assert!(of(&[1510.0, 1350.0, 1650.0]).ends_with("so latency was a limit"));
+}
+
+#[test]
 fn each_cause_is_named_with_its_evidence() {
     let rate = 1000.0 * f64::from(REQUEST);
     let plain = || base(|_| {});

@@ -22,6 +22,9 @@ use workload::{OpKind, Workload};
 /// A change that gains less than this is none.
 const GAIN: f64 = 1.1;
 
+/// A ratio that may be greater than this is told as this.
+const MOST_TOLD: f64 = 100.0;
+
 /// Two rates within this share of one another are the same.
 const SAME: f64 = 0.1;
 
@@ -233,7 +236,12 @@ impl Evidence<'_> {
     /// `+0.4 %, so not latency`.
     fn outcome(&self, variant: Variant, ratio: Ratio) -> String {
         let gains = ratio.mean >= GAIN && ratio.low > 1.0;
-        let change = format!("{:+.1} %", (ratio.mean - 1.0) * 100.0);
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        let change = format!("{:+.1} %", percent(ratio.mean));
+        if variant != Variant::Resized && !gains && ratio.high > GAIN {
+            let range = format!("{:+.0} to {:+.0} %", percent(ratio.low), percent(ratio.high.min(MOST_TOLD)));
+            return format!("{change} ({range}), which decides nothing");
+        }
         let so = match (variant, gains) {
             (Variant::Deeper, true) => "so latency was a limit",
             (Variant::Deeper, false) => "so not latency",
