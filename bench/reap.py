@@ -90,6 +90,12 @@ def main():
     driver.clean_up_when_told_to_end()
     bench = Reap(options)
     lines = [
+        "# Ways to wait for completions",
+        "",
+        "The same requests by fio and by halfpower; only the way to wait differs: for so many completions at least (fio's `iodepth_batch_complete_min`,",
+        "`--reap N`), polling before it sleeps (`--reap poll`, what `halfpower fio` does), or what was learnt while warming up (`--reap auto`).",
+        f"A ratio is to {REFERENCE}, fio's default, in the same round. Made by `bench/reap.py`.",
+        "",
         f"4 KiB random requests, direct, depth {options.depth}, one thread, {options.rounds} rounds of {options.seconds} s, {driver.machine()}",
         "",
         f"| device | op | engine | arm | rate / {REFERENCE} | 95 % | sleeps/request | p99 us |",

@@ -227,6 +227,12 @@ fn a_failed_disk_slows_reads_and_its_rebuild_slows_them_more() {
         let (whole, degraded, rebuilding) = (at(""), at(",failed=1"), at(",failed=1,rebuild=on"));
         assert!(degraded < 0.8 * whole && rebuilding < 0.85 * degraded, "{parity}: {whole} {degraded} {rebuilding}");
     }
+    // Writes meet the rebuild on every drive that is left, and wait for the rows that it holds.
+    for parity in ["host", "array"] {
+        let at = |more: &str| rate(&format!("{ULTRA},disks=4,raid=5,parity={parity}{more}"), Op::Write, 64, 3);
+        let (degraded, rebuilding) = (at(",failed=1"), at(",failed=1,rebuild=on"));
+        assert!((0.2..0.9).contains(&(rebuilding / degraded)), "{parity}: {degraded} {rebuilding}");
+    }
     let mirror = |more: &str| rate(&format!("{ULTRA},disks=2,raid=1{more}"), Op::Read, 64, 3);
     let (degraded, rebuilding) = (mirror(",failed=0"), mirror(",failed=0,rebuild=on"));
     assert!(rebuilding < 0.9 * degraded, "{degraded} {rebuilding}");

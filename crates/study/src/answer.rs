@@ -2,14 +2,15 @@
 
 use crate::command::Command;
 use crate::figures;
-use crate::findings::findings;
-use crate::found::{Conclusion, Found, PeakRate, PeakRates};
+use crate::findings::{findings, is_worth_a_word};
+use crate::found::{Conclusion, Found, PeakRates};
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
 use crate::trial::{Case, PLAIN_BYTES};
 use crate::{advice, checklist, ladder, trial, verdict};
 use machine::{Machine, MachineFacts, units};
 use results::{Answer, Experiment, Ladder, Peak, Point};
+use std::collections::BTreeSet;
 use workload::OpKind;
 
 /// Half the interval of a peak over its rate, beyond which the peak is not settled.
@@ -38,14 +39,13 @@ pub(crate) fn answer(
             advertised: verdict::advertised(facts, op),
         })
     };
+    found.measured = PeakRates::measured(peaks, points);
     let peaks: Vec<Peak> = peaks.iter().filter_map(peak).collect();
-    let rates = |rate: fn(&Peak) -> Option<PeakRate>| {
-        let of = |op| peaks.iter().find(|peak| peak.op == op).and_then(rate);
-        PeakRates { read: of(OpKind::Read), write: of(OpKind::Write) }
+    let advertised = |op: OpKind| {
+        let peak = peaks.iter().find(|peak| peak.op == op)?;
+        Some(peak.advertised.as_ref()?.throughput_bytes_per_s.into())
     };
-    found.measured =
-        rates(|peak| Some(PeakRate { bytes_per_s: peak.throughput_bytes_per_s, interval_95: peak.interval_95 }));
-    found.advertised = rates(|peak| Some(peak.advertised.as_ref()?.throughput_bytes_per_s.into()));
+    found.advertised = PeakRates { read: advertised(OpKind::Read), write: advertised(OpKind::Write) };
     let best: Vec<(OpKind, f64)> = peaks.iter().map(|peak| (peak.op, peak.throughput_bytes_per_s)).collect();
     let copy = found.memory_rate("copy");
     let limits =
@@ -97,6 +97,15 @@ pub(crate) fn answer(
     answer.checklist = checklist::checklist(&found, &answer.limits);
     let ladder = ladder::ladder(&found, &experiments, &answer, machine);
     (experiments, answer, ladder)
+}
+
+/// The entries on both sides of each change that may be worth a word.
+pub(crate) fn sides(found: &Found<'_>) -> Vec<usize> {
+    let made = found.trials.iter().filter(|trial| trial.grid.skipped.is_none());
+    let compared = made.flat_map(|trial| (trial.experiment.conclude)(found).comparisons);
+    let worth = compared.chain(advice::advice(found)).filter(|one| is_worth_a_word(one, found.entries));
+    let sides: BTreeSet<usize> = worth.flat_map(|one| [one.before, one.after]).collect();
+    sides.into_iter().collect()
 }
 
 /// What an experiment found; where it was skipped or nothing was measured, that.

@@ -12,11 +12,15 @@ use workload::{OpKind, Stop, Workload};
 /// Share of the budget at which the best rates have been measured again.
 const CONFIRM_SHARE: f64 = 0.74;
 
+/// Share of the budget up to which there is time to measure what was chosen once more from the beginning.
+const CHOICE_SHARE: f64 = 0.72;
+
 /// A run that confirms a peak holds at least so many rounds of requests.
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
 
-/// How much more a peak's precision matters than that of other points.
-const PEAK_WEIGHT: f64 = 10.0;
+/// How much more the precision of what may be a peak matters than that of other points, and that of what is taken for it.
+const PEAK_WEIGHT: f64 = 2.0;
+const CHOSEN_WEIGHT: f64 = 10.0;
 
 /// Longest run that confirms a peak.
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
@@ -47,12 +51,21 @@ pub(crate) fn confirm<M: Machine>(
     sampler.weigh(&all, PEAK_WEIGHT);
     sampler.rounds(&all, LEAST_RUNS, Nanos::MAX)?;
     sampler.learn_spread();
-    sampler.tighten(&all, PRECISION, sampler.at(CONFIRM_SHARE))?;
     let best = |indices: &[usize]| {
         let rated = indices.iter().filter_map(|&index| Some((index, sampler.entries[index].point().rate()?)));
         rated.max_by(|a, b| a.1.total_cmp(&b.1))
     };
-    Ok(confirmed.iter().filter_map(|(op, indices)| Some((*op, best(indices)?.0))).collect())
+    let peaks: Vec<(OpKind, usize)> =
+        confirmed.iter().filter_map(|(op, indices)| Some((*op, best(indices)?.0))).collect();
+    let chosen: Vec<usize> = peaks.iter().map(|peak| peak.1).collect();
+    sampler.weigh(&chosen, CHOSEN_WEIGHT);
+    if sampler.noisy && sampler.machine.now() < sampler.at(CHOICE_SHARE) {
+        // The better of two had more luck: the runs by which it was chosen do not tell how fast it is.
+        sampler.begin_again(&chosen);
+        sampler.rounds(&chosen, LEAST_RUNS, Nanos::MAX)?;
+    }
+    sampler.tighten(&chosen, PRECISION, sampler.at(CONFIRM_SHARE))?;
+    Ok(peaks)
 }
 
 /// The entries that may be an operation's best, the fastest first.

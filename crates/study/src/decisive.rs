@@ -13,7 +13,10 @@ use workload::Pattern;
 /// The best points of an operation that may turn out to be its peak.
 const CANDIDATES: usize = 3;
 
-/// The candidates for each peak and for the best of small random requests, what a plain program gets, and the two points around each
+/// Points on either side of a half-power point that tell where it is.
+const AROUND: usize = 2;
+
+/// The candidates for each peak and for the best of small random requests, what a plain program gets, and the points around each
 /// half-power point. Each of them has to have been run.
 pub(crate) fn decisive<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, trials: &[Trial]) -> Vec<usize> {
     let mut chosen = BTreeSet::new();
@@ -46,9 +49,9 @@ pub(crate) fn decisive<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, 
     for series in figures.flat_map(|figure| figure.series) {
         let half = series.half_power.as_ref().filter(|half| !half.at_or_below);
         let Some(smallest) = half.and_then(|half| half.smallest) else { continue };
-        let below = series.values.iter().rfind(|value| value.x < smallest);
-        let at = series.values.iter().find(|value| value.x == smallest);
-        chosen.extend(below.into_iter().chain(at).filter_map(|value| value.point));
+        let below = series.values.iter().rev().filter(|value| value.x < smallest).take(AROUND);
+        let above = series.values.iter().filter(|value| value.x >= smallest).take(AROUND);
+        chosen.extend(below.chain(above).filter_map(|value| value.point));
     }
     chosen.into_iter().collect()
 }

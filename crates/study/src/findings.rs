@@ -155,6 +155,11 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     first.into_iter().chain(rest).map(|(_, finding)| finding).collect()
 }
 
+/// Whether a comparison has a gain that is large enough, or may be.
+pub(crate) fn is_worth_a_word(comparison: &Comparison, entries: &[Entry]) -> bool {
+    !matches!(gain_of(comparison, entries), Gain::Small)
+}
+
 /// What is known of a gain.
 enum Gain {
     /// There is none worth a word, or nothing was measured.

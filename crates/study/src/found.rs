@@ -41,6 +41,16 @@ pub(crate) struct PeakRates {
 }
 
 impl PeakRates {
+    /// As far as these points were measured.
+    pub(crate) fn measured(peaks: &[(OpKind, usize)], points: &[Point]) -> PeakRates {
+        let of = |op: OpKind| {
+            let (_, point) = peaks.iter().find(|(of, _)| *of == op)?;
+            let numbers = points[*point].numbers.as_ref()?;
+            Some(PeakRate { bytes_per_s: numbers.throughput_bytes_per_s, interval_95: numbers.interval_95 })
+        };
+        PeakRates { read: of(OpKind::Read), write: of(OpKind::Write) }
+    }
+
     pub(crate) fn of(&self, op: OpKind) -> Option<PeakRate> {
         if op == OpKind::Write { self.write } else { self.read }
     }

@@ -268,10 +268,11 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.entries.len() - 1
     }
 
-    /// Makes the precision of some entries matter more.
+    /// Makes the precision of some entries matter so much at least.
     pub(crate) fn weigh(&mut self, indices: &[usize], weight: f64) {
         for &index in indices {
-            self.entries[index].weight = weight;
+            let entry = &mut self.entries[index];
+            entry.weight = entry.weight.max(weight);
         }
     }
 
@@ -358,6 +359,14 @@ impl<'a, M: Machine> Sampler<'a, M> {
             let alike: Vec<Spread> = told.iter().filter(|one| one.0 == entry.kind()).map(|one| one.1).collect();
             entry.common = Spread::in_common(&alike).or(anywhere);
             entry.forget();
+        }
+    }
+
+    /// Leaves out all runs of some entries, as if they had not been made.
+    pub(crate) fn begin_again(&mut self, indices: &[usize]) {
+        for &index in indices {
+            self.entries[index].measured.samples.clear();
+            self.entries[index].forget();
         }
     }
 

@@ -1,15 +1,17 @@
 //! Which cells are measured in the time there is, in which order, and where grids are refined.
 
+use crate::answer::sides;
 use crate::confirm::candidates;
 use crate::crossings;
 use crate::decisive::decisive;
 use crate::experiments::{ALL, Experiment};
 use crate::figures;
+use crate::found::{Found, PeakRates};
 use crate::grid::{Cell, Grid, Rank, StripeShape};
 use crate::plan::{Effort, Plan};
 use crate::sampler::{LONGEST_RUN_NS, PRECISION, Sampler};
 use crate::setting::Setting;
-use machine::{Machine, Nanos, Result};
+use machine::{Machine, MemoryUse, Nanos, Result};
 use measure::THROTTLE_SLICE_NS;
 use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,10 +20,10 @@ use workload::{OpKind, Pattern, Workload};
 /// Share of the budget at which every point should have been run: the grid comes first, and what needs more runs has what is left.
 const GRID_SHARE: f64 = 0.72;
 
-/// Where every point should have been run twice.
-const TWICE_SHARE: f64 = 0.5;
+/// Where every point should have had its first runs.
+const FIRST_SHARE: f64 = 0.5;
 
-/// Where the points on which the answer hangs should have been run twice, however long the grid took.
+/// Where the points on which the answer hangs should have had them, however long the grid took.
 const SPREAD_SHARE: f64 = 0.8;
 
 /// Where the points on which the answer hangs have had their first turn.
@@ -38,6 +40,9 @@ const FIRST_PRECISION: f64 = 0.15;
 
 /// How much more the points on which the answer hangs matter than the others.
 const DECISIVE_WEIGHT: f64 = 3.0;
+
+/// How much more the sides of an advice do.
+const SIDE_WEIGHT: f64 = 2.0;
 
 /// Runs of a size that is added around a half-power point.
 const REFINE_RUNS: u32 = 2;
@@ -101,8 +106,8 @@ pub(crate) fn measure<M: Machine>(
     }
     count_instructions(sampler, &trials)?;
     let all: Vec<usize> = weights.into_keys().collect();
-    // Two runs tell where the answer lies; then those go first on which it hangs, and the others have what is left.
-    sampler.rounds(&all, FIRST_RUNS, sampler.at(TWICE_SHARE))?;
+    // A few runs tell where the answer lies; then those go first on which it hangs, and the others have what is left.
+    sampler.rounds(&all, FIRST_RUNS, sampler.at(FIRST_SHARE))?;
     let decisive = decisive(sampler, setting, &trials);
     // Where the first turn took all the time there was, these tell how far runs are apart.
     sampler.rounds(&decisive, FIRST_RUNS, sampler.at(SPREAD_SHARE))?;
@@ -117,8 +122,8 @@ pub(crate) fn measure<M: Machine>(
     Ok(trials)
 }
 
-/// What is left of the time goes to whatever is the least certain: points of the grid, peaks, trials. What is learned moves the crossings of half of
-/// the peaks, whose sizes are then measured, too.
+/// What is left of the time goes to whatever is the least certain, the sides of an advice, peaks and open trials before the rest of the grid. What
+/// is learned moves the crossings of half of the peaks, whose sizes are then measured, too.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -128,9 +133,17 @@ pub(crate) fn settle<M: Machine>(
     trials: &mut [Trial],
     plan: &Plan,
     peaks: &[(OpKind, usize)],
+    memory: &std::result::Result<Vec<MemoryUse>, String>,
 ) -> Result<()> {
     for share in SETTLE_SHARES {
         sampler.learn_spread();
+        if sampler.noisy {
+            let points = &sampler.points()[..];
+            let measured = PeakRates::measured(peaks, points);
+            let (entries, advertised) = (&sampler.entries[..], PeakRates::default());
+            let sides = sides(&Found { setting, trials, entries, points, measured, advertised, memory });
+            sampler.weigh(&sides, SIDE_WEIGHT);
+        }
         let all: Vec<usize> = (0..sampler.entries.len()).filter(|&index| sampler.entries[index].reached()).collect();
         sampler.tighten(&all, PRECISION, sampler.at(share))?;
         sampler.learn_spread();

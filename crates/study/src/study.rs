@@ -51,7 +51,7 @@ pub fn study<M: Machine>(
     let peaks = confirm(&mut sampler, &setting, &trials, plan)?;
     crossings::bracket(&mut sampler, &setting, &mut trials, plan, &peaks)?;
     let cases = investigate(&mut sampler, &setting, &spec, &peaks)?;
-    schedule::settle(&mut sampler, &setting, &mut trials, plan, &peaks)?;
+    schedule::settle(&mut sampler, &setting, &mut trials, plan, &peaks, &memory)?;
     let left_out = answer::left_out(&sampler, &trials);
     let indices = answer::keep_reached(&mut sampler, &mut trials);
     let peaks: Vec<_> = peaks.into_iter().filter_map(|(op, point)| Some((op, indices[point]?))).collect();
