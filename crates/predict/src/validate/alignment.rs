@@ -83,15 +83,19 @@ pub(super) fn bars(gains: &[Gain]) -> Vec<Bar> {
     let distance = |(measured, simulated): (f64, f64)| (measured - simulated).abs();
     vec![
         bar(
-            "SQLIO's gain of an aligned partition, random blocks, points",
+            "SQLIO, an aligned partition's gain, random blocks, distance in points",
             MOST_POINTS,
             distance(mean(gains, |gain| gain.random)),
         ),
         bar(
-            "SQLIO's gain of an aligned partition, sequential blocks, points",
+            "SQLIO, an aligned partition's gain, sequential blocks, distance in points",
             MOST_POINTS,
             distance(mean(gains, |gain| !gain.random)),
         ),
-        bar("SQLIO's gain of an aligned partition, all, points", MOST_POINTS, distance(mean(gains, |_| true))),
+        bar(
+            "SQLIO, an aligned partition's gain, all, distance in points",
+            MOST_POINTS,
+            distance(mean(gains, |_| true)),
+        ),
     ]
 }
