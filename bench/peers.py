@@ -189,6 +189,7 @@ def differs(sections, ours, theirs):
     verified = any(option.split("=")[0] == "verify" for _, options in sections for option in options)
     verified &= not any(option == "do_verify=0" for _, options in sections for option in options)
     mixed = {"bssplit", "bsrange", "blocksize_range"} & {option.split("=")[0] for _, options in sections for option in options}
+    in_order = any(option in ("rw=rw", "rw=readwrite", "readwrite=rw", "readwrite=readwrite") for _, options in sections for option in options)
     unmapped = any(option.split("=")[0] == "norandommap" for _, options in sections for option in options)
     for job, other in zip(ours["jobs"], theirs["jobs"]):
         for field in ["io_bytes"] if mixed else ["io_bytes", "total_ios"]:
@@ -197,8 +198,8 @@ def differs(sections, ours, theirs):
             same = pair[0] == pair[1]
             if all(pair[1]):
                 same |= pair[0][0] == pair[1][0] if verified else sum(pair[0]) == sum(pair[1])
-            if mixed and all(pair[1]) and not verified:
-                # A mix of several sizes ends with a whole request, whose size is drawn.
+            if mixed and in_order and all(pair[1]) and not verified:
+                # A sequential mix of several sizes ends with a whole request, whose size is drawn.
                 same |= abs(sum(pair[1]) - sum(pair[0])) <= MOST["bs"]
             if mixed and unmapped:
                 # Of several sizes without a map fio's last request of each clone goes past the end of what was asked.

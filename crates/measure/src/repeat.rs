@@ -170,6 +170,12 @@ impl Measured {
         Ok(())
     }
 
+    /// Leaves its runs out, as if they had not been made.
+    pub fn begin_again(&mut self) {
+        self.samples.clear();
+        self.half_width = OnceCell::new();
+    }
+
     /// How far the workload is.
     pub fn standing(&self) -> Standing {
         Standing { runs: self.samples.len() as u32, closed: self.failure.is_some(), weight: 1.0, cost_ns: 0 }

@@ -343,6 +343,10 @@ fn mean(values: &[f64]) -> f64 {
 impl Numbers {
     /// With the interval of another estimate from the same runs: one that knows how the runs of other points differ.
     pub fn set_estimate(&mut self, rate: &stats::Estimate) {
+        // Without a request there is no size of one.
+        if self.iops <= 0.0 {
+            return;
+        }
         let bytes = self.throughput_bytes_per_s / self.iops;
         (self.iops, self.throughput_bytes_per_s) = (rate.mean, rate.mean * bytes);
         self.interval_95 = Some([rate.low * bytes, rate.high * bytes]);

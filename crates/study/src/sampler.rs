@@ -365,7 +365,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
     /// Leaves out all runs of some entries, as if they had not been made.
     pub(crate) fn begin_again(&mut self, indices: &[usize]) {
         for &index in indices {
-            self.entries[index].measured.samples.clear();
+            self.entries[index].measured.begin_again();
             self.entries[index].forget();
         }
     }

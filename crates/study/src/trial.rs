@@ -5,6 +5,7 @@ use crate::confirm::stands_for;
 use crate::findings::{exact, iops_ratio};
 use crate::sampler::{Entry, Sampler};
 use crate::setting::Setting;
+use crate::verdict::{GAIN, SAME};
 use machine::units::show_size;
 use machine::{CacheState, Engine, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetSpec};
 use measure::stats::Ratio;
@@ -18,7 +19,7 @@ const TRIALS_SHARE: f64 = 0.84;
 const RUNS: u32 = 4;
 
 /// Ratios of requests per second on which a verdict turns: a gain is one from here on, and fewer requests are fewer from there.
-const TURNS: [f64; 2] = [0.9, 1.1];
+const TURNS: [f64; 2] = [1.0 - SAME, GAIN];
 
 /// How much more the trials of an open verdict matter than other points.
 const UNDECIDED_WEIGHT: f64 = 3.0;

@@ -25,7 +25,7 @@ const INDEX: u64 = 4096;
 const ENTRIES: u32 = 27;
 /// Bytes that a directory's buffers may take.
 const DIRECTORY: u64 = 8 << 20;
-/// One part in so many of the volume holds directories' buffers. Assumed: half of the zone behind the master file table, an eighth, in which they lie.
+/// One part in so many of the volume, from its sixteenth on, holds directories' buffers: within the eighth that NTFS keeps for its file table. Assumed.
 const DIRECTORIES: u64 = 32;
 /// Bytes of a record of the log.
 const LOG_RECORD: u64 = 512;

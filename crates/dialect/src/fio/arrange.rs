@@ -55,6 +55,8 @@ pub struct ClonePlan {
     pub part: (u64, u64),
     /// Bytes that it moves; `None`: as many as the time allows.
     pub limit_bytes: Option<u64>,
+    /// Passes that these bytes are.
+    pub passes: u64,
 }
 
 /// Files and clones.
@@ -108,15 +110,34 @@ pub(crate) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> 
     if len < request { len } else { moved / request * request }
 }
 
-/// First byte and length of a clone's part of one of its `count` files, number `file`, of which `found` is there; and the bytes that the
-/// clone moves.
-fn region(
-    job: &Job,
-    clone: u32,
-    (file, count): (u64, u64),
-    path: &Path,
-    found: Found,
-) -> Result<((u64, u64), u64), FioError> {
+/// Bytes of each pass of a job and the number of passes, where io_size asks for `asked` bytes and the region has `pass`.
+///
+/// As in fio: where something follows on each pass, another of several loops or reading back, the job makes whole ones until less than a request is
+/// left of io_size, and as many as loops at least; what is read back counts, too.
+fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
+    let (options, request) = (&job.options, job.request_bytes());
+    let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
+    let whole = (options.loops > 1 || reads_back) && job.sizes().is_none() && !options.strides.are_on();
+    if !whole || pass == 0 || asked <= pass {
+        return (asked, options.loops);
+    }
+    let counted = if reads_back { pass.saturating_mul(2) } else { pass };
+    (pass, (asked - (request - 1)).div_ceil(counted).max(options.loops))
+}
+
+/// What a clone does in each of its files.
+#[derive(Debug, Clone, Copy)]
+struct Region {
+    /// First byte and length of its part.
+    part: (u64, u64),
+    /// Bytes that each pass moves, over all of its files.
+    pass_bytes: u64,
+    passes: u64,
+}
+
+/// First byte and length of a clone's part of one of its `count` files, number `file`, of which `found` is there; and the bytes of each pass that the
+/// clone makes, and how many it makes.
+fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: Found) -> Result<Region, FioError> {
     let options = &job.options;
     let shown = path.display();
     let there = match found {
@@ -188,21 +209,24 @@ fn region(
         let fit = (len - request) / stride + 1;
         (len - request).is_multiple_of(stride) || fit * stride < len
     };
-    let moved = if holes > 0 && len >= request && ends(request + holes) {
-        moved.map(|moved| moved.min(without_holes(len, request, (request, holes))))
-    } else {
-        moved
+    // None: it has no end of its own.
+    let of_pass = match holes {
+        0 => Some(pass / request * request),
+        _ if len >= request && ends(request + holes) => Some(without_holes(len, request, (request, holes))),
+        _ => None,
     };
     // As in fio: a pass ends where no whole request is left, and what was asked with io_size is reached by a whole one.
-    let moved = moved
-        .and_then(|moved| match options.io_size {
-            None => Some(moved / request * request).filter(|&moved| moved > 0).or(Some(moved)),
-            Some(_) => moved.checked_next_multiple_of(request),
-        })
-        .map(|moved| options.number_ios.map_or(moved, |most| moved.min(most.saturating_mul(request))))
-        .and_then(|moved| moved.checked_mul(job.options.loops))
-        .ok_or_else(overflow)?;
-    Ok(((start, len), moved))
+    let asked = moved.ok_or_else(overflow)?;
+    let (each, passes) = if options.io_size.is_some() {
+        let asked = asked.checked_next_multiple_of(request).ok_or_else(overflow)?;
+        of_pass.map_or((asked, options.loops), |of_pass| passes(job, asked, of_pass))
+    } else {
+        let asked = of_pass.filter(|_| holes > 0).map_or(asked, |of_pass| asked.min(of_pass));
+        (Some(asked / request * request).filter(|&whole| whole > 0).unwrap_or(asked), options.loops)
+    };
+    let each = options.number_ios.map_or(each, |most| each.min(most.saturating_mul(request)));
+    each.checked_mul(passes).ok_or_else(overflow)?;
+    Ok(Region { part: (start, len), pass_bytes: each, passes })
 }
 
 impl Arrangement {
@@ -244,17 +268,17 @@ impl Arrangement {
         let paths = paths_of(job, clone);
         let count = paths.len() as u64;
         let mut files = Vec::new();
-        let mut parts: Vec<((u64, u64), u64)> = Vec::new();
+        let mut parts: Vec<Region> = Vec::new();
         for (number, path) in paths.into_iter().enumerate() {
             let found =
                 look(&path).map_err(|error| job.wrong(format!("cannot examine {}: {error}", path.display())))?;
             check_found(job, &path, found, destroy)?;
             let part = region(job, clone, (number as u64, count), &path, found)?;
-            files.push(self.file(job, path, found, part.0));
+            files.push(self.file(job, path, found, part.part));
             parts.push(part);
         }
-        let ((start, len), moved) = parts[0];
-        if parts.iter().any(|(other, _)| *other != (start, len)) {
+        let Region { part: (start, len), pass_bytes, passes } = parts[0];
+        if parts.iter().any(|other| other.part != (start, len)) {
             return Err(job.wrong(
                 "filename: the files that take turns differ in size; give size, so that each has the same part in it",
             ));
@@ -262,9 +286,9 @@ impl Arrangement {
         if count > 1 && job.sizes().is_none() && !start.is_multiple_of(job.request_bytes()) {
             return Err(job.wrong("offset: files that take turns begin at a whole request; give a multiple of bs"));
         }
-        let limit_bytes = (!job.options.time_based).then_some(moved);
+        let limit_bytes = (!job.options.time_based).then_some(pass_bytes * passes);
         let number = self.clones.len() as u32 + 1;
-        self.clones.push(ClonePlan { number, job: place, files, part: (start, len), limit_bytes });
+        self.clones.push(ClonePlan { number, job: place, files, part: (start, len), limit_bytes, passes });
         Ok(())
     }
 

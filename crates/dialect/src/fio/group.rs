@@ -342,8 +342,8 @@ fn backlog(job: &Job, clone: &ClonePlan) -> Option<(u64, bool)> {
     let options = &job.options;
     let each = match (options.verify_backlog, clone.limit_bytes) {
         _ if !options.do_verify => None,
-        (0, Some(bytes)) if options.loops > 1 => {
-            let requests = bytes / options.loops / job.request_bytes();
+        (0, Some(bytes)) if clone.passes > 1 => {
+            let requests = bytes / clone.passes / job.request_bytes();
             Some((requests / u64::from(streams_of(job)), true))
         }
         (0, _) => None,

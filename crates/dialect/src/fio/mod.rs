@@ -6,6 +6,7 @@
 
 mod arrange;
 mod backlog;
+mod checks;
 mod choices;
 mod command;
 mod debug;

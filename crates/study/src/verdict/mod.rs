@@ -20,13 +20,13 @@ use results::{Bottleneck, Limit, LimitOf, LimitTrial, Numbers, Point};
 use workload::{OpKind, Workload};
 
 /// A change that gains less than this is none.
-const GAIN: f64 = 1.1;
+pub(crate) const GAIN: f64 = 1.1;
 
 /// A ratio that may be greater than this is told as this.
 const MOST_TOLD: f64 = 100.0;
 
 /// Two rates within this share of one another are the same.
-const SAME: f64 = 0.1;
+pub(crate) const SAME: f64 = 0.1;
 
 /// A resource busier than this, in percent, is saturated.
 const BUSY_PERCENT: f64 = 90.0;

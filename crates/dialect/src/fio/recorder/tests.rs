@@ -6,8 +6,14 @@ use crate::fio::plan::job;
 /// and a dot for each completion. With depth each request completes when no other can be issued.
 fn asked_and_done(settings: &str, blocks: u64) -> String {
     let job = job(settings);
-    let clone =
-        ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 4 * 4096), limit_bytes: Some(blocks * 4096) };
+    let clone = ClonePlan {
+        number: 1,
+        job: (0, 0),
+        files: vec![0],
+        part: (0, 4 * 4096),
+        limit_bytes: Some(blocks * 4096),
+        passes: 1,
+    };
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
     let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
@@ -64,7 +70,8 @@ fn a_trim_goes_before_its_write() {
     // What follows a trim goes where that went.
     let places = |mode: &str| {
         let job = job(&format!("rw={mode} bs=4k,4k,8k ioengine=io_uring iodepth=2"));
-        let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 16 * 8192), limit_bytes: None };
+        let clone =
+            ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 16 * 8192), limit_bytes: None, passes: 1 };
         let workload = translate::clone_workload(&job, &clone, 1);
         let filler = workload::Filler::new(&workload);
         let stream = Stream::new(&workload, (0, 16 * 8192), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
@@ -98,7 +105,7 @@ fn arrivals_of_a_poisson_process_have_its_mean_and_its_spread() {
     let spread = |process: &str| {
         let job = job(&format!("rw=randread norandommap=1 rate_iops=1000 rate_process={process}"));
         let size = 4096 * 4096;
-        let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, size), limit_bytes: None };
+        let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, size), limit_bytes: None, passes: 1 };
         let workload = translate::clone_workload(&job, &clone, 1);
         let filler = workload::Filler::new(&workload);
         let stream = Stream::new(&workload, (0, size), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
@@ -131,7 +138,7 @@ fn arrivals_of_a_poisson_process_have_its_mean_and_its_spread() {
 #[test]
 fn a_latency_is_submission_and_completion() {
     let job = job("rw=read ioengine=libaio iodepth=2");
-    let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 4 * 4096), limit_bytes: None };
+    let clone = ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 4 * 4096), limit_bytes: None, passes: 1 };
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
     let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
@@ -167,8 +174,14 @@ fn every_pass_begins_with_an_empty_cache_and_every_few_writes_end_with_a_sync() 
 /// The requests that complete, the failures counted and whether the job goes on, where every third request ends with this result.
 fn with_failures(settings: &str, result: i32) -> (u64, u64, bool) {
     let job = job(settings);
-    let clone =
-        ClonePlan { number: 1, job: (0, 0), files: vec![0], part: (0, 12 * 4096), limit_bytes: Some(12 * 4096) };
+    let clone = ClonePlan {
+        number: 1,
+        job: (0, 0),
+        files: vec![0],
+        part: (0, 12 * 4096),
+        limit_bytes: Some(12 * 4096),
+        passes: 1,
+    };
     let workload = translate::clone_workload(&job, &clone, 1);
     let filler = workload::Filler::new(&workload);
     let stream = Stream::new(&workload, (0, 12 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();

@@ -1,0 +1,385 @@
+//! What a job may not ask for, alone or together, and what is done otherwise than fio does it.
+
+use super::error::FioError;
+use super::jobfile::cut;
+use super::options::{Distribution, FileService, FioEngine, SyncMode};
+use super::plan::Job;
+use super::verify::Method;
+use machine::units::show_size;
+
+/// Refuses options that make no sense together, and warns of what fio would not.
+pub(super) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    check_requests(job, warnings)?;
+    check_engine(job, warnings)?;
+    check_time(job, warnings)?;
+    let options = &job.options;
+    if !options.random && options.distribution != Distribution::Uniform {
+        warnings.push(format!(
+            "{}: random_distribution has no effect on the sequential rw={}",
+            job.shown(),
+            options.mode
+        ));
+    }
+    if options.fsync > 0 && options.fdatasync > 0 {
+        return Err(job.wrong("fsync and fdatasync are both asked for; leave one out"));
+    }
+    for part in options.filename_format.split('$').skip(1) {
+        if !["jobname", "jobnum", "filenum"].iter().any(|word| part.starts_with(word)) {
+            return Err(
+                job.wrong(format!("filename_format: '${}' is unknown; use $jobname, $jobnum and $filenum", cut(part)))
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A trace is replayed as it is.
+fn check_trace(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.replay.trims() && options.engine != FioEngine::Null {
+        return Err(job.wrong("read_iolog: the trace trims, and halfpower does not; replay_skip=trim leaves that out"));
+    }
+    if options.replay.trims() {
+        warnings.push(format!("{}: read_iolog: the trims of the trace are left out", job.shown()));
+    }
+    if !(options.reads || options.writes) {
+        return Err(job.wrong("read_iolog: nothing of the trace is left to be replayed; leave out some of replay_skip"));
+    }
+    if options.verify.is_some() {
+        return Err(job.wrong("verify with read_iolog: where a trace wrote is not read back; leave verify out"));
+    }
+    let rated = job.rate_iops().is_some() || options.think_ns > 0 || options.strides.are_on();
+    if rated || options.number_ios.is_some() || options.io_size.is_some() {
+        return Err(job.wrong(
+            "read_iolog with rate, thinktime, zonesize, number_ios or io_size: the trace says what comes when; leave these out",
+        ));
+    }
+    if job.is_threaded() {
+        return Err(job.wrong("read_iolog with threads: one of them reads the trace; use psync, libaio or io_uring"));
+    }
+    Ok(())
+}
+
+fn check_trims(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.verify.is_some() && !options.then_writes {
+        return Err(job.wrong("verify: nothing can be read back of what is trimmed; leave it out, or use rw=trimwrite"));
+    }
+    if job.is_threaded() && options.then_writes {
+        return Err(job.wrong(format!("rw={} with threads is not served; use psync, libaio or io_uring", options.mode)));
+    }
+    warnings.push(format!(
+        "{}: in halfpower's own figures ({}",
+        job.shown(),
+        if options.then_writes {
+            "point) a trim and its write are one write"
+        } else {
+            "point) the trims count as writes"
+        }
+    ));
+    Ok(())
+}
+
+fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.trace.is_some() {
+        return check_trace(job, warnings);
+    }
+    if options.trims {
+        check_trims(job, warnings)?;
+    }
+    if options.align_bytes == Some(0) {
+        return Err(job.wrong("blockalign: every place is a multiple of something; give 512 or more"));
+    }
+    if options.create_on_open && options.writes && !options.reads && !options.overwrite {
+        warnings.push(format!(
+            "{}: create_on_open=1: the file has its length from the beginning (in fio it grows with each write)",
+            job.shown()
+        ));
+    }
+    if options.unlink_each_loop && (options.loops > 1 || options.time_based) {
+        warnings.push(format!("{}: unlink_each_loop=1: the files are laid out once for all loops", job.shown()));
+    }
+    if options.rate_min {
+        warnings.push(format!("{}: rate_min: the job goes on where its rate is lower (fio would end it)", job.shown()));
+    }
+    if options.random && job.sizes().is_some() && !options.no_random_map {
+        let again = if job.file_count() > 1 {
+            "some places of a file are begun twice in a pass"
+        } else {
+            "no place is begun twice in a pass"
+        };
+        warnings.push(format!(
+            "{}: requests of several sizes in random order: {again}, and those that begin beside one another overlap (fio would shorten them)",
+            job.shown()
+        ));
+    }
+    check_order(job)?;
+    check_verify(job, warnings)?;
+    check_files(job)
+}
+
+/// Blocks that are verified have one size and a place of their own.
+fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if !options.pattern.is_empty() && !options.buffer_pattern.is_empty() {
+        return Err(job.wrong("verify_pattern and buffer_pattern are both asked for; leave one out"));
+    }
+    let Some(method) = options.verify else { return Ok(()) };
+    if options.engine == FioEngine::Null {
+        warnings.push(format!(
+            "{}: verify with ioengine=null: there is no data, so nothing is verified (fio says nothing)",
+            job.shown()
+        ));
+        return Ok(());
+    }
+    if options.state_save && job.is_threaded() {
+        return Err(job.wrong(
+            "verify_state_save with threads: how far they came is not one number; use psync, libaio or io_uring",
+        ));
+    }
+    if matches!(method, Method::Pattern | Method::PatternHeader) && options.pattern.is_empty() {
+        return Err(job.wrong("verify=pattern without verify_pattern; write verify_pattern=0xdeadbeef"));
+    }
+    if options.random && (job.sizes().is_some() || options.align_bytes.is_some_and(|align| align < job.request_bytes()))
+    {
+        return Err(job.wrong("verify with requests that overlap (bsrange, bssplit, blockalign in random order); give all one bs and leave out blockalign"));
+    }
+    let one_pass = !options.time_based && options.loops == 1 && options.io_size.is_none() && job.file_count() == 1;
+    if job.sizes().is_some() && options.writes && !(one_pass && options.verify_backlog == 0) {
+        return Err(job.wrong(
+            "verify of writes of several sizes: only one pass over one file is read back; leave out time_based, loops, io_size, nrfiles and verify_backlog, or give one bs",
+        ));
+    }
+    let (request, least) = (job.least_request_bytes(), method.least_bytes());
+    let block = options.verify_interval.map_or(request, |bytes| u64::from(bytes).min(request));
+    if block < least {
+        return Err(job.wrong(format!(
+            "verify: a block of {} has no room for its header; use {least} B or more",
+            show_size(block)
+        )));
+    }
+    if request % block != 0 {
+        warnings.push(format!(
+            "{}: verify_interval={block} does not divide requests of {request} B: each has one header (fio says nothing)",
+            job.shown()
+        ));
+    }
+    let (header, at) = (method.header_bytes() as u64, u64::from(options.verify_offset));
+    if at > 0 && header > 0 && (at < header || at + header > block) {
+        return Err(job.wrong(format!(
+            "verify_offset={at}: a header of {header} B does not lie behind its own place and within a block of {block} B; give {header} to {}",
+            block.saturating_sub(header)
+        )));
+    }
+    Ok(())
+}
+
+/// What `rw=MODE:VALUE`, `number_ios` and `percentage_random` need.
+fn check_order(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let simple = job.sizes().is_none() && job.file_count() == 1 && options.align_bytes.is_none();
+    if options.run > 1 && !simple {
+        return Err(
+            job.wrong("the value after the colon of rw needs one file and one bs; give each file a job of its own")
+        );
+    }
+    let in_turn = job.file_count() == 1 || options.service == FileService::RoundRobin;
+    if options.hole_bytes > 0 && (job.sizes().is_some() || options.align_bytes.is_some() || !in_turn) {
+        return Err(job.wrong(
+            "the value after the colon of rw needs one bs, and files that take turns (roundrobin); give each file a job of its own",
+        ));
+    }
+    check_places(job, simple)?;
+    if options.number_ios.is_some() && job.sizes().is_some() {
+        return Err(job.wrong("number_ios with requests of several sizes; give all one bs, or use io_size"));
+    }
+    let all_random = !options.random || options.random_percent == [100; 2];
+    if !all_random && (job.file_count() > 1 || options.run > 1) {
+        return Err(job.wrong(
+            "percentage_random needs one file and no value after the colon of rw; give each file a job of its own",
+        ));
+    }
+    if options.serialize_overlap
+        && (!simple || (options.random && (options.no_random_map || options.run > 1 || !all_random)))
+    {
+        return Err(job.wrong(
+            "serialize_overlap=1: only requests that cannot overlap are served; use one bs and leave out norandommap",
+        ));
+    }
+    Ok(())
+}
+
+/// What zones of the file need, strided or drawn.
+fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.strides.are_on() {
+        let (size, mixed) = (options.strides.size, options.reads && options.writes);
+        let uniform = options.distribution == Distribution::Uniform && options.random_percent == [100; 2];
+        let served = if options.random { uniform && options.run == 1 } else { !mixed && options.hole_bytes == 0 };
+        if !served || !simple {
+            return Err(job.wrong(
+                "zonemode=strided needs one file, one bs, and one direction or places that are all alike; give each its own job, or zonemode=none",
+            ));
+        }
+        let range = options.strides.range.max(if options.random { 0 } else { size });
+        if options.random && !range.is_multiple_of(job.request_bytes()) {
+            return Err(job.wrong(format!(
+                "zonerange={range}: random places in it are whole requests of {} B; give a multiple",
+                job.request_bytes()
+            )));
+        }
+        if size == 0 || !size.is_multiple_of(job.request_bytes()) {
+            return Err(job.wrong(format!(
+                "zonesize={size}: a zone holds whole requests of {} B; give a multiple",
+                job.request_bytes()
+            )));
+        }
+    }
+    let zones = matches!(options.distribution, Distribution::ManyZones(_)) && options.random;
+    if zones && (job.file_count() > 1 || options.run > 1 || options.random_percent != [100; 2]) {
+        return Err(job.wrong(
+            "random_distribution with several zones needs one file, and all requests in random places; give each file a job of its own",
+        ));
+    }
+    Ok(())
+}
+
+/// Several files divide the requests among them.
+fn check_files(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let (files, names) = (options.files, options.filenames.len());
+    if names > 0 && files > 1 && files as usize != names {
+        return Err(job.wrong(format!("nrfiles={files} with {names} names in filename; leave nrfiles out")));
+    }
+    Ok(())
+}
+
+fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    let (engine, depth) = (&options.engine_name, options.depth);
+    if depth > 1 && job.effective_depth() == 1 {
+        warnings.push(format!(
+            "{}: iodepth={depth} with ioengine={engine}: its calls block, so one request is outstanding at a time (fio says nothing); use libaio or io_uring, or numjobs={depth}",
+            job.shown()
+        ));
+    }
+    if options.engine == FioEngine::Libaio && !options.direct {
+        warnings.push(format!(
+            "{}: ioengine=libaio without direct=1: Linux serves such requests while they are submitted, one after the other (fio says nothing); use direct=1 or io_uring",
+            job.shown()
+        ));
+    }
+    if let Some(most) = options.batch_complete_most.filter(|&most| most > 0 && most < job.effective_depth()) {
+        return Err(job.wrong(format!(
+            "iodepth_batch_complete_max={most} with iodepth={depth}: all completions that are there are taken at once; give {depth} or more, or leave it out"
+        )));
+    }
+    for (option, batch) in
+        [("iodepth_batch", options.batch.unwrap_or(1)), ("iodepth_batch_complete_min", options.batch_complete)]
+    {
+        if batch > depth {
+            return Err(job.wrong(format!("{option}={batch} is more than iodepth={depth}; give at most as many")));
+        }
+    }
+    check_offload(job)?;
+    if job.is_threaded() && (options.batch.unwrap_or(1) > 1 || options.batch_complete > 1) {
+        return Err(job.wrong(
+            "iodepth_batch with ioengine=posixaio or io_submit_mode=offload: their threads submit one request each; use libaio or io_uring",
+        ));
+    }
+    if options.engine == FioEngine::PosixAio {
+        warnings.push(format!(
+            "{}: ioengine=posixaio: {depth} threads with a blocking call each; the C library, which fio uses, has one thread a file and so a depth of 1 at the device",
+            job.shown()
+        ));
+    }
+    if job.is_threaded() && (options.fsync > 0 || options.fdatasync > 0) {
+        return Err(job.wrong(
+            "fsync and fdatasync with ioengine=posixaio or io_submit_mode=offload are not served; use psync, libaio or io_uring",
+        ));
+    }
+    if options.engine == FioEngine::Mmap {
+        if options.direct {
+            return Err(
+                job.wrong("direct=1 with ioengine=mmap: mapped memory is the page cache; use direct=0, or psync")
+            );
+        }
+        if options.sync != SyncMode::None {
+            return Err(job.wrong("sync with ioengine=mmap: stores to memory wait for nothing; use fsync=1, or psync"));
+        }
+    }
+    Ok(())
+}
+
+/// Threads make the calls of an engine that blocks; the others queue their requests themselves.
+fn check_offload(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let served = matches!(options.engine, FioEngine::Blocking | FioEngine::Null);
+    if options.offload && !served {
+        return Err(job.wrong(format!(
+            "io_submit_mode=offload with ioengine={}: it queues its requests itself; leave the option out, or use psync",
+            options.engine_name
+        )));
+    }
+    Ok(())
+}
+
+fn check_time(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    if options.time_based && options.runtime_ns == 0 {
+        warnings.push(format!(
+            "{}: time_based without a runtime: the job ends with its size, as in fio; write runtime=60",
+            job.shown()
+        ));
+    }
+    if options.rate_bytes.iter().any(Option::is_some) && options.rate_iops.iter().any(Option::is_some) {
+        return Err(job.wrong("rate and rate_iops are both asked for; leave one out"));
+    }
+    check_rates(job, warnings)?;
+    check_steady(job)?;
+    if job.rate_iops().is_some_and(|rate| rate > workload::MAX_RATE_IOPS) {
+        return Err(job.wrong("more than 10^9 requests per second are asked for; lower rate or rate_iops"));
+    }
+    Ok(())
+}
+
+/// Rates of both directions of a mix make its shares.
+fn check_rates(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
+    let options = &job.options;
+    let (reads, writes) = match (options.reads && options.writes, job.rates()) {
+        (false, _) | (true, [None, None]) => return Ok(()),
+        (true, [Some(reads), Some(writes)]) => (reads, writes),
+        (true, _) => {
+            return Err(job.wrong(format!(
+                "rate or rate_iops of one direction with rw={}: give both (rate=1m,2m), or make a reading and a writing job",
+                options.mode
+            )));
+        }
+    };
+    let percent = reads / (reads + writes) * 100.0;
+    if (percent - percent.round()).abs() > 1e-9 || !(1.0..=99.0).contains(&percent) {
+        return Err(job.wrong(format!("rate or rate_iops: reads would be {percent:.3} % of the requests; choose rates with whole percents, or make a reading and a writing job")));
+    }
+    if percent != f64::from(options.mix_read) {
+        warnings.push(format!(
+            "{}: the rates make {percent} % of the requests reads, and not the {} % of rwmixread (fio says nothing)",
+            job.shown(),
+            options.mix_read
+        ));
+    }
+    Ok(())
+}
+
+fn check_steady(job: &Job) -> Result<(), FioError> {
+    let steady = &job.options.steady;
+    if steady.given && !steady.watches() {
+        return Err(
+            job.wrong("steadystate without steadystate_duration watches nothing; write steadystate_duration=10")
+        );
+    }
+    if steady.watches() && !super::steady::whole_seconds(steady.duration_ns) {
+        return Err(job.wrong("steadystate_duration: rates are collected once a second; give 2 or more whole seconds"));
+    }
+    Ok(())
+}
