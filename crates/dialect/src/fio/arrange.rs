@@ -273,9 +273,9 @@ impl Arrangement {
             let found =
                 look(&path).map_err(|error| job.wrong(format!("cannot examine {}: {error}", path.display())))?;
             check_found(job, &path, found, destroy)?;
-            let part = region(job, clone, (number as u64, count), &path, found)?;
-            files.push(self.file(job, path, found, part.part));
-            parts.push(part);
+            let region = region(job, clone, (number as u64, count), &path, found)?;
+            files.push(self.file(job, path, found, region.part));
+            parts.push(region);
         }
         let Region { part: (start, len), pass_bytes, passes } = parts[0];
         if parts.iter().any(|other| other.part != (start, len)) {
