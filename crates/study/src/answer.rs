@@ -1,6 +1,7 @@
 //! What the points of a study say together.
 
 use crate::command::Command;
+use crate::confirm::stands_for;
 use crate::figures;
 use crate::findings::{findings, is_worth_a_word};
 use crate::found::{Conclusion, Found, PeakRates};
@@ -131,6 +132,7 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
     }
     doubts.extend(peaks.iter().filter_map(|peak| changed_since(peak, found)));
     doubts.extend(peaks.iter().filter(|_| noisy).filter_map(|peak| undecided(peak, points)));
+    doubts.extend(peaks.iter().filter(|_| noisy).filter_map(|peak| faster_elsewhere((peak.op, peak.point), found)));
     let failed = points.iter().filter(|point| point.error.is_some()).count();
     if failed > 0 {
         doubts.push(format!("{failed} of {} points failed; they are shown as failed", points.len()));
@@ -158,6 +160,25 @@ fn undecided(peak: &Peak, points: &[Point]) -> Option<String> {
         let percent = width * 100.0;
         format!("the best {} is not settled: ± {percent:.0} % when the time was up (--budget gives more)", peak.op)
     })
+}
+
+/// Another point was faster than the best one, by more than both intervals: it was measured when the target was faster, or with luck.
+pub(crate) fn faster_elsewhere((op, best): (OpKind, usize), found: &Found<'_>) -> Option<String> {
+    let high = found.points[best].numbers.as_ref()?.interval_95?[1];
+    let bursty = found.entries[best].in_bursts;
+    let alike = found.entries.iter().zip(found.points);
+    let faster = alike
+        .filter(|(entry, point)| stands_for(entry, op, found.setting, bursty) && point.numbers.is_some())
+        .filter(|(_, point)| {
+            point.numbers.as_ref().and_then(|numbers| numbers.interval_95).is_some_and(|[low, _]| low > high)
+        })
+        .max_by(|(_, a), (_, b)| a.rate().unwrap_or(0.0).total_cmp(&b.rate().unwrap_or(0.0)))?
+        .1;
+    Some(format!(
+        "the best {op} may be better: {} with {} at another time of the study, for the target's rate moves (--budget gives it more time)",
+        units::show_rate(faster.rate()?),
+        faster.workload.short()
+    ))
 }
 
 /// The same question had another answer earlier in the study: its tables and its peak are of two different targets.

@@ -2,6 +2,7 @@
 
 use super::{Measured, entry, facts, setting};
 use crate::advice::{advice, steps};
+use crate::answer::faster_elsewhere;
 use crate::command::Command;
 use crate::findings::{Change, Comparison, findings};
 use crate::found::{Found, PeakRates, Reading, smallest};
@@ -251,4 +252,23 @@ fn no_two_advices_are_nearly_the_same() {
             assert!(!advices.is_empty(), "{fixed_us} us, {most}: a plain program is slow here");
         }
     }
+}
+
+#[test]
+fn a_point_that_was_surely_faster_than_the_best_is_a_doubt() {
+    let measured = Measured::new(setting(), |cell| Some(super::device(&cell.workload)));
+    let with = |rates: &[f64]| {
+        let best = entry(
+            Workload { buffering: machine::Buffering::Direct, ..workload(1 << 20, 8) },
+            &[1900.0, 1910.0, 1905.0],
+        );
+        let other = entry(Workload { buffering: machine::Buffering::Direct, ..workload(1 << 20, 16) }, rates);
+        let entries = [best, other];
+        let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
+        faster_elsewhere((workload::OpKind::Read, 0), &Found { entries: &entries, points: &points, ..measured.found() })
+    };
+    let said = with(&[2300.0, 2310.0, 2290.0]).expect("it is faster");
+    assert!(said.contains("2300 MiB/s with direct read, seq, 1 MiB x 16"), "{said}");
+    assert_eq!(with(&[1800.0, 2300.0, 2100.0]), None, "it may be as fast");
+    assert_eq!(with(&[1890.0, 1895.0, 1893.0]), None);
 }
