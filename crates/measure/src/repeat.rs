@@ -212,18 +212,26 @@ pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
     stats::spread_of_runs(&rates_of(&counted(samples)))
 }
 
-/// The rates of runs, slice by slice. Slices give an interval only where there are enough, and runs in bytes may be shorter than one: then
-/// a run is a single rate.
+/// The rates of runs, slice by slice, in slices of one width: a run counts by its time, and so by the number of its slices. A slow run, which
+/// leaves more slices empty and has wider ones for that, would count for half of a fast one otherwise. Slices give an interval only where there are
+/// enough, and runs in bytes may be shorter than one: then a run is a single rate.
 fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
-    let sliced = samples.iter().all(|sample| sample.slice_rates.len() >= stats::MIN_SLICES);
-    samples.iter().map(|sample| if sliced { slices_of(sample) } else { vec![sample.iops()] }).collect()
+    let width = samples.iter().map(|sample| sample.slice_ns).max().unwrap_or(0);
+    let sliced: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample, width)).collect();
+    if sliced.iter().all(|slices| slices.len() >= stats::MIN_SLICES) {
+        return sliced;
+    }
+    samples.iter().map(|sample| vec![sample.iops()]).collect()
 }
 
-/// The slices of a run, scaled to its rate: slices end with the last whole one, and a rate until the deadline before it.
-fn slices_of(sample: &Sample) -> Vec<f64> {
-    let mean = sample.slice_rates.iter().sum::<f64>() / sample.slice_rates.len() as f64;
+/// The slices of a run, made this wide and scaled to its rate: slices end with the last whole one, and a rate until the deadline before it.
+fn slices_of(sample: &Sample, width: Nanos) -> Vec<f64> {
+    let group = (width / sample.slice_ns.max(1)).max(1) as usize;
+    let slices: Vec<f64> =
+        sample.slice_rates.chunks_exact(group).map(|wide| wide.iter().sum::<f64>() / group as f64).collect();
+    let mean = slices.iter().sum::<f64>() / slices.len() as f64;
     let factor = if mean > 0.0 { sample.iops() / mean } else { 1.0 };
-    sample.slice_rates.iter().map(|rate| rate * factor).collect()
+    slices.into_iter().map(|rate| rate * factor).collect()
 }
 
 /// Workloads measured in turn on one target.

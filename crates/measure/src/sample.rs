@@ -225,12 +225,12 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
         slice_ns *= 2;
     }
     let timed = matches!(workload.stop, workload::Stop::AfterNs(_)) && workload.cache != machine::CacheState::Cold;
-    // After the deadline nothing new is asked: what is still under way has the target more and more to itself. For the rate it counts.
-    let asked = match workload.stop {
-        workload::Stop::AfterNs(run) => ((run / slice_ns.max(1)).max(1) as usize).min(slice_rates.len()),
-        workload::Stop::AfterBytes(_) => slice_rates.len(),
-    };
-    let steadiness = stats::judge(&slice_rates[..asked]);
+    // After the deadline nothing new is asked: what is still under way has the target more and more to itself. For the rate it counts, but a slow
+    // run, which is longer for it, does not count for more than a fast one.
+    if let workload::Stop::AfterNs(run) = workload.stop {
+        slice_rates.truncate((run / slice_ns.max(1)).max(1) as usize);
+    }
+    let steadiness = stats::judge(&slice_rates);
     let warm_up = if timed { steadiness.warm_up.min(slice_rates.len() / 2) } else { 0 };
     slice_rates.drain(..warm_up);
     let measured_ns = streams.iter().map(|stream| stream.measured_ns()).max().unwrap_or(0);

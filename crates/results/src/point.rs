@@ -584,6 +584,16 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_the_same_time_count_the_same_however_wide_their_slices_are() {
+        // The slow run leaves slices empty, and has fewer and wider ones for that.
+        let slow = run(100.0, 1000, 0);
+        let slices: Vec<f64> = slow.slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
+        let slow = Sample { slice_ns: slow.slice_ns * 2, slice_rates: slices, ..slow };
+        let iops = numbers(&[run(300.0, 1000, 0), slow]).iops;
+        assert!((iops - 200.0).abs() < 1e-6, "{iops}");
+    }
+
+    #[test]
     fn the_rate_lies_in_its_interval() {
         let series: [&[f64]; 6] = [
             &[640.0, 160.0, 160.0, 160.0, 160.0],

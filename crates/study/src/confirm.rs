@@ -20,7 +20,7 @@ const ROUNDS_TO_CONFIRM: f64 = 10.0;
 
 /// How much more the precision of what may be a peak matters than that of other points, and that of what is taken for it.
 const PEAK_WEIGHT: f64 = 2.0;
-const CHOSEN_WEIGHT: f64 = 10.0;
+const CHOSEN_WEIGHT: f64 = 14.0;
 
 /// Longest run that confirms a peak.
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;

@@ -2,7 +2,7 @@
 
 use machine::{
     Access, Capabilities, Completion, Engine, Layer, LayerKind, MachineFacts, MemoryUse, Nanos, Next, NullBackend,
-    Part, Request, RequestSource, RunOptions, RunUsage, Stability, TargetFacts, TargetSpec,
+    Part, Request, RequestSource, RunOptions, RunUsage, Stability, TargetFacts, TargetKind, TargetSpec,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -163,7 +163,8 @@ impl machine::Machine for Noisy {
     }
 
     fn target_facts(&self, target: &Self::Target) -> TargetFacts {
-        let mut facts = self.twin.target_facts(target);
+        // Of a simulated volume one run is the truth, and needs no interval: this one is like a real one.
+        let mut facts = TargetFacts { kind: TargetKind::Device, ..self.twin.target_facts(target) };
         facts.layers.extend(self.throttled.then(|| Layer {
             kind: LayerKind::Throttle,
             name: "a throttle".into(),
