@@ -91,6 +91,7 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
         }
     }
     let mut open = points.to_vec();
+    let mut last = None;
     loop {
         open.retain(|&point| {
             let standing = subject.standing(point);
@@ -106,7 +107,10 @@ pub fn repeat(subject: &mut impl Repeated, points: &[usize], repeats: Repeats) -
             let cost = (standing.cost_ns.max(1) as f64).sqrt();
             subject.half_width(point).min(2.0) * standing.weight / (f64::from(standing.runs).sqrt() * cost)
         };
-        match open.iter().copied().max_by(|a, b| urgency(a).total_cmp(&urgency(b)).then(b.cmp(a))) {
+        // Two runs one after the other would see the machine at the same time, and agree for that.
+        let rested = open.iter().copied().filter(|&point| open.len() == 1 || last != Some(point));
+        last = rested.max_by(|a, b| urgency(a).total_cmp(&urgency(b)).then(b.cmp(a)));
+        match last {
             Some(point) => subject.run(point)?,
             None => return Ok(()),
         }

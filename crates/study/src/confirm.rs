@@ -1,7 +1,7 @@
 //! The best rates, measured again.
 
 use crate::plan::Plan;
-use crate::sampler::{Entry, PRECISION, Sampler};
+use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
 use crate::setting::Setting;
 use machine::{Allocation, CacheState, Machine, Nanos, Result};
@@ -9,24 +9,21 @@ use measure::THROTTLE_SLICE_NS;
 use std::collections::BTreeSet;
 use workload::{OpKind, Stop, Workload};
 
-/// Share of the budget at which the best rates have been measured again.
-const CONFIRM_SHARE: f64 = 0.74;
-
 /// Share of the budget up to which there is time to measure what was chosen once more from the beginning.
-const CHOICE_SHARE: f64 = 0.72;
+const CHOICE_SHARE: f64 = 0.76;
 
 /// A run that confirms a peak holds at least so many rounds of requests.
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
 
 /// How much more the precision of what may be a peak matters than that of other points, and that of what is taken for it.
 const PEAK_WEIGHT: f64 = 2.0;
-const CHOSEN_WEIGHT: f64 = 14.0;
+const CHOSEN_WEIGHT: f64 = 20.0;
 
 /// Longest run that confirms a peak.
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
 
 /// Runs that confirm a peak, even where the time is up: the answer stands on them.
-const LEAST_RUNS: u32 = 3;
+pub(crate) const LEAST_RUNS: u32 = 3;
 
 /// The best rates, measured again in longer runs: the best of many noisy numbers is too good to be true. Returns the index of the best
 /// entry of each operation.
@@ -58,14 +55,22 @@ pub(crate) fn confirm<M: Machine>(
     let peaks: Vec<(OpKind, usize)> =
         confirmed.iter().filter_map(|(op, indices)| Some((*op, best(indices)?.0))).collect();
     let chosen: Vec<usize> = peaks.iter().map(|peak| peak.1).collect();
-    sampler.weigh(&chosen, CHOSEN_WEIGHT);
-    if sampler.noisy && sampler.machine.now() < sampler.at(CHOICE_SHARE) {
-        // The better of two had more luck: the runs by which it was chosen do not tell how fast it is.
-        sampler.begin_again(&chosen);
-        sampler.rounds(&chosen, LEAST_RUNS, Nanos::MAX)?;
-    }
-    sampler.tighten(&chosen, PRECISION, sampler.at(CONFIRM_SHARE))?;
+    measure_chosen(sampler, &chosen)?;
     Ok(peaks)
+}
+
+/// Measures what was chosen for a peak from the beginning, where there is time: the best of several had more luck, and the runs by which it was
+/// chosen do not tell how fast it is. It has more runs with the trials and at the end: runs one after the other see the target at one time.
+///
+/// # Errors
+/// The user's interrupt.
+pub(crate) fn measure_chosen<M: Machine>(sampler: &mut Sampler<'_, M>, chosen: &[usize]) -> Result<()> {
+    sampler.weigh(chosen, CHOSEN_WEIGHT);
+    if sampler.noisy && sampler.machine.now() < sampler.at(CHOICE_SHARE) {
+        sampler.begin_again(chosen);
+        sampler.rounds(chosen, LEAST_RUNS, Nanos::MAX)?;
+    }
+    Ok(())
 }
 
 /// The entries that may be an operation's best, the fastest first.

@@ -276,6 +276,11 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
+    /// Makes the precision of an entry matter no more than that of any other.
+    pub(crate) fn weigh_no_more(&mut self, index: usize) {
+        self.entries[index].weight = 1.0;
+    }
+
     /// Counts the instructions of an entry in a run of its own.
     ///
     /// # Errors
@@ -333,6 +338,20 @@ impl<'a, M: Machine> Sampler<'a, M> {
     pub(crate) fn rounds(&mut self, indices: &[usize], runs: u32, until: Nanos) -> Result<()> {
         let runs = if self.noisy { runs } else { 1 };
         repeat(self, indices, Repeats { until, ..Repeats::exactly(runs) })
+    }
+
+    /// Runs each of some entries once more, as far as the time goes.
+    ///
+    /// # Errors
+    /// The user's interrupt.
+    pub(crate) fn again(&mut self, indices: &[usize], until: Nanos) -> Result<()> {
+        for &index in indices {
+            let standing = self.standing(index);
+            if self.noisy && !standing.closed && self.now().saturating_add(standing.cost_ns) <= until {
+                self.run(index)?;
+            }
+        }
+        Ok(())
     }
 
     /// Runs the entries whose intervals are wider than this share of their rate, the least certain first, until none is or the time is up.

@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::probe::probe;
 use crate::sampler::{Progress, Sampler};
 use crate::schedule;
-use crate::trial::investigate;
+use crate::trial::{climb, investigate};
 use machine::{Engine, Error, Machine, Nanos, Result, TargetSpec};
 use results::{Kind, Program, Results, SCHEMA};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -48,7 +48,8 @@ pub fn study<M: Machine>(
     }
     let mut setting = probe(&mut sampler, plan)?;
     let mut trials = schedule::measure(&mut sampler, &mut setting, plan)?;
-    let peaks = confirm(&mut sampler, &setting, &trials, plan)?;
+    let mut peaks = confirm(&mut sampler, &setting, &trials, plan)?;
+    climb(&mut sampler, &setting, &mut peaks)?;
     crossings::bracket(&mut sampler, &setting, &mut trials, plan, &peaks)?;
     let cases = investigate(&mut sampler, &setting, &spec, &peaks)?;
     schedule::settle(&mut sampler, &setting, &mut trials, plan, &peaks, &memory)?;

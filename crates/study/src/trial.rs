@@ -1,7 +1,7 @@
 //! Trials: one change to a workload tells one bottleneck from another.
 
 use crate::beside::{Beside, beside};
-use crate::confirm::stands_for;
+use crate::confirm::{LEAST_RUNS, measure_chosen, stands_for};
 use crate::findings::{exact, iops_ratio};
 use crate::sampler::{Entry, Sampler};
 use crate::setting::Setting;
@@ -14,6 +14,12 @@ use workload::{OpKind, Pattern, Stop, Workload};
 
 /// Share of the budget at which the trials end.
 const TRIALS_SHARE: f64 = 0.84;
+
+/// Share of the budget at which a peak is no longer asked whether it is one.
+const CLIMB_SHARE: f64 = 0.78;
+
+/// How often the requests outstanding are doubled.
+const CLIMBS: u32 = 3;
 
 /// Most runs of a trial before the rest of the time is shared out.
 const RUNS: u32 = 4;
@@ -99,9 +105,7 @@ impl Case {
     /// The ratio of requests per second that a change came to.
     pub(crate) fn ratio(&self, variant: Variant, entries: &[Entry]) -> Option<Ratio> {
         let (_, after) = self.trials.iter().find(|(one, _)| *one == variant)?;
-        let (before, after) = (&entries[self.base], &entries[*after]);
-        let of_one_run = || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
-        iops_ratio(before, after).or_else(of_one_run)
+        ratio(&entries[self.base], &entries[*after])
     }
 
     /// The trials whose intervals still hold a ratio on which the verdict turns.
@@ -119,6 +123,12 @@ impl Case {
         let trials = self.trials.into_iter().filter_map(|(variant, index)| Some((variant, indices[index]?))).collect();
         Some(Case { base: indices[self.base]?, trials, ..self })
     }
+}
+
+/// The ratio of requests per second that a change came to.
+fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
+    let of_one_run = || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
+    iops_ratio(before, after).or_else(of_one_run)
 }
 
 /// The rates whose limits are asked for: the peaks, what a plain program gets, and small random requests.
@@ -172,6 +182,75 @@ pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &Setting)
     workload.op() == op && cache && *workload == usual && entry.shape.is_none()
 }
 
+/// A change of an entry: one that is there already, or a new one; none where the change makes no sense or the target has no room for it.
+fn changed<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &Setting,
+    base: usize,
+    variant: Variant,
+) -> Option<usize> {
+    let base = &sampler.entries[base];
+    let workload = variant.of(&base.workload, setting)?;
+    if !matches!(workload.stop, Stop::AfterNs(_)) || !fits(&workload, setting) {
+        return None;
+    }
+    let (shape, in_bursts, ramp_ns) = (base.shape.clone(), base.in_bursts, base.ramp_ns);
+    let same = |one: &Entry| one.workload == workload && one.shape == shape && one.ramp_ns == ramp_ns;
+    let known = sampler.entries.iter().position(same);
+    Some(known.unwrap_or_else(|| {
+        let index = sampler.push(workload, shape);
+        let entry = &mut sampler.entries[index];
+        (entry.in_bursts, entry.ramp_ns) = (in_bursts, ramp_ns);
+        index
+    }))
+}
+
+/// Takes twice the requests outstanding for the peak where that is surely faster, for the best of a grid is not always the best there is, and
+/// what was best at one time may not be at another. Each is measured beside the other, so that both see the target as it is then.
+///
+/// # Errors
+/// The user's interrupt.
+pub(crate) fn climb<M: Machine>(
+    sampler: &mut Sampler<'_, M>,
+    setting: &Setting,
+    peaks: &mut [(OpKind, usize)],
+) -> Result<()> {
+    let mut open: Vec<usize> = (0..peaks.len()).collect();
+    for _ in 0..CLIMBS {
+        let mut tried = Vec::new();
+        for number in open {
+            let deeper = changed(sampler, setting, peaks[number].1, Variant::Deeper);
+            tried.extend(deeper.map(|deeper| (number, deeper)));
+        }
+        // Without one run of these there is no verdict on a peak, so it may overrun a budget that is too short.
+        let deeper: Vec<usize> = tried.iter().map(|one| one.1).collect();
+        sampler.rounds(&deeper, 1, Nanos::MAX)?;
+        let until = sampler.at(CLIMB_SHARE);
+        for runs in 2..=LEAST_RUNS {
+            let bases: Vec<usize> = tried.iter().map(|one| peaks[one.0].1).collect();
+            sampler.again(&bases, until)?;
+            sampler.rounds(&deeper, runs, until)?;
+        }
+        sampler.learn_spread();
+        let faster = |&(number, deeper): &(usize, usize)| {
+            let ratio = ratio(&sampler.entries[peaks[number].1], &sampler.entries[deeper]);
+            ratio.is_some_and(|ratio| ratio.mean >= GAIN && ratio.low > 1.0)
+        };
+        tried.retain(faster);
+        if tried.is_empty() || sampler.machine.now() >= until {
+            return Ok(());
+        }
+        for &(number, deeper) in &tried {
+            sampler.weigh_no_more(peaks[number].1);
+            peaks[number].1 = deeper;
+        }
+        let chosen: Vec<usize> = tried.iter().map(|one| one.1).collect();
+        measure_chosen(sampler, &chosen)?;
+        open = tried.into_iter().map(|one| one.0).collect();
+    }
+    Ok(())
+}
+
 /// Makes the trials of every case, the peaks' first, as far as the time goes.
 ///
 /// # Errors
@@ -188,30 +267,13 @@ pub(crate) fn investigate<M: Machine>(
         if case.of == LimitOf::Plain && case.op == OpKind::Write {
             continue;
         }
-        let base = &sampler.entries[case.base];
-        let (workload, shape) = (base.workload.clone(), base.shape.clone());
-        let (in_bursts, ramp_ns) = (base.in_bursts, base.ramp_ns);
         for variant in [Variant::Deeper, Variant::Wider, Variant::Resized, Variant::Hinted] {
-            let unit = matches!(variant, Variant::Resized) && case.of == LimitOf::Plain;
-            let Some(changed) = variant.of(&workload, setting).filter(|_| !unit) else { continue };
-            if !matches!(workload.stop, Stop::AfterNs(_)) || !fits(&changed, setting) {
+            if variant == Variant::Resized && case.of == LimitOf::Plain {
                 continue;
             }
-            let index = sampler.push(changed, shape.clone());
-            let entry = &mut sampler.entries[index];
-            (entry.in_bursts, entry.ramp_ns) = (in_bursts, ramp_ns);
-            case.trials.push((variant, index));
+            case.trials.extend(changed(sampler, setting, case.base, variant).map(|index| (variant, index)));
         }
     }
-    // Without this one there is no verdict on a peak, so it may overrun a budget that is too short.
-    let deeper: Vec<usize> = cases
-        .iter()
-        .filter(|case| case.of == LimitOf::Peak)
-        .flat_map(|case| &case.trials)
-        .filter(|(variant, _)| *variant == Variant::Deeper)
-        .map(|(_, index)| *index)
-        .collect();
-    sampler.rounds(&deeper, 1, Nanos::MAX)?;
     // Run after run for all of them: where the time is up, each has as many as the others.
     let until = sampler.at(TRIALS_SHARE);
     for of in [LimitOf::Peak, LimitOf::Plain, LimitOf::Random] {
@@ -232,6 +294,10 @@ pub(crate) fn investigate<M: Machine>(
     for runs in 2..=RUNS {
         sampler.learn_spread();
         let undecided: Vec<usize> = cases.iter().flat_map(|case| case.undecided(&sampler.entries)).collect();
+        if !undecided.is_empty() {
+            let bases: Vec<usize> = peaks.iter().map(|peak| peak.1).collect();
+            sampler.again(&bases, until)?;
+        }
         sampler.rounds(&undecided, runs, until)?;
         sampler.weigh(&undecided, UNDECIDED_WEIGHT);
     }
