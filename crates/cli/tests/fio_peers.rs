@@ -249,3 +249,76 @@ fn both_programs_go_on_after_the_same_errors() {
         assert!(!ours.0 && ours.1[0] == 84, "{tolerated}: {ours:?}");
     }
 }
+
+#[test]
+fn what_has_no_end_is_read_and_written_as_both_do() {
+    if !fio_is_here() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    for (words, side) in [
+        ("--filename=/dev/null --rw=write", "write"),
+        ("--filename=/dev/zero --rw=randread", "read"),
+        ("--filename=/dev/zero --rw=write --ioengine=libaio --iodepth=4", "write"),
+        ("--filename=/dev/zero --rw=read --ioengine=io_uring --iodepth=4", "read"),
+    ] {
+        let words = format!("--name=j --size=1m --bs=4k --output-format=json {words}");
+        let of = |ours| {
+            let document: Value = serde_json::from_str(&succeeds(ours, directory.path(), &words)).unwrap();
+            ["total_ios", "io_bytes"].map(|field| document["jobs"][0][side][field].as_u64().unwrap())
+        };
+        assert_eq!((of(true), of(false)), ([256, 1 << 20], [256, 1 << 20]), "{words}");
+    }
+    // There is nothing in it.
+    for ours in [true, false] {
+        let read = run(ours, directory.path(), "--name=j --filename=/dev/null --rw=read --size=1m --bs=4k");
+        assert!(!read.status.success(), "{ours}: {read:?}");
+    }
+    let sizeless = run(true, directory.path(), "--name=j --filename=/dev/null --rw=write --bs=4k");
+    let said = String::from_utf8_lossy(&sizeless.stderr);
+    assert!(sizeless.status.code() == Some(2) && said.contains("/dev/null has no size of its own"), "{said}");
+}
+
+/// The last column of the log of each request's latency.
+fn logged_priority(ours: bool, directory: &Path, options: &str) -> String {
+    let words = format!("--name=j --filename=f --size=16k --bs=4k --rw=write --write_lat_log=log {options}");
+    let said = succeeds(ours, directory, &words);
+    let log = fs::read_to_string(directory.join("log_lat.1.log")).unwrap_or_else(|error| panic!("{error}: {said}"));
+    for file in fs::read_dir(directory).unwrap() {
+        fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    log.lines().next().unwrap().rsplit(", ").next().unwrap().to_string()
+}
+
+#[test]
+fn requests_have_the_priority_that_the_job_gives_them() {
+    if !fio_is_here() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    for options in ["", "--prio=5", "--prioclass=3", "--prio=2 --log_prio=1", "--prioclass=3 --prio=4 --log_prio=1"] {
+        let of = |ours| logged_priority(ours, directory.path(), options);
+        assert_eq!(of(true), of(false), "{options}");
+    }
+    // What the kernel says of the threads while they run.
+    let mut command = Command::new(HALFPOWER);
+    command.args(["fio", "--name=j", "--size=1m", "--rw=randread", "--time_based", "--runtime=20", "--prioclass=3"]);
+    command.arg("--nice=7").env("HALFPOWER_HISTORY", "none").current_dir(directory.path());
+    let mut running = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let threads = format!("/proc/{}/task", running.id());
+    let served = |thread: &Path| -> bool {
+        let number = thread.file_name().unwrap().to_string_lossy().into_owned();
+        let told = Command::new("ionice").args(["-p", &number]).output().unwrap();
+        let status = fs::read_to_string(thread.join("stat")).unwrap_or_default();
+        // Behind the name, which may hold blanks: state, then 15 numbers, then the priority for processors.
+        let nice = status.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(16).map(String::from));
+        String::from_utf8_lossy(&told.stdout).trim() == "idle" && nice.as_deref() == Some("7")
+    };
+    let seen = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        fs::read_dir(&threads).unwrap().any(|thread| served(&thread.unwrap().path()))
+    });
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert!(seen, "no thread with priority 7 whose requests are idle");
+}

@@ -67,7 +67,7 @@ fn places_that_are_not_there_or_nothing_to_measure() {
         (format!("run {}", inside("absent")), ["absent", "no such file", "name one that exists"]),
         (format!("study {}/more", inside("data")), ["data/more", "no such file", "name one that exists"]),
         (format!("run {}", inside("empty")), ["empty", "0 bytes", "at least 4 KiB"]),
-        ("run /dev/null".into(), ["/dev/null", "neither", "block device"]),
+        ("run /dev/null".into(), ["/dev/null", "neither a block device", "--size"]),
         (format!("run {} --size 2m", inside("data")), ["data", "--size 2 MiB", "smaller"]),
         (format!("run {} --size 0", inside("data")), ["data", "--size 0 B", "at least 4 KiB"]),
         (format!("run {} --op write", inside("data")), ["data", "only read", "--destroy-data"]),

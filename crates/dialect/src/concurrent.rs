@@ -3,7 +3,9 @@
 //! [`measure::sample`] runs one workload on one target. The tools also run a file per process, a file's threads from different starting
 //! points, or readers beside writers, and report each job by itself.
 
-use machine::{Error, Machine, Nanos, Op, Part, Result, RunOptions, RunUsage, TargetFacts, TargetKind, Usage};
+use machine::{
+    Error, Machine, Nanos, Op, Part, Result, RunOptions, RunUsage, Scheduling, TargetFacts, TargetKind, Usage,
+};
 use measure::{Sample, Stream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -156,7 +158,8 @@ fn run_once<M: Machine>(
         if job.shape.step_bytes.is_some() {
             access.region = (0, facts.size_bytes);
         }
-        parts.push(Part { targets: vec![job.target], access, sources, processors: &job.processors });
+        let scheduling = Scheduling { processors: &job.processors, ..Scheduling::default() };
+        parts.push(Part { targets: vec![job.target], access, sources, scheduling });
     }
     let usage = machine.run(&mut parts, RunOptions::default())?;
     drop(parts);

@@ -26,7 +26,7 @@ pub use data::{FILL_STEP, fill_random, fill_seed, filled};
 pub use error::{Error, Result};
 pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, Raid5, Share, TargetFacts, TargetKind};
 pub use knob::{Alternative, Keep, Knob, Matters};
-pub use run::{Buffers, OnFailure, Part, PartUsage, RunOptions, RunUsage, Start};
+pub use run::{Buffers, IoClass, IoPriority, OnFailure, Part, PartUsage, RunOptions, RunUsage, Scheduling, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
     BlockTimes, CpuTimes, DeviceUse, DirtyUse, MemoryUse, ParityUse, Pause, PhaseUse, ProcessorTimes, RequestTimes,

@@ -16,14 +16,52 @@ pub struct Part<'a, T, S> {
     pub access: Access,
     /// Who asks: a stream each.
     pub sources: &'a mut [S],
-    /// The streams run on these processors alone; empty: on any.
+    /// How the streams' threads are scheduled.
+    pub scheduling: Scheduling<'a>,
+}
+
+/// How threads are scheduled, and their requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scheduling<'a> {
+    /// They run on these processors alone; empty: on any.
     pub processors: &'a [u32],
+    /// The priority of their requests; none: that of the process.
+    pub io_priority: Option<IoPriority>,
+    /// Their own priority, from -20, the highest, to 19; none: that of the process.
+    pub nice: Option<i32>,
+}
+
+/// A priority of requests, which the block device's scheduler may heed (ioprio_set(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IoPriority {
+    /// Served class by class.
+    pub class: IoClass,
+    /// From 0, the highest, to 7.
+    pub level: u8,
+}
+
+/// A class of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoClass {
+    /// Before all others.
+    RealTime = 1,
+    /// What requests have that nobody gave a priority.
+    BestEffort = 2,
+    /// Where there is nothing else to do.
+    Idle = 3,
+}
+
+impl IoPriority {
+    /// As the kernel has it: the class from bit 13 on, the level below.
+    pub fn bits(self) -> u16 {
+        (self.class as u16) << 13 | u16::from(self.level)
+    }
 }
 
 impl<'a, T, S> Part<'a, T, S> {
     /// One target, on any processor.
     pub fn new(target: &'a T, access: &Access, sources: &'a mut [S]) -> Self {
-        Part { targets: vec![target], access: access.clone(), sources, processors: &[] }
+        Part { targets: vec![target], access: access.clone(), sources, scheduling: Scheduling::default() }
     }
 }
 

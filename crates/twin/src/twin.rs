@@ -140,7 +140,9 @@ impl Twin {
             ("engine null", "nothing of a simulated machine is this computer's own ceiling", "take it on this computer")
         } else if !matches!(part.access.reap, Reap::AtLeast(1) | Reap::Poll) {
             ("reap", "the simulated processor takes each completion as it comes, as one that polls", "leave it out")
-        } else if !part.processors.is_empty() {
+        } else if part.scheduling.io_priority.is_some() || part.scheduling.nice.is_some() {
+            ("priorities", "a simulated machine serves all requests alike", "leave out the priorities")
+        } else if !part.scheduling.processors.is_empty() {
             ("processors", "streams cannot be bound to processors of a simulated machine", "leave out the processors")
         } else if part.sources.iter().any(RequestSource::checks) {
             ("checking what is read", "a simulated machine keeps no data", "leave the verification out")

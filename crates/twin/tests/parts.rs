@@ -4,7 +4,7 @@ mod plain;
 
 use machine::{
     Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Machine, OnFailure, Op, Part, PartUsage, Result,
-    RunOptions, RunUsage, Stability, Start, TargetSpec,
+    RunOptions, RunUsage, Scheduling, Stability, Start, TargetSpec,
 };
 use plain::{Plain, direct, open};
 use twin::{Target, Twin};
@@ -98,7 +98,8 @@ fn a_source_names_the_targets_of_its_part() {
     twin.restripe(&mut a, &[0], 65536).unwrap();
     twin.restripe(&mut b, &[1], 65536).unwrap();
     let mut source = [Plain { targets: 2, ..Plain::new(Op::Read, 4096, 12_000, 128) }];
-    let targets = |targets: Vec<_>, sources| Part { targets, access: direct(), sources, processors: &[] };
+    let targets =
+        |targets: Vec<_>, sources| Part { targets, access: direct(), sources, scheduling: Scheduling::default() };
     let usage = twin.run(&mut [targets(vec![&a, &b], &mut source)], RunOptions::default()).unwrap();
     near(12_000.0 / seconds(usage.parts[0].as_ref().unwrap()), 2.0 * IOPS);
     let mut wrong = [Plain { targets: 3, ..Plain::new(Op::Read, 4096, 9, 1) }];

@@ -23,6 +23,8 @@ pub enum Found {
     Made(u64),
     /// A block device of so many bytes.
     Device(u64),
+    /// `/dev/null` or `/dev/zero`: as large as it is asked to be, and nothing of it is lost.
+    Endless,
     /// Something that is no place for data: a directory, a terminal.
     Other(&'static str),
 }
@@ -154,7 +156,12 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
         (Some(bytes), _, _) | (None, Some(bytes), _) => bytes,
         (None, None, Some(Amount::Bytes(bytes))) => share(bytes),
         (None, None, _) => {
-            return Err(job.wrong(format!("size: {shown} is not there yet, so its size is needed; write size=1g")));
+            let why = if found == Found::Endless {
+                "has no size of its own, so one"
+            } else {
+                "is not there yet, so its size"
+            };
+            return Err(job.wrong(format!("size: {shown} {why} is needed; write size=1g")));
         }
     };
     let overflow = || job.wrong("offset, offset_increment and numjobs go beyond all sizes; lower them");
@@ -297,7 +304,7 @@ impl Arrangement {
         let options = &job.options;
         let fills = options.reads || options.overwrite || options.engine == FioEngine::Mmap;
         let made = match (found, fills, options.fallocate) {
-            (Found::File(_) | Found::Device(_), _, _) => None,
+            (Found::File(_) | Found::Device(_) | Found::Endless, _, _) => None,
             // Nothing is read or written.
             _ if options.engine == FioEngine::Null => Some(NewFile::Sparse),
             (_, true, _) => Some(NewFile::Filled),
@@ -310,7 +317,7 @@ impl Arrangement {
             Found::File(bytes) | Found::Device(bytes) => bytes,
             // Of what is there only its beginning may be used; it stays as long as it is.
             Found::Made(bytes) => bytes.max(region.0 + region.1),
-            Found::Nothing | Found::Other(_) => region.0 + region.1,
+            Found::Nothing | Found::Endless | Found::Other(_) => region.0 + region.1,
         };
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(index) => index,

@@ -191,6 +191,12 @@ pub(crate) fn processors(text: &str) -> Result<Vec<u32>, Reason> {
     Ok(list)
 }
 
+/// `nice`: from -20 to 19.
+pub(crate) fn nice(text: &str) -> Result<i32, Reason> {
+    let level = text.parse().ok().filter(|level| (-20..=19).contains(level));
+    level.ok_or_else(|| "it is no priority for processors; write a whole number from -20 to 19".into())
+}
+
 /// `verify_interval`: 0 is a request.
 pub(crate) fn interval(text: &str, kb_base: u64) -> Result<Option<u32>, Reason> {
     match size(text, kb_base)? {

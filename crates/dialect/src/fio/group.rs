@@ -12,7 +12,9 @@ use super::surroundings::{Counts, DiskUse, Surroundings};
 use super::together::Watches;
 use super::translate;
 use super::verify::{Reader, VerifyStats};
-use machine::{Access, Machine, OnFailure, Part, Pause, RequestSource, RunOptions, TargetFacts, TargetKind, Usage};
+use machine::{
+    Access, Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts, TargetKind, Usage,
+};
 use measure::streams;
 use std::sync::Arc;
 use workload::{Cursor, Pattern, Sequence, Workload};
@@ -142,7 +144,8 @@ impl<'a, M: Machine> Group<'a, M> {
             // As in fio: the clones of all jobs take turns.
             let own_one = (first.number as usize - 1) % all.len().max(1);
             let processors = if split { &all[own_one..=own_one] } else { all };
-            let part = Part { targets: self.targets_of(first), access, sources: own, processors };
+            let scheduling = Scheduling { processors, io_priority: job.options.io_priority(), nice: job.options.nice };
+            let part = Part { targets: self.targets_of(first), access, sources: own, scheduling };
             parts.push((first.job.1, part));
         }
         parts
@@ -330,7 +333,7 @@ impl<'a, M: Machine> Group<'a, M> {
         let part = |(clone, reader): (&&'a ClonePlan, _)| {
             let access = Access { sync_at_end: false, ..translate::access(self.job_of(clone), self.file_bytes(clone)) };
             let sources = std::slice::from_mut(reader);
-            (clone.job.1, Part { targets: self.targets_of(clone), access, sources, processors: &[] })
+            (clone.job.1, Part { targets: self.targets_of(clone), access, sources, scheduling: Scheduling::default() })
         };
         self.run_parts(asked.iter().zip(&mut readers).map(part).collect(), errors)?;
         Ok(asked.iter().map(|clone| clone.number).zip(readers.into_iter().map(Reader::recorded)).collect())

@@ -6,6 +6,7 @@ use super::options::WindowValue;
 use super::plan::Job;
 use super::record::{Line, Sum, Times};
 use super::result::{CloneResult, FioResult, JobResult, Recorded};
+use machine::{IoClass, IoPriority};
 use measure::histogram::Histogram;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -64,7 +65,8 @@ impl Kind {
 }
 
 /// The logs that the jobs ask for: paths and texts. Columns: milliseconds, value (KiB/s, requests/s or ns), 0 for reads, 1 for writes and 2 for trims, bytes of
-/// the request (0 where averaged), with `log_offset` where it went, its priority: 0, for nobody is asked for another. As in fio the `slat` log
+/// the request (0 where averaged), with `log_offset` where it went, its priority: with `log_prio` as the kernel has it, otherwise 1 for
+/// the real-time class. As in fio the `slat` log
 /// is empty where submission is not measured.
 pub fn logs(result: &FioResult) -> Vec<(PathBuf, String)> {
     let mut files: Vec<(PathBuf, String)> = Vec::new();
@@ -160,6 +162,7 @@ fn named(job: &Job, clone: u32) -> Vec<(PathBuf, Kind)> {
 fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
     let logs = &job.job.options.logs;
     let from_ms = if logs.epoch { job.began_unix_ms } else { 0 };
+    // A window holds requests of any.
     let priority = if logs.priority { "0x0000" } else { "0" };
     if kind == Kind::Histogram {
         return histlog::lines(&clone.histograms, from_ms);
@@ -187,6 +190,12 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
             }
         }
     }
+    let own = job.job.options.io_priority();
+    let priority = match own {
+        Some(own) if logs.priority => format!("{:#06x}", own.bits()),
+        Some(IoPriority { class: IoClass::RealTime, .. }) => "1".into(),
+        _ => priority.into(),
+    };
     let logged = |line: &&Line| kind != Kind::Submission || line.submission_ns.is_some();
     for line in clone.lines.iter().flatten().filter(logged) {
         let side = line.side;

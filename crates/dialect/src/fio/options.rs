@@ -7,6 +7,7 @@ use super::pattern::Fill;
 use super::steady::Criterion;
 use super::value::{Amount, Reason, number, size};
 use super::verify::{Check, Method};
+use machine::{IoClass, IoPriority};
 use std::sync::Arc;
 use workload::SizeMix;
 
@@ -345,6 +346,12 @@ pub struct Options {
     pub tolerated: Tolerated,
     /// `cpus_allowed`; empty: all.
     pub processors: Vec<u32>,
+    /// `prioclass`.
+    pub io_class: Option<IoClass>,
+    /// `prio`: from 0, the highest, to 7.
+    pub io_level: Option<u8>,
+    /// `nice`.
+    pub nice: Option<i32>,
     /// `cpus_allowed_policy=split`: each clone has one of them.
     pub split_processors: bool,
     /// `io_submit_mode=offload`: threads make the calls of an engine that blocks, as many as the depth.
@@ -506,6 +513,9 @@ impl Default for Options {
             exitall_on_error: false,
             tolerated: Tolerated::default(),
             processors: Vec::new(),
+            io_class: None,
+            io_level: None,
+            nice: None,
             split_processors: false,
             offload: false,
             flow: 0,
@@ -570,6 +580,14 @@ impl Options {
             pattern_interval: self.pattern_interval as usize,
             interval_bytes: self.verify_interval,
             header_at: self.verify_offset as usize,
+        })
+    }
+
+    /// The priority of the job's requests; as in fio, one without a class is of the best-effort class.
+    pub fn io_priority(&self) -> Option<IoPriority> {
+        (self.io_class.is_some() || self.io_level.is_some()).then(|| IoPriority {
+            class: self.io_class.unwrap_or(IoClass::BestEffort),
+            level: self.io_level.unwrap_or(0),
         })
     }
 

@@ -158,7 +158,7 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
         new_file: file.made.unwrap_or_default(),
         // A simulated volume is as large as it must be.
         // Of a file of which nothing is moved only its name is needed.
-        size: file.made.map(|_| if file.idle { file.bytes.min(IDLE_BYTES) } else { file.bytes }),
+        size: Some(if file.idle { file.bytes.min(IDLE_BYTES) } else { file.bytes }),
         ..TargetSpec::default()
     }
 }

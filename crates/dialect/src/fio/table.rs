@@ -3,7 +3,8 @@
 //! The parser, the command line, the help, the hint for a misspelt option and the refusal of one that is not served all come from these rows.
 
 use super::choices::{
-    distribution, interval, paths, percentiles, power_of_two, processors, range, request, skipped, small, split, trace,
+    distribution, interval, nice, paths, percentiles, power_of_two, processors, range, request, skipped, small, split,
+    trace,
 };
 use super::failures::Tolerated;
 use super::histlog::MOST_COARSENESS;
@@ -13,6 +14,7 @@ use super::value::{Reason, amount, by_direction, by_direction_with_trims, ends, 
 use super::verify::Method;
 use Group::{Access, Data, Files, Jobs, Report, Requests, Time};
 use Takes::{Flag, Refused, Same, Switch, Text, Value};
+use machine::IoClass;
 use workload::SizeMix;
 
 type Taken = Result<(), Reason>;
@@ -97,8 +99,10 @@ static ROWS: &[Row] = &[
     row("flow_sleep", Jobs, Value(|o, text| put(&mut o.flow_sleep_ns, number(text, 0, MOST_COUNT).map(|us| us * 1000)))),
     row("flow_watermark", Jobs, Same(&[], LEAVE)),
     row("numa_cpu_nodes numa_mem_policy", Jobs, Refused("start halfpower under numactl")),
-    row("nice", Jobs, Same(&["0"], "start halfpower under nice")),
-    row("prio prioclass prio_hint cmdprio cmdprio_percentage cmdprio_class cmdprio_bssplit cmdprio_hint", Jobs, Refused("start halfpower under ionice")),
+    row("nice", Jobs, Value(|o, text| put(&mut o.nice, nice(text).map(Some)))),
+    row("prio", Jobs, Value(|o, text| put(&mut o.io_level, number(text, 0, 7).map(|level| Some(level as u8))))),
+    row("prioclass", Jobs, Value(|o, text| put(&mut o.io_class, choice(text, &[("1", IoClass::RealTime), ("2", IoClass::BestEffort), ("3", IoClass::Idle)]).map(Some)))),
+    row("prio_hint cmdprio cmdprio_percentage cmdprio_class cmdprio_bssplit cmdprio_hint", Jobs, Refused("give a job of its own the priority, with prio and prioclass")),
     row("uid gid", Jobs, Refused("start halfpower as that user")),
     row("cgroup cgroup_weight cgroup_nodelete", Jobs, Refused("start halfpower in the control group")),
     row("exec_prerun exec_postrun", Jobs, Refused("start the program before or after halfpower")),

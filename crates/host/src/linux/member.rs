@@ -77,6 +77,9 @@ impl Member {
             let why = "it is neither a directory nor a regular file nor a block device";
             Error::refused(&shown, why, "name one of these")
         };
+        if is_endless(&metadata) {
+            return Member::endless(path, fill.size);
+        }
         // Opening a pipe would wait for its other end.
         if !is_usable(metadata.file_type()) {
             return Err(unusable());
@@ -107,6 +110,32 @@ impl Member {
         let to_fill = if device && fill.size.is_none() { To::Time } else { To::End };
         let to_fill = (writable && !spec.as_is).then_some(to_fill);
         Ok(Member { path: path.into(), kind, size, writable, file, made: None, to_fill })
+    }
+
+    /// Opens a device that takes or gives any number of bytes, and of which nothing is lost.
+    fn endless(path: &Path, size: Option<u64>) -> Result<Member> {
+        let shown = path.display().to_string();
+        let Some(size) = size else {
+            return Err(Error::refused(
+                shown,
+                "it is neither a block device nor has it a size of its own",
+                "give --size",
+            ));
+        };
+        let file = Arc::new(open_for(path, true)?);
+        if !is_endless(&file.metadata().map_err(Error::io("cannot look at", path))?) {
+            return Err(Error::refused(shown, "it is another device than before", "run halfpower again"));
+        }
+        let size = test_file::region(Some(size), u64::MAX, &shown)?;
+        Ok(Member {
+            path: path.into(),
+            kind: TargetKind::Device,
+            size,
+            writable: true,
+            file,
+            made: None,
+            to_fill: None,
+        })
     }
 
     /// What a killed run left goes, and its name is used anew.
@@ -274,6 +303,12 @@ impl Member {
 fn identity(metadata: &fs::Metadata) -> Identity {
     // A device has several nodes.
     if metadata.file_type().is_block_device() { (0, 0, metadata.rdev()) } else { (metadata.dev(), metadata.ino(), 0) }
+}
+
+/// `/dev/null` and `/dev/zero`, under whatever name.
+pub(crate) fn is_endless(metadata: &fs::Metadata) -> bool {
+    let number = (libc::major(metadata.rdev()), libc::minor(metadata.rdev()));
+    metadata.file_type().is_char_device() && [(1, 3), (1, 5)].contains(&number)
 }
 
 /// Whether no loop device or swap lies on a file.

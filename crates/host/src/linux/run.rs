@@ -16,7 +16,7 @@ use crate::session::{Halt, Time};
 use crate::stripe::StripeSet;
 use machine::{
     Access, Allocation, Buffering, Buffers, CacheState, DirtyUse, Engine, Error, Hint, Nanos, NullBackend, ParityUse,
-    Part, PartUsage, RequestSource, Result, RunOptions, RunUsage, Waits, fill_random, units,
+    Part, PartUsage, RequestSource, Result, RunOptions, RunUsage, Scheduling, Waits, fill_random, units,
 };
 use std::fs::File;
 use std::io;
@@ -118,7 +118,7 @@ fn settle<S: RequestSource>(part: &Part<'_, HostTarget, S>, files: PartFiles, in
     let dirty = part.sources.iter().any(RequestSource::writes) && !part.access.buffering.is_dsync();
     if dirty && !interrupt.load(Ordering::Relaxed) {
         for file in &files.files {
-            file.sync_data().map_err(Error::io("cannot sync", &part.targets[0].members()[0].path))?;
+            sys::sync_data(file).map_err(Error::io("cannot sync", &part.targets[0].members()[0].path))?;
         }
     }
     if !files.scratch.is_empty() {
@@ -229,11 +229,11 @@ fn streams<S: RequestSource>(
         .map(|(part, ((files, paths), tally))| {
             let dirty = watch.as_ref().filter(|_| dirties(part));
             let access = &part.access;
-            let processors = part.processors;
+            let scheduling = part.scheduling;
             PartStreams {
                 sources: &mut *part.sources,
                 serve: move |source: &mut S, halt: Halt<'_>, ready: Ready<'_>| {
-                    bind(processors)?;
+                    schedule(scheduling)?;
                     stream(paths, access, None, source, clock, (halt, ready, tally))
                 },
                 finish: move |last: Nanos| {
@@ -244,7 +244,7 @@ fn streams<S: RequestSource>(
                         return Ok(End { sync_ns: None, process_ns, dirty });
                     }
                     for file in &files.files {
-                        file.sync_data().map_err(Error::io("cannot sync", "the test file"))?;
+                        sys::sync_data(file).map_err(Error::io("cannot sync", "the test file"))?;
                     }
                     let sync_ns = Some(clock.now().saturating_sub(last));
                     Ok(End { sync_ns, process_ns, dirty })
@@ -321,19 +321,31 @@ impl Paths {
     }
 }
 
-/// Confines the calling thread to these processors; none: to nothing.
-fn bind(processors: &[u32]) -> Result<()> {
-    if processors.is_empty() {
-        return Ok(());
+/// Gives the calling thread, and those that it starts, its processors and its priorities.
+fn schedule(scheduling: Scheduling<'_>) -> Result<()> {
+    let Scheduling { processors, io_priority, nice } = scheduling;
+    if !processors.is_empty() {
+        sys::bind(processors).map_err(|error| {
+            let named: Vec<String> = processors.iter().map(u32::to_string).collect();
+            Error::refused(
+                format!("processors {}", named.join(", ")),
+                error.to_string(),
+                "name processors that are online, numbered from 0",
+            )
+        })?;
     }
-    sys::bind(processors).map_err(|error| {
-        let named: Vec<String> = processors.iter().map(u32::to_string).collect();
-        Error::refused(
-            format!("processors {}", named.join(", ")),
-            error.to_string(),
-            "name processors that are online, numbered from 0",
-        )
-    })
+    let refused = |what: String| {
+        move |error: io::Error| Error::refused(what, error.to_string(), "run as root, or give a lower priority")
+    };
+    if let Some(priority) = io_priority {
+        let what = format!("requests of class {} and level {}", priority.class as u8, priority.level);
+        sys::set_io_priority(priority).map_err(refused(what))?;
+    }
+    if let Some(nice) = nice {
+        rustix::process::setpriority_process(None, nice)
+            .map_err(|error| refused(format!("nice {nice}"))(error.into()))?;
+    }
+    Ok(())
 }
 
 /// One stream: makes its buffers and its session, waits for the start, runs.
@@ -489,7 +501,7 @@ fn prepare_cache(files: &PartFiles, access: &Access, interrupt: &AtomicBool) -> 
         match access.cache {
             CacheState::AsIs => {}
             CacheState::Cold => {
-                file.sync_data().map_err(Error::io("cannot bring to stable storage", "the target"))?;
+                sys::sync_data(file).map_err(Error::io("cannot bring to stable storage", "the target"))?;
                 sys::drop_cache(file, start, len);
             }
             CacheState::Warm => {

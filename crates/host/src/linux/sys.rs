@@ -1,5 +1,6 @@
 //! The system calls that the standard library lacks.
 
+use machine::IoPriority;
 use rustix::fs::{self, Advice};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::fs::File;
@@ -70,6 +71,21 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
         set.set(processor as usize);
     }
     Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Brings what was written to stable storage, where a file has any: `/dev/null` says that it has none.
+pub(crate) fn sync_data(file: &File) -> io::Result<()> {
+    file.sync_data().or_else(|error| if error.raw_os_error() == Some(libc::EINVAL) { Ok(()) } else { Err(error) })
+}
+
+/// Gives the requests of the calling thread, and of those that it starts from now on, a priority.
+pub(crate) fn set_io_priority(priority: IoPriority) -> io::Result<()> {
+    const THIS_THREAD: libc::c_long = 0;
+    const WHO_PROCESS: libc::c_long = 1;
+    let bits = libc::c_long::from(priority.bits());
+    // SAFETY: three numbers, and nothing in memory.
+    let result = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, THIS_THREAD, bits) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Reserves space without writing it.

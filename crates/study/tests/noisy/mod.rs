@@ -2,7 +2,7 @@
 
 use machine::{
     Access, Capabilities, Completion, Engine, Layer, LayerKind, MachineFacts, MemoryUse, Nanos, Next, NullBackend,
-    Part, Request, RequestSource, RunOptions, RunUsage, Stability, TargetFacts, TargetKind, TargetSpec,
+    Part, Request, RequestSource, RunOptions, RunUsage, Scheduling, Stability, TargetFacts, TargetKind, TargetSpec,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -96,7 +96,7 @@ struct Warped<'a, S> {
 struct WarpedPart<'a, T, S> {
     targets: Vec<&'a T>,
     access: Access,
-    processors: &'a [u32],
+    scheduling: Scheduling<'a>,
     sources: Vec<Warped<'a, S>>,
 }
 
@@ -189,7 +189,7 @@ impl machine::Machine for Noisy {
             .map(|part| {
                 let sources = part.sources.iter_mut().map(|source| Warped { source, warp }).collect();
                 let (targets, access) = (part.targets.clone(), part.access.clone());
-                WarpedPart { targets, access, processors: part.processors, sources }
+                WarpedPart { targets, access, scheduling: part.scheduling, sources }
             })
             .collect();
         let mut parts: Vec<Part<'_, Self::Target, Warped<'_, S>>> = warped
@@ -198,7 +198,7 @@ impl machine::Machine for Noisy {
                 targets: part.targets.clone(),
                 access: part.access.clone(),
                 sources: &mut part.sources,
-                processors: part.processors,
+                scheduling: part.scheduling,
             })
             .collect();
         self.twin.run(&mut parts, options)

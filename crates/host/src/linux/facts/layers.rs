@@ -54,6 +54,10 @@ pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     let mut walk = Walk::new(roots);
     match device_of_node(roots, path) {
         Some(name) => walk.sits_on(&name),
+        // Below `/dev/null` there is nothing.
+        None if std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_char_device()) => {
+            walk.under.in_memory = true;
+        }
         None => {
             let mount = mounts::mount_of(roots, path)?;
             walk.under.in_memory = mount.in_memory();
