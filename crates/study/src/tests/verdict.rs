@@ -288,6 +288,21 @@ fn a_thread_without_a_processor_waits_for_one() {
 }
 
 #[test]
+fn of_many_threads_some_always_wait_for_a_processor() {
+    let of = |unserved: u64| {
+        let many = Workload { depth: 64, engine: Engine::Threads, ..workload() };
+        let mut made = entry(many, &[1000.0]);
+        made.measured.samples[0].usage.unserved_ns = Some(unserved);
+        limit_of(LimitOf::Random, made, vec![tried(Variant::Deeper, 1000.0)], &facts(), 1e9)
+    };
+    // Each waits for 45 % of the time, less than it waits for its requests.
+    let found = of(64 * 450_000_000);
+    assert_eq!(found.what, Bottleneck::Processor, "{}", found.sentence);
+    assert!(found.sentence.contains("of the 64 threads that issue them 29 could run"), "{}", found.sentence);
+    assert_eq!(of(64 * 10_000_000).what, Bottleneck::Device, "{}", found.sentence);
+}
+
+#[test]
 fn a_throttle_counts_requests_of_its_own() {
     // The queue behind the throttle merges: the device counts a quarter of the requests.
     let merged = || {

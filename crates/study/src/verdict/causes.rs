@@ -153,6 +153,15 @@ impl Evidence<'_> {
             );
             return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
         }
+        // Where at any time as many threads wait as there are processors, no processor is free, however short each of many threads waits.
+        let waiting = self.numbers.achieved.unserved_percent.map_or(0.0, |percent| percent / 100.0 * part);
+        if waiting >= f64::from(self.machine.processors.max(1)) {
+            let why = format!(
+                "the processors: of the {} threads that issue them {waiting:.0} could run at any time and had none",
+                self.threads()
+            );
+            return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
+        }
         let stolen = self.numbers.achieved.steal_percent / f64::from(self.machine.processors.max(1));
         let busy = (self.processors_percent() + stolen).min(100.0);
         let why = format!("the processors: {busy:.0} % of their time is used at {}", self.shown());
