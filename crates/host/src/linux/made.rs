@@ -456,7 +456,9 @@ mod tests {
         let mut made = MadeFile::create(directory.path(), path.file_name()).unwrap();
         made.file().set_len(4096).unwrap();
         made.keep();
+        let done = fs::metadata(&path).unwrap().modified().unwrap();
         drop(made);
+        assert!(fs::metadata(&path).unwrap().modified().unwrap() < done, "a write at the same time bears another one");
         assert_eq!(made_earlier(&path), Some(4096));
         // Used again, and kept again; killed while it writes, it is a leftover.
         for _ in 0..2 {

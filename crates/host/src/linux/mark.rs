@@ -6,7 +6,7 @@
 //! is his.
 
 use machine::mark::is_mark;
-use rustix::fs::{self, AtFlags, Mode, OFlags, XattrFlags};
+use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags};
 use rustix::process::geteuid;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -18,6 +18,9 @@ const ATTRIBUTE: &str = "user.halfpower";
 
 /// A mark is shorter.
 const LONGEST: usize = 128;
+
+/// More than a tick of any kernel's clock, by which files' times go.
+const SET_BACK_NS: i64 = 20_000_000;
 
 /// What a mark says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +58,22 @@ impl Named<'_> {
     /// # Errors
     /// As [`Named::work`].
     pub(crate) fn keep(self, mark: &str) -> io::Result<()> {
+        self.set_back()?;
         self.write(&format!("{mark} {}", state(&self.file.metadata()?)))
+    }
+
+    /// Sets the time of the last change back by more than a tick of the kernel's clock: a write in the tick in which the file was done would bear
+    /// the same time otherwise, and not be seen.
+    fn set_back(self) -> io::Result<()> {
+        let metadata = self.file.metadata()?;
+        let (seconds, ns) = (metadata.mtime(), metadata.mtime_nsec());
+        let (tv_sec, tv_nsec) = if ns >= SET_BACK_NS {
+            (seconds, ns - SET_BACK_NS)
+        } else {
+            (seconds - 1, ns + 1_000_000_000 - SET_BACK_NS)
+        };
+        let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+        Ok(fs::futimens(self.file, &Timestamps { last_access, last_modification: Timespec { tv_sec, tv_nsec } })?)
     }
 
     /// The mark's number and what it says; `None` where halfpower did not make the file, or somebody wrote it since.
