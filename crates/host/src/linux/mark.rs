@@ -19,8 +19,8 @@ const ATTRIBUTE: &str = "user.halfpower";
 /// A mark is shorter.
 const LONGEST: usize = 128;
 
-/// More than a tick of any kernel's clock, by which files' times go.
-const SET_BACK_NS: i64 = 20_000_000;
+/// More than a step of any file system's times: FAT has 2 s, ext2 and ext3 1 s, ramfs a tick of the kernel's clock.
+const SET_BACK_S: i64 = 3;
 
 /// What a mark says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,18 +62,18 @@ impl Named<'_> {
         self.write(&format!("{mark} {}", state(&self.file.metadata()?)))
     }
 
-    /// Sets the time of the last change back by more than a tick of the kernel's clock: a write in the tick in which the file was done would bear
-    /// the same time otherwise, and not be seen.
+    /// Sets the time of the last change back: a write in the moment in which the file was done would bear the same time otherwise, and not be seen.
     fn set_back(self) -> io::Result<()> {
         let metadata = self.file.metadata()?;
-        let (seconds, ns) = (metadata.mtime(), metadata.mtime_nsec());
-        let (tv_sec, tv_nsec) = if ns >= SET_BACK_NS {
-            (seconds, ns - SET_BACK_NS)
-        } else {
-            (seconds - 1, ns + 1_000_000_000 - SET_BACK_NS)
-        };
         let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-        Ok(fs::futimens(self.file, &Timestamps { last_access, last_modification: Timespec { tv_sec, tv_nsec } })?)
+        let last_modification = Timespec { tv_sec: metadata.mtime() - SET_BACK_S, tv_nsec: metadata.mtime_nsec() };
+        Ok(fs::futimens(self.file, &Timestamps { last_access, last_modification })?)
+    }
+
+    /// Takes the mark off: the file is its user's.
+    pub(crate) fn unmark(self) {
+        let _ = fs::fremovexattr(self.file, ATTRIBUTE);
+        self.forget();
     }
 
     /// The mark's number and what it says; `None` where halfpower did not make the file, or somebody wrote it since.

@@ -8,6 +8,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Seek};
 use std::num::NonZeroU64;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Takes the lock of a file, or fails at once where another open file has it.
@@ -75,7 +76,10 @@ pub(crate) fn bind(processors: &[u32]) -> io::Result<()> {
 
 /// Brings what was written to stable storage, where a file has any: `/dev/null` says that it has none.
 pub(crate) fn sync_data(file: &File) -> io::Result<()> {
-    file.sync_data().or_else(|error| if error.raw_os_error() == Some(libc::EINVAL) { Ok(()) } else { Err(error) })
+    file.sync_data().or_else(|error| match file.metadata() {
+        Ok(metadata) if metadata.file_type().is_char_device() && error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// Gives the requests of the calling thread, and of those that it starts from now on, a priority.

@@ -55,7 +55,9 @@ pub fn under(roots: &Roots, path: &Path) -> Result<Under> {
     match device_of_node(roots, path) {
         Some(name) => walk.sits_on(&name),
         // Below `/dev/null` there is nothing.
-        None if std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_char_device()) => {
+        None if roots.is_this_machine()
+            && std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_char_device()) =>
+        {
             walk.under.in_memory = true;
         }
         None => {
