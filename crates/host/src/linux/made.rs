@@ -96,10 +96,8 @@ impl Drop for MadeFile {
                 crate::cleanup::note(&self.path, remove(&self.directory, &self.name, &self.file));
             }
             Some(mark) if !self.untouched.load(Ordering::Relaxed) => {
-                // Without a mark the file is the user's alone; with that of a run that works on it the next run would remove it.
-                if self.named().keep(mark).is_err() {
-                    self.named().unmark();
-                }
+                // Without a mark the file is the user's alone.
+                let _ = self.named().keep(mark);
             }
             _ => {}
         }

@@ -58,8 +58,9 @@ impl Named<'_> {
     /// # Errors
     /// As [`Named::work`].
     pub(crate) fn keep(self, mark: &str) -> io::Result<()> {
-        self.set_back()?;
-        self.write(&format!("{mark} {}", state(&self.file.metadata()?)))
+        let kept = self.set_back().and_then(|()| self.write(&format!("{mark} {}", state(&self.file.metadata()?))));
+        // With the mark of a run that works on it the next run would remove it.
+        kept.inspect_err(|_| self.unmark())
     }
 
     /// Sets the time of the last change back: a write in the moment in which the file was done would bear the same time otherwise, and not be seen.
@@ -71,7 +72,7 @@ impl Named<'_> {
     }
 
     /// Takes the mark off: the file is its user's.
-    pub(crate) fn unmark(self) {
+    fn unmark(self) {
         let _ = fs::fremovexattr(self.file, ATTRIBUTE);
         self.forget();
     }
