@@ -2,7 +2,7 @@
 """Does every advice keep its word? Studies a target, takes the command of each finding and each prediction, runs it, and compares the gain with
 the one that was told and its interval.
 
-    bench/advice.py [--halfpower target/release/halfpower] [--repeats 5] [--study-options='--quick'] TARGET...
+    bench/advice.py [--halfpower target/release/halfpower] [--repeats 5] [--study-options='--quick'] [--output docs/advice.md] TARGET...
 
 TARGET is anything that `halfpower study` takes: a directory, twin:NAME, or one of loop (a loop device over memory) and slow (the same, throttled to
 60 MB/s), which need root. Prints Markdown: the gain as told and as it was again, each with its 95 % interval, for what is run again is as uncertain as
@@ -21,6 +21,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+
+from driver import machine
 
 # What is measured to check the program is no part of the history of who runs this.
 os.environ["HALFPOWER_HISTORY"] = "none"
@@ -72,6 +74,11 @@ class Advice:
         self.program, self.repeats = options.halfpower, options.repeats
         self.study_options = shlex.split(options.study_options)
         self.wrong = self.kept = self.all = self.other = 0
+        self.lines = []
+
+    def say(self, line):
+        self.lines.append(line)
+        print(line, flush=True)
 
     def halfpower(self, words):
         ended = subprocess.run([self.program, *words, "--json"], check=True, capture_output=True, text=True)
@@ -117,19 +124,19 @@ class Advice:
         self.wrong += simulated and not kept
         span = f"{interval[0]:.3g} to {interval[1]:.3g}" if interval else ""
         verdict = "yes" if kept else "surely another" if other else "no, by chance or not"
-        print(f"| {what} | {told:.3g} | {span} | {again:.3g} | {least:.3g} to {most:.3g} | {verdict} |", flush=True)
+        self.say(f"| {what} | {told:.3g} | {span} | {again:.3g} | {least:.3g} to {most:.3g} | {verdict} |")
 
     def check(self, target, words):
         simulated = target.startswith("twin:")
         answer = self.study(words)["answer"]
-        print(f"\n{target}\n\n| advice | gain | interval | again | interval | within the first |\n|---|---|---|---|---|---|")
+        self.say(f"\n## {target}\n\n| advice | gain | interval | again | interval | within the first |\n|---|---|---|---|---|---|")
         for finding in answer["findings"]:
             self.row(finding["title"], finding["gain"], finding["gain_interval_95"], self.gain(finding), simulated)
         unproven = len(answer.get("unproven", []))
         for one in answer.get("predictions", []):
             again = self.predicted(one)
             self.row(f"{one['op']}s with {one['change']} (predicted)", one["gain"], None, again, True)
-        print(f"\n{unproven} gains are listed as unproven.", flush=True)
+        self.say(f"\n{unproven} gains are listed as unproven.")
 
 
 def main():
@@ -137,13 +144,19 @@ def main():
     arguments.add_argument("--halfpower", default="target/release/halfpower")
     arguments.add_argument("--repeats", type=int, default=5)
     arguments.add_argument("--study-options", default="--quick")
+    arguments.add_argument("--output")
     arguments.add_argument("target", nargs="+")
     options = arguments.parse_args()
     advice = Advice(options)
+    advice.say("# Every advice, run again\n")
+    advice.say(f"Machine: {machine()}. The command of each finding of a study ({options.study_options}), run {options.repeats} times. Gains are ratios of rates,")
+    advice.say("intervals 95 %. Made by `bench/advice.py`.")
     for target in options.target:
         with named(target) as words:
             advice.check(target, words)
-    print(f"\n{advice.kept} of {advice.all} gains are within the interval that was told, {advice.other} surely are another.")
+    advice.say(f"\n{advice.kept} of {advice.all} gains are within the interval that was told, {advice.other} surely are another.")
+    if options.output:
+        pathlib.Path(options.output).write_text("\n".join(advice.lines) + "\n")
     return 1 if advice.wrong else 0
 
 

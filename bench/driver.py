@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """halfpower's driver beside fio's: the same workloads on the same memory-backed device, run in turn.
 
-    bench/driver.py [--rounds 11] [--seconds 1] [--no-instructions] [--directory /var/tmp]
+    bench/driver.py [--rounds 20] [--seconds 1] [--no-instructions] [--directory /var/tmp]
                     [--halfpower target/release/halfpower] [--output docs/performance.md]
 
 Needs root (for a loop device over a file in memory) and fio. Prints the table and writes it with the machine's description to the
@@ -14,6 +14,7 @@ import argparse
 import atexit
 import contextlib
 import json
+import math
 import os
 import platform
 import re
@@ -286,6 +287,13 @@ def spread(values, show):
     return f"{show(statistics.median(values))} ({show(min(values))}-{show(max(values))})"
 
 
+def of_median(values):
+    """Median and its 95 % interval by order statistics."""
+    values, n = sorted(values), len(values)
+    rank = max(0, math.floor((n - 1.96 * math.sqrt(n)) / 2))
+    return statistics.median(values), values[rank], values[n - 1 - rank]
+
+
 def best(columns):
     """fio's engine with the highest median rate."""
     return max((name for name in columns if name != "halfpower"), key=lambda name: statistics.median(columns[name].of("iops")))
@@ -311,7 +319,8 @@ def rates(case, columns):
         a, b = ours.of(what), theirs.of(what)
         ratios = [x / y if y else float("nan") for x, y in zip(a, b)]
         label = {"iops": "rate", "user_ns": "user time a request", "system_ns": "system time a request"}[what]
-        rows.append(f"| {label} | {spread(a, show)} | {spread(b, show)} | {spread(ratios, lambda v: f'{v:.2f}')} |")
+        middle, low, high = of_median(ratios)
+        rows.append(f"| {label} | {spread(a, show)} | {spread(b, show)} | {middle:.2f} (95 %: {low:.2f}-{high:.2f}) |")
     busy = lambda column: [run.iops * (run.user_ns + run.system_ns) / 1e9 for run in column.runs]
     rows.append(f"| processors it keeps busy | {' | '.join(spread(busy(column), lambda v: f'{v:.2f}') for column in (ours, theirs))} | |")
     return engine, rows
@@ -323,7 +332,8 @@ def report(bench):
     say("# halfpower's driver beside fio's\n")
     say(f"Machine: {machine()}. {output('fio', '--version').strip()}, {output(bench.halfpower, '--version').strip()}.")
     say(f"Places: a loop device over {DEVICE_BYTES // MIB} MiB in memory; a file of as many bytes in tmpfs and one in {bench.directory_kind}.")
-    say(f"{bench.rounds} rounds of {bench.seconds} s, the programs in turn. Medians (least-greatest); the ratio is of each round's pair.")
+    say(f"{bench.rounds} rounds of {bench.seconds} s, the programs in turn. Medians (least-greatest); a ratio is the median over the")
+    say("rounds of the two programs' in the same round, with its 95 % interval by order statistics.")
     say("Processor time is that of the whole process with its start. A program that keeps less than one processor busy waits for the kernel: a loop")
     say("device has one worker, and where that one is the limit no generator is faster than another.\n")
     say("Where several requests are outstanding, halfpower polls for completions before it sleeps (`--reap poll`), as `halfpower fio` does:")
@@ -353,7 +363,7 @@ def report(bench):
 def main():
     clean_up_when_told_to_end()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=1)
     parser.add_argument("--halfpower", default="target/release/halfpower")
     parser.add_argument("--directory", default="/var/tmp", help="of a file system on a disk, for a file that is read from the page cache")

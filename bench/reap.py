@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What waiting for several completions, or polling for them, gains: the same requests, only the way to wait differs.
 
-    bench/reap.py [--rounds 20] [--seconds 0.5] [--devices loop,zram] [--arms "fio 8,halfpower auto"]
-                  [--depth 32] [--halfpower target/release/halfpower] [--output FILE]
+    bench/reap.py [--rounds 20] [--seconds 0.5] [--places loop,zram,tmpfs,cache] [--engines io_uring,libaio,sync] [--ops read,write]
+                  [--arms "fio 8,halfpower auto"] [--depth 32] [--halfpower target/release/halfpower] [--output FILE]
 
-Needs root and fio. All arms of a row run in turn, in an order drawn anew for each round; a ratio is the median over the rounds of an arm's rate over
+Places are a loop device over memory and a zram device, direct; a file in tmpfs, and one of a disk's file system in the page cache, read only. The
+synchronous engine has one request outstanding, so nothing to wait for differently. Needs root and fio. All arms of a row run in turn, in an order drawn anew for each round; a ratio is the median over the rounds of an arm's rate over
 that of fio's default in the same round, with the 95 % interval of the median by order statistics. Beside it stand the sleeps a request (fio: its
 voluntary context switches) and the 99th percentile of the latency. Prints Markdown.
 """
@@ -15,14 +16,22 @@ import json
 import math
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
 
 import driver
+from driver import of_median
 
 ARMS = ["fio 1", "fio 4", "fio 8", "fio 16", "halfpower 1", "halfpower 4", "halfpower 8", "halfpower 16", "halfpower poll", "halfpower auto"]
 REFERENCE = ARMS[0]
+# With one request outstanding there is one way to wait.
+SYNCHRONOUS = [REFERENCE, "halfpower 1"]
+# What a cache serves at once is not waited for.
+AT_ONCE = [REFERENCE, "halfpower poll"]
+PLACES = ["loop", "zram", "tmpfs", "cache"]
+DEVICES = ["loop", "zram"]
 
 
 class Reap(driver.Bench):
@@ -30,55 +39,66 @@ class Reap(driver.Bench):
         super().__init__(options)
         self.depth = options.depth
         self.arms = [arm for arm in ARMS if arm == REFERENCE or arm in options.arms]
-        self.devices = {"loop": self.device}
-        if "zram" in options.devices:
+        # The loop device's own file is not to be written.
+        other = os.path.join(self.directory, "other")
+        shutil.copyfile(self.file, other)
+        self.places = {"loop": self.device, "tmpfs": other, "cache": self.cached}
+        if "zram" in options.places:
             if not os.path.exists("/sys/class/zram-control"):
                 driver.output("modprobe", "zram")
-            self.devices["zram"] = driver.output("zramctl", "--find", "--size", str(driver.DEVICE_BYTES)).strip()
-            atexit.register(subprocess.run, ["zramctl", "--reset", self.devices["zram"]])
-            subprocess.run(["dd", f"if={self.file}", f"of={self.devices['zram']}", "bs=1M", "oflag=direct", "status=none"], check=True)
-        self.devices = {name: self.devices[name] for name in options.devices}
+            self.places["zram"] = driver.output("zramctl", "--find", "--size", str(driver.DEVICE_BYTES)).strip()
+            atexit.register(subprocess.run, ["zramctl", "--reset", self.places["zram"]])
+            subprocess.run(["dd", f"if={self.file}", f"of={self.places['zram']}", "bs=1M", "oflag=direct", "status=none"], check=True)
 
-    def arm(self, name, device, op, engine):
+    def arms_of(self, place, engine):
+        if engine == "sync":
+            return SYNCHRONOUS
+        return self.arms if place in DEVICES else AT_ONCE
+
+    def fio(self, place, op, engine, reap):
         """Requests a second, sleeps a request, p99 in us."""
-        program, reap = name.split()
-        if program == "fio":
-            words = ["fio", "--name=x", f"--filename={device}", f"--size={driver.DEVICE_BYTES}", "--thread", "--output-format=json", "--direct=1"]
-            words += [f"--rw=rand{op}", "--norandommap", "--bs=4k", f"--iodepth={self.depth}", f"--ioengine={engine}", f"--runtime={self.seconds}"]
-            words += ["--time_based", f"--iodepth_batch_complete_min={reap}"] + ["--fixedbufs", "--registerfiles"] * (engine == "io_uring")
-            text, *_ = driver.spent(words)
-            job = json.loads(text[text.index("{") :])["jobs"][0]
-            side = job[op]
-            return side["iops"], job["ctx"] / side["total_ios"], side["clat_ns"]["percentile"]["99.000000"] / 1e3
-        words = [self.halfpower, "run", device, "--op", op, "--pattern", "random", "--request", "4k", "--depth", str(self.depth), "--direct"]
-        words += ["--engine", engine, "--reap", reap, "--runtime", f"{self.seconds}s", "--repeats", "1", "--max-repeats", "1", "--json"]
-        text, *_ = driver.spent(words + (["--destroy-data", device] if op == "write" else []))
-        point = json.loads(text)["points"][0]
-        return point["iops"], point["achieved"]["waits_per_request"], point["latency_ns"]["p99"] / 1e3
+        words = ["fio", "--name=x", f"--filename={self.places[place]}", f"--size={driver.DEVICE_BYTES}", "--thread", "--output-format=json"]
+        words += [f"--rw=rand{op}", "--norandommap", "--bs=4k", f"--runtime={round(self.seconds * 1000)}ms", "--time_based"]
+        words += ["--direct=1"] if place in DEVICES else ["--invalidate=0"]
+        if engine == "sync":
+            words += ["--ioengine=psync"]
+        else:
+            words += [f"--ioengine={engine}", f"--iodepth={self.depth}", f"--iodepth_batch_complete_min={reap}"]
+        words += ["--fixedbufs", "--registerfiles"] * (engine == "io_uring")
+        text, *_ = driver.spent(words)
+        job = json.loads(text[text.index("{") :])["jobs"][0]
+        side = job[op]
+        return side["iops"], job["ctx"] / side["total_ios"], side["clat_ns"]["percentile"]["99.000000"] / 1e3
 
-    def row(self, device, op, engine):
-        runs = {arm: [] for arm in self.arms}
+    def ours(self, place, op, engine, reap):
+        """The same of halfpower."""
+        words = [self.halfpower, "run", self.places[place], "--op", op, "--pattern", "random", "--request", "4k", "--engine", engine]
+        words += ["--direct"] if place in DEVICES else ["--buffered", "--cache", "warm"]
+        words += [] if engine == "sync" else ["--depth", str(self.depth), "--reap", reap]
+        words += ["--runtime", f"{self.seconds}s", "--repeats", "1", "--max-repeats", "1", "--json"]
+        text, *_ = driver.spent(words + (["--destroy-data", self.places[place]] if op == "write" else []))
+        point = json.loads(text)["points"][0]
+        # A synchronous call is itself the wait.
+        return point["iops"], point["achieved"].get("waits_per_request", math.nan), point["latency_ns"]["p99"] / 1e3
+
+    def row(self, place, op, engine):
+        arms = self.arms_of(place, engine)
+        runs = {arm: [] for arm in arms}
         for round in range(self.rounds):
-            for arm in random.sample(self.arms, len(self.arms)):
-                print(f"\r{device} {op} {engine}: round {round + 1} of {self.rounds}, {arm}\033[K", end="", file=sys.stderr, flush=True)
-                runs[arm].append(self.arm(arm, self.devices[device], op, engine))
+            for arm in random.sample(arms, len(arms)):
+                print(f"\r{place} {op} {engine}: round {round + 1} of {self.rounds}, {arm}\033[K", end="", file=sys.stderr, flush=True)
+                program, reap = arm.split()
+                runs[arm].append((self.fio if program == "fio" else self.ours)(place, op, engine, reap))
         print("\r\033[K", end="", file=sys.stderr)
         return runs
-
-
-def of_median(values):
-    """Median and its 95 % interval by order statistics."""
-    values, n = sorted(values), len(values)
-    rank = max(0, math.floor((n - 1.96 * math.sqrt(n)) / 2))
-    return statistics.median(values), values[rank], values[n - 1 - rank]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=0.5)
-    parser.add_argument("--devices", type=lambda text: text.split(","), default=["loop", "zram"])
-    parser.add_argument("--engines", type=lambda text: text.split(","), default=["io_uring", "libaio"])
+    parser.add_argument("--places", type=lambda text: text.split(","), default=PLACES)
+    parser.add_argument("--engines", type=lambda text: text.split(","), default=["io_uring", "libaio", "sync"])
     parser.add_argument("--ops", type=lambda text: text.split(","), default=["read", "write"])
     parser.add_argument("--arms", type=lambda text: text.split(","), default=ARMS)
     parser.add_argument("--depth", type=int, default=32)
@@ -96,21 +116,23 @@ def main():
         "`--reap N`), polling before it sleeps (`--reap poll`, what `halfpower fio` does), or what was learnt while warming up (`--reap auto`).",
         f"A ratio is to {REFERENCE}, fio's default, in the same round. Made by `bench/reap.py`.",
         "",
-        f"4 KiB random requests, direct, depth {options.depth}, one thread, {options.rounds} rounds of {options.seconds} s, {driver.machine()}",
+        "loop and zram: direct, loop over a file in memory; tmpfs and cache: from the page cache, cache of a disk's file system. sync: one outstanding.",
         "",
-        f"| device | op | engine | arm | rate / {REFERENCE} | 95 % | sleeps/request | p99 us |",
+        f"4 KiB random requests, depth {options.depth}, one thread, {options.rounds} rounds of {options.seconds} s, {driver.machine()}",
+        "",
+        f"| place | op | engine | arm | rate / {REFERENCE} | 95 % | sleeps/request | p99 us |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for device in bench.devices:
-        for op in options.ops:
-            for engine in options.engines:
-                runs = bench.row(device, op, engine)
-                for arm in bench.arms:
-                    middle, low, high = of_median([one[0] / base[0] for one, base in zip(runs[arm], runs[REFERENCE])])
-                    sleeps, p99 = (statistics.median(one[index] for one in runs[arm]) for index in (1, 2))
-                    lines.append(f"| {device} | {op} | {engine} | {arm} | {middle:.2f} | {low:.2f} to {high:.2f} | {sleeps:.3f} | {p99:.0f} |")
+    rows = [(place, op, engine) for place in options.places for op in options.ops for engine in options.engines]
+    # What is written to a disk's file is the disk's matter.
+    for place, op, engine in (row for row in rows if row[:2] != ("cache", "write")):
+        runs = bench.row(place, op, engine)
+        for arm, found in runs.items():
+            middle, low, high = of_median([one[0] / base[0] for one, base in zip(found, runs[REFERENCE])])
+            sleeps, p99 = (statistics.median(one[index] for one in found) for index in (1, 2))
+            lines.append(f"| {place} | {op} | {engine} | {arm} | {middle:.2f} | {low:.2f} to {high:.2f} | {'' if math.isnan(sleeps) else f'{sleeps:.3f}'} | {p99:.0f} |")
+            print(lines[-1], flush=True)
     text = "\n".join(lines) + "\n"
-    print(text)
     if options.output:
         with open(options.output, "w") as page:
             page.write(text)

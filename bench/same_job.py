@@ -17,8 +17,7 @@ import statistics
 import sys
 
 from agreement import places, throttle
-from driver import MIB, clean_up_when_told_to_end, machine, output
-from reap import of_median
+from driver import MIB, clean_up_when_told_to_end, machine, of_median, output
 
 os.environ["HALFPOWER_HISTORY"] = "none"
 

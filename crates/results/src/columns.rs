@@ -1,7 +1,8 @@
 //! The columns of a point and of a rate of operations: one list from which CSV, terminal and page are made.
 
+use crate::achieved::Achieved;
 use crate::operation::OperationRate;
-use crate::point::{Achieved, LatencySummary, Numbers, Point};
+use crate::point::{LatencySummary, Numbers, Point};
 use workload::{SizeMix, Stop};
 
 /// What stands in a cell.

@@ -3,6 +3,7 @@
 //! A [`Point`] is what several runs of one workload say together: its rate with an interval, what was achieved, and the reasons to
 //! doubt it. A [`Results`] document holds the points of a run, a sweep, a study or another tool's job.
 
+mod achieved;
 mod answer;
 mod checks;
 pub mod columns;
@@ -22,6 +23,7 @@ mod parquet;
 mod point;
 mod question;
 
+pub use achieved::{Achieved, CpuPerRequest};
 pub use answer::{
     Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, FindingStep, HalfPower, Limit, LimitOf,
     LimitTrial, Peak, PeakSource, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
@@ -37,5 +39,5 @@ pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError, append};
 pub use parquet::HistoryTable;
-pub use point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, measure_points};
+pub use point::{LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, measure_points};
 pub use question::Question;

@@ -1,8 +1,8 @@
 //! What several runs of one workload say together.
 
+use crate::achieved::{Achieved, CpuPerRequest, mean};
 use crate::checks;
-use machine::units::MIB;
-use machine::{Allocation, CacheState, Machine, RequestTimes, ResourceUse, TargetFacts};
+use machine::{Allocation, CacheState, Machine, TargetFacts};
 use measure::histogram::Histogram;
 use measure::{Ceiling, Measured, Repeats, Sample, Verification, counted, rate_estimate, stats};
 use schemars::JsonSchema;
@@ -154,101 +154,6 @@ impl From<&Histogram> for LatencySummary {
     }
 }
 
-/// Processor time of one request in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CpuPerRequest {
-    /// User time of the process.
-    pub user: f64,
-    /// System time of the process.
-    pub system: f64,
-    /// Busy time of the whole machine less its idle baseline: kernel threads that work for the process are in it.
-    pub machine: f64,
-    /// The 95 % interval of `user + system`, where repeats tell one.
-    pub process_interval_95: Option<[f64; 2]>,
-}
-
-/// What a run really was, beside what was asked.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Achieved {
-    /// Length of all runs together.
-    pub measured_ns: u64,
-    /// Requests of all runs together.
-    pub requests: u64,
-    /// Bytes of all runs together.
-    pub bytes: u64,
-    /// Mean requests in flight at the program.
-    pub mean_depth: f64,
-    /// Mean time from issue to completion; with the mean depth and the rate it obeys Little's law.
-    pub mean_service_ns: f64,
-    /// How far these three are from Little's law, in percent.
-    pub little_error_percent: f64,
-    /// Mean size of the requests that reached the devices, by their own count.
-    pub device_request_bytes: Option<f64>,
-    /// Mean requests in flight at the devices, by their own count.
-    pub device_mean_depth: Option<f64>,
-    /// Share of the time that the devices had something to do, in percent.
-    pub device_busy_percent: Option<f64>,
-    /// Bytes at the devices that this process did not ask for, per byte that it did.
-    pub device_bytes_foreign_share: Option<f64>,
-    /// Share of the bytes that a cache served or took, in percent.
-    pub from_cache_percent: Option<f64>,
-    /// Past the file-system cache.
-    pub direct: bool,
-    /// Busy processors, of the whole machine.
-    pub busy_processors: f64,
-    /// Processor time of the process until its last request returned, in percent of that time: 100 is one processor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub process_busy_percent: Option<f64>,
-    /// Time in which the threads that issue requests could have run and had no processor, in percent of the runs' time: 100 is one
-    /// thread all the time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unserved_percent: Option<f64>,
-    /// The most dirty pages of the whole system until the last write through the page cache returned: in percent of where the kernel
-    /// begins to hold writers back to the rate of the write-back. The greatest of the runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dirty_percent: Option<f64>,
-    /// In how many of all looks, in percent, there were so many that the kernel held writers back; mean over the runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dirty_held_percent: Option<f64>,
-    /// Share of the processors' time that a hypervisor took away, in percent of one processor.
-    pub steal_percent: f64,
-    /// How often a stream slept until requests completed, per request: each is a wake that the kernel's side pays.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits_per_request: Option<f64>,
-    /// For how many completions the streams waited: what was asked or, with `auto`, the most that a stream of any run learned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait_completions: Option<u32>,
-    /// Processor time in which parity was computed, per MiB that was read or written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parity_ns_per_mib: Option<f64>,
-    /// Its share of the processor time of the process, in percent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parity_percent: Option<f64>,
-    /// Whether the streams polled for completions before they slept: what was asked or, with `auto`, what a stream of any run learned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub polled: Option<bool>,
-    /// Time from the last completion to stable storage, mean over the runs, where that was asked.
-    pub sync_ns: Option<f64>,
-    /// Rate to stable storage: that time counted too.
-    pub synced_bytes_per_s: Option<f64>,
-    /// Time left out at the start of the runs, mean.
-    pub warm_up_ns: f64,
-    /// User-space instructions a request, counted in a run of its own.
-    pub instructions_per_request: Option<f64>,
-    /// Requests per second of the same loop with nothing behind it: the generator's own limit here.
-    pub driver_ceiling_iops: Option<f64>,
-    /// The same with a no-op in the kernel for each request: the limit of the generator and io_uring.
-    pub no_op_ceiling_iops: Option<f64>,
-    /// How near the run came to the lower of the two, in percent.
-    pub of_ceiling_percent: Option<f64>,
-    /// Where a request's time goes, by trace points in a run of its own or by the devices' counters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request_times: Option<RequestTimes>,
-    /// The parts of the machine that count their own busy time, the busiest first; means over the runs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resources: Vec<ResourceUse>,
-}
-
 impl Point {
     /// A point that could not be measured.
     pub fn failed(workload: Workload, error: impl ToString) -> Point {
@@ -336,10 +241,6 @@ fn mean_request(workload: &Workload, samples: &[&Sample]) -> f64 {
     samples.iter().map(|sample| sample.bytes).sum::<u64>() as f64 / requests as f64
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
 impl Numbers {
     /// With the interval of another estimate from the same runs: one that knows how the runs of other points differ.
     pub fn set_estimate(&mut self, rate: &stats::Estimate) {
@@ -398,118 +299,6 @@ impl Numbers {
         numbers.warnings = checks::warnings(workload, facts, all, &numbers);
         numbers
     }
-}
-
-impl CpuPerRequest {
-    /// User and system time of the process.
-    pub fn process(&self) -> f64 {
-        self.user + self.system
-    }
-
-    fn from_samples(samples: &[&Sample]) -> CpuPerRequest {
-        let each = |part: fn(&Sample) -> u64| -> Vec<f64> {
-            samples.iter().map(|sample| part(sample) as f64 / sample.requests_with_ramp.max(1) as f64).collect()
-        };
-        let process = each(|sample| sample.usage.cpu.user_ns + sample.usage.cpu.system_ns);
-        CpuPerRequest {
-            user: mean(&each(|sample| sample.usage.cpu.user_ns)),
-            system: mean(&each(|sample| sample.usage.cpu.system_ns)),
-            machine: mean(&each(|sample| sample.usage.cpu.machine_ns)),
-            process_interval_95: stats::estimate_values(&process).map(|interval| [interval.low, interval.high]),
-        }
-    }
-}
-
-impl Achieved {
-    fn from_samples(workload: &Workload, samples: &[&Sample]) -> Achieved {
-        let runs = samples.len() as f64;
-        let sum = |part: &dyn Fn(&Sample) -> f64| -> f64 { samples.iter().map(|sample| part(sample)).sum() };
-        let elapsed = sum(&|sample| sample.usage.elapsed_ns as f64).max(1.0);
-        // What the machine and the devices count goes on until the final flush is over.
-        let counted = elapsed + sum(&|sample| sample.usage.sync_ns.unwrap_or(0) as f64);
-        let asked = sum(&|sample| sample.bytes_with_ramp as f64);
-        let total = |part: fn(&machine::DeviceUse) -> u64| -> Option<f64> {
-            samples.iter().map(|sample| sample.usage.device.as_ref().map(|device| part(device) as f64)).sum()
-        };
-        let device_requests = total(|device| device.reads + device.writes);
-        let device_bytes = total(|device| device.read_bytes + device.write_bytes);
-        let own: Option<f64> =
-            samples.iter().map(|sample| sample.usage.block_bytes.map(|(read, written)| (read + written) as f64)).sum();
-        let process = sum(&|sample| (sample.usage.cpu.user_ns + sample.usage.cpu.system_ns) as f64);
-        let parity: Option<f64> = samples.iter().map(|sample| sample.usage.parity.map(|parity| parity.ns as f64)).sum();
-        let dirty = || samples.iter().filter_map(|sample| sample.usage.dirty);
-        let synced: Option<f64> = samples.iter().map(|sample| sample.usage.sync_ns.map(|ns| ns as f64)).sum();
-        Achieved {
-            measured_ns: samples.iter().map(|sample| sample.measured_ns).sum(),
-            requests: samples.iter().map(|sample| sample.requests).sum(),
-            bytes: samples.iter().map(|sample| sample.bytes).sum(),
-            mean_depth: sum(&|sample| sample.mean_depth) / runs,
-            mean_service_ns: sum(&|sample| sample.mean_service_ns) / runs,
-            little_error_percent: samples.iter().map(|sample| sample.little_error()).fold(0.0, f64::max) * 100.0,
-            device_request_bytes: device_requests
-                .zip(device_bytes)
-                .filter(|(requests, _)| *requests > 0.0)
-                .map(|(requests, bytes)| bytes / requests),
-            device_mean_depth: total(|device| device.weighted_ns).map(|weighted| weighted / counted),
-            device_busy_percent: total(|device| device.busy_ns).map(|busy| (busy / counted * 100.0).min(100.0)),
-            device_bytes_foreign_share: device_bytes.zip(own).map(|(device, own)| (device - own).max(0.0) / asked),
-            from_cache_percent: own.map(|own| ((1.0 - own / asked) * 100.0).clamp(0.0, 100.0)),
-            direct: workload.buffering.is_direct(),
-            busy_processors: sum(&|sample| sample.usage.cpu.machine_ns as f64) / counted,
-            process_busy_percent: samples
-                .iter()
-                .map(|sample| sample.usage.process_ns.map(|ns| ns as f64))
-                .sum::<Option<f64>>()
-                .map(|ns| ns / elapsed * 100.0),
-            unserved_percent: samples
-                .iter()
-                .map(|sample| sample.usage.unserved_ns.map(|ns| ns as f64))
-                .sum::<Option<f64>>()
-                .map(|ns| ns / elapsed * 100.0),
-            dirty_percent: dirty().map(|dirty| dirty.most_percent).max_by(f64::total_cmp),
-            dirty_held_percent: (dirty().count() == samples.len() && !samples.is_empty())
-                .then(|| dirty().map(|dirty| dirty.held_percent).sum::<f64>() / runs),
-            steal_percent: sum(&|sample| sample.usage.cpu.steal_ns as f64) / counted * 100.0,
-            waits_per_request: samples
-                .iter()
-                .map(|sample| sample.usage.waits.map(|waits| waits.waits as f64))
-                .sum::<Option<f64>>()
-                .map(|waits| waits / sum(&|sample| sample.requests_with_ramp as f64).max(1.0)),
-            wait_completions: samples
-                .iter()
-                .filter_map(|sample| sample.usage.waits)
-                .map(|waits| waits.completions)
-                .max(),
-            parity_ns_per_mib: parity.map(|ns| ns / (asked / MIB as f64)),
-            parity_percent: parity.map(|ns| ns / process.max(1.0) * 100.0),
-            polled: samples.iter().filter_map(|sample| sample.usage.waits).map(|waits| waits.polled).max(),
-            sync_ns: synced.map(|ns| ns / runs),
-            synced_bytes_per_s: synced.map(|ns| asked * 1e9 / (elapsed + ns)),
-            warm_up_ns: sum(&|sample| sample.warm_up_ns as f64) / runs,
-            instructions_per_request: None,
-            driver_ceiling_iops: None,
-            no_op_ceiling_iops: None,
-            of_ceiling_percent: None,
-            request_times: measure::counted_times(samples),
-            resources: resources(samples),
-        }
-    }
-}
-
-/// The mean busy time of each part of the machine over runs, and of the phases of its buses.
-fn resources(samples: &[&Sample]) -> Vec<ResourceUse> {
-    let Some(first) = samples.first() else { return Vec::new() };
-    let mut all = first.usage.resources.clone();
-    for one in &mut all {
-        let same = samples.iter().flat_map(|sample| &sample.usage.resources).filter(|other| other.name == one.name);
-        one.busy_percent = same.clone().map(|other| other.busy_percent).sum::<f64>() / samples.len() as f64;
-        for phase in &mut one.phases {
-            let of_runs = same.clone().flat_map(|other| &other.phases).filter(|other| other.name == phase.name);
-            phase.percent = of_runs.map(|other| other.percent).sum::<f64>() / samples.len() as f64;
-        }
-    }
-    all.sort_by(|a, b| b.busy_percent.total_cmp(&a.busy_percent));
-    all
 }
 
 /// Measures several workloads on one target as [`measure::measure`] does: a point each.

@@ -1,7 +1,7 @@
 //! Files that halfpower makes: locked before anybody sees them, removed when dropped, and recognised after a kill.
 
 use super::mark::{Marked, Named};
-use super::{member, sys};
+use super::sys;
 use crate::test_file::{is_our_name, name};
 use machine::mark::{is_part, mark, part_name};
 use machine::{Error, Result};
@@ -306,11 +306,6 @@ pub fn made_earlier(path: &Path) -> Option<u64> {
         Earlier::Leftover(_) => Some(0),
         Earlier::Kept(made) => made.file.metadata().ok().map(|metadata| metadata.len()),
     }
-}
-
-/// Whether a path is `/dev/null` or `/dev/zero`, which are as large as they are asked to be.
-pub fn is_endless(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|metadata| member::is_endless(&metadata))
 }
 
 /// The directory that a file is in, by its path.

@@ -77,7 +77,7 @@ impl Member {
             let why = "it is neither a directory nor a regular file nor a block device";
             Error::refused(&shown, why, "name one of these")
         };
-        if is_endless(&metadata) {
+        if endless_device(&metadata) {
             return Member::endless(path, fill.size);
         }
         // Opening a pipe would wait for its other end.
@@ -123,7 +123,7 @@ impl Member {
             ));
         };
         let file = Arc::new(open_for(path, true)?);
-        if !is_endless(&file.metadata().map_err(Error::io("cannot look at", path))?) {
+        if !endless_device(&file.metadata().map_err(Error::io("cannot look at", path))?) {
             return Err(Error::refused(shown, "it is another device than before", "run halfpower again"));
         }
         let size = test_file::region(Some(size), u64::MAX, &shown)?;
@@ -305,8 +305,13 @@ fn identity(metadata: &fs::Metadata) -> Identity {
     if metadata.file_type().is_block_device() { (0, 0, metadata.rdev()) } else { (metadata.dev(), metadata.ino(), 0) }
 }
 
+/// Whether a path is `/dev/null` or `/dev/zero`, which are as large as they are asked to be.
+pub fn is_endless(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| endless_device(&metadata))
+}
+
 /// `/dev/null` and `/dev/zero`, under whatever name.
-pub(crate) fn is_endless(metadata: &fs::Metadata) -> bool {
+fn endless_device(metadata: &fs::Metadata) -> bool {
     let number = (libc::major(metadata.rdev()), libc::minor(metadata.rdev()));
     metadata.file_type().is_char_device() && [(1, 3), (1, 5)].contains(&number)
 }

@@ -24,7 +24,8 @@ use machine::{
 };
 use std::sync::atomic::AtomicBool;
 
-pub use made::{is_endless, made_earlier};
+pub use made::made_earlier;
+pub use member::is_endless;
 pub use target::{DEFAULT_CHUNK, HostTarget};
 
 /// Removes the test files that killed runs left in a directory; files of living runs stay. Returns their number and

@@ -1,6 +1,7 @@
 use super::*;
 use crate::document::{Program, SCHEMA};
-use crate::point::{Achieved, CpuPerRequest, LatencySummary, Numbers, Point};
+use crate::point::{LatencySummary, Numbers, Point};
+use crate::{Achieved, CpuPerRequest};
 use machine::{Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
 use measure::histogram::Histogram;
 use std::collections::BTreeMap;

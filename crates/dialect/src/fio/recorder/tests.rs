@@ -1,6 +1,7 @@
 use super::*;
 use crate::fio::arrange::ClonePlan;
 use crate::fio::plan::job;
+use machine::Op;
 
 /// What a job on one file of 4 blocks asks of the machine until it is done: r and w for requests, S for syncs, C for an empty cache,
 /// and a dot for each completion. With depth each request completes when no other can be issued.

@@ -1,0 +1,303 @@
+//! A recorded stream as a source of requests: what is heeded before each, and what is recorded of it.
+
+use super::super::iolog::{Action, Entry};
+use super::super::pacing::Exit;
+use super::super::record::{Done, TRIM, batch};
+use super::super::steady::STEP_NS;
+use super::super::verify::repeat;
+use super::{Issued, Recorder, Submissions};
+use machine::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
+use std::sync::atomic::Ordering;
+
+impl RequestSource for Recorder {
+    fn depth(&self) -> u32 {
+        self.stream.depth()
+    }
+
+    fn max_request(&self) -> u32 {
+        self.stream.max_request()
+    }
+
+    fn writes(&self) -> bool {
+        self.stream.writes()
+    }
+
+    #[inline(always)]
+    fn sync_due(&self) -> Option<Stability> {
+        self.due
+    }
+
+    fn synced(&mut self, began: Nanos, ended: Nanos) {
+        let due = self.due.take();
+        if due == Some(Stability::Uncached) {
+            self.passed = 0;
+            return;
+        }
+        self.unsynced = 0;
+        if let Some(progress) = &mut self.progress {
+            progress.synced = progress.syncing;
+        }
+        if let (Some(trace), Some(what)) = (&mut self.trace, due) {
+            let at_ns = began.saturating_sub(self.measured_from - self.ramp);
+            trace.push(Entry { at_ns, action: Action::Sync(what), file: 0, offset: 0, len: 0 });
+        }
+        if began >= self.measured_from {
+            self.record.syncs.record(ended.saturating_sub(began));
+        }
+    }
+
+    fn fill_buffers(&mut self, buffers: &mut [u8]) {
+        self.stream.fill_buffers(buffers);
+    }
+
+    fn begin(&mut self, now: Nanos) {
+        self.starts = now + self.delay;
+        if self.delay == 0 {
+            self.start(now);
+        }
+    }
+
+    #[inline(always)]
+    fn next(&mut self, now: Nanos) -> Next {
+        if self.completed_in_row > 0 {
+            self.record.completed[batch(self.completed_in_row)] += 1;
+            self.completed_in_row = 0;
+        }
+        if !self.begun {
+            if now < self.starts {
+                return Next::WaitUntil(self.starts);
+            }
+            self.start(now);
+        }
+        if let Some(next) = self.before(now) {
+            self.end_of_row();
+            if let Next::Done = next {
+                self.leave_flow();
+            }
+            return next;
+        }
+        let trimmed = self.trims.as_mut().and_then(|trims| trims.trimmed.take());
+        let next = match trimmed {
+            Some(request) => Next::Issue(request),
+            None if self.guide.is_some() => self.follow(now),
+            None => self.stream.next(now),
+        };
+        if let Some(batches) = &mut self.batches {
+            batches.after(next);
+        }
+        match next {
+            Next::Issue(request) => self.issue(request, trimmed.is_some(), now),
+            Next::Done => {
+                self.leave();
+                self.end_of_row();
+                next
+            }
+            _ => {
+                self.end_of_row();
+                next
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn times_submission(&self) -> bool {
+        self.submissions.is_some()
+    }
+
+    #[inline(always)]
+    fn submitted(&mut self, now: Nanos) {
+        if let Some(Submissions { returned_at, open, told }) = &mut self.submissions {
+            *told = true;
+            open.drain(..).for_each(|slot| returned_at[slot as usize] = now);
+        }
+    }
+
+    #[inline(always)]
+    fn complete(&mut self, completion: Completion, now: Nanos) {
+        if let Some(backlog) = self.backlog.as_mut().filter(|backlog| backlog.is_reading()) {
+            backlog.complete(completion, now);
+            return;
+        }
+        // An engine that serves where it is asked completes without asking again.
+        self.end_of_row();
+        if !self.trim_ended() {
+            self.stream.complete(completion, now);
+            if let Some(progress) = &mut self.progress {
+                progress.numbers[completion.slot as usize] = u64::MAX;
+            }
+        }
+        self.in_flight -= 1;
+        self.completed_in_row += 1;
+        let issued = self.issued[completion.slot as usize];
+        if let Some(batches) = &mut self.batches {
+            batches.done += 1;
+        }
+        if now < self.measured_from {
+            return;
+        }
+        if let Some(watched) = &mut self.watched {
+            watched.pass_to(now);
+            if now + STEP_NS >= watched.end {
+                watched.sums[0] += 1;
+                watched.sums[1] += u64::from(issued.bytes);
+            }
+        }
+        let offset = self.offsets.get(completion.slot as usize).copied().unwrap_or(0);
+        let latency_ns = now - issued.at;
+        let submission_ns = self.submission_of(completion.slot, latency_ns);
+        self.record.add(&Done { at: now, side: issued.side, bytes: issued.bytes, offset, latency_ns, submission_ns });
+    }
+
+    fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
+        if !self.goes_on_after(completion) {
+            if let Some(Exit { sets_on_error: Some(flag), .. }) = &self.exit {
+                flag.store(true, Ordering::Relaxed);
+            }
+            return false;
+        }
+        self.end_of_row();
+        let slot = completion.slot;
+        self.stream.abandon(slot, now);
+        if let Some(progress) = &mut self.progress {
+            progress.numbers[slot as usize] = u64::MAX;
+        }
+        if let Some(submissions) = &mut self.submissions {
+            submissions.open.retain(|&open| open != slot);
+        }
+        if let Some(batches) = &mut self.batches {
+            batches.done += 1;
+        }
+        self.in_flight -= 1;
+        self.completed_in_row += 1;
+        if now >= self.measured_from {
+            self.record.add_failed(now, self.issued[slot as usize].side);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, request: &Request, buffer: &mut [u8]) {
+        if self.pattern.is_empty() {
+            self.stream.fill(request, buffer);
+        } else {
+            repeat(&self.pattern, buffer);
+        }
+        if let Some(stats) = &self.verify {
+            stats.check.stamp(request.offset, buffer);
+        }
+    }
+
+    fn checks(&self) -> bool {
+        self.verify.is_some() && (self.backlog.is_some() || !self.stream.writes())
+    }
+
+    fn check(&mut self, slot: u32, data: &[u8]) {
+        if let Some(backlog) = &self.backlog {
+            // Reads of a mix are its own: what they find may be from before.
+            if backlog.is_reading() {
+                backlog.check(slot, data);
+            }
+        } else if let Some(stats) = &self.verify {
+            stats.check(self.offsets[slot as usize], data);
+            if let Some(Exit { sets_on_error: Some(flag), .. }) = &self.exit
+                && !self.tolerated.verify
+                && stats.faults() > 0
+            {
+                flag.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Recorder {
+    /// What comes before the next request: others that are heeded, blocks to be checked, pauses, syncs that are due, a batch that is full.
+    #[inline(always)]
+    fn before(&mut self, now: Nanos) -> Option<Next> {
+        if self.watched.is_some()
+            && let Some(next) = self.heed_watch(now)
+        {
+            return Some(next);
+        }
+        if let Some(backlog) = &mut self.backlog
+            && let Some(next) = backlog.before(now, self.in_flight, self.stream.is_over(now))
+        {
+            return Some(next);
+        }
+        if (self.exit.is_some() || self.pauses.is_some() || self.flow.is_some())
+            && let Some(next) = self.held(now)
+        {
+            return Some(next);
+        }
+        if let Some(next) = self.upkeep(now) {
+            return Some(next);
+        }
+        self.batches.as_mut()?.before(now, self.in_flight, self.issued.len() as u32)
+    }
+
+    /// Records a request that is issued now, the second of a pair where its place was `trimmed` before.
+    #[inline(always)]
+    fn issue(&mut self, mut request: Request, trimmed: bool, now: Nanos) -> Next {
+        if self.guide.is_none() && !trimmed {
+            self.turns.place(&mut request);
+        }
+        let trims = self.trims.as_mut().filter(|_| !trimmed);
+        let side = if trims.is_some() { TRIM } else { request.op as usize };
+        self.issued[request.slot as usize] = Issued { at: now, side, bytes: request.len };
+        if let Some(offset) = self.offsets.get_mut(request.slot as usize) {
+            *offset = request.offset;
+        }
+        if let Some(backlog) = &mut self.backlog {
+            backlog.issued(request);
+        }
+        self.unsynced += u64::from(side == Op::Write as usize);
+        if !trimmed {
+            self.passed += u64::from(request.len);
+        }
+        if let Some(pauses) = &mut self.pauses {
+            pauses.issued += 1;
+        }
+        if let Some(flow) = &self.flow {
+            flow.issued();
+        }
+        if let Some(progress) = &mut self.progress {
+            progress.issue(request.slot);
+        }
+        if let Some(trace) = &mut self.trace {
+            let at_ns = now - (self.measured_from - self.ramp);
+            let (offset, len) = (request.offset, request.len);
+            let action = Action::Request(request.op);
+            trace.push(Entry { at_ns, action, file: request.target as u16, offset, len });
+        }
+        self.in_flight += 1;
+        self.issued_in_row += 1;
+        self.record.depths[(self.in_flight.ilog2() as usize).min(6)] += 1;
+        if let Some(trims) = trims {
+            trims.under_way = Some(request);
+            return Next::Discard(request);
+        }
+        if let Some(submissions) = &mut self.submissions {
+            submissions.returned_at[request.slot as usize] = Nanos::MAX;
+            submissions.open.push(request.slot);
+        }
+        Next::Issue(request)
+    }
+
+    /// Tells the other jobs that this one is over.
+    fn leave(&mut self) {
+        if let Some(Exit { sets: Some(flag), .. }) = &self.exit {
+            flag.store(true, Ordering::Relaxed);
+        }
+        if let Some(watched) = &mut self.watched
+            && !std::mem::replace(&mut watched.left, true)
+        {
+            watched.watch.leave();
+        }
+        self.leave_flow();
+    }
+
+    fn leave_flow(&mut self) {
+        if let Some(flow) = &mut self.flow {
+            flow.leave();
+        }
+    }
+}
