@@ -9,9 +9,13 @@ use rustix::mm;
 use std::io;
 use std::ptr::NonNull;
 
-/// Writes walk through a slot's share of this many bytes, so that a compressor or a deduplicator below does not meet
-/// the same data in the next request.
-const WALK_BYTES: u64 = 4 << 20;
+/// Writes walk through so many bytes, divided among the slots: what compresses or deduplicates below meets the same data again only after
+/// them. Few look as far back: Btrfs compresses pieces of 128 KiB (btrfs(5)), and LZ4 finds what is at most 64 KiB away. More would have to come
+/// from beyond a processor's own cache, and not from there as the data of a program that has just made them.
+pub(crate) const WALK_BYTES: u64 = 256 << 10;
+
+/// The same on ZFS, which compresses records of 1 MiB and more in one piece (zfsprops(7), recordsize).
+pub(crate) const LONG_WALK_BYTES: u64 = 4 << 20;
 
 /// Requests begin at multiples of this.
 const PAGE: usize = 4096;
@@ -39,21 +43,15 @@ pub(crate) struct Arena {
 unsafe impl Send for Arena {}
 
 impl Arena {
-    /// Buffers for `slots` requests of up to `request` bytes. Those of writers have room to walk in.
-    pub(crate) fn new(slots: u32, request: u32, writes: bool, memory: Memory) -> io::Result<Arena> {
-        Arena::with_scratch(slots, request, writes, memory, 0)
+    /// Buffers for `slots` requests of up to `request` bytes. Those of writers have room to walk in, 0 for readers.
+    pub(crate) fn new(slots: u32, request: u32, walk: u64, memory: Memory) -> io::Result<Arena> {
+        Arena::with_scratch(slots, request, walk, memory, 0)
     }
 
     /// The same with so many bytes more for each slot, whole pages, behind the buffers of all.
-    pub(crate) fn with_scratch(
-        slots: u32,
-        request: u32,
-        writes: bool,
-        memory: Memory,
-        scratch: u64,
-    ) -> io::Result<Arena> {
+    pub(crate) fn with_scratch(slots: u32, request: u32, walk: u64, memory: Memory, scratch: u64) -> io::Result<Arena> {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
-        let buffers = Arena::bytes_for(slots, request, writes).and_then(|len| usize::try_from(len).ok());
+        let buffers = Arena::bytes_for(slots, request, walk).and_then(|len| usize::try_from(len).ok());
         let buffers = buffers.ok_or_else(too_large)?;
         let scratch = scratch.checked_mul(u64::from(slots)).and_then(|len| usize::try_from(len).ok());
         let len = scratch.and_then(|scratch| buffers.checked_add(scratch)).ok_or_else(too_large)?;
@@ -75,10 +73,10 @@ impl Arena {
     }
 
     /// Bytes of [`Arena::new`]'s buffers; `None`: more than can be counted.
-    pub(crate) fn bytes_for(slots: u32, request: u32, writes: bool) -> Option<u64> {
+    pub(crate) fn bytes_for(slots: u32, request: u32, walk: u64) -> Option<u64> {
         let request = u64::from(request).next_multiple_of(PAGE as u64);
-        let walk = if writes { (WALK_BYTES / u64::from(slots)).min(1 << 20) / request * request } else { 0 };
-        walk.max(request).checked_mul(u64::from(slots))
+        let each = walk / u64::from(slots) / request * request;
+        each.max(request).checked_mul(u64::from(slots))
     }
 
     /// Never unmaps the buffers: the kernel still writes to them or reads them.
@@ -169,18 +167,18 @@ mod tests {
 
     #[test]
     fn large_buffers_begin_where_a_huge_page_can_and_small_ones_are_not_longer_than_asked() {
-        let mut large = Arena::new(1, 1 << 20, false, machine::Memory::Huge).unwrap();
+        let mut large = Arena::new(1, 1 << 20, 0, machine::Memory::Huge).unwrap();
         assert!((large.read_place(0) as usize).is_multiple_of(HUGE));
         large.bytes().fill(7);
-        let plain = Arena::new(1, 1 << 20, false, machine::Memory::Pages).unwrap();
+        let plain = Arena::new(1, 1 << 20, 0, machine::Memory::Pages).unwrap();
         assert_eq!(plain.mapping.len, 1 << 20, "no room for a huge page to begin in");
-        let small = Arena::new(1, 4096, false, machine::Memory::Huge).unwrap();
+        let small = Arena::new(1, 4096, 0, machine::Memory::Huge).unwrap();
         assert_eq!((small.mapping.start, small.mapping.len), (small.base, 4096));
     }
 
     #[test]
     fn writes_walk_within_their_slot_and_reads_stay() {
-        let mut arena = Arena::new(4, 5000, true, machine::Memory::Huge).unwrap();
+        let mut arena = Arena::new(4, 5000, LONG_WALK_BYTES, machine::Memory::Huge).unwrap();
         let start = arena.read_place(1) as usize;
         let end = arena.read_place(2) as usize;
         let mut seen = std::collections::HashSet::new();

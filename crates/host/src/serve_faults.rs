@@ -441,7 +441,8 @@ fn run(seed: u64, faults: Faults, how: How) -> (World, Source, Result<Nanos>) {
     let tally = Tally::default();
     let failed = AtomicBool::new(false);
     let ended = {
-        let mut arena = Arena::new(depth, source.max_request(), true, machine::Memory::Huge).unwrap();
+        let mut arena =
+            Arena::new(depth, source.max_request(), crate::arena::WALK_BYTES, machine::Memory::Huge).unwrap();
         let looks = Looks::from(0);
         let (time, halt) = (VirtualTime(&world), Halt { interrupt: &world.interrupt, failed: &failed, looks: &looks });
         match how {
@@ -560,7 +561,7 @@ fn an_interrupt_ends_think_times_and_throttled_runs() {
     }
     let world = World::new(1, Faults { interrupt_at: Some(2 * SECOND), ..Faults::default() }, false);
     let failed = AtomicBool::new(false);
-    let mut arena = Arena::new(2, 4096, false, machine::Memory::Huge).unwrap();
+    let mut arena = Arena::new(2, 4096, 0, machine::Memory::Huge).unwrap();
     let looks = Looks::from(0);
     let halt = Halt { interrupt: &world.interrupt, failed: &failed, looks: &looks };
     let ended = serve(

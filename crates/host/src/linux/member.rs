@@ -240,7 +240,7 @@ impl Member {
         let plain = &*self.file;
         let direct = reopen(plain, true, libc::O_DIRECT);
         let file = direct.as_ref().unwrap_or(plain);
-        let mut arena = Arena::new(1, test_file::STEP as u32, false, machine::Memory::Huge).map_err(cannot)?;
+        let mut arena = Arena::new(1, test_file::STEP as u32, 0, machine::Memory::Huge).map_err(cannot)?;
         let written = fill.write(most, arena.bytes(), Clock::get(), |data, offset| {
             let result = file.write_all_at(data, offset).or_else(|error| match error.raw_os_error() {
                 // A tail that direct I/O does not take, or a file system that accepts the flag and then refuses.

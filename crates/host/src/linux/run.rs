@@ -9,7 +9,7 @@ use super::member::descriptors;
 use super::snapshot::{MachineMeters, Meters, Snapshot, waited_ns};
 use super::target::HostTarget;
 use super::{engines, sys};
-use crate::arena::Arena;
+use crate::arena::{Arena, LONG_WALK_BYTES, WALK_BYTES};
 use crate::reaping::Tally;
 use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
 use crate::session::{Halt, Time};
@@ -161,8 +161,10 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
 
 /// Refuses streams with larger buffers than there is memory: the kernel would kill them, or another program.
 pub(crate) fn check_memory(streams: &[Buffers]) -> Result<()> {
-    let bytes =
-        |one: &Buffers| Arena::bytes_for(one.depth, one.request_bytes, one.writes)?.checked_mul(u64::from(one.streams));
+    let bytes = |one: &Buffers| {
+        let walk = if one.writes { LONG_WALK_BYTES } else { 0 };
+        Arena::bytes_for(one.depth, one.request_bytes, walk)?.checked_mul(u64::from(one.streams))
+    };
     let needed = streams.iter().try_fold(0u64, |sum, one| sum.checked_add(bytes(one)?)).unwrap_or(u64::MAX);
     let Some(left) = memory_left(&Roots::default()).filter(|&left| needed > left) else { return Ok(()) };
     let outstanding: u64 = streams.iter().map(|one| u64::from(one.streams) * u64::from(one.depth)).sum();
@@ -294,7 +296,7 @@ pub(crate) fn measure_ceiling<S: RequestSource>(
     if !engines::has_backend(access.engine, backend) {
         return Ok(false);
     }
-    let paths = Paths { fds: Vec::new(), end: 0, stripe: target.stripe() };
+    let paths = Paths { fds: Vec::new(), end: 0, stripe: target.stripe(), walk: WALK_BYTES };
     let clock = context.clock;
     let tally = Tally::default();
     let work = PartStreams {
@@ -313,11 +315,15 @@ struct Paths {
     fds: Vec<RawFd>,
     end: u64,
     stripe: Option<StripeSet>,
+    /// Bytes of data after which writes repeat.
+    walk: u64,
 }
 
 impl Paths {
     fn of(files: &PartFiles) -> Paths {
-        Paths { fds: descriptors(&files.files), end: files.region.0 + files.region.1, stripe: files.stripe.clone() }
+        let walk = if files.files.iter().any(sys::is_on_zfs) { LONG_WALK_BYTES } else { WALK_BYTES };
+        let (fds, end) = (descriptors(&files.files), files.region.0 + files.region.1);
+        Paths { fds, end, stripe: files.stripe.clone(), walk }
     }
 }
 
@@ -357,10 +363,11 @@ fn stream<S: RequestSource>(
     clock: Clock,
     (halt, ready, tally): (Halt<'_>, Ready<'_>, &Tally),
 ) -> Result<Nanos> {
-    let Paths { ref fds, end, ref stripe } = *paths;
+    let Paths { ref fds, end, ref stripe, walk } = *paths;
     let stripe = stripe.as_ref();
     let scratch = stripe.map_or(0, |set| set.scratch_bytes(source.max_request()));
-    let mut arena = Arena::with_scratch(source.depth(), source.max_request(), source.writes(), access.memory, scratch)
+    let walk = if source.writes() { walk } else { 0 };
+    let mut arena = Arena::with_scratch(source.depth(), source.max_request(), walk, access.memory, scratch)
         .map_err(Error::io("no memory for the buffers of", "a stream"))?;
     if source.writes() {
         source.fill_buffers(arena.bytes());

@@ -51,6 +51,11 @@ pub(crate) fn direct_block(file: &File) -> u32 {
     known.and_then(|told| u32::try_from(told.f_bsize).ok()).unwrap_or(1)
 }
 
+/// Whether the open file is on ZFS; its magic number is that of OpenZFS's `ZFS_SUPER_MAGIC`.
+pub(crate) fn is_on_zfs(file: &File) -> bool {
+    fs::fstatfs(file).is_ok_and(|told| told.f_type as i128 == 0x2fc1_2fc1)
+}
+
 /// Tells the cache in which order a file will be read.
 pub(crate) fn advise(file: &File, hint: machine::Hint) {
     let advice = match hint {

@@ -159,7 +159,7 @@ impl HostTarget {
         let no_memory = Error::io("no memory for the parity of", self.facts.name.clone());
         let request = u32::try_from(bytes).unwrap_or(u32::MAX);
         let mut arena =
-            Arena::new(self.members.len() as u32 + 1, request, false, machine::Memory::Huge).map_err(no_memory)?;
+            Arena::new(self.members.len() as u32 + 1, request, 0, machine::Memory::Huge).map_err(no_memory)?;
         for first in (0..rows).step_by(at_once as usize) {
             if interrupt.load(std::sync::atomic::Ordering::Relaxed) {
                 return Err(Error::Interrupted);
@@ -405,7 +405,7 @@ fn direct_alignment(member: &Member) -> std::result::Result<u32, String> {
         _ => format!("direct I/O fails: {error}"),
     };
     let file = member.open_with(false, libc::O_DIRECT).map_err(refused)?;
-    let mut arena = Arena::new(1, 64 << 10, false, machine::Memory::Huge).map_err(|error| error.to_string())?;
+    let mut arena = Arena::new(1, 64 << 10, 0, machine::Memory::Huge).map_err(|error| error.to_string())?;
     let mut last = None;
     for alignment in [512u32, 1024, 2048, 4096, 8192, 16384, 65536] {
         // An offset, a length and an address that are multiples of this and of nothing more.

@@ -118,9 +118,8 @@ impl Set {
         let stride = self.layout.scratch_bytes(max);
         let mut ended = vec![(Vec::new(), 0); asked.len()];
         for batch in 0..asked.len().div_ceil(2 * DEPTH as usize) {
-            let mut arenas: Vec<Arena> = (0..2)
-                .map(|_| Arena::with_scratch(DEPTH, max, false, machine::Memory::Pages, stride).unwrap())
-                .collect();
+            let mut arenas: Vec<Arena> =
+                (0..2).map(|_| Arena::with_scratch(DEPTH, max, 0, machine::Memory::Pages, stride).unwrap()).collect();
             let mut sessions: Vec<_> = (0..2)
                 .map(|stream| {
                     let seed = self.seed + stream as u64 + batch as u64;
@@ -264,8 +263,7 @@ fn the_cheapest_way_is_taken() {
     let mut set = Set::new(layout, 3);
     let pieces = |set: &mut Set, how, asked: Asked| {
         let tally = Tally::default();
-        let arena =
-            Arena::with_scratch(1, asked.1, false, machine::Memory::Pages, layout.scratch_bytes(asked.1)).unwrap();
+        let arena = Arena::with_scratch(1, asked.1, 0, machine::Memory::Pages, layout.scratch_bytes(asked.1)).unwrap();
         let inner = InMemory { members: set.members.clone(), pieces: Vec::new(), seed: 1, fails_after: None };
         let scratch = (arena.scratch(), layout.scratch_bytes(asked.1));
         let setup = Setup { layout, how, busy: &set.busy, tally: &tally, time: Frozen, depth: 1, scratch };
