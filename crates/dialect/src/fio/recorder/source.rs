@@ -85,18 +85,14 @@ impl RequestSource for Recorder {
         if let Some(batches) = &mut self.batches {
             batches.after(next);
         }
-        match next {
-            Next::Issue(request) => self.issue(request, trimmed.is_some(), now),
-            Next::Done => {
-                self.leave();
-                self.end_of_row();
-                next
-            }
-            _ => {
-                self.end_of_row();
-                next
-            }
+        if let Next::Issue(request) = next {
+            return self.issue(request, trimmed.is_some(), now);
         }
+        if let Next::Done = next {
+            self.leave();
+        }
+        self.end_of_row();
+        next
     }
 
     #[inline(always)]
