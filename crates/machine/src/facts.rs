@@ -1,5 +1,6 @@
 //! What a machine and a target are.
 
+use crate::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -188,6 +189,14 @@ impl Layer {
     }
 }
 
+/// Linux admits throttled requests in bursts this far apart; a run of whole ones holds as many as it should.
+pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
+
+/// How long a target must have had no request of a kind before the throttle forgets its last slice of it: the kernel ends a slice at the next
+/// multiple of its length after the last request's own slice, and its clock's tick may be 10 ms (block/blk-throttle.c). Measured: runs of 0.2 s
+/// that begin 140 to 160 ms after the last request are off by up to 53 %, 34 of 75 by more than 1 %; after 210 to 270 ms none of 75.
+pub const THROTTLE_REST_NS: Nanos = 2 * THROTTLE_SLICE_NS + 10_000_000;
+
 /// How several places form a RAID 5 set: chunks round robin, with parity in a chunk of each row, left-symmetric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Raid5 {
@@ -235,4 +244,11 @@ pub struct TargetFacts {
     pub layers: Vec<Layer>,
     /// What makes a number from this target less than trustworthy (compression under it, a sparse file, ...).
     pub warnings: Vec<String>,
+}
+
+impl TargetFacts {
+    /// Whether a layer admits only so much of what comes, by rule and not by its nature.
+    pub fn is_throttled(&self) -> bool {
+        self.layers.iter().any(|layer| layer.kind == LayerKind::Throttle)
+    }
 }

@@ -24,7 +24,10 @@ pub use access::{
 };
 pub use data::{FILL_STEP, fill_random, fill_seed, filled};
 pub use error::{Error, Result};
-pub use facts::{Capabilities, Layer, LayerKind, MachineFacts, Raid5, Share, TargetFacts, TargetKind};
+pub use facts::{
+    Capabilities, Layer, LayerKind, MachineFacts, Raid5, Share, THROTTLE_REST_NS, THROTTLE_SLICE_NS, TargetFacts,
+    TargetKind,
+};
 pub use knob::{Alternative, Keep, Knob, Matters};
 pub use run::{Buffers, IoClass, IoPriority, OnFailure, Part, PartUsage, RunOptions, RunUsage, Scheduling, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};

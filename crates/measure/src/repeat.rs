@@ -3,7 +3,7 @@
 use crate::ceiling::{Ceiling, Ceilings};
 use crate::sample::{Options, Sample, sample};
 use crate::stats::{self, Estimate, Spread};
-use machine::{Error, LayerKind, Machine, Nanos, Result, TargetFacts};
+use machine::{Error, Machine, Nanos, Result, THROTTLE_REST_NS, THROTTLE_SLICE_NS, TargetFacts};
 use std::cell::OnceCell;
 use workload::Workload;
 
@@ -316,14 +316,6 @@ pub fn measure<M: Machine>(
     Ok(all)
 }
 
-/// Linux admits throttled requests in bursts this far apart; a run of whole ones holds as many as it should.
-pub const THROTTLE_SLICE_NS: Nanos = 100_000_000;
-
-/// How long a target must have had no request of a kind before the throttle forgets its last slice of it: the kernel ends a slice at the next
-/// multiple of its length after the last request's own slice, and its clock's tick may be 10 ms (block/blk-throttle.c). Measured: runs of 0.2 s
-/// that begin 140 to 160 ms after the last request are off by up to 53 %, 34 of 75 by more than 1 %; after 210 to 270 ms none of 75.
-pub const THROTTLE_REST_NS: Nanos = 2 * THROTTLE_SLICE_NS + 10_000_000;
-
 /// How a run is made where a throttle admits requests in bursts: from the middle between two of them, at least `ramp_ns` after the start, to the
 /// middle between two others. The first burst, which the throttle lets through without having waited for it, lies before, and so does the second:
 /// a first burst that takes more than half a slice, as one on a busy computer does, would count as one too many.
@@ -346,11 +338,10 @@ pub fn await_throttle<M: Machine>(machine: &M, idle_ns: Nanos) {
 /// run is made of those.
 pub fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &Workload, before: &[Sample]) -> Options {
     let ramp_ns = ramp(workload, before);
-    let throttled = facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
     let in_bursts = workload.rate_iops.is_none() && workload.think_ns == 0;
     let long = matches!(workload.stop, workload::Stop::AfterNs(run) if run >= THROTTLE_SLICE_NS);
     // A simulated throttle has no such slices.
-    if throttled && workload.buffering.is_direct() && machine.capabilities().noisy {
+    if facts.is_throttled() && workload.buffering.is_direct() && machine.capabilities().noisy {
         if in_bursts && long {
             return of_whole_bursts(machine, ramp_ns, 0);
         }

@@ -4,8 +4,7 @@ use crate::plan::Plan;
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
 use crate::setting::Setting;
-use machine::{Allocation, CacheState, Machine, Nanos, Result};
-use measure::THROTTLE_SLICE_NS;
+use machine::{Allocation, CacheState, Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use std::collections::BTreeSet;
 use workload::{OpKind, Stop, Workload};
 

@@ -3,8 +3,8 @@
 use crate::plan::Plan;
 use crate::sampler::{LONGEST_RUN_NS, Sampler};
 use crate::setting::{OpSpeed, Setting, Speed};
-use machine::{Error, LayerKind, Machine, Nanos, Result};
-use measure::{Repeated, THROTTLE_SLICE_NS};
+use machine::{Error, Machine, Nanos, Result, THROTTLE_SLICE_NS};
+use measure::Repeated;
 use workload::{OpKind, Pattern, Workload};
 
 /// About how many requests a run holds on a machine whose runs are all alike.
@@ -54,7 +54,7 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
         seed: plan.seed,
     };
     // A throttle that the system reports is one, whether or not these runs show it.
-    let throttled = setting.facts.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
+    let throttled = setting.facts.is_throttled();
     let mut bursts = 0;
     let mut least_run = SHORTEST_RUN_NS.max(plan.budget_ns as f64 * RUN_SHARE);
     for op in setting.ops() {

@@ -2,11 +2,11 @@
 
 use crate::grid::{Cell, StripeShape};
 use crate::setting::Setting;
-use machine::{Machine, Nanos, RequestTimes, Result, TargetFacts, TargetKind};
+use machine::{Machine, Nanos, RequestTimes, Result, THROTTLE_SLICE_NS, TargetFacts, TargetKind};
 use measure::stats::{Estimate, Spread};
 use measure::{
-    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, THROTTLE_SLICE_NS, of_whole_bursts, ramp,
-    rate_estimate_beside, rate_spread, repeat, sample, traced_times,
+    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, of_whole_bursts, ramp, rate_estimate_beside,
+    rate_spread, repeat, sample, traced_times,
 };
 use results::{Point, Question};
 use std::cell::OnceCell;

@@ -11,6 +11,7 @@ mod made;
 mod mark;
 mod member;
 mod memory;
+mod probe;
 mod processors;
 mod run;
 mod snapshot;
@@ -20,7 +21,7 @@ mod target;
 use crate::session::Time;
 use machine::{
     Access, Buffers, Capabilities, MachineFacts, MemoryUse, Nanos, NullBackend, Part, ProcessorTimes, RequestSource,
-    Result, RunOptions, RunUsage, TargetFacts, TargetSpec,
+    Result, RunOptions, RunUsage, THROTTLE_REST_NS, TargetFacts, TargetSpec,
 };
 use std::sync::atomic::AtomicBool;
 
@@ -116,7 +117,10 @@ impl machine::Machine for Host {
         check(&targets.iter().map(|target| target.facts().clone()).collect::<Vec<_>>())?;
         let began = self.now();
         targets.iter_mut().try_for_each(HostTarget::fill)?;
-        self.pause(self.now().saturating_sub(began).min(REST_NS));
+        let rest = self.now().saturating_sub(began).min(REST_NS);
+        // The reads that told what is there began a slice of the throttle, which would be the first run's.
+        let throttled = targets.iter().any(|target| target.facts().is_throttled());
+        self.pause(if throttled { rest.max(THROTTLE_REST_NS) } else { rest });
         Ok(targets)
     }
 

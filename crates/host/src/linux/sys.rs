@@ -44,6 +44,17 @@ pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
 }
 
+/// Reads what the page cache holds of a range; whether it held all of it. Where the file system cannot tell without waiting it did not.
+pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
+    let wanted = into.len();
+    let mut parts = [io::IoSliceMut::new(into)];
+    match rustix::io::preadv2(file, &mut parts, offset, rustix::io::ReadWriteFlags::NOWAIT) {
+        Ok(read) => Ok(read == wanted),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::OPNOTSUPP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// The size whose multiples the open file's file system sends to the device: others it takes, and serves from the page cache, whatever the file was
 /// opened with. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it tells as its block size. 1 where nothing is known of that.
 pub(crate) fn direct_block(file: &File) -> u32 {

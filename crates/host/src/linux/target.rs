@@ -3,7 +3,7 @@
 use super::counters::DeviceMeter;
 use super::made::MadeFile;
 use super::member::Member;
-use super::{facts, sys};
+use super::{facts, probe};
 use crate::arena::Arena;
 use crate::parity::Vectors;
 use crate::raid5::BusyRows;
@@ -13,7 +13,6 @@ use machine::{
     Below, Error, Layer, LayerKind, NewFile, Raid5, Result, Share, TargetFacts, TargetKind, TargetSpec, units,
 };
 use std::collections::BTreeMap;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -359,7 +358,9 @@ fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetF
     };
     let own = member_share(count, set.parity.is_some());
     for member in members {
-        direct = match (direct, direct_alignment(member)) {
+        let own_direct = probe::direct_alignment(member);
+        facts.warnings.extend(probe::zero_warning(member, own_direct.as_ref().ok().copied()));
+        direct = match (direct, own_direct) {
             (Ok(a), Ok(b)) => Ok(std::cmp::max::<u32>(a, b)),
             (Err(e), _) | (_, Err(e)) => Err(e),
         };
@@ -377,7 +378,6 @@ fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetF
             facts::join(&mut facts.layers, Layer { share: layer.share.times(own), ..layer });
         }
         facts.warnings.extend(under.warnings);
-        facts.warnings.extend(zero_warning(member));
     }
     facts.warnings.dedup();
     match direct {
@@ -395,51 +395,4 @@ fn describe(name: String, members: &[Member], set: &StripeSet) -> Result<TargetF
         ));
     }
     Ok(facts)
-}
-
-/// The smallest multiple that direct I/O takes here, found by trying; an error is the reason why it takes none. Some file systems take less and
-/// serve it from the page cache: that is no direct I/O.
-fn direct_alignment(member: &Member) -> std::result::Result<u32, String> {
-    let refused = |error: io::Error| match error.raw_os_error() {
-        Some(libc::EINVAL) => "the file system takes no direct I/O (O_DIRECT is refused)".to_string(),
-        _ => format!("direct I/O fails: {error}"),
-    };
-    let file = member.open_with(false, libc::O_DIRECT).map_err(refused)?;
-    let mut arena = Arena::new(1, 64 << 10, 0, machine::Memory::Huge).map_err(|error| error.to_string())?;
-    let mut last = None;
-    for alignment in [512u32, 1024, 2048, 4096, 8192, 16384, 65536] {
-        // An offset, a length and an address that are multiples of this and of nothing more.
-        let (skip, len) =
-            if alignment < 4096 { (alignment as usize, alignment as usize) } else { (0, alignment as usize) };
-        let buffer = &mut arena.bytes()[skip..skip + len];
-        match file.read_at(buffer, u64::from(alignment)) {
-            Ok(_) => return Ok(alignment.max(sys::direct_block(&file))),
-            Err(error) => last = Some(error),
-        }
-    }
-    Err(last.map_or_else(|| "direct I/O fails".into(), refused))
-}
-
-/// Samples what is there already: blocks of zeros may be holes or trimmed space, which no device reads.
-fn zero_warning(member: &Member) -> Option<String> {
-    if member.kind == TargetKind::TestFile || member.writable {
-        return None;
-    }
-    const SAMPLES: u64 = 32;
-    let file = member.open_with(false, 0).ok()?;
-    let mut zeros = 0;
-    let mut buffer = [0u8; 4096];
-    for sample in 0..SAMPLES {
-        let offset = member.size / SAMPLES * sample / 4096 * 4096;
-        file.read_at(&mut buffer, offset).ok()?;
-        zeros += u64::from(buffer.iter().all(|&byte| byte == 0));
-    }
-    sys::drop_cache(&file, 0, 0);
-    (zeros * 10 > SAMPLES).then(|| {
-        format!(
-            "{} % of {} reads as zeros: holes or trimmed blocks may never reach the medium, so reads there can be faster than any real data",
-            zeros * 100 / SAMPLES,
-            member.path.display()
-        )
-    })
 }

@@ -1,0 +1,125 @@
+//! What a few reads tell about an open target before it is measured.
+
+use super::member::Member;
+use super::sys;
+use crate::arena::Arena;
+use machine::TargetKind;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// The smallest multiple that direct I/O takes here, found by trying; an error is the reason why it takes none. Some file systems take less and
+/// serve it from the page cache: that is no direct I/O.
+pub(crate) fn direct_alignment(member: &Member) -> Result<u32, String> {
+    let refused = |error: io::Error| match error.raw_os_error() {
+        Some(libc::EINVAL) => "the file system takes no direct I/O (O_DIRECT is refused)".to_string(),
+        _ => format!("direct I/O fails: {error}"),
+    };
+    let file = member.open_with(false, libc::O_DIRECT).map_err(refused)?;
+    let mut arena = buffer().map_err(|error| error.to_string())?;
+    let mut last = None;
+    for alignment in [512u32, 1024, 2048, 4096, 8192, 16384, 65536] {
+        // An offset, a length and an address that are multiples of this and of nothing more.
+        let (skip, len) =
+            if alignment < 4096 { (alignment as usize, alignment as usize) } else { (0, alignment as usize) };
+        let buffer = &mut arena.bytes()[skip..skip + len];
+        match file.read_at(buffer, u64::from(alignment)) {
+            Ok(_) => return Ok(alignment.max(sys::direct_block(&file))),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.map_or_else(|| "direct I/O fails".into(), refused))
+}
+
+/// Samples what is there already: blocks of zeros may be holes or trimmed space, which no device reads. The page cache stays as it is: a run may
+/// be about what is in it. `direct` is the [`direct_alignment`], where there is one.
+pub(crate) fn zero_warning(member: &Member, direct: Option<u32>) -> Option<String> {
+    if member.kind == TargetKind::TestFile || member.writable {
+        return None;
+    }
+    const SAMPLES: u64 = 32;
+    let file = member.open_with(false, direct.map_or(0, |_| libc::O_DIRECT)).ok()?;
+    let mut arena = buffer().ok()?;
+    let len = direct.unwrap_or(0).max(4096) as usize;
+    let sample = &mut arena.bytes()[..len];
+    if direct.is_none() {
+        sys::advise(&file, machine::Hint::Random);
+    }
+    let mut zeros = 0;
+    for number in 0..SAMPLES {
+        let offset = member.size / SAMPLES * number / len as u64 * len as u64;
+        match direct {
+            Some(_) => file.read_at(sample, offset).map(|_| ()),
+            None => read_beside_cache(&file, sample, offset),
+        }
+        .ok()?;
+        zeros += u64::from(sample.iter().all(|&byte| byte == 0));
+    }
+    (zeros * 10 > SAMPLES).then(|| {
+        format!(
+            "{} % of {} reads as zeros: holes or trimmed blocks may never reach the medium, so reads there can be faster than any real data",
+            zeros * 100 / SAMPLES,
+            member.path.display()
+        )
+    })
+}
+
+/// Reads through the page cache, and leaves nothing in it that was not there. The file is read without read-ahead.
+fn read_beside_cache(file: &File, into: &mut [u8], offset: u64) -> io::Result<()> {
+    if sys::read_cached(file, into, offset)? {
+        return Ok(());
+    }
+    file.read_at(into, offset)?;
+    sys::drop_cache(file, offset, into.len() as u64);
+    Ok(())
+}
+
+fn buffer() -> io::Result<Arena> {
+    Arena::new(1, 64 << 10, 0, machine::Memory::Huge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_file::Fill;
+    use machine::TargetSpec;
+    use std::os::fd::AsRawFd;
+    use std::sync::atomic::AtomicBool;
+
+    const SIZE: usize = 8 << 20;
+
+    /// Which pages of a file the page cache holds.
+    fn cached(file: &File) -> Vec<u8> {
+        let mut pages = vec![0; SIZE / 4096];
+        // SAFETY: a new mapping of the whole file, which nothing else knows and which ends here.
+        unsafe {
+            let at = libc::mmap(std::ptr::null_mut(), SIZE, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
+            assert_ne!(at, libc::MAP_FAILED);
+            assert_eq!(libc::mincore(at, SIZE, pages.as_mut_ptr()), 0);
+            libc::munmap(at, SIZE);
+        }
+        pages.iter().map(|page| page & 1).collect()
+    }
+
+    #[test]
+    fn what_the_page_cache_holds_of_a_users_file_is_as_it_was_after_a_look_for_zeros() {
+        static CALM: AtomicBool = AtomicBool::new(false);
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().join("users");
+        let mut bytes = vec![0; SIZE];
+        bytes[..SIZE / 2].fill(1);
+        std::fs::write(&path, &bytes).unwrap();
+        let file = File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        sys::drop_cache(&file, SIZE as u64 / 2, SIZE as u64 / 2);
+        let before = cached(&file);
+        assert_eq!(before[0], 1);
+        let fill = Fill { size: None, within_ns: 50_000_000, seed: 1, interrupt: &CALM };
+        let member = Member::open(&path, &TargetSpec::default(), fill).unwrap();
+        for direct in [None, direct_alignment(&member).ok()] {
+            let said = zero_warning(&member, direct).unwrap();
+            assert!(said.starts_with("50 % of"), "{said}");
+            assert!(cached(&file) == before, "direct {direct:?}");
+        }
+    }
+}
