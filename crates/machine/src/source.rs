@@ -91,7 +91,8 @@ pub trait RequestSource: Send {
     /// What [`RequestSource::sync_due`] asked for was done, from `began` to `ended`.
     fn synced(&mut self, _began: Nanos, _ended: Nanos) {}
 
-    /// Fills the buffers of a writer once, before the run. Machines without data never call it.
+    /// Fills the buffers of a writer once, before the run. Where a writer has one request outstanding, its writes walk through 256 KiB of buffers
+    /// at least before one comes again. Machines without data never call it.
     fn fill_buffers(&mut self, _buffers: &mut [u8]) {}
 
     /// Called once, when all sources of a run are ready, just before the first [`RequestSource::next`].

@@ -23,10 +23,10 @@ const PURPOSE_DATA: u64 = 4;
 /// Puts data into write buffers.
 ///
 /// Every block (4 KiB; 512 B where the request is no multiple of it) gets a value of 16 bytes that no other block of the run has, so
-/// deduplication finds nothing. The body under the stamp stays in the buffer from write to write where that is safe: requests
-/// as long as a compressor's record or past the cache, in buffers that reads do not overwrite. Elsewhere each block gets a
-/// fresh body, copied from a pool longer than any record, so that small writes which a file system gathers into one record do not
-/// compress against one another either.
+/// deduplication finds nothing. The body under the stamp stays in the buffer from write to write where that is safe: in buffers that reads do not
+/// overwrite, for requests as long as a compressor's record, past the cache, or made one after the other, for a machine's single buffer walks
+/// through more than a record ([`machine::RequestSource::fill_buffers`]). Elsewhere each block gets a fresh body, copied from a pool longer than
+/// any record, so that small writes which a file system gathers into one record do not compress against one another either.
 #[derive(Debug, Clone)]
 pub struct Filler {
     data: Data,
@@ -57,7 +57,7 @@ impl Filler {
         let request = workload.request_bytes;
         let block = if request.is_multiple_of(BLOCK_BYTES as u32) { BLOCK_BYTES } else { SECTOR_BYTES };
         let seed = derive(workload.seed, PURPOSE_DATA, 0);
-        let gathered = request < RECORD_BYTES && !workload.buffering.is_direct();
+        let gathered = request < RECORD_BYTES && !workload.buffering.is_direct() && workload.depth > 1;
         // Zeros at the end of a block stay where they are only if every buffer begins with a whole block.
         let shifting = data.compressible_percent > 0 && !request.is_multiple_of(SECTOR_BYTES as u32);
         let fresh = workload.read_percent > 0 || data.duplicate_percent > 0 || gathered || shifting;
@@ -172,20 +172,27 @@ mod tests {
         Workload { request_bytes: request, data, buffering, read_percent, ..Workload::default() }
     }
 
+    /// What a writer with one request outstanding walks through ([`machine::RequestSource::fill_buffers`]).
+    const WALK_BYTES: usize = 256 << 10;
+
     /// What `writes` writes of each of `sources` leave on a device, request after request.
     fn written(workload: &Workload, sources: u64, writes: usize) -> Vec<u8> {
         let first = Filler::new(workload);
         let mut device = Vec::new();
         for source in 0..sources {
             let mut filler = first.fork(source);
-            let mut buffer = vec![0; workload.request_bytes as usize];
-            filler.fill_buffers(&mut buffer);
-            for _ in 0..writes {
+            let request = workload.request_bytes as usize;
+            // Of several buffers the one that is free first is used again and again.
+            let places = if workload.depth == 1 { (WALK_BYTES / request).max(1) } else { 1 };
+            let mut buffers = vec![0; places * request];
+            filler.fill_buffers(&mut buffers);
+            for place in (0..places).cycle().take(writes) {
+                let buffer = &mut buffers[place * request..][..request];
                 if workload.read_percent > 0 {
                     buffer.fill(0); // A read of zeros used the buffer in between.
                 }
-                filler.stamp(&mut buffer);
-                device.extend_from_slice(&buffer);
+                filler.stamp(buffer);
+                device.extend_from_slice(buffer);
             }
         }
         device
@@ -205,16 +212,18 @@ mod tests {
 
     #[test]
     fn nothing_compresses_and_nothing_repeats_by_default() {
-        for (request, buffering, reads) in [
-            (4096, Buffering::Direct, 0),
-            (4096, Buffering::Buffered, 0),
-            (4096, Buffering::Direct, 50),
-            (512, Buffering::Direct, 0),
-            (512, Buffering::Buffered, 30),
-            (1 << 20, Buffering::Buffered, 0),
-            (65_536, Buffering::Buffered, 0),
+        for (request, buffering, reads, depth) in [
+            (4096, Buffering::Direct, 0, 1),
+            (4096, Buffering::Buffered, 0, 1),
+            (4096, Buffering::Buffered, 0, 2),
+            (4096, Buffering::Direct, 50, 1),
+            (512, Buffering::Direct, 0, 1),
+            (512, Buffering::Buffered, 30, 1),
+            (1 << 20, Buffering::Buffered, 0, 1),
+            (65_536, Buffering::Buffered, 0, 1),
+            (65_536, Buffering::Buffered, 0, 2),
         ] {
-            let workload = workload(request, Data::default(), buffering, reads);
+            let workload = Workload { depth, ..workload(request, Data::default(), buffering, reads) };
             let device = written(&workload, 2, (1 << 20) / request as usize + 3);
             let block = (request as usize).min(BLOCK_BYTES);
             assert_eq!(repeated_percent(&device, block), 0.0, "{request} {buffering:?}");

@@ -9,7 +9,7 @@ use super::member::descriptors;
 use super::snapshot::{MachineMeters, Meters, Snapshot, waited_ns};
 use super::target::HostTarget;
 use super::{engines, sys};
-use crate::arena::{Arena, LONG_WALK_BYTES, WALK_BYTES};
+use crate::arena::{Arena, Extra, LONG_WALK_BYTES, MALLOC_START, WALK_BYTES};
 use crate::reaping::Tally;
 use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
 use crate::session::{Halt, Time};
@@ -367,7 +367,10 @@ fn stream<S: RequestSource>(
     let stripe = stripe.as_ref();
     let scratch = stripe.map_or(0, |set| set.scratch_bytes(source.max_request()));
     let walk = if source.writes() { walk } else { 0 };
-    let mut arena = Arena::with_scratch(source.depth(), source.max_request(), walk, access.memory, scratch)
+    // Rows with parity are computed in whole words.
+    let start = if access.buffering.is_direct() || scratch > 0 { 0 } else { MALLOC_START };
+    let extra = Extra { scratch, start };
+    let mut arena = Arena::with(source.depth(), source.max_request(), walk, access.memory, extra)
         .map_err(Error::io("no memory for the buffers of", "a stream"))?;
     if source.writes() {
         source.fill_buffers(arena.bytes());

@@ -1,7 +1,7 @@
 //! The data that a set gives back, for any requests, any order of completions and any failed member.
 
 use super::*;
-use crate::arena::Arena;
+use crate::arena::{Arena, Extra};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -119,7 +119,7 @@ impl Set {
         let mut ended = vec![(Vec::new(), 0); asked.len()];
         for batch in 0..asked.len().div_ceil(2 * DEPTH as usize) {
             let mut arenas: Vec<Arena> =
-                (0..2).map(|_| Arena::with_scratch(DEPTH, max, 0, machine::Memory::Pages, stride).unwrap()).collect();
+                (0..2).map(|_| Arena::with(DEPTH, max, 0, machine::Memory::Pages, scratch(stride)).unwrap()).collect();
             let mut sessions: Vec<_> = (0..2)
                 .map(|stream| {
                     let seed = self.seed + stream as u64 + batch as u64;
@@ -185,6 +185,10 @@ impl Set {
             assert!(data[..] == self.expected[offset as usize..][..len as usize], "{how:?}: {len} bytes at {offset}");
         }
     }
+}
+
+fn scratch(scratch: u64) -> Extra {
+    Extra { scratch, start: 0 }
 }
 
 fn failed(member: u32) -> Raid5 {
@@ -263,7 +267,7 @@ fn the_cheapest_way_is_taken() {
     let mut set = Set::new(layout, 3);
     let pieces = |set: &mut Set, how, asked: Asked| {
         let tally = Tally::default();
-        let arena = Arena::with_scratch(1, asked.1, 0, machine::Memory::Pages, layout.scratch_bytes(asked.1)).unwrap();
+        let arena = Arena::with(1, asked.1, 0, machine::Memory::Pages, scratch(layout.scratch_bytes(asked.1))).unwrap();
         let inner = InMemory { members: set.members.clone(), pieces: Vec::new(), seed: 1, fails_after: None };
         let scratch = (arena.scratch(), layout.scratch_bytes(asked.1));
         let setup = Setup { layout, how, busy: &set.busy, tally: &tally, time: Frozen, depth: 1, scratch };
