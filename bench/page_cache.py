@@ -4,13 +4,14 @@
     bench/page_cache.py [--rounds 12] [--seconds 0.3] [--places disk,tmpfs] [--directory /var/tmp] [--halfpower target/release/halfpower]
                         [--output docs/page-cache.md]
 
-One thread reads or overwrites a file in the page cache, one request after the other from its start to its end. A third arm is fio with buffers that begin
-at a cache line: malloc's do not. A ratio is to fio's default in the same round, with the 95 % interval of the median by order statistics. Needs fio.
+One thread reads or overwrites a file in the page cache, one request after the other from its start to its end. All arms have the same file: how large
+its folios are, which its first writer or reader decides, changes a rate up to four times. A third arm is fio with buffers that begin at a cache line:
+malloc's do not. A ratio is to fio's default in the same round, with the 95 % interval of the median by order statistics. Needs fio.
 """
 
 import argparse
-import contextlib
 import json
+import os
 import tempfile
 
 from driver import MIB, clean_up_when_told_to_end, machine, of_median, output
@@ -23,12 +24,12 @@ LINE = "fio, buffers at a cache line"
 OURS = "halfpower"
 
 
-def rate(program, directory, op, size, seconds):
+def rate(program, path, op, size, seconds):
     job = [
-        *("--name=cached", f"--directory={directory}", f"--size={FILE_BYTES}", f"--rw={op}", f"--bs={size}", "--ioengine=psync", "--invalidate=0"),
+        *("--name=cached", f"--filename={path}", f"--size={FILE_BYTES}", f"--rw={op}", f"--bs={size}", "--ioengine=psync", "--invalidate=0"),
         *("--overwrite=1", "--time_based", f"--runtime={round(seconds * 1000)}ms", "--thread", "--output-format=json"),
     ]
-    text = output(*program, *job)
+    text = output(*program, *job, *([] if program[0] == FIO else [f"--destroy-data={path}"]))
     return json.loads(text[text.index("{") :])["jobs"][0][op]["iops"]
 
 
@@ -46,8 +47,8 @@ def main():
     lines = [
         "# The page cache, by the size of requests",
         "",
-        "One thread reads or overwrites a cached file of 128 MiB, one request after the other. The same job by fio and by `halfpower fio`; a ratio is to",
-        "fio's default in the same round, with the 95 % interval of its median. Made by `bench/page_cache.py`.",
+        "One thread reads or overwrites a cached file of 128 MiB, one request after the other. The same job on the same file by fio and by `halfpower fio`; a",
+        "ratio is to fio's default in the same round, with the 95 % interval of its median. Made by `bench/page_cache.py`.",
         "",
         f"{options.rounds} rounds of {options.seconds} s, {machine()}",
         "",
@@ -55,17 +56,16 @@ def main():
         "|---|---|---|---|---|---|",
     ]
     for place in options.places:
-        # Each program has files of its own, which it made.
-        with contextlib.ExitStack() as stack:
-            root = "/dev/shm" if place == "tmpfs" else options.directory
-            homes = {arm: stack.enter_context(tempfile.TemporaryDirectory(dir=root, prefix="page-cache-")) for arm in arms}
+        root = "/dev/shm" if place == "tmpfs" else options.directory
+        with tempfile.NamedTemporaryFile(dir=root, prefix="page-cache-") as file:
+            for _ in range(FILE_BYTES // MIB):
+                file.write(os.urandom(MIB))
+            os.fsync(file.fileno())
             for op, size in ((op, size) for op in ("read", "write") for size in SIZES):
                 found = {arm: [] for arm in arms}
-                for number in range(options.rounds + 1):
+                for number in range(options.rounds):
                     for arm in list(arms)[:: 1 if number % 2 else -1]:
-                        one = rate(arms[arm], homes[arm], op, size, options.seconds)
-                        # The first round lays the files out.
-                        found[arm] += [one] if number else []
+                        found[arm].append(rate(arms[arm], file.name, op, size, options.seconds))
                 cells = ["{:.2f} ({:.2f} to {:.2f})".format(*of_median([a / b for a, b in zip(found[arm], found[FIO])])) for arm in (LINE, OURS)]
                 lines.append(f"| {place} | {op} | {size} | {of_median(found[FIO])[0] / 1e3:,.1f} k/s | {cells[0]} | {cells[1]} |")
                 print(lines[-1], flush=True)
