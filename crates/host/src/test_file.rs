@@ -87,8 +87,6 @@ pub(crate) struct Fill<'a> {
     /// Bytes wanted; `None`: as many as `within_ns` allows, between the least and the most.
     pub(crate) size: Option<u64>,
     pub(crate) within_ns: Nanos,
-    /// It goes through the page cache and stays there.
-    pub(crate) cached: bool,
     pub(crate) seed: u64,
     pub(crate) interrupt: &'a AtomicBool,
 }

@@ -68,8 +68,6 @@ pub struct TargetSpec {
     pub as_is: bool,
     /// What a new test file holds.
     pub new_file: NewFile,
-    /// What a new test file is filled with stays in the page cache, as far as there is room; otherwise none of it is there.
-    pub cached: bool,
 }
 
 /// The device below a file.

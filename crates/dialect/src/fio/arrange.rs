@@ -40,8 +40,6 @@ pub struct FilePlan {
     pub made: Option<NewFile>,
     /// Whether any job writes it.
     pub written: bool,
-    /// Whether a job wants to find in the page cache what laying it out left there.
-    pub cached: bool,
     /// Whether no job moves data to or from it.
     pub idle: bool,
 }
@@ -324,14 +322,13 @@ impl Arrangement {
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(index) => index,
             None => {
-                self.files.push(FilePlan { path, bytes, made, written: false, cached: false, idle: true });
+                self.files.push(FilePlan { path, bytes, made, written: false, idle: true });
                 self.files.len() - 1
             }
         };
         let entry = &mut self.files[file];
         entry.bytes = entry.bytes.max(bytes);
         entry.written |= options.writes;
-        entry.cached |= !options.direct && !options.invalidate;
         entry.idle &= options.engine == FioEngine::Null;
         if made == Some(NewFile::Filled) {
             entry.made = made;

@@ -156,7 +156,6 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
         as_is: true,
         create: file.made.is_some(),
         new_file: file.made.unwrap_or_default(),
-        cached: file.cached,
         // A simulated volume is as large as it must be.
         // Of a file of which nothing is moved only its name is needed.
         size: Some(if file.idle { file.bytes.min(IDLE_BYTES) } else { file.bytes }),

@@ -238,7 +238,7 @@ impl Member {
     fn write_all(&self, fill: Fill<'_>, most: u64) -> Result<u64> {
         let cannot = Error::io("cannot write", &self.path);
         let plain = &*self.file;
-        let direct = (!fill.cached).then(|| reopen(plain, true, libc::O_DIRECT).ok()).flatten();
+        let direct = reopen(plain, true, libc::O_DIRECT);
         let file = direct.as_ref().unwrap_or(plain);
         let mut arena = Arena::new(1, test_file::STEP as u32, 0, machine::Memory::Huge).map_err(cannot)?;
         let written = fill.write(most, arena.bytes(), Clock::get(), |data, offset| {
@@ -263,9 +263,7 @@ impl Member {
             })
         })?;
         file.sync_all().map_err(Error::io("cannot bring to stable storage", &self.path))?;
-        if !fill.cached {
-            sys::drop_cache(file, 0, 0);
-        }
+        sys::drop_cache(file, 0, 0);
         Ok(written)
     }
 
@@ -402,7 +400,7 @@ mod tests {
     static CALM: AtomicBool = AtomicBool::new(false);
 
     fn fill(interrupt: &AtomicBool, size: Option<u64>) -> Fill<'_> {
-        Fill { size, within_ns: 50_000_000, cached: false, seed: 7, interrupt }
+        Fill { size, within_ns: 50_000_000, seed: 7, interrupt }
     }
 
     /// Opens and fills.
@@ -410,21 +408,6 @@ mod tests {
         let mut member = Member::open(path, spec, fill)?;
         member.fill(fill)?;
         Ok(member)
-    }
-
-    #[test]
-    fn what_a_file_is_filled_with_is_in_the_page_cache_where_that_is_asked_for() {
-        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let share = |cached| {
-            let fill = Fill { cached, ..fill(&CALM, Some(units::MIB)) };
-            let member = open(directory.path(), &TargetSpec::default(), fill).unwrap();
-            let pages = sys::cached_pages(&member.file);
-            pages.iter().filter(|&&page| page == 1).count() as f64 / pages.len() as f64
-        };
-        assert_eq!(share(true), 1.0);
-        // Where all files are in memory none of it can be dropped.
-        let in_memory = rustix::fs::statfs(directory.path()).unwrap().f_type == 0x0102_1994;
-        assert!(in_memory || share(false) == 0.0);
     }
 
     #[test]

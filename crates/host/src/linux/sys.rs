@@ -55,21 +55,6 @@ pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Resu
     }
 }
 
-/// Which pages of a file the page cache holds.
-#[cfg(test)]
-pub(crate) fn cached_pages(file: &File) -> Vec<u8> {
-    let len = file.metadata().unwrap().len() as usize;
-    let mut pages = vec![0; len.div_ceil(4096)];
-    // SAFETY: a new mapping of the whole file, which nothing else knows and which ends here.
-    unsafe {
-        let at = libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
-        assert_ne!(at, libc::MAP_FAILED);
-        assert_eq!(libc::mincore(at, len, pages.as_mut_ptr()), 0);
-        libc::munmap(at, len);
-    }
-    pages.iter().map(|page| page & 1).collect()
-}
-
 /// The size whose multiples the open file's file system sends to the device: others it takes, and serves from the page cache, whatever the file was
 /// opened with. Btrfs does so below its sector size (btrfs(5), "direct I/O"), which it tells as its block size. 1 where nothing is known of that.
 pub(crate) fn direct_block(file: &File) -> u32 {

@@ -76,7 +76,6 @@ impl HostTarget {
             let fill = Fill {
                 size: spec.size.map(|size| size / count),
                 within_ns: spec.fill_ns.unwrap_or(DEFAULT_FILL_NS) / count,
-                cached: spec.cached,
                 seed: spec.seed.wrapping_add(members.len() as u64),
                 interrupt,
             };
