@@ -26,8 +26,8 @@ from driver import of_median
 
 ARMS = ["fio 1", "fio 4", "fio 8", "fio 16", "halfpower 1", "halfpower 4", "halfpower 8", "halfpower 16", "halfpower poll", "halfpower auto"]
 REFERENCE = ARMS[0]
-# With one request outstanding there is one way to wait.
-SYNCHRONOUS = [REFERENCE, "halfpower 1"]
+# With one request outstanding there is one way to wait. `halfpower fio`, as fio, does not fill a device before it writes to it; `halfpower run` does.
+SYNCHRONOUS = [REFERENCE, "halfpower 1", "halfpower fio"]
 # What a cache serves at once is not waited for.
 AT_ONCE = [REFERENCE, "halfpower poll"]
 PLACES = ["loop", "zram", "tmpfs", "cache"]
@@ -55,15 +55,16 @@ class Reap(driver.Bench):
             return SYNCHRONOUS
         return self.arms if place in DEVICES else AT_ONCE
 
-    def fio(self, place, op, engine, reap):
+    def fio(self, place, op, engine, reap, program=("fio",)):
         """Requests a second, sleeps a request, p99 in us."""
-        words = ["fio", "--name=x", f"--filename={self.places[place]}", f"--size={driver.DEVICE_BYTES}", "--thread", "--output-format=json"]
+        words = [*program, "--name=x", f"--filename={self.places[place]}", f"--size={driver.DEVICE_BYTES}", "--thread", "--output-format=json"]
         words += [f"--rw=rand{op}", "--norandommap", "--bs=4k", f"--runtime={round(self.seconds * 1000)}ms", "--time_based"]
         words += ["--direct=1"] if place in DEVICES else ["--invalidate=0"]
         if engine == "sync":
             words += ["--ioengine=psync"]
         else:
             words += [f"--ioengine={engine}", f"--iodepth={self.depth}", f"--iodepth_batch_complete_min={reap}"]
+        words += [f"--destroy-data={self.places[place]}"] if program[0] != "fio" and op == "write" else []
         words += ["--fixedbufs", "--registerfiles"] * (engine == "io_uring")
         text, *_ = driver.spent(words)
         job = json.loads(text[text.index("{") :])["jobs"][0]
@@ -72,6 +73,8 @@ class Reap(driver.Bench):
 
     def ours(self, place, op, engine, reap):
         """The same of halfpower."""
+        if reap == "fio":
+            return self.fio(place, op, engine, reap, (self.halfpower, "fio"))
         words = [self.halfpower, "run", self.places[place], "--op", op, "--pattern", "random", "--request", "4k", "--engine", engine]
         words += ["--direct"] if place in DEVICES else ["--buffered", "--cache", "warm"]
         words += [] if engine == "sync" else ["--depth", str(self.depth), "--reap", reap]
