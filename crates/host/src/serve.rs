@@ -42,6 +42,18 @@ struct Flight<'a, S> {
     requests: u32,
 }
 
+impl<S: Session> Flight<'_, S> {
+    /// Queues a request with its data.
+    #[inline(always)]
+    fn issue<A: RequestSource>(&mut self, source: &mut A, outstanding: &mut [Outstanding], request: &Request) {
+        let at = ready(source, self.arena, request);
+        let &Request { op, target, offset, len, slot } = request;
+        outstanding[slot as usize] = Outstanding { op, offset, len };
+        self.requests += 1;
+        self.session.issue(target, request, at);
+    }
+}
+
 impl<S> Drop for Flight<'_, S> {
     fn drop(&mut self) {
         if self.requests == 0 {
@@ -97,14 +109,11 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
             Wait::One
         } else {
             loop {
+                while let Some(request) = source.next_at_once(now) {
+                    flight.issue(source, &mut outstanding, &request);
+                }
                 match source.next(now) {
-                    Next::Issue(request) => {
-                        let at = ready(source, flight.arena, &request);
-                        outstanding[request.slot as usize] =
-                            Outstanding { op: request.op, offset: request.offset, len: request.len };
-                        flight.requests += 1;
-                        flight.session.issue(request.target, &request, at);
-                    }
+                    Next::Issue(request) => flight.issue(source, &mut outstanding, &request),
                     Next::Discard(request) => {
                         let discarded = flight.session.discard(&request);
                         now = time.now();
@@ -153,7 +162,7 @@ pub(crate) fn serve<S: Session, A: RequestSource, T: Time>(
         session.reap(|completion| {
             *requests -= 1;
             last = now;
-            let request = outstanding[completion.slot as usize];
+            let request = &outstanding[completion.slot as usize];
             if completion.result != request.len as i32 {
                 if source.failed(completion, now) {
                     return;

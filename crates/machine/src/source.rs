@@ -101,6 +101,13 @@ pub trait RequestSource: Send {
     /// What to do now.
     fn next(&mut self, now: Nanos) -> Next;
 
+    /// The request to be issued now, where that alone is the answer; `None`: ask [`RequestSource::next`]. A machine whose loop asks this first has a
+    /// shorter way for nearly all requests.
+    #[inline(always)]
+    fn next_at_once(&mut self, _now: Nanos) -> Option<Request> {
+        None
+    }
+
     /// Whether [`RequestSource::submitted`] is wanted. A machine that submits in a call of its own then makes that
     /// call and the wait for completions two, so that it can tell when the first returned.
     #[inline(always)]

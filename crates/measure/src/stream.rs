@@ -248,7 +248,7 @@ impl Stream {
 
     /// Issues the next request of the sequence in a free slot.
     #[inline(always)]
-    fn issue(&mut self, index: u32, now: Nanos, since: Nanos) -> Next {
+    fn issue(&mut self, index: u32, now: Nanos, since: Nanos) -> Request {
         self.pass_to(now);
         self.in_flight += 1;
         let request = self.take(index);
@@ -256,7 +256,7 @@ impl Stream {
         slot.since = since;
         slot.op = request.op;
         self.free = slot.next;
-        Next::Issue(request)
+        request
     }
 
     /// [`Stream::at_mark`] when a request that has no slot has come back and is not counted yet.
@@ -302,10 +302,10 @@ impl Stream {
             pace.next += pace.step();
             since = intended;
         }
-        let next = self.issue(self.free, now, since);
+        let request = self.issue(self.free, now, since);
         // After `issue`: the ramp may end with it, and what lay before is not this request's.
         self.not_served += now - since;
-        next
+        Next::Issue(request)
     }
 
     /// Requests of a rate come at random times, as those of a Poisson process, and not evenly.
@@ -428,16 +428,19 @@ impl RequestSource for Stream {
         self.next_mark = self.slice_end.min(self.deadline.saturating_add(1));
     }
 
-    #[inline(always)]
+    #[inline]
     fn next(&mut self, now: Nanos) -> Next {
+        match self.next_at_once(now) {
+            Some(request) => Next::Issue(request),
+            None if self.free == NO_SLOT => Next::WaitForCompletion,
+            None => self.next_of_any(now),
+        }
+    }
+
+    #[inline(always)]
+    fn next_at_once(&mut self, now: Nanos) -> Option<Request> {
         let index = self.free;
-        if index == NO_SLOT {
-            return Next::WaitForCompletion;
-        }
-        if now >= self.plain_until {
-            return self.next_of_any(now);
-        }
-        self.issue(index, now, now)
+        (index != NO_SLOT && now < self.plain_until).then(|| self.issue(index, now, now))
     }
 
     #[inline(always)]

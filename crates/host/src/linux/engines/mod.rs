@@ -4,6 +4,7 @@ mod aio;
 mod mmap;
 mod null;
 mod open;
+mod ring;
 mod sync;
 mod uring;
 

@@ -1,8 +1,8 @@
 //! io_uring: one ring a thread, single issuer, task work deferred to the wait, files and buffers registered.
 
 use super::open::{Open, Setup, discard, synchronise};
+use super::ring::{Entry, Opcode, Rings, TimeLimit, setup};
 use crate::session::{Session, TICK_NS, Wait};
-use io_uring::{IoUring, opcode, squeue, types};
 use machine::{Completion, Op, REAP_WAIT_NS, Request, Stability};
 use rustix::process::{Resource, getrlimit};
 use std::collections::VecDeque;
@@ -25,25 +25,24 @@ const AMPLE_LOCKED: u64 = 1 << 20;
 /// each turn more.
 const TICK: u64 = u64::MAX;
 
-static TICK_TIME: types::Timespec = types::Timespec::new().nsec(TICK_NS as u32);
-
-/// io_uring_enter's flag under which deferred completions are delivered (IORING_ENTER_GETEVENTS).
-const ENTER_GETEVENTS: u32 = 1;
+static TICK_TIME: TimeLimit = TimeLimit::new(TICK_NS as u32);
 
 /// Where the kernel cannot wait for one after some time, all wait for that time.
-static REAP_TIME: types::Timespec = types::Timespec::new().nsec(REAP_WAIT_NS as u32);
+static REAP_TIME: TimeLimit = TimeLimit::new(REAP_WAIT_NS as u32);
 
 /// A ring, and the entries that found no room in it.
 struct Queue {
-    ring: IoUring,
-    backlog: VecDeque<squeue::Entry>,
+    ring: Rings,
+    backlog: VecDeque<Entry>,
 }
 
 /// A ring with its files registered and, where the memory limit allows, its buffers.
 pub(crate) struct Ring<'a> {
     queue: Queue,
     fds: &'a [RawFd],
-    registered: bool,
+    /// With registered buffers, or without.
+    read: Opcode,
+    write: Opcode,
 }
 
 impl<'f> Open<'f> for Ring<'f> {
@@ -61,40 +60,41 @@ impl<'f> Open<'f> for Ring<'f> {
     fn open(setup: Setup<'f, '_>) -> io::Result<Self> {
         let Setup { fds, entries, arena, register, tally, .. } = setup;
         let ring = build(entries)?;
-        ring.submitter().register_files(fds)?;
+        ring.register_files(fds)?;
         let bytes = arena.bytes();
-        let whole = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         let small = bytes.len() <= REGISTERED_MOST;
         // SAFETY: the registered range is the arena's mapping, which outlives the ring.
-        let registered = register && small && unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
+        let registered = register && small && unsafe { ring.register_buffer(bytes) }.is_ok();
         if register && small && !registered {
             // The locked-memory limit costs speed, not truth.
             tally.note_unregistered();
         }
         let mut queue = Queue { ring, backlog: VecDeque::new() };
         queue.start_tick();
-        Ok(Ring { queue, fds, registered })
+        let (read, write) =
+            if registered { (Opcode::ReadFixed, Opcode::WriteFixed) } else { (Opcode::Read, Opcode::Write) };
+        Ok(Ring { queue, fds, read, write })
     }
 }
 
 impl Queue {
     #[inline(always)]
-    fn push(&mut self, entry: &squeue::Entry) {
-        // SAFETY: the buffer stays untouched until the completion, and the arena outlives the ring.
-        if unsafe { self.ring.submission().push(entry) }.is_err() {
+    fn push(&mut self, entry: Entry) {
+        if !self.ring.push(entry) {
             self.put_aside(entry);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn put_aside(&mut self, entry: &squeue::Entry) {
-        self.backlog.push_back(entry.clone());
+    fn put_aside(&mut self, entry: Entry) {
+        self.backlog.push_back(entry);
     }
 
     #[cold]
     fn start_tick(&mut self) {
-        self.push(&opcode::Timeout::new(&TICK_TIME).build().user_data(TICK));
+        let time = std::ptr::from_ref(&TICK_TIME) as usize as u64;
+        self.push(Entry { address: time, len: 1, data: TICK, ..Entry::of_none(Opcode::Timeout) });
     }
 
     #[inline(always)]
@@ -104,29 +104,26 @@ impl Queue {
         }
         let waited = match wait {
             Wait::One => self.ring.submit_and_wait(1),
-            Wait::Several(completions) => {
-                let most = if self.ring.params().is_feature_min_timeout() {
-                    types::SubmitArgs::new().min_wait_usec((REAP_WAIT_NS / 1000) as u32).timespec(&TICK_TIME)
-                } else {
-                    types::SubmitArgs::new().timespec(&REAP_TIME)
-                };
-                self.ring.submitter().submit_with_args(completions as usize, &most)
-            }
             // A timeout of none would arm a timer.
-            Wait::For(0) => {
-                let len = self.ring.submission().len();
-                // SAFETY: no argument goes with it.
-                unsafe { self.ring.submitter().enter::<()>(len as u32, 0, ENTER_GETEVENTS, None) }
-            }
-            Wait::For(ns) => {
-                let timeout = types::Timespec::new().nsec(ns as u32);
-                self.ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&timeout))
-            }
+            Wait::For(0) => self.ring.submit_and_wait(0),
+            wait => self.wait_within(wait),
         };
         match waited {
             // The end of a wait in which nothing was submitted; it is no failure.
             Err(error) if error.raw_os_error() == Some(libc::ETIME) => Ok(()),
-            waited => waited.map(drop),
+            waited => waited,
+        }
+    }
+
+    #[inline(never)]
+    fn wait_within(&mut self, wait: Wait) -> io::Result<()> {
+        match wait {
+            Wait::Several(completions) if self.ring.waits_for_least() => {
+                self.ring.submit_and_wait_within(completions, &TICK_TIME, (REAP_WAIT_NS / 1000) as u32)
+            }
+            Wait::Several(completions) => self.ring.submit_and_wait_within(completions, &REAP_TIME, 0),
+            Wait::For(ns) => self.ring.submit_and_wait_within(1, &TimeLimit::new(ns as u32), 0),
+            Wait::One => self.ring.submit_and_wait(1),
         }
     }
 
@@ -134,7 +131,7 @@ impl Queue {
         if !self.backlog.is_empty() {
             self.submit_backlog()?;
         }
-        self.ring.submit().map(drop)
+        self.ring.submit()
     }
 
     /// Gives the kernel what is in the ring, and fills it from the backlog, until the backlog is in the ring.
@@ -142,13 +139,10 @@ impl Queue {
     fn submit_backlog(&mut self) -> io::Result<()> {
         while !self.backlog.is_empty() {
             self.ring.submit()?;
-            let mut room = self.ring.submission();
             let before = self.backlog.len();
-            while let Some(entry) = self.backlog.front() {
-                // SAFETY: as in `push`.
-                if unsafe { room.push(entry) }.is_err() {
-                    break;
-                }
+            while let Some(&entry) = self.backlog.front()
+                && self.ring.push(entry)
+            {
                 self.backlog.pop_front();
             }
             if self.backlog.len() == before {
@@ -158,13 +152,13 @@ impl Queue {
         Ok(())
     }
 
-    fn queued(&mut self) -> u32 {
-        (self.ring.submission().len() + self.backlog.len()) as u32
+    fn queued(&self) -> u32 {
+        self.ring.queued() + self.backlog.len() as u32
     }
 }
 
 /// The leanest ring that this kernel offers, smaller than asked for where no more memory may be locked: the backlog has the rest.
-fn build(entries: u32) -> io::Result<IoUring> {
+fn build(entries: u32) -> io::Result<Rings> {
     // One more for the timer.
     let mut entries = entries.saturating_add(1).clamp(RING_LEAST, RING_MOST);
     loop {
@@ -181,35 +175,19 @@ fn build(entries: u32) -> io::Result<IoUring> {
     }
 }
 
-fn build_sized(entries: u32) -> io::Result<IoUring> {
+fn build_sized(entries: u32) -> io::Result<Rings> {
     let completions = entries.saturating_mul(2);
-    IoUring::builder()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .setup_cqsize(completions)
-        .build(entries)
-        .or_else(|_| IoUring::builder().setup_coop_taskrun().setup_cqsize(completions).build(entries))
-        .or_else(|_| IoUring::builder().setup_cqsize(completions).build(entries))
+    Rings::new(entries, completions, setup::SINGLE_ISSUER | setup::DEFER_TASKRUN)
+        .or_else(|_| Rings::new(entries, completions, setup::COOP_TASKRUN))
+        .or_else(|_| Rings::new(entries, completions, 0))
 }
 
 impl Session for Ring<'_> {
     #[inline(always)]
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8) {
-        let fd = types::Fixed(file);
-        let &Request { offset, len, slot, .. } = request;
-        let data = u64::from(slot);
-        let queue = &mut self.queue;
-        // Each entry goes into the ring where it is made: one that passes through a variable is copied twice.
-        match (request.op, self.registered) {
-            (Op::Read, true) => {
-                queue.push(&opcode::ReadFixed::new(fd, at, len, 0).offset(offset).build().user_data(data))
-            }
-            (Op::Write, true) => {
-                queue.push(&opcode::WriteFixed::new(fd, at, len, 0).offset(offset).build().user_data(data))
-            }
-            (Op::Read, false) => queue.push(&opcode::Read::new(fd, at, len).offset(offset).build().user_data(data)),
-            (Op::Write, false) => queue.push(&opcode::Write::new(fd, at, len).offset(offset).build().user_data(data)),
-        }
+        let &Request { op, offset, len, slot, .. } = request;
+        let of_file = Entry::of_file(if op == Op::Read { self.read } else { self.write }, file);
+        self.queue.push(Entry { offset, address: at as usize as u64, len, data: u64::from(slot), ..of_file });
     }
 
     #[inline(always)]
@@ -220,13 +198,13 @@ impl Session for Ring<'_> {
     #[inline(always)]
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
         let mut ticked = false;
-        for entry in self.queue.ring.completion() {
-            if entry.user_data() == TICK {
+        self.queue.ring.reap(|one| {
+            if one.data == TICK {
                 ticked = true;
-                continue;
+                return;
             }
-            take(Completion { slot: entry.user_data() as u32, result: entry.result() });
-        }
+            take(Completion { slot: one.data as u32, result: one.result });
+        });
         if ticked {
             self.queue.start_tick();
         }
@@ -265,7 +243,8 @@ impl Session for NoOps {
     #[inline(always)]
     fn issue(&mut self, _file: u32, request: &Request, _at: *mut u8) {
         // A no-op's own result is 0; the driver wants the length.
-        self.queue.push(&opcode::Nop::new().build().user_data(u64::from(request.len) << 32 | u64::from(request.slot)));
+        let data = u64::from(request.len) << 32 | u64::from(request.slot);
+        self.queue.push(Entry { data, ..Entry::of_none(Opcode::Nop) });
     }
 
     #[inline(always)]
@@ -275,9 +254,7 @@ impl Session for NoOps {
 
     #[inline(always)]
     fn reap(&mut self, mut take: impl FnMut(Completion)) {
-        for entry in self.queue.ring.completion() {
-            take(Completion { slot: entry.user_data() as u32, result: (entry.user_data() >> 32) as i32 });
-        }
+        self.queue.ring.reap(|one| take(Completion { slot: one.data as u32, result: (one.data >> 32) as i32 }));
     }
 
     #[inline(always)]

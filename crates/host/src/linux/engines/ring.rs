@@ -1,0 +1,424 @@
+//! The rings that io_uring shares with a program (io_uring(7)). An entry is written where the kernel reads it, and of an entry only what differs
+//! from request to request: this is part of what a request costs.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::{NonNull, null, null_mut};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Opcodes of `linux/io_uring.h`.
+#[derive(Debug, Clone, Copy)]
+#[repr(u8)]
+pub(super) enum Opcode {
+    Nop = 0,
+    ReadFixed = 4,
+    WriteFixed = 5,
+    Timeout = 11,
+    Read = 22,
+    Write = 23,
+}
+
+/// What io_uring_setup is asked for (IORING_SETUP_*).
+pub(super) mod setup {
+    pub(in super::super) const CQSIZE: u32 = 1 << 3;
+    pub(in super::super) const COOP_TASKRUN: u32 = 1 << 8;
+    pub(in super::super) const SINGLE_ISSUER: u32 = 1 << 12;
+    pub(in super::super) const DEFER_TASKRUN: u32 = 1 << 13;
+}
+
+/// Both rings lie in one mapping (since Linux 5.4); waits take a time limit (5.11), and one for the least of them (6.12).
+const FEATURE_SINGLE_MMAP: u32 = 1;
+const FEATURE_EXT_ARG: u32 = 1 << 8;
+const FEATURE_MIN_TIMEOUT: u32 = 1 << 15;
+
+const ENTER_GETEVENTS: u32 = 1;
+const ENTER_EXT_ARG: u32 = 1 << 3;
+
+const REGISTER_BUFFERS: u32 = 0;
+const REGISTER_FILES: u32 = 2;
+
+/// The file is an index into the registered ones (IOSQE_FIXED_FILE).
+const FIXED_FILE: u64 = 1;
+
+/// Where the entries of submissions are mapped from (IORING_OFF_SQES).
+const OFFSET_OF_ENTRIES: libc::off_t = 0x1000_0000;
+
+/// `struct io_sqring_offsets`.
+#[repr(C)]
+#[derive(Default)]
+struct SubmissionOffsets {
+    head: u32,
+    tail: u32,
+    ring_mask: u32,
+    ring_entries: u32,
+    flags: u32,
+    dropped: u32,
+    array: u32,
+    reserved: u32,
+    user_address: u64,
+}
+
+/// `struct io_cqring_offsets`.
+#[repr(C)]
+#[derive(Default)]
+struct CompletionOffsets {
+    head: u32,
+    tail: u32,
+    ring_mask: u32,
+    ring_entries: u32,
+    overflow: u32,
+    entries: u32,
+    flags: u32,
+    reserved: u32,
+    user_address: u64,
+}
+
+/// `struct io_uring_params`.
+#[repr(C)]
+#[derive(Default)]
+struct Parameters {
+    submissions: u32,
+    completions: u32,
+    flags: u32,
+    thread_cpu: u32,
+    thread_idle: u32,
+    features: u32,
+    workers: u32,
+    reserved: [u32; 3],
+    submission: SubmissionOffsets,
+    completion: CompletionOffsets,
+}
+
+/// `struct io_uring_sqe`, as far as it is used; the rest stays 0.
+#[repr(C, align(64))]
+struct SubmissionEntry {
+    /// Opcode, flags, and the file in the upper half.
+    what: u64,
+    offset: u64,
+    address: u64,
+    len: u32,
+    flags: u32,
+    data: u64,
+    unused: [u64; 3],
+}
+
+/// `struct io_uring_cqe`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Completed {
+    /// The entry's own number.
+    pub(super) data: u64,
+    pub(super) result: i32,
+    flags: u32,
+}
+
+/// `struct io_uring_getevents_arg`.
+#[repr(C)]
+struct WaitArguments {
+    signals: u64,
+    signals_len: u32,
+    least_us: u32,
+    most: u64,
+}
+
+/// A time limit as the kernel takes it (`struct __kernel_timespec`).
+#[repr(C)]
+pub(super) struct TimeLimit {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+impl TimeLimit {
+    /// Less than a second.
+    pub(super) const fn new(ns: u32) -> TimeLimit {
+        TimeLimit { seconds: 0, nanoseconds: ns as i64 }
+    }
+}
+
+/// What is asked of the kernel.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// As [`SubmissionEntry::what`].
+    pub(super) what: u64,
+    pub(super) offset: u64,
+    pub(super) address: u64,
+    pub(super) len: u32,
+    /// Comes back with the completion.
+    pub(super) data: u64,
+}
+
+impl Entry {
+    /// Of a file that is registered under this index.
+    #[inline(always)]
+    pub(super) fn of_file(opcode: Opcode, file: u32) -> Entry {
+        Entry { what: opcode as u64 | FIXED_FILE << 8 | u64::from(file) << 32, offset: 0, address: 0, len: 0, data: 0 }
+    }
+
+    /// Of no file.
+    #[inline(always)]
+    pub(super) fn of_none(opcode: Opcode) -> Entry {
+        Entry { what: opcode as u64 | (u64::from(u32::MAX) << 32), offset: 0, address: 0, len: 0, data: 0 }
+    }
+}
+
+/// A part of the address space that goes back with it.
+struct Mapped {
+    at: NonNull<u8>,
+    len: usize,
+}
+
+impl Mapped {
+    fn new(fd: RawFd, len: usize, offset: libc::off_t) -> io::Result<Mapped> {
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_POPULATE);
+        // SAFETY: a new mapping of a file of ours.
+        let at = unsafe { libc::mmap(null_mut(), len, access, kind, fd, offset) };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        NonNull::new(at.cast()).map(|at| Mapped { at, len }).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+
+    /// What lies so many bytes behind the beginning.
+    fn at<T>(&self, offset: u32) -> NonNull<T> {
+        assert!(offset as usize + size_of::<T>() <= self.len, "the kernel's offsets lie within its mapping");
+        // SAFETY: within the mapping.
+        unsafe { self.at.add(offset as usize).cast() }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `new`, and nothing outlives the rings.
+        unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
+    }
+}
+
+/// A submission ring and its completion ring, of one thread.
+pub(super) struct Rings {
+    entries: NonNull<SubmissionEntry>,
+    mask: u32,
+    /// Where the next entry goes.
+    tail: u32,
+    /// Up to where the kernel has taken entries.
+    taken: u32,
+    completions: NonNull<Completed>,
+    completion_mask: u32,
+    /// The next completion.
+    head: u32,
+    tail_told: NonNull<AtomicU32>,
+    head_told: NonNull<AtomicU32>,
+    completed: NonNull<AtomicU32>,
+    fd: OwnedFd,
+    features: u32,
+    _rings: Mapped,
+    _entries: Mapped,
+}
+
+impl Rings {
+    /// Rings for so many entries, at least.
+    ///
+    /// # Errors
+    /// What the kernel says, and a kernel before 5.11.
+    pub(super) fn new(entries: u32, completions: u32, flags: u32) -> io::Result<Rings> {
+        let mut parameters = Parameters {
+            flags: flags | setup::CQSIZE,
+            completions,
+            submission: Default::default(),
+            ..Default::default()
+        };
+        // SAFETY: the kernel reads and writes the parameters, which have its layout.
+        let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, entries, &raw mut parameters) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a new file that nobody else has.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd as RawFd) };
+        let Parameters { submissions, completions, features, submission, completion, .. } = parameters;
+        if features & (FEATURE_SINGLE_MMAP | FEATURE_EXT_ARG) != FEATURE_SINGLE_MMAP | FEATURE_EXT_ARG {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "it needs Linux 5.11 or later"));
+        }
+        let array_end = submission.array as usize + submissions as usize * size_of::<u32>();
+        let completions_end = completion.entries as usize + completions as usize * size_of::<Completed>();
+        let rings = Mapped::new(fd.as_raw_fd(), array_end.max(completions_end), 0)?;
+        let all_entries = submissions as usize * size_of::<SubmissionEntry>();
+        let mapped_entries = Mapped::new(fd.as_raw_fd(), all_entries, OFFSET_OF_ENTRIES)?;
+        for index in 0..submissions {
+            let place = rings.at::<u32>(submission.array + index * size_of::<u32>() as u32);
+            // SAFETY: within the mapping, and the kernel looks at it in a submission alone.
+            unsafe { place.write(index) };
+        }
+        Ok(Rings {
+            entries: mapped_entries.at(0),
+            mask: submissions - 1,
+            tail: 0,
+            taken: 0,
+            completions: rings.at(completion.entries),
+            completion_mask: completions - 1,
+            head: 0,
+            tail_told: rings.at(submission.tail),
+            head_told: rings.at(completion.head),
+            completed: rings.at(completion.tail),
+            fd,
+            features,
+            _rings: rings,
+            _entries: mapped_entries,
+        })
+    }
+
+    /// Registers files under their indices, for as long as the rings live.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(super) fn register_files(&self, fds: &[RawFd]) -> io::Result<()> {
+        self.register(REGISTER_FILES, fds.as_ptr().cast(), fds.len())
+    }
+
+    /// Registers one buffer, under index 0.
+    ///
+    /// # Errors
+    /// What the kernel says: no more memory may be locked.
+    ///
+    /// # Safety
+    /// The memory outlives the rings.
+    pub(super) unsafe fn register_buffer(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let whole = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        self.register(REGISTER_BUFFERS, (&raw const whole).cast(), 1)
+    }
+
+    fn register(&self, what: u32, argument: *const libc::c_void, number: usize) -> io::Result<()> {
+        // SAFETY: the argument has as many elements as are told.
+        let done =
+            unsafe { libc::syscall(libc::SYS_io_uring_register, self.fd.as_raw_fd(), what, argument, number as u32) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Whether a wait may have a time after which one completion is enough.
+    pub(super) fn waits_for_least(&self) -> bool {
+        self.features & FEATURE_MIN_TIMEOUT != 0
+    }
+
+    /// Queues an entry; `false`: the ring is full.
+    #[inline(always)]
+    pub(super) fn push(&mut self, entry: Entry) -> bool {
+        if self.queued() > self.mask {
+            return false;
+        }
+        // SAFETY: the index is within the ring, and the kernel reads an entry only in `enter`.
+        let place = unsafe { self.entries.add((self.tail & self.mask) as usize).as_mut() };
+        place.what = entry.what;
+        place.offset = entry.offset;
+        place.address = entry.address;
+        place.len = entry.len;
+        place.data = entry.data;
+        self.tail = self.tail.wrapping_add(1);
+        true
+    }
+
+    /// Entries that the kernel has not taken.
+    #[inline(always)]
+    pub(super) fn queued(&self) -> u32 {
+        self.tail.wrapping_sub(self.taken)
+    }
+
+    /// Gives the kernel what is queued.
+    ///
+    /// # Errors
+    /// What the kernel says; it took nothing then.
+    pub(super) fn submit(&mut self) -> io::Result<()> {
+        self.enter(0, 0, null(), 0)
+    }
+
+    /// The same, and waits for so many completions; of none it takes what is there.
+    ///
+    /// # Errors
+    /// As [`Rings::submit`].
+    #[inline(always)]
+    pub(super) fn submit_and_wait(&mut self, completions: u32) -> io::Result<()> {
+        self.enter(completions, ENTER_GETEVENTS, null(), 0)
+    }
+
+    /// The same, for at most this time. Where one is enough after `least_us`, that is told; 0: never.
+    ///
+    /// # Errors
+    /// As [`Rings::submit`], and ETIME at the end of the time where nothing was submitted.
+    pub(super) fn submit_and_wait_within(
+        &mut self,
+        completions: u32,
+        most: &TimeLimit,
+        least_us: u32,
+    ) -> io::Result<()> {
+        let arguments =
+            WaitArguments { signals: 0, signals_len: 0, least_us, most: std::ptr::from_ref(most) as usize as u64 };
+        let flags = ENTER_GETEVENTS | ENTER_EXT_ARG;
+        self.enter(completions, flags, (&raw const arguments).cast(), size_of::<WaitArguments>())
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, completions: u32, flags: u32, argument: *const libc::c_void, len: usize) -> io::Result<()> {
+        // SAFETY: the mapping lives as long as `self`.
+        unsafe { self.tail_told.as_ref() }.store(self.tail, Ordering::Release);
+        let (fd, queued) = (self.fd.as_raw_fd(), self.queued());
+        // SAFETY: the argument is what the flags say, or null.
+        let taken = unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, queued, completions, flags, argument, len) };
+        if taken < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.taken = self.taken.wrapping_add(taken as u32);
+        Ok(())
+    }
+
+    /// Takes every completion that is there.
+    #[inline(always)]
+    pub(super) fn reap(&mut self, mut take: impl FnMut(Completed)) {
+        // SAFETY: the mapping lives as long as `self`.
+        let end = unsafe { self.completed.as_ref() }.load(Ordering::Acquire);
+        let mut head = self.head;
+        while head != end {
+            // SAFETY: the index is within the ring, and the kernel wrote the entry before its tail.
+            take(unsafe { self.completions.add((head & self.completion_mask) as usize).read() });
+            head = head.wrapping_add(1);
+        }
+        self.head = head;
+        // SAFETY: as above. The kernel may write over what was taken.
+        unsafe { self.head_told.as_ref() }.store(head, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structures_have_the_kernels_sizes() {
+        assert_eq!(size_of::<Parameters>(), 120);
+        assert_eq!(size_of::<SubmissionEntry>(), 64);
+        assert_eq!(size_of::<Completed>(), 16);
+        assert_eq!(size_of::<WaitArguments>(), 24);
+        assert_eq!(std::mem::offset_of!(SubmissionEntry, data), 32);
+        assert_eq!(std::mem::offset_of!(Parameters, submission), 40);
+        assert_eq!(std::mem::offset_of!(Parameters, completion), 80);
+    }
+
+    #[test]
+    fn a_ring_takes_what_it_has_room_for_and_gives_it_back() {
+        let Ok(mut rings) = Rings::new(4, 8, 0) else {
+            assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "io_uring is required, and not there");
+            return;
+        };
+        // Three rounds go over the ring's end.
+        for round in 0..3 {
+            let pushed =
+                (0..6).filter(|number| rings.push(Entry { data: round * 10 + number, ..Entry::of_none(Opcode::Nop) }));
+            assert_eq!(pushed.count(), 4);
+            assert_eq!(rings.queued(), 4);
+            rings.submit_and_wait(4).unwrap();
+            assert_eq!(rings.queued(), 0);
+            let mut found = Vec::new();
+            rings.reap(|one| found.push((one.data, one.result)));
+            found.sort_unstable();
+            assert_eq!(found, (0..4).map(|number| (round * 10 + number, 0)).collect::<Vec<_>>());
+        }
+        let late = rings.submit_and_wait_within(1, &TimeLimit::new(1_000_000), 0).unwrap_err();
+        assert_eq!(late.raw_os_error(), Some(libc::ETIME), "nothing is outstanding");
+    }
+}
