@@ -7,7 +7,8 @@
 Places are a loop device over memory and a zram device, direct; a file in tmpfs, and one of a disk's file system in the page cache, read only. The
 synchronous engine has one request outstanding, so nothing to wait for differently. Needs root and fio. All arms of a row run in turn, in an order drawn anew for each round; a ratio is the median over the rounds of an arm's rate over
 that of fio's default in the same round, with the 95 % interval of the median by order statistics. Beside it stand the sleeps a request (fio: its
-voluntary context switches) and the 99th percentile of the latency. Prints Markdown.
+voluntary context switches), the 99th percentile of the latency, and how many of the computer's processors were idle while the program ran, its start
+and its warm-up included: where none is, no other way to wait gains anything. Prints Markdown.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import time
 
 import driver
 from driver import of_median
@@ -32,6 +34,19 @@ SYNCHRONOUS = [REFERENCE, "halfpower 1", "halfpower fio"]
 AT_ONCE = [REFERENCE, "halfpower poll"]
 PLACES = ["loop", "zram", "tmpfs", "cache"]
 DEVICES = ["loop", "zram"]
+
+
+def idle_ticks():
+    """Of all processors together, since the system's start."""
+    with open("/proc/stat") as page:
+        return int(page.readline().split()[4])
+
+
+def with_idle(measure, *what):
+    """What a measurement gives, and how many processors were idle meanwhile."""
+    ticks, began = idle_ticks(), time.monotonic()
+    found = measure(*what)
+    return *found, (idle_ticks() - ticks) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - began)
 
 
 class Reap(driver.Bench):
@@ -91,7 +106,7 @@ class Reap(driver.Bench):
             for arm in random.sample(arms, len(arms)):
                 print(f"\r{place} {op} {engine}: round {round + 1} of {self.rounds}, {arm}\033[K", end="", file=sys.stderr, flush=True)
                 program, reap = arm.split()
-                runs[arm].append((self.fio if program == "fio" else self.ours)(place, op, engine, reap))
+                runs[arm].append(with_idle(self.fio if program == "fio" else self.ours, place, op, engine, reap))
         print("\r\033[K", end="", file=sys.stderr)
         return runs
 
@@ -123,8 +138,8 @@ def main():
         "",
         f"4 KiB random requests, depth {options.depth}, one thread, {options.rounds} rounds of {options.seconds} s, {driver.machine()}",
         "",
-        f"| place | op | engine | arm | rate / {REFERENCE} | 95 % | sleeps/request | p99 us |",
-        "|---|---|---|---|---|---|---|---|",
+        f"| place | op | engine | arm | rate / {REFERENCE} | 95 % | sleeps/request | p99 us | processors idle |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     rows = [(place, op, engine) for place in options.places for op in options.ops for engine in options.engines]
     # What is written to a disk's file is the disk's matter.
@@ -132,8 +147,9 @@ def main():
         runs = bench.row(place, op, engine)
         for arm, found in runs.items():
             middle, low, high = of_median([one[0] / base[0] for one, base in zip(found, runs[REFERENCE])])
-            sleeps, p99 = (statistics.median(one[index] for one in found) for index in (1, 2))
-            lines.append(f"| {place} | {op} | {engine} | {arm} | {middle:.2f} | {low:.2f} to {high:.2f} | {'' if math.isnan(sleeps) else f'{sleeps:.3f}'} | {p99:.0f} |")
+            sleeps, p99, idle = (statistics.median(one[index] for one in found) for index in (1, 2, 3))
+            sleeps = "" if math.isnan(sleeps) else f"{sleeps:.3f}"
+            lines.append(f"| {place} | {op} | {engine} | {arm} | {middle:.2f} | {low:.2f} to {high:.2f} | {sleeps} | {p99:.0f} | {idle:.2f} |")
             print(lines[-1], flush=True)
     text = "\n".join(lines) + "\n"
     if options.output:
