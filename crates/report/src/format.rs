@@ -3,7 +3,7 @@
 use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
 use machine::{LayerKind, RequestTimes, TimesSource};
 use results::columns::{Cell, Column, Unit};
-use results::{Axis, CostModel, CostScope, Finding, FindingStep, HalfPower, Point, Predicted, Varied};
+use results::{Axis, CostModel, CostScope, Finding, FindingStep, HalfPower, Limit, Point, Predicted, Varied};
 
 /// A count with separators: `12,600`.
 pub(crate) fn grouped(value: f64) -> String {
@@ -394,6 +394,12 @@ pub(crate) fn buses_at_peaks(results: &results::Results) -> Vec<(workload::OpKin
         all.iter().filter(|one| !one.phases.is_empty()).map(move |one| (op, one))
     };
     peaks.flat_map(of).collect()
+}
+
+/// What came of the trials of a limit that its sentence does not tell.
+pub(crate) fn untold_trials(limit: &Limit) -> Vec<String> {
+    let outcomes = limit.trials.iter().map(|trial| trial.outcome.clone());
+    outcomes.filter(|outcome| !outcome.is_empty() && !limit.sentence.contains(outcome)).collect()
 }
 
 #[cfg(test)]

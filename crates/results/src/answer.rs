@@ -79,9 +79,9 @@ words! {
         Link = "link",
         /// A limit set from outside.
         Throttle = "throttle",
-        /// The one thread that issues requests.
+        /// The one thread that issues requests, or what it does for each of them made one after the other.
         Thread = "thread",
-        /// All processors, the share of them that is allowed, or what one of them does for each request made one after the other.
+        /// All processors, the share of them that is allowed, or what the only one does for each request made one after the other.
         Processor = "processor",
         /// Memory: the file system keeps its files there, or copying takes most of each request's time.
         Memory = "memory",
@@ -234,6 +234,9 @@ pub struct Limit {
     /// The changes that would have refuted it, with what came of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<LimitTrial>,
+    /// The experiment that would refute it, where none was made that decided: `one more thread: no gain would refute it`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would_refute: Option<String>,
 }
 
 impl Limit {

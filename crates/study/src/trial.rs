@@ -7,8 +7,9 @@ use crate::sampler::{Entry, Sampler};
 use crate::setting::Setting;
 use crate::verdict::{GAIN, SAME};
 use machine::units::show_size;
-use machine::{CacheState, Engine, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetSpec};
-use measure::stats::Ratio;
+use machine::{CacheState, Engine, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetKind, TargetSpec};
+use measure::Sample;
+use measure::stats::{Ratio, ratio_interval};
 use results::LimitOf;
 use workload::{OpKind, Pattern, Stop, Workload};
 
@@ -105,7 +106,13 @@ impl Case {
     /// The ratio of requests per second that a change came to.
     pub(crate) fn ratio(&self, variant: Variant, entries: &[Entry]) -> Option<Ratio> {
         let (_, after) = self.trials.iter().find(|(one, _)| *one == variant)?;
-        ratio(&entries[self.base], &entries[*after])
+        self.compared(&entries[self.base], &entries[*after])
+    }
+
+    /// The ratio of requests per second that a change came to; of a plain write to stable storage.
+    fn compared(&self, before: &Entry, after: &Entry) -> Option<Ratio> {
+        let flushed = self.of == LimitOf::Plain && self.op == OpKind::Write;
+        if flushed { flushed_ratio(before, after) } else { ratio(before, after) }
     }
 
     /// The trials whose intervals still hold a ratio on which the verdict turns.
@@ -125,10 +132,22 @@ impl Case {
     }
 }
 
-/// The ratio of requests per second that a change came to.
+/// The ratio of requests per second that a change came to; where runs repeat exactly, one of each is the truth.
 fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let of_one_run = || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
-    iops_ratio(before, after).or_else(of_one_run)
+    of_one_run().or_else(|| iops_ratio(before, after))
+}
+
+/// The same of writes, each run's flush counted.
+fn flushed_ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
+    let rate = |sample: &Sample| {
+        let time = sample.usage.elapsed_ns + sample.usage.sync_ns.unwrap_or(0);
+        sample.requests_with_ramp as f64 * 1e9 / time.max(1) as f64
+    };
+    let rates = |entry: &Entry| -> Vec<f64> { entry.samples().iter().map(rate).collect() };
+    let (a, b) = (rates(before), rates(after));
+    let shared = a.len().min(b.len());
+    if shared > 1 { ratio_interval(&a[..shared], &b[..shared]) } else { exact(before, after, *a.first()?, *b.first()?) }
 }
 
 /// The rates whose limits are asked for: the peaks, what a plain program gets, and small random requests.
@@ -266,12 +285,11 @@ pub(crate) fn investigate<M: Machine>(
 ) -> Result<Vec<Case>> {
     let mut cases = cases(sampler, setting, peaks);
     for case in &mut cases {
-        // What a plain write gets is told by its own phases, and not by another run.
-        if case.of == LimitOf::Plain && case.op == OpKind::Write {
-            continue;
-        }
         for variant in [Variant::Deeper, Variant::Wider, Variant::Resized, Variant::Hinted] {
             if variant == Variant::Resized && case.of == LimitOf::Plain {
+                continue;
+            }
+            if variant == Variant::Hinted && !heeds_hints(setting) {
                 continue;
             }
             case.trials.extend(changed(sampler, setting, case.base, variant).map(|index| (variant, index)));
@@ -279,9 +297,12 @@ pub(crate) fn investigate<M: Machine>(
     }
     // Run after run for all of them: where the time is up, each has as many as the others.
     let until = sampler.at(TRIALS_SHARE);
-    for of in [LimitOf::Peak, LimitOf::Plain, LimitOf::Random] {
-        let of_kind = cases.iter().filter(|case| case.of == of).flat_map(|case| &case.trials);
-        let indices: Vec<usize> = of_kind.map(|(_, index)| *index).collect();
+    // Plain writes last: their own phases tell most of it, and a run takes its flush longer.
+    for (of, writes) in
+        [(LimitOf::Peak, true), (LimitOf::Plain, false), (LimitOf::Random, true), (LimitOf::Plain, true)]
+    {
+        let of_kind = cases.iter().filter(|case| case.of == of && (writes || case.op != OpKind::Write));
+        let indices: Vec<usize> = of_kind.flat_map(|case| &case.trials).map(|(_, index)| *index).collect();
         sampler.rounds(&indices, 1, until)?;
     }
     for case in &cases {
@@ -305,6 +326,12 @@ pub(crate) fn investigate<M: Machine>(
         sampler.weigh(&undecided, UNDECIDED_WEIGHT);
     }
     Ok(cases)
+}
+
+/// Whether the target's cache may read further ahead where the program says that it reads in order. That of a simulated machine says so.
+fn heeds_hints(setting: &Setting) -> bool {
+    let told = |layer: &machine::Layer| layer.settings.contains_key("sequential_hint_factor");
+    setting.facts.kind != TargetKind::Simulated || setting.facts.layers.iter().any(told)
 }
 
 /// Whether the target has room for a workload.

@@ -78,7 +78,8 @@ impl Behind {
     fn throughput(&self, bytes: f64, depth: f64) -> f64 {
         let one = self.fixed_ns() + self.ns_per_byte() * bytes;
         let workers = f64::from(self.workers) / (self.fixed_us * 1e3 + 1e9 / self.rate * bytes);
-        let processor = f64::from(self.cores) / self.cpu_ns(bytes);
+        // One thread asks, and has one processor at a time.
+        let processor = 1.0 / self.cpu_ns(bytes);
         let requests = (depth / one).min(workers).min(processor).min(self.total / 1e9 / bytes);
         requests * 1e9 * bytes
     }

@@ -158,28 +158,78 @@ fn a_plain_program_and_random_requests_have_limits_of_their_own() {
 
 #[test]
 fn what_is_not_the_peak_has_another_limit_on_modern_machines() {
-    use Bottleneck::{Device, Flush, Latency, Processor};
+    use Bottleneck::{Device, DeviceIops, Flush, Link, Media, ReadAhead, Thread};
+    const SMALL: u32 = 4096;
+    const LARGE: u32 = 65_536;
     let cases = [
-        ("nas", LimitOf::Random, OpKind::Read, Device, "the server's threads"),
-        ("nas", LimitOf::Plain, OpKind::Read, Latency, "the way there and back"),
-        ("nas", LimitOf::Plain, OpKind::Write, Flush, "what the page cache took has still to cross"),
-        ("virtio", LimitOf::Plain, OpKind::Write, Flush, "the same on a hypervisor's disk"),
-        ("nvme", LimitOf::Random, OpKind::Write, Device, "the drive's controller"),
+        ("nas", LimitOf::Random, OpKind::Read, SMALL, DeviceIops, "the server's threads take as long for 8 KiB"),
+        ("nas", LimitOf::Plain, OpKind::Read, LARGE, ReadAhead, "two windows do not cover the way there and back"),
+        ("nas", LimitOf::Plain, OpKind::Write, LARGE, Flush, "what the page cache took has still to cross"),
+        ("virtio", LimitOf::Plain, OpKind::Write, LARGE, Flush, "the same on a hypervisor's disk"),
+        ("nvme", LimitOf::Random, OpKind::Write, SMALL, Device, "the drive's controller"),
+        ("nvme", LimitOf::Plain, OpKind::Read, LARGE, ReadAhead, "two windows are too few for a fast drive"),
+        ("nvme", LimitOf::Plain, OpKind::Read, SMALL, Thread, "calls and copies are all that takes time"),
+        ("nvme", LimitOf::Plain, OpKind::Write, SMALL, Thread, "and another thread has another processor"),
+        ("sata-ssd", LimitOf::Plain, OpKind::Read, LARGE, Link, "two windows are enough for its link"),
+        ("hdd-20tb", LimitOf::Plain, OpKind::Read, LARGE, Media, "and for platters"),
+        ("nas,readahead=32", LimitOf::Plain, OpKind::Read, LARGE, Bottleneck::Network, "many windows fill the network"),
     ];
     let mut studied = std::collections::BTreeMap::new();
-    for (name, of, op, truth, why) in cases {
+    for (name, of, op, bytes, truth, why) in cases {
         let results = studied
             .entry(name)
             .or_insert_with(|| study(&named(&format!("twin:{name}")), &["buffered", "depth", "random"]));
-        let found = limit(results, of, op);
+        let limits = &results.answer.as_ref().expect("an answer").limits;
+        let found = limits.iter().find(|one| one.of == of && one.op == op && one.request_bytes == Some(bytes));
+        let found = found.unwrap_or_else(|| panic!("{name}: no {of} {op}"));
         assert_eq!(found.what, truth, "{name}, {why}: {}", found.sentence);
     }
-    // Requests of 4 KiB through the cache of a fast drive: calls and copies are all that takes time.
-    let limits = &studied["nvme"].answer.as_ref().expect("an answer").limits;
-    let small = limits
-        .iter()
-        .find(|one| one.of == LimitOf::Plain && one.op == OpKind::Write && one.request_bytes == Some(4096));
-    assert_eq!(small.expect("a limit").what, Processor);
+    // No verdict is at odds with its own trials.
+    for (name, results) in &studied {
+        for limit in &results.answer.as_ref().expect("an answer").limits {
+            let ratio = |change: &str| limit.trials.iter().find(|one| one.change.contains(change))?.iops_ratio;
+            let tried = match limit.what {
+                Bottleneck::Latency => ratio("outstanding").or(ratio("one more thread")),
+                Bottleneck::Thread => ratio("one more thread"),
+                Bottleneck::ReadAhead => ratio("hint"),
+                Bottleneck::Link | Bottleneck::Network | Bottleneck::Device | Bottleneck::DeviceIops => {
+                    ratio("outstanding").or(ratio("one more thread")).map(|ratio| 2.2 - ratio)
+                }
+                _ => None,
+            };
+            assert!(tried.is_none_or(|ratio| ratio >= 1.1), "{name}: {}: {:?}", limit.sentence, limit.trials);
+            assert!(tried.is_none() || limit.would_refute.is_none(), "{name}: it was made: {limit:?}");
+        }
+    }
+}
+
+/// A disk behind a hypervisor whose workers move data at any rate, each request in so many us.
+fn served(cores: u32, request_us: f64, (workers, service_us): (u32, f64)) -> Twin {
+    virtio(|one| {
+        one.file_system.command_bytes = 64 * MIB;
+        (one.processor.cores, one.processor.request_us) = (cores, request_us);
+        let Some(Drive::Virtio(disk)) = one.drives.get_mut("vda") else { panic!("virtio has a vda") };
+        (disk.workers, disk.read_us, disk.write_us) = (workers, service_us, service_us);
+        (disk.read_bytes_per_s, disk.write_bytes_per_s, disk.total_bytes_per_s) = (1e12, 1e12, 1e13);
+        disk.total_read_bytes_per_s = None;
+    })
+}
+
+#[test]
+fn the_program_or_the_number_of_requests_limits_small_ones() {
+    use Bottleneck::{DeviceIops, Processor, Thread};
+    let cases = [
+        ("one thread of eight processors", served(8, 100.0, (64, 200.0)), Thread, "one more thread: +"),
+        ("the only processor", served(1, 100.0, (64, 200.0)), Processor, "so not the thread"),
+        ("two workers", served(8, 3.0, (2, 1000.0)), DeviceIops, "so their number is the limit"),
+    ];
+    for (name, twin, truth, says) in cases {
+        let results = study(&twin, &["depth"]);
+        let found = limit(&results, LimitOf::Peak, OpKind::Read);
+        assert_eq!(found.what, truth, "{name}: {}", found.sentence);
+        assert!(found.sentence.contains(says), "{name}: {}", found.sentence);
+        assert!(found.would_refute.is_none(), "{name}: {found:?}");
+    }
 }
 
 #[test]

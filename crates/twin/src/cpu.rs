@@ -23,6 +23,8 @@ pub struct Cpu {
     pub busy: Nanos,
     /// The part of it that the system charges to no program.
     pub uncharged: Nanos,
+    /// Of each thread of a program, until when it has work, and the core that does it.
+    threads: Vec<(Nanos, usize)>,
 }
 
 /// The core that is idle, or will be first.
@@ -44,7 +46,7 @@ impl Cpu {
     /// Idle cores.
     pub fn new(cores: u32) -> Self {
         let idle = vec![0; cores.max(1) as usize];
-        Cpu { system_free_at: idle.clone(), free_at: idle, busy: 0, uncharged: 0 }
+        Cpu { system_free_at: idle.clone(), free_at: idle, busy: 0, uncharged: 0, threads: Vec::new() }
     }
 
     /// How many.
@@ -57,21 +59,45 @@ impl Cpu {
         self.free_at.fill(0);
         self.system_free_at.fill(0);
         (self.busy, self.uncharged) = (0, 0);
+        self.threads.clear();
     }
 
     /// Does a piece of work as soon as a core is free for it; when it is done. What a program has begun ends when it would have: the
     /// time that the system takes from it is taken from what the core does next.
     pub fn work(&mut self, what: Work, now: Nanos, cost: Nanos) -> Nanos {
+        let core = self.free_core(what, now);
+        self.work_at(core, what, now, cost)
+    }
+
+    /// The same for a thread, which has at most one core at a time: while it has work, more of it is done where that is.
+    pub fn work_of(&mut self, thread: u32, what: Work, now: Nanos, cost: Nanos) -> Nanos {
+        let thread = thread as usize;
+        if self.threads.len() <= thread {
+            self.threads.resize(thread + 1, (0, 0));
+        }
+        let (until, core) = self.threads[thread];
+        let busy = until > now;
+        let core = if busy { core } else { self.free_core(what, now) };
+        let done = self.work_at(core, what, now, cost);
+        // What the system does first delays the rest of the thread's work.
+        let until = if busy && what != Work::Program { until + cost } else { done };
+        self.threads[thread] = (until, core);
+        done
+    }
+
+    fn free_core(&self, what: Work, now: Nanos) -> usize {
+        first_free(if what == Work::Program { &self.free_at } else { &self.system_free_at }, now)
+    }
+
+    fn work_at(&mut self, core: usize, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         self.busy += cost;
         if what == Work::Program {
-            let core = first_free(&self.free_at, now);
             self.free_at[core] = self.free_at[core].max(now) + cost;
             return self.free_at[core];
         }
         if what == Work::Uncharged {
             self.uncharged += cost;
         }
-        let core = first_free(&self.system_free_at, now);
         self.system_free_at[core] = self.system_free_at[core].max(now) + cost;
         self.free_at[core] = self.free_at[core].max(now) + cost;
         self.system_free_at[core]
@@ -91,6 +117,18 @@ mod tests {
         let mut program = |now, cost| two.work(Work::Program, now, cost);
         assert_eq!((program(0, 10), program(5, 10), program(6, 10)), (10, 15, 20));
         assert_eq!(two.busy, 30);
+    }
+
+    #[test]
+    fn a_thread_has_one_core_at_a_time() {
+        let mut two = Cpu::new(2);
+        assert_eq!(two.work_of(0, Work::Program, 0, 10), 10);
+        assert_eq!(two.work_of(0, Work::Program, 5, 10), 20, "the other core is idle, and is not this thread's");
+        assert_eq!(two.work_of(1, Work::Program, 6, 10), 16);
+        assert_eq!(two.work_of(0, Work::System, 7, 4), 11, "the system goes first there, too");
+        assert_eq!(two.work_of(0, Work::Program, 8, 1), 25);
+        assert_eq!(two.work_of(0, Work::Program, 100, 1), 101);
+        assert_eq!(two.busy, 36);
     }
 
     #[test]

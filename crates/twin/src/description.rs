@@ -115,6 +115,9 @@ pub struct FileSystem {
     pub sequential_requests: u32,
     /// Units read ahead of the reader.
     pub read_ahead_units: u32,
+    /// So many times those where the program says that it reads in order; 1 where that changes nothing.
+    #[serde(default = "one")]
+    pub sequential_hint_factor: u32,
     /// Write-backs outstanding at a time.
     pub writeback_depth: u32,
     /// Dirty data beyond which it is written back without waiting for the lazy writer.

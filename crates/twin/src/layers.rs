@@ -28,6 +28,9 @@ pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
     set(&mut file_system, "block_bytes", d.file_system.block_bytes);
     set(&mut file_system, "cache_bytes", d.file_system.cache_bytes);
     set(&mut file_system, "read_ahead_bytes", u64::from(d.file_system.read_ahead_units) * d.file_system.unit_bytes);
+    if d.file_system.sequential_hint_factor > 1 {
+        set(&mut file_system, "sequential_hint_factor", d.file_system.sequential_hint_factor);
+    }
     let mut layers = vec![file_system];
     if let Some((bytes, _)) = setup.ram_cache {
         let mut cache = layer(LayerKind::Volume, "RAM cache", None);

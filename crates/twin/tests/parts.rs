@@ -86,8 +86,10 @@ fn a_blocking_and_an_asynchronous_part_run_side_by_side() {
     ];
     let used = parts(&twin, &mut both);
     assert_eq!((both[0].2.most, both[1].2.most), (1, 8));
-    // Neither is the other's limit: eight at a time are eight times as fast as one.
-    near(used[0].elapsed_ns as f64, used[1].elapsed_ns as f64);
+    // Neither is the other's limit. Eight come from a page of flash at once, and their one thread takes one after the other: beside the 83 us
+    // of one read it works for 8 x 3 us.
+    let ratio = used[1].elapsed_ns as f64 / used[0].elapsed_ns as f64;
+    assert!((ratio / (1.0 + 7.0 * 3.04 / 83.0) - 1.0).abs() < 0.06, "{ratio}");
     assert!(used.iter().all(|part| part.device.unwrap().reads == 4500));
 }
 

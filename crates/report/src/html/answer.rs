@@ -2,11 +2,12 @@
 
 use crate::format::{
     finding_costs, finding_steps, grouped, half_power_lines, no_request_times, percent, plus_minus, prediction, range,
-    rate, request_times, share, trim_zeros,
+    rate, request_times, share, trim_zeros, untold_trials,
 };
 use machine::units::{MIB, show_size_rounded, show_time, significant};
 use results::{
-    Answer, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource, Results, ServiceModel, Varied,
+    Answer, Bottleneck, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource, Results, ServiceModel,
+    Varied,
 };
 use serde::Serialize;
 use workload::OpKind;
@@ -36,10 +37,23 @@ pub(super) struct AnswerView {
 struct Operation {
     name: String,
     peak: Option<PeakView>,
-    limits: Vec<String>,
+    limits: Vec<LimitView>,
     half_power: Vec<HalfGroup>,
     /// Half-power points of the peak that a layer advertises.
     advertised_half_power: Vec<HalfGroup>,
+}
+
+/// What limits a rate.
+#[derive(Serialize)]
+struct LimitView {
+    sentence: String,
+    /// What came of the trials that the sentence does not tell.
+    trials: Vec<String>,
+    /// What else could have been the limit, with the figure that says that it is not.
+    excluded: Vec<String>,
+    would_refute: Option<String>,
+    /// Without a verdict these are all that is known.
+    open: bool,
 }
 
 #[derive(Serialize)]
@@ -126,7 +140,7 @@ fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
                 .limits
                 .iter()
                 .filter(|limit| limit.op == op)
-                .map(|limit| with_stages(results, limit))
+                .map(|limit| limit_view(results, limit))
                 .collect(),
             half_power: half_groups(
                 answer.half_power.iter().filter(|half| half.op == op && half.peak_from == PeakSource::Measured),
@@ -136,6 +150,16 @@ fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
             ),
         })
         .collect()
+}
+
+fn limit_view(results: &Results, limit: &Limit) -> LimitView {
+    LimitView {
+        sentence: with_stages(results, limit),
+        trials: untold_trials(limit),
+        excluded: limit.excluded.clone(),
+        would_refute: limit.would_refute.clone(),
+        open: limit.what == Bottleneck::Unknown,
+    }
 }
 
 /// A limit's sentence, and where the time of such a request goes.

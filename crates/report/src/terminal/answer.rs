@@ -172,10 +172,18 @@ fn evidence(text: &str, room: usize, most: usize) -> String {
     }
 }
 
+/// A limit's sentence, with the experiment that would refute it where none did decide: the first that goes where there is no room.
+pub(super) fn with_experiment(limit: &Limit) -> String {
+    match &limit.would_refute {
+        Some(experiment) => format!("{}; {experiment}", limit.sentence),
+        None => limit.sentence.clone(),
+    }
+}
+
 /// The peaks' limits in a sentence each, and all others in one line: `plain reads: bus; random reads of 4 KiB: media`.
 fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
     let (peaks, others): (Vec<&Limit>, Vec<&Limit>) = limits.iter().partition(|limit| limit.of == LimitOf::Peak);
-    let sentences = peaks.iter().flat_map(|limit| whole_clauses(&limit.sentence, room, detail.limit_lines));
+    let sentences = peaks.iter().flat_map(|limit| whole_clauses(&with_experiment(limit), room, detail.limit_lines));
     let mut words: Vec<(String, Vec<String>)> = Vec::new();
     for limit in others {
         let subject = format!("{} {}s", limit.of, limit.op);

@@ -1,11 +1,12 @@
 //! The ladder: advertised over achieved, stage by stage.
 
+use super::answer::with_experiment;
 use super::one_point::phases;
 use super::{Line, Tone, fit, pad, render, wrap};
-use crate::format::{buses_at_peaks, plus_minus, rate};
+use crate::format::{buses_at_peaks, plus_minus, rate, untold_trials};
 use machine::text::printable;
 use machine::units::show_size_rounded;
-use results::{Ladder, LimitOf, Results, Stage, StageRate};
+use results::{Bottleneck, Ladder, LimitOf, Results, Stage, StageRate};
 use unicode_width::UnicodeWidthStr;
 use workload::OpKind;
 
@@ -28,8 +29,19 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
         }
     }
     let limits = results.answer.iter().flat_map(|answer| &answer.limits);
-    for limit in limits.filter(|limit| limit.of == LimitOf::Peak) {
-        lines.extend(text("Limit    ", Tone::Plain, &limit.sentence, width));
+    for limit in limits {
+        // What has no name is worth all that is known of it.
+        let unknown = limit.what == Bottleneck::Unknown;
+        if unknown || limit.of == LimitOf::Peak {
+            lines.extend(text("Limit    ", Tone::Plain, &with_experiment(limit), width));
+        }
+        if unknown {
+            let tried = untold_trials(limit).join("; ");
+            let excluded = limit.excluded.join("; ");
+            let told =
+                [("Tried    ", tried), ("Excluded ", excluded)].into_iter().filter(|(_, words)| !words.is_empty());
+            lines.extend(told.flat_map(|(name, words)| text(name, Tone::Plain, &words, width)));
+        }
     }
     for (op, bus) in buses_at_peaks(results) {
         lines.extend(text("Bus      ", Tone::Plain, &format!("{op}s: {}", phases(bus)), width));

@@ -4,8 +4,8 @@ use super::experiments::{best, find, gain};
 use machine::{Allocation, Engine};
 use results::{
     Advertised, Advertises, Answer, Bottleneck, CostMode, CostModel, CostScope, Experiment, Finding, FindingStep,
-    HalfPower, Ladder, Limit, LimitOf, Peak, Point, Reached, Rule, RuleState, ServiceMode, ServiceModel, Stage,
-    StageKind, StageRate,
+    HalfPower, Ladder, Limit, LimitOf, LimitTrial, Peak, Point, Reached, Rule, RuleState, ServiceMode, ServiceModel,
+    Stage, StageKind, StageRate,
 };
 use workload::OpKind;
 
@@ -46,7 +46,7 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
                 LimitOf::Peak,
                 OpKind::Write,
                 Bottleneck::Latency,
-                "writes are limited by the time of each request: nothing is saturated at 900 MiB/s; 16 outstanding instead of 8: +41.0 %, so latency was a limit",
+                "writes are limited by the time of each request: nothing is saturated at 900 MiB/s",
             ),
             limit(
                 LimitOf::Plain,
@@ -54,6 +54,7 @@ pub fn answer(points: &[Point], experiments: &[Experiment]) -> Answer {
                 Bottleneck::ReadAhead,
                 "plain reads of 64 KiB are limited by the read-ahead",
             ),
+            unknown(),
             limit(
                 LimitOf::Random,
                 OpKind::Read,
@@ -96,7 +97,24 @@ fn limit(of: LimitOf, op: OpKind, what: Bottleneck, sentence: &str) -> Limit {
         sentence: sentence.into(),
         excluded: vec!["processors: 34 % busy".into()],
         trials: Vec::new(),
+        would_refute: (op == OpKind::Write).then(|| "twice the requests outstanding: no gain would refute it".into()),
     }
+}
+
+/// A limit without a name, and what it is not.
+fn unknown() -> Limit {
+    let sentence = "plain writes of 64 KiB are limited by something that was not found at 412 MiB/s (not the time of each request)";
+    let trial = LimitTrial {
+        change: "one more thread".into(),
+        before: 0,
+        after: Some(1),
+        iops_ratio: Some(0.993),
+        iops_ratio_interval_95: Some([0.98, 1.01]),
+        outcome: "one more thread: -0.7 %, so not the thread".into(),
+    };
+    let excluded = vec!["processors: 34 % busy".into(), "the time of each request: one more thread: -0.7 %".into()];
+    let limit = limit(LimitOf::Plain, OpKind::Write, Bottleneck::Unknown, sentence);
+    Limit { excluded, trials: vec![trial], would_refute: None, ..limit }
 }
 
 /// A program on memory, a file system and a device on a link.

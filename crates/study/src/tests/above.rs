@@ -182,10 +182,20 @@ fn what_a_plain_write_waits_for() {
     assert_eq!(of(plain_write(0.1, 3.0, Some(20.0), 1.0), &journaled).what, Bottleneck::Flush, "and not twice");
     let device = TargetFacts { kind: TargetKind::Device, ..facts() };
     assert_eq!(of(plain_write(0.1, 0.2, Some(20.0), 1.0), &device).what, Bottleneck::Unknown);
-    let mut compressed = plain_write(0.1, 3.0, Some(20.0), 1.0);
-    compressed.measured.samples[0].usage.cpu.system_ns = 3_800_000_000;
-    let found = of(compressed, &device);
+    let compressed = || {
+        let mut made = plain_write(0.1, 3.0, Some(20.0), 1.0);
+        made.measured.samples[0].usage.cpu.system_ns = 3_800_000_000;
+        made
+    };
+    let mut two = compressed();
+    two.workload.threads = 2;
+    two.measured.samples.extend(compressed().measured.samples);
+    let tried = vec![(Variant::Wider, two)];
+    let mut one = compressed();
+    one.measured.samples.extend(compressed().measured.samples);
+    let found = limit_of(LimitOf::Plain, one, tried, &device, 1e9);
     assert_eq!(found.what, Bottleneck::Thread, "the process computes while it flushes: {}", found.sentence);
+    assert!(found.would_refute.is_some_and(|one| one.contains("flushes a file of its own")), "writers share the flush");
     let mut told = layer(LayerKind::Throttle, None, None);
     told.layers[0].settings.insert("write_bytes_per_s".into(), "54600000".into());
     let found = of(plain_write(0.1, 0.2, Some(103.0), 1.0), &told);

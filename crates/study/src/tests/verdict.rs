@@ -150,7 +150,7 @@ fn each_cause_is_named_with_its_evidence() {
             vec![tried(Wider, 1005.0), tried(Deeper, 1000.0)],
             &far,
             Bottleneck::Device,
-            "so not the thread",
+            "16 outstanding instead of 8: +0.0 %, so not latency",
         ),
         (
             "flat",
@@ -224,7 +224,8 @@ fn what_a_plain_program_waits_for() {
     assert_eq!(of(busy(300_000_000, 1_300_000_000, 1000.0), vec![], rate * 4.0), Bottleneck::Latency);
     // 65.5 of the 80 MB/s that one thread copies: copying alone takes most of the time; half as fast it is the calls.
     assert_eq!(of(busy(840_000_000, 0, 1000.0), vec![], rate * 4.0), Bottleneck::Memory);
-    assert_eq!(of(busy(600_000_000, 0, 400.0), vec![], rate * 4.0), Bottleneck::Processor);
+    let calls = || busy(600_000_000, 0, 400.0);
+    assert_eq!(of(calls(), vec![], rate * 4.0), Bottleneck::Thread, "another one would have the other processor");
 }
 
 #[test]
@@ -321,4 +322,104 @@ fn a_throttle_counts_requests_of_its_own() {
     let rate = 1000.0 * f64::from(REQUEST);
     let burst = layer(LayerKind::Throttle, Some(rate / 1.4), None);
     assert_eq!(limit_of(LimitOf::Plain, base(|_| {}), vec![], &burst, rate / 1.4).what, Bottleneck::Throttle);
+}
+
+/// A plain read whose thread is busy for 36 % of the time, of which requests of 128 KiB reach the device where `ahead`.
+fn plain_read(ahead: bool) -> Entry {
+    let plain = Workload {
+        request_bytes: REQUEST,
+        buffering: machine::Buffering::Buffered,
+        cache: machine::CacheState::Cold,
+        ..Workload::default()
+    };
+    let mut made = entry(plain, &[1000.0]);
+    let sample = &mut made.measured.samples[0];
+    sample.usage.process_ns = Some(360_000_000);
+    let reads = if ahead { 500 } else { 1000 };
+    let read_bytes = 1000 * u64::from(REQUEST);
+    sample.usage.device = Some(DeviceUse { reads, read_bytes, weighted_ns: 3_000_000_000, ..DeviceUse::default() });
+    made
+}
+
+fn plain_limit(base: Entry, tried: Vec<(Variant, Entry)>) -> Limit {
+    limit_of(LimitOf::Plain, base, tried, &facts(), 4000.0 * f64::from(REQUEST))
+}
+
+#[test]
+fn what_is_told_of_a_trial_follows_from_the_verdict() {
+    use Variant::{Deeper, Resized, Wider};
+    // A gain of one more thread beside an idle one: it was waiting.
+    let waits = plain_limit(plain_read(false), vec![tried(Wider, 1446.0)]);
+    assert_eq!(waits.what, Bottleneck::Latency, "{}", waits.sentence);
+    assert!(
+        waits
+            .sentence
+            .ends_with("one more thread: +44.6 %, so latency was a limit: another thread works while this one waits"),
+        "{}",
+        waits.sentence
+    );
+    assert_eq!(waits.would_refute, None, "it was made");
+    // The same number of another size confirms latency, and does not make their number the limit.
+    let deep = |tried| limit_of(LimitOf::Random, base(|_| {}), tried, &facts(), 1e9);
+    let steep = deep(vec![tried(Resized, 1000.0), tried(Deeper, 1369.0)]);
+    assert_eq!(steep.what, Bottleneck::Latency);
+    assert!(
+        steep.sentence.ends_with("16 outstanding instead of 8: +36.9 %, so latency was a limit"),
+        "{}",
+        steep.sentence
+    );
+    let told: Vec<&str> = steep.trials.iter().map(|trial| trial.outcome.as_str()).collect();
+    assert!(told.iter().any(|one| one.ends_with("so their size takes next to no time")), "{told:?}");
+    // The trial that tests the verdict is told, not the first one.
+    let number = deep(vec![tried(Deeper, 1000.0), tried(Resized, 1000.0)]);
+    assert!(number.sentence.ends_with("as many requests/s, so their number is the limit"), "{}", number.sentence);
+}
+
+#[test]
+fn a_verdict_that_its_trial_refutes_gives_way_to_the_next() {
+    let flat = |variant| tried(variant, 993.0);
+    let ahead = plain_limit(plain_read(true), vec![]);
+    assert_eq!(ahead.what, Bottleneck::ReadAhead, "{}", ahead.sentence);
+    let would = ahead.would_refute.as_deref();
+    assert_eq!(would, Some("the sequential hint, or twice the read-ahead: no gain would refute it"));
+    let waits = plain_limit(plain_read(true), vec![flat(Variant::Hinted), tried(Variant::Wider, 1900.0)]);
+    assert_eq!(waits.what, Bottleneck::Latency, "{}", waits.sentence);
+    let refuted = "the read-ahead of the page cache: the sequential hint: -0.7 %".to_owned();
+    assert!(waits.excluded.contains(&refuted), "{:?}", waits.excluded);
+    let none = plain_limit(plain_read(true), vec![flat(Variant::Hinted), flat(Variant::Wider)]);
+    assert_eq!(none.what, Bottleneck::Unknown, "{}", none.sentence);
+    assert!(
+        none.sentence.ends_with("(not the read-ahead of the page cache, not the time of each request)"),
+        "{}",
+        none.sentence
+    );
+    assert!(
+        none.excluded.contains(&"the time of each request: one more thread: -0.7 %".to_owned()),
+        "{:?}",
+        none.excluded
+    );
+    assert_eq!(none.would_refute, None, "there is no verdict");
+}
+
+#[test]
+fn the_experiment_that_would_refute_a_verdict_is_named_where_none_decided() {
+    let unmade = limit_of(LimitOf::Peak, base(device(4)), vec![], &facts(), 1e9);
+    let would = "twice the requests outstanding: a gain would refute it";
+    assert_eq!((unmade.what, unmade.would_refute.as_deref()), (Bottleneck::Device, Some(would)));
+    let made = limit_of(LimitOf::Peak, base(device(4)), vec![tried(Variant::Deeper, 1000.0)], &facts(), 1e9);
+    assert_eq!((made.what, made.would_refute), (Bottleneck::Device, None));
+    let open = {
+        let before = entry(workload(), &[1000.0, 900.0, 1100.0]);
+        let after = entry(Workload { threads: 2, ..workload() }, &[1300.0, 800.0, 1250.0]);
+        let mut busy = before;
+        busy.measured.samples.iter_mut().for_each(processors_of);
+        limit_of(LimitOf::Peak, busy, vec![(Variant::Wider, after)], &facts(), 1e9)
+    };
+    let would = "one more thread, in more runs (--budget): no gain would refute it";
+    assert_eq!((open.what, open.would_refute.as_deref()), (Bottleneck::Thread, Some(would)), "{}", open.sentence);
+}
+
+/// A thread that is busy nearly all the time, on one of two processors.
+fn processors_of(sample: &mut measure::Sample) {
+    sample.usage.cpu = CpuTimes { machine_ns: 950_000_000, user_ns: 950_000_000, ..CpuTimes::default() };
 }

@@ -1,6 +1,6 @@
 //! What the layers below advertise, and whether a rate is that.
 
-use super::{Cause, Evidence, SAME};
+use super::{BUSY_PERCENT, Cause, Evidence, SAME};
 use machine::{Layer, LayerKind, TargetFacts, TargetKind, units};
 use results::{Advertised, Bottleneck, LimitOf};
 use workload::OpKind;
@@ -116,7 +116,7 @@ impl Evidence<'_> {
     /// Share of the narrowest layer's rate, for what was excluded.
     pub(super) fn share_of_narrowest(&self) -> Option<(Bottleneck, String)> {
         let (layer, rate) = narrowest(self.facts, self.case.op)?;
-        let share = self.rate / rate * 100.0;
+        let share = Some(self.rate / rate * 100.0).filter(|&share| share < BUSY_PERCENT)?;
         Some((named(layer.kind), format!("{}: {share:.0} % of its {}", layer.name, units::show_rate(rate))))
     }
 }

@@ -1,10 +1,11 @@
 //! The verdict where the parts of the machine count their own busy time: the busiest is the limit, unless all of them wait.
 
 use super::advertised::words;
-use super::{BUSY_PERCENT, Cause, Evidence};
+use super::refute::Found;
+use super::{Ask, BUSY_PERCENT, Cause, Evidence};
 use crate::trial::Variant;
 use machine::{ResourceKind, ResourceUse};
-use results::Bottleneck;
+use results::{Bottleneck, LimitOf};
 
 /// A part that is as busy as this, in percent, is the limit if more requests outstanding gain nothing: it also waits for others in turn.
 const RATHER_BUSY_PERCENT: f64 = 70.0;
@@ -24,32 +25,68 @@ fn named(kind: ResourceKind) -> Bottleneck {
     }
 }
 
-/// The busiest part; none where the machine's parts do not count.
-pub(super) fn busiest(evidence: &Evidence<'_>) -> Option<Cause> {
-    let resources = &evidence.numbers.achieved.resources;
-    let first = resources.first()?;
-    let flat = evidence.gains(Variant::Deeper) == Some(false);
-    let most = if flat { RATHER_BUSY_PERCENT } else { BUSY_PERCENT };
-    let others = |skip: usize| -> String {
-        let shown: Vec<String> = resources.iter().skip(skip).map(show).collect();
-        if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
-    };
-    let rate = evidence.shown();
-    if first.busy_percent < most {
-        if let Some(flush) = evidence.flush().filter(|(what, _)| *what == Bottleneck::Flush) {
-            return Some(flush);
-        }
-        if let Some(own) = evidence.own_work() {
-            return Some(own);
-        }
-        let why = format!("the time of each request: nothing is busy all the time at {rate}{}", others(0));
-        return Some((Bottleneck::Latency, why));
+/// The busiest part that no trial refutes; where none is busy, what the program waits for.
+pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
+    let plain: [Ask<'b>; 5] =
+        [Evidence::device_iops_by_busy, Evidence::busiest, Evidence::flush_alone, Evidence::own_work, Evidence::ahead];
+    let others: [Ask<'b>; 5] =
+        [Evidence::device_iops_by_busy, Evidence::busiest, Evidence::own_work, Evidence::thread, Evidence::rather_busy];
+    let mut asks = if evidence.case.of == LimitOf::Plain { plain.to_vec() } else { others.to_vec() };
+    asks.push(Evidence::waits);
+    evidence.first(&[], &asks)
+}
+
+impl Evidence<'_> {
+    /// A part that is busy all the time.
+    fn busiest(&self) -> Option<Cause> {
+        self.busy_from(BUSY_PERCENT)
     }
-    let what = named(first.kind);
-    let named = if words(what) == first.name { String::new() } else { format!(" ({})", first.name) };
-    let why =
-        format!("the {}{named}: busy {:.0} % of the time at {rate}{}", words(what), first.busy_percent, others(1));
-    Some((what, why))
+
+    /// A part that is rather busy, where more requests outstanding gain nothing.
+    fn rather_busy(&self) -> Option<Cause> {
+        self.busy_from(RATHER_BUSY_PERCENT).filter(|_| self.gains(Variant::Deeper) == Some(false))
+    }
+
+    fn busy_from(&self, least: f64) -> Option<Cause> {
+        let first = self.numbers.achieved.resources.first().filter(|first| first.busy_percent >= least)?;
+        let what = named(first.kind);
+        let part = if words(what) == first.name { String::new() } else { format!(" ({})", first.name) };
+        let (word, busy, shown) = (words(what), first.busy_percent, self.shown());
+        let why = format!("the {word}{part}: busy {busy:.0} % of the time at {shown}{}", self.beside_busy(1));
+        Some((what, why))
+    }
+
+    /// A device that is busy with requests whatever their size: other ones come in the same number.
+    fn device_iops_by_busy(&self) -> Option<Cause> {
+        let (_, why) = self.busy_from(RATHER_BUSY_PERCENT).filter(|(what, _)| *what == Bottleneck::Device)?;
+        let (_, number) = self.device_iops()?;
+        let why = why.strip_prefix("the device").unwrap_or(&why);
+        Some((Bottleneck::DeviceIops, format!("{number}{why}")))
+    }
+
+    /// The wait for stable storage, of a plain write.
+    fn flush_alone(&self) -> Option<Cause> {
+        self.flush().filter(|(what, _)| *what == Bottleneck::Flush)
+    }
+
+    /// The page cache reads too little ahead of a program that reads in order: twice as much gains.
+    fn ahead(&self) -> Option<Cause> {
+        let (what, why) = self.read_ahead_by_trial()?;
+        Some((what, format!("{why}: nothing is busy all the time at {}{}", self.shown(), self.beside_busy(0))))
+    }
+
+    /// Nothing is busy, and each request takes its time.
+    fn waits(&self) -> Option<Cause> {
+        let others = self.beside_busy(0);
+        let why = format!("the time of each request: nothing is busy all the time at {}{others}", self.shown());
+        Some((Bottleneck::Latency, why))
+    }
+
+    /// The parts from the one of this place on, in brackets.
+    fn beside_busy(&self, skip: usize) -> String {
+        let shown: Vec<String> = self.numbers.achieved.resources.iter().skip(skip).map(show).collect();
+        if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
+    }
 }
 
 fn show(one: &ResourceUse) -> String {

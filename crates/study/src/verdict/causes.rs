@@ -1,11 +1,12 @@
 //! The verdict from the figures of a point and the trials: each cause in turn, the surest first.
 
-use super::{BUSY_PERCENT, Cause, Evidence, SAME};
+use super::refute::Found;
+use super::{Ask, BUSY_PERCENT, Cause, Evidence, SAME};
 use crate::trial::Variant;
 use machine::units::{MIB, show_size, show_size_rounded, show_time};
 use machine::{LayerKind, TargetFacts};
 use results::{Bottleneck, LimitOf};
-use workload::OpKind;
+use workload::{OpKind, Pattern};
 
 /// As near to the generator's own ceiling as this, in percent, it is the limit.
 const CEILING_PERCENT: f64 = 80.0;
@@ -22,49 +23,51 @@ const NEAR_PEAK: f64 = 0.85;
 /// A thread that has no processor for so much of its time, in percent, and is busy for the rest, waits for a processor.
 const UNSERVED_PERCENT: f64 = 25.0;
 
+/// Where requests of so many times a program's own reach the device they are reads ahead.
+const AHEAD: f64 = 2.0;
+
 /// A processor's share that is not worth a word, in percent.
 const IDLE_PERCENT: f64 = 1.0;
 
-/// The first cause that holds: limits that are told and those of the program's own side first, then what this kind of request waits for.
-pub(super) fn cause(evidence: &Evidence<'_>) -> Cause {
-    let mut asks =
-        vec![Evidence::memory, Evidence::advertised, Evidence::admitted, Evidence::generator, Evidence::processors];
-    if evidence.case.of == LimitOf::Plain {
-        asks.extend([
-            Evidence::journal,
-            Evidence::synchronous,
-            Evidence::dirty_pages,
-            Evidence::throttled,
-            Evidence::near_peak,
-            Evidence::read_ahead_by_trial,
-            Evidence::plain_thread,
-            Evidence::flush,
-            Evidence::own_work,
-            Evidence::read_ahead,
-            Evidence::one_at_a_time,
-        ]);
-    } else {
-        asks.extend([
-            Evidence::journal,
-            Evidence::synchronous,
-            Evidence::throttled,
-            Evidence::thread,
-            Evidence::file_system_by_trial,
-            Evidence::full_queue,
-            Evidence::latency,
-            Evidence::held_above,
-            Evidence::device_iops,
-            Evidence::device,
-            Evidence::wider,
-            Evidence::flat_device,
-            Evidence::by_stage,
-            Evidence::served,
-        ]);
+/// The first cause that holds and that no trial refutes: limits that are told and counted and those of the program's own side first, then what
+/// this kind of request waits for.
+pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
+    let mut told: Vec<Ask<'b>> = vec![Evidence::memory, Evidence::advertised, Evidence::admitted];
+    let own: [Ask<'b>; 5] =
+        [Evidence::processors, Evidence::journal, Evidence::synchronous, Evidence::dirty_pages, Evidence::throttled];
+    // The generator's ceiling comes before the processors that it takes, unless a second thread shows that it is none.
+    if evidence.refuted(Bottleneck::Generator).is_none() {
+        told.push(Evidence::generator);
     }
-    asks.iter().find_map(|ask| ask(evidence)).unwrap_or_else(|| {
-        let why = format!("something that was not found at {}", evidence.shown());
-        (Bottleneck::Unknown, why)
-    })
+    told.extend(own);
+    let plain: [Ask<'b>; 7] = [
+        Evidence::near_peak,
+        Evidence::read_ahead_by_trial,
+        Evidence::plain_thread,
+        Evidence::flush,
+        Evidence::own_work,
+        Evidence::read_ahead,
+        Evidence::one_at_a_time,
+    ];
+    let others: [Ask<'b>; 10] = [
+        Evidence::thread,
+        Evidence::file_system_by_trial,
+        Evidence::full_queue,
+        Evidence::latency,
+        Evidence::held_above,
+        Evidence::device_iops,
+        Evidence::device,
+        Evidence::wider,
+        Evidence::flat_device,
+        Evidence::by_stage,
+    ];
+    if evidence.case.of == LimitOf::Plain {
+        evidence.first(&told, &plain)
+    } else {
+        let mut asks = others.to_vec();
+        asks.push(Evidence::served);
+        evidence.first(&told, &asks)
+    }
 }
 
 /// What else could have been the limit, and the figure that says that it is not.
@@ -81,7 +84,8 @@ pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<String>
     if let Some(percent) = achieved.of_ceiling_percent {
         all.push((Bottleneck::Generator, format!("the generator: {percent:.0} % of its ceiling")));
     }
-    if let Some(percent) = achieved.device_busy_percent {
+    // A device that is busy all the time is not excluded: it may be so with requests that wait for something in it.
+    if let Some(percent) = achieved.device_busy_percent.filter(|&percent| percent < BUSY_PERCENT) {
         let depth = achieved.device_mean_depth.unwrap_or(0.0);
         all.push((Bottleneck::Device, format!("the device: busy {percent:.0} % with {depth:.1} requests in it")));
     }
@@ -92,7 +96,7 @@ pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<String>
 }
 
 /// A real disk that turns: a virtual one says so, too, and means nothing.
-fn turns(facts: &TargetFacts) -> bool {
+pub(super) fn turns(facts: &TargetFacts) -> bool {
     let virtual_disk = facts.layers.iter().any(|layer| {
         layer.kind == LayerKind::Link && ["virtio", "xen", "vmbus"].iter().any(|name| layer.name.starts_with(name))
     });
@@ -168,13 +172,12 @@ impl Evidence<'_> {
         (busy >= BUSY_PERCENT).then_some((Bottleneck::Processor, why))
     }
 
-    /// The thread that issues requests has no time left, and a second one does not show that it matters little.
-    fn thread(&self) -> Option<Cause> {
+    /// The thread that issues requests has no time left.
+    pub(super) fn thread(&self) -> Option<Cause> {
         let busy = self.thread_percent();
-        let matters = self.gains(Variant::Wider) != Some(false);
         let which = if self.threads() > 1 { "the threads that issue" } else { "the one thread that issues" };
         let why = format!("{which} them: busy {busy:.0} % of the time at {}", self.shown());
-        (busy >= THREAD_PERCENT && matters).then_some((Bottleneck::Thread, why))
+        (busy >= THREAD_PERCENT).then_some((Bottleneck::Thread, why))
     }
 
     /// More requests outstanding gain: nothing is saturated.
@@ -184,7 +187,7 @@ impl Evidence<'_> {
     }
 
     /// Other requests come in the same number.
-    fn device_iops(&self) -> Option<Cause> {
+    pub(super) fn device_iops(&self) -> Option<Cause> {
         let ratio = self.ratio(Variant::Resized)?;
         if (ratio.mean - 1.0).abs() > SAME || self.flat() != Some(true) || turns(self.facts) {
             return None;
@@ -208,7 +211,9 @@ impl Evidence<'_> {
 
     /// One more thread gains though more requests of the one thread do not.
     fn wider(&self) -> Option<Cause> {
-        let why = format!("the one thread that issues them, at {}", self.shown());
+        let busy = self.thread_percent();
+        let why =
+            format!("what the kernel does in turn for one thread (busy {busy:.0} % of the time), at {}", self.shown());
         (self.gains(Variant::Wider) == Some(true)).then_some((Bottleneck::Thread, why))
     }
 
@@ -229,16 +234,15 @@ impl Evidence<'_> {
         (share >= NEAR_PEAK).then_some((what, why))
     }
 
-    fn read_ahead_by_trial(&self) -> Option<Cause> {
+    pub(super) fn read_ahead_by_trial(&self) -> Option<Cause> {
         let why = format!("the read-ahead of the page cache ({})", self.read_ahead_words());
         (self.gains(Variant::Hinted) == Some(true)).then_some((Bottleneck::ReadAhead, why))
     }
 
     fn plain_thread(&self) -> Option<Cause> {
         let busy = self.thread_percent();
-        let matters = self.gains(Variant::Wider) != Some(false);
         let why = format!("the one thread: busy {busy:.0} % of the time with calls and copies at {}", self.shown());
-        (self.case.op == OpKind::Read && busy >= THREAD_PERCENT && matters).then_some((Bottleneck::Thread, why))
+        (self.case.op == OpKind::Read && busy >= THREAD_PERCENT).then_some((Bottleneck::Thread, why))
     }
 
     /// Most of the time of a plain write to stable storage is spent waiting for the flush.
@@ -293,18 +297,26 @@ impl Evidence<'_> {
         self.facts.layers.iter().find_map(queue).map(|kib| kib * 1024)
     }
 
-    /// Little is read ahead, far less than it takes to keep the device busy.
+    /// Little is read ahead, far less than it takes to keep the device busy; or what reaches the device are reads ahead of the program's.
     fn read_ahead(&self) -> Option<Cause> {
-        let peak = self.peak?;
-        let depth = self.numbers.achieved.device_mean_depth?;
-        let ahead = self.read_ahead_bytes()?;
-        let little = self.case.op == OpKind::Read && depth <= 2.0 && ahead < (1 << 20);
-        let share = self.rate / peak * 100.0;
-        let why = format!(
-            "the read-ahead of the page cache ({}): {depth:.1} requests in the device get {share:.0} % of its best",
-            self.read_ahead_words()
-        );
-        little.then_some((Bottleneck::ReadAhead, why))
+        if self.case.op != OpKind::Read || self.workload.pattern != Pattern::Seq {
+            return None;
+        }
+        let achieved = &self.numbers.achieved;
+        let depth = achieved.device_mean_depth;
+        let little = depth.is_some_and(|depth| depth <= 2.0)
+            && self.peak.is_some()
+            && self.read_ahead_bytes().is_some_and(|ahead| ahead < MIB);
+        let own = f64::from(self.workload.request_bytes);
+        let ahead = achieved.device_request_bytes.is_some_and(|bytes| bytes >= AHEAD * own);
+        if !little && !ahead {
+            return None;
+        }
+        let depth = depth.map_or(String::new(), |depth| format!("{depth:.1} requests in the device get "));
+        let share = self.peak.map_or(String::new(), |peak| format!(", {:.0} % of its best", self.rate / peak * 100.0));
+        let why =
+            format!("the read-ahead of the page cache ({}): {depth}{}{share}", self.read_ahead_words(), self.shown());
+        Some((Bottleneck::ReadAhead, why))
     }
 
     /// Of requests made one after the other the processor, or the copy in memory alone, takes more time than they wait.
@@ -320,12 +332,16 @@ impl Evidence<'_> {
             return Some((Bottleneck::Memory, why));
         }
         let copy = if copy >= 1.0 { format!(" ({copy:.0} % the copy alone)") } else { String::new() };
+        // Another thread would have another processor.
+        let alone = self.machine.processors <= 1;
+        let (what, who) =
+            if alone { (Bottleneck::Processor, "the processor") } else { (Bottleneck::Thread, "the one thread") };
         let why = format!(
-            "the processor: calls and copies take {busy:.0} % of each request's time{copy}, {} a MiB, at {}",
+            "{who}: calls and copies take {busy:.0} % of each request's time{copy}, {} a MiB, at {}",
             show_time(self.own_ns_per_mib()),
             self.shown()
         );
-        Some((Bottleneck::Processor, why))
+        Some((what, why))
     }
 
     /// Processor time of the process for a MiB until the last request returned, in ns.

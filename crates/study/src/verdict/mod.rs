@@ -1,12 +1,14 @@
 //! What limits a rate: one named bottleneck, its evidence, and what was tried to refute it.
 //!
 //! On a machine whose parts count their own busy time the busiest decides ([`busy`]). On any other the figures of the point and the
-//! trials do ([`causes`]): each cause is asked in turn, the surest first, and the first that holds is the answer.
+//! trials do ([`causes`]): each cause is asked in turn, the surest first, and the first that holds and that no trial refutes is the answer
+//! ([`refute`]).
 
 mod above;
 mod advertised;
 mod busy;
 mod causes;
+mod refute;
 
 pub(crate) use advertised::advertised;
 
@@ -21,9 +23,6 @@ use workload::{OpKind, Workload};
 
 /// A change that gains less than this is none.
 pub(crate) const GAIN: f64 = 1.1;
-
-/// A ratio that may be greater than this is told as this.
-const MOST_TOLD: f64 = 100.0;
 
 /// Two rates within this share of one another are the same.
 pub(crate) const SAME: f64 = 0.1;
@@ -51,6 +50,9 @@ struct Evidence<'a> {
 /// A cause with the reason for it.
 type Cause = (Bottleneck, String);
 
+/// A question whether one cause holds.
+type Ask<'b> = for<'a> fn(&'a Evidence<'b>) -> Option<Cause>;
+
 /// What limits the rate of a case. `peaks` are the best rates by operation, `copy` that of one thread copying memory, in bytes per second.
 pub(crate) fn limit(
     case: &Case,
@@ -65,14 +67,7 @@ pub(crate) fn limit(
     let workload = &point.workload.workload;
     let subject = subject(case, workload);
     let Some(numbers) = &point.numbers else {
-        return said(
-            case,
-            workload,
-            Bottleneck::Unknown,
-            format!("{subject} were not measured"),
-            Vec::new(),
-            Vec::new(),
-        );
+        return said(case, workload, Bottleneck::Unknown, format!("{subject} were not measured"), Judged::default());
     };
     let plain_write = case.of == LimitOf::Plain && case.op == OpKind::Write;
     let synced = numbers.achieved.synced_bytes_per_s.filter(|_| plain_write);
@@ -88,29 +83,32 @@ pub(crate) fn limit(
         peak: peaks.iter().find(|(op, _)| *op == case.op).map(|(_, rate)| *rate),
         copy,
     };
-    let (what, why) = busy::busiest(&evidence).unwrap_or_else(|| causes::cause(&evidence));
-    let excluded = causes::excluded(&evidence, what);
-    let mut trials: Vec<LimitTrial> = case.trials.iter().map(|&one| evidence.trial(one)).collect();
+    let found = if numbers.achieved.resources.is_empty() { causes::found(&evidence) } else { busy::found(&evidence) };
+    let (what, why) = found.cause;
+    let mut excluded = causes::excluded(&evidence, what);
+    excluded.extend(found.refuted);
+    let mut trials: Vec<LimitTrial> = case.trials.iter().map(|&one| evidence.trial(what, one)).collect();
     trials.retain(|trial| trial.iops_ratio.is_some());
     trials.extend(evidence.beside());
     let mut sentence = format!("{subject} are limited by {why}");
-    if let Some(trial) = trials.iter().find(|trial| !trial.outcome.is_empty()) {
-        sentence = format!("{sentence}; {}", trial.outcome);
+    if let Some(outcome) = evidence.tested(what) {
+        sentence = format!("{sentence}; {outcome}");
     }
     if let Some(sustained) = evidence.sustained(&sentence) {
         sentence = format!("{sentence}; {sustained}");
     }
-    said(case, workload, what, sentence, excluded, trials)
+    said(case, workload, what, sentence, Judged { excluded, trials, would_refute: evidence.would_refute(what) })
 }
 
-fn said(
-    case: &Case,
-    workload: &Workload,
-    what: Bottleneck,
-    sentence: String,
+/// How sure a verdict is.
+#[derive(Default)]
+struct Judged {
     excluded: Vec<String>,
     trials: Vec<LimitTrial>,
-) -> Limit {
+    would_refute: Option<String>,
+}
+
+fn said(case: &Case, workload: &Workload, what: Bottleneck, sentence: String, judged: Judged) -> Limit {
     Limit {
         of: case.of,
         op: case.op,
@@ -118,8 +116,9 @@ fn said(
         point: Some(case.base),
         what,
         sentence,
-        excluded,
-        trials,
+        excluded: judged.excluded,
+        trials: judged.trials,
+        would_refute: judged.would_refute,
     }
 }
 
@@ -198,11 +197,11 @@ impl Evidence<'_> {
         self.numbers.achieved.busy_processors / f64::from(self.machine.processors.max(1)) * 100.0
     }
 
-    /// A trial with what follows from it.
-    fn trial(&self, (variant, after): (Variant, usize)) -> LimitTrial {
+    /// A trial with what follows from it for a verdict.
+    fn trial(&self, what: Bottleneck, (variant, after): (Variant, usize)) -> LimitTrial {
         let change = variant.words(self.workload, &self.points[after].workload);
         let ratio = self.ratio(variant);
-        let outcome = ratio.map_or(String::new(), |ratio| format!("{change}: {}", self.outcome(variant, ratio)));
+        let outcome = ratio.map_or(String::new(), |ratio| format!("{change}: {}", self.outcome(what, variant, &ratio)));
         LimitTrial {
             change,
             before: self.case.base,
@@ -231,29 +230,5 @@ impl Evidence<'_> {
             iops_ratio_interval_95: Some([ratio.low, ratio.high]),
             outcome,
         })
-    }
-
-    /// `+0.4 %, so not latency`.
-    fn outcome(&self, variant: Variant, ratio: Ratio) -> String {
-        let gains = ratio.mean >= GAIN && ratio.low > 1.0;
-        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-        let change = format!("{:+.1} %", percent(ratio.mean));
-        if variant != Variant::Resized && !gains && ratio.high > GAIN {
-            let range = format!("{:+.0} to {:+.0} %", percent(ratio.low), percent(ratio.high.min(MOST_TOLD)));
-            return format!("{change} ({range}), which decides nothing");
-        }
-        let so = match (variant, gains) {
-            (Variant::Deeper, true) => "so latency was a limit",
-            (Variant::Deeper, false) => "so not latency",
-            (Variant::Wider, true) => "so the thread was a limit",
-            (Variant::Wider, false) => "so not the thread",
-            (Variant::Hinted, true) => "so read-ahead was a limit",
-            (Variant::Hinted, false) => "so not read-ahead",
-            (Variant::Resized, _) if (ratio.mean - 1.0).abs() <= SAME => {
-                return "as many requests/s, so their number is the limit".into();
-            }
-            (Variant::Resized, _) => return format!("{change} requests/s, so not their number"),
-        };
-        format!("{change}, {so}")
     }
 }

@@ -4,12 +4,19 @@ use super::{Owner, Request, World};
 use crate::cpu::Work;
 use crate::event::Event;
 use machine::{Hint, Nanos, Op};
+use std::collections::VecDeque;
 
-/// What a reader has shown of its order.
-#[derive(Debug, Clone, Copy, Default)]
+/// What a reader has shown of its order, and what is read ahead of it: each has a window of its own.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Reader {
     end: u64,
     in_order: u32,
+    /// Units that may be read ahead at a time.
+    window: u32,
+    /// Units to come.
+    ahead: VecDeque<u64>,
+    /// Units under way.
+    reading: u32,
 }
 
 impl World {
@@ -20,7 +27,7 @@ impl World {
         }
         let cost = if request.op == Op::Read { self.costs.read } else { self.costs.write };
         let calls = self.costs.calls(self.more_calls(&request));
-        let at = self.cpu.work(Work::Program, self.now(), cost + calls);
+        let at = self.cpu.work_of(request.source, Work::Program, self.now(), cost + calls);
         self.cpu.work(Work::Uncharged, self.now(), self.costs.uncharged);
         self.kernel.at(at, Event::Step(number));
     }
@@ -43,7 +50,7 @@ impl World {
             let cost =
                 self.copy_cost(request.op, request.at - request.offset, unit_end - request.at, u64::from(request.len));
             self.requests[number].at = unit_end;
-            let at = self.cpu.work(Work::Program, self.now(), cost);
+            let at = self.cpu.work_of(request.source, Work::Program, self.now(), cost);
             self.kernel.at(at, Event::Step(number));
         }
     }
@@ -75,7 +82,7 @@ impl World {
             return true;
         }
         entry.waiters.push(number);
-        self.fetch(unit, missing, false);
+        self.fetch(unit, missing, self.requests[number].source, false);
         false
     }
 
@@ -99,7 +106,7 @@ impl World {
         if missing != 0 {
             entry.waiters.push(number);
             // A page at a time: the two ends of a request are two faults.
-            self.fetch(unit, missing & missing.wrapping_neg(), false);
+            self.fetch(unit, missing & missing.wrapping_neg(), request.source, false);
             return false;
         }
         if self.writes_through(request) {
@@ -119,8 +126,8 @@ impl World {
         true
     }
 
-    /// Reads pages of a unit, from the first to the last asked for.
-    fn fetch(&mut self, unit: u64, pages: u64, ahead: bool) {
+    /// Reads pages of a unit, from the first to the last asked for, for a source that waits; or ahead of it, by a thread of the system.
+    fn fetch(&mut self, unit: u64, pages: u64, source: u32, ahead: bool) {
         let page = self.cache.page_bytes();
         let (first, last) = (u64::from(pages.trailing_zeros()), 64 - u64::from(pages.leading_zeros()));
         let span = (u64::MAX >> (64 - (last - first))) << first;
@@ -128,13 +135,16 @@ impl World {
         let bytes = ((last - first) * page).min(self.files.of(offset).end() - offset);
         self.cache.entry(unit).reading |= span;
         let (before, _) = self.costs.paging(bytes);
-        // A read-ahead is a thread's of the system.
-        let what = if ahead { Work::System } else { Work::Program };
-        let at = self.cpu.work(what, self.now(), before);
+        let at = if ahead {
+            self.cpu.work(Work::System, self.now(), before)
+        } else {
+            self.cpu.work_of(source, Work::Program, self.now(), before)
+        };
+        let ahead = ahead.then_some(source);
         self.transfer(at, Owner::Unit { unit, pages: span, ahead }, Op::Read, offset, bytes, false);
     }
 
-    pub(super) fn unit_read(&mut self, unit: u64, pages: u64, ahead: bool, bytes: u64) {
+    pub(super) fn unit_read(&mut self, unit: u64, pages: u64, ahead: Option<u32>, bytes: u64) {
         let (_, after) = self.costs.paging(bytes);
         let at = self.cpu.work(Work::System, self.now(), after);
         let entry = self.cache.entry(unit);
@@ -144,9 +154,9 @@ impl World {
         for &number in &waiters {
             self.kernel.at(at, Event::Step(number));
         }
-        if ahead {
-            self.writer.reading_ahead -= 1;
-            self.read_ahead_next();
+        if let Some(source) = ahead {
+            self.writer.readers[source as usize].reading -= 1;
+            self.read_ahead_next(source);
         }
     }
 
@@ -163,29 +173,35 @@ impl World {
         if hint == Hint::Random || reader.in_order < self.fs.sequential_requests {
             return;
         }
+        let factor = if hint == Hint::Sequential { self.fs.sequential_hint_factor } else { 1 };
+        reader.window = self.fs.read_ahead_units * factor;
         let unit = (end - 1) / self.fs.unit_bytes;
         let limit = self.files.of(offset).end().div_ceil(self.fs.unit_bytes);
-        for ahead in unit + 1..=(unit + u64::from(self.fs.read_ahead_units)).min(limit.saturating_sub(1)) {
-            if !self.writer.ahead.contains(&ahead)
+        for ahead in unit + 1..=(unit + u64::from(reader.window)).min(limit.saturating_sub(1)) {
+            if !reader.ahead.contains(&ahead)
                 && self.cache.get(ahead).is_none_or(|unit| unit.valid == 0 && unit.reading == 0)
             {
-                self.writer.ahead.push_back(ahead);
+                reader.ahead.push_back(ahead);
             }
         }
-        self.read_ahead_next();
+        self.read_ahead_next(source);
     }
 
-    fn read_ahead_next(&mut self) {
-        while self.writer.reading_ahead < self.fs.read_ahead_units {
-            let Some(unit) = self.writer.ahead.pop_front() else { return };
+    fn read_ahead_next(&mut self, source: u32) {
+        loop {
+            let reader = &mut self.writer.readers[source as usize];
+            if reader.reading >= reader.window {
+                return;
+            }
+            let Some(unit) = reader.ahead.pop_front() else { return };
             let start = unit * self.fs.unit_bytes;
             let end = (start + self.fs.unit_bytes).min(self.files.of(start).end());
             let all = self.cache.pages(unit, start, end);
             let entry = self.cache.entry(unit);
             let missing = all & !entry.valid & !entry.reading;
             if missing != 0 {
-                self.writer.reading_ahead += 1;
-                self.fetch(unit, missing, true);
+                self.writer.readers[source as usize].reading += 1;
+                self.fetch(unit, missing, source, true);
             }
         }
     }
@@ -201,13 +217,14 @@ impl World {
         let (start, end) =
             (request.offset / page * page, (request.offset + u64::from(request.len)).div_ceil(page) * page);
         let bytes = end.min(self.files.of(start).end()) - start;
-        let at = self.cpu.work(Work::Program, self.now(), self.costs.transfer(bytes).0);
+        let at = self.cpu.work_of(request.source, Work::Program, self.now(), self.costs.transfer(bytes).0);
         self.transfer(at, Owner::Through(number), Op::Write, start, bytes, true);
     }
 
     pub(super) fn written_through(&mut self, number: u32) {
         let request = self.requests[number];
-        let at = self.cpu.work(Work::System, self.now(), self.costs.transfer(u64::from(request.len)).1);
+        let cost = self.costs.transfer(u64::from(request.len)).1;
+        let at = self.cpu.work_of(request.source, Work::System, self.now(), cost);
         if self.fs.write_through_logs || self.syncs_metadata(&request) {
             self.log(at, Owner::Log(number), request.offset);
         } else {

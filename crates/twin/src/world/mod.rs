@@ -48,8 +48,8 @@ pub(crate) struct Request {
 pub(crate) enum Owner {
     /// A direct request's.
     Request(u32),
-    /// Pages of a unit, read for whoever waits for them.
-    Unit { unit: u64, pages: u64, ahead: bool },
+    /// Pages of a unit, read for whoever waits for them, or ahead of a source.
+    Unit { unit: u64, pages: u64, ahead: Option<u32> },
     /// The write-back worker's.
     WriteBack { unit: u64 },
     /// A written-through request's.
@@ -395,7 +395,7 @@ impl World {
         let durable = self.writes_through(&request);
         let bytes = u64::from(request.len);
         let (before, _) = self.costs.request(self.more_calls(&request), bytes);
-        let at = self.cpu.work(Work::Program, self.now(), before);
+        let at = self.cpu.work_of(request.source, Work::Program, self.now(), before);
         self.transfer(at, Owner::Request(number), request.op, request.offset, bytes, durable);
     }
 
@@ -415,7 +415,11 @@ impl World {
                 let (_, after) = self.costs.request(self.more_calls(&request), bytes);
                 // An update of parity ends in a thread of the system.
                 let updates = request.op == Op::Write && self.files.of(offset).layout.kind == Kind::Raid5(Parity::Host);
-                let at = self.cpu.work(if updates { Work::Uncharged } else { Work::System }, self.now(), after);
+                let at = if updates {
+                    self.cpu.work(Work::Uncharged, self.now(), after)
+                } else {
+                    self.cpu.work_of(request.source, Work::System, self.now(), after)
+                };
                 if request.op == Op::Write && self.syncs_metadata(&request) {
                     self.log(at, Owner::Log(number), offset);
                 } else {
@@ -426,7 +430,8 @@ impl World {
             Owner::WriteBack { unit } => self.written_back(unit, offset, bytes),
             Owner::Through(number) => self.written_through(number),
             Owner::Log(number) => {
-                let at = self.cpu.work(Work::System, self.now(), self.costs.transfer(bytes).1);
+                let source = self.requests[number].source;
+                let at = self.cpu.work_of(source, Work::System, self.now(), self.costs.transfer(bytes).1);
                 self.kernel.at(at, Event::Deliver(number));
             }
             Owner::SyncLog(source) => {

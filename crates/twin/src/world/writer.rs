@@ -31,8 +31,6 @@ pub(crate) struct Writer {
     /// The cache was told that the newest write's writer goes in order.
     hinted: bool,
     pub(super) readers: Vec<Reader>,
-    pub(super) ahead: VecDeque<u64>,
-    pub(super) reading_ahead: u32,
 }
 
 impl World {

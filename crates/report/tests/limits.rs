@@ -1,0 +1,48 @@
+//! A limit with all that was tried, all that was excluded, and what would refute it, wherever people look.
+
+mod support;
+
+use report::terminal::{answer, ladder};
+
+const TRIED: &str = "one more thread: -0.7 %, so not the thread";
+const EXCLUDED: &str = "processors: 34 % busy; the time of each request: one more thread: -0.7 %";
+const UNDECIDED: &str = "twice the requests outstanding: no gain would refute it";
+
+#[test]
+fn the_page_has_every_trial_and_what_was_excluded() {
+    let mut results = support::study();
+    let page = report::html(&results).expect("a page");
+    for wanted in [TRIED, EXCLUDED, UNDECIDED] {
+        assert!(page.contains(&format!("{wanted}</li>")), "{wanted}");
+    }
+    assert_eq!(page.matches("<details open>").count(), 1, "what has no name is told at once");
+    // The trial that the sentence tells is not told again.
+    let limits = &mut results.answer.as_mut().expect("an answer").limits;
+    let unknown = limits.iter_mut().find(|limit| !limit.trials.is_empty()).expect("a limit with a trial");
+    unknown.sentence = format!("{}; {TRIED}", unknown.sentence);
+    assert_eq!(report::html(&results).expect("a page").matches(TRIED).count(), 1);
+}
+
+#[test]
+fn the_ladder_says_what_an_unknown_limit_is_not() {
+    let results = support::study();
+    let text = ladder(&results, 140, false);
+    for wanted in ["Limit    plain writes of 64 KiB", &format!("Tried    {TRIED}"), &format!("Excluded {EXCLUDED}")] {
+        assert!(text.contains(wanted), "{wanted}:\n{text}");
+    }
+    assert_eq!(text.matches("Excluded").count(), 1, "a limit with a name needs no more than its sentence");
+}
+
+#[test]
+fn the_answer_has_the_experiment_where_there_is_room() {
+    let results = support::study();
+    let wide = answer(&results, 180, false);
+    assert!(wide.contains(UNDECIDED), "{wide}");
+    let mut crowded = results;
+    crowded.answer.as_mut().expect("an answer").doubts = vec!["a reason to doubt ".repeat(30); 9];
+    let narrow = answer(&crowded, 60, false);
+    assert!(
+        narrow.lines().count() <= 22 && narrow.contains("writes are limited by the time of each request"),
+        "{narrow}"
+    );
+}

@@ -1,0 +1,223 @@
+//! What each verdict says of each trial: the experiment that would refute it, and whether it did.
+
+use super::advertised::words;
+use super::causes::turns;
+use super::{Ask, Cause, Evidence, GAIN, SAME};
+use crate::trial::Variant;
+use measure::stats::Ratio;
+use results::Bottleneck;
+use workload::Pattern;
+
+/// A ratio that may be greater than this is told as this.
+const MOST_TOLD: f64 = 100.0;
+
+/// Beside so many threads one more would still show.
+const FEW_THREADS: u32 = 4;
+
+/// What a change does where a verdict is true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    Gain,
+    NoGain,
+    SameNumber,
+}
+
+/// The verdict, and the causes that held until a trial refuted them.
+pub(super) struct Found {
+    pub(super) cause: Cause,
+    pub(super) refuted: Vec<String>,
+}
+
+/// Whether a change surely gains.
+fn gains(ratio: &Ratio) -> bool {
+    ratio.mean >= GAIN && ratio.low > 1.0
+}
+
+/// Whether a change surely gains next to nothing.
+pub(super) fn is_flat(ratio: &Ratio) -> bool {
+    !gains(ratio) && ratio.high <= GAIN
+}
+
+impl<'b> Evidence<'b> {
+    /// `+0.4 %, so not latency`: what a trial came to, and what follows where the verdict is `what`.
+    pub(super) fn outcome(&self, what: Bottleneck, variant: Variant, ratio: &Ratio) -> String {
+        let gains = gains(ratio);
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        let change = format!("{:+.1} %", percent(ratio.mean));
+        if variant != Variant::Resized && !gains && !is_flat(ratio) {
+            let range = format!("{:+.0} to {:+.0} %", percent(ratio.low), percent(ratio.high.min(MOST_TOLD)));
+            return format!("{change} ({range}), which decides nothing");
+        }
+        if variant == Variant::Wider && self.moves_heads() && ratio.high < 1.0 - SAME {
+            return format!("{change}, for the heads move between the threads");
+        }
+        let so = match (variant, gains) {
+            (Variant::Deeper, false) => "so not latency",
+            (Variant::Wider, false) => "so not the thread",
+            (Variant::Hinted, false) => "so not read-ahead",
+            (Variant::Resized, _) if (ratio.mean - 1.0).abs() <= SAME => {
+                return match what {
+                    Bottleneck::DeviceIops => "as many requests/s, so their number is the limit",
+                    Bottleneck::Latency => "as many requests/s, so their size takes next to no time",
+                    Bottleneck::Thread | Bottleneck::Processor | Bottleneck::Generator => {
+                        "as many requests/s, for each costs the processor about the same"
+                    }
+                    _ => "as many requests/s, so their size matters little",
+                }
+                .into();
+            }
+            (Variant::Resized, _) => return format!("{change} requests/s, so not their number"),
+            (Variant::Deeper, true) if what == Bottleneck::Latency => "so latency was a limit",
+            (Variant::Deeper, true) => "for more to choose from makes each cheaper",
+            (Variant::Wider, true) => match what {
+                Bottleneck::Thread | Bottleneck::Generator => "so the thread was a limit",
+                Bottleneck::Latency => "so latency was a limit: another thread works while this one waits",
+                Bottleneck::ReadAhead => "for pages are read ahead of each thread",
+                Bottleneck::Flush => "for more is written before the flush",
+                _ => "for another thread works while this one waits",
+            },
+            (Variant::Hinted, true) if what == Bottleneck::ReadAhead => "so read-ahead was a limit",
+            (Variant::Hinted, true) => "so read-ahead has a part in it",
+        };
+        format!("{change}, {so}")
+    }
+
+    /// Another thread reads or writes elsewhere, and the heads of the disk move from the one to the other.
+    fn moves_heads(&self) -> bool {
+        self.workload.pattern == Pattern::Seq && turns(self.facts)
+    }
+
+    /// The trials that test a verdict, the one that decides first, with what they come to where it is true.
+    fn tests(&self, what: Bottleneck) -> Vec<(Variant, Expected)> {
+        use Bottleneck as B;
+        use Expected::{Gain, NoGain, SameNumber};
+        // Of requests through the cache that are made one after the other, another thread is the only way to have more outstanding.
+        let deeper = self.workload.depth > 1 || self.workload.buffering.is_direct();
+        let more = |expected| {
+            let both = [(Variant::Deeper, expected), (Variant::Wider, expected)];
+            both.into_iter().filter(|(variant, _)| deeper || *variant == Variant::Wider).collect()
+        };
+        match what {
+            // Heads that move for another thread say nothing of the wait of the first.
+            B::Latency if !deeper && self.moves_heads() => Vec::new(),
+            B::Latency => more(Gain),
+            // One more of many is a small part more, and a flush at the end is one thread's, however many wrote.
+            B::Thread | B::Generator if self.workload.threads > FEW_THREADS || self.share_until_return() < 0.5 => {
+                Vec::new()
+            }
+            B::Thread | B::Generator => vec![(Variant::Wider, Gain)],
+            B::ReadAhead => vec![(Variant::Hinted, Gain)],
+            B::DeviceIops => vec![(Variant::Resized, SameNumber)],
+            B::Processor => vec![(Variant::Wider, NoGain)],
+            // A flush takes as long for more writers, which share it, and a copy that one thread makes takes no other's time.
+            B::Flush | B::Memory | B::Unknown => Vec::new(),
+            // Without it, or beside it: see [`crate::beside`].
+            B::FileSystem => Vec::new(),
+            _ => more(NoGain),
+        }
+    }
+
+    /// What a part that is busy for only a share of the time may still gain. Heads gain beyond that: of more requests they take the nearest.
+    fn room(&self, what: Bottleneck) -> f64 {
+        match self.numbers.achieved.resources.first() {
+            Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,
+            Some(first) => 100.0 / first.busy_percent * (1.0 + SAME / 2.0),
+            None => 1.0,
+        }
+    }
+
+    /// The trial that refutes a cause, with what it came to.
+    pub(super) fn refuted(&self, what: Bottleneck) -> Option<String> {
+        let against = |&(variant, expected): &(Variant, Expected)| {
+            let ratio = self.ratio(variant)?;
+            let refutes = match expected {
+                Expected::Gain => is_flat(&ratio),
+                Expected::NoGain => ratio.low >= GAIN.max(self.room(what)),
+                Expected::SameNumber => (ratio.mean - 1.0).abs() > SAME,
+            };
+            let (_, after) = self.case.trials.iter().find(|(one, _)| *one == variant)?;
+            let change = variant.words(self.workload, &self.points[*after].workload);
+            refutes.then(|| format!("{change}: {:+.1} %", (ratio.mean - 1.0) * 100.0))
+        };
+        // The first that was made decides.
+        self.tests(what).iter().find(|(variant, _)| self.ratio(*variant).is_some()).and_then(against)
+    }
+
+    /// The first cause that holds and that no trial refutes; `told` ones are known from outside or counted, and no trial of a throttle's bursts
+    /// or of a few runs is surer.
+    pub(super) fn first(&self, told: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
+        let told_of = |what: &(Bottleneck, String)| format!("the {}: {}", words(what.0), what.1);
+        let mut refuted: Vec<(Bottleneck, String)> = Vec::new();
+        let asked = told.iter().map(|ask| (ask, true)).chain(asks.iter().map(|ask| (ask, false)));
+        for (ask, is_told) in asked {
+            let Some(cause) = ask(self) else { continue };
+            match self.refuted(cause.0).filter(|_| !is_told) {
+                Some(trial) if refuted.iter().all(|(what, _)| *what != cause.0) => refuted.push((cause.0, trial)),
+                Some(_) => {}
+                None => return Found { cause, refuted: refuted.iter().map(told_of).collect() },
+            }
+        }
+        let shown = self.shown();
+        let not: Vec<String> = refuted.iter().map(|(what, _)| format!("not the {}", words(*what))).collect();
+        let not = if not.is_empty() { String::new() } else { format!(" ({})", not.join(", ")) };
+        let cause = (Bottleneck::Unknown, format!("something that was not found at {shown}{not}"));
+        Found { cause, refuted: refuted.iter().map(told_of).collect() }
+    }
+
+    /// What came of the trial that tests a verdict.
+    pub(super) fn tested(&self, what: Bottleneck) -> Option<String> {
+        if what == Bottleneck::FileSystem
+            && let Some(beside) = self.beside()
+        {
+            return Some(beside.outcome);
+        }
+        let tests = self.tests(what);
+        let mut made = tests.iter().filter_map(|(variant, _)| {
+            let one = self.case.trials.iter().find(|(one, _)| one == variant)?;
+            Some(self.trial(what, *one).outcome).filter(|outcome| !outcome.is_empty())
+        });
+        made.next()
+    }
+
+    /// The experiment that would refute a verdict; none where it was made and decided, and where there is no verdict.
+    pub(super) fn would_refute(&self, what: Bottleneck) -> Option<String> {
+        let tests = self.tests(what);
+        let decided = |&(variant, _): &(Variant, Expected)| {
+            let open = |ratio: &Ratio| variant != Variant::Resized && !gains(ratio) && !is_flat(ratio);
+            self.ratio(variant).is_some_and(|ratio| !open(&ratio))
+        };
+        if tests.iter().any(decided) || (what == Bottleneck::FileSystem && self.case.beside.is_some()) {
+            return None;
+        }
+        let Some(&(variant, expected)) = tests.first() else {
+            let experiment = match what {
+                Bottleneck::Flush => "the same writes without the flush: no gain would refute it",
+                Bottleneck::Memory if self.facts.in_memory => {
+                    "the same files on another file system: no loss would refute it"
+                }
+                Bottleneck::Memory => "direct requests, which copy nothing: no gain would refute it",
+                Bottleneck::FileSystem => "the same requests to the device itself: no gain would refute it",
+                Bottleneck::Thread if self.workload.threads > 1 => "twice the threads: no gain would refute it",
+                Bottleneck::Thread => {
+                    "one more thread that writes and flushes a file of its own: no gain would refute it"
+                }
+                Bottleneck::Latency => "direct requests, several outstanding: no gain would refute it",
+                _ => return None,
+            };
+            return Some(experiment.into());
+        };
+        let change = match variant {
+            Variant::Deeper => "twice the requests outstanding",
+            Variant::Wider => "one more thread",
+            Variant::Resized => "requests of another size",
+            Variant::Hinted => "the sequential hint, or twice the read-ahead",
+        };
+        let refutes = match expected {
+            Expected::Gain => "no gain would refute it",
+            Expected::NoGain => "a gain would refute it",
+            Expected::SameNumber => "another number of them a second would refute it",
+        };
+        let longer = if self.ratio(variant).is_some() { ", in more runs (--budget)" } else { "" };
+        Some(format!("{change}{longer}: {refutes}"))
+    }
+}
