@@ -8,7 +8,7 @@ use crate::found::{Conclusion, Found, PeakRates};
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
 use crate::trial::{Case, PLAIN_BYTES};
-use crate::{advice, checklist, ladder, trial, verdict};
+use crate::{advice, checklist, doubts, ladder, trial, verdict};
 use machine::{Machine, MachineFacts, units};
 use results::{Answer, Experiment, Ladder, Peak, Point};
 use std::collections::BTreeSet;
@@ -122,14 +122,10 @@ fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
 fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
-    for peak in peaks {
-        for warning in points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings) {
-            let said = format!("the best {}: {warning}", peak.op);
-            if !doubts.contains(&said) && !doubts.contains(warning) {
-                doubts.push(said);
-            }
-        }
-    }
+    let warnings = |peak: &Peak| points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings);
+    let of_peaks = peaks.iter().flat_map(|peak| warnings(peak).map(|warning| (peak.op, warning.as_str())));
+    let new = of_peaks.filter(|(_, warning)| !doubts.iter().any(|doubt| doubt == warning)).collect::<Vec<_>>();
+    doubts.extend(doubts::of_peaks(new, points));
     doubts.extend(peaks.iter().filter_map(|peak| changed_since(peak, found)));
     doubts.extend(peaks.iter().filter(|_| noisy).filter_map(|peak| undecided(peak, points)));
     doubts.extend(peaks.iter().filter(|_| noisy).filter_map(|peak| faster_elsewhere((peak.op, peak.point), found)));
