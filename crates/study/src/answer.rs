@@ -53,6 +53,7 @@ pub(crate) fn answer(
         cases.iter().map(|case| verdict::limit(case, found.entries, points, facts, machine, &best, copy)).collect();
     let mut answer = Answer {
         doubts: doubts(&found, &peaks, noisy),
+        plain: Vec::new(),
         limits,
         half_power: Vec::new(),
         costs: Vec::new(),
@@ -87,7 +88,11 @@ pub(crate) fn answer(
             memory: conclusion.memory,
         });
     }
-    comparisons.extend(advice::advice(&found));
+    answer.plain = advice::plain_rates(&found);
+    let advices = advice::advice(&found);
+    // What is advice to a plain program is not said again by the experiment that shows it.
+    comparisons.retain(|one| !advices.iter().any(|advice| (advice.before, advice.after) == (one.before, one.after)));
+    comparisons.extend(advices);
     let setting = found.setting;
     let is_plain = |entry: &Entry| {
         let op = entry.workload.op();
