@@ -1,4 +1,4 @@
-//! What a simulated machine would do otherwise: with one part more, with as many requests outstanding as its drives need, without the
+//! What a simulated machine would do otherwise: with one part more or one twice as fast, with as many requests outstanding as its drives need, without the
 //! drives' write caches. Each is a what-if run, and a prediction.
 
 use machine::Op;
@@ -43,11 +43,18 @@ pub(crate) fn add(setup: &Setup, results: &mut Results) {
     answer.predictions = all;
 }
 
-/// What the part that limits a peak would give if there were one more of it.
+/// What the part that limits a peak would give if there were one more of it, or if it were twice as fast.
 fn one_more(setup: &Setup, limit: &Limit, points: &[Point]) -> Option<Predicted> {
     let (words, change) = match limit.what {
         Bottleneck::Bus => enough_buses(setup, limit.op)
             .unwrap_or_else(|| ("one more bus".into(), format!("buses={}", setup.buses + 1))),
+        Bottleneck::Adapter => {
+            let buses = setup.description.adapter.as_ref()?.buses;
+            ("one more adapter".into(), format!("buses={}", (setup.buses + buses).min(setup.disks)))
+        }
+        Bottleneck::Pci => ("an I/O bus twice as fast".into(), "pci=200".into()),
+        Bottleneck::Processor => ("a processor twice as fast".into(), "processor=200".into()),
+        Bottleneck::Network => ("a network link twice as fast".into(), "link=200".into()),
         Bottleneck::Media | Bottleneck::Device | Bottleneck::Link | Bottleneck::Throttle => {
             ("one more drive".into(), format!("disks={}", setup.disks + 1))
         }
@@ -154,12 +161,15 @@ mod tests {
 
     /// What a quick study of request sizes and depths predicts.
     fn predictions(name: &str) -> Vec<Predicted> {
-        let setup = Setup::parse(name).expect("a machine");
+        predictions_of(&Setup::parse(name).expect("a machine"))
+    }
+
+    fn predictions_of(setup: &Setup) -> Vec<Predicted> {
         let plan = Plan { budget_ns: 60_000_000_000, effort: Effort::Quick, only: vec!["depth".into()], seed: 7 };
         let twin = Twin::new(setup.clone());
         let mut results =
             study::study(&twin, &TargetSpec::default(), &plan, crate::program(), &mut |_| {}).expect("a study");
-        add(&setup, &mut results);
+        add(setup, &mut results);
         fits_a_screen(&results);
         results.answer.expect("an answer").predictions
     }
@@ -208,6 +218,39 @@ mod tests {
             assert!((2..=3).contains(&depth), "{one:?}");
         }
         assert!(with(&predictions("nvme"), OpKind::Write, "write cache").is_none(), "it has none to turn off");
+    }
+
+    #[test]
+    fn whatever_part_limits_a_machine_one_more_of_it_or_a_faster_one_is_predicted() {
+        let gateway = |settings: &str, change: &dyn Fn(&mut Setup)| {
+            let mut setup = Setup::parse(&format!("gateway-1997,{settings}")).expect("a machine");
+            change(&mut setup);
+            setup
+        };
+        let adapter = |setup: &mut Setup| {
+            let name = "2940UW".to_owned();
+            setup.description.adapter =
+                Some(twin::description::Adapter { name, bytes_per_s: 8e6, advertised_bytes_per_s: None, buses: 1 });
+        };
+        let cases = [
+            (gateway("disks=3", &adapter), "one more adapter", "buses=2"),
+            (
+                gateway("disks=4,buses=4", &|one| one.description.pci_bytes_per_s = Some(12e6)),
+                "an I/O bus twice as fast",
+                "pci=200",
+            ),
+            (
+                gateway("disks=2,buses=2", &|one| one.description.processor.request_ns_per_byte = 500.0),
+                "a processor twice as fast",
+                "processor=200",
+            ),
+            (Setup::parse("nas").expect("a machine"), "a network link twice as fast", "link=200"),
+        ];
+        for (setup, words, settings) in cases {
+            let all = predictions_of(&setup);
+            let reads = with(&all, OpKind::Read, words).unwrap_or_else(|| panic!("{words}: {all:?}"));
+            assert!(reads.settings == settings && reads.gain > 1.3, "{reads:?}");
+        }
     }
 
     /// What a prediction's command says is what the prediction says.

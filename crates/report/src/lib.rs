@@ -7,6 +7,7 @@ pub mod compare;
 mod format;
 pub mod history;
 mod html;
+mod plain;
 mod plot;
 pub mod surfaces;
 pub mod terminal;

@@ -33,10 +33,18 @@ fn an_answer_fits_one_screen() {
             let text = answer(&results, width, false);
             assert!(text.lines().count() <= most, "{} lines at {width} columns", text.lines().count());
             assert!(text.lines().all(|line| line.width() <= width), "no line is wider than {width}:\n{text}");
-            for wanted in ["1672 MiB/s", "×1.73 (1.64–1.83)", "×2.08", "×1.38"] {
+            for wanted in ["Plain   read  94 % ", "get", "1672 MiB/s", "×1.73 (1.64–1.83)", "×2.08", "×1.38"] {
                 assert!(text.contains(wanted), "{wanted} is in the answer at {width} columns:\n{text}");
             }
         }
+    }
+}
+
+#[test]
+fn the_page_says_what_a_plain_program_gets() {
+    let page = report::html(&support::study()).expect("a page");
+    for wanted in ["plain read", "94 % of the peak with 64 KiB", "a plain program already gets 94 % of the peak"] {
+        assert!(page.contains(wanted), "{wanted}");
     }
 }
 

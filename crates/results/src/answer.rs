@@ -113,6 +113,34 @@ words! {
 }
 
 words! {
+    /// The share of the peak that an advice reaches.
+    Goal {
+        /// Half of it.
+        Half = "half_of_peak",
+        /// Nearly all of it.
+        NinetyPercent = "90_percent_of_peak",
+    }
+}
+
+impl Goal {
+    /// As a share of the peak.
+    pub fn share(self) -> f64 {
+        match self {
+            Goal::Half => 0.5,
+            Goal::NinetyPercent => 0.9,
+        }
+    }
+
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Goal::Half => "half of the peak",
+            Goal::NinetyPercent => "90 % of the peak",
+        }
+    }
+}
+
+words! {
     /// How requests were made whose processor cost is modelled.
     CostMode {
         /// Reads past the page cache.
@@ -161,6 +189,9 @@ pub struct Answer {
     pub doubts: Vec<String>,
     /// The best rates: reading, then writing (absent where the target was only read).
     pub peaks: Vec<Peak>,
+    /// What a plain program gets: through the page cache, one request at a time. The larger requests first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plain: Vec<PlainRate>,
     /// What limits the peaks, what a plain program gets, and small random requests.
     pub limits: Vec<Limit>,
     /// Half-power points.
@@ -199,6 +230,25 @@ pub struct Peak {
     pub settings: String,
     /// The rate that a layer below advertises, and its name.
     pub advertised: Option<Advertised>,
+}
+
+/// What a plain program gets, and how much of the peak that is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlainRate {
+    /// Read or write.
+    pub op: OpKind,
+    /// Bytes of a request.
+    pub request_bytes: u32,
+    /// Its rate; of writes with the flush at the end.
+    pub throughput_bytes_per_s: f64,
+    /// Its 95 % interval.
+    pub interval_95: Option<[f64; 2]>,
+    /// The rate over that of the peak: 1 is all of it.
+    pub share_of_peak: Option<f64>,
+    /// What it reaches without any change; absent where that is less than half of the peak.
+    pub reaches: Option<Goal>,
+    /// The point.
+    pub point: usize,
 }
 
 /// A rate on the box.
@@ -336,6 +386,9 @@ pub struct Finding {
     /// What a plain program would see: the point before is what such a program does.
     #[serde(default)]
     pub from_plain: bool,
+    /// What a plain program reaches with it, in the fewest changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reaches: Option<Goal>,
     /// What each change does alone, where there are several and each was measured: they lead from the point before to the point after.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<FindingStep>,

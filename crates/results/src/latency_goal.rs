@@ -219,6 +219,9 @@ impl LatencyGoal {
             Some((at, numbers)) => format!("; with {} outstanding it is {}", outstanding(at), p99(numbers)),
             None => "; more outstanding gain nothing".to_owned(),
         };
+        if let Some(half) = self.half_depth.filter(|&half| half < points[at].workload.depth) {
+            said += &format!("; half of that rate from depth {half}");
+        }
         if let Some(most) = self.unlimited_bytes_per_s.filter(|most| rate < most * (1.0 - SAME)) {
             said += &format!("; {:.0} % of the best rate at any latency", rate / most * 100.0);
         }

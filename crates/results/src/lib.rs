@@ -25,8 +25,8 @@ mod question;
 
 pub use achieved::{Achieved, CpuPerRequest};
 pub use answer::{
-    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, FindingStep, HalfPower, Limit, LimitOf,
-    LimitTrial, Peak, PeakSource, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
+    Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, FindingStep, Goal, HalfPower, Limit,
+    LimitOf, LimitTrial, Peak, PeakSource, PlainRate, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
 };
 pub use csv::{csv, history_csv};
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};

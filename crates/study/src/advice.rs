@@ -1,19 +1,47 @@
-//! Advice to a plain program: the fewest changes that reach half of the peak, and nearly all of it.
+//! Advice to a plain program: what it gets, and the fewest changes that reach half of the peak, and nearly all of it.
 
 use crate::confirm::stands_for;
-use crate::findings::{Change, Comparison};
-use crate::found::{ENOUGH, Found, PeakRate, Reading};
+use crate::findings::{Change, Comparison, flushed_rate};
+use crate::found::{Found, PeakRate, Reading};
 use crate::sampler::Entry;
 use crate::trial::{PLAIN_BYTES, is_plain};
 use machine::Buffering;
 use machine::units::show_size;
+use measure::stats::estimate_values;
+use results::{Goal, PlainRate};
 use workload::{OpKind, Pattern, Workload};
-
-/// Share of the peak that is worth reaching first.
-const HALF: f64 = 0.5;
 
 /// Going on from the first advice to the second is worth a word of its own from this gain on.
 const WORTH_MORE: f64 = 1.25;
+
+/// What a plain program gets, with its share of the peak.
+pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
+    let mut all = Vec::new();
+    for op in found.setting.ops() {
+        for index in plain_entries(found, op) {
+            let entry = &found.entries[index];
+            let Some(rate) = effective_rate(entry) else { continue };
+            let share = found.measured.of(op).map(|peak| rate / peak.bytes_per_s);
+            let reached = |goal: &Goal| share.is_some_and(|share| share >= goal.share());
+            all.push(PlainRate {
+                op,
+                request_bytes: entry.workload.request_bytes,
+                throughput_bytes_per_s: rate,
+                interval_95: effective_interval(entry, rate),
+                share_of_peak: share,
+                reaches: [Goal::NinetyPercent, Goal::Half].into_iter().find(reached),
+                point: index,
+            });
+        }
+    }
+    all
+}
+
+/// The entries that do what a plain program does, the larger requests first.
+fn plain_entries(found: &Found<'_>, op: OpKind) -> Vec<usize> {
+    let of = |bytes| found.entries.iter().position(|entry| is_plain(entry, op, bytes, found.setting));
+    PLAIN_BYTES.into_iter().filter_map(of).collect()
+}
 
 /// From what a plain program does to the fewest changes that reach half of the peak, and to those that reach nearly all of it where they
 /// gain much more; nothing where it reaches the goal as it is. Where the second takes no more changes than the first it stands for both.
@@ -21,30 +49,45 @@ pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = Vec::new();
     for op in found.setting.ops() {
         let Some(PeakRate { bytes_per_s: peak, .. }) = found.measured.of(op) else { continue };
-        let plain = PLAIN_BYTES
-            .iter()
-            .find_map(|&bytes| found.entries.iter().position(|entry| is_plain(entry, op, bytes, found.setting)));
-        let Some(before) = plain else { continue };
-        let Some(rate) = effective_rate(&found.entries[before]) else { continue };
-        let reaches = |share: f64| (rate < share * peak).then(|| cheapest(found, op, before, share * peak)).flatten();
-        for after in worth_saying(found, before, reaches(HALF), reaches(ENOUGH)) {
-            let (title, setting) = words(op, &found.entries[before].workload, &found.entries[after].workload);
-            let reading = |point| Reading { x: 0.0, y: 0.0, interval_95: None, exact: false, point };
-            all.push(Comparison::new(Change::Plain, reading(before), reading(after), title, setting));
+        let mut said: Option<Goal> = None;
+        for before in plain_entries(found, op) {
+            let Some(rate) = effective_rate(&found.entries[before]) else { continue };
+            let reaches = |goal: Goal| {
+                let wanted = goal.share() * peak;
+                let after = (rate < wanted).then(|| cheapest(found, op, before, wanted)).flatten()?;
+                Some((goal, after))
+            };
+            // What leads larger requests to a goal leads smaller ones there, too: it is said once.
+            let known = said;
+            let new = |goal: Goal| known.is_none_or(|known| known.share() < goal.share());
+            let worth = worth_saying(found, before, reaches(Goal::Half), reaches(Goal::NinetyPercent));
+            for (goal, after) in worth.into_iter().filter(|(goal, _)| new(*goal)) {
+                let (change, setting) = words(op, &found.entries[before].workload, &found.entries[after].workload);
+                let reading = |point| Reading { x: 0.0, y: 0.0, interval_95: None, exact: false, point };
+                let title = format!("{change}: {}", goal.words());
+                let comparison = Comparison::new(Change::Plain, reading(before), reading(after), title, setting);
+                all.push(comparison.reaching(goal));
+                said = Some(goal);
+            }
         }
     }
     all
 }
 
 /// Which of the entries that reach half of the peak and nearly all of it are advice: never two that are nearly the same.
-fn worth_saying(found: &Found<'_>, before: usize, half: Option<usize>, most: Option<usize>) -> Vec<usize> {
+fn worth_saying(
+    found: &Found<'_>,
+    before: usize,
+    half: Option<(Goal, usize)>,
+    most: Option<(Goal, usize)>,
+) -> Vec<(Goal, usize)> {
     let (Some(half), Some(most)) = (half, most) else { return half.or(most).into_iter().collect() };
     let rate = |index: usize| effective_rate(&found.entries[index]).unwrap_or(0.0);
     let effort = |index: usize| changes(&found.entries[before].workload, &found.entries[index].workload);
-    if half == most || rate(most) < rate(half) * WORTH_MORE {
-        vec![half]
-    } else if effort(most) <= effort(half) {
+    if half.1 == most.1 || effort(most.1) <= effort(half.1) {
         vec![most]
+    } else if rate(most.1) < rate(half.1) * WORTH_MORE {
+        vec![half]
     } else {
         vec![half, most]
     }
@@ -54,6 +97,17 @@ fn worth_saying(found: &Found<'_>, before: usize, half: Option<usize>, most: Opt
 fn effective_rate(entry: &Entry) -> Option<f64> {
     let numbers = entry.point().numbers.as_ref()?;
     Some(numbers.achieved.synced_bytes_per_s.unwrap_or(numbers.throughput_bytes_per_s))
+}
+
+/// The 95 % interval of that rate.
+fn effective_interval(entry: &Entry, rate: f64) -> Option<[f64; 2]> {
+    let numbers = entry.point().numbers.as_ref()?;
+    if numbers.achieved.synced_bytes_per_s.is_none() {
+        return numbers.interval_95;
+    }
+    let runs: Vec<f64> = entry.samples().iter().map(flushed_rate).collect();
+    // The rate is that of all runs together, the interval that of their mean.
+    estimate_values(&runs).map(|runs| [runs.low.min(rate), runs.high.max(rate)])
 }
 
 /// The entry that reaches a rate with the fewest changes; of several the one with the fewest bytes outstanding.
@@ -184,7 +238,10 @@ fn words(op: OpKind, before: &Workload, after: &Workload) -> (String, String) {
     }
     let size = show_size(u64::from(after.request_bytes));
     if before.request_bytes != after.request_bytes {
-        how.push(format!("in requests of {size}"));
+        let small = before.request_bytes < PLAIN_BYTES[0];
+        let instead =
+            if small { format!(", not {}", show_size(u64::from(before.request_bytes))) } else { String::new() };
+        how.push(format!("in requests of {size}{instead}"));
     }
     if after.outstanding() > 1 {
         how.push(format!("with {} outstanding", after.outstanding()));

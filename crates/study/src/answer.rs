@@ -8,7 +8,7 @@ use crate::found::{Conclusion, Found, PeakRates};
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
 use crate::trial::{Case, PLAIN_BYTES};
-use crate::{advice, checklist, ladder, trial, verdict};
+use crate::{advice, checklist, doubts, ladder, trial, verdict};
 use machine::{Machine, MachineFacts, units};
 use results::{Answer, Experiment, Ladder, Peak, Point};
 use std::collections::BTreeSet;
@@ -53,6 +53,7 @@ pub(crate) fn answer(
         cases.iter().map(|case| verdict::limit(case, found.entries, points, facts, machine, &best, copy)).collect();
     let mut answer = Answer {
         doubts: doubts(&found, &peaks, noisy),
+        plain: Vec::new(),
         limits,
         half_power: Vec::new(),
         costs: Vec::new(),
@@ -87,7 +88,11 @@ pub(crate) fn answer(
             memory: conclusion.memory,
         });
     }
-    comparisons.extend(advice::advice(&found));
+    answer.plain = advice::plain_rates(&found);
+    let advices = advice::advice(&found);
+    // What is advice to a plain program is not said again by the experiment that shows it.
+    comparisons.retain(|one| !advices.iter().any(|advice| (advice.before, advice.after) == (one.before, one.after)));
+    comparisons.extend(advices);
     let setting = found.setting;
     let is_plain = |entry: &Entry| {
         let op = entry.workload.op();
@@ -122,14 +127,10 @@ fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
 fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
-    for peak in peaks {
-        for warning in points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings) {
-            let said = format!("the best {}: {warning}", peak.op);
-            if !doubts.contains(&said) && !doubts.contains(warning) {
-                doubts.push(said);
-            }
-        }
-    }
+    let warnings = |peak: &Peak| points[peak.point].numbers.iter().flat_map(|numbers| &numbers.warnings);
+    let of_peaks = peaks.iter().flat_map(|peak| warnings(peak).map(|warning| (peak.op, warning.as_str())));
+    let new = of_peaks.filter(|(_, warning)| !doubts.iter().any(|doubt| doubt == warning)).collect::<Vec<_>>();
+    doubts.extend(doubts::of_peaks(new, points));
     doubts.extend(peaks.iter().filter_map(|peak| changed_since(peak, found)));
     doubts.extend(peaks.iter().filter(|_| noisy).filter_map(|peak| undecided(peak, points)));
     doubts.extend(peaks.iter().filter(|_| noisy).filter_map(|peak| faster_elsewhere((peak.op, peak.point), found)));

@@ -77,6 +77,19 @@ fn direct(found: &Found<'_>, op: OpKind, bytes: u32, depth: Option<u32>) -> Opti
     all.filter(|one| one.shape.is_none()).filter_map(|one| one.point().rate()).max_by(f64::total_cmp)
 }
 
+/// Direct writes one at a time, each on stable storage before the next.
+fn written_through(found: &Found<'_>, bytes: u32) -> Option<f64> {
+    let pick = |one: &Workload| {
+        one.op() == OpKind::Write
+            && one.buffering.is_direct()
+            && one.buffering.is_dsync()
+            && one.allocation == Allocation::Written
+            && one.request_bytes == bytes
+            && one.outstanding() == 1
+    };
+    rate(found, pick).map(|one| one.0)
+}
+
 /// The pair of rates whose ratio is the greatest: the rule is judged where it matters most.
 fn strongest(pairs: impl IntoIterator<Item = (String, Option<(f64, f64)>)>) -> Option<(String, f64, f64)> {
     let known = pairs.into_iter().filter_map(|(what, rates)| rates.map(|(small, large)| (what, small, large)));
@@ -154,10 +167,16 @@ fn write_cache(found: &Found<'_>) -> Judged {
     let told = layers.iter().filter(|layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop));
     let (layer, cache) = told.filter_map(|layer| Some((layer, layer.settings.get("write_cache")?))).next()?;
     let mut evidence = format!("{}: write cache {cache}", layer.name);
+    let on = matches!(cache.as_str(), "write back" | "on");
     if let Some(alone) = direct(found, OpKind::Write, 65_536, Some(1)) {
-        evidence += &format!(", 64 KiB writes one at a time at {}", show_rate(alone));
+        let with = if on { " with it" } else { " without it" };
+        evidence += &format!("; 64 KiB writes one at a time: {}{with}", show_rate(alone));
     }
-    judged(matches!(cache.as_str(), "write back" | "on"), evidence)
+    // Each write through to stable storage is what the drive does without its cache.
+    if let Some(through) = written_through(found, 65_536).filter(|_| on) {
+        evidence += &format!(", {} where each is on stable storage first", show_rate(through));
+    }
+    judged(on, evidence)
 }
 
 fn buses(layers: &[Layer], limits: &[Limit]) -> Judged {

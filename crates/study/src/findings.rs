@@ -6,10 +6,11 @@ use crate::found::{ENOUGH, Reading, smallest};
 use crate::sampler::Entry;
 use crate::sentences::size;
 use crate::trial::PLAIN_BYTES;
+use machine::CacheState;
 use machine::units::{MIB, show_rate, significant};
 use measure::Sample;
 use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
-use results::{Finding, FindingStep, Point};
+use results::{Finding, FindingStep, Goal, Point};
 use workload::Pattern;
 
 /// Gains below this are not worth a reader's time.
@@ -48,6 +49,8 @@ pub(crate) struct Comparison {
     pub(crate) title: String,
     /// The setting to use.
     setting: String,
+    /// The share of the peak that a plain program reaches with it.
+    pub(crate) reaches: Option<Goal>,
 }
 
 impl Comparison {
@@ -59,7 +62,13 @@ impl Comparison {
         title: impl Into<String>,
         setting: impl Into<String>,
     ) -> Comparison {
-        Comparison { change, before: before.point, after: after.point, title: title.into(), setting: setting.into() }
+        let (title, setting) = (title.into(), setting.into());
+        Comparison { change, before: before.point, after: after.point, title, setting, reaches: None }
+    }
+
+    /// With what a plain program reaches by it.
+    pub(crate) fn reaching(self, goal: Goal) -> Comparison {
+        Comparison { reaches: Some(goal), ..self }
     }
 
     /// From requests of 4 KiB to the smallest that are good enough; none where those are.
@@ -113,21 +122,26 @@ pub(crate) fn findings(
 }
 
 /// Findings in the order of their worth: first what a plain program would surely see, by what is surely gained for each change that it
-/// takes; then other programs' gains; last the corners that programs avoid.
+/// takes; then what other programs meet; then what only tuned programs do; last warm caches, gains that are hardly sure, and the corners
+/// that programs avoid. Within each of these the best of each kind comes before the second of any.
 fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     let workload = |index: usize| &entries[index].workload;
     let low = |finding: &Finding| finding.gain_interval_95.map_or(1.0, |[low, _]| low);
     let cost = |finding: &Finding| changes(workload(finding.points[0]), workload(finding.points[1])).max(1);
     let worth = |finding: &Finding| low(finding).ln() / f64::from(cost(finding));
-    // What programs do comes before the corners that they do not: small requests past the cache one after the other, and last writes that
-    // wait for stable storage one by one, however much is gained.
+    // What programs do comes before what they do not: sequential or deep requests past the cache, then small ones of these one after the other, files
+    // that lie in the cache already, and last writes that wait for stable storage one by one, however much is gained.
     let rank = |finding: &Finding| {
-        let before = workload(finding.points[0]);
+        let entry = &entries[finding.points[0]];
+        let before = &entry.workload;
+        let sequential = before.pattern == Pattern::Seq;
         match before.buffering {
             _ if finding.from_plain && low(finding) >= LEAST_GAIN => 0,
-            _ if low(finding) < LEAST_GAIN => 2,
-            one if one.is_dsync() => 3,
-            one if one.is_direct() && before.pattern == Pattern::Seq && before.request_bytes < PLAIN_BYTES[0] => 2,
+            _ if low(finding) < LEAST_GAIN => 3,
+            one if one.is_dsync() => 4,
+            one if !one.is_direct() && in_cache(entry) => 3,
+            one if one.is_direct() && sequential && before.request_bytes < PLAIN_BYTES[0] => 3,
+            one if one.is_direct() && (sequential || before.outstanding() > 1) => 2,
             _ => 1,
         }
     };
@@ -146,13 +160,21 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
         place(one).cmp(&place(other)).then(b.total_cmp(a)).then(effort)
     });
     let mut seen = Vec::new();
-    let sorted = sorted.into_iter().map(|(_, one)| one);
-    let (first, rest): (Vec<_>, Vec<_>) = sorted.partition(|(change, finding)| {
-        let new = finding.from_plain && *change == Change::Plain || !seen.contains(change);
-        seen.push(*change);
-        new
-    });
-    first.into_iter().chain(rest).map(|(_, finding)| finding).collect()
+    let repeats = |(_, (change, finding)): (f64, (Change, Finding))| {
+        let repeated = seen.contains(&change) && !(finding.from_plain && change == Change::Plain);
+        seen.push(change);
+        (repeated, finding)
+    };
+    let mut sorted: Vec<(bool, Finding)> = sorted.into_iter().map(repeats).collect();
+    sorted.sort_by_key(|(repeated, finding)| (rank(finding), *repeated));
+    sorted.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// Whether the page cache serves an entry's reads, or takes its writes and no flush counts: no rate of a target that does not live there.
+fn in_cache(entry: &Entry) -> bool {
+    let workload = &entry.workload;
+    let served = if workload.writes() { !workload.sync_at_end } else { workload.cache != CacheState::Cold };
+    served && !entry.facts.in_memory
 }
 
 /// Whether a comparison has a gain that is large enough, or may be.
@@ -214,7 +236,7 @@ pub(crate) fn exact(before: &Entry, after: &Entry, a: f64, b: f64) -> Option<Rat
 }
 
 /// Bytes per second of a run, its flush counted where there is one.
-fn flushed_rate(sample: &Sample) -> f64 {
+pub(crate) fn flushed_rate(sample: &Sample) -> f64 {
     let time = sample.usage.elapsed_ns + sample.usage.sync_ns.unwrap_or(0);
     sample.bytes_with_ramp as f64 * 1e9 / time.max(1) as f64
 }
@@ -266,6 +288,7 @@ fn finding(
         cpu_ns_per_mib: cost(*before).zip(cost(*after)).map(|(before, after)| [before, after]),
         p99_ns: p99(*before).zip(p99(*after)).map(|(before, after)| [before, after]),
         from_plain: false,
+        reaches: comparison.reaches,
         steps: steps.unwrap_or_default(),
     })
 }

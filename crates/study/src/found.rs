@@ -14,7 +14,7 @@ use workload::OpKind;
 pub(crate) const ENOUGH: f64 = 0.9;
 
 /// Differences below this share are not worth a reader's time.
-const NOTICEABLE: f64 = 0.05;
+pub(crate) const NOTICEABLE: f64 = 0.05;
 
 /// Two readings are the same where their intervals allow no greater ratio than this, either way.
 const SAME: f64 = 1.25;

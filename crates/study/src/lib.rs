@@ -10,6 +10,7 @@ mod command;
 mod confirm;
 mod crossings;
 mod decisive;
+mod doubts;
 mod experiments;
 mod figures;
 mod findings;

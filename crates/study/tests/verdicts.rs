@@ -270,3 +270,35 @@ fn advice_begins_with_what_a_plain_program_does() {
     assert_eq!(rule("buses"), "broken", "three disks on one bus");
     assert_eq!(rule("align"), "not_applicable");
 }
+
+#[test]
+fn the_rule_of_the_write_cache_has_the_rates_with_it_and_without() {
+    let evidence = |name: &str| {
+        let results = study(&named(name), &["unbuffered"]);
+        let rules = results.answer.expect("an answer").checklist;
+        rules.into_iter().find(|one| one.rule.contains("cache writes")).expect("a rule").evidence
+    };
+    let on = evidence("twin:gateway-1997,wce=on");
+    assert!(on.contains(" with it, ") && on.contains("where each is on stable storage first"), "{on}");
+    let off = evidence("twin:gateway-1997,wce=off");
+    assert!(off.ends_with(" without it"), "{off}");
+}
+
+#[test]
+fn where_a_plain_program_gets_the_peak_no_warm_cache_comes_first() {
+    let results = study(&named("twin:cloud"), &["memory", "buffered", "unbuffered", "random"]);
+    let answer = results.answer.as_ref().expect("an answer");
+    assert_eq!(answer.plain.len(), 4, "reads and writes of two sizes: {:?}", answer.plain);
+    for one in &answer.plain {
+        assert_eq!(one.reaches, Some(results::Goal::NinetyPercent), "{one:?}");
+        assert!(one.share_of_peak.is_some_and(|share| (0.9..1.05).contains(&share)), "{one:?}");
+    }
+    assert!(answer.findings.iter().all(|one| one.reaches.is_none()), "nothing to change");
+    let from_cache = |one: &results::Finding| {
+        let before = &results.points[one.points[0]].workload;
+        !before.buffering.is_direct() && before.op == OpKind::Read && before.workload.cache == machine::CacheState::Warm
+    };
+    let warm = answer.findings.iter().position(from_cache).expect("memory has its findings");
+    let random = answer.findings.iter().position(|one| one.title.contains("random")).expect("as random requests");
+    assert!(random < warm, "{:?}", answer.findings.iter().map(|one| &one.title).collect::<Vec<_>>());
+}

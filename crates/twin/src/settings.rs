@@ -40,7 +40,7 @@ pub struct Setup {
 }
 
 /// Settings and what they mean, for help.
-pub const SETTINGS: [(&str, &str); 17] = [
+pub const SETTINGS: [(&str, &str); 20] = [
     ("drive=NAME", "which of the machine's drives"),
     ("disks=N", "how many, as one volume"),
     ("buses=N", "on how many buses, filled in the order of the disks"),
@@ -59,6 +59,9 @@ pub const SETTINGS: [(&str, &str); 17] = [
         "how a program with several requests outstanding in one thread learns of their ends",
     ),
     ("latency=PERCENT", "latency of the drive's commands, of what it is"),
+    ("pci=PERCENT", "rate of the I/O bus between adapters and memory, of what it is"),
+    ("processor=PERCENT", "speed of the processor, of what it is"),
+    ("link=PERCENT", "rate of the link to the drive, or of the network, of what it is"),
     ("memory=SIZE", "memory for file data"),
     ("readahead=N", "units read ahead"),
 ];
@@ -194,6 +197,22 @@ impl Setup {
                     drive.model_mut().scale_latency(by);
                 }
             }
+            "pci" => {
+                let Some(rate) = &mut self.description.pci_bytes_per_s else {
+                    return Err(wrong(setting, "this machine has no I/O bus that is ever in the way"));
+                };
+                *rate *= f64::from(number(1, 10_000)?) / 100.0;
+            }
+            "processor" => self.description.processor.speed_up(f64::from(number(1, 10_000)?) / 100.0),
+            "link" => {
+                let by = f64::from(number(1, 10_000)?) / 100.0;
+                let drive = self.description.drives.get_mut(&self.drive);
+                let numbers = drive.map(Drive::tunable).unwrap_or_default();
+                let Some(link) = numbers.into_iter().find(|one| one.name == "link_bytes_per_s") else {
+                    return Err(wrong(setting, "this drive has no link of its own; see buses=N and pci=PERCENT"));
+                };
+                *link.value *= by;
+            }
             "memory" => {
                 let fs = &mut self.description.file_system;
                 let bytes = size()?;
@@ -283,6 +302,22 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_made_faster_by_percent() {
+        let pci = |text: &str| Setup::parse(text).unwrap().description.pci_bytes_per_s.unwrap();
+        assert!((pci("gateway-1997,pci=200") / pci("gateway-1997") - 2.0).abs() < 1e-9);
+        let link = |text: &str| {
+            let mut setup = Setup::parse(text).unwrap();
+            let drive = setup.description.drives.get_mut(&setup.drive).unwrap();
+            drive.tunable().into_iter().find(|one| one.name == "link_bytes_per_s").map(|one| *one.value).unwrap()
+        };
+        assert!((link("nas,link=150") / link("nas") - 1.5).abs() < 1e-9);
+        let own = Setup::parse("nvme").unwrap().description.processor;
+        let fast = Setup::parse("nvme,processor=200").unwrap().description.processor;
+        assert!((own.request_us / fast.request_us - 2.0).abs() < 1e-9);
+        assert_eq!((own.cores, own.before_percent), (fast.cores, fast.before_percent));
+    }
+
+    #[test]
     fn bad_settings_name_the_value_and_the_mend() {
         for (text, word) in [
             ("gateway-1998", "gateway-1997"),
@@ -300,6 +335,9 @@ mod tests {
             ("gateway-1997,start=100", "multiple of 512"),
             ("gateway-1997,shape=threads", "engine 'threads'"),
             ("nvme,disks=3,raid=5,parity=array", "no bus"),
+            ("gateway-1997,link=200", "buses=N"),
+            ("nvme,pci=200", "no I/O bus"),
+            ("nvme,processor=0", "from 1 to 10000"),
             ("gateway-1997,colour=red", "wce=on|off"),
             ("gateway-1997,wce", "setting=value"),
             ("no/such/file.toml", "no/such/file.toml"),

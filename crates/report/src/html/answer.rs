@@ -4,10 +4,11 @@ use crate::format::{
     finding_costs, finding_steps, grouped, half_power_lines, no_request_times, percent, plus_minus, prediction, range,
     rate, request_times, share, trim_zeros, untold_trials,
 };
+use crate::plain;
 use machine::units::{MIB, show_size_rounded, show_time, significant};
 use results::{
-    Answer, Bottleneck, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource, Results, ServiceModel,
-    Varied,
+    Answer, Bottleneck, CostModel, CostScope, Finding, HalfPower, Limit, Peak, PeakSource, PlainRate, Results,
+    ServiceModel, Varied,
 };
 use serde::Serialize;
 use workload::OpKind;
@@ -37,6 +38,8 @@ pub(super) struct AnswerView {
 struct Operation {
     name: String,
     peak: Option<PeakView>,
+    /// What a plain program gets, and whether it needs a change.
+    plain: Vec<String>,
     limits: Vec<LimitView>,
     half_power: Vec<HalfGroup>,
     /// Half-power points of the peak that a layer advertises.
@@ -124,7 +127,7 @@ pub(super) fn view(results: &Results) -> Option<AnswerView> {
 /// Operations with a peak, a limit or a half-power point, in order of appearance.
 fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
     let mut ops: Vec<OpKind> = Vec::new();
-    let peaks = answer.peaks.iter().map(|peak| peak.op);
+    let peaks = answer.peaks.iter().map(|peak| peak.op).chain(answer.plain.iter().map(|one| one.op));
     for op in
         peaks.chain(answer.limits.iter().map(|limit| limit.op)).chain(answer.half_power.iter().map(|half| half.op))
     {
@@ -136,6 +139,7 @@ fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
         .map(|op| Operation {
             name: op.to_string(),
             peak: answer.peaks.iter().find(|peak| peak.op == op).map(|peak| peak_view(results, peak)),
+            plain: plain_program(answer, op),
             limits: answer
                 .limits
                 .iter()
@@ -160,6 +164,13 @@ fn limit_view(results: &Results, limit: &Limit) -> LimitView {
         would_refute: limit.would_refute.clone(),
         open: limit.what == Bottleneck::Unknown,
     }
+}
+
+/// What a plain program gets, and whether it needs a change.
+fn plain_program(answer: &Answer, op: OpKind) -> Vec<String> {
+    let of_op: Vec<PlainRate> = answer.plain.iter().filter(|one| one.op == op).cloned().collect();
+    let rates = plain::rates(&of_op, usize::MAX);
+    rates.iter().map(|line| format!("plain {line}")).chain(plain::enough(&of_op, usize::MAX)).collect()
 }
 
 /// A limit's sentence, and where the time of such a request goes.

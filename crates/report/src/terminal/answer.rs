@@ -5,9 +5,10 @@ use crate::format::{
     costs_by_mode, duration, finding_costs, finding_steps, grouped, half_power_lines, plural, plus_minus, prediction,
     rate, share,
 };
+use crate::plain;
 use machine::text::printable;
 use machine::units::{MIB, show_size, show_time, significant};
-use results::{Answer, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, PeakSource, Results, Varied};
+use results::{Answer, CostModel, CostScope, Finding, HalfPower, Limit, LimitOf, PeakSource, Results, Rule, Varied};
 use unicode_width::UnicodeWidthStr;
 
 /// Width of the column of part names.
@@ -20,13 +21,17 @@ struct Detail {
     doubt_lines: usize,
     settings: bool,
     limit_lines: usize,
+    /// Lines of the limits of what is not the peak.
+    other_limit_lines: usize,
     half_power_groups: usize,
     half_power_lines: usize,
     costs: usize,
     predictions: usize,
+    /// Lines of how many rules hold.
+    rule_lines: usize,
     evidence_lines: usize,
-    /// What a change does to processor time and p99.
-    change_costs: bool,
+    /// Of how many changes it is said what they do to processor time and p99.
+    change_costs: usize,
     /// What each of several changes does alone.
     steps: bool,
     setting: bool,
@@ -41,12 +46,14 @@ const LEAST: Detail = Detail {
     doubt_lines: 1,
     settings: false,
     limit_lines: 1,
-    half_power_groups: 2,
+    other_limit_lines: 1,
+    half_power_groups: 1,
     half_power_lines: 1,
-    costs: 1,
+    costs: 0,
     predictions: 2,
+    rule_lines: 0,
     evidence_lines: 1,
-    change_costs: false,
+    change_costs: 0,
     steps: false,
     setting: false,
     check: false,
@@ -55,13 +62,20 @@ const LEAST: Detail = Detail {
 };
 
 /// Details to add while there is room, the most important first.
-const MORE: [fn(&mut Detail); 21] = [
+const MORE: [fn(&mut Detail); 28] = [
     |d| d.settings = true,
-    |d| d.change_costs = true,
+    |d| d.change_costs = 1,
+    |d| d.rule_lines = 1,
+    |d| d.half_power_groups = 2,
+    |d| d.other_limit_lines = 2,
+    |d| d.change_costs = 2,
+    |d| d.change_costs = 3,
     |d| d.doubt_lines = 2,
     |d| d.limit_lines = 2,
+    |d| d.costs = 1,
     |d| d.steps = true,
     |d| d.predictions = 6,
+    |d| d.rule_lines = 2,
     |d| d.setting = true,
     |d| d.evidence_lines = 2,
     |d| d.half_power_groups = 4,
@@ -79,7 +93,7 @@ const MORE: [fn(&mut Detail); 21] = [
     |d| d.costs = 6,
 ];
 
-/// What a study found, on one screen: doubts first, peaks, limits, half-power points, processor cost, and the three changes that gain most.
+/// What a study found, on one screen: doubts first, peaks, what a plain program gets, limits, half-power points, processor cost, and the three changes that gain most.
 ///
 /// It has at most 22 lines, and from 100 columns on at most 24. A document without an answer (a run, a sweep) is shown by [`super::points`].
 pub fn answer(results: &Results, width: usize, colour: bool) -> String {
@@ -119,6 +133,8 @@ fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> 
     };
     part("Doubt", Tone::Doubt, doubts(&answer.doubts, detail, room));
     part("Peak", Tone::Quiet, peaks(results, answer, detail, room));
+    let plain_rates = plain::rates(&answer.plain, room).into_iter().map(|line| vec![(Tone::Plain, fit(&line, room))]);
+    part("Plain", Tone::Quiet, plain_rates.collect());
     part("Limit", Tone::Quiet, limits(&answer.limits, detail, room));
     part("Half", Tone::Quiet, half_power(&answer.half_power, detail, room));
     let (costs, more_costs) = costs_by_mode(&answer.costs);
@@ -129,10 +145,12 @@ fn compose(results: &Results, answer: &Answer, detail: Detail, width: usize) -> 
         .take(3)
         .enumerate()
         .flat_map(|(place, finding)| change(place + 1, finding, detail, room));
-    part("Change", Tone::Quiet, findings.collect());
+    let enough = plain::enough(&answer.plain, room).into_iter().flat_map(|text| sentence(Tone::Good, &text, room, 1));
+    part("Change", Tone::Quiet, enough.chain(findings).collect());
     let predicted =
         answer.predictions.iter().take(detail.predictions).flat_map(|one| whole_clauses(&prediction(one), room, 1));
     part("Predict", Tone::Quiet, predicted.collect());
+    part("Rules", Tone::Quiet, rules(&answer.checklist, detail.rule_lines, room));
     let left_out = answer.left_out.iter().take(detail.left_out).flat_map(|text| sentence(Tone::Quiet, text, room, 1));
     part("Omitted", Tone::Quiet, left_out.collect());
     lines
@@ -196,8 +214,19 @@ fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
         }
     }
     let words: Vec<String> = words.iter().map(|(subject, all)| format!("{subject}: {}", all.join(", "))).collect();
-    let summary = if words.is_empty() { Vec::new() } else { sentence(Tone::Plain, &words.join("; "), room, 2) };
+    let summary = if words.is_empty() {
+        Vec::new()
+    } else {
+        sentence(Tone::Plain, &words.join("; "), room, detail.other_limit_lines)
+    };
     sentences.chain(summary).collect()
+}
+
+/// How many rules hold, with the names of the broken ones where there is room for all.
+fn rules(all: &[Rule], lines: usize, room: usize) -> Vec<Line> {
+    let fitting = |text: &String| wrap(text, room).len() <= lines;
+    let said = [true, false].into_iter().filter_map(|named| plain::rules(all, named)).find(fitting);
+    said.iter().flat_map(|text| sentence(Tone::Plain, text, room, lines)).collect()
 }
 
 fn doubts(doubts: &[String], detail: Detail, room: usize) -> Vec<Line> {
@@ -312,7 +341,7 @@ fn change(number: usize, finding: &Finding, detail: Detail, room: usize) -> Vec<
     };
     add(Tone::Plain, "", &evidence(&finding.evidence, room - 3, detail.evidence_lines), detail.evidence_lines);
     let costs = finding_costs(finding);
-    if detail.change_costs && !costs.is_empty() {
+    if number <= detail.change_costs && !costs.is_empty() {
         add(Tone::Plain, "", &costs, 1);
     }
     let steps = finding_steps(finding);

@@ -13,6 +13,9 @@ use workload::OpKind;
 /// Columns of the bars.
 const BAR: usize = 14;
 
+/// Columns of a rate at least.
+const LEAST_RATE: usize = 12;
+
 /// The least rate that a bar shows, as a share of the greatest: bars are logarithmic.
 const LEAST_SHARE: f64 = 1e-3;
 
@@ -80,11 +83,14 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     }
     let most = rates.iter().flat_map(|(_, one)| [advertised(one), achieved(one)]).flatten().fold(0.0, f64::max);
     // Stage, advertised, achieved, spread, share, half power, busy, bar, with a space between them.
-    let name = width.saturating_sub(13 + 13 + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
+    // A rate of memory has more digits than one of a disk.
+    let shown = rates.iter().flat_map(|(_, one)| [advertised(one), achieved(one)]).flatten();
+    let column = shown.map(|bytes_per_s| rate(bytes_per_s).width()).fold(LEAST_RATE, usize::max);
+    let name = width.saturating_sub(2 * (column + 1) + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
     let row = |cells: [&str; 7]| {
         let [stage, promised, reached, spread, share, half, busy] = cells;
         let stage = pad(&fit(stage, name), name);
-        format!("{stage} {promised:>12} {reached:>12} {spread:>7} {share:>5} {half:>8} {busy:>5} ")
+        format!("{stage} {promised:>column$} {reached:>column$} {spread:>7} {share:>5} {half:>8} {busy:>5} ")
     };
     let title = format!("  {op}s");
     let head = [&*title, "advertised", "achieved", "", "share", "half at", "busy"];
@@ -144,6 +150,34 @@ fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_of_any_length_stand_in_columns() {
+        let stage = |mib_per_s: f64| {
+            let reached = results::Reached {
+                throughput_bytes_per_s: mib_per_s * f64::from(1 << 20),
+                interval_95: None,
+                point: None,
+                formula: String::new(),
+            };
+            let rate = StageRate {
+                op: OpKind::Read,
+                advertised: None,
+                achieved: Some(reached),
+                share_percent: None,
+                busy_percent: Some(9.0),
+                half_power_bytes: None,
+                narrowest: false,
+            };
+            let kind = results::StageKind::Memory;
+            Stage { kind, name: "copy".into(), rates: vec![rate], settings: Vec::new(), warnings: Vec::new() }
+        };
+        let ladder = Ladder { stages: vec![stage(447_832.0), stage(16.0), stage(1_234_567.0)], risks: Vec::new() };
+        let rows: Vec<String> = of_op(&ladder, OpKind::Read, 100).into_iter().map(|row| row[0].1.clone()).collect();
+        assert!(rows[1].contains("447,832 MiB/s"), "{rows:?}");
+        let widths: Vec<usize> = rows.iter().map(|row| row.width()).collect();
+        assert!(widths.iter().all(|&one| one == widths[0]), "{rows:?}");
+    }
 
     #[test]
     fn a_bar_shows_both_rates_by_their_factors() {

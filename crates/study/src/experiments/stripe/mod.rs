@@ -1,6 +1,7 @@
 //! What several targets give together as RAID 0.
 
 use super::prelude::*;
+use crate::found::NOTICEABLE;
 use crate::grid::StripeShape;
 use machine::units::KIB;
 use std::collections::BTreeSet;
@@ -134,13 +135,73 @@ fn conclude(found: &Found<'_>) -> Conclusion {
 /// What all members give together, against the sum of each alone.
 fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
     let alone = found.curve(&alone(op));
-    let together = found.curve(&members(op)).pop().filter(|together| together.x == alone.len() as f64)?;
+    let by_number = found.curve(&members(op));
+    let together = by_number.last().filter(|together| together.x == alone.len() as f64)?;
     let sum: f64 = alone.iter().map(|reading| reading.y).sum();
     Some(format!(
-        "{} reach {} on {} members, {} of the sum of each alone.",
+        "{} reach {} on {} members, {} of the sum of each alone{}.",
         plural(op),
         show_rate(together.y),
         together.x,
-        percent(together.y / sum)
+        percent(together.y / sum),
+        knee(&by_number).map(|knee| format!(": {knee}")).unwrap_or_default()
     ))
+}
+
+/// Where more members add nothing: `three members fill what they share (15.8 MiB/s); the fourth adds nothing`. None where each adds something,
+/// and where the runs are too uneven to tell.
+fn knee(by_number: &[Reading]) -> Option<String> {
+    let best = best(by_number)?;
+    let filled = |one: &Reading| one.y >= best.y * (1.0 - NOTICEABLE) && one.change_to(&best) == Effect::Nothing;
+    let fewest = by_number.iter().position(filled)? + 1;
+    let all = by_number.len();
+    let every_number = by_number.iter().zip(1u32..).all(|(one, number)| one.x == f64::from(number));
+    if fewest == all || !every_number {
+        return None;
+    }
+    let (verb, it) = if fewest == 1 { ("member fills", "they would share") } else { ("members fill", "they share") };
+    let rest = match all - fewest {
+        1 => format!("the {} adds nothing", ordinal(all)),
+        rest => format!("the other {} add nothing", count(rest)),
+    };
+    let rate = show_rate(by_number[fewest - 1].y);
+    Some(format!("{} {verb} what {it} ({rate}); {rest}", count(fewest)))
+}
+
+/// Small numbers in words.
+fn count(number: usize) -> String {
+    let words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    words.get(number - 1).map_or_else(|| number.to_string(), ToString::to_string)
+}
+
+fn ordinal(number: usize) -> String {
+    let words = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
+    words.get(number - 1).map_or_else(|| "last".to_owned(), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rates in MiB/s of one member, two, and so on, each known to this share of it; none: its runs repeat exactly.
+    fn said(rates: &[f64], half_width: Option<f64>) -> Option<String> {
+        let reading = |(point, &rate): (usize, &f64)| {
+            let y = rate * (1u64 << 20) as f64;
+            let interval_95 = half_width.map(|share| [y * (1.0 - share), y * (1.0 + share)]);
+            Reading { x: point as f64 + 1.0, y, interval_95, exact: half_width.is_none(), point }
+        };
+        knee(&rates.iter().enumerate().map(reading).collect::<Vec<Reading>>())
+    }
+
+    #[test]
+    fn the_knee_is_the_fewest_members_that_give_what_all_do() {
+        let three = "three members fill what they share (15.8 MiB/s); the fourth adds nothing";
+        assert_eq!(said(&[6.65, 13.3, 15.8, 15.8], Some(0.02)).as_deref(), Some(three));
+        // A simulated machine needs no interval.
+        assert_eq!(said(&[6.65, 13.3, 15.8, 15.9], None).as_deref(), Some(three));
+        let one = "one member fills what they would share (100 MiB/s); the other two add nothing";
+        assert_eq!(said(&[100.0, 101.0, 99.0], Some(0.02)).as_deref(), Some(one));
+        assert_eq!(said(&[6.65, 13.3, 20.0, 26.0], Some(0.02)), None, "each adds as much");
+        assert_eq!(said(&[6.65, 13.3, 15.8, 15.8], Some(0.3)), None, "nobody knows");
+    }
 }

@@ -1,0 +1,27 @@
+//! What is said of the best rate whose slow requests stay within a goal.
+
+use machine::{Engine, Machine, TargetSpec};
+use measure::Repeats;
+use results::measure_within_p99;
+use twin::Twin;
+use workload::{Pattern, Stop, Workload};
+
+#[test]
+fn the_depth_of_half_the_rate_is_told() {
+    let twin = Twin::from_name("nvme").expect("a machine");
+    let mut target = twin.open(&TargetSpec::default()).expect("a target");
+    let at = |depth| Workload {
+        pattern: Pattern::Random,
+        engine: Engine::IoUring,
+        depth,
+        stop: Stop::AfterNs(50_000_000),
+        ..Workload::default()
+    };
+    let goal = (500_000, 64, 0);
+    let (points, goal) =
+        measure_within_p99(&twin, &mut target, at, goal, Repeats::default(), |_| {}).expect("a search");
+    let half = goal.half_depth.expect("half of the rate");
+    let best = points[goal.best.expect("a best rate")].workload.depth;
+    assert!(half > 1 && half < best, "{goal:?}");
+    assert!(goal.sentence.contains(&format!("; half of that rate from depth {half}")), "{}", goal.sentence);
+}
