@@ -355,6 +355,12 @@ pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
     (whole > 0.0 && part.is_finite()).then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))
 }
 
+/// What matters of a stage, in a line: `scheduler none, nr_requests 128`.
+pub(crate) fn stage_settings(stage: &results::Stage) -> String {
+    let one = |(name, value): &(String, String)| format!("{name} {}", machine::text::printable(value));
+    stage.settings.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 /// Where a request's time goes: `of 410 us a request: submit 3 %, queue 12 %, device 80 %, completion 5 % (by trace points)`.
 pub(crate) fn request_times(times: &RequestTimes) -> String {
     let whole: f64 = times.stages.iter().map(|stage| stage.mean_ns).sum();

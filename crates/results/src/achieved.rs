@@ -84,6 +84,9 @@ pub struct Achieved {
     pub sync_ns: Option<f64>,
     /// Rate to stable storage: that time counted too.
     pub synced_bytes_per_s: Option<f64>,
+    /// The 95 % interval of that rate; absent where the runs tell none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synced_interval_95: Option<[f64; 2]>,
     /// Time left out at the start of the runs, mean.
     pub warm_up_ns: f64,
     /// User-space instructions a request, counted in a run of its own.
@@ -122,7 +125,39 @@ impl CpuPerRequest {
     }
 }
 
+/// The rate of writes until they are on stable storage, with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct SyncedTime {
+    bytes_per_s: f64,
+    interval_95: Option<[f64; 2]>,
+}
+
+impl SyncedTime {
+    /// From runs that all end with a flush. A run has one value, its time for each byte, whose mean is all time over all bytes where runs
+    /// are as long; `common` is how far runs of other points are apart.
+    fn of(samples: &[&Sample], common: Option<stats::Spread>) -> Option<SyncedTime> {
+        let time = |sample: &&Sample| {
+            let ns = (sample.usage.elapsed_ns + sample.usage.sync_ns?) as f64;
+            (sample.bytes_with_ramp > 0).then(|| [ns / sample.bytes_with_ramp as f64])
+        };
+        let times: Vec<[f64; 1]> = samples.iter().map(time).collect::<Option<_>>()?;
+        let mean = times.iter().map(|time| time[0]).sum::<f64>() / times.len().max(1) as f64;
+        let rate = stats::estimate_beside(&times, common).and_then(|estimate| estimate.rate_of(1e9));
+        (mean > 0.0).then(|| SyncedTime {
+            bytes_per_s: rate.map_or(1e9 / mean, |rate| rate.mean),
+            interval_95: rate.map(|rate| [rate.low, rate.high]),
+        })
+    }
+}
+
 impl Achieved {
+    /// Sets the interval of the rate to stable storage beside how far the runs of other points are apart.
+    pub fn estimate_synced(&mut self, samples: &[&Sample], common: Option<stats::Spread>) {
+        if let Some(rate) = SyncedTime::of(samples, common) {
+            (self.synced_bytes_per_s, self.synced_interval_95) = (Some(rate.bytes_per_s), rate.interval_95);
+        }
+    }
+
     pub(crate) fn from_samples(workload: &Workload, samples: &[&Sample]) -> Achieved {
         let runs = samples.len() as f64;
         let sum = |part: &dyn Fn(&Sample) -> f64| -> f64 { samples.iter().map(|sample| part(sample)).sum() };
@@ -140,6 +175,7 @@ impl Achieved {
         let process = sum(&|sample| (sample.usage.cpu.user_ns + sample.usage.cpu.system_ns) as f64);
         let parity: Option<f64> = samples.iter().map(|sample| sample.usage.parity.map(|parity| parity.ns as f64)).sum();
         let dirty = || samples.iter().filter_map(|sample| sample.usage.dirty);
+        let to_storage = SyncedTime::of(samples, None);
         let synced: Option<f64> = samples.iter().map(|sample| sample.usage.sync_ns.map(|ns| ns as f64)).sum();
         Achieved {
             measured_ns: samples.iter().map(|sample| sample.measured_ns).sum(),
@@ -186,7 +222,8 @@ impl Achieved {
             parity_percent: parity.map(|ns| ns / process.max(1.0) * 100.0),
             polled: samples.iter().filter_map(|sample| sample.usage.waits).map(|waits| waits.polled).max(),
             sync_ns: synced.map(|ns| ns / runs),
-            synced_bytes_per_s: synced.map(|ns| asked * 1e9 / (elapsed + ns)),
+            synced_bytes_per_s: to_storage.map(|one| one.bytes_per_s),
+            synced_interval_95: to_storage.and_then(|one| one.interval_95),
             warm_up_ns: sum(&|sample| sample.warm_up_ns as f64) / runs,
             instructions_per_request: None,
             driver_ceiling_iops: None,

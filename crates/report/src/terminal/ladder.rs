@@ -2,7 +2,7 @@
 
 use super::one_point::phases;
 use super::{Line, Tone, fit, pad, render, wrap};
-use crate::format::{buses_at_peaks, plus_minus, rate};
+use crate::format::{buses_at_peaks, plus_minus, rate, stage_settings};
 use machine::text::printable;
 use machine::units::show_size_rounded;
 use results::{Ladder, LimitOf, Results, Stage, StageRate};
@@ -15,7 +15,8 @@ const BAR: usize = 14;
 /// The least rate that a bar shows, as a share of the greatest: bars are logarithmic.
 const LEAST_SHARE: f64 = 1e-3;
 
-/// The ladder of a document: a table for reads and one for writes, then what matters of each stage, then the risks. Empty without a ladder.
+/// The ladder of a document: a table for reads and one for writes, then what matters of each stage with where its advertised rate is from,
+/// then the risks. Empty without a ladder.
 pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     let Some(ladder) = &results.ladder else { return String::new() };
     let width = width.max(60);
@@ -68,11 +69,11 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     }
     let most = rates.iter().flat_map(|(_, one)| [advertised(one), achieved(one)]).flatten().fold(0.0, f64::max);
     // Stage, advertised, achieved, spread, share, half power, busy, bar, with a space between them.
-    let name = width.saturating_sub(13 + 13 + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
+    let name = width.saturating_sub(13 + 14 + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
     let row = |cells: [&str; 7]| {
         let [stage, promised, reached, spread, share, half, busy] = cells;
         let stage = pad(&fit(stage, name), name);
-        format!("{stage} {promised:>12} {reached:>12} {spread:>7} {share:>5} {half:>8} {busy:>5} ")
+        format!("{stage} {promised:>12} {reached:>13} {spread:>7} {share:>5} {half:>8} {busy:>5} ")
     };
     let title = format!("  {op}s");
     let head = [&*title, "advertised", "achieved", "", "share", "half at", "busy"];
@@ -83,7 +84,7 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
         let cells = [
             format!("{mark}{} {}", stage.kind.name(), printable(&stage.name)),
             advertised(one).map(rate).unwrap_or_default(),
-            achieved(one).map(rate).unwrap_or_default(),
+            reached(one),
             spread.unwrap_or_default(),
             one.share_percent.map(|share| format!("{share:.0} %")).unwrap_or_default(),
             one.half_power_bytes.map(show_size_rounded).unwrap_or_default(),
@@ -98,6 +99,12 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
 
 fn advertised(rate: &StageRate) -> Option<f64> {
     rate.advertised.as_ref().map(|one| one.throughput_bytes_per_s)
+}
+
+/// The achieved rate; `≥` where a stage gives that at least.
+fn reached(one: &StageRate) -> String {
+    let Some(reached) = &one.achieved else { return String::new() };
+    format!("{}{}", if reached.at_least { "≥" } else { "" }, rate(reached.throughput_bytes_per_s))
 }
 
 fn achieved(rate: &StageRate) -> Option<f64> {
@@ -117,16 +124,39 @@ fn bar(advertised: Option<f64>, achieved: Option<f64>, most: f64) -> String {
     pad(&bar, BAR)
 }
 
-/// What matters of each stage that has no word elsewhere.
+/// Where the advertised rate of each stage is from, and what else matters of it.
 fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    for stage in ladder.stages.iter().filter(|stage| !stage.settings.is_empty()) {
+    for stage in &ladder.stages {
         let told: Vec<String> =
-            stage.settings.iter().map(|(name, value)| format!("{name} {}", printable(value))).collect();
+            [formulas(stage), stage_settings(stage)].into_iter().filter(|one| !one.is_empty()).collect();
+        let told = match told.join("; ") {
+            told if told.is_empty() && stage.rates.is_empty() => "nothing is told of it".to_owned(),
+            told => told,
+        };
+        if told.is_empty() {
+            continue;
+        }
         let name = pad(&fit(&format!("{} {}", stage.kind.name(), printable(&stage.name)), 30), 31);
-        lines.extend(text(&name, Tone::Plain, &told.join(", "), width));
+        lines.extend(text(&name, Tone::Plain, &told, width));
     }
     lines
+}
+
+/// Where the advertised rates of a stage are from: once where reads and writes have the same.
+fn formulas(stage: &Stage) -> String {
+    let told: Vec<(OpKind, &str)> =
+        stage.rates.iter().filter_map(|one| Some((one.op, one.advertised.as_ref()?.formula.as_str()))).collect();
+    match told[..] {
+        [] => String::new(),
+        [(_, first), ..] if told.iter().all(|(_, formula)| *formula == first) => {
+            format!("advertised: {}", printable(first))
+        }
+        _ => {
+            let each: Vec<String> = told.iter().map(|(op, formula)| format!("{op}s {}", printable(formula))).collect();
+            format!("advertised: {}", each.join(", "))
+        }
+    }
 }
 
 #[cfg(test)]
