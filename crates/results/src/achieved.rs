@@ -100,6 +100,9 @@ pub struct Achieved {
     /// Where a request's time goes, by trace points in a run of its own or by the devices' counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_times: Option<RequestTimes>,
+    /// Why that is not known, where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_times_unknown: Option<String>,
     /// The parts of the machine that count their own busy time, the busiest first; means over the runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceUse>,
@@ -151,6 +154,11 @@ impl SyncedTime {
 }
 
 impl Achieved {
+    /// Sets where a request's time goes by another source that tells it, too.
+    pub fn set_request_times(&mut self, times: RequestTimes) {
+        (self.request_times, self.request_times_unknown) = (Some(times), None);
+    }
+
     /// Sets the interval of the rate to stable storage beside how far the runs of other points are apart.
     pub fn estimate_synced(&mut self, samples: &[&Sample], common: Option<stats::Spread>) {
         if let Some(rate) = SyncedTime::of(samples, common) {
@@ -177,6 +185,10 @@ impl Achieved {
         let dirty = || samples.iter().filter_map(|sample| sample.usage.dirty);
         let to_storage = SyncedTime::of(samples, None);
         let synced: Option<f64> = samples.iter().map(|sample| sample.usage.sync_ns.map(|ns| ns as f64)).sum();
+        let (request_times, request_times_unknown) = match measure::counted_times(workload, samples) {
+            Ok(times) => (Some(times), None),
+            Err(why) => (None, Some(why)),
+        };
         Achieved {
             measured_ns: samples.iter().map(|sample| sample.measured_ns).sum(),
             requests: samples.iter().map(|sample| sample.requests).sum(),
@@ -229,7 +241,8 @@ impl Achieved {
             driver_ceiling_iops: None,
             no_op_ceiling_iops: None,
             of_ceiling_percent: None,
-            request_times: measure::counted_times(samples),
+            request_times,
+            request_times_unknown,
             resources: resources(samples),
         }
     }

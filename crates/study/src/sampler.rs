@@ -102,8 +102,8 @@ impl Entry {
                     numbers.achieved.estimate_synced(&counted(self.samples()), self.common);
                 }
                 numbers.achieved.instructions_per_request = self.instructions_per_request;
-                if self.request_times.is_some() {
-                    numbers.achieved.request_times.clone_from(&self.request_times);
+                if let Some(times) = &self.request_times {
+                    numbers.achieved.set_request_times(times.clone());
                 }
             }
             point

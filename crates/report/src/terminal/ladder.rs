@@ -145,11 +145,16 @@ fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
 
 /// Where the advertised rates of a stage are from: once where reads and writes have the same.
 fn formulas(stage: &Stage) -> String {
-    let told: Vec<(OpKind, &str)> =
-        stage.rates.iter().filter_map(|one| Some((one.op, one.advertised.as_ref()?.formula.as_str()))).collect();
-    match told[..] {
+    // Beside the stage's name, a formula need not begin with it.
+    let own = format!("{}: ", stage.name);
+    let short = |one: &StageRate| {
+        let formula = &one.advertised.as_ref()?.formula;
+        Some((one.op, formula.strip_prefix(&own).unwrap_or(formula).to_owned()))
+    };
+    let told: Vec<(OpKind, String)> = stage.rates.iter().filter_map(short).collect();
+    match &told[..] {
         [] => String::new(),
-        [(_, first), ..] if told.iter().all(|(_, formula)| *formula == first) => {
+        [(_, first), ..] if told.iter().all(|(_, formula)| formula == first) => {
             format!("advertised: {}", printable(first))
         }
         _ => {

@@ -140,6 +140,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 no_op_ceiling_iops: (workload.engine == Engine::IoUring).then_some(2.6e6),
                 of_ceiling_percent: Some(iops / 2.6e4),
                 request_times: (!buffered).then(|| request_times(service)),
+                request_times_unknown: None,
                 resources: Vec::new(),
             },
             warnings,
@@ -151,7 +152,12 @@ pub fn point(workload: Workload, number: u64) -> Point {
 fn request_times(service_ns: f64) -> RequestTimes {
     let stages = [(Stage::Submit, 0.02), (Stage::Queue, 0.07), (Stage::Device, 0.86), (Stage::Completion, 0.05)];
     let stage = |(stage, share)| StageTime { stage, mean_ns: share * service_ns, percent: share * 100.0 };
-    RequestTimes { source: TimesSource::TracePoints, requests: 4000, stages: stages.map(stage).into() }
+    RequestTimes {
+        source: TimesSource::TracePoints,
+        requests: 4000,
+        device_requests_per_request: None,
+        stages: stages.map(stage).into(),
+    }
 }
 
 /// The plainest workload of a request size and depth.
