@@ -29,6 +29,10 @@ fn near(layer: &Layer, bytes_per_s: f64) {
     assert!((advertised / bytes_per_s - 1.0).abs() < 1e-3, "{} advertises {advertised}, not {bytes_per_s}", layer.name);
 }
 
+fn formula(layer: &Layer) -> &str {
+    layer.advertised_formula.as_deref().unwrap_or_else(|| panic!("{} does not tell where its rate is from", layer.name))
+}
+
 fn names(devices: &[host::facts::BlockDevice]) -> Vec<&str> {
     devices.iter().map(|device| device.name.as_str()).collect()
 }
@@ -54,6 +58,8 @@ fn an_nvme_ssd_on_pcie_4() {
     );
     // 16 GT/s, 128 of 130 bits, 4 lanes, 8 bits a byte.
     near(&told.layers[5], 16e9 * 4.0 * 128.0 / 130.0 / 8.0);
+    assert_eq!(formula(&told.layers[5]), "PCIe 4.0 x4: 16 GT/s x 4 lanes x 128/130");
+    assert_eq!(formula(&told.layers[2]), "io.max of /system.slice/database.service");
     assert_eq!(setting(&told.layers[5], "address"), "0000:84:00.0");
     let file_system = &told.layers[0];
     assert_eq!(
@@ -131,6 +137,7 @@ fn a_sata_disk_with_a_partition_at_sector_63() {
         ]
     );
     near(&told.layers[3], 600e6);
+    assert_eq!(formula(&told.layers[3]), "SATA: 6 Gbit/s x 8/10");
     let partition = &told.layers[1];
     assert_eq!(setting(partition, "start_bytes"), "32256");
     assert_eq!((setting(partition, "aligned_to_physical_block"), setting(partition, "aligned_to_4_kib")), ("no", "no"));
@@ -189,6 +196,13 @@ fn raid_5_of_four_sas_disks_with_one_missing() {
     );
     let partition = named(&told.layers, "md0p1");
     assert_eq!((setting(partition, "aligned_to_1_mib"), setting(partition, "aligned_to_optimal_io")), ("yes", "no"));
+    assert_eq!(setting(partition, "optimal_io_size"), "1572864");
+    assert!(
+        warned(&told, "md0p1 starts at 1 MiB, which is no multiple of md0's 1.5 MiB stripe")
+            && warned(&told, "start it at 1.5 MiB"),
+        "{:?}",
+        told.warnings
+    );
     assert!(warned(&told, "1 of its 4 disks missing") && warned(&told, "busy with a recover"), "{:?}", told.warnings);
     let links: Vec<&Layer> = told.layers.iter().filter(|layer| layer.name == "SAS 12.0 Gbit/s").collect();
     assert_eq!(links.len(), 3, "each disk has a link of its own");
@@ -211,6 +225,7 @@ fn a_sas_disk_behind_an_expander_on_a_wide_port() {
     let told = under_device(&tree.roots(), "sdg");
     near(named(&told.layers, "SAS 6.0 Gbit/s"), 600e6);
     near(named(&told.layers, "SAS 12.0 Gbit/s x4"), 4.8e9);
+    assert_eq!(formula(named(&told.layers, "SAS 12.0 Gbit/s x4")), "SAS: 12 Gbit/s x 4 phys x 8/10");
     assert_eq!(setting(&told.layers[0], "queue_depth"), "254");
     assert_eq!(setting(&told.layers[0], "cache_type"), "write through");
 }
@@ -378,6 +393,79 @@ fn an_nvme_ssd_on_half_of_its_lanes() {
 }
 
 #[test]
+fn an_nvme_ssd_of_generation_4_in_a_slot_of_two_lanes() {
+    let tree = Tree::new("nvme_slots");
+    let told = under_device(&tree.roots(), "nvme0n1");
+    assert_eq!(
+        shape(&told.layers),
+        [(LayerKind::Disk, "nvme0n1 (EXAMPLE GEN4 2TB)"), (LayerKind::Link, "PCIe 4.0 x2")],
+        "the port's end of the link is the same link"
+    );
+    near(&told.layers[1], 2.0 * 16e9 * 128.0 / 130.0 / 8.0);
+    assert_eq!(formula(&told.layers[1]), "PCIe 4.0 x2: 16 GT/s x 2 lanes x 128/130");
+    assert!(
+        warned(&told, "the link of 0000:01:00.0 runs as PCIe 4.0 x2 though it could be PCIe 4.0 x4"),
+        "{:?}",
+        told.warnings
+    );
+}
+
+#[test]
+fn an_nvme_ssd_of_generation_3_with_all_of_its_lanes() {
+    let tree = Tree::new("nvme_slots");
+    let told = under_device(&tree.roots(), "nvme1n1");
+    assert_eq!(
+        shape(&told.layers),
+        [(LayerKind::Disk, "nvme1n1 (EXAMPLE GEN3 1TB)"), (LayerKind::Link, "PCIe 3.0 x4")]
+    );
+    near(&told.layers[1], 4.0 * 8e9 * 128.0 / 130.0 / 8.0);
+    assert!(told.warnings.is_empty(), "a slot that could do more is no fault of the link: {:?}", told.warnings);
+}
+
+#[test]
+fn multipath_over_two_sas_paths() {
+    let tree = Tree::new("multipath");
+    let told = under(&tree.roots(), Path::new("/file")).unwrap();
+    assert_eq!(
+        shape(&told.layers),
+        [
+            (LayerKind::FileSystem, "ext4 on /"),
+            (LayerKind::Volume, "mpatha (multipath)"),
+            (LayerKind::Disk, "sda (EXAMPLE DUALPORT1920)"),
+            (LayerKind::Link, "SAS 12.0 Gbit/s"),
+            (LayerKind::Link, "PCIe 3.0 x8"),
+            (LayerKind::Disk, "sdb (EXAMPLE DUALPORT1920)"),
+            (LayerKind::Link, "SAS 12.0 Gbit/s"),
+        ]
+    );
+    assert_eq!(setting(&told.layers[1], "members"), "sda sdb");
+    assert_ne!(setting(&told.layers[3], "port"), setting(&told.layers[6], "port"), "two paths");
+    assert_eq!(told.layers[4].share, Share::ALL, "the paths take turns: no byte passes the adapter twice");
+    assert_eq!((names(&told.devices.sits_on), names(&told.devices.counted)), (vec!["dm-0"], vec!["sda", "sdb"]));
+    assert!(told.warnings.is_empty(), "{:?}", told.warnings);
+}
+
+#[test]
+fn a_sata_disk_behind_a_sas_expander_below_its_best() {
+    let tree = Tree::new("multipath");
+    let told = under_device(&tree.roots(), "sdc");
+    assert_eq!(
+        shape(&told.layers),
+        [
+            (LayerKind::Disk, "sdc (EXAMPLE HD8000)"),
+            (LayerKind::Link, "SATA 3.0 Gbit/s"),
+            (LayerKind::Link, "SAS 12.0 Gbit/s x4"),
+            (LayerKind::Link, "PCIe 3.0 x8"),
+        ]
+    );
+    near(&told.layers[1], 300e6);
+    assert_eq!(formula(&told.layers[1]), "SATA: 3 Gbit/s x 8/10");
+    assert_eq!(setting(&told.layers[1], "maximum_linkrate"), "6.0 Gbit");
+    assert!(warned(&told, "the SATA link of port-0:0:3 runs at 3 Gbit/s though its phy has 6"), "{:?}", told.warnings);
+    assert_eq!(told.warnings.len(), 1, "the wide port is at its best: {:?}", told.warnings);
+}
+
+#[test]
 fn what_cannot_be_seen_through_is_told() {
     let tree = Tree::new("volumes");
     let told = |path: &str| under(&tree.roots(), Path::new(path)).unwrap();
@@ -416,6 +504,10 @@ fn a_clouds_volume_under_the_cost_controller() {
     // 150 % of the model's rate.
     near(&told.layers[2], 187.5e6);
     assert_eq!(told.layers[2].advertised_rate(true), Some(180e6));
+    assert!(formula(&told.layers[2]).contains("rbps and wbps x io.cost.qos's max of 150 %"));
+    let requests = |name| 1.5 * setting(&told.layers[2], name).parse::<f64>().unwrap();
+    assert_eq!(told.layers[2].admitted_iops(false), Some(requests("model_rrandiops")));
+    assert_eq!(told.layers[2].admitted_iops(true), Some(requests("model_wrandiops")));
     assert!(setting(&told.layers[3], "service").starts_with("Amazon EBS"));
     assert_eq!(machine_facts(&tree.roots()).settings.get("cpu_quota").map(String::as_str), Some("0.50"));
     tree.write("sys/fs/cgroup/io.cost.qos", "259:0 enable=0 ctrl=auto\n");

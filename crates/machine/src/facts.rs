@@ -94,6 +94,9 @@ pub struct Layer {
     pub name: String,
     /// The rate it advertises, where one is known. Peak advertised performance in the 1997 study's words.
     pub advertised_bytes_per_s: Option<f64>,
+    /// Where that rate is from: the formula that computes it, or who tells it (`8 GT/s x 4 lanes x 128/130`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advertised_formula: Option<String>,
     /// Requests per second that it admits, where a limit is known.
     pub advertised_iops: Option<f64>,
     /// Its settings by name (`read_ahead_kb`, `scheduler`, `write_cache`, `mount`, ...).

@@ -51,6 +51,15 @@ pub struct DeviceUse {
     pub weighted_ns: Nanos,
     /// Cache flushes that the devices completed.
     pub flushes: u64,
+    /// Part of `weighted_ns` before a device took the request, where the machine knows it: a simulated one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_ns: Option<Nanos>,
+    /// Time in which a link, a bus or a network worked for these requests, where the machine knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_ns: Option<Nanos>,
+    /// Time in which the media worked, where the machine knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_ns: Option<Nanos>,
 }
 
 /// What kind of part of a machine works on a request.
@@ -136,8 +145,12 @@ pub enum Stage {
     Submit,
     /// In the block layer: split, merged, sorted, waiting for a free request of the device.
     Queue,
-    /// At the device and its driver.
+    /// At the device and its driver; without link and media where those are told apart.
     Device,
+    /// On the link between the device and the computer.
+    Link,
+    /// At the platters.
+    Media,
     /// From the device until the program knows.
     Completion,
     /// Queue and device, where nothing tells them apart.
@@ -153,6 +166,8 @@ impl Stage {
             Stage::Submit => "submit",
             Stage::Queue => "queue",
             Stage::Device => "device",
+            Stage::Link => "link",
+            Stage::Media => "media",
             Stage::Completion => "completion",
             Stage::QueueAndDevice => "queue and device",
             Stage::SubmitAndCompletion => "submit and completion",
@@ -188,6 +203,10 @@ pub struct RequestTimes {
     pub source: TimesSource,
     /// Of how many requests.
     pub requests: u64,
+    /// How many of the devices' requests one of the program's is, where that is not one. More: each was split, and the time in the devices
+    /// is that of a part, the least that the whole took. Fewer: they were merged, and it is that of what they became, the most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_requests_per_request: Option<f64>,
     /// The stages in the order in which a request passes them.
     pub stages: Vec<StageTime>,
 }

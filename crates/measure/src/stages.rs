@@ -3,8 +3,8 @@
 use crate::sample::{Options, Sample, sample_as};
 use crate::stream::Stream;
 use machine::{
-    Allocation, BlockTimes, CacheState, Completion, Error, Machine, Nanos, Next, Request, RequestSource, RequestTimes,
-    Result, Stage, StageTime, TimesSource,
+    Allocation, BlockTimes, CacheState, Completion, DeviceUse, Error, Machine, Nanos, Next, Request, RequestSource,
+    RequestTimes, Result, Stage, StageTime, TimesSource,
 };
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -20,25 +20,65 @@ const TRACED_NS: [f64; 2] = [20e6, 300e6];
 /// The devices' requests are the program's where they are as many, but for this share.
 const AS_MANY: f64 = 0.02;
 
-/// The stages by the devices' own counters; none where the devices' requests are not those of the program.
-pub fn counted_times(samples: &[&Sample]) -> Option<RequestTimes> {
+/// The stages by the devices' own counters, or why they do not tell them.
+///
+/// The devices' requests are the program's where they are as many. Past the page cache they still are where they have moved the same bytes and
+/// are more or fewer: each of the program's was split into as many, or so many of them were merged into one.
+///
+/// # Errors
+/// The reason, in words that follow "because".
+pub fn counted_times(workload: &Workload, samples: &[&Sample]) -> std::result::Result<RequestTimes, String> {
     let requests: u64 = samples.iter().map(|sample| sample.requests_with_ramp).sum();
-    let (mut at_devices, mut weighted) = (0, 0);
-    for sample in samples {
-        let device = sample.usage.device?;
-        at_devices += device.reads + device.writes;
-        weighted += device.weighted_ns;
+    let bytes: u64 = samples.iter().map(|sample| sample.bytes_with_ramp).sum();
+    let devices: Option<Vec<DeviceUse>> = samples.iter().map(|sample| sample.usage.device).collect();
+    let devices = devices.ok_or("no block device is below that counts")?;
+    let sum = |part: fn(&DeviceUse) -> u64| devices.iter().map(part).sum::<u64>();
+    let at_devices = sum(|device| device.reads + device.writes);
+    if requests == 0 || at_devices == 0 {
+        return Err("no request reached a device".into());
     }
-    if requests == 0 || (at_devices as f64 / requests as f64 - 1.0).abs() > AS_MANY {
-        return None;
+    let each = at_devices as f64 / requests as f64;
+    let as_many = (each - 1.0).abs() <= AS_MANY;
+    if !as_many && !workload.buffering.is_direct() {
+        return Err("the page cache makes other requests of the program's".into());
+    }
+    let moved = sum(|device| device.read_bytes + device.write_bytes) as f64 / bytes.max(1) as f64;
+    if !as_many && (moved - 1.0).abs() > AS_MANY {
+        let why = "others' requests, or a volume's copies or parity, are among them";
+        return Err(format!("the devices moved {moved:.2} bytes for each of the program's: {why}"));
     }
     let measured: u64 = samples.iter().map(|sample| sample.requests).sum();
     let whole = samples.iter().map(|sample| sample.mean_service_ns * sample.requests as f64).sum::<f64>()
         / measured.max(1) as f64;
-    // The kernel counts in ticks of a millisecond or more on some systems.
-    let inside = (weighted as f64 / at_devices as f64).min(whole);
-    let stages = [(Stage::SubmitAndCompletion, whole - inside), (Stage::QueueAndDevice, inside)];
-    Some(told(TimesSource::DeviceCounters, requests, &stages))
+    // Of requests of one size, parts are as large as one another, and so is what was merged: a mean over the devices' requests is one over
+    // bytes and over the program's requests, too. The kernel counts in ticks of a millisecond or more on some systems.
+    let mean = |ns: u64| ns as f64 / at_devices as f64;
+    let inside = mean(sum(|device| device.weighted_ns)).min(whole);
+    let around = (Stage::SubmitAndCompletion, whole - inside);
+    let stages = match devices.iter().map(|device| device.queue_ns).sum::<Option<u64>>() {
+        None => vec![around, (Stage::QueueAndDevice, inside)],
+        Some(queue) => {
+            let queue = mean(queue).min(inside);
+            let mut stages = vec![around, (Stage::Queue, queue)];
+            let mut left = inside - queue;
+            // A device may fetch ahead while nobody waits for it, so its parts may have worked for longer than requests waited.
+            let mut part = |stage: Stage, worked: fn(&DeviceUse) -> Option<u64>| {
+                if let Some(worked) = devices.iter().map(worked).sum::<Option<u64>>() {
+                    let ns = mean(worked).min(left);
+                    left -= ns;
+                    stages.push((stage, ns));
+                }
+            };
+            part(Stage::Link, |device| device.link_ns);
+            part(Stage::Media, |device| device.media_ns);
+            stages.push((Stage::Device, left));
+            stages
+        }
+    };
+    Ok(RequestTimes {
+        device_requests_per_request: (!as_many).then_some(each),
+        ..told(TimesSource::DeviceCounters, requests, &stages)
+    })
 }
 
 /// The stages by trace points, in a short run of its own; none where the machine cannot trace, where others' requests come between,
@@ -114,7 +154,7 @@ fn told(source: TimesSource, requests: u64, stages: &[(Stage, f64)]) -> RequestT
     let whole: f64 = stages.iter().map(|(_, mean)| mean).sum();
     let stage =
         |&(stage, mean_ns): &(Stage, f64)| StageTime { stage, mean_ns, percent: mean_ns / whole.max(1.0) * 100.0 };
-    RequestTimes { source, requests, stages: stages.iter().map(stage).collect() }
+    RequestTimes { source, requests, device_requests_per_request: None, stages: stages.iter().map(stage).collect() }
 }
 
 /// A stream that notes when its requests were issued and returned.
@@ -171,6 +211,88 @@ impl RequestSource for Noting {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::histogram::Histogram;
+    use crate::stats::Verdict;
+    use machine::{Buffering, Usage};
+
+    /// A thousand requests of 64 KiB, each a millisecond under way, with these counters.
+    fn sample(device: DeviceUse) -> Sample {
+        Sample {
+            measured_ns: 1_000_000_000,
+            requests: 1000,
+            bytes: 65_536_000,
+            rate: 1000.0,
+            latency: [Histogram::new(), Histogram::new()],
+            slice_ns: 10_000_000,
+            empty_share: 0.0,
+            slice_rates: Vec::new(),
+            warm_up_ns: 0,
+            verdict: Verdict::Steady,
+            mean_depth: 1.0,
+            mean_service_ns: 1e6,
+            usage: Usage { elapsed_ns: 1_000_000_000, device: Some(device), ..Usage::default() },
+            requests_with_ramp: 1000,
+            bytes_with_ramp: 65_536_000,
+        }
+    }
+
+    fn counted(device: DeviceUse, buffering: Buffering) -> std::result::Result<RequestTimes, String> {
+        counted_times(&Workload { buffering, ..Workload::default() }, &[&sample(device)])
+    }
+
+    fn at_devices(reads: u64, weighted_ns: u64) -> DeviceUse {
+        DeviceUse { reads, read_bytes: 65_536_000, weighted_ns, ..DeviceUse::default() }
+    }
+
+    fn means(times: &RequestTimes) -> Vec<(Stage, f64)> {
+        times.stages.iter().map(|one| (one.stage, one.mean_ns.round())).collect()
+    }
+
+    #[test]
+    fn merged_and_split_requests_are_counted_by_what_they_became() {
+        let direct = |reads, weighted| counted(at_devices(reads, weighted), Buffering::Direct).unwrap();
+        let one = direct(1000, 600_000_000);
+        assert_eq!(means(&one), [(Stage::SubmitAndCompletion, 4e5), (Stage::QueueAndDevice, 6e5)]);
+        assert_eq!(one.device_requests_per_request, None);
+        // Eight of them are one, which is under way for 800 us; each is four, of 150 us.
+        let merged = direct(125, 100_000_000);
+        assert_eq!(means(&merged), [(Stage::SubmitAndCompletion, 2e5), (Stage::QueueAndDevice, 8e5)]);
+        assert_eq!(merged.device_requests_per_request, Some(0.125));
+        let split = direct(4000, 600_000_000);
+        assert_eq!(means(&split)[1], (Stage::QueueAndDevice, 15e4));
+        assert_eq!(split.device_requests_per_request, Some(4.0));
+    }
+
+    #[test]
+    fn what_the_counters_do_not_tell_has_a_reason() {
+        let why = |device, buffering| counted(device, buffering).unwrap_err();
+        assert!(why(at_devices(125, 1), Buffering::Buffered).contains("page cache"));
+        let copies = DeviceUse { read_bytes: 131_072_000, ..at_devices(2000, 1) };
+        assert!(why(copies, Buffering::Direct).contains("moved 2.00 bytes"));
+        assert!(why(DeviceUse::default(), Buffering::Direct).contains("no request"));
+        let mut uncounted = sample(DeviceUse::default());
+        uncounted.usage.device = None;
+        let why = counted_times(&Workload::default(), &[&uncounted]).unwrap_err();
+        assert!(why.contains("no block device"), "{why}");
+    }
+
+    #[test]
+    fn a_machine_that_knows_its_parts_tells_them_apart() {
+        let known = DeviceUse {
+            queue_ns: Some(100_000_000),
+            link_ns: Some(200_000_000),
+            media_ns: Some(900_000_000),
+            ..at_devices(1000, 700_000_000)
+        };
+        let expected = [
+            (Stage::SubmitAndCompletion, 3e5),
+            (Stage::Queue, 1e5),
+            (Stage::Link, 2e5),
+            (Stage::Media, 4e5),
+            (Stage::Device, 0.0),
+        ];
+        assert_eq!(means(&counted(known, Buffering::Direct).unwrap()), expected, "media that worked ahead, too");
+    }
 
     #[test]
     fn the_stages_are_the_differences_of_the_sums() {

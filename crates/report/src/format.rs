@@ -355,6 +355,12 @@ pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
     (whole > 0.0 && part.is_finite()).then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))
 }
 
+/// What matters of a stage, in a line: `scheduler none, nr_requests 128`.
+pub(crate) fn stage_settings(stage: &results::Stage) -> String {
+    let one = |(name, value): &(String, String)| format!("{name} {}", machine::text::printable(value));
+    stage.settings.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 /// Where a request's time goes: `of 410 us a request: submit 3 %, queue 12 %, device 80 %, completion 5 % (by trace points)`.
 pub(crate) fn request_times(times: &RequestTimes) -> String {
     let whole: f64 = times.stages.iter().map(|stage| stage.mean_ns).sum();
@@ -364,15 +370,21 @@ pub(crate) fn request_times(times: &RequestTimes) -> String {
         TimesSource::TracePoints => "trace points",
         TimesSource::DeviceCounters => "the devices' counters",
     };
-    format!("of {} a request: {} (by {by})", show_time(whole), stages.join(", "))
+    let each = times.device_requests_per_request.map_or_else(String::new, |each| match each {
+        each if each > 1.0 => format!(", each split into {}", significant(each, 2)),
+        each => format!(", {} merged into one", significant(1.0 / each, 2)),
+    });
+    format!("of {} a request: {} (by {by}{each})", show_time(whole), stages.join(", "))
 }
 
 /// Why it is not known where a measured point's requests spend their time; none where the machine's parts tell it another way.
-pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Option<&'static str> {
+pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Option<String> {
     let numbers = point.numbers.as_ref().filter(|_| !results.machine.simulated)?;
     let throttled = || results.target.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
-    Some(if numbers.achieved.request_times.is_some() {
+    let why = if numbers.achieved.request_times.is_some() {
         return None;
+    } else if let Some(why) = &numbers.achieved.request_times_unknown {
+        return Some(why.clone());
     } else if !point.workload.buffering.is_direct() {
         "the page cache makes other requests of the program's"
     } else if results.target.devices.is_empty() {
@@ -381,7 +393,8 @@ pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Opt
         "requests behind a throttle are not traced, for a traced run would use up what the next may have"
     } else {
         "requests are split, merged or mixed with others' on the way, and the kernel lets none be traced here"
-    })
+    };
+    Some(why.into())
 }
 
 /// The buses of a simulated machine whose phases are known, at the peak of each operation.

@@ -13,6 +13,20 @@ fn answers() {
 }
 
 #[test]
+fn the_page_shows_where_an_advertised_rate_is_from() {
+    let page = report::html(&support::study()).unwrap().replace("&#x2f;", "/");
+    // Text of the page, and no tooltip alone.
+    assert!(page.contains("<small>PCIe 4.0 x4: 16 GT/s x 4 lanes x 128/130</small>"));
+    assert!(page.contains("at least 1672 MiB/s") && page.contains("scheduler none</small>"));
+    let mut bare = support::study();
+    let ladder = bare.ladder.as_mut().unwrap();
+    ladder.stages[5].rates.clear();
+    ladder.stages[5].settings.clear();
+    assert!(report::html(&bare).unwrap().contains("no rate is known"));
+    assert!(report::terminal::ladder(&bare, 100, false).contains("nothing is told of it"));
+}
+
+#[test]
 fn a_ladder() {
     insta::assert_snapshot!("ladder-100", report::terminal::ladder(&support::study(), 100, false));
     insta::assert_snapshot!("ladder-80", report::terminal::ladder(&support::study(), 80, false));

@@ -84,6 +84,9 @@ pub struct Achieved {
     pub sync_ns: Option<f64>,
     /// Rate to stable storage: that time counted too.
     pub synced_bytes_per_s: Option<f64>,
+    /// The 95 % interval of that rate; absent where the runs tell none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synced_interval_95: Option<[f64; 2]>,
     /// Time left out at the start of the runs, mean.
     pub warm_up_ns: f64,
     /// User-space instructions a request, counted in a run of its own.
@@ -97,6 +100,9 @@ pub struct Achieved {
     /// Where a request's time goes, by trace points in a run of its own or by the devices' counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_times: Option<RequestTimes>,
+    /// Why that is not known, where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_times_unknown: Option<String>,
     /// The parts of the machine that count their own busy time, the busiest first; means over the runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<ResourceUse>,
@@ -122,7 +128,44 @@ impl CpuPerRequest {
     }
 }
 
+/// The rate of writes until they are on stable storage, with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct SyncedTime {
+    bytes_per_s: f64,
+    interval_95: Option<[f64; 2]>,
+}
+
+impl SyncedTime {
+    /// From runs that all end with a flush. A run has one value, its time for each byte, whose mean is all time over all bytes where runs
+    /// are as long; `common` is how far runs of other points are apart.
+    fn of(samples: &[&Sample], common: Option<stats::Spread>) -> Option<SyncedTime> {
+        let time = |sample: &&Sample| {
+            let ns = (sample.usage.elapsed_ns + sample.usage.sync_ns?) as f64;
+            (sample.bytes_with_ramp > 0).then(|| [ns / sample.bytes_with_ramp as f64])
+        };
+        let times: Vec<[f64; 1]> = samples.iter().map(time).collect::<Option<_>>()?;
+        let mean = times.iter().map(|time| time[0]).sum::<f64>() / times.len().max(1) as f64;
+        let rate = stats::estimate_beside(&times, common).and_then(|estimate| estimate.rate_of(1e9));
+        (mean > 0.0).then(|| SyncedTime {
+            bytes_per_s: rate.map_or(1e9 / mean, |rate| rate.mean),
+            interval_95: rate.map(|rate| [rate.low, rate.high]),
+        })
+    }
+}
+
 impl Achieved {
+    /// Sets where a request's time goes by another source that tells it, too.
+    pub fn set_request_times(&mut self, times: RequestTimes) {
+        (self.request_times, self.request_times_unknown) = (Some(times), None);
+    }
+
+    /// Sets the interval of the rate to stable storage beside how far the runs of other points are apart.
+    pub fn estimate_synced(&mut self, samples: &[&Sample], common: Option<stats::Spread>) {
+        if let Some(rate) = SyncedTime::of(samples, common) {
+            (self.synced_bytes_per_s, self.synced_interval_95) = (Some(rate.bytes_per_s), rate.interval_95);
+        }
+    }
+
     pub(crate) fn from_samples(workload: &Workload, samples: &[&Sample]) -> Achieved {
         let runs = samples.len() as f64;
         let sum = |part: &dyn Fn(&Sample) -> f64| -> f64 { samples.iter().map(|sample| part(sample)).sum() };
@@ -140,7 +183,12 @@ impl Achieved {
         let process = sum(&|sample| (sample.usage.cpu.user_ns + sample.usage.cpu.system_ns) as f64);
         let parity: Option<f64> = samples.iter().map(|sample| sample.usage.parity.map(|parity| parity.ns as f64)).sum();
         let dirty = || samples.iter().filter_map(|sample| sample.usage.dirty);
+        let to_storage = SyncedTime::of(samples, None);
         let synced: Option<f64> = samples.iter().map(|sample| sample.usage.sync_ns.map(|ns| ns as f64)).sum();
+        let (request_times, request_times_unknown) = match measure::counted_times(workload, samples) {
+            Ok(times) => (Some(times), None),
+            Err(why) => (None, Some(why)),
+        };
         Achieved {
             measured_ns: samples.iter().map(|sample| sample.measured_ns).sum(),
             requests: samples.iter().map(|sample| sample.requests).sum(),
@@ -186,13 +234,15 @@ impl Achieved {
             parity_percent: parity.map(|ns| ns / process.max(1.0) * 100.0),
             polled: samples.iter().filter_map(|sample| sample.usage.waits).map(|waits| waits.polled).max(),
             sync_ns: synced.map(|ns| ns / runs),
-            synced_bytes_per_s: synced.map(|ns| asked * 1e9 / (elapsed + ns)),
+            synced_bytes_per_s: to_storage.map(|one| one.bytes_per_s),
+            synced_interval_95: to_storage.and_then(|one| one.interval_95),
             warm_up_ns: sum(&|sample| sample.warm_up_ns as f64) / runs,
             instructions_per_request: None,
             driver_ceiling_iops: None,
             no_op_ceiling_iops: None,
             of_ceiling_percent: None,
-            request_times: measure::counted_times(samples),
+            request_times,
+            request_times_unknown,
             resources: resources(samples),
         }
     }

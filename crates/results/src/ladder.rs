@@ -105,7 +105,8 @@ pub struct Stage {
     pub kind: StageKind,
     /// Its name.
     pub name: String,
-    /// Its rate by operation: reads, then writes; empty where nothing is known of either.
+    /// Its rate by operation: reads, then writes; empty where nothing is known of either. A stage that limits an operation has a rate for
+    /// it, without figures where none are known.
     pub rates: Vec<StageRate>,
     /// The settings that matter, by name and value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -139,7 +140,7 @@ pub struct StageRate {
 pub struct Advertises {
     /// In bytes per second.
     pub throughput_bytes_per_s: f64,
-    /// Where it is from: `advertised`, or the formula that computes it.
+    /// Where it is from: the formula that computes it, or who tells it.
     pub formula: String,
 }
 
@@ -154,4 +155,7 @@ pub struct Reached {
     pub point: Option<usize>,
     /// How it was measured: `measured`, `passed through at the peak`, or a formula.
     pub formula: String,
+    /// It passed through a stage that was not measured alone and is not the limit: the stage gives this at least.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
 }

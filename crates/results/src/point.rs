@@ -201,7 +201,9 @@ impl Point {
     ) -> machine::Result<()> {
         let Some(numbers) = &mut self.numbers else { return Ok(()) };
         let times = measure::traced_times(machine, target, workload, numbers.iops)?;
-        numbers.achieved.request_times = times.or(numbers.achieved.request_times.take());
+        if let Some(times) = times {
+            numbers.achieved.set_request_times(times);
+        }
         Ok(())
     }
 

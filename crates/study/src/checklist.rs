@@ -151,15 +151,19 @@ fn align(layers: &[Layer]) -> Judged {
         let bytes = layer.settings.get("start_bytes").and_then(|text| text.parse().ok()).unwrap_or(0);
         format!("{} starts at {}", layer.name, show_size(bytes))
     };
-    let off = |layer: &&&Layer| {
-        ["aligned_to_physical_block", "aligned_to_4_kib"]
-            .iter()
-            .any(|name| layer.settings.get(*name).is_some_and(|value| value == "no"))
-    };
-    match partitions.iter().find(off) {
-        Some(layer) => judged(false, start(layer)),
-        None => judged(true, start(first)),
+    let is_off = |layer: &Layer, name: &str| layer.settings.get(name).is_some_and(|value| value == "no");
+    let off = |layer: &&&Layer| is_off(layer, "aligned_to_physical_block") || is_off(layer, "aligned_to_4_kib");
+    if let Some(layer) = partitions.iter().find(off) {
+        return judged(false, start(layer));
     }
+    let Some(layer) = partitions.iter().find(|layer| is_off(layer, "aligned_to_optimal_io")) else {
+        return judged(true, start(first));
+    };
+    let stripe = layer.settings.get("optimal_io_size").and_then(|text| text.parse().ok()).map_or_else(
+        || "no multiple of the stripe".to_owned(),
+        |stripe| format!("no multiple of the {} stripe", show_size(stripe)),
+    );
+    judged(false, format!("{}, {stripe}", start(layer)))
 }
 
 fn write_cache(found: &Found<'_>) -> Judged {

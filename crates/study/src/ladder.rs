@@ -2,7 +2,7 @@
 //!
 //! What a stage achieved is measured where the stage can be reached alone (generator, memory, page cache, file system). Of a part that counts its own busy
 //! time it is the rate of the peak over the share of the time in which the part worked: what it gives while it works. Of any other layer it is what passed
-//! through it at the peak, which is the most that one knows about it.
+//! through it at the peak: it gives that at least, and no more where it is the limit.
 
 use crate::found::Found;
 use machine::units::{show_rate, show_size};
@@ -12,27 +12,36 @@ use results::{
     Advertises, Answer, Axis, Bottleneck, Experiment, Ladder, LimitOf, Peak, Point, Reached, Stage, StageKind,
     StageRate, Varied,
 };
-use workload::OpKind;
+use workload::{OpKind, Workload};
 
-/// Settings of a layer that people look for, in the order in which they read them.
-const SETTINGS: [&str; 49] = [
+/// Settings of a layer that people look for first, in the order in which they read them. Others follow by name.
+const FIRST: [&str; 60] = [
     "start_bytes",
     "aligned_to_physical_block",
     "aligned_to_optimal_io",
+    "service",
     "source",
     "direct_io_means",
+    "vers",
+    "proto",
+    "addr",
+    "nconnect",
+    "rsize",
+    "wsize",
     "block_bytes",
+    "journal",
     "data",
     "commit",
     "barrier",
+    "compress",
+    "compression",
     "atime",
     "stripe",
     "sunit",
     "swidth",
     "free_percent",
     "extents",
-    "rsize",
-    "wsize",
+    "state",
     "level",
     "members",
     "chunk_bytes",
@@ -40,6 +49,7 @@ const SETTINGS: [&str; 49] = [
     "degraded",
     "encryption",
     "cache_mode",
+    "cache_device",
     "scheduler",
     "nr_requests",
     "read_ahead_kb",
@@ -48,13 +58,16 @@ const SETTINGS: [&str; 49] = [
     "physical_block_size",
     "optimal_io_size",
     "write_cache",
+    "fua",
     "cache_type",
     "rotational",
     "discard_max_bytes",
     "zoned",
     "hardware_queues",
     "queue_depth",
+    "namespace",
     "backing_file",
+    "direct_io",
     "model",
     "transport",
     "address",
@@ -63,16 +76,46 @@ const SETTINGS: [&str; 49] = [
     "max_link_speed",
     "max_link_width",
     "sata_spd",
-    "read_iops",
-    "write_iops",
 ];
+
+/// What a stage's name or another of its settings says, or what nobody tunes.
+const LEFT_OUT: [&str; 22] = [
+    "mount",
+    "size_bytes",
+    "kind",
+    "vendor",
+    "raid_disks",
+    "logical_block_size",
+    "minimum_io_size",
+    "max_hw_sectors_kb",
+    "max_segments",
+    "nomerges",
+    "rq_affinity",
+    "io_poll",
+    "wbt_lat_usec",
+    "discard_granularity",
+    "queue_type",
+    "array_state",
+    "metadata_version",
+    "provisioning_mode",
+    "removable",
+    "aligned_to_4_kib",
+    "aligned_to_1_mib",
+    "sata_spd_limit",
+];
+
+/// Settings that say nothing where they are none.
+const IF_ANY: [&str; 7] =
+    ["optimal_io_size", "chunk_sectors", "dax", "offset_bytes", "sequential_cutoff", "degraded", "group_thread_cnt"];
+
+/// The fewest request sizes that a curve has.
+const LEAST_SIZES: usize = 3;
 
 /// The ladder of a study.
 pub(crate) fn ladder(found: &Found<'_>, experiments: &[Experiment], answer: &Answer, machine: &MachineFacts) -> Ladder {
     let rungs = Rungs { found, experiments, answer, machine };
     let mut stages = rungs.above();
     stages.extend(rungs.below());
-    stages.retain(|stage| !stage.rates.is_empty() || !stage.settings.is_empty());
     mark_narrowest(&mut stages, answer);
     Ladder { stages, risks: risks(&found.setting.facts.layers) }
 }
@@ -105,29 +148,47 @@ impl Rungs<'_> {
         stages.push(self.stage(StageKind::PageCache, "warm", |op| self.page_cache(op)));
         let system = facts.layers.iter().find(|layer| layer.kind == LayerKind::FileSystem);
         let name = system.map_or_else(|| facts.name.clone(), |layer| layer.name.clone());
+        let mut own = Vec::new();
         if !facts.in_memory {
-            let mut buffered = self.stage(StageKind::Buffered, name.clone(), |op| self.buffered(op));
-            buffered.settings = system.map(settings).unwrap_or_default();
-            stages.push(buffered);
+            own.push(self.stage(StageKind::Buffered, name.clone(), |op| self.buffered(op)));
         }
         if facts.direct || facts.in_memory {
-            stages.push(self.stage(StageKind::Direct, name, |op| self.direct(op)));
+            own.push(self.stage(StageKind::Direct, name, |op| self.direct(op)));
         }
+        // Both are the file system; its settings stand once.
+        if let (Some(first), Some(system)) = (own.first_mut(), system) {
+            first.settings = settings(system);
+            first.warnings = self.warnings_about(system);
+        }
+        stages.extend(own);
         stages
     }
 
-    /// The layers that the target's facts name, without the file system, which is above.
+    /// The layers that the target's facts name, without the file system that the program sees, which is above.
     fn below(&self) -> Vec<Stage> {
-        let facts = &self.found.setting.facts;
-        let mut stages = Vec::new();
-        for layer in facts.layers.iter().filter(|layer| layer.kind != LayerKind::FileSystem) {
-            let mut stage = self.stage(layer.kind.into(), layer.name.clone(), |op| self.layer(layer, op));
-            stage.settings = settings(layer);
-            let about = |warning: &&String| warning.contains(layer.name.split(' ').next().unwrap_or(&layer.name));
-            stage.warnings = facts.warnings.iter().filter(about).cloned().collect();
-            stages.push(stage);
-        }
-        stages
+        let layers = &self.found.setting.facts.layers;
+        let own = layers.iter().position(|layer| layer.kind == LayerKind::FileSystem);
+        let below = layers.iter().enumerate().filter(|(at, _)| Some(*at) != own);
+        let stage = |(_, layer): (usize, &Layer)| Stage {
+            settings: settings(layer),
+            warnings: self.warnings_about(layer),
+            ..self.stage(layer.kind.into(), layer.name.clone(), |op| self.layer(layer, op))
+        };
+        below.map(stage).collect()
+    }
+
+    /// The target's warnings that name a layer, by its name or its address.
+    fn warnings_about(&self, layer: &Layer) -> Vec<String> {
+        let system = layer.kind == LayerKind::FileSystem;
+        let name = if system { layer.name.as_str() } else { layer.name.split(' ').next().unwrap_or(&layer.name) };
+        let of_link = ["address", "port"].into_iter().filter(|_| layer.kind == LayerKind::Link);
+        let names: Vec<&str> = if layer.kind == LayerKind::Link {
+            of_link.filter_map(|key| layer.settings.get(key)).map(String::as_str).collect()
+        } else {
+            vec![name]
+        };
+        let about = |warning: &&String| names.iter().any(|name| has_word(warning, name));
+        self.found.setting.facts.warnings.iter().filter(about).cloned().collect()
     }
 
     fn peak(&self, op: OpKind) -> Option<&Peak> {
@@ -147,8 +208,13 @@ impl Rungs<'_> {
             Some((one.numbers.as_ref()?.achieved.driver_ceiling_iops?, f64::from(one.workload.request_bytes), point))
         })?;
         let formula = format!("{iops:.0} requests/s to nothing x {}", show_size(request as u64));
-        let achieved =
-            Reached { throughput_bytes_per_s: iops * request, interval_95: None, point: Some(point), formula };
+        let achieved = Reached {
+            throughput_bytes_per_s: iops * request,
+            interval_95: None,
+            point: Some(point),
+            formula,
+            at_least: false,
+        };
         Some(rate(op, None, Some(achieved)))
     }
 
@@ -165,6 +231,7 @@ impl Rungs<'_> {
             interval_95: interval.map(|interval| [interval.low, interval.high]),
             point: None,
             formula: format!("measured: copying by {threads}"),
+            at_least: false,
         })
     }
 
@@ -221,9 +288,10 @@ impl Rungs<'_> {
                 writes.max_by(|a, b| synced(a.1).unwrap_or(0.0).total_cmp(&synced(b.1).unwrap_or(0.0)))?;
             let achieved = Reached {
                 throughput_bytes_per_s: synced(point)?,
-                interval_95: None,
+                interval_95: point.numbers.as_ref().and_then(|numbers| numbers.achieved.synced_interval_95),
                 point: Some(index),
                 formula: "measured: to stable storage".into(),
+                at_least: false,
             };
             return Some(StageRate { half_power_bytes: self.half_power(index), ..rate(op, below, Some(achieved)) });
         }
@@ -239,16 +307,21 @@ impl Rungs<'_> {
             throughput_bytes_per_s: one.throughput_bytes_per_s,
             formula: format!("the narrowest below: {}", one.layer),
         });
+        let point = &self.found.points[peak.point];
+        let half = self.half_power_of_peak(peak);
+        Some(StageRate { half_power_bytes: half, ..self.measured(op, below, peak.point, point, "measured: the peak") })
+    }
+
+    /// The request size at which the requests that make a peak get half of it.
+    fn half_power_of_peak(&self, peak: &Peak) -> Option<f64> {
         let depth = format!("depth {}", self.found.points[peak.point].workload.depth);
         let half = self.answer.half_power.iter().find(|half| {
-            half.op == op
+            half.op == peak.op
                 && half.of == Varied::RequestBytes
                 && half.at == depth
                 && half.peak_from == results::PeakSource::Measured
         });
-        let half = half.and_then(|half| half.crossing.or(half.smallest));
-        let point = &self.found.points[peak.point];
-        Some(StageRate { half_power_bytes: half, ..self.measured(op, below, peak.point, point, "measured: the peak") })
+        half.and_then(|half| half.crossing.or(half.smallest))
     }
 
     /// A stage that a point measured.
@@ -265,6 +338,7 @@ impl Rungs<'_> {
             interval_95: numbers.interval_95,
             point: Some(index),
             formula: how.into(),
+            at_least: false,
         });
         StageRate { half_power_bytes: self.half_power(index), ..rate(op, advertised, achieved) }
     }
@@ -291,20 +365,52 @@ impl Rungs<'_> {
             interval_95: peak.interval_95.map(|ends| ends.map(|end| end / share)),
             point: Some(peak.point),
             formula: format!("{} / {:.1} % busy", show_rate(peak.throughput_bytes_per_s), resource.busy_percent),
+            at_least: false,
         };
-        Some(StageRate { busy_percent: Some(resource.busy_percent), ..rate(op, advertised, Some(achieved)) })
+        Some(StageRate {
+            busy_percent: Some(resource.busy_percent),
+            half_power_bytes: self.half_power_by_busy_time(peak, kinds).or_else(|| self.half_power_of_peak(peak)),
+            ..rate(op, advertised, Some(achieved))
+        })
+    }
+
+    /// The request size at which a part gives half of its best while it works, by the points that differ from the peak in that size alone.
+    fn half_power_by_busy_time(&self, peak: &Peak, kinds: &[ResourceKind]) -> Option<f64> {
+        let own = &self.found.points[peak.point].workload;
+        let shape = &self.found.entries.get(peak.point)?.shape;
+        let mut curve = Vec::new();
+        for (entry, point) in self.found.entries.iter().zip(self.found.points) {
+            let alike = Workload { request_bytes: own.request_bytes, ..(*point.workload).clone() } == **own;
+            let Some(numbers) = point.numbers.as_ref().filter(|_| alike && entry.shape == *shape) else { continue };
+            let used = numbers.achieved.resources.iter().find(|one| kinds.contains(&one.kind));
+            let Some(share) = used.map(|one| one.busy_percent / 100.0).filter(|&share| share > 0.0) else { continue };
+            let y = numbers.throughput_bytes_per_s / share;
+            let [low, high] = numbers.interval_95.map_or([y, y], |ends| ends.map(|end| end / share));
+            curve.push(stats::Point { x: f64::from(point.workload.request_bytes), y, low, high });
+        }
+        if curve.len() < LEAST_SIZES {
+            return None;
+        }
+        curve.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let best = curve.iter().map(|point| point.y).fold(0.0, f64::max);
+        match stats::half_power(&curve, best, None)?.reached {
+            stats::Reached::At { crossing, .. } => Some(crossing),
+            stats::Reached::AtOrBelow { setting, .. } => Some(setting),
+            stats::Reached::Nowhere { .. } => None,
+        }
     }
 
     fn layer(&self, layer: &Layer, op: OpKind) -> Option<StageRate> {
         let writes = op == OpKind::Write;
+        let told = layer.advertised_formula.as_deref().unwrap_or("advertised");
         let advertised = layer.target_rate(writes).filter(|&rate| rate > 0.0).map(|whole| Advertises {
             throughput_bytes_per_s: whole,
             formula: match layer.share.of(writes) {
-                share if (share - 1.0).abs() < 1e-9 => "advertised".into(),
-                share => format!(
-                    "{} / {share:.3} of the bytes",
-                    show_rate(layer.advertised_rate(writes).unwrap_or_default())
-                ),
+                share if (share - 1.0).abs() < 1e-9 => told.into(),
+                share => {
+                    let rate = show_rate(layer.advertised_rate(writes).unwrap_or_default());
+                    format!("{told} = {rate}, / {share:.3} of the bytes")
+                }
             },
         });
         let kinds: &[ResourceKind] = match layer.kind {
@@ -318,10 +424,6 @@ impl Rungs<'_> {
         if let Some(by_busy_time) = self.by_busy_time(op, kinds, advertised.clone()) {
             return Some(by_busy_time);
         }
-        // A layer that promises nothing and stores nothing has no rate of its own.
-        if advertised.is_none() && !matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) {
-            return None;
-        }
         let peak = self.peak(op)?;
         let numbers = self.found.points[peak.point].numbers.as_ref();
         let achieved = Reached {
@@ -329,10 +431,12 @@ impl Rungs<'_> {
             interval_95: peak.interval_95,
             point: Some(peak.point),
             formula: "passed through at the peak".into(),
+            at_least: true,
         };
         let busy = numbers.and_then(|numbers| numbers.achieved.device_busy_percent);
         let busy = busy.filter(|_| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && !self.machine.simulated);
-        Some(StageRate { busy_percent: busy, ..rate(op, advertised, Some(achieved)) })
+        let half_power_bytes = self.half_power_of_peak(peak);
+        Some(StageRate { busy_percent: busy, half_power_bytes, ..rate(op, advertised, Some(achieved)) })
     }
 }
 
@@ -352,10 +456,34 @@ fn rate(op: OpKind, advertised: Option<Advertises>, achieved: Option<Reached>) -
     }
 }
 
-/// The settings of a layer that people look for.
+/// The settings of a layer that matter: those that people look for first, then whatever else is told of it.
 fn settings(layer: &Layer) -> Vec<(String, String)> {
-    let own = |name: &&str| Some(((*name).to_owned(), layer.settings.get(*name)?.clone()));
-    SETTINGS.iter().filter_map(own).collect()
+    let none = |value: &str| matches!(value, "" | "0" | "0.0k");
+    let told = |name: &str, value: &str| {
+        let own = FIRST.contains(&name) || !LEFT_OUT.contains(&name);
+        own && !(IF_ANY.contains(&name) && none(value))
+    };
+    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    let mut all: Vec<(String, String)> = layer.settings.clone().into_iter().collect();
+    all.retain(|(name, value)| told(name, value));
+    // The sort is stable: others stay by name.
+    all.sort_by_key(|(name, _)| place(name));
+    all
+}
+
+/// Whether a text has a name as a word: `sda` is none of `sda1 starts at ...`, nor `port-0:8` of `port-0:8:3 runs ...`.
+fn has_word(text: &str, name: &str) -> bool {
+    let goes_on = |rest: &str| {
+        let mut next = rest.chars();
+        match next.next() {
+            Some(':' | '-' | '.') => next.next().is_some_and(char::is_alphanumeric),
+            first => first.is_some_and(char::is_alphanumeric),
+        }
+    };
+    !name.is_empty()
+        && text.match_indices(name).any(|(at, _)| {
+            !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '-') && !goes_on(&text[at + name.len()..])
+        })
 }
 
 /// Marks the stage that the verdict on the peak names.
@@ -371,24 +499,32 @@ fn mark_narrowest(stages: &mut [Stage], answer: &Answer) {
             Bottleneck::Adapter => &[StageKind::Adapter, StageKind::Link],
             Bottleneck::Throttle => &[StageKind::Throttle, StageKind::Device],
             Bottleneck::Network => &[StageKind::Network],
+            // Past the page cache if it can be passed: peaks are.
+            Bottleneck::FileSystem => &[StageKind::Direct, StageKind::Buffered, StageKind::FileSystem],
             Bottleneck::Thread | Bottleneck::Generator => &[StageKind::Generator],
             Bottleneck::Processor => &[StageKind::Processor, StageKind::Generator],
             Bottleneck::Memory => &[StageKind::Memory],
             _ => &[],
         };
         let narrowest = kinds.iter().find_map(|kind| {
-            let rates = stages.iter().enumerate().filter(|(_, stage)| stage.kind == *kind);
-            let with_rate = rates.filter_map(|(at, stage)| {
-                let place = stage.rates.iter().position(|one| one.op == limit.op)?;
-                let promised =
-                    stage.rates[place].advertised.as_ref().map_or(f64::MAX, |one| one.throughput_bytes_per_s);
-                Some((at, place, promised))
-            });
-            with_rate.min_by(|a, b| a.2.total_cmp(&b.2))
+            let of_kind = stages.iter().enumerate().filter(|(_, stage)| stage.kind == *kind);
+            let promised = |stage: &Stage| {
+                let own = stage.rates.iter().find(|one| one.op == limit.op)?;
+                Some(own.advertised.as_ref().map_or(f64::MAX, |one| one.throughput_bytes_per_s))
+            };
+            // What has no rate at all comes last: it is marked where nothing of its kind has one.
+            let ranked = of_kind.map(|(at, stage)| (at, promised(stage).unwrap_or(f64::INFINITY)));
+            ranked.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
         });
-        if let Some((stage, place, _)) = narrowest {
-            stages[stage].rates[place].narrowest = true;
-        }
+        let Some(stage) = narrowest.map(|at| &mut stages[at]) else { continue };
+        let place = stage.rates.iter().position(|one| one.op == limit.op).unwrap_or_else(|| {
+            stage.rates.push(rate(limit.op, None, None));
+            stage.rates.len() - 1
+        });
+        let marked = &mut stage.rates[place];
+        marked.narrowest = true;
+        // What limits the whole gives no more than that.
+        marked.achieved.iter_mut().for_each(|reached| reached.at_least = false);
     }
 }
 

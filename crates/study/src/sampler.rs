@@ -5,8 +5,8 @@ use crate::setting::Setting;
 use machine::{Machine, Nanos, RequestTimes, Result, THROTTLE_SLICE_NS, TargetFacts, TargetKind};
 use measure::stats::{Estimate, Spread};
 use measure::{
-    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, of_whole_bursts, ramp, rate_estimate_beside,
-    rate_spread, repeat, sample, traced_times,
+    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, counted, of_whole_bursts, ramp,
+    rate_estimate_beside, rate_spread, repeat, sample, traced_times,
 };
 use results::{Point, Question};
 use std::cell::OnceCell;
@@ -98,9 +98,12 @@ impl Entry {
                 if let Some(estimate) = self.estimate().filter(|_| self.common.is_some()) {
                     numbers.set_estimate(estimate);
                 }
+                if self.common.is_some() {
+                    numbers.achieved.estimate_synced(&counted(self.samples()), self.common);
+                }
                 numbers.achieved.instructions_per_request = self.instructions_per_request;
-                if self.request_times.is_some() {
-                    numbers.achieved.request_times.clone_from(&self.request_times);
+                if let Some(times) = &self.request_times {
+                    numbers.achieved.set_request_times(times.clone());
                 }
             }
             point

@@ -246,9 +246,29 @@ fn a_disk_bus_gives_what_it_does_while_it_works() {
     assert!(read(StageKind::Bus).narrowest && read(StageKind::Bus).busy_percent > Some(95.0));
     assert!(read(StageKind::Bus).share_percent > Some(70.0) && read(StageKind::Bus).share_percent < Some(95.0));
     assert!(reached(StageKind::Device) > reached(StageKind::Bus), "the disks could give more");
+    // Each connection costs the bus phases without data: a part has a half-power point of its own.
+    let half = |kind| read(kind).half_power_bytes.expect("a size");
+    assert!(half(StageKind::Bus) > 0.0 && half(StageKind::Pci) <= half(StageKind::Bus), "{}", half(StageKind::Bus));
+    let told = |kind| read(kind).advertised.as_ref().expect("a rate").formula.as_str();
+    assert_eq!(told(StageKind::Pci), "the machine's description");
+    assert!(told(StageKind::Device).starts_with("4 x 7.15 MiB/s, "), "{}", told(StageKind::Device));
     let risky = study(&named("twin:gateway-1997,wce=on"), &["depth"]);
     let risks = &risky.ladder.as_ref().expect("a ladder").risks;
     assert!(risks.iter().any(|risk| risk.contains("write cache")), "{risks:?}");
+}
+
+#[test]
+fn a_simulated_disk_tells_queue_link_media_and_device_apart() {
+    let results = study(&named("twin:gateway-1997"), &["depth"]);
+    let peak = &results.answer.as_ref().expect("an answer").peaks[0];
+    let achieved = &results.points[peak.point].numbers.as_ref().expect("numbers").achieved;
+    let times = achieved.request_times.as_ref().unwrap_or_else(|| panic!("{:?}", achieved.request_times_unknown));
+    let stages: Vec<machine::Stage> = times.stages.iter().map(|one| one.stage).collect();
+    use machine::Stage::{Device, Link, Media, Queue, SubmitAndCompletion};
+    assert_eq!(stages, [SubmitAndCompletion, Queue, Link, Media, Device]);
+    let percent = |stage| times.stages.iter().find(|one| one.stage == stage).expect("a stage").percent;
+    assert!((times.stages.iter().map(|one| one.percent).sum::<f64>() - 100.0).abs() < 0.01, "{times:?}");
+    assert!(percent(Media) > 0.0 && percent(Link) > 0.0, "{times:?}");
 }
 
 #[test]

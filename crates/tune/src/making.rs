@@ -122,6 +122,7 @@ mod tests {
             kind,
             name: name.into(),
             advertised_bytes_per_s: None,
+            advertised_formula: None,
             advertised_iops: None,
             settings,
             share: machine::Share::ALL,

@@ -3,14 +3,28 @@
 use crate::device::Drives;
 use crate::settings::Setup;
 use crate::volume::{Kind, Layout, Parity};
+use machine::units::show_rate;
 use machine::{Layer, LayerKind};
 use std::collections::BTreeMap;
+
+/// Who tells the rates of a simulated machine: each stands in its description, with its source beside it.
+const TOLD_BY: &str = "the machine's description";
+
+/// The formula of what so many of a kind advertise together.
+pub(crate) fn formula(count: u32, rate: Option<f64>) -> Option<String> {
+    let rate = rate.filter(|_| count > 0)?;
+    Some(match count {
+        1 => TOLD_BY.to_owned(),
+        _ => format!("{count} x {}, {TOLD_BY}", show_rate(rate / f64::from(count))),
+    })
+}
 
 fn layer(kind: LayerKind, name: impl Into<String>, rate: Option<f64>) -> Layer {
     Layer {
         kind,
         name: name.into(),
         advertised_bytes_per_s: rate,
+        advertised_formula: formula(1, rate),
         advertised_iops: None,
         settings: BTreeMap::new(),
         share: machine::Share::ALL,
@@ -60,7 +74,8 @@ pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
         let count = setup.buses.div_ceil(adapter.buses);
         let rate = adapter.advertised_bytes_per_s.map(|rate| rate * f64::from(count));
         let name = if count == 1 { adapter.name.clone() } else { format!("{count} x {}", adapter.name) };
-        layers.push(layer(LayerKind::Adapter, name, rate));
+        let all = layer(LayerKind::Adapter, name, rate);
+        layers.push(Layer { advertised_formula: formula(count, rate), ..all });
     }
     let drives =
         Drives { name: &setup.drive, count: layout.members, buses: setup.buses, wce: setup.wce, bus_kinds: &d.buses };

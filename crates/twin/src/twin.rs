@@ -348,6 +348,11 @@ impl machine::Machine for Twin {
     }
 }
 
+/// The sum of what is known.
+fn both(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
+    one.zip(other).map(|(one, other)| one + other).or(one).or(other)
+}
+
 fn sum(members: impl Iterator<Item = DeviceUse>) -> DeviceUse {
     members.fold(DeviceUse::default(), |sum, one| DeviceUse {
         reads: sum.reads + one.reads,
@@ -358,6 +363,9 @@ fn sum(members: impl Iterator<Item = DeviceUse>) -> DeviceUse {
         busy_ns: sum.busy_ns + one.busy_ns,
         weighted_ns: sum.weighted_ns + one.weighted_ns,
         flushes: sum.flushes + one.flushes,
+        queue_ns: both(sum.queue_ns, one.queue_ns),
+        link_ns: both(sum.link_ns, one.link_ns),
+        media_ns: both(sum.media_ns, one.media_ns),
     })
 }
 
@@ -369,7 +377,12 @@ fn usage(
     files: &[Vec<u32>],
     outcomes: Vec<machine::Result<Ended>>,
 ) -> RunUsage {
-    let used = |number: u32| world.members[number as usize].usage(world.kernel.now());
+    let used = |number: u32| {
+        let member = &world.members[number as usize];
+        let used = member.usage(world.kernel.now());
+        let (link_ns, media_ns) = utilisation::link_and_media(world, number, ran);
+        DeviceUse { link_ns, media_ns, ..used }
+    };
     let part = |files: &[u32], Ended { elapsed_ns, sync_ns }: Ended| {
         let members = world.files.members(files);
         let device = sum(members.iter().map(|&member| used(member)));

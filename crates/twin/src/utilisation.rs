@@ -38,6 +38,23 @@ pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     all
 }
 
+/// How long a link, a bus or a network, and the platters, worked for a device in a run of `ran`; none of what its model does not tell. A bus
+/// that several devices share worked for each by its commands.
+pub(crate) fn link_and_media(world: &World, number: u32, ran: Nanos) -> (Option<Nanos>, Option<Nanos>) {
+    let commands = |number: usize| world.members[number].commands_done();
+    let parts = world.members[number as usize].device.busy(ran);
+    let of = |kind: ResourceKind, name: &str| {
+        parts.iter().find(|(part, _)| self::kind(part) == kind && *part == name).map(|(_, busy)| *busy)
+    };
+    let all: u64 = (0..world.members.len()).map(commands).sum();
+    let bus: Nanos = world.buses.iter().map(Bus::worked).sum();
+    let shared = (bus > 0 && all > 0)
+        .then(|| (u128::from(bus) * u128::from(commands(number as usize)) / u128::from(all)) as Nanos);
+    let link = of(ResourceKind::Link, "drive link").or_else(|| of(ResourceKind::Network, "network")).or(shared);
+    // Of the dies of an SSD many work at a time: their busy time is no request's.
+    (link, of(ResourceKind::Media, "disk mechanics"))
+}
+
 /// The phases in which a bus was, as shares of the time in which it was not free.
 fn phases(bus: &Bus) -> Vec<PhaseUse> {
     let (times, busy) = (bus.phases, bus.phases.busy());

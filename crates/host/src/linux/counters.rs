@@ -337,6 +337,7 @@ impl DeviceSnapshot {
             busy_ns: ms(self.busy_ms, before.busy_ms) / self.devices.max(1),
             weighted_ns: ms(self.weighted_ms, before.weighted_ms),
             flushes: less(self.flushes[0], before.flushes[0]),
+            ..DeviceUse::default()
         }
     }
 }

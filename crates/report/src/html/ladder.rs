@@ -42,6 +42,8 @@ struct StageView {
     kind: &'static str,
     name: String,
     rates: Vec<RateView>,
+    /// Its settings in a line.
+    settings: String,
     warnings: Vec<String>,
 }
 
@@ -73,10 +75,14 @@ pub(super) fn view(results: &Results) -> Option<LadderView> {
         kind: stage.kind.name(),
         name: stage.name.clone(),
         rates: stage.rates.iter().map(|one| rate_view(one, most)).collect(),
+        settings: crate::format::stage_settings(stage),
         warnings: stage.warnings.clone(),
     };
-    let stages = ladder.stages.iter().filter(|stage| !stage.rates.is_empty() || !stage.warnings.is_empty());
-    Some(LadderView { stages: stages.map(stage).collect(), risks: ladder.risks.clone(), buses: bus_views(results) })
+    Some(LadderView {
+        stages: ladder.stages.iter().map(stage).collect(),
+        risks: ladder.risks.clone(),
+        buses: bus_views(results),
+    })
 }
 
 fn promised(one: &StageRate) -> Option<f64> {
@@ -85,6 +91,10 @@ fn promised(one: &StageRate) -> Option<f64> {
 
 fn reached(one: &StageRate) -> Option<f64> {
     one.achieved.as_ref().map(|one| one.throughput_bytes_per_s)
+}
+
+fn at_least(reached: &results::Reached) -> &'static str {
+    if reached.at_least { "at least " } else { "" }
 }
 
 fn rate_view(one: &StageRate, most: f64) -> RateView {
@@ -97,7 +107,9 @@ fn rate_view(one: &StageRate, most: f64) -> RateView {
         op: one.op.to_string(),
         advertised: promised(one).map(rate).unwrap_or_default(),
         promised_by: one.advertised.as_ref().map(|one| one.formula.clone()).unwrap_or_default(),
-        achieved: reached(one).map(rate).unwrap_or_default(),
+        achieved: achieved
+            .map(|one| format!("{}{}", at_least(one), rate(one.throughput_bytes_per_s)))
+            .unwrap_or_default(),
         spread: achieved.and_then(|one| plus_minus(one.throughput_bytes_per_s, one.interval_95)).unwrap_or_default(),
         measured_by: achieved.map(|one| one.formula.clone()).unwrap_or_default(),
         share: one.share_percent.map(|share| format!("{} %", percent(share))).unwrap_or_default(),

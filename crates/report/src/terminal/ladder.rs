@@ -3,7 +3,7 @@
 use super::answer::with_experiment;
 use super::one_point::phases;
 use super::{Line, Tone, fit, pad, render, wrap};
-use crate::format::{buses_at_peaks, plus_minus, rate, untold_trials};
+use crate::format::{buses_at_peaks, plus_minus, rate, stage_settings, untold_trials};
 use machine::text::printable;
 use machine::units::show_size_rounded;
 use results::{Bottleneck, Ladder, LimitOf, Results, Stage, StageRate};
@@ -19,7 +19,8 @@ const LEAST_RATE: usize = 12;
 /// The least rate that a bar shows, as a share of the greatest: bars are logarithmic.
 const LEAST_SHARE: f64 = 1e-3;
 
-/// The ladder of a document: a table for reads and one for writes, then what matters of each stage, then the risks. Empty without a ladder.
+/// The ladder of a document: a table for reads and one for writes, then what matters of each stage with where its advertised rate is from,
+/// then the risks. Empty without a ladder.
 pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     let Some(ladder) = &results.ladder else { return String::new() };
     let width = width.max(60);
@@ -84,8 +85,9 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     let most = rates.iter().flat_map(|(_, one)| [advertised(one), achieved(one)]).flatten().fold(0.0, f64::max);
     // Stage, advertised, achieved, spread, share, half power, busy, bar, with a space between them.
     // A rate of memory has more digits than one of a disk.
-    let shown = rates.iter().flat_map(|(_, one)| [advertised(one), achieved(one)]).flatten();
-    let column = shown.map(|bytes_per_s| rate(bytes_per_s).width()).fold(LEAST_RATE, usize::max);
+    let told =
+        rates.iter().map(|(_, one)| reached(one)).chain(rates.iter().filter_map(|(_, one)| advertised(one).map(rate)));
+    let column = told.map(|text| text.width()).fold(LEAST_RATE, usize::max);
     let name = width.saturating_sub(2 * (column + 1) + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
     let row = |cells: [&str; 7]| {
         let [stage, promised, reached, spread, share, half, busy] = cells;
@@ -101,7 +103,7 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
         let cells = [
             format!("{mark}{} {}", stage.kind.name(), printable(&stage.name)),
             advertised(one).map(rate).unwrap_or_default(),
-            achieved(one).map(rate).unwrap_or_default(),
+            reached(one),
             spread.unwrap_or_default(),
             one.share_percent.map(|share| format!("{share:.0} %")).unwrap_or_default(),
             one.half_power_bytes.map(show_size_rounded).unwrap_or_default(),
@@ -116,6 +118,12 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
 
 fn advertised(rate: &StageRate) -> Option<f64> {
     rate.advertised.as_ref().map(|one| one.throughput_bytes_per_s)
+}
+
+/// The achieved rate; `≥` where a stage gives that at least.
+fn reached(one: &StageRate) -> String {
+    let Some(reached) = &one.achieved else { return String::new() };
+    format!("{}{}", if reached.at_least { "≥" } else { "" }, rate(reached.throughput_bytes_per_s))
 }
 
 fn achieved(rate: &StageRate) -> Option<f64> {
@@ -135,16 +143,44 @@ fn bar(advertised: Option<f64>, achieved: Option<f64>, most: f64) -> String {
     pad(&bar, BAR)
 }
 
-/// What matters of each stage that has no word elsewhere.
+/// Where the advertised rate of each stage is from, and what else matters of it.
 fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    for stage in ladder.stages.iter().filter(|stage| !stage.settings.is_empty()) {
+    for stage in &ladder.stages {
         let told: Vec<String> =
-            stage.settings.iter().map(|(name, value)| format!("{name} {}", printable(value))).collect();
+            [formulas(stage), stage_settings(stage)].into_iter().filter(|one| !one.is_empty()).collect();
+        let told = match told.join("; ") {
+            told if told.is_empty() && stage.rates.is_empty() => "nothing is told of it".to_owned(),
+            told => told,
+        };
+        if told.is_empty() {
+            continue;
+        }
         let name = pad(&fit(&format!("{} {}", stage.kind.name(), printable(&stage.name)), 30), 31);
-        lines.extend(text(&name, Tone::Plain, &told.join(", "), width));
+        lines.extend(text(&name, Tone::Plain, &told, width));
     }
     lines
+}
+
+/// Where the advertised rates of a stage are from: once where reads and writes have the same.
+fn formulas(stage: &Stage) -> String {
+    // Beside the stage's name, a formula need not begin with it.
+    let own = format!("{}: ", stage.name);
+    let short = |one: &StageRate| {
+        let formula = &one.advertised.as_ref()?.formula;
+        Some((one.op, formula.strip_prefix(&own).unwrap_or(formula).to_owned()))
+    };
+    let told: Vec<(OpKind, String)> = stage.rates.iter().filter_map(short).collect();
+    match &told[..] {
+        [] => String::new(),
+        [(_, first), ..] if told.iter().all(|(_, formula)| formula == first) => {
+            format!("advertised: {}", printable(first))
+        }
+        _ => {
+            let each: Vec<String> = told.iter().map(|(op, formula)| format!("{op}s {}", printable(formula))).collect();
+            format!("advertised: {}", each.join(", "))
+        }
+    }
 }
 
 #[cfg(test)]

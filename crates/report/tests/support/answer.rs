@@ -5,8 +5,7 @@ use machine::{Allocation, Engine};
 use results::{
     Advertised, Advertises, Answer, Bottleneck, CostMode, CostModel, CostScope, Experiment, Finding, FindingStep, Goal,
     HalfPower, Ladder, Limit, LimitOf, LimitTrial, Peak, PlainRate, Point, Reached, Rule, RuleState, ServiceMode,
-    ServiceModel,
-    Stage, StageKind, StageRate,
+    ServiceModel, Stage, StageKind, StageRate,
 };
 use workload::OpKind;
 
@@ -145,14 +144,20 @@ fn unknown() -> Limit {
 /// A program on memory, a file system and a device on a link.
 pub fn ladder() -> Ladder {
     let mib = (1u64 << 20) as f64;
+    let formula = |kind| match kind {
+        StageKind::Link => "PCIe 4.0 x4: 16 GT/s x 4 lanes x 128/130".to_owned(),
+        StageKind::Direct => "the narrowest below: nvme0n1".to_owned(),
+        _ => "one copy in memory".to_owned(),
+    };
     let stage = |kind, name: &str, advertised: Option<f64>, achieved: f64, busy: Option<f64>| {
         let advertised =
-            advertised.map(|rate| Advertises { throughput_bytes_per_s: rate * mib, formula: "advertised".into() });
+            advertised.map(|rate| Advertises { throughput_bytes_per_s: rate * mib, formula: formula(kind) });
         let reached = Reached {
             throughput_bytes_per_s: achieved * mib,
             interval_95: Some([achieved * mib * 0.98, achieved * mib * 1.02]),
             point: None,
             formula: "measured".into(),
+            at_least: kind == StageKind::Link,
         };
         let rate = StageRate {
             op: OpKind::Read,

@@ -133,12 +133,14 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 steal_percent: 0.4,
                 sync_ns: (workload.writes() && buffered).then_some(412e6),
                 synced_bytes_per_s: (workload.writes() && buffered).then_some(rate * 0.71),
+                synced_interval_95: (workload.writes() && buffered).then_some([rate * 0.70, rate * 0.72]),
                 warm_up_ns: 40e6,
                 instructions_per_request: None,
                 driver_ceiling_iops: Some(4.1e6),
                 no_op_ceiling_iops: (workload.engine == Engine::IoUring).then_some(2.6e6),
                 of_ceiling_percent: Some(iops / 2.6e4),
                 request_times: (!buffered).then(|| request_times(service)),
+                request_times_unknown: None,
                 resources: Vec::new(),
             },
             warnings,
@@ -150,7 +152,12 @@ pub fn point(workload: Workload, number: u64) -> Point {
 fn request_times(service_ns: f64) -> RequestTimes {
     let stages = [(Stage::Submit, 0.02), (Stage::Queue, 0.07), (Stage::Device, 0.86), (Stage::Completion, 0.05)];
     let stage = |(stage, share)| StageTime { stage, mean_ns: share * service_ns, percent: share * 100.0 };
-    RequestTimes { source: TimesSource::TracePoints, requests: 4000, stages: stages.map(stage).into() }
+    RequestTimes {
+        source: TimesSource::TracePoints,
+        requests: 4000,
+        device_requests_per_request: None,
+        stages: stages.map(stage).into(),
+    }
 }
 
 /// The plainest workload of a request size and depth.
@@ -345,6 +352,7 @@ pub fn target() -> TargetFacts {
         kind,
         name: name.into(),
         advertised_bytes_per_s: rate,
+        advertised_formula: None,
         advertised_iops: iops,
         settings: settings.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
         share: machine::Share::ALL,

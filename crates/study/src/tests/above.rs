@@ -44,7 +44,8 @@ fn traced(percents: [f64; 4]) -> impl FnOnce(&mut [Point]) {
     let stages = [Stage::Submit, Stage::Queue, Stage::Device, Stage::Completion];
     let stages = stages.into_iter().zip(percents);
     let stages = stages.map(|(stage, percent)| StageTime { stage, mean_ns: percent * 1000.0, percent }).collect();
-    let times = RequestTimes { source: TimesSource::TracePoints, requests: 1000, stages };
+    let times =
+        RequestTimes { source: TimesSource::TracePoints, requests: 1000, device_requests_per_request: None, stages };
     move |points| {
         points[0].numbers.as_mut().expect("numbers").achieved.request_times = Some(times);
     }

@@ -4,6 +4,7 @@ mod above;
 mod answer;
 mod experiments;
 mod grids;
+mod ladder;
 mod models;
 mod probing;
 mod verdict;

@@ -21,6 +21,7 @@ pub(super) fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>
         kind,
         name: "layer".into(),
         advertised_bytes_per_s: bytes_per_s,
+        advertised_formula: None,
         advertised_iops: iops,
         settings: BTreeMap::new(),
         share: Share::ALL,

@@ -169,6 +169,7 @@ impl machine::Machine for Noisy {
             kind: LayerKind::Throttle,
             name: "a throttle".into(),
             advertised_bytes_per_s: None,
+            advertised_formula: None,
             advertised_iops: None,
             settings: BTreeMap::new(),
             share: machine::Share::ALL,

@@ -170,6 +170,7 @@ impl Drives<'_> {
             kind,
             name,
             advertised_bytes_per_s: rate,
+            advertised_formula: crate::layers::formula(count, rate),
             advertised_iops: None,
             settings: BTreeMap::new(),
             share: machine::Share::ALL,

@@ -126,6 +126,11 @@ impl Member {
         self.usage = DeviceUse::default();
     }
 
+    /// Commands that it has done in this run.
+    pub fn commands_done(&self) -> u64 {
+        self.usage.reads + self.usage.writes
+    }
+
     /// What the device did until `now`.
     pub fn usage(&self, now: Nanos) -> DeviceUse {
         let under_way = if self.flying > 0 { now - self.busy_since } else { 0 };

@@ -154,8 +154,10 @@ impl World {
             return;
         }
         let Some(&front) = member.waiting.front() else { return };
+        let waited = kernel.now().saturating_sub(commands[front].since);
         let mut host = Host { kernel, commands, buses, pci, number };
         if member.device.accept(front, &mut host) {
+            *member.usage.queue_ns.get_or_insert(0) += waited;
             member.waiting.pop_front();
             member.inside += 1;
         }

@@ -79,7 +79,15 @@ fn cache_device(dir: &Path) -> Option<String> {
 }
 
 fn layer(kind: LayerKind, name: String, settings: BTreeMap<String, String>) -> Layer {
-    Layer { kind, name, advertised_bytes_per_s: None, advertised_iops: None, settings, share: Share::ALL }
+    Layer {
+        kind,
+        name,
+        advertised_bytes_per_s: None,
+        advertised_formula: None,
+        advertised_iops: None,
+        settings,
+        share: Share::ALL,
+    }
 }
 
 fn put(layer: &mut Layer, name: &str, value: Option<String>) {
@@ -143,15 +151,18 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
     let queue = dir.parent().unwrap_or(dir).join("queue");
     let limit = |file: &str| number(queue.join(file)).filter(|&bytes| bytes > 0);
     let physical = limit("physical_block_size");
+    // A bridge may tell the most sectors that it takes (65535); a stripe is a multiple of a page.
+    let stripe = limit("optimal_io_size").filter(|&stripe| stripe.is_multiple_of(4096) && Some(stripe) > physical);
     let yes_no = |multiple: u64| if start.is_multiple_of(multiple) { "yes" } else { "no" };
     for (key, multiple) in [
         ("aligned_to_physical_block", physical),
         ("aligned_to_4_kib", Some(4096)),
         ("aligned_to_1_mib", Some(1 << 20)),
-        ("aligned_to_optimal_io", limit("optimal_io_size")),
+        ("aligned_to_optimal_io", stripe),
     ] {
         put(&mut layer, key, multiple.map(|multiple| yes_no(multiple).to_owned()));
     }
+    put(&mut layer, "optimal_io_size", stripe.map(|stripe| stripe.to_string()));
     if let Some(physical) = physical.filter(|&physical| !start.is_multiple_of(physical)) {
         warnings.push(format!(
             "{name} starts at {}, which is no multiple of the disk's {} physical block: every aligned request straddles two; start it at 1 MiB",
@@ -162,6 +173,12 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
         warnings.push(format!(
             "{name} starts at {}, which is no multiple of 4 KiB: on storage that works in larger units than it tells, every aligned request straddles two; start it at 1 MiB",
             show_size(start)
+        ));
+    }
+    if let Some(stripe) = stripe.filter(|&stripe| !start.is_multiple_of(stripe)) {
+        let (start, stripe, first) = (show_size(start), show_size(stripe), show_size(start.next_multiple_of(stripe)));
+        warnings.push(format!(
+            "{name} starts at {start}, which is no multiple of {disk}'s {stripe} stripe (optimal_io_size): a request of a whole stripe straddles two, and with parity each is read before it is written; start it at {first}"
         ));
     }
     Described { class: Class::Partition { disk }, layer, warnings }

@@ -201,6 +201,7 @@ impl<'a> Walk<'a> {
                 kind: LayerKind::Network,
                 name: format!("{} to {}", mount.fs_type, mount.source),
                 advertised_bytes_per_s: None,
+                advertised_formula: None,
                 advertised_iops: None,
                 settings: network(mount),
                 share: Share::ALL,

@@ -70,11 +70,14 @@ impl Links {
         }
     }
 
-    fn push(&mut self, name: String, rate: Option<f64>, settings: BTreeMap<String, String>) {
+    /// A link, its rate with the formula that computes it.
+    fn push(&mut self, name: String, rate: Option<(f64, String)>, settings: BTreeMap<String, String>) {
+        let (rate, formula) = rate.unzip();
         self.layers.push(Layer {
             kind: LayerKind::Link,
             name,
             advertised_bytes_per_s: rate,
+            advertised_formula: formula,
             advertised_iops: None,
             settings,
             share: Share::ALL,
@@ -118,7 +121,8 @@ impl Links {
                 file_name(dir)
             ));
         }
-        self.push(name, Some(rate), settings);
+        let formula = pcie_formula(&speed, width);
+        self.push(name, Some((rate, formula)), settings);
         rate
     }
 
@@ -141,7 +145,8 @@ impl Links {
                 ));
             }
             // 8b/10b coding: ten bits on the wire for each byte (Serial ATA specification, all three generations).
-            self.push(format!("SATA {gbps} Gbit/s"), Some(gbps * 1e9 / 10.0), settings);
+            let rate = (gbps * 1e9 / 10.0, format!("SATA: {gbps} Gbit/s x 8/10"));
+            self.push(format!("SATA {gbps} Gbit/s"), Some(rate), settings);
         }
     }
 
@@ -150,20 +155,38 @@ impl Links {
         let Some(port) = device.parent() else { return };
         let mut rate = 0.0;
         let mut phys = 0;
+        let mut each = Vec::new();
+        let mut slower = None;
         let mut settings = BTreeMap::new();
         for phy in names(port).into_iter().filter(|name| name.starts_with("phy-")) {
             let told = text(port.join(&phy).join("sas_phy").join(&phy).join("negotiated_linkrate"));
             let Some(gbps) = told.as_deref().and_then(leading_number) else { continue };
             rate += sas_bytes_per_s(gbps);
             phys += 1;
+            each.push(gbps);
             settings.extend(told.map(|told| ("negotiated_linkrate".to_owned(), told)));
+            let most = text(port.join(&phy).join("sas_phy").join(&phy).join("maximum_linkrate"));
+            if let Some(possible) = most.as_deref().and_then(leading_number) {
+                slower = slower.or((possible > gbps).then_some((gbps, possible)));
+                settings.extend(most.map(|most| ("maximum_linkrate".to_owned(), most)));
+            }
         }
         if phys > 0 {
             settings.insert("port".into(), file_name(port));
             settings.insert("phys".into(), phys.to_string());
             let linkrate = settings.get("negotiated_linkrate").cloned().unwrap_or_default();
             let width = if phys > 1 { format!(" x{phys}") } else { String::new() };
-            self.push(format!("SAS {linkrate}/s{width}"), Some(rate), settings);
+            // An expander speaks SATA to a SATA disk; the coding is the same.
+            let protocols = text(device.join("sas_device").join(file_name(device)).join("target_port_protocols"));
+            let kind = if protocols.is_some_and(|told| told.trim() == "sata") { "SATA" } else { "SAS" };
+            if let Some((gbps, possible)) = slower {
+                self.warnings.push(format!(
+                    "the {kind} link of {} runs at {gbps} Gbit/s though its phy has {possible}: look at the cable, the backplane and the disk",
+                    file_name(port)
+                ));
+            }
+            let formula = format!("{kind}: {}", all_of(&each));
+            self.push(format!("{kind} {linkrate}/s{width}"), Some((rate, formula)), settings);
         }
     }
 
@@ -179,7 +202,9 @@ impl Links {
                 file_name(dir)
             ));
         }
-        self.push(format!("USB {mbps} Mbit/s"), Some(usb_bytes_per_s(mbps)), settings);
+        let (coded, text) = usb_code(mbps);
+        let rate = (mbps * 1e6 * coded / 8.0, format!("USB: {mbps} Mbit/s{text}"));
+        self.push(format!("USB {mbps} Mbit/s"), Some(rate), settings);
     }
 }
 
@@ -189,17 +214,28 @@ fn leading_number(text: &str) -> Option<f64> {
     number.parse().ok().filter(|&value: &f64| value > 0.0)
 }
 
-/// Bytes per second of one lane in one direction, less the line code but not the packets' own overhead: 8b/10b at 2.5
-/// and 5 GT/s, 128b/130b at 8, 16 and 32 GT/s (PCI Express Base Specification 5.0, chapter 4); from 64 GT/s, 236 of
-/// each FLIT's 256 bytes (Base Specification 6.0).
+/// Bits of data per bit on a lane, and how that is written: 8b/10b at 2.5 and 5 GT/s, 128b/130b at 8, 16 and 32 GT/s (PCI Express
+/// Base Specification 5.0, chapter 4); from 64 GT/s, 236 of each FLIT's 256 bytes (Base Specification 6.0).
+fn pcie_code(transfers: f64) -> (f64, &'static str) {
+    match transfers {
+        t if t < 8.0 => (8.0 / 10.0, "8/10"),
+        t if t < 64.0 => (128.0 / 130.0, "128/130"),
+        _ => (236.0 / 256.0, "236/256"),
+    }
+}
+
+/// Bytes per second of one lane in one direction, less the line code but not the packets' own overhead.
 fn pcie_lane_bytes_per_s(speed: &str) -> Option<f64> {
     let transfers = leading_number(speed)?;
-    let coded = match transfers {
-        t if t < 8.0 => 8.0 / 10.0,
-        t if t < 64.0 => 128.0 / 130.0,
-        _ => 236.0 / 256.0,
-    };
-    Some(transfers * 1e9 * coded / 8.0)
+    Some(transfers * 1e9 * pcie_code(transfers).0 / 8.0)
+}
+
+/// `PCIe 3.0 x4: 8 GT/s x 4 lanes x 128/130`: a transfer carries one bit a lane.
+fn pcie_formula(speed: &str, width: u64) -> String {
+    let transfers = leading_number(speed).unwrap_or(0.0);
+    let lanes = if width == 1 { "lane" } else { "lanes" };
+    let generation = pcie_generation(speed);
+    format!("PCIe {generation} x{width}: {transfers} GT/s x {width} {lanes} x {}", pcie_code(transfers).1)
 }
 
 /// The generation that people know a speed by.
@@ -216,20 +252,32 @@ fn pcie_generation(speed: &str) -> &'static str {
 }
 
 /// 8b/10b up to 12 Gbit/s; 128b/150b (coding and forward error correction) at 22.5 (SAS-4, INCITS 534).
+fn sas_code(gbps: f64) -> (f64, &'static str) {
+    if gbps < 22.0 { (8.0 / 10.0, "8/10") } else { (128.0 / 150.0, "128/150") }
+}
+
 fn sas_bytes_per_s(gbps: f64) -> f64 {
-    let coded = if gbps < 22.0 { 8.0 / 10.0 } else { 128.0 / 150.0 };
-    gbps * 1e9 * coded / 8.0
+    gbps * 1e9 * sas_code(gbps).0 / 8.0
+}
+
+/// `12 Gbit/s x 4 phys x 8/10`; of phys that differ, the sum of each.
+fn all_of(phys: &[f64]) -> String {
+    let one = |gbps: f64, count: usize| match count {
+        1 => format!("{gbps} Gbit/s x {}", sas_code(gbps).1),
+        _ => format!("{gbps} Gbit/s x {count} phys x {}", sas_code(gbps).1),
+    };
+    let alike = phys.chunk_by(|a, b| a == b).map(|alike| one(alike[0], alike.len()));
+    alike.collect::<Vec<_>>().join(" + ")
 }
 
 /// USB 2 has no line code (bit stuffing depends on the data); 5 Gbit/s is 8b/10b, 10 and 20 Gbit/s 128b/132b (USB 3.2
 /// specification).
-fn usb_bytes_per_s(mbps: f64) -> f64 {
-    let coded = match mbps {
-        m if m < 5_000.0 => 1.0,
-        m if m < 10_000.0 => 8.0 / 10.0,
-        _ => 128.0 / 132.0,
-    };
-    mbps * 1e6 * coded / 8.0
+fn usb_code(mbps: f64) -> (f64, &'static str) {
+    match mbps {
+        m if m < 5_000.0 => (1.0, ""),
+        m if m < 10_000.0 => (8.0 / 10.0, " x 8/10"),
+        _ => (128.0 / 132.0, " x 128/132"),
+    }
 }
 
 #[cfg(test)]
@@ -244,9 +292,13 @@ mod tests {
         near(4.0 * pcie_lane_bytes_per_s("16.0 GT/s PCIe").unwrap(), 7.877e9);
         near(sas_bytes_per_s(12.0), 1.2e9);
         near(sas_bytes_per_s(22.5), 2.4e9);
-        near(usb_bytes_per_s(5000.0), 500e6);
-        near(usb_bytes_per_s(480.0), 60e6);
+        near(5000e6 * usb_code(5000.0).0 / 8.0, 500e6);
+        assert_eq!((usb_code(480.0), usb_code(10_000.0).1), ((1.0, ""), " x 128/132"));
         assert_eq!(pcie_lane_bytes_per_s("Unknown"), None);
+        assert_eq!(pcie_formula("8.0 GT/s PCIe", 4), "PCIe 3.0 x4: 8 GT/s x 4 lanes x 128/130");
+        assert_eq!(pcie_formula("2.5 GT/s PCIe", 1), "PCIe 1.0 x1: 2.5 GT/s x 1 lane x 8/10");
+        assert_eq!(all_of(&[12.0; 4]), "12 Gbit/s x 4 phys x 8/10");
+        assert_eq!(all_of(&[6.0, 12.0]), "6 Gbit/s x 8/10 + 12 Gbit/s x 8/10");
         assert_eq!((pcie_generation("32.0 GT/s PCIe"), pcie_generation("2.5 GT/s")), ("5.0", "1.0"));
     }
 }

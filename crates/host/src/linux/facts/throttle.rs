@@ -29,13 +29,13 @@ pub(super) fn throttles(roots: &Roots, dev_t: (u32, u32)) -> Vec<Layer> {
     let mut layers = Vec::new();
     for (group, dir) in groups_v2(roots) {
         let limits = text(dir.join("io.max")).map(|limits| limits_v2(&limits, &device)).unwrap_or_default();
-        layers.extend(layer(limits, &group, &device));
+        layers.extend(layer(limits, &group, &device, "io.max"));
     }
     layers.extend(cost(roots, &device));
     // Without `cgroup.sane_behavior`, which only test kernels set, the block layer treats all groups of version 1 as
     // equals side by side, and a parent's limit does not bind its children.
     for (group, dir) in groups_v1(roots, "blkio").into_iter().take(1) {
-        layers.extend(layer(limits_v1(&dir, &device), &group, &device));
+        layers.extend(layer(limits_v1(&dir, &device), &group, &device, "blkio.throttle"));
     }
     layers
 }
@@ -57,6 +57,7 @@ fn cost(roots: &Roots, device: &str) -> Option<Layer> {
     let rate = |name: &str| model.get(name)?.parse::<f64>().ok().map(|rate| rate * most).filter(|&rate| rate > 0.0);
     let mut settings = BTreeMap::from([("device".to_owned(), device.to_owned())]);
     settings.extend(rate("wbps").map(|rate| ("write_bytes_per_s".to_owned(), format!("{rate:.0}"))));
+    settings.extend(rate("wrandiops").map(|rate| ("write_iops".to_owned(), format!("{rate:.0}"))));
     for name in ["rseqiops", "rrandiops", "wseqiops", "wrandiops"] {
         settings.extend(model.get(name).map(|value| (format!("model_{name}"), value.clone())));
     }
@@ -65,14 +66,15 @@ fn cost(roots: &Roots, device: &str) -> Option<Layer> {
         kind: LayerKind::Throttle,
         name: format!("io.cost on {device}"),
         advertised_bytes_per_s: rate("rbps"),
-        // The model has one number for requests in order and one for others: neither is a limit of all.
-        advertised_iops: None,
+        advertised_formula: Some(format!("io.cost.model's rbps and wbps x io.cost.qos's max of {:.0} %", most * 100.0)),
+        // Of requests out of order. One in order costs less, so its number passes this one before its bytes come to theirs.
+        advertised_iops: rate("rrandiops"),
         settings,
         share: Share::ALL,
     })
 }
 
-fn layer(limits: Limits, group: &str, device: &str) -> Option<Layer> {
+fn layer(limits: Limits, group: &str, device: &str, file: &str) -> Option<Layer> {
     if limits == Limits::default() {
         return None;
     }
@@ -90,6 +92,7 @@ fn layer(limits: Limits, group: &str, device: &str) -> Option<Layer> {
         kind: LayerKind::Throttle,
         name: format!("control group {group} on {device}"),
         advertised_bytes_per_s: limits.read_bytes_per_s.map(|limit| limit as f64),
+        advertised_formula: Some(format!("{file} of {group}")),
         advertised_iops: limits.read_iops.map(|limit| limit as f64),
         settings,
         share: Share::ALL,

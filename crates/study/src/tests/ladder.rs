@@ -1,0 +1,194 @@
+//! The ladder on targets whose layers are known.
+
+use super::verdict::{REQUEST, workload};
+use super::{entry, facts};
+use crate::checklist::checklist;
+use crate::command::Command;
+use crate::found::{Found, PeakRates};
+use crate::ladder::ladder;
+use crate::sampler::Entry;
+use crate::setting::Setting;
+use machine::{Buffering, Layer, LayerKind, MachineFacts, Share, TargetFacts, TargetSpec};
+use results::{Answer, Bottleneck, Ladder, Limit, LimitOf, Point, RuleState, Stage, StageKind, StageRate};
+use workload::{OpKind, Workload};
+
+fn layer(kind: LayerKind, name: &str, rate: Option<(f64, &str)>, settings: &[(&str, &str)]) -> Layer {
+    Layer {
+        kind,
+        name: name.into(),
+        advertised_bytes_per_s: rate.map(|one| one.0),
+        advertised_formula: rate.map(|one| one.1.to_owned()),
+        advertised_iops: None,
+        settings: settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        share: Share::ALL,
+    }
+}
+
+/// A file system over a partition and a device on two links.
+fn on_layers() -> TargetFacts {
+    TargetFacts {
+        layers: vec![
+            layer(LayerKind::FileSystem, "ext4 on /", None, &[("journal", "yes"), ("mount", "rw"), ("compress", "no")]),
+            layer(LayerKind::Partition, "sda1", None, &[("start_bytes", "1048576")]),
+            layer(LayerKind::Volume, "tank (ZFS pool)", None, &[("state", "online")]),
+            layer(LayerKind::Disk, "sda (a disk)", None, &[("fua", "1"), ("namespace", "1"), ("service", "a cloud's")]),
+            layer(
+                LayerKind::Link,
+                "SATA 6 Gbit/s",
+                Some((600e6, "SATA: 6 Gbit/s x 8/10")),
+                &[("port", "ata1"), ("hw_sata_spd_limit", "6.0 Gbps")],
+            ),
+            layer(LayerKind::Link, "virtio", None, &[("driver", "virtio_blk")]),
+            layer(LayerKind::Network, "nfs4 to server:/x", None, &[("vers", "4.2"), ("nconnect", "4")]),
+        ],
+        warnings: vec!["sda1 starts at 1 MiB, which is wrong".into(), "the SATA link of ata1 is slow".into()],
+        ..facts()
+    }
+}
+
+/// Reads of 64 KiB at 1000 a second, and writes through the page cache.
+fn made(facts: TargetFacts, what: Option<Bottleneck>) -> (Ladder, Answer) {
+    let buffered = Workload {
+        read_percent: 0,
+        buffering: Buffering::Buffered,
+        sync_at_end: true,
+        depth: 1,
+        request_bytes: REQUEST,
+        ..Workload::default()
+    };
+    let entries = [entry(workload(), &[1000.0, 1000.0, 1000.0]), entry(buffered, &[2000.0, 1900.0, 2100.0])];
+    of_entries(facts, &entries, what)
+}
+
+fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -> (Ladder, Answer) {
+    let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
+    let setting = Setting { facts, ..super::setting() };
+    let memory = Ok(Vec::new());
+    let found = || Found {
+        setting: &setting,
+        trials: &[],
+        entries,
+        points: &points,
+        measured: PeakRates::default(),
+        advertised: PeakRates::default(),
+        memory: &memory,
+    };
+    let machine = MachineFacts::default();
+    let command = Command::new(&TargetSpec { places: vec!["/data".into()], ..TargetSpec::default() }, &setting.facts);
+    let peaks = [(OpKind::Read, 0)];
+    let (experiments, mut answer, _) =
+        crate::answer::answer(found(), &peaks, &[], &machine, &command, false, Vec::new());
+    answer.limits.extend(what.map(|what| Limit {
+        of: LimitOf::Peak,
+        op: OpKind::Read,
+        request_bytes: None,
+        point: Some(0),
+        what,
+        sentence: String::new(),
+        excluded: Vec::new(),
+        trials: Vec::new(),
+    }));
+    answer.checklist = checklist(&found(), &answer.limits);
+    (ladder(&found(), &experiments, &answer, &machine), answer)
+}
+
+fn stage<'a>(ladder: &'a Ladder, name: &str) -> &'a Stage {
+    ladder.stages.iter().find(|stage| stage.name == name).unwrap_or_else(|| panic!("no {name}: {ladder:#?}"))
+}
+
+fn read(stage: &Stage) -> &StageRate {
+    stage.rates.iter().find(|rate| rate.op == OpKind::Read).unwrap_or_else(|| panic!("no rate: {stage:#?}"))
+}
+
+#[test]
+fn every_stage_is_there_with_the_settings_that_matter() {
+    let (ladder, _) = made(on_layers(), None);
+    let names = |stage: &Stage| stage.settings.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(stage(&ladder, "ext4 on /")), ["journal", "compress"], "once, and not all options of the mount");
+    assert_eq!(names(stage(&ladder, "tank (ZFS pool)")), ["state"]);
+    assert_eq!(names(stage(&ladder, "sda (a disk)")), ["service", "fua", "namespace"]);
+    assert_eq!(names(stage(&ladder, "SATA 6 Gbit/s")), ["hw_sata_spd_limit", "port"]);
+    assert_eq!(names(stage(&ladder, "virtio")), ["driver"]);
+    assert_eq!(names(stage(&ladder, "nfs4 to server:/x")), ["vers", "nconnect"]);
+    let bare = TargetFacts { layers: vec![layer(LayerKind::Volume, "RAM cache", None, &[])], ..facts() };
+    assert!(stage(&made(bare, None).0, "RAM cache").settings.is_empty(), "it is there all the same");
+}
+
+#[test]
+fn a_lower_file_system_is_a_stage_of_its_own() {
+    let mut facts = on_layers();
+    facts.layers.insert(1, layer(LayerKind::FileSystem, "xfs on /below", None, &[("sunit", "256")]));
+    let (ladder, _) = made(facts, None);
+    assert_eq!(stage(&ladder, "xfs on /below").kind, StageKind::FileSystem);
+}
+
+#[test]
+fn a_warning_stands_at_its_own_stage() {
+    let (ladder, _) = made(on_layers(), None);
+    let warned = |name| stage(&ladder, name).warnings.len();
+    assert_eq!((warned("sda1"), warned("sda (a disk)"), warned("SATA 6 Gbit/s"), warned("virtio")), (1, 0, 1, 0));
+}
+
+#[test]
+fn what_passes_through_is_the_least_that_a_stage_gives() {
+    let rate = 1000.0 * f64::from(REQUEST);
+    let (ladder, _) = made(on_layers(), Some(Bottleneck::Device));
+    for name in ["sda1", "tank (ZFS pool)", "SATA 6 Gbit/s", "virtio", "nfs4 to server:/x"] {
+        let reached = read(stage(&ladder, name)).achieved.as_ref().expect("what passed through");
+        assert!((reached.throughput_bytes_per_s / rate - 1.0).abs() < 0.01 && reached.at_least, "{name}: {reached:?}");
+    }
+    let device = read(stage(&ladder, "sda (a disk)"));
+    assert!(device.narrowest && !device.achieved.as_ref().expect("a rate").at_least, "the limit gives no more");
+    let link = read(stage(&ladder, "SATA 6 Gbit/s")).advertised.as_ref().expect("a rate");
+    assert_eq!(link.formula, "SATA: 6 Gbit/s x 8/10");
+    let mut shared = on_layers();
+    shared.layers[4].share = Share { reads: 0.5, writes: 1.0 };
+    let link = read(stage(&made(shared, None).0, "SATA 6 Gbit/s")).advertised.clone().expect("a rate");
+    assert_eq!(link.throughput_bytes_per_s, 1200e6);
+    assert!(link.formula.starts_with("SATA: 6 Gbit/s x 8/10 = ") && link.formula.ends_with("/ 0.500 of the bytes"));
+}
+
+#[test]
+fn the_file_system_and_the_network_are_marked_as_the_limit() {
+    let marked = |what| {
+        let (ladder, _) = made(on_layers(), Some(what));
+        let marked = ladder.stages.iter().filter(|stage| stage.rates.iter().any(|rate| rate.narrowest));
+        marked.map(|stage| (stage.kind, stage.name.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(marked(Bottleneck::FileSystem), [(StageKind::Direct, "ext4 on /".to_owned())]);
+    assert_eq!(marked(Bottleneck::Network), [(StageKind::Network, "nfs4 to server:/x".to_owned())]);
+    // Nothing was read through the page cache: the stage is marked without a rate.
+    let refused = TargetFacts { direct: false, ..on_layers() };
+    let (ladder, _) = made(refused, Some(Bottleneck::FileSystem));
+    let buffered = ladder.stages.iter().find(|stage| stage.kind == StageKind::Buffered).expect("a stage");
+    assert!(read(buffered).narrowest && read(buffered).achieved.is_none(), "{buffered:#?}");
+}
+
+#[test]
+fn writes_to_stable_storage_have_an_interval() {
+    let (ladder, _) = made(on_layers(), None);
+    let buffered = ladder.stages.iter().find(|stage| stage.kind == StageKind::Buffered).expect("a stage");
+    let write = buffered.rates.iter().find(|rate| rate.op == OpKind::Write).expect("a rate of writes");
+    let reached = write.achieved.as_ref().expect("a rate");
+    let [low, high] = reached.interval_95.expect("three runs tell one");
+    // A second of writing and a second of flushing.
+    let rate = 1000.0 * f64::from(REQUEST);
+    assert!(low < rate && rate < high && high < rate * 1.3, "{reached:?}");
+    assert!((reached.throughput_bytes_per_s / rate - 1.0).abs() < 0.01, "{reached:?}");
+}
+
+#[test]
+fn a_partition_off_the_stripe_breaks_the_rule() {
+    let rule = |stripe: &[(&str, &str)]| {
+        let settings = [&[("start_bytes", "1048576"), ("aligned_to_physical_block", "yes")], stripe].concat();
+        let partition = layer(LayerKind::Partition, "md0p1", None, &settings);
+        let (_, answer) = made(TargetFacts { layers: vec![partition], ..facts() }, None);
+        let rule = answer.checklist.into_iter().find(|rule| rule.rule == "align partitions").expect("a rule");
+        (rule.state, rule.evidence)
+    };
+    let (state, evidence) = rule(&[("aligned_to_optimal_io", "no"), ("optimal_io_size", "1572864")]);
+    assert_eq!(state, RuleState::Broken);
+    assert_eq!(evidence, "md0p1 starts at 1 MiB, no multiple of the 1.5 MiB stripe");
+    assert_eq!(rule(&[("aligned_to_optimal_io", "yes"), ("optimal_io_size", "1048576")]).0, RuleState::Held);
+    assert_eq!(rule(&[]), (RuleState::Held, "md0p1 starts at 1 MiB".to_owned()));
+}
