@@ -18,6 +18,11 @@ pub(crate) fn force() {
     FORCE.store(true, Ordering::Relaxed);
 }
 
+/// Whether outputs may replace files that halfpower did not make.
+pub(crate) fn is_forced() -> bool {
+    FORCE.load(Ordering::Relaxed)
+}
+
 /// The words of another tool's command line without `--force`, `--no-history` and `--history FILE`, which are ours.
 pub(crate) fn without_ours(words: &[String]) -> Vec<String> {
     let mut rest = Vec::with_capacity(words.len());
@@ -60,7 +65,7 @@ pub(crate) fn colour() -> bool {
 pub(crate) fn output(option: &str, path: &Path, targets: &[&Path]) -> Result<Output, Failure> {
     let mut targets: Vec<PathBuf> = targets.iter().flat_map(|target| with_backing(target)).collect();
     targets.extend(crate::history::file());
-    Ok(Output::new(option, path, FORCE.load(Ordering::Relaxed), &targets)?)
+    Ok(Output::new(option, path, is_forced(), &targets)?)
 }
 
 /// The same for an option that may be missing.

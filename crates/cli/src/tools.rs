@@ -59,6 +59,7 @@ pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
         return Ok(());
     }
     let options = dialect::iozone::parse(&output::without_ours(words))?;
+    let options = dialect::iozone::Options { force: output::is_forced(), ..options };
     let names: Vec<&Path> = options.file.iter().chain(&options.process_files).map(PathBuf::as_path).collect();
     let json = output::optional("--json", options.json.as_deref(), &names)?;
     let html = output::optional("--html", options.html.as_deref(), &names)?;

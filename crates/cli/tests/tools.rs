@@ -42,6 +42,37 @@ fn iozone() {
     assert_eq!(value["iozone"]["surfaces"][0]["kib_per_s"].as_array().unwrap().len(), 2);
 }
 
+/// What a first run wrote a second one writes again; what the user changed in between stays.
+#[test]
+fn outputs_of_a_run_are_written_again_by_the_next() {
+    let here = tempfile::tempdir().unwrap();
+    let jobs = "fio --name=j --size=64k --bs=4k --rw=write --verify=crc32c";
+    let lines = [
+        format!("{jobs} --output=normal.txt"),
+        format!("{jobs} --output=terse.txt --output-format=terse"),
+        format!("{jobs} --output=both.txt --output-format=normal,json"),
+        format!("{jobs} --write_lat_log=lat --write_bw_log=bw --log_prio=1"),
+        format!("{jobs} --write_hist_log=hist --log_hist_msec=1 --write_iolog=trace"),
+        format!("{jobs} --verify_state_save=1"),
+        "iozone -s 64k -r 8k -i 0 --repeats 1 -R -b sheet.xls".into(),
+        "iozone -s 64k -r 8k -i 0 --repeats 1 -Q".into(),
+    ];
+    for line in &lines {
+        for run in ["first", "second"] {
+            let done = halfpower(here.path(), line);
+            assert!(done.status.success(), "{run} {line}: {}", String::from_utf8_lossy(&done.stderr));
+        }
+    }
+    for (name, line) in [("trace", 4), ("sheet.xls", 6), ("wol.dat", 7), ("lat_lat.1.log", 3)] {
+        std::fs::write(here.path().join(name), "1, 2, 3").unwrap();
+        let done = halfpower(here.path(), &lines[line]);
+        let told = String::from_utf8(done.stderr).unwrap();
+        assert!(done.status.code() == Some(2) && told.contains(name) && told.contains("--force"), "{name}: {told}");
+        assert_eq!(std::fs::read_to_string(here.path().join(name)).unwrap(), "1, 2, 3");
+        assert!(halfpower(here.path(), &format!("{} --force", lines[line])).status.success(), "{name}");
+    }
+}
+
 #[test]
 fn sqlio() {
     let here = tempfile::tempdir().unwrap();

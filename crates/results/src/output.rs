@@ -2,8 +2,9 @@
 //!
 //! A character device, a pipe and standard output are written into. Any other output is first written in full to a temporary file of a
 //! random name beside it, brought to stable storage, and then renamed. A file that is there already is replaced only if halfpower made
-//! it, by its content, or if that was asked for. What a killed run left of a temporary file goes with the next output beside it.
+//! it, by its mark or its content, or if that was asked for. What a killed run left of a temporary file goes with the next output beside it.
 
+mod own;
 mod part;
 
 use serde::Deserialize;
@@ -105,6 +106,7 @@ impl Output {
         if let Place::Replaceable(before) = &place {
             temporary.as_file().set_permissions(before.permissions()).map_err(failed)?;
         }
+        own::mark(temporary.as_file());
         temporary.as_file().sync_all().map_err(failed)?;
         let kept = match place {
             Place::Replaceable(_) => temporary.persist(&self.path),
@@ -274,42 +276,62 @@ struct Mark {
     halfpower: Option<IgnoredAny>,
 }
 
-/// Whether a regular file is one that halfpower made, by its content, or empty.
+/// Whether a regular file is one that halfpower made, by its mark or its content, or empty.
 fn is_own(path: &Path, length: u64) -> io::Result<bool> {
     if length == 0 {
         return Ok(true);
     }
-    if length > LARGEST {
-        return Ok(false);
+    let file = File::open(path)?;
+    match own::read(&file) {
+        own::Mark::Own => Ok(true),
+        _ if length > LARGEST => Ok(false),
+        own::Mark::Missing => is_own_by_content(file),
+        own::Mark::Unsupported => Ok(is_own_by_content(file)? || is_likely_own(path)?),
     }
-    let mut file = BufReader::new(File::open(path)?);
-    let mut beginning = Vec::new();
-    file.by_ref().take(BEGINNING).read_to_end(&mut beginning)?;
+}
+
+/// Whether the content of a file says that halfpower wrote it.
+fn is_own_by_content(file: File) -> io::Result<bool> {
+    let mut file = BufReader::new(file);
+    let beginning = beginning(&mut file)?;
     if beginning.first() == Some(&b'{') {
         let document: Result<Mark, _> = serde_json::from_reader(beginning.as_slice().chain(file));
         return Ok(document.is_ok_and(|mark| {
             mark.halfpower.is_some() || mark.schema.is_some_and(|schema| schema.starts_with("halfpower."))
         }));
     }
-    let text = String::from_utf8_lossy(&beginning);
-    Ok(is_own_text(&text) || is_log(path, &text))
+    Ok(is_own_text(&String::from_utf8_lossy(&beginning)))
 }
 
-/// Pages, tables, machine files, and the report and logs of fio's language, by how they begin.
+fn beginning(file: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut beginning = Vec::new();
+    file.take(BEGINNING).read_to_end(&mut beginning)?;
+    Ok(beginning)
+}
+
+/// Pages, tables, machine files, and what is written in fio's language, by how they begin.
 fn is_own_text(text: &str) -> bool {
-    let mut lines = text.lines();
-    let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let first = text.lines().next().unwrap_or_default();
     let page =
         first.eq_ignore_ascii_case("<!doctype html>") && text.contains("<meta name=\"generator\" content=\"halfpower ");
-    let fio_report = first.contains(" (group ") && first.contains("): ") && second.contains(" requests/s  ");
-    page || TABLES.iter().any(|table| first.starts_with(table)) || first.starts_with("# halfpower ") || fio_report
+    let named = ["# halfpower ", "halfpower verify state "].iter().any(|title| first.starts_with(title));
+    let terse =
+        first.split(';').nth(1).is_some_and(|program| program.starts_with("fio-") && program.contains("-halfpower-"));
+    // The line beneath fio's lines, which fio does not have.
+    let report = text.contains("(groupid=") && text.contains(" of it the program's)");
+    page || named || terse || report || TABLES.iter().any(|table| first.starts_with(table))
 }
 
-/// A log of fio's language, by its name and its rows of numbers.
-fn is_log(path: &Path, text: &str) -> bool {
+/// A log of fio's language, by its name and its rows of numbers. fio's own logs look the same, so this tells only where no file can be marked.
+fn is_likely_own(path: &Path) -> io::Result<bool> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let named = ["_bw.", "_iops.", "_lat.", "_clat."].iter().any(|kind| name.contains(kind)) && name.ends_with(".log");
-    named && text.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | ' ' | '\n'))
+    let kinds = ["_bw.", "_iops.", "_lat.", "_clat.", "_slat.", "_clat_hist."];
+    if !name.ends_with(".log") || !kinds.iter().any(|kind| name.contains(kind)) {
+        return Ok(false);
+    }
+    let rows = beginning(&mut File::open(path)?)?;
+    // With log_prio a priority is hexadecimal.
+    Ok(rows.iter().all(|c| c.is_ascii_hexdigit() || b"x, \n".contains(c)))
 }
 
 #[cfg(test)]
@@ -327,7 +349,13 @@ mod tests {
     fn a_file_of_somebody_elses_is_replaced_only_by_force() {
         let here = tempfile::tempdir().unwrap();
         let path = here.path().join("precious");
-        for content in ["data", "{\"schema\": \"other/1\"}", "{", "<!doctype html>\n<p>", "a,b\n", "#!/bin/sh\n"] {
+        let fio = [
+            "fio version 3 iolog\n0 /a add\n",
+            "3;fio-3.33;j;0;0\n",
+            "j: (groupid=0, jobs=1): err= 0:\n  read: IOPS=1\n",
+        ];
+        let users = ["data", "{\"schema\": \"other/1\"}", "{", "<!doctype html>\n<p>", "a,b\n", "#!/bin/sh\n"];
+        for content in users.into_iter().chain(fio) {
             fs::write(&path, content).unwrap();
             assert!(refusal(&path, false, &[]).contains("--force"));
             assert_eq!(fs::read_to_string(&path).unwrap(), content);
@@ -347,7 +375,9 @@ mod tests {
             "<!doctype html>\n<meta name=\"generator\" content=\"halfpower 0.1.0\">\n",
             "point,op,read_percent\r\n",
             "# halfpower 0.1.0\n",
-            "j (group 0): read 4 KiB\n  read   100 requests/s  400 KiB/s\n",
+            "halfpower verify state 1\nrequests 16\n",
+            "3;fio-3.33-halfpower-0.1.0;j;0;0\n",
+            "\nj: (groupid=0, jobs=1): err= 0:\n  depth 1.00 of 1, processor 3 us a request (2 us of it the program's)\n",
         ];
         for content in own {
             fs::write(&path, content).unwrap();
@@ -355,6 +385,55 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
         }
         assert_eq!(fs::read_dir(here.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    /// Whether files here can be marked; otherwise the content alone tells, and there is nothing to test.
+    #[cfg(unix)]
+    fn marks(directory: &Path) -> bool {
+        let probe = directory.join("probe");
+        fs::write(&probe, "x").unwrap();
+        let supported = own::read(&File::open(&probe).unwrap()) != own::Mark::Unsupported;
+        fs::remove_file(probe).unwrap();
+        supported
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_bears_halfpowers_mark_is_replaced_as_long_as_nobody_changed_it() {
+        let here = tempfile::tempdir().unwrap();
+        if !marks(here.path()) {
+            return eprintln!("skipped: no extended attributes in {}", here.path().display());
+        }
+        for name in ["l_slat.1.log", "l_bw.1.log", "trace", "sheet.xls"] {
+            let path = here.path().join(name);
+            let write =
+                |text: &str| Output::new("--json", &path, false, &[]).and_then(|output| output.write(text.as_bytes()));
+            write("fio version 3 iolog\n").unwrap();
+            write("1, 2, 3\n").unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "1, 2, 3\n");
+            let copy = here.path().join("copy");
+            fs::copy(&path, &copy).unwrap();
+            assert!(refusal(&copy, false, &[]).contains("--force"), "a copy is its user's");
+            // Written in its place, of the same length.
+            fs::write(&path, "1, 2, 4\n").unwrap();
+            assert!(refusal(&path, false, &[]).contains("--force"), "{name} was changed");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "1, 2, 4\n");
+            Output::new("--json", &path, true, &[]).unwrap().write(b"1, 2, 5\n").unwrap();
+            write("1, 2, 6\n").unwrap();
+        }
+    }
+
+    #[test]
+    fn where_files_cannot_be_marked_logs_tell_by_name_and_rows() {
+        let here = tempfile::tempdir().unwrap();
+        let tells = |name: &str, rows: &str| {
+            let path = here.path().join(name);
+            fs::write(&path, rows).unwrap();
+            is_likely_own(&path).unwrap()
+        };
+        assert!(tells("l_slat.1.log", "0, 107160, 1, 4096, 0x2001\n"));
+        assert!(tells("l_clat_hist.1.log", "10, 0, 4096, 0, 1\n"));
+        assert!(!tells("l_bw.1.log", "my notes\n") && !tells("l_bw.1.txt", "1, 2\n"));
     }
 
     #[test]

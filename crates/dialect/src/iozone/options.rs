@@ -63,6 +63,8 @@ pub struct Options {
     pub microseconds: bool,
     /// `-R`: tables for a spreadsheet.
     pub excel: bool,
+    /// Outputs replace files that halfpower did not make: its own `--force`.
+    pub force: bool,
     /// `-b`: the same as a spreadsheet file.
     pub excel_file: Option<PathBuf>,
     /// `-w`: the test files stay.

@@ -10,6 +10,7 @@ use machine::{
 };
 use measure::Sample;
 use results::{Output, OutputError, Point};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use workload::Workload;
@@ -65,15 +66,15 @@ pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &
     }
     if let Some(path) = &options.excel_file {
         let sheet = super::spreadsheet(options, &result);
-        excel_output(path, options)?.write(&sheet).map_err(unwritten)?;
+        output("-b", path, options)?.write(&sheet).map_err(unwritten)?;
     }
     print(out, &report::extra(&result))?;
     Ok(result)
 }
 
-/// The file of `-b`.
-fn excel_output(path: &Path, options: &Options) -> Result<Output> {
-    Output::new("-b", path, false, &files(options)).map_err(unwritten)
+/// A file that `option` has written: of `-b`, or of `-Q`.
+fn output(option: &str, path: &Path, options: &Options) -> Result<Output> {
+    Output::new(option, path, options.force, &files(options)).map_err(unwritten)
 }
 
 fn unwritten(error: OutputError) -> Error {
@@ -88,19 +89,12 @@ fn unwritten(error: OutputError) -> Error {
 
 /// What can be refused before anything is written.
 fn check(options: &Options) -> Result<()> {
-    let mut outputs: Vec<PathBuf> = options.excel_file.iter().cloned().collect();
-    if options.latency_files {
-        outputs.extend(options.passes().into_iter().filter_map(latency_file).map(PathBuf::from));
-    }
-    if let Some(path) = outputs.iter().find(|path| path.exists()) {
-        return Err(Error::refused(
-            path.display().to_string(),
-            "the file is there already",
-            "name another, or move it away",
-        ));
-    }
     // The last thing that a long run should meet is a file that it cannot write.
-    options.excel_file.iter().try_for_each(|path| excel_output(path, options).map(drop))?;
+    options.excel_file.iter().try_for_each(|path| output("-b", path, options).map(drop))?;
+    if options.latency_files {
+        let mut names = options.passes().into_iter().filter_map(latency_file);
+        names.try_for_each(|name| output("-Q", Path::new(name), options).map(drop))?;
+    }
     let files: Vec<PathBuf> = files(options);
     if let Some(stray) = options.destroy.iter().find(|named| !files.contains(named)) {
         return Err(Error::refused(
@@ -248,19 +242,27 @@ fn single<M: Machine>(
     let mut file = open(machine, options, &files(options)[..1], bytes)?.remove(0);
     result.target = Some(file.facts.clone());
     print(out, &(report::banner(options, began_unix_s) + &report::header(options)))?;
+    let mut logs = Logs::new();
     for cell in cells {
-        let measured = one_cell(machine, options, &file, cell)?;
+        let measured = one_cell(machine, options, &file, cell, &mut logs)?;
         print(out, &report::row(options, cell, &measured))?;
         result.cells.extend(measured);
     }
     if options.keep {
         machine.keep(&mut file.target);
     }
-    Ok(())
+    logs.iter()
+        .try_for_each(|(name, text)| output("-Q", Path::new(name), options)?.write(text.as_bytes()).map_err(unwritten))
 }
 
 /// All passes over one file with one record size, a round of all after a round of all.
-fn one_cell<M: Machine>(machine: &M, options: &Options, file: &Open<M::Target>, cell: Cell) -> Result<Vec<Measured>> {
+fn one_cell<M: Machine>(
+    machine: &M,
+    options: &Options,
+    file: &Open<M::Target>,
+    cell: Cell,
+    logs: &mut Logs,
+) -> Result<Vec<Measured>> {
     let passes = options.passes();
     let mut runs: Vec<Vec<(Nanos, Sample)>> = passes.iter().map(|_| Vec::new()).collect();
     let mut jobs: Vec<Workload> = Vec::new();
@@ -273,7 +275,7 @@ fn one_cell<M: Machine>(machine: &M, options: &Options, file: &Open<M::Target>, 
         }
         let ran = concurrent::run(machine, &[job], RunPlan::default())?.remove(0);
         if runs[index].is_empty() {
-            log(options, test, cell, &ran)?;
+            log(options, test, cell, &ran, logs);
         }
         let took_ns = time_of(&ran);
         runs[index].push((took_ns, ran.sample));
@@ -314,14 +316,16 @@ fn latency_file(test: Test) -> Option<&'static str> {
     }
 }
 
-fn log(options: &Options, test: Test, cell: Cell, ran: &ToolResult) -> Result<()> {
-    let Some(name) = latency_file(test).filter(|_| options.latency_files) else { return Ok(()) };
-    let mut text = String::from("  Offset in Kbytes   Latency in microseconds  Transfer size in bytes\n");
+/// The latency files of `-Q`: names and texts.
+type Logs = BTreeMap<&'static str, String>;
+
+fn log(options: &Options, test: Test, cell: Cell, ran: &ToolResult, logs: &mut Logs) {
+    let Some(name) = latency_file(test).filter(|_| options.latency_files) else { return };
+    let text = logs.entry(name).or_default();
+    *text += "  Offset in Kbytes   Latency in microseconds  Transfer size in bytes\n";
     for (offset, latency) in ran.streams.iter().flat_map(|stream| &stream.trace.log) {
-        text += &format!("{:>18} {:>25.2} {:>23}\n", offset / 1024, *latency as f64 / 1e3, cell.record_bytes);
+        *text += &format!("{:>18} {:>25.2} {:>23}\n", offset / 1024, *latency as f64 / 1e3, cell.record_bytes);
     }
-    results::append("-Q", Path::new(name), text.as_bytes())
-        .map_err(|error| Error::io("cannot write", name)(std::io::Error::other(error.to_string())))
 }
 
 fn throughput<M: Machine>(
