@@ -191,6 +191,7 @@ mod tests {
     fn rates_of_any_length_stand_in_columns() {
         let stage = |mib_per_s: f64| {
             let reached = results::Reached {
+                at_least: false,
                 throughput_bytes_per_s: mib_per_s * f64::from(1 << 20),
                 interval_95: None,
                 point: None,
