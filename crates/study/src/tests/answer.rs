@@ -4,6 +4,7 @@ use super::{Measured, entry, facts, setting};
 use crate::advice::{advice, plain_rates, steps};
 use crate::answer::faster_elsewhere;
 use crate::command::Command;
+use crate::doubts::of_peaks;
 use crate::findings::{Change, Comparison, findings};
 use crate::found::{Found, PeakRates, Reading, smallest};
 use crate::grid::StripeShape;
@@ -336,6 +337,18 @@ fn what_no_plain_program_meets_comes_last() {
     ];
     let order: Vec<String> = of(&entries, &pairs).into_iter().map(|finding| finding.title).collect();
     assert_eq!(order, ["4", "3", "2", "1", "0"], "cold and random reads, then deep direct ones, then a warm cache");
+}
+
+#[test]
+fn a_folded_doubt_counts_the_points_that_have_it() {
+    let point = |warning: &str| {
+        let mut point = entry(workload(4096, 1), &[100.0; 3]).point().clone();
+        point.numbers.as_mut().expect("it ran").warnings = vec![warning.into()];
+        point
+    };
+    let points = ["1.5 busy", "2.0 busy", "3.1 busy", "3.1 slow"].map(point);
+    let doubts = of_peaks([(OpKind::Read, "1.5 busy"), (OpKind::Read, "2.0 busy")], &points);
+    assert_eq!(doubts, ["the best read: 1.5 to 2.0 busy (so at 3 of 4 points)"]);
 }
 
 #[test]
