@@ -87,6 +87,7 @@ fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -
         sentence: String::new(),
         excluded: Vec::new(),
         trials: Vec::new(),
+        would_refute: None,
     }));
     answer.checklist = checklist(&found(), &answer.limits);
     (ladder(&found(), &experiments, &answer, &machine), answer)
