@@ -138,6 +138,8 @@ impl Rungs<'_> {
     fn above(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let mut stages = vec![self.stage(StageKind::Generator, "halfpower", |op| self.generator(op))];
+        // Time is virtual on a simulated machine: the generator takes none, and has no rate.
+        stages.retain(|stage| !self.machine.simulated || !stage.rates.is_empty());
         if self.machine.simulated {
             let name = self.machine.processor.clone();
             stages.push(

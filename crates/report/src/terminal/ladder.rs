@@ -177,8 +177,8 @@ fn formulas(stage: &Stage) -> String {
             format!("advertised: {}", printable(first))
         }
         _ => {
-            let each: Vec<String> = told.iter().map(|(op, formula)| format!("{op}s {}", printable(formula))).collect();
-            format!("advertised: {}", each.join(", "))
+            let each: Vec<String> = told.iter().map(|(op, formula)| format!("{op}s: {}", printable(formula))).collect();
+            format!("advertised {}", each.join("; "))
         }
     }
 }
