@@ -9,6 +9,7 @@ use results::Point;
 use results::{Began, Kind, Output, Results};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Prints the help where the words ask for it, and says whether they did.
 fn helped(words: &[String], help: &str) -> Result<bool, Failure> {
@@ -195,7 +196,8 @@ pub(crate) fn diskspd(words: &[String]) -> Result<(), Failure> {
     if helped(words, dialect::diskspd::HELP)? {
         return Ok(());
     }
-    let options = dialect::diskspd::parse(&output::without_ours(words))?;
+    let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u32);
+    let options = dialect::diskspd::parse(&output::without_ours(words))?.seeded(clock);
     let profile = dialect::diskspd::profile(&options)?;
     let names: Vec<&Path> =
         profile.spans.iter().flat_map(|span| &span.targets).map(|target| target.path.as_path()).collect();

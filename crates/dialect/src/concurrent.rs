@@ -24,8 +24,9 @@ pub(crate) enum ThreadOrder {
     Pattern,
     /// They take the next block of one common sequence.
     Interlocked,
-    /// Each goes through all of the region, and begins so many bytes after the one before it.
-    Apart(u64),
+    /// Each goes through all of the region, and begins so many bytes after the one before it. Where that is no whole number of steps, its places lie
+    /// between the others', as far as `room_bytes` from the region's first byte.
+    Apart { bytes: u64, room_bytes: u64 },
 }
 
 /// What a tool does to the requests of a workload.
@@ -155,7 +156,7 @@ fn run_once<M: Machine>(
     let mut parts: Vec<Part<'_, M::Target, ToolStream>> = Vec::with_capacity(jobs.len());
     for ((job, facts), sources) in jobs.iter().zip(facts).zip(&mut sources) {
         let mut access = job.workload.access(facts.size_bytes);
-        if job.shape.step_bytes.is_some() {
+        if job.shape.step_bytes.is_some() || matches!(job.shape.threads, ThreadOrder::Apart { bytes: 1.., .. }) {
             access.region = (0, facts.size_bytes);
         }
         let scheduling = Scheduling { processors: &job.processors, ..Scheduling::default() };
