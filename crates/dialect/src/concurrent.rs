@@ -101,13 +101,70 @@ pub(crate) struct StreamResult {
     pub(crate) trace: Trace,
 }
 
+/// The requests that completed in an interval, and their latencies in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Interval {
+    /// Requests.
+    pub requests: u64,
+    /// The shortest latency; 0 without requests.
+    pub least_ns: u64,
+    /// The longest.
+    pub most_ns: u64,
+    /// Their sum, and the sum of their squares.
+    pub sum_ns: f64,
+    /// See `sum_ns`.
+    pub squares_ns2: f64,
+}
+
+impl Interval {
+    /// One more request.
+    #[inline]
+    pub fn add(&mut self, latency_ns: Nanos) {
+        let one = latency_ns as f64;
+        *self = self.plus(&Interval {
+            requests: 1,
+            least_ns: latency_ns,
+            most_ns: latency_ns,
+            sum_ns: one,
+            squares_ns2: one * one,
+        });
+    }
+
+    /// Both together.
+    #[inline]
+    pub fn plus(&self, other: &Interval) -> Interval {
+        let least_ns = match (self.requests, other.requests) {
+            (0, _) => other.least_ns,
+            (_, 0) => self.least_ns,
+            _ => self.least_ns.min(other.least_ns),
+        };
+        Interval {
+            requests: self.requests + other.requests,
+            least_ns,
+            most_ns: self.most_ns.max(other.most_ns),
+            sum_ns: self.sum_ns + other.sum_ns,
+            squares_ns2: self.squares_ns2 + other.squares_ns2,
+        }
+    }
+
+    /// Mean latency; 0 without requests.
+    pub fn mean_ns(&self) -> f64 {
+        self.sum_ns / self.requests.max(1) as f64
+    }
+
+    /// Standard deviation of the latencies.
+    pub fn deviation_ns(&self) -> f64 {
+        (self.squares_ns2 / self.requests.max(1) as f64 - self.mean_ns().powi(2)).max(0.0).sqrt()
+    }
+}
+
 /// What a stream keeps beside its measurements.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace {
     /// Offset in bytes and latency of every request, in order of completion.
     pub(crate) log: Vec<(u64, Nanos)>,
     /// Reads and writes completed in each interval.
-    pub(crate) intervals: Vec<[u64; 2]>,
+    pub(crate) intervals: Vec<[Interval; 2]>,
     /// When the stream began and when its last request ended.
     pub(crate) began: Nanos,
     pub(crate) ended: Nanos,

@@ -34,6 +34,12 @@ fn a_mix_on_a_file_that_is_made_and_then_read() {
         assert!(reads.requests > 0 && writes.requests > 0);
         assert_eq!((reads.bytes, reads.latency.count()), (reads.requests * 8192, reads.requests));
         assert!(reads.intervals.len() >= 4 && reads.intervals.iter().sum::<u64>() <= reads.requests);
+        let known = reads.interval_latencies.iter().filter(|interval| interval.requests > 0);
+        assert!(known.clone().count() > 0);
+        for interval in known {
+            assert!(interval.least_ns > 0 && interval.least_ns <= interval.mean_ns() as u64 + 1);
+            assert!(interval.most_ns as f64 >= interval.mean_ns() && interval.most_ns <= reads.latency.max());
+        }
     }
     let sum: u64 = span.threads.iter().map(|thread| thread.reads.requests + thread.writes.requests).sum();
     assert_eq!(span.points[0].numbers.as_ref().unwrap().achieved.requests, sum);

@@ -1,6 +1,6 @@
 //! A stream whose requests a tool shapes and traces.
 
-use super::{RequestShape, StreamResult, ThreadOrder, Trace};
+use super::{Interval, RequestShape, StreamResult, ThreadOrder, Trace};
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 use measure::Stream;
 use std::borrow::Borrow;
@@ -103,7 +103,7 @@ impl ToolStream {
         };
         let trace = Trace {
             log: Vec::with_capacity(expected as usize),
-            intervals: vec![[0; 2]; intervals as usize],
+            intervals: vec![[Interval::default(); 2]; intervals as usize],
             ..Trace::default()
         };
         ToolStream {
@@ -270,9 +270,9 @@ impl RequestSource for ToolStream {
         }
         if let Some(width) = self.shape.interval_ns
             && now >= self.measured_from
-            && let Some(count) = self.result.trace.intervals.get_mut(((now - self.measured_from) / width) as usize)
+            && let Some(interval) = self.result.trace.intervals.get_mut(((now - self.measured_from) / width) as usize)
         {
-            count[request.op as usize] += 1;
+            interval[request.op as usize].add(now - issued);
         }
         self.result.stream.complete(completion, now);
     }

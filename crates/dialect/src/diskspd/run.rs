@@ -264,8 +264,9 @@ fn thread_results(
     each.map(|(index, result)| {
         let half = |op: usize| {
             let latency: Histogram = result.stream.latency()[op].clone();
-            let intervals = result.trace.intervals.iter().take(whole).map(|counts| counts[op]).collect();
-            Half { requests: latency.count(), bytes: latency.count() * block, latency, intervals }
+            let interval_latencies: Vec<_> = result.trace.intervals.iter().take(whole).map(|both| both[op]).collect();
+            let intervals = interval_latencies.iter().map(|interval| interval.requests).collect();
+            Half { requests: latency.count(), bytes: latency.count() * block, latency, intervals, interval_latencies }
         };
         ThreadResult {
             id: first + index as u32,
