@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 /// Prints the help where the words ask for it, and says whether they did.
 fn helped(words: &[String], help: &str) -> Result<bool, Failure> {
-    let asks = words.iter().any(|word| word == "--help") || (help.starts_with("IOzone") && words == ["-h"]);
+    let asks = words.iter().any(|word| word == "--help");
     if asks {
         output::print(help)?;
     }
@@ -56,8 +56,12 @@ fn keep_document<M: Machine>(
 
 /// `halfpower iozone`.
 pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
-    if helped(words, dialect::iozone::HELP)? {
-        return Ok(());
+    let asks = |option: &str| words.iter().any(|word| word == option);
+    if asks("-h") || asks("--help") {
+        return output::print(dialect::iozone::HELP);
+    }
+    if asks("-v") {
+        return output::print(&dialect::iozone::version());
     }
     let options = dialect::iozone::parse(&output::without_ours(words))?;
     let options = dialect::iozone::Options { force: output::is_forced(), ..options };
