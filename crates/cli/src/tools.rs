@@ -9,10 +9,11 @@ use results::Point;
 use results::{Began, Kind, Output, Results};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Prints the help where the words ask for it, and says whether they did.
 fn helped(words: &[String], help: &str) -> Result<bool, Failure> {
-    let asks = words.iter().any(|word| word == "--help") || (help.starts_with("IOzone") && words == ["-h"]);
+    let asks = words.iter().any(|word| word == "--help");
     if asks {
         output::print(help)?;
     }
@@ -55,8 +56,12 @@ fn keep_document<M: Machine>(
 
 /// `halfpower iozone`.
 pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
-    if helped(words, dialect::iozone::HELP)? {
-        return Ok(());
+    let asks = |option: &str| words.iter().any(|word| word == option);
+    if asks("-h") || asks("--help") {
+        return output::print(dialect::iozone::HELP);
+    }
+    if asks("-v") {
+        return output::print(&dialect::iozone::version());
     }
     let options = dialect::iozone::parse(&output::without_ours(words))?;
     let options = dialect::iozone::Options { force: output::is_forced(), ..options };
@@ -195,7 +200,8 @@ pub(crate) fn diskspd(words: &[String]) -> Result<(), Failure> {
     if helped(words, dialect::diskspd::HELP)? {
         return Ok(());
     }
-    let options = dialect::diskspd::parse(&output::without_ours(words))?;
+    let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u32);
+    let options = dialect::diskspd::parse(&output::without_ours(words))?.seeded(clock);
     let profile = dialect::diskspd::profile(&options)?;
     let names: Vec<&Path> =
         profile.spans.iter().flat_map(|span| &span.targets).map(|target| target.path.as_path()).collect();

@@ -42,6 +42,19 @@ fn iozone() {
     assert_eq!(value["iozone"]["surfaces"][0]["kib_per_s"].as_array().unwrap().len(), 2);
 }
 
+#[test]
+fn iozone_tells_its_version_and_its_machine() {
+    let here = tempfile::tempdir().unwrap();
+    let said = |line: &str| {
+        let done = halfpower(here.path(), line);
+        assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    assert!(said("iozone -v").contains("Version $Revision: 3."));
+    assert!(said("iozone -a -h").contains("Usage: halfpower iozone"));
+    assert!(said("iozone -M -s 64k -r 64k -i 0 --repeats 1").contains("\tMachine = Linux"));
+}
+
 /// What a first run wrote a second one writes again; what the user changed in between stays.
 #[test]
 fn outputs_of_a_run_are_written_again_by_the_next() {

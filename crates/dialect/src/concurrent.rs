@@ -24,8 +24,9 @@ pub(crate) enum ThreadOrder {
     Pattern,
     /// They take the next block of one common sequence.
     Interlocked,
-    /// Each goes through all of the region, and begins so many bytes after the one before it.
-    Apart(u64),
+    /// Each goes through all of the region, and begins so many bytes after the one before it. Where that is no whole number of steps, its places lie
+    /// between the others', as far as `room_bytes` from the region's first byte.
+    Apart { bytes: u64, room_bytes: u64 },
 }
 
 /// What a tool does to the requests of a workload.
@@ -100,13 +101,70 @@ pub(crate) struct StreamResult {
     pub(crate) trace: Trace,
 }
 
+/// The requests that completed in an interval, and their latencies in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Interval {
+    /// Requests.
+    pub requests: u64,
+    /// The shortest latency; 0 without requests.
+    pub least_ns: u64,
+    /// The longest.
+    pub most_ns: u64,
+    /// Their sum, and the sum of their squares.
+    pub sum_ns: f64,
+    /// See `sum_ns`.
+    pub squares_ns2: f64,
+}
+
+impl Interval {
+    /// One more request.
+    #[inline]
+    pub fn add(&mut self, latency_ns: Nanos) {
+        let one = latency_ns as f64;
+        *self = self.plus(&Interval {
+            requests: 1,
+            least_ns: latency_ns,
+            most_ns: latency_ns,
+            sum_ns: one,
+            squares_ns2: one * one,
+        });
+    }
+
+    /// Both together.
+    #[inline]
+    pub fn plus(&self, other: &Interval) -> Interval {
+        let least_ns = match (self.requests, other.requests) {
+            (0, _) => other.least_ns,
+            (_, 0) => self.least_ns,
+            _ => self.least_ns.min(other.least_ns),
+        };
+        Interval {
+            requests: self.requests + other.requests,
+            least_ns,
+            most_ns: self.most_ns.max(other.most_ns),
+            sum_ns: self.sum_ns + other.sum_ns,
+            squares_ns2: self.squares_ns2 + other.squares_ns2,
+        }
+    }
+
+    /// Mean latency; 0 without requests.
+    pub fn mean_ns(&self) -> f64 {
+        self.sum_ns / self.requests.max(1) as f64
+    }
+
+    /// Standard deviation of the latencies.
+    pub fn deviation_ns(&self) -> f64 {
+        (self.squares_ns2 / self.requests.max(1) as f64 - self.mean_ns().powi(2)).max(0.0).sqrt()
+    }
+}
+
 /// What a stream keeps beside its measurements.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trace {
     /// Offset in bytes and latency of every request, in order of completion.
     pub(crate) log: Vec<(u64, Nanos)>,
     /// Reads and writes completed in each interval.
-    pub(crate) intervals: Vec<[u64; 2]>,
+    pub(crate) intervals: Vec<[Interval; 2]>,
     /// When the stream began and when its last request ended.
     pub(crate) began: Nanos,
     pub(crate) ended: Nanos,
@@ -155,7 +213,7 @@ fn run_once<M: Machine>(
     let mut parts: Vec<Part<'_, M::Target, ToolStream>> = Vec::with_capacity(jobs.len());
     for ((job, facts), sources) in jobs.iter().zip(facts).zip(&mut sources) {
         let mut access = job.workload.access(facts.size_bytes);
-        if job.shape.step_bytes.is_some() {
+        if job.shape.step_bytes.is_some() || matches!(job.shape.threads, ThreadOrder::Apart { bytes: 1.., .. }) {
             access.region = (0, facts.size_bytes);
         }
         let scheduling = Scheduling { processors: &job.processors, ..Scheduling::default() };

@@ -83,7 +83,6 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-r -s x", "-r and -s"),
         ("-r -T1M x", "-r and -T"),
         ("-r0 x", "-r and -s"),
-        ("-s96K -T1M x", "-T 1 MiB"),
         ("-Sbu x", "-Sbu"),
         ("-Smw x", "-Smw"),
         ("-O4 x", "-O4"),
@@ -120,10 +119,8 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-Z4K, x", "file's name"),
         ("-ft x", "-ft: it marks a file as temporary"),
         ("-F2 x y", "-F2"),
-        ("x x", "'x'"),
         ("-B1M -f1M x", "-B and -f"),
         ("-Xp.xml -t2", "-t2"),
-        ("-Xp.xml x", "x"),
         ("--nope x", "--nope"),
         ("-", "-: an option is missing"),
     ] {
@@ -193,6 +190,25 @@ fn a_profile_of_the_original() {
         (Some(8192), Caching::Uncached, true, 4, 25)
     );
     assert_eq!(profile.spans[1], TimeSpan { targets: vec![Target::new("b".into())], ..TimeSpan::default() });
+}
+
+#[test]
+fn beside_a_profile_some_settings_and_targets_are_taken() {
+    let taken = options("-z -Xp.xml -d7 -W0 -C1 -v a b");
+    assert!(taken.clock_seeds && taken.file.is_some() && taken.targets.len() == 2);
+    let seeded = taken.seeded(1234);
+    assert_eq!(seeded.to_string(), "-Xp.xml -d7 -W0 -C1 -z1234 a b", "it can be repeated");
+    assert_eq!(options(&seeded.to_string()), seeded);
+    assert_eq!(options("-z -d7 a").seeded(1234).profile.spans[0].seed, 1234);
+    assert!(parse(&words("-Xp.xml -b4K a")).unwrap_err().to_string().contains("-b4K"));
+}
+
+#[test]
+fn threads_begin_any_number_of_bytes_apart() {
+    let one = target("-F8 -T1b -s8b -b4K x");
+    assert_eq!((one.threads, one.thread_stride_bytes, one.stride_bytes), (8, 4096, Some(32_768)));
+    let error = target("-t3 -T1b -s8b -b4K x").workload(&TimeSpan::default(), 3, 2 * 4096, &ENGINES).unwrap_err();
+    assert!(error.to_string().contains("a thread begins at 8 KiB"), "{error}");
 }
 
 #[test]

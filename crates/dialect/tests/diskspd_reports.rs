@@ -1,13 +1,24 @@
 //! diskspd's two forms of results from fixed figures.
 
-use dialect::diskspd::{DiskspdResult, Half, Profile, SpanResult, System, ThreadResult, parse, text, xml};
+use dialect::diskspd::{DiskspdResult, Half, Interval, Profile, SpanResult, System, ThreadResult, parse, text, xml};
 use measure::histogram::Histogram;
 
 fn half(requests: u64, us: u64, intervals: &[u64]) -> Half {
     let mut latency = Histogram::new();
     latency.record_n(us * 1000, requests / 2);
     latency.record_n(us * 3000, requests - requests / 2);
-    Half { requests, bytes: requests * 4096, latency, intervals: intervals.to_vec() }
+    let interval_latencies = intervals.iter().map(|count| {
+        let mut interval = Interval::default();
+        (0..*count).for_each(|index| interval.add(if index % 2 == 0 { us * 1000 } else { us * 3000 }));
+        interval
+    });
+    Half {
+        requests,
+        bytes: requests * 4096,
+        latency,
+        intervals: intervals.to_vec(),
+        interval_latencies: interval_latencies.collect(),
+    }
 }
 
 fn result(line: &str, writes: bool) -> (Profile, DiskspdResult) {

@@ -34,6 +34,12 @@ fn a_mix_on_a_file_that_is_made_and_then_read() {
         assert!(reads.requests > 0 && writes.requests > 0);
         assert_eq!((reads.bytes, reads.latency.count()), (reads.requests * 8192, reads.requests));
         assert!(reads.intervals.len() >= 4 && reads.intervals.iter().sum::<u64>() <= reads.requests);
+        let known = reads.interval_latencies.iter().filter(|interval| interval.requests > 0);
+        assert!(known.clone().count() > 0);
+        for interval in known {
+            assert!(interval.least_ns > 0 && interval.least_ns <= interval.mean_ns() as u64 + 1);
+            assert!(interval.most_ns as f64 >= interval.mean_ns() && interval.most_ns <= reads.latency.max());
+        }
     }
     let sum: u64 = span.threads.iter().map(|thread| thread.reads.requests + thread.writes.requests).sum();
     assert_eq!(span.points[0].numbers.as_ref().unwrap().achieved.requests, sum);
@@ -71,6 +77,49 @@ fn a_profile_of_two_spans_over_two_files_in_the_spans_order() {
     assert_eq!(paths(0), [path("a"), path("b"), path("b")]);
     assert_eq!(paths(1), [path("b"), path("a")]);
     assert_eq!(entries(here.path()), 3, "files made under a name stay");
+}
+
+/// VMFleet's way: the path is `*1` in the profile, twice, and the target is on the command line.
+#[test]
+fn a_template_of_two_targets_on_one_file() {
+    let here = tempfile::tempdir().unwrap();
+    let file = here.path().join("t.dat");
+    ran(&format!("-c1M -d1 -W0 {}", file.display())).unwrap();
+    let target = |block: u32, inner: &str| {
+        format!("<Target><Path>*1</Path><BlockSize>{block}</BlockSize><RequestCount>2</RequestCount>{inner}</Target>")
+    };
+    let targets = target(32_768, "<WriteRatio>100</WriteRatio><Throughput unit=\"IOPS\">50</Throughput>")
+        + &target(8192, "<Random>8192</Random><RandomRatio>80</RandomRatio>");
+    let profile = here.path().join("p.xml");
+    let text = format!(
+        "<Profile><TimeSpans><TimeSpan><Duration>60</Duration><Warmup>300</Warmup><Targets>{targets}</Targets></TimeSpan></TimeSpans></Profile>"
+    );
+    std::fs::write(&profile, text).unwrap();
+    let line = format!("-z -X{} -d1 -W0", profile.display());
+    let (read, result) = ran(&format!("{line} {}", file.display())).unwrap();
+    assert_eq!(read.spans[0].targets.iter().filter(|target| target.path == file).count(), 2);
+    let (threads, points) = (&result.spans[0].threads, &result.spans[0].points);
+    assert_eq!((threads.len(), points.len()), (2, 2));
+    assert!(threads[0].writes.requests > 0 && threads[0].reads.requests == 0);
+    assert!(threads[1].reads.requests > 0 && threads[1].writes.requests == 0);
+    assert_eq!(threads[1].reads.bytes, threads[1].reads.requests * 8192);
+    for (targets, said) in
+        [(String::new(), "names 0"), (format!("{0} {0}", file.display()), "no target of the profile is *2")]
+    {
+        let error = ran(&format!("{line} {targets}")).map(|_| ()).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains(said), "{error}");
+    }
+}
+
+/// Eight threads that take one block in eight each write all of the file.
+#[test]
+fn threads_in_stripes_write_every_block() {
+    let here = tempfile::tempdir().unwrap();
+    let file = here.path().join("t.dat");
+    ran(&format!("-c256K -d1 -W0 {}", file.display())).unwrap();
+    ran(&format!("-d1 -W0 -b4K -w100 -Z -F8 -T1b -s8b -o1 {}", file.display())).unwrap();
+    let written = std::fs::read(&file).unwrap();
+    assert_eq!(written.chunks(4096).position(|block| block.iter().any(|byte| *byte != 0)), None, "left out");
 }
 
 #[test]

@@ -94,6 +94,9 @@ fn the_throughput_mode_in_the_originals_words() {
     text += &excel(&options, &result);
     text += &extra(&result);
     insta::assert_snapshot!(text);
+    let sheet = spreadsheet(&options, &result);
+    let has = |bytes: &[u8]| sheet.windows(bytes.len()).any(|part| part == bytes);
+    assert!(has(b"Initial write") && has(&3072f64.to_le_bytes()) && has(&4096f64.to_le_bytes()), "titles and figures");
 }
 
 /// Write rates in KB/s at the largest record that was measured, files of 4 MB to 512 MB, published for a volume in front of which stands
@@ -132,8 +135,12 @@ fn the_spreadsheet_has_a_cell_for_each_figure() {
         at += 4 + usize::from(word(at + 2));
     }
     let count = |kind: u16| kinds.iter().filter(|one| **one == kind).count();
-    // Two tables: a title, five record sizes, the file size, five figures.
-    assert_eq!((kinds[0], kinds[kinds.len() - 1], count(4), count(3)), (9, 10, 2, 2 * 11));
+    // Two lines above two tables: a title, five record sizes, the file size, five figures.
+    assert_eq!((kinds[0], kinds[kinds.len() - 1], count(4), count(3)), (9, 10, 2 + 2, 2 * 11));
+    let text = String::from_utf8_lossy(&sheet);
+    for label in ["Command line used: iozone -a", "The top row is records sizes", "Reader Report", "Re-Reader Report"] {
+        assert!(text.contains(label), "{label}");
+    }
 }
 
 #[test]

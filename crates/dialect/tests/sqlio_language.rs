@@ -48,7 +48,7 @@ fn every_option_is_taken() {
 fn nonsense_is_refused_with_its_word_and_the_mend() {
     for (line, said) in [
         ("-kX", "-kX: it is neither R nor W"),
-        ("-kWR", "-kWR: one run reads or writes"),
+        ("-kWR", "-kWR: SQLIO has no such kind: one run reads or writes"),
         ("-k", "-k: it is neither R nor W"),
         ("-m", "-m: it says neither C"),
         ("-o0", "-o0: it is not a number from 1"),

@@ -1,6 +1,6 @@
 //! A stream whose requests a tool shapes and traces.
 
-use super::{RequestShape, StreamResult, ThreadOrder, Trace};
+use super::{Interval, RequestShape, StreamResult, ThreadOrder, Trace};
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 use measure::Stream;
 use std::borrow::Borrow;
@@ -31,6 +31,8 @@ pub(super) struct ToolStream {
     region: (u64, u64),
     /// Bytes by which every offset is moved on within the region, around its end.
     rotate_bytes: u64,
+    /// Places that lie between those of the first thread.
+    between: Option<Between>,
     requests: Box<[(Request, Nanos)]>,
     in_flight: u32,
     scratch: Box<[u8]>,
@@ -48,6 +50,34 @@ pub(super) struct ToolStream {
     ramp: Nanos,
     /// Where data was read that is not what was written.
     pub(super) wrong: Option<u64>,
+}
+
+/// The places of a thread that begins between two places of the first: in their order, around their end.
+struct Between {
+    /// From the region's first byte to the first place.
+    first_bytes: u64,
+    step_bytes: u64,
+    count: u64,
+    index: u64,
+}
+
+impl Between {
+    /// Of a thread whose beginning is no place of the first one.
+    fn new(thread: u64, request_bytes: u32, shape: &RequestShape) -> Option<Between> {
+        let ThreadOrder::Apart { bytes, room_bytes } = shape.threads else { return None };
+        let step_bytes = shape.step_bytes.unwrap_or(u64::from(request_bytes));
+        let begins = thread * bytes;
+        let first_bytes = begins % step_bytes;
+        let count = room_bytes.saturating_sub(first_bytes) / step_bytes + 1;
+        (first_bytes > 0).then(|| Between { first_bytes, step_bytes, count, index: begins / step_bytes % count })
+    }
+
+    #[inline]
+    fn next(&mut self) -> u64 {
+        let place = self.first_bytes + self.index * self.step_bytes;
+        self.index = (self.index + 1) % self.count;
+        place
+    }
 }
 
 impl ToolStream {
@@ -73,7 +103,7 @@ impl ToolStream {
         };
         let trace = Trace {
             log: Vec::with_capacity(expected as usize),
-            intervals: vec![[0; 2]; intervals as usize],
+            intervals: vec![[Interval::default(); 2]; intervals as usize],
             ..Trace::default()
         };
         ToolStream {
@@ -81,7 +111,8 @@ impl ToolStream {
             shape: shape.clone(),
             shared: shared.clone(),
             region,
-            rotate_bytes: if let ThreadOrder::Apart(bytes) = shape.threads { thread * bytes } else { 0 },
+            rotate_bytes: if let ThreadOrder::Apart { bytes, .. } = shape.threads { thread * bytes } else { 0 },
+            between: Between::new(thread, request, shape),
             in_flight: 0,
             scratch: vec![0; if shape.copy_block.is_some() { request as usize } else { 0 }].into_boxed_slice(),
             source_at: 0,
@@ -99,7 +130,10 @@ impl ToolStream {
 
     /// Where a request of the workload goes.
     #[inline]
-    fn moved(&self, offset: u64, len: u32) -> u64 {
+    fn moved(&mut self, offset: u64, len: u32) -> u64 {
+        if let Some(between) = &mut self.between {
+            return self.region.0 + between.next();
+        }
         if self.rotate_bytes == 0 && self.shape.step_bytes.is_none() {
             return offset;
         }
@@ -236,9 +270,9 @@ impl RequestSource for ToolStream {
         }
         if let Some(width) = self.shape.interval_ns
             && now >= self.measured_from
-            && let Some(count) = self.result.trace.intervals.get_mut(((now - self.measured_from) / width) as usize)
+            && let Some(interval) = self.result.trace.intervals.get_mut(((now - self.measured_from) / width) as usize)
         {
-            count[request.op as usize] += 1;
+            interval[request.op as usize].add(now - issued);
         }
         self.result.stream.complete(completion, now);
     }

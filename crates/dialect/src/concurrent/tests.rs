@@ -105,9 +105,33 @@ fn places_are_apart_as_far_as_the_tool_asks_and_start_where_it_asks() {
         [10.0, 13.0, 16.0, 10.0, 13.0, 16.0]
     );
     assert_eq!(
-        offsets(RequestShape { threads: ThreadOrder::Apart(3 * BLOCK), ..RequestShape::default() }, 4),
+        offsets(
+            RequestShape {
+                threads: ThreadOrder::Apart { bytes: 3 * BLOCK, room_bytes: 7 * BLOCK },
+                ..RequestShape::default()
+            },
+            4
+        ),
         [13.0, 10.0, 11.0, 12.0, 13.0, 10.0]
     );
+}
+
+#[test]
+fn threads_that_begin_between_the_places_of_the_first_keep_places_of_their_own() {
+    // Two threads a block apart, each in steps of two blocks, over five blocks: 0 2 4 and 1 3.
+    let shape = RequestShape {
+        threads: ThreadOrder::Apart { bytes: BLOCK, room_bytes: 4 * BLOCK },
+        step_bytes: Some(2 * BLOCK),
+        ..RequestShape::default()
+    };
+    assert_eq!(offsets(shape.clone(), 3), [11.0, 13.0, 11.0, 13.0, 11.0, 13.0]);
+    let mut first = stream(&shape, 0, 3, &shared());
+    let mut now = 1000;
+    let places: Vec<f64> = std::iter::from_fn(|| step(&mut first, &mut now, 10)).collect();
+    assert_eq!(places, [10.0, 12.0, 14.0, 10.0, 12.0, 14.0]);
+    // Five half blocks on: it begins at the third place of its own.
+    let threads = ThreadOrder::Apart { bytes: 5 * BLOCK / 2, room_bytes: 4 * BLOCK };
+    assert_eq!(offsets(RequestShape { threads, ..RequestShape::default() }, 5), [12.5, 13.5, 10.5, 11.5, 12.5, 13.5]);
 }
 
 #[test]

@@ -25,9 +25,9 @@ Usage: halfpower diskspd [OPTIONS] TARGET...      values are glued to their opti
   -g<N>[i]     bytes per millisecond of each thread, or with i requests per second
   -L           tell latencies; -D[MS] the spread of the rate over intervals [default: 1000]
   -a<N,N...>   run on these processors; -n, -ag, -v and -e... accepted; /w100 is -w100
-  -z<N>        seed
+  -z[N]        seed; alone, the clock's
   -R[text|xml] form of the results
-  -X<FILE>     an XML profile instead
+  -X<FILE>     an XML profile instead; -d, -W, -C and -z beside it count for all of its time spans, its targets *1, *2 ... are TARGETs
 
 halfpower's own:
   --json FILE           all results as JSON, which `halfpower report` reads

@@ -12,6 +12,7 @@ mod run;
 mod xml;
 mod xml_report;
 
+pub use crate::concurrent::Interval;
 pub use help::HELP;
 pub use options::{Options, parse};
 pub use profile::{Caching, Format, Profile, Source, Target, TimeSpan};

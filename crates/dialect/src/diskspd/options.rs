@@ -14,12 +14,31 @@ pub struct Options {
     pub profile: Profile,
     /// `-X`: the profile is in this file.
     pub file: Option<PathBuf>,
+    /// Targets beside `-X`: `*1` of the profile is the first of them.
+    pub targets: Vec<PathBuf>,
+    /// What is said beside `-X` and counts for all of its time spans.
+    pub instead: Instead,
+    /// `-z` without a number: the seed is the clock's ([`Options::seeded`]).
+    pub clock_seeds: bool,
     /// `--json`: all of it as JSON in this file.
     pub json: Option<PathBuf>,
     /// `--destroy-data`: existing files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
     /// `--destroy-signature`: even if they bear a file system.
     pub destroy_signed: bool,
+}
+
+/// Settings beside `-X` that count instead of the profile's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Instead {
+    /// `-d`
+    pub duration_s: Option<u32>,
+    /// `-W`
+    pub warm_up_s: Option<u32>,
+    /// `-C`
+    pub cool_down_s: Option<u32>,
+    /// `-z`
+    pub seed: Option<u32>,
 }
 
 /// A size as it was written: bytes, or blocks where it ends in `b`.
@@ -203,7 +222,8 @@ impl Reading {
         let mut letters = word.chars();
         let Some(letter) = letters.next() else { return refuse("-", "an option is missing", "leave it out") };
         let value = letters.as_str();
-        if !matches!(letter, 'X' | 'R') {
+        // The original takes these beside a profile, too.
+        if !matches!(letter, 'X' | 'R' | 'd' | 'W' | 'C' | 'v' | 'z') {
             self.run_option.get_or_insert_with(|| shortened(spelling));
         }
         let whole = |least: u64, most: u64| number_of(spelling, value, least, most).map(|value| value as u32);
@@ -213,8 +233,8 @@ impl Reading {
             'b' => self.sizes.block = size()?,
             'B' => self.sizes.base = size()?,
             'c' => self.sizes.create = size()?,
-            'C' => self.span.cool_down_s = whole(0, days)?,
-            'd' => self.span.duration_s = whole(1, days)?,
+            'C' => self.options.instead.cool_down_s = Some(whole(0, days)?),
+            'd' => self.options.instead.duration_s = Some(whole(1, days)?),
             'D' => self.span.interval_ms = Some(if value.is_empty() { 1000 } else { whole(1, 86_400_000)? }),
             'f' => match value {
                 "r" => self.target.hint = Hint::Random,
@@ -284,9 +304,13 @@ impl Reading {
             't' => self.target.threads = whole(1, 1024)?,
             'T' => self.sizes.thread_stride = size()?,
             'w' => self.target.write_percent = whole(0, 100)? as u8,
-            'W' => self.span.warm_up_s = whole(0, days)?,
+            'W' => self.options.instead.warm_up_s = Some(whole(0, days)?),
             'X' if !value.is_empty() => self.options.file = Some(value.into()),
-            'z' if !value.is_empty() => self.span.seed = whole(0, u64::from(u32::MAX))?,
+            'z' => {
+                self.options.clock_seeds = value.is_empty();
+                let seed = if value.is_empty() { None } else { Some(whole(0, u64::from(u32::MAX))?) };
+                self.options.instead.seed = seed;
+            }
             'Z' => {
                 (self.target.source, self.sizes.source) = match value {
                     "" => (Source::Zero, None),
@@ -342,11 +366,13 @@ impl Reading {
 
     fn finish(mut self) -> Result<Options> {
         if self.options.file.is_some() {
-            if let Some(other) = self.run_option.or_else(|| self.paths.first().map(|path| path.display().to_string())) {
-                return refuse(other, "the profile of -X says it all", "leave it out, or -X");
+            if let Some(other) = self.run_option {
+                return refuse(other, "the profile of -X says it", "leave it out, or -X");
             }
+            self.options.targets = self.paths;
             return Ok(self.options);
         }
+        std::mem::take(&mut self.options.instead).change(&mut self.span);
         if let Some(threads) = self.all_threads {
             if self.paths.len() > 1 {
                 return refuse(
@@ -395,7 +421,29 @@ impl Reading {
     }
 }
 
+impl Instead {
+    /// Changes a time span.
+    pub(super) fn change(self, span: &mut TimeSpan) {
+        let settings = [
+            (self.duration_s, &mut span.duration_s),
+            (self.warm_up_s, &mut span.warm_up_s),
+            (self.cool_down_s, &mut span.cool_down_s),
+            (self.seed, &mut span.seed),
+        ];
+        settings.into_iter().for_each(|(said, setting)| *setting = said.unwrap_or(*setting));
+    }
+}
+
 impl Options {
+    /// With the clock's seed where `-z` asks for one.
+    pub fn seeded(mut self, clock: u32) -> Options {
+        if std::mem::take(&mut self.clock_seeds) {
+            self.profile.spans.iter_mut().for_each(|span| span.seed = clock);
+            self.instead.seed = self.file.is_some().then_some(clock);
+        }
+        self
+    }
+
     /// The words that mean the same: parsed again they give the same options. A profile that came from a file is named by it.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -408,12 +456,17 @@ impl Options {
         if let (None, Some(span)) = (&self.file, self.profile.spans.first()) {
             words.extend(span_words(span));
         }
+        let Instead { duration_s, warm_up_s, cool_down_s, seed } = self.instead;
+        let instead = [("-d", duration_s), ("-W", warm_up_s), ("-C", cool_down_s), ("-z", seed)];
+        words.extend(instead.iter().filter_map(|(option, value)| Some(format!("{option}{}", (*value)?))));
+        words.extend(self.clock_seeds.then(|| "-z".to_string()));
         words.extend(self.json.iter().map(|path| format!("--json={}", path.display())));
         words.extend(self.destroy.iter().map(|path| format!("--destroy-data={}", path.display())));
         words.extend(self.destroy_signed.then(|| "--destroy-signature".to_string()));
         if let (None, Some(span)) = (&self.file, self.profile.spans.first()) {
             words.extend(span.targets.iter().map(|target| target.path.display().to_string()));
         }
+        words.extend(self.targets.iter().map(|path| path.display().to_string()));
         words
     }
 }

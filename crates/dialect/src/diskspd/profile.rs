@@ -139,6 +139,17 @@ impl Target {
         self.random_bytes.or(self.stride_bytes).unwrap_or(u64::from(self.block_bytes))
     }
 
+    /// Bytes from a place of the first thread to the next place of this one, where threads go through places of their own.
+    fn behind_bytes(&self, thread: u64) -> u64 {
+        (u128::from(thread) * u128::from(self.thread_stride_bytes) % u128::from(self.step_bytes())) as u64
+    }
+
+    /// Bytes in which requests begin, on a file of `size_bytes`.
+    pub(crate) fn room_bytes(&self, size_bytes: u64) -> u64 {
+        let end = self.max_bytes.unwrap_or(u64::MAX).min(size_bytes);
+        end.saturating_sub(self.base_bytes).saturating_sub(u64::from(self.block_bytes))
+    }
+
     /// What makes no sense whatever the file.
     ///
     /// # Errors
@@ -164,10 +175,6 @@ impl Target {
         }
         if self.random_bytes.is_some() && self.thread_stride_bytes > 0 {
             return refuse("-r and -T", "random threads have no place to start from", "leave out one of the two");
-        }
-        if !self.thread_stride_bytes.is_multiple_of(self.step_bytes()) {
-            let why = format!("it is not a multiple of the {} between two requests", show_size(self.step_bytes()));
-            return refuse(format!("-T {}", show_size(self.thread_stride_bytes)), why, "use a multiple");
         }
         if self.interlocked && self.thread_stride_bytes > 0 {
             return refuse(
@@ -255,6 +262,13 @@ impl Target {
             return refuse(self.path.display().to_string(), why, "use smaller blocks or a larger file");
         };
         let places = room / self.step_bytes() + 1;
+        // Some thread begins so far behind a place of the first.
+        let behind = (0..u64::from(self.threads)).map(|thread| self.behind_bytes(thread)).max().unwrap_or(0);
+        if behind > room {
+            let why =
+                format!("a thread begins at {}, and there no block fits into it", show_size(self.base_bytes + behind));
+            return refuse(self.path.display().to_string(), why, "use a smaller -T, fewer threads or a larger file");
+        }
         let mapped = self.caching == Caching::Mapped;
         let depth = if mapped { 1 } else { self.outstanding };
         Ok(Workload {
@@ -356,16 +370,10 @@ impl Profile {
             if span.targets.is_empty() {
                 return refuse("the targets", "none is named", "name a file, a device or a directory");
             }
-            for (index, target) in span.targets.iter().enumerate() {
+            for target in &span.targets {
                 target.check()?;
-                if target.path.as_os_str().is_empty()
-                    || span.targets[..index].iter().any(|other| other.path == target.path)
-                {
-                    return refuse(
-                        format!("'{}'", target.path.display()),
-                        "each target has a name of its own",
-                        "name each once",
-                    );
+                if target.path.as_os_str().is_empty() {
+                    return refuse("a target", "its name is empty", "name one");
                 }
             }
         }

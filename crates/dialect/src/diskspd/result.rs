@@ -1,5 +1,6 @@
 //! What a run gave.
 
+use crate::concurrent::Interval;
 use machine::TargetFacts;
 use measure::histogram::Histogram;
 use results::Point;
@@ -20,6 +21,10 @@ pub struct Half {
     /// Requests in each whole interval of `-D`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<u64>,
+    /// Their latencies, where they are known.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub interval_latencies: Vec<Interval>,
 }
 
 impl Half {
@@ -34,7 +39,15 @@ impl Half {
             bytes: self.bytes + other.bytes,
             latency,
             intervals: (0..longest).map(|index| at(&self.intervals, index) + at(&other.intervals, index)).collect(),
+            interval_latencies: (0..longest)
+                .map(|index| self.interval_latency(index).plus(&other.interval_latency(index)))
+                .collect(),
         }
+    }
+
+    /// The latencies of an interval.
+    pub(super) fn interval_latency(&self, index: usize) -> Interval {
+        self.interval_latencies.get(index).copied().unwrap_or_default()
     }
 
     /// Standard deviation of the latencies in ns, from the histogram's buckets (within 0.4 % of each).

@@ -34,7 +34,32 @@ pub fn profile(options: &Options) -> Result<Profile> {
     if options.profile.format != super::Format::Text {
         profile.format = options.profile.format;
     }
+    profile.spans.iter_mut().for_each(|span| options.instead.change(span));
+    name_targets(&mut profile, &options.targets)?;
     Ok(profile)
+}
+
+/// Puts the targets of the command line where a profile has `*1`, `*2` ...
+fn name_targets(profile: &mut Profile, named: &[PathBuf]) -> Result<()> {
+    let mut used = vec![false; named.len()];
+    for target in profile.spans.iter_mut().flat_map(|span| &mut span.targets) {
+        let Some(number) = target.path.to_str().and_then(|path| path.strip_prefix('*')) else { continue };
+        let index = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let Some((index, path)) = index.and_then(|index| Some((index, named.get(index)?))) else {
+            let why = format!("the profile leaves this target to the command line, which names {}", named.len());
+            return Err(Error::refused(target.path.display().to_string(), why, "add the targets to the command line"));
+        };
+        used[index] = true;
+        target.path = path.clone();
+    }
+    match used.iter().position(|used| !used) {
+        Some(index) => Err(Error::refused(
+            named[index].display().to_string(),
+            format!("no target of the profile is *{}", index + 1),
+            "leave it out, or write it so in <Path>",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Carries out all time spans of a profile, which [`profile()`] makes of the options.
@@ -129,7 +154,7 @@ fn check<M: Machine>(machine: &M, profile: &Profile, specs: &[TargetSpec], facts
             let Some((_, facts)) = opened else { continue };
             sqlio::check_writable(facts, target.write_percent > 0)?;
             let workload = target.workload(span, target.threads, facts.size_bytes, &engines)?;
-            concurrent::check(&workload, &shape(span, target)?, facts)?;
+            concurrent::check(&workload, &shape(span, target, facts.size_bytes)?, facts)?;
             buffers.push(workload.buffers());
         }
         machine.check_memory(&buffers)?;
@@ -161,13 +186,15 @@ fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     Ok(Some(data.into_iter().cycle().take(bytes as usize).collect()))
 }
 
-/// What the target's threads do to the requests of its workload.
-fn shape(span: &TimeSpan, target: &Target) -> Result<RequestShape> {
+/// What the target's threads do to the requests of its workload, on a file of `size_bytes`.
+fn shape(span: &TimeSpan, target: &Target, size_bytes: u64) -> Result<RequestShape> {
     Ok(RequestShape {
         threads: match (target.random_bytes, target.interlocked) {
             (_, true) => ThreadOrder::Interlocked,
             (Some(_), false) => ThreadOrder::Pattern,
-            (None, false) => ThreadOrder::Apart(target.thread_stride_bytes),
+            (None, false) => {
+                ThreadOrder::Apart { bytes: target.thread_stride_bytes, room_bytes: target.room_bytes(size_bytes) }
+            }
         },
         step_bytes: Some(target.step_bytes()).filter(|&step| step != u64::from(target.block_bytes)),
         follows_percent: target.random_percent.map(|percent| 100 - percent),
@@ -216,7 +243,7 @@ fn run_targets<M: Machine>(
         let Some(file) = files.iter().find(|file| file.path == target.path) else { continue };
         let mut workload = target.workload(span, target.threads, file.facts.size_bytes, engines)?;
         workload.stop = only_ns.map_or(workload.stop, Stop::AfterNs);
-        let (target, shape) = (&file.target, shape(span, target)?);
+        let (target, shape) = (&file.target, shape(span, target, file.facts.size_bytes)?);
         jobs.push(ToolJob { target, workload, shape, processors: span.processors.clone() });
     }
     let ramp_ns = if only_ns.is_some() { 0 } else { u64::from(span.warm_up_s) * 1_000_000_000 };
@@ -237,8 +264,9 @@ fn thread_results(
     each.map(|(index, result)| {
         let half = |op: usize| {
             let latency: Histogram = result.stream.latency()[op].clone();
-            let intervals = result.trace.intervals.iter().take(whole).map(|counts| counts[op]).collect();
-            Half { requests: latency.count(), bytes: latency.count() * block, latency, intervals }
+            let interval_latencies: Vec<_> = result.trace.intervals.iter().take(whole).map(|both| both[op]).collect();
+            let intervals = interval_latencies.iter().map(|interval| interval.requests).collect();
+            Half { requests: latency.count(), bytes: latency.count() * block, latency, intervals, interval_latencies }
         };
         ThreadResult {
             id: first + index as u32,

@@ -1,5 +1,6 @@
 //! The XML results.
 
+use super::Interval;
 use super::profile::{Profile, TimeSpan};
 use super::profile_xml;
 use super::report::{PERCENTILES, sums};
@@ -94,12 +95,12 @@ fn time_span(lines: &mut Lines, span: &TimeSpan, figures: &SpanResult) {
         lines.within("Latency", |lines| latency(lines, &sums));
     }
     if let Some(interval) = span.interval_ms {
-        lines.within("Iops", |lines| rates(lines, &sums, interval, figures));
+        lines.within("Iops", |lines| rates(lines, span, &sums, interval, figures));
     }
     for thread in &figures.threads {
         lines.within("Thread", |lines| {
             lines.put("Id", thread.id);
-            lines.within("Target", |lines| target(lines, span, thread));
+            lines.within("Target", |lines| target(lines, span, thread, figures));
         });
     }
 }
@@ -125,24 +126,37 @@ fn latency(lines: &mut Lines, [reads, writes, both]: &[Half; 3]) {
     bucket(100.0);
 }
 
-fn rates(lines: &mut Lines, sums: &[Half; 3], interval_ms: u32, figures: &SpanResult) {
+fn rates(lines: &mut Lines, span: &TimeSpan, sums: &[Half; 3], interval_ms: u32, figures: &SpanResult) {
     let seconds = figures.elapsed_ns.max(1) as f64 / 1e9;
-    for (name, half) in [("Read", &sums[0]), ("Write", &sums[1]), ("Total", &sums[2])] {
+    for (name, deviation, half) in [("Read", "Read", &sums[0]), ("Write", "Write", &sums[1]), ("Total", "", &sums[2])] {
         lines.put(&format!("{name}Iops"), hundredths(half.requests as f64 / seconds));
-        lines.put(&format!("{name}IopsStdDev"), hundredths(half.rate_deviation(interval_ms)));
+        lines.put(&format!("{deviation}IopsStdDev"), hundredths(half.rate_deviation(interval_ms)));
     }
+    // As in the original each bucket has them for reads and for writes, 0 where nothing was timed.
+    let latencies = |name: &str, half: &Half, index: usize| {
+        let one = if span.latency { half.interval_latency(index) } else { Interval::default() };
+        format!(
+            " {name}MinLatencyMilliseconds=\"{}\" {name}MaxLatencyMilliseconds=\"{}\" {name}AvgLatencyMilliseconds=\"{}\" {name}LatencyStdDev=\"{}\"",
+            ms(one.least_ns as f64),
+            ms(one.most_ns as f64),
+            ms(one.mean_ns()),
+            ms(one.deviation_ns())
+        )
+    };
     for (index, total) in sums[2].intervals.iter().enumerate() {
         let of = |half: &Half| half.intervals.get(index).copied().unwrap_or(0);
         let end = (index as u64 + 1) * u64::from(interval_ms);
         lines.line(&format!(
-            "<Bucket SampleMillisecond=\"{end}\" Read=\"{}\" Write=\"{}\" Total=\"{total}\"/>",
+            "<Bucket SampleMillisecond=\"{end}\" Read=\"{}\" Write=\"{}\" Total=\"{total}\"{}{}/>",
             of(&sums[0]),
-            of(&sums[1])
+            of(&sums[1]),
+            latencies("Read", &sums[0], index),
+            latencies("Write", &sums[1], index)
         ));
     }
 }
 
-fn target(lines: &mut Lines, span: &TimeSpan, thread: &ThreadResult) {
+fn target(lines: &mut Lines, span: &TimeSpan, thread: &ThreadResult, figures: &SpanResult) {
     let both = thread.reads.plus(&thread.writes);
     lines.put("Path", &thread.path);
     lines.put("BytesCount", both.bytes);
@@ -152,13 +166,21 @@ fn target(lines: &mut Lines, span: &TimeSpan, thread: &ThreadResult) {
     lines.put("ReadCount", thread.reads.requests);
     lines.put("WriteBytes", thread.writes.bytes);
     lines.put("WriteCount", thread.writes.requests);
+    target_latencies(lines, span, thread, &both);
+    if let Some(interval) = span.interval_ms {
+        let halves = [thread.reads.clone(), thread.writes.clone(), both];
+        lines.within("Iops", |lines| rates(lines, span, &halves, interval, figures));
+    }
+}
+
+fn target_latencies(lines: &mut Lines, span: &TimeSpan, thread: &ThreadResult, both: &Half) {
     if !span.latency {
         return;
     }
     for (average, deviation, half) in [
         ("AverageReadLatencyMilliseconds", "ReadLatencyStdev", &thread.reads),
         ("AverageWriteLatencyMilliseconds", "WriteLatencyStdev", &thread.writes),
-        ("AverageLatencyMilliseconds", "LatencyStdev", &both),
+        ("AverageLatencyMilliseconds", "LatencyStdev", both),
     ] {
         if half.requests > 0 {
             lines.put(average, ms(half.latency.mean()));

@@ -33,6 +33,7 @@ Usage: halfpower iozone [OPTIONS]
   -j N         records from one strided read to the next [default: 17]
   -J MS        pause between requests
   -P N         bind processes to processors from N on
+  -M           names the machine; -h shows this, -v the version
   -C           what each process of -t moved, and how fast
   -E           tests 9 to 12
   -Q           offset and latency of each request to wol.dat, rwol.dat, rol.dat and rrol.dat

@@ -67,6 +67,8 @@ pub struct Options {
     pub force: bool,
     /// `-b`: the same as a spreadsheet file.
     pub excel_file: Option<PathBuf>,
+    /// `-M`: the report names the machine.
+    pub machine: bool,
     /// `-w`: the test files stay.
     pub keep: bool,
     /// `-x`: processes that are done do not stop the others.
@@ -183,11 +185,10 @@ impl<'a> Words<'a> {
 const HELP_HINT: &str = "see halfpower iozone --help";
 
 /// What IOzone knows and halfpower does not serve.
-const NOT_SERVED: [NotServed; 29] = [
+const NOT_SERVED: [NotServed; 28] = [
     ("D", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
     ("G", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
     ("K", "jitter in the order of reads is not served", "leave it out"),
-    ("M", "the results tell the machine in the JSON", "leave it out"),
     ("W", "locks on the file while it is used are not served", "leave it out"),
     (
         "X",
@@ -201,9 +202,9 @@ const NOT_SERVED: [NotServed; 29] = [
     ),
     ("Z", "a file is reached through calls or through mapped memory", "use -B, or leave it out"),
     ("d", "the processes begin together", "leave it out"),
-    ("h", "it prints the help", "write halfpower iozone --help"),
+    ("h", "it prints the help", "write it as a word of its own: halfpower iozone -h"),
     ("m", "each process has a buffer for each request that is outstanding", "leave it out"),
-    ("v", "it prints the version", "write halfpower --version"),
+    ("v", "it prints the version", "write it as a word of its own: halfpower iozone -v"),
     ("+B", "the mix of test 8 goes to random places", "leave it out"),
     ("+J", "pauses are never in a rate", "leave it out"),
     ("+N", "a test file is written over where it is, never made shorter", "leave it out"),
@@ -323,6 +324,7 @@ impl Options {
             'J' => self.think_ms = Some(words.number(&option, 0, 3_600_000)? as u32),
             'P' => self.bind = Some(words.number(&option, 0, 65_535)? as u32),
             'Q' => self.latency_files = true,
+            'M' => self.machine = true,
             'C' => self.each_child = true,
             'E' => self.extensions = true,
             'U' => {
@@ -474,6 +476,7 @@ impl Options {
             (self.no_stonewall, "-x"),
             (self.purge, "-p"),
             (self.latency_files, "-Q"),
+            (self.machine, "-M"),
             (self.each_child, "-C"),
             (self.extensions, "-E"),
             (self.cpu, "-+u"),

@@ -2,6 +2,7 @@
 
 use super::{Cell, IozoneResult, Measured, Options, Test, Throughput};
 use crate::calendar;
+use machine::MachineFacts;
 use std::fmt::Write;
 
 /// The version whose layout this is.
@@ -27,6 +28,27 @@ fn unit(options: &Options) -> &'static str {
     } else {
         "kB/sec"
     }
+}
+
+/// The same above the tables of `-R`.
+fn excel_unit(options: &Options) -> &'static str {
+    match unit(options) {
+        "kB/sec" => "kBytes/sec",
+        other => other,
+    }
+}
+
+/// What `-v` prints.
+pub fn version() -> String {
+    format!(
+        "       'Iozone' Filesystem Benchmark Program\n\n\t\tVersion $Revision: {REVISION} $\n\t\tBuild: halfpower \n"
+    )
+}
+
+/// The line of `-M`: what `uname` says in the original.
+pub fn machine_line(options: &Options, machine: &MachineFacts) -> String {
+    let MachineFacts { system, name, processor, .. } = machine;
+    if options.machine { format!("\tMachine = {system} {name} {processor}\n") } else { String::new() }
 }
 
 /// Everything above the first figures. `began_unix_s` is in seconds since 1970-01-01.
@@ -185,26 +207,47 @@ fn excel_throughput(options: &Options, result: &IozoneResult) -> String {
     let record = options.cells().first().map_or(0, |cell| kib(cell.record_bytes));
     let mut text = format!(
         "\n\"Throughput report Y-axis is type of test X-axis is number of {doer}\"\n\"Record size = {record} kBytes \"\n\"Output is in {}\"\n\n",
-        unit(options)
+        excel_unit(options)
     );
-    for test in options.passes() {
-        let values: Vec<String> = result
-            .throughput
-            .iter()
-            .filter(|one| one.test == test)
-            .map(|one| format!("{:10.2} ", children_see(options, one)))
-            .collect();
+    for (label, values) in throughput_rows(options, result) {
+        let values: Vec<String> = values.iter().map(|value| format!("{value:10.2} ")).collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\"{label:>15} \" {}\n", values.concat());
+    }
+    text
+}
+
+/// What is said above the tables in a spreadsheet file.
+pub(super) fn spreadsheet_head(options: &Options, result: &IozoneResult) -> Vec<String> {
+    let mut head = vec![format!("Command line used: iozone {options}")];
+    if result.throughput.is_empty() {
+        head.push("The top row is records sizes, the left column is file sizes".into());
+    } else {
+        let doer = if options.threads { "threads" } else { "processes" };
+        let record = options.cells().first().map_or(0, |cell| kib(cell.record_bytes));
+        head.push(format!("Throughput report Y-axis is type of test X-axis is number of {doer}"));
+        head.push(format!("Record size = {record} kBytes "));
+        head.push(format!("Output is in {}", excel_unit(options)));
+    }
+    head
+}
+
+/// The tests of the throughput mode with what the children saw, one figure for each number of them.
+pub(super) fn throughput_rows(options: &Options, result: &IozoneResult) -> Vec<(&'static str, Vec<f64>)> {
+    let row = |test: Test| {
         let label = match test {
             Test::Write => "Initial write",
+            Test::Rewrite => "Rewrite",
+            Test::Read => "Read",
             Test::Reread => "Re-read",
             Test::BackwardRead => "Reverse Read",
             Test::Mixed => "Mixed workload",
             _ => test.report_title().trim_end_matches(" report"),
         };
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "\"{label:>15} \" {}\n", values.concat());
-    }
-    text
+        let same = result.throughput.iter().filter(|one| one.test == test);
+        (label, same.map(|one| children_see(options, one)).collect())
+    };
+    options.passes().into_iter().map(row).collect()
 }
 
 /// The rate of so much in so long, in the unit asked for.

@@ -52,7 +52,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &
         target: None,
     };
     if options.throughput() {
-        print(out, &report::banner(options, began_unix_s))?;
+        print(out, &banner(machine, options, began_unix_s))?;
         throughput(machine, options, &mut result, out)?;
     } else {
         single(machine, options, began_unix_s, &mut result, out)?;
@@ -70,6 +70,10 @@ pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &
     }
     print(out, &report::extra(&result))?;
     Ok(result)
+}
+
+fn banner<M: Machine>(machine: &M, options: &Options, began_unix_s: u64) -> String {
+    report::banner(options, began_unix_s) + &report::machine_line(options, &machine.facts())
 }
 
 /// A file that `option` has written: of `-b`, or of `-Q`.
@@ -241,7 +245,7 @@ fn single<M: Machine>(
     };
     let mut file = open(machine, options, &files(options)[..1], bytes)?.remove(0);
     result.target = Some(file.facts.clone());
-    print(out, &(report::banner(options, began_unix_s) + &report::header(options)))?;
+    print(out, &(banner(machine, options, began_unix_s) + &report::header(options)))?;
     let mut logs = Logs::new();
     for cell in cells {
         let measured = one_cell(machine, options, &file, cell, &mut logs)?;

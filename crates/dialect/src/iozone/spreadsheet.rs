@@ -3,7 +3,7 @@
 //! A file is a sequence of records: type and length (16 bits each, little-endian), then the data. BOF opens a sheet, LABEL and NUMBER
 //! fill cells (row and column in 16 bits, three bytes of attributes), EOF closes it.
 
-use super::report::tables;
+use super::report::{spreadsheet_head, tables, throughput_rows};
 use super::{IozoneResult, Options};
 
 const BOF: u16 = 0x0009;
@@ -42,33 +42,44 @@ fn number(sheet: &mut Vec<u8>, row: usize, column: usize, value: f64) {
     record(sheet, NUMBER, &data);
 }
 
-/// The tables of `-R` as a spreadsheet: sizes in kB, one table below another.
+/// The tables of `-R` as a spreadsheet: what was run, then sizes in kB, one table below another; or the figures of the throughput mode.
 pub fn spreadsheet(options: &Options, result: &IozoneResult) -> Vec<u8> {
     let mut sheet = Vec::new();
     // Version 2, a worksheet.
     record(&mut sheet, BOF, &[2, 0, 0x10, 0]);
-    let mut row = 0;
-    for (title, records, rows) in tables(options, result) {
-        if row + rows.len() + 3 > MOST_ROWS {
+    let head = spreadsheet_head(options, result);
+    head.iter().enumerate().for_each(|(row, text)| label(&mut sheet, row, 0, text));
+    let mut row = head.len();
+    if !result.throughput.is_empty() {
+        for (test, values) in throughput_rows(options, result) {
+            label(&mut sheet, row, 0, test);
+            numbers(&mut sheet, row, values.into_iter().map(Some));
+            row += 1;
+        }
+    }
+    let tables = if result.throughput.is_empty() { tables(options, result) } else { Vec::new() };
+    for (title, records, rows) in tables {
+        if row + rows.len() + 2 > MOST_ROWS {
             break;
         }
-        label(&mut sheet, row, 0, &title);
-        row += 1;
-        records
-            .iter()
-            .take(254)
-            .enumerate()
-            .for_each(|(column, bytes)| number(&mut sheet, row, column + 1, (bytes / 1024) as f64));
-        for (file, values) in rows {
-            row += 1;
-            number(&mut sheet, row, 0, (file / 1024) as f64);
-            let known = values.iter().take(254).enumerate().filter_map(|(column, value)| Some((column, (*value)?)));
-            known.for_each(|(column, value)| number(&mut sheet, row, column + 1, value));
-        }
+        label(&mut sheet, row, 0, &title.replace(" report", " Report"));
+        numbers(&mut sheet, row + 1, records.iter().map(|bytes| Some((bytes / 1024) as f64)));
         row += 2;
+        for (file, values) in rows {
+            number(&mut sheet, row, 0, (file / 1024) as f64);
+            numbers(&mut sheet, row, values.into_iter());
+            row += 1;
+        }
     }
     record(&mut sheet, EOF, &[]);
     sheet
+}
+
+/// Figures beside the first column; a blank cell for each that is not known.
+fn numbers(sheet: &mut Vec<u8>, row: usize, values: impl Iterator<Item = Option<f64>>) {
+    for (column, value) in values.take(254).enumerate() {
+        value.into_iter().for_each(|value| number(sheet, row, column + 1, value));
+    }
 }
 
 #[cfg(test)]

@@ -288,7 +288,12 @@ impl Options {
                 self.kind = Some(match value {
                     "R" => Kind::Read,
                     "W" => Kind::Write,
-                    "RW" | "WR" => return wrong("one run reads or writes", "start one with -kR and one with -kW"),
+                    "RW" | "WR" => {
+                        return wrong(
+                            "SQLIO has no such kind: one run reads or writes",
+                            "start one with -kR and one with -kW",
+                        );
+                    }
                     _ => return wrong("it is neither R nor W", "write -kR or -kW"),
                 })
             }
