@@ -14,7 +14,7 @@ use machine::text::{printable, printable_lines};
 use machine::{Machine, TargetFacts};
 use results::{Began, Kind, Output, Results};
 use std::fs;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -109,7 +109,7 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
             Err(Failure::Usage("no job is defined; name a job file, or write --name=JOB --size=1g".into()))
         };
     }
-    let world = World { read: &|path| fs::read(path), variable: &|name| std::env::var(name).ok() };
+    let world = World { read: &job_file, variable: &variable };
     let sections = command.all_sections(&world)?;
     if command.parse_only && sections.iter().all(Section::is_global) {
         let parsed = parsed_globals(&sections)?;
@@ -124,6 +124,45 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
     let outputs = Outputs::new(&command, &plan, &arrangement)?;
     let names: Vec<&Path> = arrangement.files.iter().map(|file| file.path.as_path()).collect();
     on_machine!(machine_of(&names)?, |machine| fio_on(&machine, &command, &plan, &arrangement, &outputs))
+}
+
+/// The bytes of a job file; as in fio `-` is the standard input.
+fn job_file(path: &Path) -> io::Result<Vec<u8>> {
+    if path != Path::new("-") {
+        return fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(MOST_JOB_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_JOB_FILE { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
+/// The longest job file that is taken from the standard input.
+const MOST_JOB_FILE: u64 = 16 << 20;
+
+/// A variable of the environment, or a fact of this computer.
+fn variable(name: &str) -> Option<String> {
+    match name {
+        "$ncpus" => std::thread::available_parallelism().ok().map(|count| count.to_string()),
+        "$pagesize" => page_bytes().map(|bytes| bytes.to_string()),
+        "$mb_memory" => {
+            let text = fs::read_to_string("/proc/meminfo").ok()?;
+            let kib = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?;
+            Some((kib.parse::<u64>().ok()? / 1024).to_string())
+        }
+        name => std::env::var(name).ok(),
+    }
+}
+
+/// Bytes of a page, as the kernel tells each program: pairs of words, of which number 6 is it.
+fn page_bytes() -> Option<usize> {
+    const PAGE_BYTES: usize = 6;
+    const WORD: usize = size_of::<usize>();
+    let vector = fs::read("/proc/self/auxv").ok()?;
+    let word = |bytes: &[u8]| bytes.try_into().ok().map(usize::from_ne_bytes);
+    vector
+        .chunks_exact(2 * WORD)
+        .find(|pair| word(&pair[..WORD]) == Some(PAGE_BYTES))
+        .and_then(|pair| word(&pair[WORD..]))
 }
 
 /// Whether `--debug` names this, or all.
@@ -229,7 +268,7 @@ impl<'a> Outputs<'a> {
         for path in command.bandwidth_log.iter().flat_map(|prefix| aggregate_log_paths(prefix)) {
             output::output("--bandwidth-log", &path, &data)?;
         }
-        for job in plan.jobs().filter(|job| job.options.state_save) {
+        for job in plan.jobs().filter(|job| job.options.state_asked) {
             for clone in 0..job.options.clones {
                 output::output("verify_state_save", &state_path(state_directory(command), job, clone), &data)?;
             }
@@ -289,7 +328,22 @@ fn report(command: &Command, outputs: &Outputs<'_>, result: &FioResult, document
         None => output::print(&report),
     };
     let aggregate = command.bandwidth_log.iter().flat_map(|prefix| aggregate_logs(result, prefix));
-    let states = saved_states(result, state_directory(command));
+    // Where it was not asked for, a state that cannot be written, or is somebody else's, is no reason to fail.
+    let is_asked = |path: &PathBuf| {
+        let asked = result.plan.jobs().filter(|job| job.options.state_asked);
+        asked
+            .flat_map(|job| (0..job.options.clones).map(|clone| state_path(state_directory(command), job, clone)))
+            .any(|one| one == *path)
+    };
+    let (states, unasked): (Vec<_>, Vec<_>) =
+        saved_states(result, state_directory(command)).into_iter().partition(|(path, _)| is_asked(path));
+    for (path, text) in unasked {
+        let saved =
+            output::output("verify_state_save", &path, &outputs.data).and_then(|file| output::save(&file, &text));
+        if saved.is_err() {
+            warn(command, &[format!("{}: how far the job wrote was not saved there", path.display())]);
+        }
+    }
     let logged: Vec<_> = logs(result)
         .iter()
         .map(|(path, text)| output::save_late("write_*_log", path, &outputs.data, text))

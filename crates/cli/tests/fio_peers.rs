@@ -104,20 +104,265 @@ fn fixed_work_is_the_same_work() {
         "--rw=randtrimwrite --ioengine=null",
         "--rw=read --ioengine=libaio --iodepth=4",
         "--rw=randwrite --ioengine=io_uring --iodepth=4 --disable_slat=1",
+        "--rw=read --bs=8k-32k",
+        "--rw=write --bs=32k-8k",
+        "--rw=write --bs=4k-8k,16k-32k",
+        "--rw=trim --ioengine=null --bs=8k-32k",
+        "--rw=read --bs=4k,8k --bs_is_seq_rand=1",
+        "--rw=rw:8k --rwmixread=100",
+        "--rw=read:-8k",
+        "--rw=write:-12k",
+        "--rw=write --filename=data --nrfiles=4",
+        "--rw=write --nr_files=3 --file_service_type=random:4 --size=96k",
+        "--rw=write --iodepth=4 --iodepth_batch_submit=99 --ioengine=libaio",
+        "--rw=write --fsync=2 --fdatasync=3",
+        "--rw=write --fdatasync=2",
+        "--rw=write --verify=null",
+        "--rw=write --create_only=1",
+        "--rw=randrw --rate_iops=200,400",
+        "--rw=randwrite --ignore_error=EIO,ENOSPC",
+        "--rw=read --disable_clat=1 --ioengine=libaio",
+        "--rw=read --disable_lat=1",
+        "--rw=write --gtod_reduce=1 --fsync=4",
     ] {
         let figures = |ours: bool| -> Vec<u64> {
             let directory = tempfile::tempdir().unwrap();
             if options.contains("size=0") {
                 fs::write(directory.path().join("data"), vec![1u8; 64 << 10]).unwrap();
             }
-            let file = if options.contains("nr_files") { "" } else { "--filename=data" };
+            let file =
+                if options.contains("nr_files") || options.contains("--filename") { "" } else { "--filename=data" };
             let arguments = format!("--name=j {file} --size=64k --bs=4k {options} --output-format=json");
             let document: Value = serde_json::from_str(&succeeds(ours, directory.path(), &arguments)).unwrap();
-            ["read/total_ios", "read/io_bytes", "write/total_ios", "write/io_bytes", "trim/total_ios", "trim/io_bytes"]
+            let sides = ["read", "write", "trim"];
+            // The latencies of what is read back on the way are not split in two here.
+            let fields = ["total_ios", "io_bytes", "clat_ns/N", "lat_ns/N", "slat_ns/N"];
+            let fields = if options.contains("verify") { &fields[..2] } else { &fields[..] };
+            let of_sides = sides.iter().flat_map(|side| fields.iter().map(move |field| format!("{side}/{field}")));
+            of_sides
+                .chain(["sync/total_ios", "sync/lat_ns/N"].map(String::from))
                 .map(|field| document.pointer(&format!("/jobs/0/{field}")).and_then(Value::as_u64).unwrap())
-                .into()
+                .collect()
         };
         assert_eq!(figures(true), figures(false), "{options}");
+    }
+}
+
+/// The jobs of a report that may tell of failures.
+fn jobs_of(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let begin = text.find('{').unwrap_or_else(|| panic!("no document: {}", String::from_utf8_lossy(&output.stderr)));
+    let document: Value = serde_json::from_str(&text[begin..]).unwrap();
+    document["jobs"].as_array().unwrap().clone()
+}
+
+#[test]
+fn flags_of_engines_take_no_value_from_the_next_argument() {
+    if !fio_is_here() {
+        return;
+    }
+    for flag in ["--ioengine=io_uring --registerfiles", "--ioengine=libaio --userspace_reap"] {
+        let depth = |ours: bool| {
+            let directory = tempfile::tempdir().unwrap();
+            let words = format!("--name=j --size=64k --bs=4k {flag} --iodepth=4 --output-format=json");
+            jobs_of(&run(ours, directory.path(), &words))[0]["job options"]["iodepth"].clone()
+        };
+        assert_eq!((depth(true), depth(false)), ("4".into(), "4".into()), "{flag}");
+    }
+    for wrong in ["--nowait --iodepth=4", "--clocksource=bogus", "--verify_async=x"] {
+        for ours in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            let output = run(ours, directory.path(), &format!("--name=j --size=64k --bs=4k {wrong}"));
+            assert!(!output.status.success(), "{wrong} (halfpower: {ours})");
+        }
+    }
+}
+
+#[test]
+fn files_of_a_job_are_as_long_as_fios() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in ["--rw=write --nrfiles=3", "--rw=read --nrfiles=3 --size=100k", "--rw=write --create_only=1"] {
+        let lengths = |ours: bool| {
+            let directory = tempfile::tempdir().unwrap();
+            let keep = if ours && !options.contains("create_only") { "--keep" } else { "" };
+            succeeds(ours, directory.path(), &format!("--name=j --size=64k --bs=4k {options} {keep}"));
+            let mut files: Vec<(String, u64)> = fs::read_dir(directory.path())
+                .unwrap()
+                .map(|file| file.unwrap())
+                .map(|file| (file.file_name().to_string_lossy().into_owned(), file.metadata().unwrap().len()))
+                .collect();
+            files.sort();
+            files
+        };
+        assert_eq!(lengths(true), lengths(false), "{options}");
+    }
+    // Each verifies what the other laid out over several files.
+    for (writer, reader) in [(true, false), (false, true)] {
+        let directory = tempfile::tempdir().unwrap();
+        let common = "--name=j --size=64k --bs=4k --nrfiles=3 --verify=md5";
+        let keep = if writer { "--keep" } else { "" };
+        succeeds(writer, directory.path(), &format!("{common} --rw=write --do_verify=0 {keep}"));
+        succeeds(reader, directory.path(), &format!("{common} --rw=write --verify_only"));
+    }
+}
+
+#[test]
+fn both_directions_of_a_mix_with_holes_go_over_the_whole_file() {
+    if !fio_is_here() {
+        return;
+    }
+    for ours in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let words = "--name=j --filename=f --size=64k --bs=4k --rw=rw:8k --write_iolog=log";
+        succeeds(ours, directory.path(), words);
+        let log = fs::read_to_string(directory.path().join("log")).unwrap();
+        let of = |action: &str| -> Vec<u64> {
+            let lines = log.lines().filter(|line| line.contains(&format!(" {action} ")));
+            lines.map(|line| line.split(' ').nth(3).unwrap().parse::<u64>().unwrap() / 4096).collect()
+        };
+        let (reads, writes) = (of("read"), of("write"));
+        let whole = [0, 3, 6, 9, 12, 15];
+        assert!(reads.len() == 6 || writes.len() == 6, "halfpower: {ours}: one ends: {reads:?} {writes:?}");
+        assert!(whole.starts_with(&reads) && whole.starts_with(&writes), "halfpower: {ours}: {reads:?} {writes:?}");
+    }
+}
+
+#[test]
+fn trims_are_trims_in_a_trace() {
+    if !fio_is_here() {
+        return;
+    }
+    let actions = |ours: bool| -> Vec<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let words = "--name=j --filename=f --size=64k --bs=4k --rw=trim --ioengine=null --write_iolog=log";
+        succeeds(ours, directory.path(), words);
+        let log = fs::read_to_string(directory.path().join("log")).unwrap();
+        let words = |line: &str| line.split(' ').skip(1).map(String::from).collect::<Vec<_>>().join(" ");
+        log.lines().filter(|line| line.contains(" trim ")).map(words).collect()
+    };
+    let (ours, theirs) = (actions(true), actions(false));
+    assert!(ours.len() == 16 && ours == theirs, "{ours:?} {theirs:?}");
+    // And are replayed as such.
+    let directory = tempfile::tempdir().unwrap();
+    let trace = "fio version 3 iolog\n0 f add\n0 f open\n0 f write 0 65536\n1 f trim 0 32768\n2 f read 32768 4096\n";
+    fs::write(directory.path().join("log"), trace).unwrap();
+    let output = run(true, directory.path(), "--name=j --read_iolog=log --output-format=json");
+    let job = jobs_of(&output).remove(0);
+    assert_eq!(
+        ["read", "write", "trim"].map(|side| job[side]["io_bytes"].as_u64().unwrap()),
+        [4096, 65536, 32768],
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn what_is_read_back_is_what_fio_reads_back() {
+    if !fio_is_here() {
+        return;
+    }
+    for ours in [true, false] {
+        let of = |options: &str| {
+            let directory = tempfile::tempdir().unwrap();
+            let words = "--name=j --filename=f --size=256k --bs=4k --rw=randwrite --verify=md5 --write_iolog=log";
+            let words = format!("{words} {options} --output-format=json");
+            let job = jobs_of(&run(ours, directory.path(), &words)).remove(0);
+            let log = fs::read_to_string(directory.path().join("log")).unwrap();
+            let writes = log.lines().filter(|line| line.contains(" write "));
+            let mut places: Vec<&str> = writes.map(|line| line.split(' ').nth(3).unwrap()).collect();
+            places.sort_unstable();
+            places.dedup();
+            (job["error"].as_i64(), job["read"]["total_ios"].as_u64().unwrap(), places.len() as u64)
+        };
+        // Where the time is over nothing is.
+        for timed in ["--time_based --runtime=1 --rate_iops=40", "--runtime=1 --rate_iops=40"] {
+            assert_eq!(of(timed).1, 0, "halfpower: {ours}: {timed}");
+        }
+        // A place that was written twice is read once.
+        for repeats in ["--norandommap", "--random_distribution=zipf:1.2", "--norandommap --verify_backlog=32"] {
+            let (error, reads, places) = of(repeats);
+            let once = if repeats.contains("backlog") { reads > places && reads < 64 } else { reads == places };
+            assert!(error == Some(0) && once && places < 64, "halfpower: {ours}: {repeats}: {reads} {places}");
+        }
+    }
+}
+
+#[test]
+fn a_job_whose_file_does_not_fit_keeps_no_other_from_running() {
+    // As in fio, which would fill the file system first.
+    let jobs = "[global]\nbs=64k\n[a]\nfilename=a\nsize=100t\nrw=read\n[b]\nfilename=b\nsize=128k\nrw=write\n\
+                [c]\nstonewall\nfilename=c\nsize=64k\nrw=read\n[d]\nstonewall\nfilename=a\nsize=100t\nrw=read\n";
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("jobs"), jobs).unwrap();
+    let output = run(true, directory.path(), "jobs --output-format=json");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("job 'a'") && said.contains("does not fit"), "{said}");
+    let bytes = |job: &Value| ["read", "write"].map(|side| job[side]["io_bytes"].as_u64().unwrap());
+    let told: Vec<_> = jobs_of(&output).iter().map(|job| (job["error"].as_i64().unwrap(), bytes(job))).collect();
+    assert_eq!(told, [(28, [0, 0]), (0, [0, 128 << 10]), (0, [64 << 10, 0]), (28, [0, 0])]);
+    // A job alone has nothing to report.
+    let alone = run(true, directory.path(), "--name=a --size=100t --output-format=json");
+    assert!(alone.status.code() == Some(2) && alone.stdout.is_empty(), "{alone:?}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
+}
+
+#[test]
+fn a_file_that_one_job_laid_out_has_its_size_for_the_next() {
+    if !fio_is_here() {
+        return;
+    }
+    let words = "--name=w --filename=f --size=64k --rw=write --name=r --stonewall --filename=f --rw=read --bs=8k";
+    let told = |ours: bool| -> Vec<[u64; 2]> {
+        let directory = tempfile::tempdir().unwrap();
+        let jobs = jobs_of(&run(ours, directory.path(), &format!("{words} --output-format=json")));
+        jobs.iter().map(|job| ["read", "write"].map(|side| job[side]["total_ios"].as_u64().unwrap())).collect()
+    };
+    assert_eq!(told(true), [[0, 16], [8, 0]]);
+    assert_eq!(told(true), told(false));
+}
+
+#[test]
+fn how_far_a_job_wrote_is_saved_unless_that_is_not_wanted() {
+    if !fio_is_here() {
+        return;
+    }
+    let write = "--name=j --filename=f --size=64k --bs=4k --rw=write --verify=md5";
+    for (options, saved) in [("", true), ("--verify_state_save=0", false)] {
+        for ours in [true, false] {
+            let directory = tempfile::tempdir().unwrap();
+            let state = directory.path().join("local-j-0-verify.state");
+            let keep = if ours { "--keep" } else { "" };
+            succeeds(ours, directory.path(), &format!("{write} {options} {keep}"));
+            assert_eq!(state.exists(), saved, "halfpower: {ours}: {options}");
+            if saved {
+                succeeds(ours, directory.path(), &format!("{write} --verify_only --verify_state_load=1"));
+            }
+        }
+    }
+    // Somebody else's file of this name stays, and is no reason to fail.
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("local-j-0-verify.state");
+    fs::write(&state, "precious").unwrap();
+    succeeds(true, directory.path(), write);
+    assert_eq!(fs::read_to_string(&state).unwrap(), "precious");
+}
+
+#[test]
+fn a_job_file_may_come_from_the_standard_input() {
+    if !fio_is_here() {
+        return;
+    }
+    for ours in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let jobs = directory.path().join("jobs");
+        fs::write(&jobs, "[j]\nfilename=f\nbs=$pagesize\nsize=4*$pagesize\nrw=read\n").unwrap();
+        let mut command = if ours { Command::new(HALFPOWER) } else { Command::new(FIO) };
+        command.args(ours.then_some("fio")).args(["--output-format=json", "-"]).current_dir(directory.path());
+        command.stdin(fs::File::open(&jobs).unwrap()).env("HALFPOWER_HISTORY", "none");
+        let job = jobs_of(&command.output().unwrap()).remove(0);
+        assert_eq!(job["read"]["total_ios"], 4, "halfpower: {ours}");
     }
 }
 

@@ -285,8 +285,15 @@ fn a_job_that_fails_leaves_the_others_their_results() {
         mounted.path(),
         &[],
     );
-    // The machine refuses what cannot fit before it begins; what fails in mid-run is the job's.
-    assert!(result.unwrap_err().is_usage());
+    // What cannot fit and what fails in mid-run is the job's.
+    let told: Vec<_> = result.unwrap().groups.iter().flat_map(|group| group.jobs.clone()).collect();
+    let errnos: Vec<_> = told.iter().map(|job| job.error.as_ref().map(|error| error.errno)).collect();
+    assert_eq!(errnos, [None, Some(28), None]);
+    assert!(told[1].point.numbers.is_none() && told[0].point.numbers.is_some() && told[2].point.numbers.is_some());
+    assert!(
+        measured("[bad]\nrw=write\nsize=16m\n", mounted.path(), &[]).unwrap_err().is_usage(),
+        "nothing else is left"
+    );
     let result = measured(
         "[good]\nrw=read\nsize=1m\nbs=64k\n[bad]\nrw=write\nsize=2500k\nbs=4k\nfallocate=none\n\
          [worse]\nrw=write\nsize=2500k\nbs=4k\nfallocate=none\n[later]\nstonewall\nrw=read\nsize=64k\n",

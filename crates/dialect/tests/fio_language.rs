@@ -172,7 +172,7 @@ fn jobs_that_run_together_and_several_files_go_with_any_engine() {
 #[test]
 fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
     let cases = [
-        ("[a]\nsize=1m\nverify=null", "line 3: option verify=null", "crc32c"),
+        ("[a]\nsize=1m\nverify=nil", "line 3: option verify=nil", "crc32c"),
         ("[a]\nverify=crc32c\nverify_offset=20", "verify_offset=20", "give 44 to 4052"),
         ("[a]\nverify=crc32c\nverify_offset=4060", "verify_offset=4060", "give 44 to 4052"),
         ("[a]\nread_iolog=/", "read_iolog=/", "not a regular file"),
@@ -209,8 +209,10 @@ fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
         ("[a]\nsteadystate=iops:1%", "steadystate", "steadystate_duration=10"),
         ("[a]\nsteadystate_duration=1", "steadystate_duration", "2 or more"),
         ("[a]\nfilename=/x::/y", "filename", "leave out the colon"),
-        ("[a]\nrw=randrw\nrate_iops=100,200", "33.333 %", "whole percents"),
-        ("[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch=8", "iodepth_batch=8", "at most as many"),
+        ("[a]\nrw=randrw\nrate_iops=100,200\nverify=md5", "33.333 %", "choose other rates"),
+        ("[a]\nrw=read:-2k", "rw=read:-2 KiB", "a request at least"),
+        ("[a]\nrw=read:-8k\noffset=4k", "negative value", "without offset"),
+        ("[a]\natomic=1", "atomic=1", "RWF_ATOMIC"),
         ("[a]\nioengine=libaio\ndirect=1\niodepth=4\niodepth_batch_complete_max=2", "complete_max=2", "4 or more"),
         ("[a]\nio_submit_mode=offload\nioengine=libaio", "io_submit_mode=offload", "leave the option out"),
         ("[a]\nrw=write\nio_submit_mode=offload\niodepth=4\nfsync=1", "io_submit_mode=offload", "use psync"),
@@ -219,13 +221,30 @@ fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
         ("[a]\nrun_time=3", "run_time=3", "did you mean runtime?"),
         ("[a]\nqwertyuiop=3", "qwertyuiop", "leave it out"),
         ("[a]\nioengine=mmap\ndirect=1", "mmap", "direct=0"),
-        ("[a]\nfsync=1\nfdatasync=1", "fdatasync", "leave one out"),
         ("[a]\nfilename_format=$jobname.$host", "$host", "$filenum"),
     ];
     for (text, value, hint) in cases {
         let error = refused(text);
         assert!(error.contains(value) && error.contains(hint), "{text:?}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn facts_of_the_computer_are_put_in() {
+    let variable = |name: &str| match name {
+        "$pagesize" => Some("4096".to_string()),
+        "$ncpus" => Some("2".to_string()),
+        _ => None,
+    };
+    let world = World { read: &nothing, variable: &variable };
+    let parse = |text: &str| JobFile::parse(text.as_bytes(), Path::new("jobs.fio"), &world);
+    let file = parse("[a]\nbs=$pagesize\nsize=2*$pagesize*$ncpus\nfilename=a*b\nnumjobs=$ncpus\n").unwrap();
+    let values: Vec<&str> = file.sections[0].settings.iter().filter_map(|one| one.value.as_deref()).collect();
+    assert_eq!(values, ["4096", "16384", "a*b", "2"]);
+    for (text, why) in [("[a]\nsize=$ncpus*4k", "no product"), ("[a]\nsize=$mb_memory", "not known here")] {
+        let error = parse(text).unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains(why), "{error}");
     }
 }
 

@@ -182,6 +182,26 @@ fn an_interrupt_ends_the_run_and_is_a_failure() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_first_command() {
+    let files = MemoryFiles::new(1000);
+    let directory = tempfile::tempdir().unwrap();
+    let text = "set number 7\r\nset seed 3\r\n";
+    let wide = |join: fn(u16) -> [u8; 2]| {
+        "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(join).collect::<Vec<u8>>()
+    };
+    for bytes in [format!("\u{feff}{text}").into_bytes(), wide(u16::to_le_bytes), wide(u16::to_be_bytes)] {
+        let path = directory.path().join("commands");
+        std::fs::write(&path, bytes).unwrap();
+        let mut session = Session::new(&files, &NEVER);
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        session.load_file(&path, &mut out, &mut err).unwrap();
+        let said = String::from_utf8(out).unwrap();
+        assert!(!said.contains("Eh?") && err.is_empty() && session.exit_code() == 0, "{said}");
+        assert_eq!((session.config().plan.number, session.config().plan.seed), (7, 3));
+    }
+}
+
+#[test]
 fn files_of_commands() {
     let here = tempfile::tempdir().unwrap();
     let path = |name: &str| here.path().join(name);

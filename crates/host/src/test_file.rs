@@ -44,7 +44,7 @@ pub(crate) fn size(asked: Option<u64>, free: Option<u64>, shown: &str) -> Result
         (Some(size), Some(free)) if size > free => {
             let (size, free) = (units::show_size(size), show_free(free));
             let why = format!("a test file of {size} does not fit in the {free} that are free");
-            Err(Error::refused(shown, why, "free some space or give a smaller --size"))
+            Err(Error::Full { what: shown.into(), why, hint: "free some space or give a smaller --size".into() })
         }
         (Some(size), _) => Ok(size),
         (None, None) => {

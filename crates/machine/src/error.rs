@@ -19,6 +19,16 @@ pub enum Error {
         /// What to do about it.
         hint: String,
     },
+    /// What is to be made does not fit: exit code 2.
+    #[error("{what}: {why}; {hint}")]
+    Full {
+        /// The place.
+        what: String,
+        /// What does not fit in what.
+        why: String,
+        /// What to do about it.
+        hint: String,
+    },
     /// The target cannot do what was asked (no direct I/O, no such engine): the experiment is skipped with this reason.
     #[error("{0}")]
     Unsupported(String),
@@ -63,6 +73,6 @@ impl Error {
 
     /// Whether the caller should have known better (exit code 2), as against a failed measurement (exit code 1).
     pub fn is_usage(&self) -> bool {
-        matches!(self, Error::Refused { .. })
+        matches!(self, Error::Refused { .. } | Error::Full { .. })
     }
 }

@@ -22,5 +22,6 @@ pub use data::{BLOCK_BYTES, Filler};
 pub use error::Error;
 pub use permutation::Permutation;
 pub use sequence::{Cursor, Sequence};
+pub use skew::Normal;
 pub use spec::{Data, OpKind, Pattern, SizeMix, SizeShare, Sizes, Stop, Workload};
 pub use zipf::Zipf;

@@ -132,6 +132,8 @@ fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
 struct Region {
     /// First byte and length of its part.
     part: (u64, u64),
+    /// Where the file ends: behind what the requests reach, where its size is no multiple of theirs.
+    end: u64,
     /// Bytes that each pass moves, over all of its files.
     pass_bytes: u64,
     passes: u64,
@@ -149,7 +151,7 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     };
     // Files that take turns have whole requests each; of several sizes the smallest.
     let unit = if job.sizes().is_none() { job.request_bytes() } else { job.least_request_bytes() };
-    let share = |bytes: u64| if count == 1 { bytes } else { bytes / count / unit * unit };
+    let share = |bytes: u64| bytes / count;
     let drawn = drawn_size(job, clone, file);
     // What shares are of: what is there or, of a file to be made, what it is to be.
     let whole = match (there, drawn, options.size) {
@@ -182,6 +184,7 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
         (None, Some(part)) => part.of(whole).min(rest(whole)?),
         (None, None) => rest(whole)?,
     };
+    let file_len = len;
     let len = if count == 1 { len } else { len / unit * unit };
     // As in fio: of several sizes the last requests are as small as they must be.
     let request = job.least_request_bytes();
@@ -217,7 +220,10 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
         (len - request).is_multiple_of(stride) || fit * stride < len
     };
     // None: it has no end of its own.
+    // Each direction of a mix goes over all of it: their turns know the end.
+    let mix = options.reads && options.writes && count == 1;
     let of_pass = match holes {
+        _ if mix && holes > 0 => None,
         0 => Some(pass / request * request),
         _ if len >= request && ends(request + holes) => Some(without_holes(len, request, (request, holes))),
         _ => None,
@@ -233,7 +239,12 @@ fn region(job: &Job, clone: u32, (file, count): (u64, u64), path: &Path, found: 
     };
     let each = options.number_ios.map_or(each, |most| each.min(most.saturating_mul(request)));
     each.checked_mul(passes).ok_or_else(overflow)?;
-    Ok(Region { part: (start, len), pass_bytes: each, passes })
+    // A file that is there may end before what its share would be.
+    let end = match found {
+        Found::File(bytes) | Found::Device(bytes) => end.max(bytes.min(start + file_len)),
+        _ => end.max(start.saturating_add(file_len)),
+    };
+    Ok(Region { part: (start, len), end, pass_bytes: each, passes })
 }
 
 impl Arrangement {
@@ -280,11 +291,14 @@ impl Arrangement {
             let found =
                 look(&path).map_err(|error| job.wrong(format!("cannot examine {}: {error}", path.display())))?;
             check_found(job, &path, found, destroy)?;
-            let region = region(job, clone, (number as u64, count), &path, found)?;
-            files.push(self.file(job, path, found, region.part));
+            // What a job before this one has laid out is there when this one begins.
+            let laid_out = self.files.iter().find(|file| file.path == path).map(|file| Found::Made(file.bytes));
+            let seen = laid_out.filter(|_| found == Found::Nothing && job.options.size.is_none()).unwrap_or(found);
+            let region = region(job, clone, (number as u64, count), &path, seen)?;
+            files.push(self.file(job, path, found, region.end));
             parts.push(region);
         }
-        let Region { part: (start, len), pass_bytes, passes } = parts[0];
+        let Region { part: (start, len), pass_bytes, passes, .. } = parts[0];
         if parts.iter().any(|other| other.part != (start, len)) {
             return Err(job.wrong(
                 "filename: the files that take turns differ in size; give size, so that each has the same part in it",
@@ -300,7 +314,7 @@ impl Arrangement {
     }
 
     /// The place of a file of a job in the list, new or known.
-    fn file(&mut self, job: &Job, path: PathBuf, found: Found, region: (u64, u64)) -> usize {
+    fn file(&mut self, job: &Job, path: PathBuf, found: Found, end: u64) -> usize {
         let options = &job.options;
         let fills = options.reads || options.overwrite || options.engine == FioEngine::Mmap;
         let made = match (found, fills, options.fallocate) {
@@ -316,8 +330,8 @@ impl Arrangement {
         let bytes = match found {
             Found::File(bytes) | Found::Device(bytes) => bytes,
             // Of what is there only its beginning may be used; it stays as long as it is.
-            Found::Made(bytes) => bytes.max(region.0 + region.1),
-            Found::Nothing | Found::Endless | Found::Other(_) => region.0 + region.1,
+            Found::Made(bytes) => bytes.max(end),
+            Found::Nothing | Found::Endless | Found::Other(_) => end,
         };
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(index) => index,

@@ -15,6 +15,8 @@ pub(crate) struct Backlog {
     of_passes: bool,
     /// Requests counted since the last reading.
     counted: u64,
+    /// Writes may come to a place again: each is read once.
+    repeats: bool,
     written: Vec<Request>,
     /// The next of them to be read; `None`: the stream writes.
     next: Option<usize>,
@@ -26,13 +28,14 @@ pub(crate) struct Backlog {
 }
 
 impl Backlog {
-    /// For a stream of this depth.
-    pub(crate) fn new((every, of_passes): (u64, bool), depth: u32, stats: Arc<VerifyStats>) -> Backlog {
+    /// For a stream of this depth, whose writes may come to a place again.
+    pub(crate) fn new((every, of_passes): (u64, bool), depth: u32, repeats: bool, stats: Arc<VerifyStats>) -> Backlog {
         Backlog {
             stats,
             every,
             of_passes,
             counted: 0,
+            repeats,
             written: Vec::with_capacity(every.min(1 << 16) as usize),
             next: None,
             free: (0..depth).collect(),
@@ -68,6 +71,10 @@ impl Backlog {
             }
             if in_flight > 0 {
                 return Some(Next::WaitForCompletion);
+            }
+            if self.repeats {
+                self.written.sort_by_key(|request| (request.target, request.offset));
+                self.written.dedup_by_key(|request| (request.target, request.offset));
             }
             self.next = Some(0);
         }

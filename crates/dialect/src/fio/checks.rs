@@ -20,9 +20,6 @@ pub(super) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioErro
             options.mode
         ));
     }
-    if options.fsync > 0 && options.fdatasync > 0 {
-        return Err(job.wrong("fsync and fdatasync are both asked for; leave one out"));
-    }
     for part in options.filename_format.split('$').skip(1) {
         if !["jobname", "jobnum", "filenum"].iter().any(|word| part.starts_with(word)) {
             return Err(
@@ -36,11 +33,8 @@ pub(super) fn check(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioErro
 /// A trace is replayed as it is.
 fn check_trace(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
-    if options.replay.trims() && options.engine != FioEngine::Null {
-        return Err(job.wrong("read_iolog: the trace trims, and halfpower does not; replay_skip=trim leaves that out"));
-    }
     if options.replay.trims() {
-        warnings.push(format!("{}: read_iolog: the trims of the trace are left out", job.shown()));
+        warnings.push(format!("{}: in halfpower's own figures (point) the trims count as writes", job.shown()));
     }
     if !(options.reads || options.writes) {
         return Err(job.wrong("read_iolog: nothing of the trace is left to be replayed; leave out some of replay_skip"));
@@ -114,9 +108,8 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
             job.shown()
         ));
     }
-    check_order(job)?;
-    check_verify(job, warnings)?;
-    check_files(job)
+    check_order(job, warnings)?;
+    check_verify(job, warnings)
 }
 
 /// Blocks that are verified have one size and a place of their own.
@@ -133,7 +126,7 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         ));
         return Ok(());
     }
-    if options.state_save && job.is_threaded() {
+    if options.state_asked && job.is_threaded() {
         return Err(job.wrong(
             "verify_state_save with threads: how far they came is not one number; use psync, libaio or io_uring",
         ));
@@ -176,7 +169,7 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
 }
 
 /// What `rw=MODE:VALUE`, `number_ios` and `percentage_random` need.
-fn check_order(job: &Job) -> Result<(), FioError> {
+fn check_order(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     let simple = job.sizes().is_none() && job.file_count() == 1 && options.align_bytes.is_none();
     if options.run > 1 && !simple {
@@ -185,6 +178,26 @@ fn check_order(job: &Job) -> Result<(), FioError> {
         );
     }
     let in_turn = job.file_count() == 1 || options.service == FileService::RoundRobin;
+    let back = options.back_bytes;
+    if back > 0 && (!simple || !options.offset.is_nothing() || !options.offset_increment.is_nothing()) {
+        return Err(job.wrong(
+            "a negative value after the colon of rw needs one file from its beginning and one bs; give each file a job of its own, without offset",
+        ));
+    }
+    if back > 0 && back < job.request_bytes() {
+        return Err(job.wrong(format!(
+            "rw={}:-{}: requests of {} would go beyond the end of the file; go back by a request at least",
+            options.mode,
+            show_size(back),
+            show_size(job.request_bytes())
+        )));
+    }
+    if options.service_run > 1 && options.random && job.file_count() > 1 {
+        warnings.push(format!(
+            "{}: file_service_type with a number: random requests change the file one by one",
+            job.shown()
+        ));
+    }
     if options.hole_bytes > 0 && (job.sizes().is_some() || options.align_bytes.is_some() || !in_turn) {
         return Err(job.wrong(
             "the value after the colon of rw needs one bs, and files that take turns (roundrobin); give each file a job of its own",
@@ -195,6 +208,11 @@ fn check_order(job: &Job) -> Result<(), FioError> {
         return Err(job.wrong("number_ios with requests of several sizes; give all one bs, or use io_size"));
     }
     let all_random = !options.random || options.random_percent == [100; 2];
+    if options.blocks_by_order && !all_random {
+        return Err(job.wrong(
+            "bs_is_seq_rand with percentage_random: each request would have the size of its order; leave one out",
+        ));
+    }
     if !all_random && (job.file_count() > 1 || options.run > 1) {
         return Err(job.wrong(
             "percentage_random needs one file and no value after the colon of rw; give each file a job of its own",
@@ -245,16 +263,6 @@ fn check_places(job: &Job, simple: bool) -> Result<(), FioError> {
     Ok(())
 }
 
-/// Several files divide the requests among them.
-fn check_files(job: &Job) -> Result<(), FioError> {
-    let options = &job.options;
-    let (files, names) = (options.files, options.filenames.len());
-    if names > 0 && files > 1 && files as usize != names {
-        return Err(job.wrong(format!("nrfiles={files} with {names} names in filename; leave nrfiles out")));
-    }
-    Ok(())
-}
-
 fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     let options = &job.options;
     let (engine, depth) = (&options.engine_name, options.depth);
@@ -274,13 +282,6 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         return Err(job.wrong(format!(
             "iodepth_batch_complete_max={most} with iodepth={depth}: all completions that are there are taken at once; give {depth} or more, or leave it out"
         )));
-    }
-    for (option, batch) in
-        [("iodepth_batch", options.batch.unwrap_or(1)), ("iodepth_batch_complete_min", options.batch_complete)]
-    {
-        if batch > depth {
-            return Err(job.wrong(format!("{option}={batch} is more than iodepth={depth}; give at most as many")));
-        }
     }
     check_offload(job)?;
     if job.is_threaded() && (options.batch.unwrap_or(1) > 1 || options.batch_complete > 1) {
@@ -358,12 +359,13 @@ fn check_rates(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         }
     };
     let percent = reads / (reads + writes) * 100.0;
-    if (percent - percent.round()).abs() > 1e-9 || !(1.0..=99.0).contains(&percent) {
-        return Err(job.wrong(format!("rate or rate_iops: reads would be {percent:.3} % of the requests; choose rates with whole percents, or make a reading and a writing job")));
+    let whole = (percent - percent.round()).abs() <= 1e-9 && (1.0..=99.0).contains(&percent);
+    if !whole && (options.verify.is_some() || job.sizes().is_some()) {
+        return Err(job.wrong(format!("rate or rate_iops: reads would be {percent:.3} % of the requests, which with verify or several sizes has to be a whole percent; choose other rates, or make a reading and a writing job")));
     }
     if percent != f64::from(options.mix_read) {
         warnings.push(format!(
-            "{}: the rates make {percent} % of the requests reads, and not the {} % of rwmixread (fio says nothing)",
+            "{}: the rates make {percent:.4} % of the requests reads, and not the {} % of rwmixread (fio says nothing)",
             job.shown(),
             options.mix_read
         ));

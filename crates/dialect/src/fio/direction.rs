@@ -109,8 +109,10 @@ pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
         })
         .sum();
     let rate = recorded.bytes_per_s(side);
-    let [submission, completion, latency] =
-        [&recorded.submission, &recorded.completion, &recorded.latency].map(|sides| &sides[side]);
+    let none = Histogram::new();
+    let submission = &recorded.submission[side];
+    let completion = if options.tells_completion { &recorded.completion[side] } else { &none };
+    let latency = if options.tells_latency { &recorded.latency[side] } else { &none };
     Direction {
         io_bytes,
         io_kbytes: io_bytes / 1024,
@@ -122,8 +124,8 @@ pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
         short_ios: 0,
         drop_ios: 0,
         slat_ns: latency_of(submission, (!submission.is_empty() && options.slat_percentiles).then_some(options), plus),
-        clat_ns: latency_of(completion, (used && options.clat_percentiles).then_some(options), plus),
-        lat_ns: latency_of(latency, (used && options.lat_percentiles).then_some(options), plus),
+        clat_ns: latency_of(completion, (!completion.is_empty() && options.clat_percentiles).then_some(options), plus),
+        lat_ns: latency_of(latency, (!latency.is_empty() && options.lat_percentiles).then_some(options), plus),
         bw_min: (bandwidth.min / 1024.0) as u64,
         bw_max: (bandwidth.max / 1024.0) as u64,
         bw_agg: if used && together > 0.0 { (rate / together * 100.0).min(100.0) } else { 0.0 },

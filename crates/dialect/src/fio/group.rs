@@ -36,6 +36,9 @@ struct Ran {
     paused: Option<Pause>,
 }
 
+/// A job that does not run, by set and place in it.
+pub(super) type NotRun = ((usize, usize), Option<JobError>);
+
 /// What was checked of each job, where something is.
 type Verified = Vec<Option<Arc<VerifyStats>>>;
 
@@ -43,6 +46,11 @@ type Verified = Vec<Option<Arc<VerifyStats>>>;
 pub(super) struct Group<'a, M: Machine> {
     pub(super) machine: &'a M,
     pub(super) jobs: &'a [Job],
+    /// Its number among the sets.
+    pub(super) number: usize,
+    /// What was asked of all sets, and which jobs do not run, with the reason where it is an error.
+    pub(super) asked: &'a Arrangement,
+    pub(super) not_run: &'a [NotRun],
     pub(super) clones: Vec<&'a ClonePlan>,
     pub(super) arrangement: &'a Arrangement,
     /// Every file of the arrangement, and what lies under it.
@@ -66,6 +74,9 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 
     pub(super) fn run(&self, warnings: &mut Vec<String>) -> Result<GroupResult, FioError> {
+        if self.clones.is_empty() {
+            return Ok(self.without_runs());
+        }
         let facts = self.facts_of(&self.clones);
         add_new(warnings, &facts.warnings);
         self.check_simulated(&facts)?;
@@ -111,6 +122,18 @@ impl<'a, M: Machine> Group<'a, M> {
             .filter_map(|disk| before.1.iter().find(|was| was.name == disk.name).map(|was| disk.since(was)))
             .collect();
         Ok(GroupResult { jobs, usage, counts: after.0.since(before.0), disks, facts })
+    }
+
+    /// A set of which no job runs.
+    fn without_runs(&self) -> GroupResult {
+        let unix_ms = self.surroundings.unix_ms();
+        GroupResult {
+            jobs: (0..self.jobs.len()).map(|index| self.without_a_run(index, unix_ms)).collect(),
+            usage: Usage::default(),
+            counts: Counts::default(),
+            disks: Vec::new(),
+            facts: facts_together(self.facts.iter()),
+        }
     }
 
     /// One run of all jobs of the set.
@@ -198,6 +221,9 @@ impl<'a, M: Machine> Group<'a, M> {
 
     /// Refuses what makes no sense on the files.
     pub(super) fn check(&self) -> Result<(), FioError> {
+        if self.clones.is_empty() {
+            return Ok(());
+        }
         self.check_simulated(&self.facts_of(&self.clones))?;
         self.clones.iter().try_for_each(|clone| {
             let job = self.job_of(clone);
@@ -234,7 +260,8 @@ impl<'a, M: Machine> Group<'a, M> {
             for stream in streams {
                 let mut recorder = Recorder::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
                 if let Some(stats) = &verified[clone.job.1] {
-                    recorder.verified_in(stats.clone(), backlog(job, clone));
+                    let repeats = !matches!(workload.pattern, Pattern::Seq | Pattern::Random);
+                    recorder.verified_in(stats.clone(), backlog(job, clone), repeats);
                 }
                 if let Some(watch) = &watches[clone.job.1] {
                     recorder.watched_by(watch.clone(), options.steady.ramp_ns);
@@ -280,8 +307,8 @@ impl<'a, M: Machine> Group<'a, M> {
     /// A simulated machine has no data, and gives none back.
     fn check_simulated(&self, facts: &TargetFacts) -> Result<(), FioError> {
         let simulated = facts.kind == TargetKind::Simulated;
-        if let Some(job) = self.jobs.iter().find(|job| job.options.trims && simulated) {
-            let mode = job.options.mode;
+        if let Some(job) = self.jobs.iter().find(|job| job.trims() && simulated) {
+            let mode = if job.options.trims { job.options.mode } else { "trim (read_iolog)" };
             return Err(
                 job.wrong(format!("rw={mode}: a simulated machine does not trim; use rw=write or a real device"))
             );
@@ -308,7 +335,11 @@ impl<'a, M: Machine> Group<'a, M> {
             let options = &job.options;
             let wanted =
                 options.do_verify && options.writes && backlog(job, clone).is_none() && errors[place].is_none();
-            let Some(stats) = verified[place].as_deref().filter(|_| wanted) else { continue };
+            // As in fio: a job whose time is over reads nothing back.
+            let done: u64 = own.iter().map(Recorder::completed_bytes_with_ramp).sum();
+            let whole = clone.limit_bytes.is_some_and(|limit| done >= limit) || own.iter().any(Recorder::is_complete);
+            let late = options.runtime_ns > 0 && !whole;
+            let Some(stats) = verified[place].as_deref().filter(|_| wanted && !late) else { continue };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
             let turns = translate::turns(job, clone, seed);
@@ -325,7 +356,8 @@ impl<'a, M: Machine> Group<'a, M> {
             // Of several sizes the last request was as small as it had to be.
             let bytes = job.sizes().and(clone.limit_bytes);
             let reader = Reader::new(sequence, requests, turns, depth, workload.request_bytes, stats);
-            readers.push(reader.of_bytes(bytes));
+            let repeats = !matches!(workload.pattern, Pattern::Seq | Pattern::Random);
+            readers.push(reader.of_bytes(bytes).once(repeats));
         }
         if readers.is_empty() {
             return Ok(Vec::new());

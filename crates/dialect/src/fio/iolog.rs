@@ -132,12 +132,12 @@ impl Trace {
         let file = place.ok_or_else(|| format!("the file {} was not added before", cut(name)))?;
         let (offset, len) = (rest.first().copied().unwrap_or(0), rest.get(1).copied().unwrap_or(0));
         let most = u64::from(workload::MAX_REQUEST_BYTES);
-        let is_request = matches!(action, Action::Request(_));
-        if is_request && !(1..=most).contains(&len) {
+        let moves = !matches!(action, Action::Sync(_));
+        if moves && !(1..=most).contains(&len) {
             return Err(format!("a request of {len} B is not from 1 B to 1 GiB"));
         }
         offset.checked_add(len).ok_or("it ends beyond 64 bits")?;
-        let len = if is_request { len as u32 } else { 0 };
+        let len = if moves { len as u32 } else { 0 };
         self.entries.push(Entry { at_ns, action, file: file as u16, offset, len });
         Ok(())
     }
@@ -182,12 +182,12 @@ impl Replay {
         !self.skip[2] && self.trace.as_ref().is_some_and(trims)
     }
 
-    /// The trace as these options want it, without trims; none where nothing is replayed.
+    /// The trace as these options want it; none where nothing is replayed.
     pub(crate) fn settled(&self) -> Option<Arc<Trace>> {
         let trace = self.trace.as_ref()?;
         let wanted = |entry: &&Entry| match entry.action {
             Action::Request(op) => !self.skip[op as usize],
-            Action::Trim => false,
+            Action::Trim => !self.skip[2],
             Action::Sync(_) => !self.skip[3],
         };
         let one = |entry: &Entry| {
@@ -262,7 +262,10 @@ impl Writes {
             self.left -= 1;
             let (op, offset, len) = self.sequence.next();
             let mut request = Request { op, target: 0, offset, len, slot: 0 };
-            self.turns.place(&mut request);
+            if !self.turns.place(&mut request) {
+                self.left = 0;
+                break;
+            }
             let read = Action::Request(Op::Read);
             let entry = Entry { at_ns: 0, action: read, file: request.target as u16, offset: request.offset, len };
             self.ahead = Some(entry).filter(|_| op == Op::Write);

@@ -98,7 +98,7 @@ impl fmt::Display for JobFile {
 pub struct World<'a> {
     /// The bytes of a file.
     pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
-    /// A variable of the environment.
+    /// A variable of the environment or, with a `$` before its name, a fact of the computer: `$ncpus`, `$pagesize`, `$mb_memory`.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
@@ -146,7 +146,8 @@ impl JobFile {
             {
                 self.include(included.trim(), path, &at, world, depth)?;
             } else {
-                let setting = setting(text, at.clone()).map_err(wrong)?;
+                let mut setting = setting(text, at.clone()).map_err(wrong)?;
+                setting.value = setting.value.map(|value| with_facts(value, world)).transpose().map_err(wrong)?;
                 let section = self.sections.last_mut();
                 section
                     .ok_or_else(|| wrong(format!("'{}' stands before any [section]", cut(text))))?
@@ -223,6 +224,27 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
     out.push_str(rest);
     // A value that ends where the text goes on could make a new one.
     if out.contains("${") { Err("'${' appears only after a variable was put in".into()) } else { Ok(out) }
+}
+
+/// What fio's job files call facts of the computer.
+const FACTS: [&str; 3] = ["$ncpus", "$pagesize", "$mb_memory"];
+
+/// Puts in facts of the computer, and what their products come to: `2*$pagesize`.
+fn with_facts(value: String, world: &World<'_>) -> Result<String, String> {
+    let mut text = value;
+    let mut any = false;
+    for name in FACTS.into_iter().filter(|name| text.contains(name)).collect::<Vec<_>>() {
+        let fact = (world.variable)(name).ok_or_else(|| format!("{name} is not known here; write the number"))?;
+        (text, any) = (text.replace(name, &fact), true);
+    }
+    if !any || !text.contains('*') {
+        return Ok(text);
+    }
+    let factors = text.split('*').map(|factor| factor.trim().parse::<u64>().ok());
+    let product = factors.reduce(|product, factor| product?.checked_mul(factor?)).flatten();
+    product
+        .map(|product| product.to_string())
+        .ok_or_else(|| format!("'{}' is no product of whole numbers below 2^64; write 4*$pagesize", cut(&text)))
 }
 
 /// `name=value`, or `name` alone.

@@ -149,7 +149,7 @@ struct OurGroup<'a> {
 }
 
 const NOTES: [&str; 4] = [
-    "slat_ns is empty where calls wait for their requests (psync and its kin, mmap, null, posixaio), for trims, and with disable_slat or gtod_reduce: clat_ns then holds all of lat_ns",
+    "slat_ns is empty where calls wait for their requests (psync and its kin, mmap, null, posixaio), for trims, and with disable_slat or gtod_reduce: clat_ns then holds all of lat_ns; disable_clat, disable_lat and gtod_reduce leave latencies out here, and not of point",
     "clat_ns and lat_ns count from the issue of a request; with a rate, point.latency_ns counts from the time at which it was due",
     "what verify reads back is among the reads of its job, as in fio; the spread of the rates is of the run alone",
     "usr_cpu, sys_cpu, ctx, majf and minf of jobs that ran together are the process' own, shared out by requests",
@@ -214,7 +214,9 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
     let elapsed_ns = entry.group.usage.elapsed_ns.max(recorded.runtime_ns).max(1) as f64;
     let cpu = |ns: u64| ns as f64 * part * 100.0 / elapsed_ns / f64::from(entry.clones);
     let (counts, used) = (entry.group.counts, entry.group.usage.cpu);
-    let latency = merged(&recorded.latency);
+    // As in fio the bands are of the completions.
+    let latency = if options.tells_completion { merged(&recorded.completion) } else { Histogram::new() };
+    let syncs = if options.tells_completion { &recorded.syncs } else { &Histogram::new() };
     JobReport {
         jobname: entry.name.into(),
         groupid: job.group_id,
@@ -231,8 +233,9 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
             mixed: (options.unified != Unified::Apart).then(|| direction(entry, result, None, plus)),
         },
         sync: (options.unified != Unified::Mixed).then(|| SyncReport {
-            total_ios: recorded.syncs.count(),
-            lat_ns: latency_of(&recorded.syncs, (!recorded.syncs.is_empty()).then_some(options), plus),
+            // As in fio: those of the data alone are in the times and not in the number.
+            total_ios: recorded.full_syncs,
+            lat_ns: latency_of(syncs, (!syncs.is_empty()).then_some(options), plus),
         }),
         job_runtime: recorded.runtime_ns / 1_000_000 * u64::from(entry.clones),
         usr_cpu: cpu(used.user_ns),

@@ -244,6 +244,8 @@ pub struct Options {
     pub random: bool,
     /// `rw=read:8k`: bytes that sequential requests leave out after each.
     pub hole_bytes: u64,
+    /// `rw=read:-8k`: bytes that sequential requests begin before the end of the one before; 0: they follow it.
+    pub back_bytes: u64,
     /// `random_generator=lfsr`: random places do not repeat, map or not.
     pub every_place: bool,
     /// `zonemode`, `zonesize`, `zonerange` and `zoneskip`.
@@ -260,6 +262,8 @@ pub struct Options {
     pub blocks: [SizeMix; 2],
     /// The same of trims, and of the writes that follow each.
     pub trim_blocks: SizeMix,
+    /// `bs_is_seq_rand`: the sizes are of sequential and of random requests, and not of reads and writes.
+    pub blocks_by_order: bool,
     /// `blockalign`.
     pub align_bytes: Option<u64>,
     /// `size`.
@@ -280,6 +284,8 @@ pub struct Options {
     pub files: u32,
     /// `file_service_type`.
     pub service: FileService,
+    /// The number after its colon: requests in a row that go to one file.
+    pub service_run: u64,
     /// `filename_format`.
     pub filename_format: String,
     /// `unlink`: remove the file at the end, whoever made it.
@@ -288,6 +294,8 @@ pub struct Options {
     pub unlink_each_loop: bool,
     /// `create_on_open`: nothing is laid out before the job.
     pub create_on_open: bool,
+    /// `create_only`: the files are laid out, and stay; nothing is read or written.
+    pub create_only: bool,
     /// `allow_file_create`.
     pub allow_create: bool,
     /// `pre_read`: the file is in the cache at the start.
@@ -412,6 +420,8 @@ pub struct Options {
     pub verify_offset: u32,
     /// `verify_state_save`: how much was written stands in a file.
     pub state_save: bool,
+    /// It was asked for, and not fio's default: where the file cannot be written that is an error.
+    pub state_asked: bool,
     /// `verify_state_load`: no more is verified than stands there.
     pub state_load: bool,
     /// `verify_policy=fsynced`: what was written after the last sync is not counted.
@@ -442,6 +452,10 @@ pub struct Options {
     pub slat_percentiles: bool,
     /// The time of submission is measured: no `disable_slat`, no `gtod_reduce`.
     pub times_submission: bool,
+    /// No `disable_clat`, no `gtod_reduce`.
+    pub tells_completion: bool,
+    /// No `disable_lat`, no `gtod_reduce`.
+    pub tells_latency: bool,
     /// `unified_rw_reporting`.
     pub unified: Unified,
     /// `stats`: the job is in the report.
@@ -462,6 +476,7 @@ impl Default for Options {
             then_writes: false,
             random: false,
             hole_bytes: 0,
+            back_bytes: 0,
             every_place: false,
             strides: Strides::default(),
             run: 1,
@@ -470,6 +485,7 @@ impl Default for Options {
             mix_read: 50,
             blocks: [SizeMix::one(4096), SizeMix::one(4096)],
             trim_blocks: SizeMix::one(4096),
+            blocks_by_order: false,
             align_bytes: None,
             size: None,
             file_bytes: None,
@@ -480,10 +496,12 @@ impl Default for Options {
             filenames: Vec::new(),
             files: 1,
             service: FileService::RoundRobin,
+            service_run: 1,
             filename_format: "$jobname.$jobnum.$filenum".into(),
             unlink: false,
             unlink_each_loop: false,
             create_on_open: false,
+            create_only: false,
             allow_create: true,
             pre_read: false,
             offset: Amount::Bytes(0),
@@ -545,7 +563,8 @@ impl Default for Options {
             pattern: Fill::default(),
             pattern_interval: 0,
             verify_offset: 0,
-            state_save: false,
+            state_save: true,
+            state_asked: false,
             state_load: false,
             state_synced: false,
             replay: Replay::default(),
@@ -561,6 +580,8 @@ impl Default for Options {
             lat_percentiles: false,
             slat_percentiles: false,
             times_submission: true,
+            tells_completion: true,
+            tells_latency: true,
             unified: Unified::Apart,
             stats: true,
             logs: Logs::default(),
@@ -620,10 +641,13 @@ impl Options {
                 return Err(format!("it is none of {known}; write one of these"));
             }
         };
-        (self.hole_bytes, self.run) = match more {
-            None => (0, 1),
-            Some(more) if random => (0, number(more, 1, u64::from(u32::MAX))?),
-            Some(more) => (size(more, self.kb_base)?, 1),
+        (self.hole_bytes, self.back_bytes, self.run) = match more {
+            None => (0, 0, 1),
+            Some(more) if random => (0, 0, number(more, 1, u64::from(u32::MAX))?),
+            Some(more) => match more.strip_prefix('-') {
+                Some(back) => (0, size(back, self.kb_base)?, 1),
+                None => (size(more, self.kb_base)?, 0, 1),
+            },
         };
         (self.reads, self.writes, self.random, self.mode) = (reads, writes, random, mode);
         Ok(())

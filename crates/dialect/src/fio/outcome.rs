@@ -55,6 +55,10 @@ impl<M: Machine> Group<'_, M> {
         for (index, ((job, (streams, clones, began)), mut error)) in each {
             let own_clones: Vec<&ClonePlan> =
                 self.clones.iter().copied().filter(|clone| clone.job.1 == index).collect();
+            if own_clones.is_empty() {
+                jobs.push(self.without_a_run(index, unix_ms));
+                continue;
+            }
             let workload = translate::job_workload(job, own_clones[0], self.arrangement, seed(job, self.chance));
             let own: u64 = streams.iter().map(Stream::completed_with_ramp).sum();
             let usage =
@@ -99,12 +103,47 @@ impl<M: Machine> Group<'_, M> {
     }
 }
 
+impl<M: Machine> Group<'_, M> {
+    /// The result of a job that did not run: its files could not be laid out, or that was all it was to do.
+    pub(super) fn without_a_run(&self, index: usize, unix_ms: u64) -> JobResult {
+        let job = &self.jobs[index];
+        let asked: Vec<&ClonePlan> =
+            self.asked.clones.iter().filter(|clone| clone.job == (self.number, index)).collect();
+        let error =
+            self.not_run.iter().find(|(place, _)| *place == (self.number, index)).and_then(|(_, error)| error.clone());
+        let why = error.as_ref().map_or("create_only=1: nothing was measured", |error| &error.text);
+        let workload = translate::job_workload(job, asked[0], self.asked, seed(job, self.chance));
+        let nothing = |clone: &&ClonePlan| CloneResult {
+            number: clone.number,
+            recorded: Recorded { spread_ns: SPREAD_NS, ..Recorded::default() },
+            log: None,
+            lines: None,
+            histograms: Vec::new(),
+            trace: None,
+            progress: None,
+        };
+        JobResult {
+            job: job.clone(),
+            clones: asked.iter().map(nothing).collect(),
+            point: Point::failed(workload, why),
+            error,
+            began_unix_ms: unix_ms,
+            steady: None,
+            verified_bytes: None,
+            faults: Failures::default(),
+        }
+    }
+}
+
+/// Linux's ENOSPC.
+const NO_SPACE: i32 = 28;
 /// Linux's ENODATA.
 const NO_DATA: i32 = 61;
 
 impl From<machine::Error> for JobError {
     fn from(error: machine::Error) -> Self {
         let errno = match &error {
+            machine::Error::Full { .. } => Some(NO_SPACE),
             machine::Error::Request { source, .. } | machine::Error::Io { source, .. } => source.raw_os_error(),
             _ => None,
         };
@@ -146,6 +185,7 @@ fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf
         spread_ns: SPREAD_NS,
         spread: record.spread.whole(),
         syncs: record.syncs,
+        full_syncs: record.full_syncs,
         depths: record.depths,
         submitted: record.submitted,
         completed: record.completed,

@@ -50,10 +50,28 @@ impl Job {
         self.options.trace.is_some() || self.options.checks_mix
     }
 
+    /// Whether it trims.
+    pub(crate) fn trims(&self) -> bool {
+        self.options.trims || self.options.replay.trims()
+    }
+
+    /// What share of the requests read, as the rates of both directions have it: of so many so many.
+    pub(crate) fn rated_mix(&self) -> Option<(u64, u64)> {
+        match self.rates() {
+            // In millionths of a request: what the sizes do not divide is far below one of a run.
+            [Some(reads), Some(writes)] => Some(((reads * 1e6) as u64, ((reads + writes) * 1e6) as u64)),
+            _ => None,
+        }
+    }
+
     /// Whether how far it wrote is kept.
     pub(crate) fn saves_state(&self) -> bool {
         let options = &self.options;
-        options.state_save && options.verify.is_some() && options.writes && options.trace.is_none()
+        options.state_save
+            && !self.is_threaded()
+            && options.verify.is_some()
+            && options.writes
+            && options.trace.is_none()
     }
 
     /// Whether the time of submission is measured: where requests are submitted by a call that does not wait for them.
@@ -166,6 +184,10 @@ pub(crate) fn globals(sections: &[Section]) -> Result<Options, FioError> {
 
 /// What follows from the options of a job together.
 fn settle(options: &mut Options) {
+    if options.blocks_by_order {
+        let of_order = options.blocks[usize::from(options.random)].clone();
+        (options.blocks, options.trim_blocks) = ([of_order.clone(), of_order.clone()], of_order);
+    }
     if options.trims {
         // As in fio: what follows a trim is as long as that.
         options.blocks[1] = options.trim_blocks.clone();
@@ -175,6 +197,7 @@ fn settle(options: &mut Options) {
         options.random = false;
     }
     options.no_random_map &= !options.every_place;
+    options.tolerated = options.tolerated.settled();
     // Without a time it ends with its size.
     options.time_based &= options.runtime_ns > 0;
     if options.verify_only && options.verify.is_some() && options.writes {
@@ -196,9 +219,11 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     };
     let does = |op: Op| trace.entries.iter().any(|entry| op_of(entry) == Some(op));
     let requests = || trace.entries.iter().filter(|entry| op_of(entry).is_some());
-    (options.reads, options.writes, options.random) = (does(Op::Read), does(Op::Write), true);
-    let largest = requests().map(|entry| entry.len).max().unwrap_or(1);
-    let end = requests().map(|entry| entry.offset + u64::from(entry.len)).max().unwrap_or(1);
+    // What trims opens its file to write.
+    (options.reads, options.writes, options.random) = (does(Op::Read), does(Op::Write) || options.replay.trims(), true);
+    // A trim moves no data, and needs no room for any.
+    let largest = requests().map(|entry| entry.len).max().unwrap_or(4096);
+    let end = trace.entries.iter().map(|entry| entry.offset + u64::from(entry.len)).max().unwrap_or(1);
     options.blocks = [SizeMix::one(largest), SizeMix::one(largest)];
     // Each of several files that take turns has as much.
     options.size = Some(Amount::Bytes(end.max(u64::from(largest)) * trace.files.len() as u64));

@@ -194,6 +194,8 @@ pub struct Record {
     pub histograms: Option<HistogramLog>,
     /// Times of syncs between requests.
     pub syncs: Histogram,
+    /// Those of them that sync all of the file.
+    pub full_syncs: u64,
     /// Requests by those outstanding with them: 1, 2, 4, ..., 64 and more.
     pub depths: Batches,
     /// Submissions by their requests.
@@ -217,7 +219,7 @@ impl Record {
     pub(crate) fn new(job: &Job) -> Record {
         let logs = &job.options.logs;
         let average = logs.any().then_some(logs.average_ms);
-        let own_latency = job.rate_iops().is_some() || job.options.trims;
+        let own_latency = job.rate_iops().is_some() || job.trims();
         Record {
             from_issue: own_latency.then(by_side),
             phases: job.times_submission().then(|| [by_side(), by_side()]),
@@ -228,6 +230,7 @@ impl Record {
             lines: average.filter(|&ms| ms == 0).map(|_| Vec::with_capacity(LINES)),
             histograms: logs.histograms(),
             syncs: Histogram::new(),
+            full_syncs: 0,
             depths: [0; 7],
             submitted: [0; 7],
             completed: [0; 7],

@@ -13,7 +13,7 @@ use super::steady::{STEP_NS, Watch};
 use super::translate;
 use super::turns::FileTurns;
 use super::verify::VerifyStats;
-use machine::{Completion, Nanos, Next, Request, RequestSource, Stability};
+use machine::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 use measure::Stream;
 use std::sync::Arc;
 use workload::rng;
@@ -34,11 +34,13 @@ pub(crate) struct Recorder {
     in_flight: u32,
     issued_in_row: u32,
     completed_in_row: u32,
-    sync_every: u64,
-    sync_what: Stability,
-    /// Writes issued since the last sync.
-    unsynced: u64,
+    /// Writes after each so many of which the file is synced, and its data alone; 0: never.
+    sync_every: [u64; 2],
+    /// Writes issued, and those when the last sync was.
+    written: [u64; 2],
     due: Option<Stability>,
+    /// No place is left for the next request.
+    ended: bool,
     /// Bytes of a pass, at the end of which the cache is dropped where another follows; 0: never.
     pass_bytes: u64,
     /// Bytes issued in this pass.
@@ -85,6 +87,8 @@ struct Submissions {
 struct Trims {
     /// Each trim is followed by the write.
     then_write: bool,
+    /// What is issued next is a trim: of a trace only some are.
+    next_is_one: bool,
     under_way: Option<Request>,
     /// What was trimmed and is to be written next.
     trimmed: Option<Request>,
@@ -126,7 +130,6 @@ impl Recorder {
             stream.end_with_a_whole_request();
         }
         let depth = stream.depth() as usize;
-        let sync_every = options.fsync.max(options.fdatasync);
         Recorder {
             record: Record::new(job),
             turns,
@@ -141,13 +144,18 @@ impl Recorder {
                 open: Vec::with_capacity(depth),
                 told: false,
             }),
-            trims: options.trims.then_some(Trims { then_write: options.then_writes, under_way: None, trimmed: None }),
+            trims: job.trims().then_some(Trims {
+                then_write: options.then_writes,
+                next_is_one: options.trims,
+                under_way: None,
+                trimmed: None,
+            }),
             in_flight: 0,
             issued_in_row: 0,
             completed_in_row: 0,
-            sync_every,
-            sync_what: if options.fsync > 0 { Stability::File } else { Stability::Data },
-            unsynced: 0,
+            sync_every: [options.fsync, options.fdatasync],
+            written: [0; 2],
+            ended: false,
             due: None,
             pass_bytes: 0,
             passed: 0,
@@ -189,11 +197,11 @@ impl Recorder {
     }
 
     /// Stamps writes and, where there are none, checks reads. After so many requests, or writes where reads do not count, the writes are
-    /// read back; none: at the end.
-    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<(u64, bool)>) {
+    /// read back; none: at the end. With `repeats` they may come to a place again.
+    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<(u64, bool)>, repeats: bool) {
         self.offsets = vec![0; self.issued.len()].into_boxed_slice();
         if let Some(every) = every.filter(|_| self.stream.writes()) {
-            self.backlog = Some(Backlog::new(every, self.stream.depth(), stats.clone()));
+            self.backlog = Some(Backlog::new(every, self.stream.depth(), repeats, stats.clone()));
         }
         self.verify = Some(stats);
     }
@@ -224,8 +232,9 @@ impl Recorder {
                 let mut next = self.stream.next(now);
                 if let Next::Issue(request) = &mut next {
                     guide.done();
-                    if let Action::Request(op) = entry.action {
-                        request.op = op;
+                    request.op = if let Action::Request(op) = entry.action { op } else { Op::Write };
+                    if let Some(trims) = &mut self.trims {
+                        trims.next_is_one = entry.action == Action::Trim;
                     }
                     (request.target, request.offset, request.len) = (u32::from(entry.file), entry.offset, entry.len);
                     self.stream.serves_as(request.slot, request.op);
@@ -246,7 +255,7 @@ impl Recorder {
     /// What ends or holds this stream beside its own workload; `None`: ask it.
     #[inline(always)]
     fn held(&mut self, now: Nanos) -> Option<Next> {
-        if self.exit.as_ref().is_some_and(Exit::is_due) {
+        if self.ended || self.exit.as_ref().is_some_and(Exit::is_due) {
             return Some(if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion });
         }
         if self.stream.is_over(now) {
@@ -265,25 +274,47 @@ impl Recorder {
     /// are under way, and nothing is synced after the last.
     #[inline(always)]
     fn upkeep(&mut self, now: Nanos) -> Option<Next> {
-        let sync = self.sync_every > 0 && self.unsynced >= self.sync_every;
+        let sync = self.wanted_sync();
         let turn = self.pass_bytes > 0 && self.passed >= self.pass_bytes;
-        if !(sync || turn) || self.stream.is_over(now) {
+        if !(sync.is_some() || turn) || self.stream.is_over(now) {
             return None;
         }
-        if !sync && self.in_flight > 0 {
+        if sync.is_none() && self.in_flight > 0 {
             return Some(Next::WaitForCompletion);
         }
-        self.due = Some(if sync { self.sync_what } else { Stability::Uncached });
-        if let Some(progress) = self.progress.as_mut().filter(|_| sync) {
+        self.due = Some(sync.unwrap_or(Stability::Uncached));
+        if let Some(progress) = self.progress.as_mut().filter(|_| sync.is_some()) {
             progress.syncing = progress.done();
         }
         // No time passes: what was issued goes to the kernel, and then the machine asks what is due.
         Some(Next::WaitUntil(now))
     }
 
+    /// The sync that the writes so far ask for: where the file's and its data's come together the file's alone, as in fio.
+    #[inline(always)]
+    fn wanted_sync(&self) -> Option<Stability> {
+        let [file, data] = self.sync_every;
+        let [written, synced] = self.written;
+        if file | data == 0 || written == synced {
+            return None;
+        }
+        let asks = |every: u64| every > 0 && written.is_multiple_of(every);
+        if asks(file) { Some(Stability::File) } else { asks(data).then_some(Stability::Data) }
+    }
+
     /// Requests done, ramp included.
     pub(crate) fn completed_with_ramp(&self) -> u64 {
         self.stream.completed_with_ramp()
+    }
+
+    /// Bytes of the requests done, ramp included.
+    pub(crate) fn completed_bytes_with_ramp(&self) -> u64 {
+        self.stream.completed_bytes_with_ramp()
+    }
+
+    /// Whether no place was left for another request, or some failed that count as done.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.ended || self.record.failures.count > 0
     }
 
     /// What the watch has to say to the next request; `None`: go on.
@@ -351,7 +382,8 @@ impl Recorder {
         let issued = self.issued[completion.slot as usize];
         let tolerated = [self.tolerated.reads, self.tolerated.writes, false][issued.side];
         let reads_back = self.backlog.as_ref().is_some_and(Backlog::is_reading);
-        match Failures::passing(completion).filter(|_| tolerated && !reads_back && self.trims.is_none()) {
+        let ignored = self.tolerated.ignored[usize::from(issued.side != Op::Read as usize)];
+        match Failures::passing(completion, ignored).filter(|_| tolerated && !reads_back && self.trims.is_none()) {
             Some(failure) => self.record.failures.add(failure),
             None => return false,
         }

@@ -34,6 +34,8 @@ pub struct Recorded {
     pub spread: Vec<[Sum; SIDES]>,
     /// Times of syncs between requests.
     pub syncs: Histogram,
+    /// Those of them that sync all of the file, and not its data alone.
+    pub full_syncs: u64,
     /// Requests by those outstanding with them.
     pub depths: Batches,
     /// Submissions by their requests.
@@ -57,6 +59,7 @@ impl Recorded {
             sums.iter_mut().zip(parts).for_each(|(sum, part)| sum.merge(part));
         }
         self.syncs.merge(&other.syncs);
+        self.full_syncs += other.full_syncs;
         self.failures.add(other.failures);
         for (sum, part) in self.requests.iter_mut().zip(&other.requests) {
             *sum += part;

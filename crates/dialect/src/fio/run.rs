@@ -2,10 +2,10 @@
 
 use super::arrange::{Arrangement, ClonePlan, FilePlan};
 use super::error::FioError;
-use super::group::Group;
+use super::group::{Group, NotRun};
 use super::options::{ExitWhat, FioEngine};
 use super::plan::{Job, Plan};
-use super::result::FioResult;
+use super::result::{FioResult, JobError};
 use super::surroundings::Surroundings;
 use super::translate;
 use crate::parse::is_twin;
@@ -84,28 +84,42 @@ pub fn run<M: Machine>(
     let specs: Vec<TargetSpec> = arrangement.files.iter().map(|file| target_spec(file, destroy_signed)).collect();
     check_memory(machine, plan, arrangement)?;
     let _made = MadeDirectories::make(arrangement)?;
-    let opened = machine.open_all(&specs, &mut |_| Ok(()));
-    let mut targets = opened.map_err(|source| FioError::Machine { job: "laying out files".into(), source })?;
+    let asked = arrangement;
+    let (mut targets, not_laid_out, places) = lay_out(machine, &specs, plan, asked)?;
+    let only_created = |clone: &&ClonePlan| plan.groups[clone.job.0][clone.job.1].options.create_only;
+    let mut not_run: Vec<NotRun> = asked.clones.iter().filter(only_created).map(|clone| (clone.job, None)).collect();
+    not_run.extend(not_laid_out.into_iter().map(|(job, error)| (job, Some(error))));
+    let arrangement = &runnable(asked, &not_run, &places);
     let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
+    let groups_of = |number: usize, chance: u64| Group {
+        machine,
+        jobs: &plan.groups[number],
+        number,
+        asked,
+        not_run: &not_run,
+        clones: arrangement.clones.iter().filter(|clone| clone.job.0 == number).collect(),
+        arrangement,
+        targets: &targets,
+        facts: &facts,
+        surroundings,
+        chance,
+    };
     // What makes no sense in the last set is refused before the first one writes.
-    for (number, jobs) in plan.groups.iter().enumerate() {
-        let clones: Vec<&ClonePlan> = arrangement.clones.iter().filter(|clone| clone.job.0 == number).collect();
-        Group { machine, jobs, clones, arrangement, targets: &targets, facts: &facts, surroundings, chance: 0 }
-            .check()?;
-    }
+    (0..plan.groups.len()).try_for_each(|number| groups_of(number, 0).check())?;
     for (number, jobs) in plan.groups.iter().enumerate() {
         on_group(jobs);
-        let clones: Vec<&ClonePlan> = arrangement.clones.iter().filter(|clone| clone.job.0 == number).collect();
-        let chance = surroundings.unix_ms();
-        let group =
-            Group { machine, jobs, clones, arrangement, targets: &targets, facts: &facts, surroundings, chance };
-        groups.push(group.run(&mut warnings)?);
+        groups.push(groups_of(number, surroundings.unix_ms()).run(&mut warnings)?);
         if jobs.iter().any(|job| job.options.exitall && job.options.exit_what == ExitWhat::All) {
             break;
         }
     }
-    if keep {
-        targets.iter_mut().for_each(|target| machine.keep(target));
+    // What create_only made is what it is for.
+    let created = asked.clones.iter().filter(only_created).flat_map(|clone| &clone.files);
+    let created: Vec<usize> = created.filter_map(|&file| places[file]).collect();
+    for (place, target) in targets.iter_mut().enumerate() {
+        if keep || created.contains(&place) {
+            machine.keep(target);
+        }
     }
     Ok(FioResult {
         plan: plan.clone(),
@@ -115,6 +129,67 @@ pub fn run<M: Machine>(
         ended_unix_ms: surroundings.unix_ms(),
         elapsed_ns: machine.now().saturating_sub(began),
     })
+}
+
+/// Files that were laid out: they, the jobs whose files could not be, and where each file of the arrangement stands among them.
+type LaidOut<T> = (Vec<T>, Vec<((usize, usize), JobError)>, Vec<Option<usize>>);
+
+/// Opens and lays out the files. Where they do not fit, each job's by themselves: those that do not fit are an error of their job, and the others
+/// run, as in fio. Where none fits that is the error of all.
+fn lay_out<M: Machine>(
+    machine: &M,
+    specs: &[TargetSpec],
+    plan: &Plan,
+    arrangement: &Arrangement,
+) -> Result<LaidOut<M::Target>, FioError> {
+    let open = |specs: &[TargetSpec]| machine.open_all(specs, &mut |_| Ok(()));
+    let failed = |source: machine::Error| FioError::Machine { job: "laying out files".into(), source };
+    let source = match open(specs) {
+        Ok(targets) => return Ok((targets, Vec::new(), (0..specs.len()).map(Some).collect())),
+        Err(source) => source,
+    };
+    // What is refused was to be known before: nothing is to be written then.
+    if plan.jobs().count() == 1 || !matches!(source, machine::Error::Full { .. } | machine::Error::Unsupported(_)) {
+        return Err(failed(source));
+    }
+    let (mut targets, mut places, mut errors) = (Vec::new(), vec![None; specs.len()], Vec::new());
+    for (group, jobs) in plan.groups.iter().enumerate() {
+        for job in 0..jobs.len() {
+            let own = arrangement.clones.iter().filter(|clone| clone.job == (group, job));
+            let mut files: Vec<usize> =
+                own.flat_map(|clone| clone.files.iter().copied()).filter(|&file| places[file].is_none()).collect();
+            files.sort_unstable();
+            files.dedup();
+            let own_specs: Vec<TargetSpec> = files.iter().map(|&file| specs[file].clone()).collect();
+            match open(&own_specs) {
+                Ok(opened) => {
+                    files.iter().zip(targets.len()..).for_each(|(&file, place)| places[file] = Some(place));
+                    targets.extend(opened);
+                }
+                Err(error @ (machine::Error::Interrupted | machine::Error::Refused { .. })) => {
+                    return Err(failed(error));
+                }
+                Err(error) => errors.push(((group, job), error.into())),
+            }
+        }
+    }
+    if targets.is_empty() { Err(failed(source)) } else { Ok((targets, errors, places)) }
+}
+
+/// What of an arrangement runs, its files those that were laid out.
+fn runnable(asked: &Arrangement, not_run: &[NotRun], places: &[Option<usize>]) -> Arrangement {
+    let mut files: Vec<(usize, FilePlan)> =
+        places.iter().zip(&asked.files).filter_map(|(place, file)| Some(((*place)?, file.clone()))).collect();
+    files.sort_by_key(|(place, _)| *place);
+    let runs = |clone: &&ClonePlan| not_run.iter().all(|(job, _)| *job != clone.job);
+    let placed = |clone: &ClonePlan| ClonePlan {
+        files: clone.files.iter().filter_map(|&file| places[file]).collect(),
+        ..clone.clone()
+    };
+    Arrangement {
+        files: files.into_iter().map(|(_, file)| file).collect(),
+        clones: asked.clones.iter().filter(runs).map(placed).collect(),
+    }
 }
 
 /// Directories that were made for files to be laid out. Dropped, those that are empty go.

@@ -13,7 +13,7 @@ use super::pattern::{pattern, plain_pattern};
 use super::value::{Reason, amount, by_direction, by_direction_with_trims, ends, number, size, switch, time_ns};
 use super::verify::Method;
 use Group::{Access, Data, Files, Jobs, Report, Requests, Time};
-use Takes::{Flag, Refused, Same, Switch, Text, Value};
+use Takes::{Flag, Off, Refused, Same, Switch, Text, Value, Void};
 use machine::IoClass;
 use workload::SizeMix;
 
@@ -41,10 +41,44 @@ enum Takes {
     Flag(fn(&mut Options, bool)),
     /// Any text, or none.
     Text(fn(&mut Options, String)),
-    /// Nothing: with these values (none: with any) it is what halfpower does in any case. What to do instead of others.
+    /// Nothing: with these values it is what halfpower does in any case. What to do instead of others.
     Same(&'static [&'static str], &'static str),
+    /// A flag that is served only where it is off. What to do instead.
+    Off(&'static str),
+    /// Nothing: what it sets has no counterpart here, or is always so. As in fio a value of another form is an error.
+    Void(Form),
     /// It is not served. What to do instead.
     Refused(&'static str),
+}
+
+/// The form of a value that has no effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// 0 or 1, or nothing.
+    Flag,
+    /// 0 or 1.
+    Switch,
+    /// A whole number, or a size.
+    Number,
+    /// One of these.
+    Words(&'static [&'static str]),
+    Text,
+}
+
+impl Form {
+    fn check(self, value: Option<&str>, kb_base: u64) -> Taken {
+        let given = value.filter(|value| !value.is_empty());
+        let text = given.ok_or("it has no value; write one after the =");
+        match self {
+            Form::Flag => switch(value).map(drop),
+            Form::Switch => switch(Some(text?)).map(drop),
+            Form::Number => {
+                text.map(|text| text.strip_prefix('-').unwrap_or(text)).map(|text| size(text, kb_base))?.map(drop)
+            }
+            Form::Words(words) => choice(text?, &words.iter().map(|&word| (word, ())).collect::<Vec<_>>()),
+            Form::Text => Ok(()),
+        }
+    }
 }
 
 /// One option, or several that are refused for one reason.
@@ -97,7 +131,7 @@ static ROWS: &[Row] = &[
     row("flow", Jobs, Value(|o, text| put(&mut o.flow, number(text, 0, MOST_COUNT)))),
     row("flow_id", Jobs, Value(|o, text| put(&mut o.flow_id, number(text, 0, MOST_COUNT)))),
     row("flow_sleep", Jobs, Value(|o, text| put(&mut o.flow_sleep_ns, number(text, 0, MOST_COUNT).map(|us| us * 1000)))),
-    row("flow_watermark", Jobs, Same(&[], LEAVE)),
+    row("flow_watermark", Jobs, Void(Form::Number)),
     row("numa_cpu_nodes numa_mem_policy", Jobs, Refused("start halfpower under numactl")),
     row("nice", Jobs, Value(|o, text| put(&mut o.nice, nice(text).map(Some)))),
     row("prio", Jobs, Value(|o, text| put(&mut o.io_level, number(text, 0, 7).map(|level| Some(level as u8))))),
@@ -111,13 +145,15 @@ static ROWS: &[Row] = &[
     row("filename", Files, Value(|o, text| put(&mut o.filenames, paths(text)))),
     row("directory", Files, Value(|o, text| put(&mut o.directories, paths(text)))),
     row("filename_format", Files, Value(|o, text| put(&mut o.filename_format, Ok(text.into())))),
-    row("unique_filename", Files, Same(&[], LEAVE)),
+    row("unique_filename", Files, Void(Form::Switch)),
     row("nrfiles nr_files", Files, Value(|o, text| put(&mut o.files, number(text, 1, MOST_FILES).map(|n| n as u32)))),
     row("file_service_type", Files, Value(|o, text| {
         let known = [("roundrobin", FileService::RoundRobin), ("sequential", FileService::Sequential), ("random", FileService::Random)];
-        put(&mut o.service, choice(text, &known))
+        let (service, requests) = text.split_once(':').unwrap_or((text, "1"));
+        put(&mut o.service_run, number(requests, 1, MOST_COUNT))?;
+        put(&mut o.service, choice(service, &known))
     })),
-    row("openfiles", Files, Same(&[], LEAVE)),
+    row("openfiles", Files, Void(Form::Number)),
     row("size", Files, Value(|o, text| put(&mut o.size, amount(text, o.kb_base).map(|size| Some(size).filter(|size| !size.is_nothing()))))),
     row("filesize", Files, Value(|o, text| put(&mut o.file_bytes, ends(text, |text| size(text, o.kb_base)).map(Some)))),
     row("io_size io_limit", Files, Value(|o, text| put(&mut o.io_size, amount(text, o.kb_base).map(|size| Some(size).filter(|size| !size.is_nothing()))))),
@@ -137,8 +173,8 @@ static ROWS: &[Row] = &[
     row("pre_read", Files, Switch(|o, on| o.pre_read = on)),
     row("unlink", Files, Switch(|o, on| o.unlink = on)),
     row("unlink_each_loop", Files, Switch(|o, on| o.unlink_each_loop = on)),
-    row("create_serialize create_fsync", Files, Same(&[], LEAVE)),
-    row("create_only", Files, Same(&["0"], "halfpower removes what it laid out; --keep leaves it")),
+    row("create_serialize create_fsync", Files, Void(Form::Switch)),
+    row("create_only", Files, Switch(|o, on| o.create_only = on)),
     row("file_append fill_device fill_fs opendir", Files, Same(&["0"], "give size and offset")),
     row("lockfile", Files, Same(&["none"], LEAVE)),
     row("allow_mounted_write", Files, Same(&["0"], "--destroy-data names what may be overwritten")),
@@ -147,13 +183,19 @@ static ROWS: &[Row] = &[
     row("rwmixread", Requests, Value(|o, text| put(&mut o.mix_read, number(text, 0, 100).map(|n| n as u8)))),
     row("rwmixwrite", Requests, Value(|o, text| put(&mut o.mix_read, number(text, 0, 100).map(|n| 100 - n as u8)))),
     row("bs blocksize", Requests, Value(|o, text| {
-        // As fio does: of two sizes with a dash between them the second.
-        let one = |text: &str| ends(text, |text| size(text, o.kb_base)).and_then(|[_, most]| request(most)).map(SizeMix::one);
-        o.set_blocks(by_direction_with_trims(text, one))
+        let one = |text: &str| size(text, o.kb_base).and_then(request).map(SizeMix::one);
+        let sizes = match text.split_once('-').filter(|(first, _)| !first.is_empty()) {
+            // As fio does: of two sizes with a dash between them the first is of reads, the second of writes and trims;
+            Some((reads, others)) if !text.contains(',') => one(reads).and_then(|reads| one(others).map(|others| [reads, others.clone(), others])),
+            // where each direction has its own, the second says nothing.
+            _ => by_direction_with_trims(text, |text| one(text.split_once('-').filter(|(first, _)| !first.is_empty()).map_or(text, |(first, _)| first))),
+        };
+        o.set_blocks(sizes)
     })),
     row("bsrange blocksize_range", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| range(text, o.kb_base))))),
     row("bssplit", Requests, Value(|o, text| o.set_blocks(by_direction_with_trims(text, |text| split(text, o.kb_base))))),
-    row("bs_unaligned blocksize_unaligned", Requests, Same(&["0"], "bsrange has sizes that are multiples of the least")),
+    row("bs_is_seq_rand", Requests, Switch(|o, on| o.blocks_by_order = on)),
+    row("bs_unaligned blocksize_unaligned", Requests, Off("bsrange has sizes that are multiples of the least")),
     row("ba blockalign", Requests, Value(|o, text| {
         let align = by_direction(text, |text| size(text, o.kb_base))?[usize::from(!o.reads)];
         put(&mut o.align_bytes, Ok(Some(align)))
@@ -161,7 +203,7 @@ static ROWS: &[Row] = &[
     row("random_distribution", Requests, Value(|o, text| put(&mut o.distribution, distribution(text)))),
     row("percentage_random", Requests, Value(|o, text| put(&mut o.random_percent, by_direction(text, percent)))),
     row("norandommap", Requests, Flag(|o, on| o.no_random_map = on)),
-    row("softrandommap", Requests, Same(&[], LEAVE)),
+    row("softrandommap", Requests, Void(Form::Switch)),
     row("random_generator", Requests, Value(|o, text| {
         put(&mut o.every_place, choice(text, &[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)]))
     })),
@@ -180,7 +222,7 @@ static ROWS: &[Row] = &[
     row("zonecapacity read_beyond_wp max_open_zones job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency",
         Requests, Same(&["0"], "zoned block devices are not served: leave it out")),
     row("read_iolog", Requests, Value(|o, text| put(&mut o.replay.trace, trace(text)))),
-    row("read_iolog_chunked", Requests, Same(&[], LEAVE)),
+    row("read_iolog_chunked", Requests, Void(Form::Switch)),
     row("replay_no_stall", Requests, Switch(|o, on| o.replay.no_stall = on)),
     row("replay_time_scale", Requests, Value(|o, text| put(&mut o.replay.time_percent, number(text, 1, MOST_COUNT)))),
     row("replay_redirect", Requests, Value(|o, text| put(&mut o.replay.redirect, Ok(Some(text.into()))))),
@@ -204,16 +246,21 @@ static ROWS: &[Row] = &[
     row("fsync", Access, Value(|o, text| put(&mut o.fsync, number(text, 0, MOST_COUNT)))),
     row("fdatasync", Access, Value(|o, text| put(&mut o.fdatasync, number(text, 0, MOST_COUNT)))),
     row("end_fsync fsync_on_close", Access, Switch(|o, on| o.end_fsync = on)),
-    row("sync_file_range write_barrier atomic", Access, Same(&["0"], "use fsync or fdatasync")),
+    row("sync_file_range write_barrier", Access, Same(&["0"], "use fsync or fdatasync")),
+    row("atomic", Access, Same(&["0"], "no request is made with RWF_ATOMIC (fio 3.33 makes plain direct ones); sync=dsync waits for stable storage")),
     row("invalidate", Access, Switch(|o, on| o.invalidate = on)),
     row("fadvise_hint", Access, Value(|o, text| put(&mut o.hint, choice(text, &[("0", false), ("none", false), ("1", true)])))),
     row("write_hint", Access, Same(&["none"], LEAVE)),
     row("mem iomem", Access, Same(&["malloc", "mmap", "shm"], "a run of fio's jobs uses ordinary pages, as fio does by default; leave it out")),
-    row("mem_align iomem_align hugepage-size", Access, Same(&[], LEAVE)),
+    row("mem_align iomem_align hugepage-size", Access, Void(Form::Number)),
     row("io_submit_mode", Access, Value(|o, text| put(&mut o.offload, choice(text, &[("inline", false), ("offload", true)])))),
     row("fixedbufs", Access, Flag(|o, on| o.fixedbufs = on)),
-    row("userspace_reap registerfiles nonvectored sqthread_poll_cpu force_async nowait uncached", Access, Same(&[], LEAVE)),
-    row("hipri sqthread_poll", Access, Same(&["0"], "requests complete by interrupt: leave it out")),
+    row("userspace_reap registerfiles", Access, Void(Form::Flag)),
+    row("nowait", Access, Void(Form::Switch)),
+    row("nonvectored sqthread_poll_cpu force_async uncached hipri_percentage", Access, Void(Form::Number)),
+    row("hipri sqthread_poll", Access, Off("requests complete by interrupt: leave it out")),
+    row("thp", Access, Same(&["0"], "mapped memory has ordinary pages: leave it out")),
+    row("cmd_type", Access, Refused("requests go through the block layer or a file: leave it out")),
     //
     row("runtime timeout", Time, Value(|o, text| put(&mut o.runtime_ns, time_ns(text, SECOND_NS)))),
     row("time_based", Time, Flag(|o, on| o.time_based = on)),
@@ -226,21 +273,22 @@ static ROWS: &[Row] = &[
     row("rate", Time, Value(|o, text| put(&mut o.rate_bytes, rates(text, o.kb_base)))),
     row("rate_iops", Time, Value(|o, text| put(&mut o.rate_iops, rates(text, o.kb_base)))),
     row("rate_process", Time, Value(|o, text| put(&mut o.poisson, choice(text, &[("linear", false), ("poisson", true)])))),
-    row("rate_cycle ratecycle", Time, Same(&[], LEAVE)),
+    row("rate_cycle ratecycle", Time, Void(Form::Number)),
     row("rate_min ratemin rate_iops_min", Time, Value(|o, text| put(&mut o.rate_min, rates(text, o.kb_base).map(|rates| rates != [None; 2])))),
     row("rate_ignore_thinktime", Time, Same(&["0"], LEAVE)),
     row("max_latency latency_target latency_window latency_percentile latency_run", Time, Refused("halfpower sweep over --depth finds the depth for a latency")),
     row("steadystate ss", Time, Value(|o, text| o.steady.set(text))),
     row("steadystate_duration ss_dur", Time, Value(|o, text| put(&mut o.steady.duration_ns, time_ns(text, SECOND_NS)))),
     row("steadystate_ramp_time ss_ramp", Time, Value(|o, text| put(&mut o.steady.ramp_ns, time_ns(text, SECOND_NS)))),
-    row("clocksource gtod_cpu", Time, Same(&[], LEAVE)),
+    row("clocksource", Time, Void(Form::Words(&["gettimeofday", "clock_gettime", "cpu"]))),
+    row("gtod_cpu", Time, Void(Form::Number)),
     //
     row("refill_buffers", Data, Flag(|_, _| ())),
-    row("scramble_buffers", Data, Same(&[], LEAVE)),
+    row("scramble_buffers", Data, Void(Form::Switch)),
     row("zero_buffers", Data, Flag(|o, on| o.compressible_percent = if on { 100 } else { 0 })),
     row("buffer_pattern", Data, Value(|o, text| put(&mut o.buffer_pattern, plain_pattern(text)))),
     row("buffer_compress_percentage", Data, Value(|o, text| put(&mut o.compressible_percent, number(text, 0, 100).map(|n| n as u8)))),
-    row("buffer_compress_chunk", Data, Same(&[], LEAVE)),
+    row("buffer_compress_chunk", Data, Void(Form::Number)),
     row("dedupe_percentage", Data, Value(|o, text| put(&mut o.duplicate_percent, number(text, 0, 100).map(|n| n as u8)))),
     row("dedupe_mode", Data, Same(&["repeat"], "duplicates repeat earlier blocks: leave it out")),
     row("dedupe_working_set_percentage dedupe_global", Data, Same(&["0"], LEAVE)),
@@ -249,19 +297,24 @@ static ROWS: &[Row] = &[
     row("verify_interval", Data, Value(|o, text| put(&mut o.verify_interval, interval(text, o.kb_base)))),
     row("do_verify", Data, Switch(|o, on| o.do_verify = on)),
     row("verify_only", Data, Flag(|o, on| o.verify_only = on)),
-    row("verify_fatal verify_dump verify_async verify_async_cpus", Data, Same(&[], LEAVE)),
+    row("verify_fatal verify_dump", Data, Void(Form::Switch)),
+    row("verify_async verifysort verifysort_nr", Data, Void(Form::Number)),
+    row("verify_async_cpus", Data, Void(Form::Text)),
     row("verify_backlog", Data, Value(|o, text| put(&mut o.verify_backlog, size(text, o.kb_base)))),
-    row("verify_backlog_batch", Data, Same(&[], LEAVE)),
+    row("verify_backlog_batch", Data, Void(Form::Number)),
     row("verify_offset", Data, Value(|o, text| put(&mut o.verify_offset, small(text, o.kb_base)))),
     row("verify_pattern_interval", Data, Value(|o, text| put(&mut o.pattern_interval, small(text, o.kb_base)))),
-    row("verify_state_save", Data, Switch(|o, on| o.state_save = on)),
+    row("verify_state_save", Data, Switch(|o, on| (o.state_save, o.state_asked) = (on, on))),
     row("verify_state_load", Data, Switch(|o, on| o.state_load = on)),
     row("verify_policy", Data, Value(|o, text| put(&mut o.state_synced, choice(text, &[("completed", false), ("fsynced", true)])))),
-    row("experimental_verify", Data, Same(&[], LEAVE)),
+    row("experimental_verify", Data, Void(Form::Switch)),
     row("verify_header_seed verify_write_sequence", Data, Same(&["0", "1"], LEAVE)),
-    row("continue_on_error", Data, Value(|o, text| put(&mut o.tolerated, choice(text, &Tolerated::CHOICES)))),
-    row("ignore_error", Data, Refused("continue_on_error goes on after I/O errors and blocks that are not what was written")),
-    row("error_dump", Data, Same(&[], LEAVE)),
+    row("continue_on_error", Data, Value(|o, text| {
+        let ignored = o.tolerated.ignored;
+        put(&mut o.tolerated, choice(text, &Tolerated::CHOICES).map(|chosen| Tolerated { ignored, ..chosen }))
+    })),
+    row("ignore_error", Data, Value(|o, text| o.tolerated.ignore(text))),
+    row("error_dump", Data, Void(Form::Switch)),
     //
     row("percentile_list", Report, Value(|o, text| put(&mut o.percentiles, percentiles(text)))),
     row("clat_percentiles", Report, Switch(|o, on| o.clat_percentiles = on)),
@@ -277,7 +330,9 @@ static ROWS: &[Row] = &[
     row("write_hist_log", Report, Text(|o, text| o.logs.histogram = Some(text))),
     row("log_hist_msec", Report, Value(|o, text| put(&mut o.logs.histogram_ms, number(text, 0, 86_400_000)))),
     row("log_hist_coarseness", Report, Value(|o, text| put(&mut o.logs.coarseness, number(text, 0, MOST_COARSENESS).map(|n| n as u32)))),
-    row("log_entries log_compression log_compression_cpus log_store_compressed", Report, Same(&[], LEAVE)),
+    row("log_entries log_compression", Report, Void(Form::Number)),
+    row("log_compression_cpus", Report, Void(Form::Text)),
+    row("log_store_compressed", Report, Void(Form::Switch)),
     row("log_prio", Report, Switch(|o, on| o.logs.priority = on)),
     row("log_window_value log_max_value", Report, Value(|o, text| {
         let known = [("avg", WindowValue::Mean), ("max", WindowValue::Greatest), ("both", WindowValue::Both), ("0", WindowValue::Mean), ("1", WindowValue::Greatest)];
@@ -292,9 +347,12 @@ static ROWS: &[Row] = &[
         let known = [("none", Unified::Apart), ("0", Unified::Apart), ("mixed", Unified::Mixed), ("1", Unified::Mixed), ("both", Unified::Both), ("2", Unified::Both)];
         put(&mut o.unified, choice(text, &known))
     })),
-    row("disable_slat gtod_reduce", Report, Switch(|o, on| o.times_submission = !on)),
-    row("disable_lat disable_clat disable_bw_measurement disable_bw disk_util significant_figures block_error_percentiles", Report,
-        Same(&[], LEAVE)),
+    row("disable_slat", Report, Switch(|o, on| o.times_submission = !on)),
+    row("disable_clat", Report, Switch(|o, on| o.tells_completion = !on)),
+    row("disable_lat", Report, Switch(|o, on| o.tells_latency = !on)),
+    row("gtod_reduce", Report, Switch(|o, on| (o.times_submission, o.tells_completion, o.tells_latency) = (!on, !on, !on))),
+    row("disable_bw_measurement disable_bw disk_util block_error_percentiles", Report, Void(Form::Switch)),
+    row("significant_figures", Report, Void(Form::Number)),
     row("unit_base", Report, Same(&["0", "8"], "rates are in bytes: leave it out")),
     row("kb_base", Report, Value(|o, text| put(&mut o.kb_base, choice(text, &[("1024", 1024), ("1000", 1000)])))),
 ];
@@ -320,14 +378,14 @@ fn find(name: &str) -> Option<&'static Row> {
 /// One name for an option with several.
 pub(crate) fn canonical(name: &str) -> &str {
     match find(name) {
-        Some(Row { takes: Same(..) | Refused(_), .. }) | None => name,
+        Some(Row { takes: Same(..) | Off(_) | Void(_) | Refused(_), .. }) | None => name,
         Some(row) => row.names().next().unwrap_or(name),
     }
 }
 
 /// Whether an option is on without a value, and so takes none from the next argument.
 pub(crate) fn is_flag(name: &str) -> bool {
-    find(name).is_some_and(|row| matches!(row.takes, Flag(_)))
+    find(name).is_some_and(|row| matches!(row.takes, Flag(_) | Off(_) | Void(Form::Flag)))
 }
 
 impl Options {
@@ -347,7 +405,11 @@ impl Options {
                 set(self, value.unwrap_or_default().into());
                 Ok(())
             }
-            Same([], _) => Ok(()),
+            Void(form) => form.check(value, self.kb_base),
+            Off(hint) => match switch(value)? {
+                true => Err(format!("halfpower serves only 0 here; {hint}")),
+                false => Ok(()),
+            },
             Same(values, _) if values.contains(&value.unwrap_or("1")) => Ok(()),
             Same(values, hint) => Err(format!("halfpower serves only {} here; {hint}", values.join(" or "))),
             Refused(hint) => Err(format!("halfpower does not serve it; {hint}")),
@@ -404,13 +466,13 @@ pub fn help(width: usize) -> String {
         ("data", Data),
         ("report", Report),
     ];
-    let effective = |row: &&Row| !matches!(row.takes, Same(..) | Refused(_));
+    let effective = |row: &&Row| !matches!(row.takes, Same(..) | Off(_) | Void(_) | Refused(_));
     let mut text = String::new();
     for (title, group) in groups {
         let names = ROWS.iter().filter(effective).filter(|row| row.group == group).filter_map(|row| row.names().next());
         wrapped(&mut text, title, names, width);
     }
-    let without_effect = ROWS.iter().filter(|row| matches!(row.takes, Same([], _)));
+    let without_effect = ROWS.iter().filter(|row| matches!(row.takes, Void(_)));
     wrapped(&mut text, "no effect", without_effect.flat_map(Row::names), width);
     text
 }
@@ -475,6 +537,37 @@ mod tests {
             assert_eq!(canonical(other), name);
         }
         assert!(is_flag("refill_buffers") && !is_flag("direct"));
+    }
+
+    #[test]
+    fn what_has_no_effect_has_the_form_that_fio_asks_for() {
+        for flag in ["registerfiles", "userspace_reap", "hipri", "sqthread_poll", "bs_unaligned"] {
+            assert!(is_flag(flag) && Options::default().set(flag, Some("0")).is_ok(), "{flag}");
+            assert!(Options::default().set(flag, Some("--iodepth=4")).is_err(), "{flag}");
+        }
+        for (name, good, bad) in [
+            ("nowait", "1", "--iodepth=4"),
+            ("clocksource", "cpu", "bogus"),
+            ("verify_async", "4", "x"),
+            ("nonvectored", "-1", "x"),
+            ("mem_align", "4k", "4x"),
+        ] {
+            assert!(!is_flag(name) && Options::default().set(name, Some(good)).is_ok(), "{name}");
+            assert!(Options::default().set(name, Some(bad)).is_err(), "{name}={bad}");
+        }
+        assert!(Options::default().set("hipri", None).unwrap_err().contains("only 0"));
+    }
+
+    #[test]
+    fn two_sizes_with_a_dash_are_of_reads_and_of_writes() {
+        let blocks = |text: &str| {
+            let mut options = Options::default();
+            options.set("bs", Some(text)).unwrap();
+            let one = |mix: &SizeMix| mix.bounds().unwrap().1 >> 10;
+            [one(&options.blocks[0]), one(&options.blocks[1]), one(&options.trim_blocks)]
+        };
+        assert_eq!((blocks("8k-32k"), blocks("32k-8k"), blocks("4k")), ([8, 32, 32], [32, 8, 8], [4, 4, 4]));
+        assert_eq!((blocks("4k-8k,16k-32k"), blocks("4k,8k,64k")), ([4, 16, 16], [4, 8, 64]));
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn entry_text(text: &mut String, entry: &Entry<'_>, result: &FioResult) -> fmt::
     }
     let issued = if options.unified == Unified::Mixed { recorded.unified() } else { recorded.clone() };
     let [reads, writes, trims] = issued.requests;
-    let syncs = recorded.syncs.count();
+    let syncs = recorded.full_syncs;
     writeln!(text, "     issued rwts: total={reads},{writes},{trims},{syncs} short=0,0,0,0 dropped=0,0,0,0")?;
     if let Failures { count: count @ 1.., first } = entry.failures {
         let named = std::io::Error::from_raw_os_error(first).to_string();

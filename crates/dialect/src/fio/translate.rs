@@ -79,7 +79,9 @@ fn cache(job: &Job) -> CacheState {
 
 /// How a clone's requests are divided among its files.
 pub(crate) fn turns(job: &Job, clone: &ClonePlan, seed: u64) -> FileTurns {
-    FileTurns::new(job, clone.files.len() as u64, clone.part, seed)
+    // With io_size or a time the passes go on until that is reached.
+    let passes = Some(clone.passes).filter(|_| clone.limit_bytes.is_some() && job.options.io_size.is_none());
+    FileTurns::of_passes(job, clone.files.len() as u64, clone.part, seed, passes)
 }
 
 /// The workload of one clone: one stream in its part of its files.

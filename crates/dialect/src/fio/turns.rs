@@ -5,7 +5,7 @@ use super::options::{Distribution, FileService, Zone};
 use super::plan::Job;
 use machine::{Op, Request};
 use std::sync::{Arc, Mutex, PoisonError};
-use workload::{Permutation, rng};
+use workload::{Normal, Permutation, rng};
 
 /// Sends the requests of a stream to the files of its job.
 ///
@@ -17,11 +17,15 @@ pub(crate) struct FileTurns {
     /// First byte and length of the part of each file that is used.
     part: (u64, u64),
     service: FileService,
+    /// Requests in a row that go to one file.
+    service_run: u64,
     seed: u64,
     /// Bytes of sequential requests after which so many are left out; the second 0: none.
     stride: (u64, u64),
     /// Zones in which requests of random places are drawn.
     zones: Vec<Zone>,
+    /// Places that are drawn from a normal distribution and hashed.
+    bell: Option<Normal>,
     /// Random places of one zone after the other.
     rounds: Option<Rounds>,
     /// What a place is a multiple of.
@@ -32,8 +36,36 @@ pub(crate) struct FileTurns {
     run: u64,
     /// Percent of the reads and of the writes that go to random places; the others follow the one before.
     random_percent: [u8; 2],
+    /// Bytes of each file, and those that a sequential request begins before the end of the one before it; the second 0: none.
+    backward: (u64, u64),
+    /// Each direction of a mix goes over the whole file with holes.
+    mixes_holes: bool,
+    /// A pass of that ends where one of the directions is at the end; none: with its size.
+    ends: Option<Ends>,
+    /// Of so many requests so many read, one after the other: the rates of a mix have it so.
+    mix: Option<(u64, u64)>,
+    /// Nothing else of it hangs on what went before.
+    random_mix: bool,
     /// What the offset of the stream does not tell; shared by the threads of one stream.
     state: Option<Arc<Mutex<State>>>,
+}
+
+/// Where the passes of a mix with holes end.
+#[derive(Debug, Clone, Copy)]
+struct Ends {
+    /// Where the next request of a direction would begin: from there on nothing is left for it.
+    at: u64,
+    passes: u64,
+}
+
+impl Ends {
+    /// Of `len` bytes, gone through so many times; none where the cursors begin anew until the size is reached.
+    fn new(job: &Job, len: u64, passes: Option<u64>) -> Option<Ends> {
+        let (request, stride) = (job.request_bytes(), job.request_bytes() + job.options.hole_bytes);
+        let fit = len.checked_sub(request)? / stride + 1;
+        let ends = (len - request).is_multiple_of(stride) || fit * stride < len;
+        ends.then_some(Ends { at: fit * stride, passes: passes.unwrap_or(u64::MAX) })
+    }
 }
 
 /// `zonemode=strided` in random order: each zone is drawn from for so many requests.
@@ -78,6 +110,12 @@ struct State {
     drawn: u64,
     /// Bytes issued in this pass.
     issued: u64,
+    /// Requests whose direction the rates gave.
+    mixed: u64,
+    /// Passes that are over.
+    passes: u64,
+    /// The file that is gone to now, and requests that went there in a row.
+    stay: (u64, u64),
     /// Requests of this run, and where the next goes.
     run: (u64, u64),
     /// Requests so far, and where the next read and the next write go that follow others.
@@ -88,11 +126,23 @@ struct State {
 
 impl FileTurns {
     /// At the beginning, over so many files; `part` is first byte and length of what is used of each.
+    #[cfg(test)]
     pub(crate) fn new(job: &Job, files: u64, part: (u64, u64), seed: u64) -> FileTurns {
+        FileTurns::of_passes(job, files, part, seed, Some(1))
+    }
+
+    /// The same for so many passes; none: without an end.
+    pub(crate) fn of_passes(job: &Job, files: u64, part: (u64, u64), seed: u64, passes: Option<u64>) -> FileTurns {
         let options = &job.options;
+        let in_row = files > 1 && options.service_run > 1 && !options.random;
         let differ = files > 1 && (job.sizes().is_some() || (options.align_bytes.is_some() && options.random));
         let own_cursors = !options.random
-            && ((options.reads && options.writes) || differ || (files > 1 && options.service == FileService::Random));
+            && ((options.reads && options.writes)
+                || differ
+                || in_row
+                || options.back_bytes > 0
+                || (files > 1 && options.service == FileService::Random));
+        let mixes_holes = options.hole_bytes > 0 && options.reads && options.writes && files == 1 && !options.random;
         let zones = match &options.distribution {
             Distribution::ManyZones(zones) if options.random => zones.clone(),
             _ => Vec::new(),
@@ -104,13 +154,37 @@ impl FileTurns {
         let some_follow = options.random && options.random_percent != [100; 2];
         let in_turn = files > 1 && options.service == FileService::Sequential;
         let rounds = Rounds::new(job, part.1);
-        let stateful =
-            rounds.is_some() || own_cursors || options.run > 1 || some_follow || in_turn || differ || !zones.is_empty();
+        // A whole percent is the sequence's own.
+        let mix = job.rated_mix().filter(|(reads, all)| reads * 100 % all != 0);
+        // With a map each place is gone to once.
+        let bell = match options.distribution {
+            Distribution::Normal { deviation, center }
+                if options.random && options.no_random_map && files == 1 && job.sizes().is_none() =>
+            {
+                Some(Normal::new((part.1 / request.max(1)).max(1), center, deviation))
+            }
+            _ => None,
+        };
+        let draws = rounds.is_some()
+            || bell.is_some()
+            || own_cursors
+            || options.run > 1
+            || some_follow
+            || in_turn
+            || differ
+            || !zones.is_empty();
+        let stateful = draws || mix.is_some();
         FileTurns {
             files,
             request_bytes: request,
             part: (part.0, part.1 - rest),
             service: options.service,
+            service_run: if in_row { options.service_run } else { 1 },
+            backward: (part.1, if options.random { 0 } else { options.back_bytes }),
+            ends: if mixes_holes { Ends::new(job, part.1, passes) } else { None },
+            mixes_holes,
+            mix,
+            random_mix: options.random && !draws,
             seed,
             rounds,
             stride: if options.strides.are_on() && !options.random {
@@ -119,6 +193,7 @@ impl FileTurns {
                 (request, options.hole_bytes)
             },
             zones,
+            bell,
             align: options.align_bytes.unwrap_or(0).max(job.least_request_bytes()),
             differ,
             run: options.run,
@@ -132,7 +207,7 @@ impl FileTurns {
         if (self.service == FileService::Sequential && self.files > 1) || self.differ {
             return self.part;
         }
-        if self.stride.1 > 0 {
+        if self.stride.1 > 0 && !self.mixes_holes {
             return (self.part.0.saturating_mul(self.files), self.pass_bytes());
         }
         (self.part.0.saturating_mul(self.files), self.part.1.saturating_mul(self.files))
@@ -140,19 +215,24 @@ impl FileTurns {
 
     /// Bytes of a pass over all files.
     pub(crate) fn pass_bytes(&self) -> u64 {
-        if self.stride.1 > 0 {
+        if self.stride.1 > 0 && !self.mixes_holes {
             return without_holes(self.part.1, self.request_bytes, self.stride).saturating_mul(self.files);
         }
         self.part.1.saturating_mul(self.files)
     }
 
-    /// Sends a request to its own file.
+    /// Sends a request to its own file; `false`: no place is left, and the stream is over.
     #[inline(always)]
-    pub(crate) fn place(&self, request: &mut Request) {
+    pub(crate) fn place(&self, request: &mut Request) -> bool {
         if self.state.is_some() {
-            self.place_by_state(request);
-            return;
+            return self.place_by_state(request);
         }
+        self.in_turn(request)
+    }
+
+    /// Sends a request to the file whose turn it is.
+    #[inline(always)]
+    fn in_turn(&self, request: &mut Request) -> bool {
         if self.files > 1 {
             let (turn, within) = (request.offset / self.request_bytes, request.offset % self.request_bytes);
             request.target = (turn % self.files) as u32;
@@ -160,6 +240,34 @@ impl FileTurns {
         }
         if self.stride.1 > 0 {
             request.offset += (request.offset - self.part.0) / self.stride.0 * self.stride.1;
+        }
+        true
+    }
+
+    /// The file of the next request where several in a row go to one.
+    fn file_in_row(&self, state: &mut State, at: u64) -> u64 {
+        let left = |file: u64| state.cursors[file as usize].iter().sum::<u64>() < self.part.1;
+        let (file, done) = state.stay;
+        if done > 0 && done < self.service_run && left(file) {
+            state.stay.1 += 1;
+            return file;
+        }
+        let first = match self.service {
+            FileService::Random => rng::below(rng::hash(self.seed, at), self.files),
+            _ if done == 0 => 0,
+            _ => (file + 1) % self.files,
+        };
+        let next = (0..self.files).map(|turn| (first + turn) % self.files).find(|&file| left(file)).unwrap_or(first);
+        state.stay = (next, 1);
+        next
+    }
+
+    /// Where in its part the next request goes that begins before the end of the one before it.
+    fn backward(&self, cursor: u64) -> u64 {
+        let (whole, back) = self.backward;
+        match cursor {
+            0 => 0,
+            _ => cursor.checked_sub(back).unwrap_or(whole.saturating_sub(back)),
         }
     }
 
@@ -199,10 +307,18 @@ impl FileTurns {
         zone % rounds.zones * rounds.step + place * self.request_bytes
     }
 
-    fn place_by_state(&self, request: &mut Request) {
-        let Some(state) = &self.state else { return };
+    fn place_by_state(&self, request: &mut Request) -> bool {
+        let Some(state) = &self.state else { return true };
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let (first, share) = self.part;
+        if let Some((reads, all)) = self.mix {
+            let turn = u128::from(state.mixed) * u128::from(reads) % u128::from(all);
+            request.op = if turn < u128::from(reads) { Op::Read } else { Op::Write };
+            state.mixed += 1;
+            if self.random_mix {
+                return self.in_turn(request);
+            }
+        }
         if self.random_percent != [100; 2] {
             let side = request.op as usize;
             let (drawn, len) = (state.follow.0, u64::from(request.len));
@@ -212,7 +328,7 @@ impl FileTurns {
                 request.offset = if next + len > first + share { first } else { next };
             }
             state.follow.1[side] = request.offset + len;
-            return;
+            return true;
         }
         if self.run > 1 {
             let (done, next) = state.run;
@@ -221,25 +337,42 @@ impl FileTurns {
                 request.offset = next;
             }
             state.run = ((done + 1) % self.run, request.offset + u64::from(request.len));
-            return;
+            return true;
         }
         if let Some(rounds) = self.rounds {
             request.offset = first + self.in_a_round(rounds, &mut state);
-            return;
+            return true;
+        }
+        if let Some(bell) = &self.bell {
+            // As in fio the rank is hashed, and ranks that meet in one place make it more popular, others are never gone to.
+            let rank = bell.draw(self.seed, state.drawn);
+            let places = self.part.1 / self.request_bytes;
+            request.offset = first + rng::below(rng::hash(self.seed, rank), places) * self.request_bytes;
+            state.drawn += 1;
+            return true;
         }
         if !self.zones.is_empty() {
             request.offset = first + self.in_a_zone(state.drawn, u64::from(request.len));
             state.drawn += 1;
-            return;
+            return true;
         }
-        if state.issued >= self.pass_bytes() {
-            state.issued = 0;
-            state.cursors.iter_mut().for_each(|cursor| *cursor = [0; 2]);
+        let side = usize::from(request.op == Op::Write);
+        let ended = self.ends.is_some_and(|ends| state.cursors[0][side] >= ends.at);
+        if ended || state.issued >= self.pass_bytes() {
+            (state.issued, state.stay) = (0, (0, 0));
+            state.passes += 1;
+            if self.ends.is_some_and(|ends| state.passes >= ends.passes) {
+                return false;
+            }
+            if self.backward.1 == 0 {
+                state.cursors.iter_mut().for_each(|cursor| *cursor = [0; 2]);
+            }
         }
         let at = std::mem::replace(&mut state.issued, 0);
         state.issued = at + u64::from(request.len);
         let file = match self.service {
             FileService::Sequential => at / share,
+            _ if self.service_run > 1 => self.file_in_row(&mut state, at),
             FileService::RoundRobin if self.differ => {
                 state.drawn += 1;
                 (state.drawn - 1) % self.files
@@ -253,7 +386,10 @@ impl FileTurns {
         };
         request.target = file as u32;
         if let Some(cursor) = state.cursors.get_mut(file as usize) {
-            let cursor = &mut cursor[usize::from(request.op == Op::Write)];
+            let cursor = &mut cursor[side];
+            if self.backward.1 > 0 {
+                *cursor = self.backward(*cursor);
+            }
             if *cursor + u64::from(request.len) > share {
                 // Of several sizes none may fit at the end.
                 *cursor = 0;
@@ -262,6 +398,7 @@ impl FileTurns {
             // What is left out after each request is none of its own.
             *cursor += u64::from(request.len) + if self.stride.0 == self.request_bytes { self.stride.1 } else { 0 };
         }
+        true
     }
 }
 
@@ -317,6 +454,91 @@ mod tests {
         let turns = FileTurns::new(&job("rw=rw:4k"), 1, (0, 8 * 4096), 1);
         let mix = [(Op::Read, 0), (Op::Write, 1), (Op::Read, 2), (Op::Write, 3)];
         assert_eq!(placed(&turns, &mix), [(0, 0), (0, 0), (0, 2), (0, 2)]);
+    }
+
+    #[test]
+    fn a_mix_with_holes_ends_where_one_direction_does() {
+        let mix = job("rw=rw:8k loops=2");
+        let turns = FileTurns::of_passes(&mix, 1, (0, 16 * 4096), 1, Some(2));
+        assert_eq!(turns.region(), (0, 16 * 4096), "each direction has the whole file");
+        let mut places = Vec::new();
+        // Two reads before each write: in each pass six reads and two or three writes.
+        for number in 0..30 {
+            let op = if number % 3 == 2 { Op::Write } else { Op::Read };
+            let mut request = Request { op, target: 0, offset: 0, len: 4096, slot: 0 };
+            if !turns.place(&mut request) {
+                break;
+            }
+            places.push((op as usize, request.offset / 4096));
+        }
+        let of = |op| places.iter().filter(move |(side, _)| *side == op).map(|(_, block)| *block).collect::<Vec<_>>();
+        assert_eq!(of(0), [0, 3, 6, 9, 12, 15, 0, 3, 6, 9, 12, 15]);
+        assert_eq!(&of(1)[..3], [0, 3, 6]);
+        let again = FileTurns::of_passes(&job("rw=rw:4k"), 1, (0, 16 * 4096), 1, Some(1));
+        let reads: Vec<(Op, u64)> = (0..10).map(|block| (Op::Read, block)).collect();
+        let blocks: Vec<u64> = placed(&again, &reads).into_iter().map(|(_, block)| block).collect();
+        assert_eq!(
+            blocks,
+            [0, 2, 4, 6, 8, 10, 12, 14, 0, 2],
+            "as in fio: where the next begins at the end it begins anew"
+        );
+    }
+
+    #[test]
+    fn rates_of_both_directions_give_each_request_its_own() {
+        let turns = FileTurns::new(&job("rw=randrw rate_iops=100,200"), 1, (0, 32 * 4096), 1);
+        let ops: String = (0..32)
+            .map(|block| {
+                let mut request = Request { op: Op::Write, target: 0, offset: block * 4096, len: 4096, slot: 0 };
+                assert!(turns.place(&mut request) && request.offset == block * 4096);
+                if request.op == Op::Read { 'r' } else { 'w' }
+            })
+            .collect();
+        assert!(ops.starts_with("rwwrww") && ops.matches('r').count() == 11, "{ops}");
+    }
+
+    #[test]
+    fn normal_places_meet_as_fios_hash_lets_them() {
+        let turns =
+            FileTurns::new(&job("rw=randread norandommap=1 random_distribution=normal:20"), 1, (0, 2048 * 4096), 1);
+        let mut counts = vec![0u32; 2048];
+        for number in 0..100_000 {
+            let mut request = Request { op: Op::Read, target: 0, offset: number % 2048 * 4096, len: 4096, slot: 0 };
+            assert!(turns.place(&mut request));
+            counts[(request.offset / 4096) as usize] += 1;
+        }
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let share = |blocks: usize| f64::from(counts[..blocks].iter().sum::<u32>()) / 100_000.0;
+        // One place a rank would have 18 % there. Debian's fio 3.33 has 37 % with as many requests.
+        assert!((0.33..0.41).contains(&share(205)), "{}", share(205));
+        let untouched = counts.iter().filter(|&&count| count == 0).count();
+        assert!((600..900).contains(&untouched), "1/e of the places have no rank: {untouched}");
+    }
+
+    #[test]
+    fn requests_go_backward_from_the_end() {
+        let blocks = |settings: &str| -> Vec<u64> {
+            let turns = FileTurns::new(&job(settings), 1, (0, 16 * 4096), 1);
+            let reads: Vec<(Op, u64)> = (0..20).map(|block| (Op::Read, block % 16)).collect();
+            placed(&turns, &reads).into_iter().map(|(_, block)| block).collect()
+        };
+        let down = (0..15).rev();
+        let wanted: Vec<u64> = std::iter::once(0).chain(down).chain([14, 13, 12, 11]).collect();
+        assert_eq!(blocks("rw=read:-8k"), wanted);
+        assert_eq!(blocks("rw=read:-4k"), [0; 20]);
+        assert_eq!(blocks("rw=read:-12k")[..10], [0, 13, 11, 9, 7, 5, 3, 1, 13, 11]);
+    }
+
+    #[test]
+    fn several_requests_in_a_row_go_to_one_file() {
+        let part = (0, 3 * 4096);
+        let writes: Vec<(Op, u64)> = (0..9).map(|block| (Op::Write, block)).collect();
+        let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=roundrobin:2"), 3, part, 1);
+        let wanted = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1), (0, 2), (1, 2), (2, 2)];
+        assert_eq!(placed(&turns, &writes), wanted);
+        let turns = FileTurns::new(&job("rw=write nrfiles=3 file_service_type=random:3"), 3, part, 1);
+        let drawn = placed(&turns, &writes);
+        assert!(drawn.chunks(3).all(|row| row.iter().all(|(file, _)| *file == row[0].0)), "{drawn:?}");
     }
 
     #[test]

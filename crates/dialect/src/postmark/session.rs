@@ -27,6 +27,21 @@ const DEEPEST: u32 = 16;
 /// The largest file of commands: a slip of the hand that names a disk image should not fill the memory.
 const LARGEST_FILE: u64 = 16 << 20;
 
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// The text of a file of commands: UTF-8, or after a byte-order mark of it UTF-16.
+fn as_text(bytes: &[u8]) -> String {
+    let units = |join: fn([u8; 2]) -> u16| -> String {
+        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| join([pair[0], pair[1]])).collect();
+        String::from_utf16_lossy(&units)
+    };
+    match bytes {
+        [0xff, 0xfe, ..] => units(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => units(u16::from_be_bytes),
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
 /// The state between lines, and the results so far.
 pub struct Session<'a, F> {
     system: &'a F,
@@ -116,10 +131,12 @@ impl<'a, F: FileSystem> Session<'a, F> {
         if bytes.len() as u64 > LARGEST_FILE {
             return Err(format!("it has more than {LARGEST_FILE} bytes, which no file of commands has"));
         }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(as_text(&bytes))
     }
 
     fn obey(&mut self, line: &str, at_prompt: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {
+        // Editors of other systems put a byte-order mark first.
+        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         let obeyed = parse(line, at_prompt).and_then(|command| self.config.set(&command).map(|()| command));
         match obeyed {
             Ok(Command::Run(file)) => self.run(file.as_deref(), out, err),

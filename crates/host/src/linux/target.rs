@@ -276,7 +276,7 @@ pub(crate) fn check_room(targets: &[HostTarget]) -> Result<()> {
             let shown = member.path.display().to_string();
             let (all, free) = (units::show_size(*all), units::show_size_rounded(free as f64));
             let why = format!("test files of {all} together do not fit in the {free} that are free");
-            return Err(Error::refused(shown, why, "free some space or give a smaller --size"));
+            return Err(Error::Full { what: shown, why, hint: "free some space or give a smaller --size".into() });
         }
     }
     Ok(())

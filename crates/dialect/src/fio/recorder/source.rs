@@ -33,7 +33,7 @@ impl RequestSource for Recorder {
             self.passed = 0;
             return;
         }
-        self.unsynced = 0;
+        self.written[1] = self.written[0];
         if let Some(progress) = &mut self.progress {
             progress.synced = progress.syncing;
         }
@@ -43,6 +43,7 @@ impl RequestSource for Recorder {
         }
         if began >= self.measured_from {
             self.record.syncs.record(ended.saturating_sub(began));
+            self.record.full_syncs += u64::from(due == Some(Stability::File));
         }
     }
 
@@ -215,11 +216,11 @@ impl Recorder {
             return Some(next);
         }
         if let Some(backlog) = &mut self.backlog
-            && let Some(next) = backlog.before(now, self.in_flight, self.stream.is_over(now))
+            && let Some(next) = backlog.before(now, self.in_flight, self.ended || self.stream.is_over(now))
         {
             return Some(next);
         }
-        if (self.exit.is_some() || self.pauses.is_some() || self.flow.is_some())
+        if (self.ended || self.exit.is_some() || self.pauses.is_some() || self.flow.is_some())
             && let Some(next) = self.held(now)
         {
             return Some(next);
@@ -234,9 +235,15 @@ impl Recorder {
     #[inline(always)]
     fn issue(&mut self, mut request: Request, trimmed: bool, now: Nanos) -> Next {
         if self.guide.is_none() && !trimmed {
-            self.turns.place(&mut request);
+            let op = request.op;
+            if !self.turns.place(&mut request) {
+                return self.end(request.slot, now);
+            }
+            if request.op != op {
+                self.stream.serves_as(request.slot, request.op);
+            }
         }
-        let trims = self.trims.as_mut().filter(|_| !trimmed);
+        let trims = self.trims.as_mut().filter(|trims| trims.next_is_one && !trimmed);
         let side = if trims.is_some() { TRIM } else { request.op as usize };
         self.issued[request.slot as usize] = Issued { at: now, side, bytes: request.len };
         if let Some(offset) = self.offsets.get_mut(request.slot as usize) {
@@ -245,7 +252,7 @@ impl Recorder {
         if let Some(backlog) = &mut self.backlog {
             backlog.issued(request);
         }
-        self.unsynced += u64::from(side == Op::Write as usize);
+        self.written[0] += u64::from(side == Op::Write as usize);
         if !trimmed {
             self.passed += u64::from(request.len);
         }
@@ -261,7 +268,7 @@ impl Recorder {
         if let Some(trace) = &mut self.trace {
             let at_ns = now - (self.measured_from - self.ramp);
             let (offset, len) = (request.offset, request.len);
-            let action = Action::Request(request.op);
+            let action = if side == TRIM { Action::Trim } else { Action::Request(request.op) };
             trace.push(Entry { at_ns, action, file: request.target as u16, offset, len });
         }
         self.in_flight += 1;
@@ -276,6 +283,15 @@ impl Recorder {
             submissions.open.push(request.slot);
         }
         Next::Issue(request)
+    }
+
+    /// No place is left for the request in this slot.
+    #[cold]
+    fn end(&mut self, slot: u32, now: Nanos) -> Next {
+        self.ended = true;
+        self.stream.abandon(slot, now);
+        self.leave();
+        if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion }
     }
 
     /// Tells the other jobs that this one is over.

@@ -169,6 +169,12 @@ fn every_pass_begins_with_an_empty_cache_and_every_few_writes_end_with_a_sync() 
     assert_eq!(asked("rw=read", 12), "rrrrCrrrrCrrrr");
     assert_eq!(asked("rw=randread ioengine=io_uring iodepth=3", 8), "rrrrCrrrr");
     assert_eq!(asked("rw=write fsync=2", 6), "wwSwwSCww");
+    assert_eq!(asked("rw=write fsync=2 fdatasync=3 invalidate=0", 8), "wwSwSwSwwSww", "as Debian's fio has it");
+    assert_eq!(
+        asked("rw=write fsync=2 fdatasync=4 invalidate=0", 8),
+        "wwSwwSwwSww",
+        "no second sync for the same write"
+    );
     assert_eq!(asked("rw=write ioengine=io_uring iodepth=4 fsync=1", 4), "wSwSwSw");
 }
 
@@ -219,6 +225,10 @@ fn a_job_goes_on_after_the_errors_that_it_tolerates() {
         let found = with_failures(&format!("continue_on_error={tolerated} {settings}={mode}"), -5);
         assert_eq!(found, (2, 0, false), "{mode} {tolerated}");
     }
+    // What is named takes the place of what may pass.
+    assert_eq!(with_failures(&format!("ignore_error=EAGAIN,ENOSPC:122 {settings}=write"), -28), (12, 4, true));
+    assert_eq!(with_failures(&format!("ignore_error=,ENOSPC {settings}=write"), -5), (2, 0, false));
+    assert_eq!(with_failures(&format!("ignore_error=EIO {settings}=write"), -5), (2, 0, false));
     // No space left and a request cut short are no errors of a device that may pass.
     for result in [-28, 512] {
         assert_eq!(with_failures(&format!("continue_on_error=all {settings}=write"), result), (2, 0, false));
