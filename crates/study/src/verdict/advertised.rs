@@ -36,10 +36,13 @@ pub(crate) fn advertised(facts: &TargetFacts, op: OpKind) -> Option<Advertised> 
 }
 
 /// The fewest requests per second that a layer below admits for an operation.
-fn admitted(facts: &TargetFacts, op: OpKind) -> Option<(&Layer, f64)> {
+///
+/// What a model of a device says of requests out of order is no limit of those in order.
+fn admitted(facts: &TargetFacts, op: OpKind, of: LimitOf) -> Option<(&Layer, f64)> {
     let limits = facts
         .layers
         .iter()
+        .filter(|layer| of == LimitOf::Random || !layer.settings.contains_key("model_rrandiops"))
         .filter_map(|layer| Some((layer, layer.target_iops(op == OpKind::Write)?)).filter(|one| one.1 > 0.0));
     limits.min_by(|a, b| a.1.total_cmp(&b.1))
 }
@@ -71,7 +74,7 @@ impl Evidence<'_> {
 
     /// The requests per second that a layer admits.
     pub(super) fn admitted(&self) -> Option<Cause> {
-        let (layer, iops) = admitted(self.facts, self.case.op)?;
+        let (layer, iops) = admitted(self.facts, self.case.op, self.case.of)?;
         let each = self.numbers.achieved.device_request_bytes;
         // A throttle counts requests before the device's queue merges them, and after the kernel has cut them.
         let counts = [each.map_or(self.numbers.iops, |bytes| self.rate / bytes), self.numbers.iops];
@@ -106,7 +109,7 @@ impl Evidence<'_> {
     fn throttled_pages(&self) -> Option<Cause> {
         let paged = self.facts.kind == TargetKind::Device && !self.workload.buffering.is_direct();
         let (layer, iops) =
-            admitted(self.facts, self.case.op).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
+            admitted(self.facts, self.case.op, self.case.of).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let pages = self.rate / PAGE;
         let why = format!("the throttle {}: {pages:.0} pages/s reach the device", layer.name);
         (paged && self.case.op == OpKind::Write && (LEAST_PART..=MOST_PART).contains(&(pages / iops)))
