@@ -223,5 +223,14 @@ fn plain_writes_to_a_throttled_device_are_counted_page_by_page() {
         found.sentence
     );
     assert_eq!(of(100_000, TargetKind::Device).what, Bottleneck::Flush, "it admits far more");
+    let mut model = TargetFacts { kind: TargetKind::Device, ..layer(LayerKind::Throttle, None, None) };
+    model.layers[0].settings.extend([("write_iops".into(), "8000".into()), ("model_rrandiops".into(), "9000".into())]);
+    let found = limit_of(LimitOf::Plain, plain_write(0.1, 1.0, None, 1.0), vec![], &model, 1e9);
+    assert_eq!(
+        found.what,
+        Bottleneck::Flush,
+        "what a model says of random requests binds those alone: {}",
+        found.sentence
+    );
     assert_eq!(of(8000, TargetKind::TestFile).what, Bottleneck::Flush, "a file system writes many pages at once");
 }
