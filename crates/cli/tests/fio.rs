@@ -25,9 +25,9 @@ fn files(directory: &Path) -> Vec<String> {
 fn usage_ends_with_2_and_writes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("mine"), vec![7; 1 << 20]).unwrap();
-    fs::write(directory.path().join("bad.fio"), "[a]\nsize=1m\nrw=write\nverify=null\n").unwrap();
+    fs::write(directory.path().join("bad.fio"), "[a]\nsize=1m\nrw=write\nverify=nil\n").unwrap();
     for (arguments, why) in [
-        (&["bad.fio"][..], "bad.fio line 4: option verify=null"),
+        (&["bad.fio"][..], "bad.fio line 4: option verify=nil"),
         (&["none.fio"], "none.fio"),
         (&["--name=a", "--size=-1"], "negative"),
         (&["--name=a", "--filename=mine", "--rw=write"], "--destroy-data=mine"),

@@ -357,6 +357,9 @@ impl FileTurns {
             return true;
         }
         let side = usize::from(request.op == Op::Write);
+        if self.ends.is_some_and(|ends| state.passes >= ends.passes) {
+            return false;
+        }
         let ended = self.ends.is_some_and(|ends| state.cursors[0][side] >= ends.at);
         if ended || state.issued >= self.pass_bytes() {
             (state.issued, state.stay) = (0, (0, 0));
