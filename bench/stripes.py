@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -104,6 +105,14 @@ def shown(values, digits):
     return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
 
 
+def parity():
+    """The rows of the bench of parity, of the widest vectors, which come first."""
+    printed = output("cargo", "bench", "--quiet", "-p", "halfpower-host", "--bench", "parity").splitlines()
+    cells = [row for row in (re.split(r"\s{2,}", line.strip()) for line in printed) if len(row) == 6 and row[1].isdigit()]
+    widest = {(row[0], row[1]): row for row in reversed(cells)}
+    return [f"| {' | '.join(row)} |" for row in reversed(widest.values())]
+
+
 def page(options, found):
     processor = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
     lines = [
@@ -127,7 +136,12 @@ def page(options, found):
     lines += [
         "## What parity itself costs",
         "",
-        "`cargo bench -p halfpower-host --bench parity` sets the XOR beside `memcpy`, both as bytes read and written per second.",
+        "`cargo bench -p halfpower-host --bench parity`: the XOR beside `memcpy`, both as bytes read and written per second, by the widest vectors here,",
+        "by the size of a piece and the number of sources.",
+        "",
+        "| piece | sources | vectors | parity | memcpy | parity / memcpy |",
+        "|---|---|---|---|---|---|",
+        *parity(),
         "",
     ]
     return "\n".join(lines)

@@ -23,6 +23,25 @@ fn ran(line: &str) -> (Result<IozoneResult, Error>, String) {
 }
 
 #[test]
+fn what_the_original_mounts_anew_begins_uncached() {
+    // Read-ahead brings what is not asked for yet, so only the cached run has nothing of its device.
+    let here = tempfile::tempdir_in("/var/tmp").unwrap();
+    let file = here.path().join("io.tmp");
+    let line = format!("-i 0 -i 1 -s 1m -r 64k -+n --repeats 1 -f {}", file.display());
+    let from_cache = |line: &str| {
+        let result = ran(line).0.unwrap();
+        let read = result.cells.iter().find(|cell| cell.test == Test::Read).unwrap();
+        (read.point.numbers.as_ref().unwrap().achieved.from_cache_percent, result.warnings)
+    };
+    let (cached, _) = from_cache(&line);
+    let (uncached, warnings) = from_cache(&format!("{line} -U {}", here.path().display()));
+    assert!(warnings.iter().any(|warning| warning.contains("stays mounted (-U)")), "{warnings:?}");
+    if let (Some(cached), Some(uncached)) = (cached, uncached) {
+        assert!(cached > 99.0 && uncached < 1.0, "{cached} and {uncached} % from the cache");
+    }
+}
+
+#[test]
 fn every_test_is_measured_and_nothing_is_left() {
     let here = tempfile::tempdir().unwrap();
     let tests: String = (0..=12).filter(|test| *test != 8).map(|test| format!(" -i {test}")).collect();

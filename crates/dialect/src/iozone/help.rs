@@ -30,6 +30,7 @@ Usage: halfpower iozone [OPTIONS]
   -x           processes that are done do not stop the others
   -V N         write the pattern N and check it when reading
   -p           empty the processor's cache before each test; -S SIZE and -L BYTES give its size and line
+  -U DIR       each test begins with nothing of its file in the page cache; DIR stays mounted
   -j N         records from one strided read to the next [default: 17]
   -J MS        pause between requests
   -P N         bind processes to processors from N on

@@ -77,6 +77,8 @@ pub struct Options {
     pub verify: Option<u8>,
     /// `-p`: the processor's cache is emptied before each test.
     pub purge: bool,
+    /// `-U`: the mount point that the original unmounts and mounts again, so that each test begins with nothing of its file in the page cache.
+    pub uncached: Option<PathBuf>,
     /// `-S`: bytes of the processor's cache, for `-p`.
     pub cache_bytes: Option<u64>,
     /// `-L`: bytes of a line of it.
@@ -327,13 +329,7 @@ impl Options {
             'M' => self.machine = true,
             'C' => self.each_child = true,
             'E' => self.extensions = true,
-            'U' => {
-                return refuse(
-                    option,
-                    "halfpower mounts nothing",
-                    "use -I to pass by the page cache, or make each test a run of its own",
-                );
-            }
+            'U' => self.uncached = Some(words.path(&option)?),
             '+' => match words.value("-+")? {
                 "u" => self.cpu = true,
                 "n" => self.no_retests = true,
@@ -519,7 +515,13 @@ impl Options {
             .iter()
             .filter_map(|(option, value)| Some((option, (*value)?)))
             .for_each(|(option, value)| put(option, value.to_string()));
-        let paths = [("-f", &self.file), ("-b", &self.excel_file), ("--json", &self.json), ("--html", &self.html)];
+        let paths = [
+            ("-f", &self.file),
+            ("-U", &self.uncached),
+            ("-b", &self.excel_file),
+            ("--json", &self.json),
+            ("--html", &self.html),
+        ];
         paths
             .iter()
             .filter_map(|(option, path)| Some((option, path.as_ref()?)))

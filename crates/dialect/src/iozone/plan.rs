@@ -301,7 +301,12 @@ impl Options {
             buffering: if test.is_stdio() { Buffering::Buffered } else { self.buffering() },
             allocation: if test.creates() && !self.mmap { Allocation::Extend } else { Allocation::Written },
             memory: Memory::Pages,
-            cache: CacheState::AsIs,
+            // One record again and again is in the cache after the first time.
+            cache: if self.uncached.is_some() && test != Test::RecordRewrite {
+                CacheState::Cold
+            } else {
+                CacheState::AsIs
+            },
             region_bytes: Some(if test == Test::RecordRewrite { request } else { bytes }),
             stop: Stop::AfterBytes(bytes),
             think_ns: u64::from(self.think_ms.unwrap_or(0)) * 1_000_000,

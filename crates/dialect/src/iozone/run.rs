@@ -60,6 +60,12 @@ pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &
     result.surfaces = surfaces(&result.cells);
     result.cliffs = cliffs(&result.surfaces, machine.facts().memory_bytes, options.direct);
     result.warnings = warnings(machine, &result);
+    if let Some(mount) = &options.uncached {
+        let mount = mount.display();
+        result.warnings.push(format!(
+            "{mount} stays mounted (-U): each test began after its file was dropped from the page cache"
+        ));
+    }
     print(out, report::COMPLETE)?;
     if options.excel {
         print(out, &report::excel(options, &result))?;

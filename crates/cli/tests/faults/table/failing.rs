@@ -242,6 +242,8 @@ section![
             ),
             Met("fs"),
         ],
+        // As fio leaves it.
+        leaves: &["local-a-0-verify.state"],
         ..UNHARMED
     },
     lost_writes = Row {
@@ -259,6 +261,8 @@ section![
             ),
             Met("fs"),
         ],
+        // As fio leaves it.
+        leaves: &["local-a-0-verify.state"],
         ..UNHARMED
     },
     misplaced_writes = Row {
@@ -277,6 +281,8 @@ section![
             ),
             Met("fs"),
         ],
+        // As fio leaves it.
+        leaves: &["local-a-0-verify.state"],
         ..UNHARMED
     },
     no_new_files = Row {
