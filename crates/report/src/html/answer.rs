@@ -55,6 +55,8 @@ struct LimitView {
     /// What else could have been the limit, with the figure that says that it is not.
     excluded: Vec<String>,
     would_refute: Option<String>,
+    /// Why it is not known where the time of such a request goes.
+    no_stages: Option<String>,
     /// Without a verdict these are all that is known.
     open: bool,
 }
@@ -157,7 +159,9 @@ fn operations(results: &Results, answer: &Answer) -> Vec<Operation> {
 }
 
 fn limit_view(results: &Results, limit: &Limit) -> LimitView {
+    let point = limit.point.and_then(|index| results.points.get(index));
     LimitView {
+        no_stages: point.and_then(|point| no_request_times(point, results)),
         sentence: with_stages(results, limit),
         trials: untold_trials(limit),
         excluded: limit.excluded.clone(),
@@ -179,10 +183,7 @@ fn with_stages(results: &Results, limit: &Limit) -> String {
     let times = point.and_then(|point| point.numbers.as_ref()?.achieved.request_times.as_ref());
     match times {
         Some(times) => format!("{} — {}", limit.sentence, request_times(times)),
-        None => match point.and_then(|point| no_request_times(point, results)) {
-            Some(reason) => format!("{} — where a request's time goes is not known: {reason}", limit.sentence),
-            None => limit.sentence.clone(),
-        },
+        None => limit.sentence.clone(),
     }
 }
 
