@@ -6,16 +6,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Opcodes of `linux/io_uring.h`.
+/// Opcodes of `linux/io_uring.h`. A write's follows the read's of its kind.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 pub(super) enum Opcode {
     Nop = 0,
     ReadFixed = 4,
-    WriteFixed = 5,
     Timeout = 11,
     Read = 22,
-    Write = 23,
 }
 
 /// What io_uring_setup is asked for (IORING_SETUP_*).
@@ -148,10 +146,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Of a file that is registered under this index.
+    /// A read of a file that is registered under this index, or a write.
     #[inline(always)]
-    pub(super) fn of_file(opcode: Opcode, file: u32) -> Entry {
-        Entry { what: opcode as u64 | FIXED_FILE << 8 | u64::from(file) << 32, offset: 0, address: 0, len: 0, data: 0 }
+    pub(super) fn of_file(read: Opcode, writes: bool, file: u32) -> Entry {
+        let opcode = read as u64 + u64::from(writes);
+        Entry { what: opcode | FIXED_FILE << 8 | u64::from(file) << 32, offset: 0, address: 0, len: 0, data: 0 }
     }
 
     /// Of no file.

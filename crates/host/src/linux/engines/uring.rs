@@ -42,7 +42,6 @@ pub(crate) struct Ring<'a> {
     fds: &'a [RawFd],
     /// With registered buffers, or without.
     read: Opcode,
-    write: Opcode,
 }
 
 impl<'f> Open<'f> for Ring<'f> {
@@ -71,24 +70,24 @@ impl<'f> Open<'f> for Ring<'f> {
         }
         let mut queue = Queue { ring, backlog: VecDeque::new() };
         queue.start_tick();
-        let (read, write) =
-            if registered { (Opcode::ReadFixed, Opcode::WriteFixed) } else { (Opcode::Read, Opcode::Write) };
-        Ok(Ring { queue, fds, read, write })
+        Ok(Ring { queue, fds, read: if registered { Opcode::ReadFixed } else { Opcode::Read } })
     }
 }
 
 impl Queue {
     #[inline(always)]
     fn push(&mut self, entry: Entry) {
+        let Entry { what, offset, address, len, data } = entry;
         if !self.ring.push(entry) {
-            self.put_aside(entry);
+            self.put_aside(what, offset, address, len, data);
         }
     }
 
+    /// Takes an entry in its parts: as a whole it would go through memory for each request, and not for the rare one alone.
     #[cold]
     #[inline(never)]
-    fn put_aside(&mut self, entry: Entry) {
-        self.backlog.push_back(entry);
+    fn put_aside(&mut self, what: u64, offset: u64, address: u64, len: u32, data: u64) {
+        self.backlog.push_back(Entry { what, offset, address, len, data });
     }
 
     #[cold]
@@ -186,7 +185,7 @@ impl Session for Ring<'_> {
     #[inline(always)]
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8) {
         let &Request { op, offset, len, slot, .. } = request;
-        let of_file = Entry::of_file(if op == Op::Read { self.read } else { self.write }, file);
+        let of_file = Entry::of_file(self.read, op == Op::Write, file);
         self.queue.push(Entry { offset, address: at as usize as u64, len, data: u64::from(slot), ..of_file });
     }
 
