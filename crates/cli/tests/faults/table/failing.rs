@@ -244,7 +244,6 @@ section![
         ],
         // As fio leaves it.
         leaves: &["local-a-0-verify.state"],
-        ..UNHARMED
     },
     lost_writes = Row {
         fault: "writes are confirmed and lost",
@@ -263,7 +262,6 @@ section![
         ],
         // As fio leaves it.
         leaves: &["local-a-0-verify.state"],
-        ..UNHARMED
     },
     misplaced_writes = Row {
         fault: "writes land 4 KiB further on",
@@ -283,7 +281,6 @@ section![
         ],
         // As fio leaves it.
         leaves: &["local-a-0-verify.state"],
-        ..UNHARMED
     },
     no_new_files = Row {
         fault: "no file can be made: read-only after all",
