@@ -6,6 +6,7 @@
 use super::jobfile::cut;
 use super::turns::FileTurns;
 use super::value::Reason;
+use machine::units::show_size;
 use machine::{Nanos, Op, Request, Stability};
 use std::fmt::Write;
 use std::fs::File;
@@ -131,10 +132,11 @@ impl Trace {
         let place = self.files.iter().position(|known| known == name);
         let file = place.ok_or_else(|| format!("the file {} was not added before", cut(name)))?;
         let (offset, len) = (rest.first().copied().unwrap_or(0), rest.get(1).copied().unwrap_or(0));
-        let most = u64::from(workload::MAX_REQUEST_BYTES);
+        // A trim moves no data.
+        let most = if action == Action::Trim { u32::MAX } else { workload::MAX_REQUEST_BYTES };
         let moves = !matches!(action, Action::Sync(_));
-        if moves && !(1..=most).contains(&len) {
-            return Err(format!("a request of {len} B is not from 1 B to 1 GiB"));
+        if moves && !(1..=u64::from(most)).contains(&len) {
+            return Err(format!("a request of {len} B is not from 1 B to {}", show_size(most.into())));
         }
         offset.checked_add(len).ok_or("it ends beyond 64 bits")?;
         let len = if moves { len as u32 } else { 0 };
@@ -372,6 +374,11 @@ mod tests {
         let trace = read(two).unwrap();
         assert_eq!((trace.entries[0].at_ns, trace.entries[1].at_ns), (0, 250_000));
         assert_eq!(trace.entries[2].action, Action::Trim);
+        let large = "fio version 2 iolog\n/a add\n/a trim 0 2147483648\n/a write 0 2147483648\n";
+        assert!(
+            read(large).unwrap_err().contains("line 4"),
+            "a trim moves no data, and a write would need a buffer for it"
+        );
     }
 
     #[test]
