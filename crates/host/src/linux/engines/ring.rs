@@ -219,12 +219,7 @@ impl Rings {
     /// # Errors
     /// What the kernel says, and a kernel before 5.11.
     pub(super) fn new(entries: u32, completions: u32, flags: u32) -> io::Result<Rings> {
-        let mut parameters = Parameters {
-            flags: flags | setup::CQSIZE,
-            completions,
-            submission: Default::default(),
-            ..Default::default()
-        };
+        let mut parameters = Parameters { flags: flags | setup::CQSIZE, completions, ..Parameters::default() };
         // SAFETY: the kernel reads and writes the parameters, which have its layout.
         let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, entries, &raw mut parameters) };
         if fd < 0 {
@@ -402,7 +397,7 @@ mod tests {
     fn a_ring_takes_what_it_has_room_for_and_gives_it_back() {
         let Ok(mut rings) = Rings::new(4, 8, 0) else {
             assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "io_uring is required, and not there");
-            return;
+            return eprintln!("skipped: the kernel has no io_uring for this process");
         };
         // Three rounds go over the ring's end.
         for round in 0..3 {
