@@ -109,6 +109,8 @@ pub struct RunOptions {
     pub count_instructions: bool,
     /// Note when the block layer has each request. It costs time: never in a run whose rate counts.
     pub trace: bool,
+    /// Bytes that it may bring into an empty page cache: a machine whose memory is not always there has it ready. 0: as the memory is.
+    pub cache_bytes: u64,
 }
 
 /// What a run used.

@@ -347,7 +347,12 @@ pub fn next_run<M: Machine>(machine: &M, facts: &TargetFacts, workload: &Workloa
         }
         await_throttle(machine, 0);
     }
-    Options { ramp_ns, ..Options::default() }
+    Options { ramp_ns, cache_bytes: cached_before(before), ..Options::default() }
+}
+
+/// The most bytes that runs before moved.
+pub fn cached_before(before: &[Sample]) -> Option<u64> {
+    before.iter().map(|sample| sample.bytes_with_ramp).max()
 }
 
 /// The ramp of the next run: what the runs before showed to be warm-up, so that latencies leave it out too.

@@ -5,13 +5,13 @@ use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
 use machine::{
-    Engine, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions, TargetFacts,
-    Usage,
+    CacheState, Engine, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions,
+    TargetFacts, Usage,
 };
 use std::borrow::Borrow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use workload::{Cursor, Filler, Workload};
+use workload::{Cursor, Filler, Stop, Workload};
 
 /// Requests that are quick and yet complete in fewer slices than the rest of this share are admitted in bursts.
 const BURSTY_SHARE: f64 = 0.6;
@@ -28,6 +28,8 @@ pub struct Options {
     /// The rate is what completes until the deadline, over the time until then: right where as many requests are under way at the
     /// beginning as at the end (after a ramp), or where they are admitted in bursts. Otherwise it is what completes until the last does.
     pub until_deadline: bool,
+    /// Bytes that such a run brought into an empty page cache before; none: unknown.
+    pub cache_bytes: Option<u64>,
 }
 
 /// What one run measured.
@@ -114,8 +116,9 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     let ramp_ns = options.ramp_ns.max(if workload.reap == Reap::Auto { REAP_LEARNING_NS } else { 0 });
     workload.check(facts.size_bytes, alignment(workload, &facts))?;
     let access = workload.access(facts.size_bytes);
-    let how =
-        RunOptions { count_instructions: options.count_instructions, trace: options.trace, ..RunOptions::default() };
+    let Options { count_instructions, trace, .. } = options;
+    let cache_bytes = cache_bytes(workload, &facts, options.cache_bytes);
+    let how = RunOptions { count_instructions, trace, cache_bytes, ..RunOptions::default() };
     let ((streams, mut usage), left_out) = unpaused(|| {
         let streams = crate::sample::streams(workload, &facts, ramp_ns)?;
         let mut streams: Vec<A> = streams.into_iter().map(&source).collect();
@@ -137,6 +140,21 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
         }
     }
     Ok(sample)
+}
+
+/// No page cache is filled faster, as long as nothing else is known.
+const FILL_BYTES_PER_NS: u64 = 8;
+
+/// Bytes that a run may bring into an empty page cache: a quarter more than one before.
+fn cache_bytes(workload: &Workload, facts: &TargetFacts, before: Option<u64>) -> u64 {
+    if workload.buffering.is_direct() || workload.cache != CacheState::Cold {
+        return 0;
+    }
+    let most = match workload.stop {
+        Stop::AfterNs(ns) => before.map_or(ns.saturating_mul(FILL_BYTES_PER_NS), |bytes| bytes / 4 * 5),
+        Stop::AfterBytes(bytes) => bytes,
+    };
+    most.min(workload.limit_bytes.unwrap_or(u64::MAX)).min(workload.region(facts.size_bytes).1)
 }
 
 /// A run in which the program was paused is left out and repeated at most so often.
@@ -224,10 +242,10 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
         slice_rates = slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
         slice_ns *= 2;
     }
-    let timed = matches!(workload.stop, workload::Stop::AfterNs(_)) && workload.cache != machine::CacheState::Cold;
+    let timed = matches!(workload.stop, Stop::AfterNs(_)) && workload.cache != CacheState::Cold;
     // After the deadline nothing new is asked: what is still under way has the target more and more to itself. For the rate it counts, but a slow
     // run, which is longer for it, does not count for more than a fast one.
-    if let workload::Stop::AfterNs(run) = workload.stop {
+    if let Stop::AfterNs(run) = workload.stop {
         slice_rates.truncate((run / slice_ns.max(1)).max(1) as usize);
     }
     let steadiness = stats::judge(&slice_rates);

@@ -5,7 +5,7 @@ use crate::setting::Setting;
 use machine::{Machine, Nanos, RequestTimes, Result, THROTTLE_SLICE_NS, TargetFacts, TargetKind};
 use measure::stats::{Estimate, Spread};
 use measure::{
-    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, counted, of_whole_bursts, ramp,
+    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, cached_before, counted, of_whole_bursts, ramp,
     rate_estimate_beside, rate_spread, repeat, sample, traced_times,
 };
 use results::{Point, Question};
@@ -431,7 +431,8 @@ impl<M: Machine> Repeated for Sampler<'_, M> {
         let options = if entry.in_bursts {
             of_whole_bursts(self.machine, entry.ramp_ns, idle_ns)
         } else {
-            Options { ramp_ns: ramp(&workload, entry.samples()).max(entry.ramp_ns), ..Options::default() }
+            let ramp_ns = ramp(&workload, entry.samples()).max(entry.ramp_ns);
+            Options { ramp_ns, cache_bytes: cached_before(entry.samples()), ..Options::default() }
         };
         let made = self.restripe(&shape).and_then(|()| sample(self.machine, self.target, &workload, options));
         self.note_end(&workload);

@@ -70,6 +70,8 @@ impl Setting {
             request_bytes: request,
             buffering: Buffering::Buffered,
             limit_bytes: Some(self.flushable(request)),
+            // What another run left in the cache would be written over: no work for the kernel's allocator, or its host.
+            cache: if self.facts.in_memory { CacheState::AsIs } else { CacheState::Cold },
             sync_at_end: true,
             ..self.base(OpKind::Write)
         }

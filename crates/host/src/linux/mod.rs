@@ -16,6 +16,7 @@ mod processors;
 mod run;
 mod snapshot;
 mod sys;
+mod taken_back;
 mod target;
 
 use crate::session::Time;
@@ -54,13 +55,16 @@ pub fn waiting_threads() -> usize {
 pub struct Host {
     interrupt: &'static AtomicBool,
     meters: snapshot::MachineMeters,
+    /// Its own host takes back memory that lies free.
+    memory_is_taken: bool,
 }
 
 impl Host {
     /// This computer. When `interrupt` becomes true, what runs ends with [`machine::Error::Interrupted`].
     pub fn new(interrupt: &'static AtomicBool) -> Host {
         clock::Clock::begin();
-        Host { interrupt, meters: snapshot::MachineMeters::open() }
+        let memory_is_taken = taken_back::takes_back(&facts::Roots::default());
+        Host { interrupt, meters: snapshot::MachineMeters::open(), memory_is_taken }
     }
 
     fn clock(&self) -> clock::Clock {
@@ -68,7 +72,8 @@ impl Host {
     }
 
     fn context(&self) -> run::Context<'_> {
-        run::Context { clock: self.clock(), interrupt: self.interrupt, meters: &self.meters }
+        let Host { interrupt, meters, memory_is_taken } = self;
+        run::Context { clock: self.clock(), interrupt, meters, memory_is_taken: *memory_is_taken }
     }
 }
 

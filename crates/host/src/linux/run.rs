@@ -8,7 +8,7 @@ use super::made::{MadeFile, reopen};
 use super::member::descriptors;
 use super::snapshot::{MachineMeters, Meters, Snapshot, waited_ns};
 use super::target::HostTarget;
-use super::{engines, sys};
+use super::{engines, sys, taken_back};
 use crate::arena::{Arena, Extra, LONG_WALK_BYTES, MALLOC_START, WALK_BYTES};
 use crate::reaping::Tally;
 use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
@@ -33,6 +33,8 @@ pub(crate) struct Context<'a> {
     pub(crate) clock: Clock,
     pub(crate) interrupt: &'a AtomicBool,
     pub(crate) meters: &'a MachineMeters,
+    /// The host of this computer takes back memory that lies free.
+    pub(crate) memory_is_taken: bool,
 }
 
 /// The open files of a part.
@@ -59,14 +61,16 @@ pub(crate) fn run<S: RequestSource>(
         check(part)?;
         opened.push(open_part(part, context.interrupt)?);
     }
+    let mut warnings = Vec::new();
+    let wanted = if context.memory_is_taken { options.cache_bytes } else { 0 };
     for (part, files) in parts.iter().zip(&opened) {
-        prepare_cache(files, &part.access, context.interrupt)?;
+        warnings.extend(prepare_cache(context, files, &part.access, wanted)?);
     }
     let mut meters = Meters::new(context.clock, context.meters, parts, options.count_instructions);
     // A run whose tracing the kernel refuses is measured without.
     let trace = if options.trace { BlockTrace::start(&Roots::default(), &devices(parts)).ok() } else { None };
     let outcome = streams(context, &opened, parts, options, &mut meters);
-    let mut usage = RunUsage::default();
+    let mut usage = RunUsage { warnings, ..RunUsage::default() };
     let mut failure = None;
     match outcome {
         Ok(Outcome { before, after, ran: Ran { began, ends, paused_ns }, unregistered }) => {
@@ -501,8 +505,10 @@ fn make_scratch(
     Ok(scratch)
 }
 
-/// Drops or fills the page cache of the region, and gives it the hint.
-fn prepare_cache(files: &PartFiles, access: &Access, interrupt: &AtomicBool) -> Result<()> {
+/// Drops or fills the page cache of the region, and gives it the hint. `wanted`: bytes that must find memory where the host takes it back.
+fn prepare_cache(context: &Context<'_>, files: &PartFiles, access: &Access, wanted: u64) -> Result<Option<String>> {
+    let interrupt = context.interrupt;
+    let mut told = None;
     for file in &files.files {
         let (start, len) = files.region;
         if access.hint != Hint::None {
@@ -512,7 +518,8 @@ fn prepare_cache(files: &PartFiles, access: &Access, interrupt: &AtomicBool) -> 
             CacheState::AsIs => {}
             CacheState::Cold => {
                 sys::sync_data(file).map_err(Error::io("cannot bring to stable storage", "the target"))?;
-                sys::drop_cache(file, start, len);
+                let share = if access.buffering == Buffering::Buffered { wanted / files.files.len() as u64 } else { 0 };
+                told = told.or(taken_back::drop_cache(file, (start, len), share, interrupt));
             }
             CacheState::Warm => {
                 let mut buffer = vec![0u8; 1 << 20];
@@ -529,7 +536,7 @@ fn prepare_cache(files: &PartFiles, access: &Access, interrupt: &AtomicBool) -> 
             }
         }
     }
-    Ok(())
+    Ok(told)
 }
 
 fn go_on(interrupt: &AtomicBool) -> Result<()> {

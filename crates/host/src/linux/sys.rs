@@ -44,6 +44,20 @@ pub(crate) fn drop_cache(file: &File, start: u64, len: u64) {
     let _ = fs::fadvise(file, start, NonZeroU64::new(len), Advice::DontNeed);
 }
 
+/// Bytes of a range of one file that the page cache holds (cachestat(2), from Linux 6.5 on).
+pub(crate) fn cached_bytes(file: &File, start: u64, len: u64) -> io::Result<u64> {
+    // Cached, dirty, under writeback, evicted, evicted lately; in pages.
+    let (range, mut pages) = ([start, len], [0u64; 5]);
+    // SAFETY: both arrays are as large as the kernel's structures, and live until the call is over.
+    let result = unsafe {
+        libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), range.as_ptr(), pages.as_mut_ptr(), 0 as libc::c_uint)
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(pages[0] * rustix::param::page_size() as u64) }
+}
+
+/// The number of cachestat(2), which all architectures but Alpha share; libc does not name it everywhere.
+const SYS_CACHESTAT: libc::c_long = 451;
+
 /// Reads what the page cache holds of a range; whether it held all of it. Where the file system cannot tell without waiting it did not.
 pub(crate) fn read_cached(file: &File, into: &mut [u8], offset: u64) -> io::Result<bool> {
     let wanted = into.len();

@@ -182,6 +182,7 @@ fn settings(roots: &Roots) -> BTreeMap<String, String> {
     ] {
         put(name, text(roots.proc.join("sys").join(name.replace('.', "/"))));
     }
+    put("free_page_reporting", super::super::taken_back::takes_back(roots).then(|| "on".to_owned()));
     put("cpu_quota", throttle::processor_quota(roots).map(|quota| format!("{quota:.2}")));
     let cpu = roots.sys.join("devices/system/cpu");
     put("cpufreq.governor", of_all_processors(&cpu, "cpufreq/scaling_governor"));

@@ -1,0 +1,134 @@
+//! Free memory that the host of a virtual machine takes back, and that is slow when it is used again.
+//!
+//! A guest with free page reporting (virtio 1.2, section 5.5.6.7) tells its host within seconds which memory lies free. The host takes it back, and at the
+//! next use of each page it has to find one: a page cache that grows into such memory is filled at a fifteenth of its usual rate (docs/slower.md).
+//! Whether it does depends on what happened in the seconds before, so a run that fills the cache uses as much memory first.
+
+use super::facts::Roots;
+use super::sys;
+use machine::units::MIB;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// The bit of the balloon device's features that says so (VIRTIO_BALLOON_F_PAGE_REPORTING).
+const REPORTING_BIT: usize = 5;
+
+/// Less than this does not matter to a run.
+const LEAST_BYTES: u64 = 4 * MIB;
+
+/// Bytes of one read.
+const STEP: u64 = MIB;
+
+/// As long is memory asked back for, at most.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// After so much time it is known how fast the target is; where it is slower than memory comes back, that is no limit.
+const TRIAL: Duration = Duration::from_millis(100);
+const SLOW_BYTES_PER_S: f64 = 200e6;
+
+/// The kernel takes some of its pages elsewhere each time: it is asked again as long as that is so much faster, and at most so often.
+const FASTER: f64 = 1.3;
+const PASSES: u32 = 5;
+
+/// So many times faster in the end: it was the memory that was slow.
+const TAKEN: f64 = 3.0;
+
+/// Whether this computer's host takes its free memory back.
+pub(crate) fn takes_back(roots: &Roots) -> bool {
+    let devices =
+        std::fs::read_dir(roots.sys.join("bus/virtio/drivers/virtio_balloon")).into_iter().flatten().flatten();
+    let features = |device: std::fs::DirEntry| std::fs::read(device.path().join("features")).unwrap_or_default();
+    devices.map(features).any(|bits| bits.get(REPORTING_BIT) == Some(&b'1'))
+}
+
+/// Drops the page cache of a range of a file, and sees to it that there is memory here for `wanted` bytes of it: what is dropped is that, and where it is too
+/// little more of the range is read before. Returns a sentence where the host had taken memory back.
+pub(crate) fn drop_cache(file: &File, (start, len): (u64, u64), wanted: u64, interrupt: &AtomicBool) -> Option<String> {
+    let missing = wanted.min(len).saturating_sub(sys::cached_bytes(file, start, len).unwrap_or(0));
+    if missing < LEAST_BYTES {
+        sys::drop_cache(file, start, len);
+        return None;
+    }
+    let end = start + len;
+    // What is in the cache stays until the rest is there, or the rest would take its place.
+    let first = fill(file, (end - missing, end), interrupt);
+    sys::drop_cache(file, start, len);
+    let mut last = first?;
+    let first = last;
+    for _ in 1..PASSES {
+        let again = fill(file, (end - wanted.min(len), end), interrupt);
+        sys::drop_cache(file, start, len);
+        let before = std::mem::replace(&mut last, again?);
+        if last < before * FASTER {
+            break;
+        }
+    }
+    (last > first * TAKEN).then(|| {
+        "this computer's host takes back memory that lies free (free page reporting): a page cache that grows into it is slow, so it was brought back \
+         before the runs"
+            .into()
+    })
+}
+
+/// Reads a range into the page cache. Returns the bytes a second; none where that is not worth the time, for the target is slower than memory comes back.
+fn fill(file: &File, (start, end): (u64, u64), interrupt: &AtomicBool) -> Option<f64> {
+    let mut buffer = vec![0u8; STEP as usize];
+    let began = Instant::now();
+    let mut at = start;
+    let rate = |at: u64| (at - start) as f64 / began.elapsed().as_secs_f64();
+    while at < end && began.elapsed() < LONGEST {
+        if interrupt.load(Ordering::Relaxed) || began.elapsed() > TRIAL && rate(at) < SLOW_BYTES_PER_S {
+            return None;
+        }
+        // What cannot be read is the run's to tell.
+        let got = file.read_at(&mut buffer[..(end - at).min(STEP) as usize], at).ok().filter(|&got| got > 0)?;
+        at += got as u64;
+    }
+    Some(rate(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn balloon(features: &str) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        let device = root.path().join("sys/bus/virtio/drivers/virtio_balloon/virtio0");
+        fs::create_dir_all(&device).unwrap();
+        fs::write(device.join("features"), features).unwrap();
+        root
+    }
+
+    #[test]
+    fn the_balloon_tells_whether_free_memory_goes_back() {
+        let told = |features: &str| takes_back(&Roots::below(balloon(features).path()));
+        assert!(told("0110010100000000000000000000000010000000\n"));
+        assert!(!told("0110000100000000000000000000000010000000\n"));
+        assert!(!told(""));
+        assert!(!takes_back(&Roots::below(tempfile::tempdir().unwrap().path())));
+    }
+
+    #[test]
+    fn nothing_of_the_range_stays_in_the_cache() {
+        // On the disk: what lives in memory has no other place.
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = directory.path().join("file");
+        fs::write(&path, vec![1u8; 16 << 20]).unwrap();
+        let file = File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        let Ok(cached) = sys::cached_bytes(&file, 0, 16 << 20) else { return };
+        assert_eq!(cached, 16 << 20);
+        assert_eq!(sys::cached_bytes(&file, 1 << 20, 2 << 20).unwrap(), 2 << 20);
+        for wanted in [0, 8 << 20, u64::MAX] {
+            drop_cache(&file, (0, 16 << 20), wanted, &AtomicBool::new(false));
+            assert_eq!(sys::cached_bytes(&file, 0, 16 << 20).unwrap(), 0, "{wanted}");
+        }
+        fill(&file, (4 << 20, 8 << 20), &AtomicBool::new(false)).unwrap();
+        let cached = sys::cached_bytes(&file, 4 << 20, 4 << 20).unwrap();
+        assert_eq!(cached, 4 << 20);
+        assert!(fill(&file, (0, 1 << 20), &AtomicBool::new(true)).is_none());
+    }
+}
