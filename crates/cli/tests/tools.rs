@@ -1,5 +1,8 @@
 //! The program with other tools' command lines: exit codes, what goes where, the document beside the report.
 
+mod common;
+
+use common::places::Mount;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -56,9 +59,7 @@ fn iozone_tells_its_version_and_its_machine() {
 }
 
 /// What a first run wrote a second one writes again; what the user changed in between stays.
-#[test]
-fn outputs_of_a_run_are_written_again_by_the_next() {
-    let here = tempfile::tempdir().unwrap();
+fn written_again(here: &Path) {
     let jobs = "fio --name=j --size=64k --bs=4k --rw=write --verify=crc32c";
     let lines = [
         format!("{jobs} --output=normal.txt"),
@@ -72,18 +73,28 @@ fn outputs_of_a_run_are_written_again_by_the_next() {
     ];
     for line in &lines {
         for run in ["first", "second"] {
-            let done = halfpower(here.path(), line);
+            let done = halfpower(here, line);
             assert!(done.status.success(), "{run} {line}: {}", String::from_utf8_lossy(&done.stderr));
         }
     }
     for (name, line) in [("trace", 4), ("sheet.xls", 6), ("wol.dat", 7), ("lat_lat.1.log", 3)] {
-        std::fs::write(here.path().join(name), "1, 2, 3").unwrap();
-        let done = halfpower(here.path(), &lines[line]);
+        std::fs::write(here.join(name), "1, 2, 3").unwrap();
+        let done = halfpower(here, &lines[line]);
         let told = String::from_utf8(done.stderr).unwrap();
         assert!(done.status.code() == Some(2) && told.contains(name) && told.contains("--force"), "{name}: {told}");
-        assert_eq!(std::fs::read_to_string(here.path().join(name)).unwrap(), "1, 2, 3");
-        assert!(halfpower(here.path(), &format!("{} --force", lines[line])).status.success(), "{name}");
+        assert_eq!(std::fs::read_to_string(here.join(name)).unwrap(), "1, 2, 3");
+        assert!(halfpower(here, &format!("{} --force", lines[line])).status.success(), "{name}");
     }
+}
+
+#[test]
+fn outputs_of_a_run_are_written_again_by_the_next() {
+    written_again(tempfile::tempdir().unwrap().path());
+}
+
+#[test]
+fn so_are_they_where_files_have_no_attributes() {
+    written_again(&or_skip!(Mount::with(&["-t", "ramfs", "halfpower-test"])).at);
 }
 
 #[test]

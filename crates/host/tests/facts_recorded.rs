@@ -90,6 +90,23 @@ fn an_nvme_ssd_on_pcie_4() {
 }
 
 #[test]
+fn what_system_calls_told_of_a_recorded_machine_is_in_its_tree() {
+    for (name, path, extents, free) in [("nvme", "/var/lib/file", "7", "25"), ("sata_hdd", "/home/data", "312", "10")] {
+        let tree = Tree::new(name);
+        let told = under(&tree.roots(), Path::new(path)).unwrap();
+        let system = &told.layers[0];
+        assert_eq!(
+            ["block_bytes", "extents", "free_percent"].map(|name| setting(system, name)),
+            ["4096", extents, free]
+        );
+        let above = under(&tree.roots(), Path::new("/etc")).unwrap();
+        assert!(!above.layers[0].settings.contains_key("extents"), "of another file");
+    }
+    let none = under(&Tree::new("virtio").roots(), Path::new("/")).unwrap();
+    assert!(!none.layers[0].settings.contains_key("free_percent"), "this machine says nothing of another");
+}
+
+#[test]
 fn a_bind_mount_is_on_what_it_was_bound_from() {
     let tree = Tree::new("nvme");
     let mount = mount_of(&tree.roots(), Path::new("/srv/bind mount/deep/file")).unwrap();

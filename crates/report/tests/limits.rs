@@ -6,7 +6,7 @@ use report::terminal::{answer, ladder};
 
 const TRIED: &str = "one more thread: -0.7 %, so not the thread";
 const EXCLUDED: &str = "processors: 34 % busy; the time of each request: one more thread: -0.7 %";
-const UNDECIDED: &str = "twice the requests outstanding: no gain would refute it";
+const UNDECIDED: &str = "to check, double the queue depth: the rate should rise";
 
 #[test]
 fn the_page_has_every_trial_and_what_was_excluded() {

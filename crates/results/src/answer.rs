@@ -284,7 +284,7 @@ pub struct Limit {
     /// The changes that would have refuted it, with what came of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<LimitTrial>,
-    /// The experiment that would refute it, where none was made that decided: `one more thread: no gain would refute it`.
+    /// The experiment that would refute it, where none was made that decided: `to check, add a thread: the rate should rise`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub would_refute: Option<String>,
 }

@@ -1,26 +1,16 @@
 //! Files that halfpower writes: one way for every output of every command, and nothing of the user's is overwritten.
 //!
 //! A character device, a pipe and standard output are written into. Any other output is first written in full to a temporary file of a
-//! random name beside it, brought to stable storage, and then renamed. A file that is there already is replaced only if halfpower made
-//! it, by its mark or its content, or if that was asked for. What a killed run left of a temporary file goes with the next output beside it.
+//! random name beside it, brought to stable storage, and then renamed. A file that is there already is replaced only if it bears the mark of one
+//! that halfpower made and nobody changed ([`own`]), or if that was asked for. What a killed run left of a temporary file goes with the next output
+//! beside it.
 
 mod own;
 mod part;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-
-/// A larger file is not one that halfpower made.
-const LARGEST: u64 = 1 << 30;
-
-/// Bytes from the beginning of a file that tell what a text is.
-const BEGINNING: u64 = 4096;
-
-/// First columns of the tables that halfpower writes.
-const TABLES: [&str; 4] = ["point,op,", "figure,series,", "operation,settings,", "kind,threads,repeat,"];
 
 /// Why a file cannot be an output, or could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +96,7 @@ impl Output {
         if let Place::Replaceable(before) = &place {
             temporary.as_file().set_permissions(before.permissions()).map_err(failed)?;
         }
-        own::mark(temporary.as_file());
+        own::mark(&self.path, temporary.as_file(), bytes);
         temporary.as_file().sync_all().map_err(failed)?;
         let kept = match place {
             Place::Replaceable(_) => temporary.persist(&self.path),
@@ -167,7 +157,7 @@ impl Output {
             }
             Some(there) if self.force || is_own(&self.path, there.len()).map_err(io)? => Ok(Place::Replaceable(there)),
             _ => Err(self.refused(
-                "this file is there already and halfpower did not make it; name another, or add --force to replace it",
+                "this file is there already, and halfpower did not make it, or it was changed since; name another, or add --force to replace it",
             )),
         }
     }
@@ -267,71 +257,9 @@ fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
     false
 }
 
-/// What tells that a JSON document is one of ours: its schema, or the object that fio's format does not have.
-#[derive(Deserialize)]
-struct Mark {
-    #[serde(default)]
-    schema: Option<String>,
-    #[serde(default)]
-    halfpower: Option<IgnoredAny>,
-}
-
-/// Whether a regular file is one that halfpower made, by its mark or its content, or empty.
+/// Whether a regular file is one that halfpower made, or empty.
 fn is_own(path: &Path, length: u64) -> io::Result<bool> {
-    if length == 0 {
-        return Ok(true);
-    }
-    let file = File::open(path)?;
-    match own::read(&file) {
-        own::Mark::Own => Ok(true),
-        _ if length > LARGEST => Ok(false),
-        own::Mark::Missing => is_own_by_content(file),
-        own::Mark::Unsupported => Ok(is_own_by_content(file)? || is_likely_own(path)?),
-    }
-}
-
-/// Whether the content of a file says that halfpower wrote it.
-fn is_own_by_content(file: File) -> io::Result<bool> {
-    let mut file = BufReader::new(file);
-    let beginning = beginning(&mut file)?;
-    if beginning.first() == Some(&b'{') {
-        let document: Result<Mark, _> = serde_json::from_reader(beginning.as_slice().chain(file));
-        return Ok(document.is_ok_and(|mark| {
-            mark.halfpower.is_some() || mark.schema.is_some_and(|schema| schema.starts_with("halfpower."))
-        }));
-    }
-    Ok(is_own_text(&String::from_utf8_lossy(&beginning)))
-}
-
-fn beginning(file: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut beginning = Vec::new();
-    file.take(BEGINNING).read_to_end(&mut beginning)?;
-    Ok(beginning)
-}
-
-/// Pages, tables, machine files, and what is written in fio's language, by how they begin.
-fn is_own_text(text: &str) -> bool {
-    let first = text.lines().next().unwrap_or_default();
-    let page =
-        first.eq_ignore_ascii_case("<!doctype html>") && text.contains("<meta name=\"generator\" content=\"halfpower ");
-    let named = ["# halfpower ", "halfpower verify state "].iter().any(|title| first.starts_with(title));
-    let terse =
-        first.split(';').nth(1).is_some_and(|program| program.starts_with("fio-") && program.contains("-halfpower-"));
-    // The line beneath fio's lines, which fio does not have.
-    let report = text.contains("(groupid=") && text.contains(" of it the program's)");
-    page || named || terse || report || TABLES.iter().any(|table| first.starts_with(table))
-}
-
-/// A log of fio's language, by its name and its rows of numbers. fio's own logs look the same, so this tells only where no file can be marked.
-fn is_likely_own(path: &Path) -> io::Result<bool> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let kinds = ["_bw.", "_iops.", "_lat.", "_clat.", "_slat.", "_clat_hist."];
-    if !name.ends_with(".log") || !kinds.iter().any(|kind| name.contains(kind)) {
-        return Ok(false);
-    }
-    let rows = beginning(&mut File::open(path)?)?;
-    // With log_prio a priority is hexadecimal.
-    Ok(rows.iter().all(|c| c.is_ascii_hexdigit() || b"x, \n".contains(c)))
+    Ok(length == 0 || own::is_own(path, &File::open(path)?))
 }
 
 #[cfg(test)]
@@ -354,8 +282,9 @@ mod tests {
             "3;fio-3.33;j;0;0\n",
             "j: (groupid=0, jobs=1): err= 0:\n  read: IOPS=1\n",
         ];
-        let users = ["data", "{\"schema\": \"other/1\"}", "{", "<!doctype html>\n<p>", "a,b\n", "#!/bin/sh\n"];
-        for content in users.into_iter().chain(fio) {
+        // Whatever they look like.
+        let looks = ["{\"schema\": \"halfpower.results/1\"}", "point,op,read_percent\r\n", "# halfpower 0.1.0\n"];
+        for content in ["data", "{"].into_iter().chain(fio).chain(looks) {
             fs::write(&path, content).unwrap();
             assert!(refusal(&path, false, &[]).contains("--force"));
             assert_eq!(fs::read_to_string(&path).unwrap(), content);
@@ -365,55 +294,21 @@ mod tests {
     }
 
     #[test]
-    fn what_halfpower_made_is_replaced_and_nothing_else_is_left() {
+    fn what_halfpower_made_is_replaced_as_long_as_nobody_changed_it_and_nothing_else_is_left() {
         let here = tempfile::tempdir().unwrap();
-        let path = here.path().join("results");
-        let own = [
-            "",
-            "{\"points\": [], \"schema\": \"halfpower.results/1\"}",
-            "{\"fio version\": \"3\", \"halfpower\": {}}",
-            "<!doctype html>\n<meta name=\"generator\" content=\"halfpower 0.1.0\">\n",
-            "point,op,read_percent\r\n",
-            "# halfpower 0.1.0\n",
-            "halfpower verify state 1\nrequests 16\n",
-            "3;fio-3.33-halfpower-0.1.0;j;0;0\n",
-            "\nj: (groupid=0, jobs=1): err= 0:\n  depth 1.00 of 1, processor 3 us a request (2 us of it the program's)\n",
-        ];
-        for content in own {
-            fs::write(&path, content).unwrap();
-            Output::new("--json", &path, false, &[]).unwrap().write(b"{}").unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), "{}");
-        }
-        assert_eq!(fs::read_dir(here.path()).unwrap().count(), 1, "no temporary file is left");
-    }
-
-    /// Whether files here can be marked; otherwise the content alone tells, and there is nothing to test.
-    #[cfg(unix)]
-    fn marks(directory: &Path) -> bool {
-        let probe = directory.join("probe");
-        fs::write(&probe, "x").unwrap();
-        let supported = own::read(&File::open(&probe).unwrap()) != own::Mark::Unsupported;
-        fs::remove_file(probe).unwrap();
-        supported
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn what_bears_halfpowers_mark_is_replaced_as_long_as_nobody_changed_it() {
-        let here = tempfile::tempdir().unwrap();
-        if !marks(here.path()) {
-            return eprintln!("skipped: no extended attributes in {}", here.path().display());
-        }
-        for name in ["l_slat.1.log", "l_bw.1.log", "trace", "sheet.xls"] {
+        for name in ["results.json", "l_slat.1.log", "trace", "sheet.xls"] {
             let path = here.path().join(name);
             let write =
                 |text: &str| Output::new("--json", &path, false, &[]).and_then(|output| output.write(text.as_bytes()));
+            // What is empty is nobody's.
+            fs::write(&path, "").unwrap();
             write("fio version 3 iolog\n").unwrap();
             write("1, 2, 3\n").unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), "1, 2, 3\n");
             let copy = here.path().join("copy");
             fs::copy(&path, &copy).unwrap();
             assert!(refusal(&copy, false, &[]).contains("--force"), "a copy is its user's");
+            fs::remove_file(copy).unwrap();
             // Written in its place, of the same length.
             fs::write(&path, "1, 2, 4\n").unwrap();
             assert!(refusal(&path, false, &[]).contains("--force"), "{name} was changed");
@@ -421,19 +316,8 @@ mod tests {
             Output::new("--json", &path, true, &[]).unwrap().write(b"1, 2, 5\n").unwrap();
             write("1, 2, 6\n").unwrap();
         }
-    }
-
-    #[test]
-    fn where_files_cannot_be_marked_logs_tell_by_name_and_rows() {
-        let here = tempfile::tempdir().unwrap();
-        let tells = |name: &str, rows: &str| {
-            let path = here.path().join(name);
-            fs::write(&path, rows).unwrap();
-            is_likely_own(&path).unwrap()
-        };
-        assert!(tells("l_slat.1.log", "0, 107160, 1, 4096, 0x2001\n"));
-        assert!(tells("l_clat_hist.1.log", "10, 0, 4096, 0, 1\n"));
-        assert!(!tells("l_bw.1.log", "my notes\n") && !tells("l_bw.1.txt", "1, 2\n"));
+        let left = fs::read_dir(here.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(left.filter(|name| !name.to_string_lossy().ends_with(".halfpower-output")).count(), 4);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod member;
 mod memory;
 mod probe;
 mod processors;
+mod ring;
 mod run;
 mod snapshot;
 mod sys;

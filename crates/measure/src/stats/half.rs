@@ -87,6 +87,7 @@ pub fn half_power(points: &[Point], peak: f64, peak_interval: Option<[f64; 2]>) 
     if points.is_empty() || !points.iter().all(usable) || !peak.is_finite() || peak <= 0.0 {
         return None;
     }
+    // From here on there is a first point and a last one, and of each `points[above - 1]` is there: `above` is not the first.
     let mut points = points.to_vec();
     points.sort_by(|p, q| p.x.total_cmp(&q.x));
     let half = peak / 2.0;
@@ -152,7 +153,7 @@ struct Law {
 }
 
 impl Law {
-    /// By the two points around a crossing and those beside them for which it holds, too.
+    /// By the two points around a crossing and those beside them for which it holds, too; `above` is not the first.
     fn around(points: &[Point], above: usize) -> Law {
         let (near, far) = (points[above - 1].x / SPAN, points[above].x * SPAN);
         let (mut first, mut last) = (above - 1, above);
@@ -173,7 +174,7 @@ impl Law {
         law
     }
 
-    /// By least squares; errors are relative, and every point has the times that the law gives, so that slow runs do not count for less.
+    /// By least squares, of at least two points; errors are relative, and every point has the times that the law gives, so that slow runs do not count for less.
     fn of(points: &[Point]) -> Law {
         // An interval may reach down to nothing, which would take for ever.
         let time = |p: &Point| p.x / p.y.max(f64::MIN_POSITIVE);

@@ -133,8 +133,8 @@ pub fn estimate_beside<R: AsRef<[f64]>>(runs: &[R], common: Option<Spread>) -> O
     if runs.is_empty() || !runs.iter().all(|r| all_finite(r)) {
         return None;
     }
-    let (weights, means, centre) = means_of(&runs);
-    if means.iter().sum::<f64>() <= 0.0 {
+    let (weights, _, centre) = means_of(&runs);
+    if centre <= 0.0 {
         return alone;
     }
     let Spread { variance, degrees } = common.beside(spread_of_runs(&runs));
@@ -182,7 +182,7 @@ fn estimate_several(runs: &[&[f64]]) -> Option<Estimate> {
     Estimate::new(centre, half, nonnegative(runs), runs.len(), worth(runs, centre, between))
 }
 
-/// Standard error of the weighted mean from what the runs differ by, and its degrees of freedom.
+/// Standard error of the weighted mean from what the runs differ by, and its degrees of freedom. Each mean has its weight ([`means_of`]).
 fn error_between(weights: &[f64], means: &[f64], centre: f64) -> (f64, f64) {
     let k = means.len();
     let (slope, middle) = if k < RUNS_FOR_DRIFT {
@@ -207,7 +207,7 @@ fn error_within(runs: &[&[f64]], weights: &[f64]) -> f64 {
     runs.iter().zip(weights).map(|(r, w)| w * w * LongRunVariance::of(r).variance / r.len() as f64).sum::<f64>().sqrt()
 }
 
-/// The independent values that would give a mean with this standard error, at most as many as there are.
+/// The independent values that would give a mean with this standard error, at most as many as there are: one at least, for no run is empty.
 fn worth(runs: &[&[f64]], centre: f64, error: f64) -> f64 {
     let n = runs.iter().map(|r| r.len()).sum::<usize>() as f64;
     let variance = runs.iter().flat_map(|r| r.iter()).map(|v| (v - centre).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);

@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_sentence_loses_clauses_and_never_a_part_of_one() {
-        let text = "reads are limited by the bus: busy 100 % at 15.8 MiB/s (disk 60 %, PCI 22 %); 16 instead of 8: +0.0 %, so not latency";
+        let text = "reads are limited by the bus: busy 100 % at 15.8 MiB/s (disk 60 %, PCI 22 %); 16 instead of 8: no change, so not latency";
         let said = |room, most| -> String {
             let lines: Vec<String> = whole_clauses(text, room, most).iter().map(|line| line[0].1.clone()).collect();
             lines.join(" ")

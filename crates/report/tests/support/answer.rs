@@ -121,7 +121,7 @@ fn limit(of: LimitOf, op: OpKind, what: Bottleneck, sentence: &str) -> Limit {
         sentence: sentence.into(),
         excluded: vec!["processors: 34 % busy".into()],
         trials: Vec::new(),
-        would_refute: (op == OpKind::Write).then(|| "twice the requests outstanding: no gain would refute it".into()),
+        would_refute: (op == OpKind::Write).then(|| "to check, double the queue depth: the rate should rise".into()),
     }
 }
 

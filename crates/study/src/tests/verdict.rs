@@ -104,7 +104,7 @@ fn a_trial_that_may_have_gained_decides_nothing() {
         found.trials[0].outcome.clone()
     };
     let open = of(&[1300.0, 800.0, 1250.0]);
-    assert!(open.contains(" to +") && open.ends_with("which decides nothing"), "{open}");
+    assert!(open.contains(" to +") && open.ends_with("too uncertain to decide"), "{open}");
     assert!(of(&[1010.0, 908.0, 1109.0]).ends_with("so not latency"));
     assert!(of(&[1510.0, 1350.0, 1650.0]).ends_with("so latency was a limit"));
 }
@@ -151,7 +151,7 @@ fn each_cause_is_named_with_its_evidence() {
             vec![tried(Wider, 1005.0), tried(Deeper, 1000.0)],
             &far,
             Bottleneck::Device,
-            "16 outstanding instead of 8: +0.0 %, so not latency",
+            "16 outstanding instead of 8: no change, so not latency",
         ),
         (
             "flat",
@@ -355,7 +355,7 @@ fn what_is_told_of_a_trial_follows_from_the_verdict() {
     assert!(
         waits
             .sentence
-            .ends_with("one more thread: +44.6 %, so latency was a limit: another thread works while this one waits"),
+            .ends_with("one more thread: +44.6 %, so latency was a limit: one thread works while another waits"),
         "{}",
         waits.sentence
     );
@@ -382,7 +382,7 @@ fn a_verdict_that_its_trial_refutes_gives_way_to_the_next() {
     let ahead = plain_limit(plain_read(true), vec![]);
     assert_eq!(ahead.what, Bottleneck::ReadAhead, "{}", ahead.sentence);
     let would = ahead.would_refute.as_deref();
-    assert_eq!(would, Some("the sequential hint, or twice the read-ahead: no gain would refute it"));
+    assert_eq!(would, Some("to check, give the sequential hint, or double the read-ahead: the rate should rise"));
     let waits = plain_limit(plain_read(true), vec![flat(Variant::Hinted), tried(Variant::Wider, 1900.0)]);
     assert_eq!(waits.what, Bottleneck::Latency, "{}", waits.sentence);
     let refuted = "the read-ahead of the page cache: the sequential hint: -0.7 %".to_owned();
@@ -405,7 +405,7 @@ fn a_verdict_that_its_trial_refutes_gives_way_to_the_next() {
 #[test]
 fn the_experiment_that_would_refute_a_verdict_is_named_where_none_decided() {
     let unmade = limit_of(LimitOf::Peak, base(device(4)), vec![], &facts(), 1e9);
-    let would = "twice the requests outstanding: a gain would refute it";
+    let would = "to check, double the queue depth: the rate should stay the same";
     assert_eq!((unmade.what, unmade.would_refute.as_deref()), (Bottleneck::Device, Some(would)));
     let made = limit_of(LimitOf::Peak, base(device(4)), vec![tried(Variant::Deeper, 1000.0)], &facts(), 1e9);
     assert_eq!((made.what, made.would_refute), (Bottleneck::Device, None));
@@ -416,7 +416,7 @@ fn the_experiment_that_would_refute_a_verdict_is_named_where_none_decided() {
         busy.measured.samples.iter_mut().for_each(processors_of);
         limit_of(LimitOf::Peak, busy, vec![(Variant::Wider, after)], &facts(), 1e9)
     };
-    let would = "one more thread, in more runs (--budget): no gain would refute it";
+    let would = "to check, add a thread and measure longer (--budget): the rate should rise";
     assert_eq!((open.what, open.would_refute.as_deref()), (Bottleneck::Thread, Some(would)), "{}", open.sentence);
 }
 

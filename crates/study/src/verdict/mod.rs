@@ -221,7 +221,7 @@ impl Evidence<'_> {
             Other::TwoFiles => ("two files instead of one".to_owned(), "what one file's writers share"),
         };
         let verdict = if gains { format!("so {what} was a limit") } else { format!("so not {what}") };
-        let outcome = format!("{change}: {:+.1} %, {verdict}", (ratio.mean - 1.0) * 100.0);
+        let outcome = format!("{change}: {}, {verdict}", refute::show_change(ratio.mean));
         Some(LimitTrial {
             change,
             before: self.case.base,

@@ -14,6 +14,9 @@ const MOST_TOLD: f64 = 100.0;
 /// Beside so many threads one more would still show.
 const FEW_THREADS: u32 = 4;
 
+/// What the check of most verdicts should show.
+const FASTER: &str = "the rate should rise";
+
 /// What a change does where a verdict is true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
@@ -33,6 +36,12 @@ fn gains(ratio: &Ratio) -> bool {
     ratio.mean >= GAIN && ratio.low > 1.0
 }
 
+/// `+4.5 %`, or that nothing changed.
+pub(super) fn show_change(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    if percent.abs() < 0.05 { "no change".into() } else { format!("{percent:+.1} %") }
+}
+
 /// Whether a change surely gains next to nothing.
 pub(super) fn is_flat(ratio: &Ratio) -> bool {
     !gains(ratio) && ratio.high <= GAIN
@@ -43,13 +52,13 @@ impl<'b> Evidence<'b> {
     pub(super) fn outcome(&self, what: Bottleneck, variant: Variant, ratio: &Ratio) -> String {
         let gains = gains(ratio);
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-        let change = format!("{:+.1} %", percent(ratio.mean));
+        let change = show_change(ratio.mean);
         if variant != Variant::Resized && !gains && !is_flat(ratio) {
             let range = format!("{:+.0} to {:+.0} %", percent(ratio.low), percent(ratio.high.min(MOST_TOLD)));
-            return format!("{change} ({range}), which decides nothing");
+            return format!("{change} ({range}), too uncertain to decide");
         }
         if variant == Variant::Wider && self.moves_heads() && ratio.high < 1.0 - SAME {
-            return format!("{change}, for the heads move between the threads");
+            return format!("{change}, because the heads move between the threads");
         }
         let so = match (variant, gains) {
             (Variant::Deeper, false) => "so not latency",
@@ -60,7 +69,7 @@ impl<'b> Evidence<'b> {
                     Bottleneck::DeviceIops => "as many requests/s, so their number is the limit",
                     Bottleneck::Latency => "as many requests/s, so their size takes next to no time",
                     Bottleneck::Thread | Bottleneck::Processor | Bottleneck::Generator => {
-                        "as many requests/s, for each costs the processor about the same"
+                        "as many requests/s, because each costs the processor about the same"
                     }
                     _ => "as many requests/s, so their size matters little",
                 }
@@ -68,13 +77,13 @@ impl<'b> Evidence<'b> {
             }
             (Variant::Resized, _) => return format!("{change} requests/s, so not their number"),
             (Variant::Deeper, true) if what == Bottleneck::Latency => "so latency was a limit",
-            (Variant::Deeper, true) => "for more to choose from makes each cheaper",
+            (Variant::Deeper, true) => "because a deeper queue makes each request cheaper",
             (Variant::Wider, true) => match what {
                 Bottleneck::Thread | Bottleneck::Generator => "so the thread was a limit",
-                Bottleneck::Latency => "so latency was a limit: another thread works while this one waits",
-                Bottleneck::ReadAhead => "for pages are read ahead of each thread",
-                Bottleneck::Flush => "for more is written before the flush",
-                _ => "for another thread works while this one waits",
+                Bottleneck::Latency => "so latency was a limit: one thread works while another waits",
+                Bottleneck::ReadAhead => "because each thread has read-ahead of its own",
+                Bottleneck::Flush => "because more is written before the flush",
+                _ => "because one thread works while another waits",
             },
             (Variant::Hinted, true) if what == Bottleneck::ReadAhead => "so read-ahead was a limit",
             (Variant::Hinted, true) => "so read-ahead has a part in it",
@@ -137,7 +146,7 @@ impl<'b> Evidence<'b> {
             };
             let (_, after) = self.case.trials.iter().find(|(one, _)| *one == variant)?;
             let change = variant.words(self.workload, &self.points[*after].workload);
-            refutes.then(|| format!("{change}: {:+.1} %", (ratio.mean - 1.0) * 100.0))
+            refutes.then(|| format!("{change}: {}", show_change(ratio.mean)))
         };
         // The first that was made decides.
         self.tests(what).iter().find(|(variant, _)| self.ratio(*variant).is_some()).and_then(against)
@@ -190,34 +199,32 @@ impl<'b> Evidence<'b> {
             return None;
         }
         let Some(&(variant, expected)) = tests.first() else {
-            let experiment = match what {
-                Bottleneck::Flush => "the same writes without the flush: no gain would refute it",
+            let (change, expected) = match what {
+                Bottleneck::Flush => ("leave out the flush", FASTER),
                 Bottleneck::Memory if self.facts.in_memory => {
-                    "the same files on another file system: no loss would refute it"
+                    ("use the same files on another file system", "the rate should fall")
                 }
-                Bottleneck::Memory => "direct requests, which copy nothing: no gain would refute it",
-                Bottleneck::FileSystem => "the same requests to the device itself: no gain would refute it",
-                Bottleneck::Thread if self.workload.threads > 1 => "twice the threads: no gain would refute it",
-                Bottleneck::Thread => {
-                    "one more thread that writes and flushes a file of its own: no gain would refute it"
-                }
-                Bottleneck::Latency => "direct requests, several outstanding: no gain would refute it",
+                Bottleneck::Memory => ("use direct requests, which copy nothing", FASTER),
+                Bottleneck::FileSystem => ("send the same requests to the device itself", FASTER),
+                Bottleneck::Thread if self.workload.threads > 1 => ("double the threads", FASTER),
+                Bottleneck::Thread => ("add a thread that writes and flushes a file of its own", FASTER),
+                Bottleneck::Latency => ("keep several direct requests outstanding", FASTER),
                 _ => return None,
             };
-            return Some(experiment.into());
+            return Some(format!("to check, {change}: {expected}"));
         };
         let change = match variant {
-            Variant::Deeper => "twice the requests outstanding",
-            Variant::Wider => "one more thread",
-            Variant::Resized => "requests of another size",
-            Variant::Hinted => "the sequential hint, or twice the read-ahead",
+            Variant::Deeper => "double the queue depth",
+            Variant::Wider => "add a thread",
+            Variant::Resized => "change the request size",
+            Variant::Hinted => "give the sequential hint, or double the read-ahead",
         };
-        let refutes = match expected {
-            Expected::Gain => "no gain would refute it",
-            Expected::NoGain => "a gain would refute it",
-            Expected::SameNumber => "another number of them a second would refute it",
+        let expected = match expected {
+            Expected::Gain => FASTER,
+            Expected::NoGain => "the rate should stay the same",
+            Expected::SameNumber => "requests per second should stay the same",
         };
-        let longer = if self.ratio(variant).is_some() { ", in more runs (--budget)" } else { "" };
-        Some(format!("{change}{longer}: {refutes}"))
+        let longer = if self.ratio(variant).is_some() { " and measure longer (--budget)" } else { "" };
+        Some(format!("to check, {change}{longer}: {expected}"))
     }
 }

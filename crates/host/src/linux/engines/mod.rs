@@ -4,7 +4,6 @@ mod aio;
 mod mmap;
 mod null;
 mod open;
-mod ring;
 mod sync;
 mod uring;
 

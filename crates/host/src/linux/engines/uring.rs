@@ -1,7 +1,7 @@
 //! io_uring: one ring a thread, single issuer, task work deferred to the wait, files and buffers registered.
 
 use super::open::{Open, Setup, discard, synchronise};
-use super::ring::{Entry, Opcode, Rings, TimeLimit, setup};
+use crate::linux::ring::{Entry, Opcode, Rings, TimeLimit, setup};
 use crate::session::{Session, TICK_NS, Wait};
 use machine::{Completion, Op, REAP_WAIT_NS, Request, Stability};
 use rustix::process::{Resource, getrlimit};

@@ -1,6 +1,7 @@
 //! What a mounted file system is, and the devices that it is on.
 
-use super::{Mount, Roots, extents, layers, names, text};
+use super::recorded::Calls;
+use super::{Mount, Roots, layers, names, text};
 use machine::{Layer, LayerKind, Share};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,14 +20,13 @@ pub(super) struct Described {
 pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
     let mut settings = options(mount);
     let mut warnings = Vec::new();
-    let block_bytes = if roots.is_this_machine() { block_bytes(path) } else { 0 };
+    let calls = Calls::of(roots, path);
+    let block_bytes = calls.block_bytes.unwrap_or(0);
     if block_bytes > 0 {
         settings.insert("block_bytes".into(), block_bytes.to_string());
     }
-    if roots.is_this_machine() {
-        settings.extend(extents::count(path).map(|count| ("extents".to_owned(), count.to_string())));
-        settings.extend(free_percent(path).map(|free| ("free_percent".to_owned(), format!("{free:.0}"))));
-    }
+    settings.extend(calls.extents.map(|count| ("extents".to_owned(), count.to_string())));
+    settings.extend(calls.free_percent().map(|free| ("free_percent".to_owned(), format!("{free:.0}"))));
     if let Some(means) = direct_means(&mount.fs_type) {
         settings.insert("direct_io_means".into(), means.into());
     }
@@ -73,12 +73,6 @@ fn direct_means(fs_type: &str) -> Option<&'static str> {
         }
         _ => return None,
     })
-}
-
-/// Free space of the file system that a path is on, in percent of all.
-fn free_percent(path: &Path) -> Option<f64> {
-    let stat = rustix::fs::statvfs(path).ok()?;
-    (stat.f_blocks > 0).then(|| stat.f_bavail as f64 / stat.f_blocks as f64 * 100.0)
 }
 
 /// The pool of a ZFS: all that the kernel tells of it is its name and its state.
@@ -149,11 +143,6 @@ fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>) {
     if let Some(task) = text(roots.sys.join("fs/ext4").join(&device).join("journal_task")) {
         settings.insert("journal".into(), if task == "<none>" { "no" } else { "yes" }.into());
     }
-}
-
-/// The file system's block at a path of this machine; 0 where it cannot be told.
-fn block_bytes(path: &Path) -> u32 {
-    rustix::fs::statvfs(path).map_or(0, |stat| stat.f_bsize as u32)
 }
 
 /// The kernel's names of the devices that a file system is on; none where it is on no block device.

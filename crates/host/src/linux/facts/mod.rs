@@ -12,6 +12,7 @@ mod in_use;
 mod layers;
 mod link;
 mod mounts;
+mod recorded;
 mod signature;
 mod throttle;
 
@@ -41,19 +42,22 @@ pub struct Roots {
     pub sys: PathBuf,
     /// `/dev`
     pub dev: PathBuf,
+    /// Of a recorded machine, what its system calls told of its files (`calls`); this one is asked.
+    pub calls: Option<PathBuf>,
 }
 
 impl Default for Roots {
     /// This machine's own.
     fn default() -> Self {
-        Self { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into() }
+        Self { proc: "/proc".into(), sys: "/sys".into(), dev: "/dev".into(), calls: None }
     }
 }
 
 impl Roots {
-    /// The recorded tree of a machine: `proc`, `sys` and `dev` below one directory.
+    /// The recorded tree of a machine: `proc`, `sys` and `dev` below one directory, and `calls`. That is a text: each line has what statvfs and FIEMAP
+    /// told of a file or directory, and its path (`block_bytes=4096 blocks=100 available=40 extents=3 /var/a file`).
     pub fn below(dir: &Path) -> Self {
-        Self { proc: dir.join("proc"), sys: dir.join("sys"), dev: dir.join("dev") }
+        Self { proc: dir.join("proc"), sys: dir.join("sys"), dev: dir.join("dev"), calls: Some(dir.join("calls")) }
     }
 
     /// Whether this is the machine that we run on, so that its system calls say something about it.

@@ -1,6 +1,6 @@
 //! Files by io_uring: opening, transfers and closing are linked and go to the kernel as one submission.
 
-use io_uring::{IoUring, opcode, squeue, types};
+use crate::linux::ring::{Entry, FileEntry, Opcode, Rings, setup};
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::RawFd;
@@ -19,7 +19,7 @@ const OTHER: u64 = 4 << 32;
 
 /// A ring of one thread for one file at a time.
 pub(super) struct Chain {
-    ring: IoUring,
+    ring: Rings,
 }
 
 /// How far a file's requests have come.
@@ -57,8 +57,9 @@ impl Progress {
 impl Chain {
     pub(super) fn new() -> io::Result<Chain> {
         // Not bound to the thread that makes it: workers are handed out before their threads start.
-        let ring = IoUring::builder().setup_coop_taskrun().build(ENTRIES).or_else(|_| IoUring::new(ENTRIES))?;
-        ring.submitter().register_files_sparse(1)?;
+        let make = |flags| Rings::new(ENTRIES, 2 * ENTRIES, flags);
+        let ring = make(setup::COOP_TASKRUN).or_else(|_| make(0))?;
+        ring.register_files(&[-1])?;
         Ok(Chain { ring })
     }
 
@@ -72,12 +73,9 @@ impl Chain {
         block: usize,
         sync: bool,
     ) -> io::Result<()> {
-        let pieces = content.chunks(block).map(|piece| {
-            // Offset -1 is where the file stands: a new one at its start, an appended one at its end.
-            let write = opcode::Write::new(types::Fixed(SLOT), piece.as_ptr(), piece.len() as u32).offset(u64::MAX);
-            write.build().user_data(MOVE + piece.len() as u64)
-        });
-        let flush = sync.then(|| opcode::Fsync::new(types::Fixed(SLOT)).build().user_data(OTHER));
+        // Offset -1 is where the file stands: a new one at its start, an appended one at its end.
+        let pieces = content.chunks(block).map(|piece| transfer(true, piece.as_ptr(), piece.len() as u64, u64::MAX));
+        let flush = sync.then(|| Entry { data: OTHER, ..Entry::of_file(Opcode::Fsync, false, SLOT) });
         let moved = self.run(open(room, name, flags), pieces.chain(flush))?;
         if moved == content.len() as u64 { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
     }
@@ -93,27 +91,25 @@ impl Chain {
     ) -> io::Result<u64> {
         let at = into.as_mut_ptr();
         let block = (block as u64).min(into.len() as u64).max(1);
-        let pieces = (0..bytes.div_ceil(block)).map(|index| {
-            let len = block.min(bytes - index * block);
-            let read = opcode::Read::new(types::Fixed(SLOT), at, len as u32).offset(index * block);
-            read.build().user_data(MOVE + len)
-        });
+        let pieces = (0..bytes.div_ceil(block))
+            .map(|index| transfer(false, at, block.min(bytes - index * block), index * block));
         self.run(open(room, name, libc::O_RDONLY), pieces)
     }
 
     /// Deletes a file.
     pub(super) fn unlink(&mut self, room: RawFd, name: &CStr) -> io::Result<()> {
         let mut progress = Progress::default();
-        self.push(&opcode::UnlinkAt::new(types::Fd(room), name.as_ptr()).build().user_data(OTHER))?;
+        let entry =
+            Entry { address: name.as_ptr() as usize as u64, data: OTHER, ..Entry::of_fd(Opcode::UnlinkAt, room) };
+        self.push(entry.into())?;
         self.finish(1, &mut progress)?;
         progress.error.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
     }
 
     /// Opens, does the pieces in order, closes; returns the bytes that they moved. Names and buffers live in the
     /// caller, which waits here.
-    fn run(&mut self, open: squeue::Entry, pieces: impl Iterator<Item = squeue::Entry>) -> io::Result<u64> {
-        let close = || opcode::Close::new(types::Fixed(SLOT)).build().user_data(CLOSE);
-        let mut entries = [open].into_iter().chain(pieces).chain([close()]).peekable();
+    fn run(&mut self, open: FileEntry, pieces: impl Iterator<Item = Entry>) -> io::Result<u64> {
+        let mut entries = [open].into_iter().chain(pieces.map(FileEntry::from)).chain([close()]).peekable();
         let mut progress = Progress::default();
         while entries.peek().is_some() && progress.error.is_none() && !progress.short {
             let mut pushed = 0;
@@ -122,47 +118,51 @@ impl Chain {
             {
                 pushed += 1;
                 let last = pushed == ENTRIES || entries.peek().is_none();
-                self.push(&if last { entry } else { entry.flags(squeue::Flags::IO_LINK) })?;
+                self.push(if last { entry } else { FileEntry { entry: entry.entry.linked(), ..entry } })?;
             }
             self.finish(pushed, &mut progress)?;
         }
         if progress.opened && !progress.closed {
-            self.push(&close())?;
+            self.push(close())?;
             self.finish(1, &mut progress)?;
         }
         progress.error.map_or(Ok(progress.moved), |error| Err(io::Error::from_raw_os_error(error)))
     }
 
-    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: what the entry points to outlives `finish`, which the caller waits in.
-        unsafe { self.ring.submission().push(entry) }.map_err(|_| io::Error::other("the submission ring is full"))
+    fn push(&mut self, entry: FileEntry) -> io::Result<()> {
+        if self.ring.push_file(entry) { Ok(()) } else { Err(io::Error::other("the submission ring is full")) }
     }
 
     /// Submits and waits for so many completions.
     fn finish(&mut self, requests: u32, progress: &mut Progress) -> io::Result<()> {
         let mut open = requests;
         while open > 0 {
-            match self.ring.submit_and_wait(open as usize) {
+            match self.ring.submit_and_wait(open) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => {
-                    result?;
-                }
+                result => result?,
             }
-            for completion in self.ring.completion() {
+            self.ring.reap(|one| {
                 open -= 1;
-                progress.note(completion.user_data(), completion.result());
-            }
+                progress.note(one.data, one.result);
+            });
         }
         Ok(())
     }
 }
 
-fn open(room: RawFd, name: &CStr, flags: i32) -> squeue::Entry {
-    let slot = types::DestinationSlot::try_from_slot_target(SLOT).expect("slot 0 is in range");
-    opcode::OpenAt::new(types::Fd(room), name.as_ptr())
-        .flags(flags)
-        .mode(0o666)
-        .file_index(Some(slot))
-        .build()
-        .user_data(OPEN)
+/// A read or write of the open file.
+fn transfer(writes: bool, at: *const u8, len: u64, offset: u64) -> Entry {
+    let of_file = Entry::of_file(Opcode::Read, writes, SLOT);
+    Entry { offset, address: at as usize as u64, len: len as u32, data: MOVE + len, ..of_file }
+}
+
+fn open(room: RawFd, name: &CStr, flags: i32) -> FileEntry {
+    let of_name =
+        Entry { address: name.as_ptr() as usize as u64, len: 0o666, data: OPEN, ..Entry::of_fd(Opcode::OpenAt, room) };
+    FileEntry { entry: of_name, flags: flags as u32, slot: Some(SLOT) }
+}
+
+fn close() -> FileEntry {
+    // A file beside the index would be one too many: 0 is none.
+    FileEntry { entry: Entry { data: CLOSE, ..Entry::of_fd(Opcode::Close, 0) }, flags: 0, slot: Some(SLOT) }
 }

@@ -11,9 +11,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[repr(u8)]
 pub(super) enum Opcode {
     Nop = 0,
+    Fsync = 3,
     ReadFixed = 4,
     Timeout = 11,
+    OpenAt = 18,
+    Close = 19,
     Read = 22,
+    UnlinkAt = 36,
 }
 
 /// What io_uring_setup is asked for (IORING_SETUP_*).
@@ -37,6 +41,9 @@ const REGISTER_FILES: u32 = 2;
 
 /// The file is an index into the registered ones (IOSQE_FIXED_FILE).
 const FIXED_FILE: u64 = 1;
+
+/// The next entry begins when this one succeeded in full (IOSQE_IO_LINK).
+const LINKED: u64 = 1 << 2;
 
 /// Where the entries of submissions are mapped from (IORING_OFF_SQES).
 const OFFSET_OF_ENTRIES: libc::off_t = 0x1000_0000;
@@ -97,7 +104,10 @@ struct SubmissionEntry {
     len: u32,
     flags: u32,
     data: u64,
-    unused: [u64; 3],
+    buffer: u32,
+    /// One more than the index of the registered file that is opened or closed.
+    slot: u32,
+    unused: [u64; 2],
 }
 
 /// `struct io_uring_cqe`.
@@ -156,7 +166,33 @@ impl Entry {
     /// Of no file.
     #[inline(always)]
     pub(super) fn of_none(opcode: Opcode) -> Entry {
-        Entry { what: opcode as u64 | (u64::from(u32::MAX) << 32), offset: 0, address: 0, len: 0, data: 0 }
+        Entry::of_fd(opcode, -1)
+    }
+
+    /// Of an open file, or a directory.
+    #[inline(always)]
+    pub(super) fn of_fd(opcode: Opcode, fd: RawFd) -> Entry {
+        Entry { what: opcode as u64 | u64::from(fd as u32) << 32, offset: 0, address: 0, len: 0, data: 0 }
+    }
+
+    /// Makes the next entry wait for this one.
+    pub(super) fn linked(self) -> Entry {
+        Entry { what: self.what | LINKED << 8, ..self }
+    }
+}
+
+/// An entry with what no transfer has.
+#[derive(Clone, Copy)]
+pub(super) struct FileEntry {
+    pub(super) entry: Entry,
+    pub(super) flags: u32,
+    /// The index of the registered file that is opened or closed.
+    pub(super) slot: Option<u32>,
+}
+
+impl From<Entry> for FileEntry {
+    fn from(entry: Entry) -> FileEntry {
+        FileEntry { entry, flags: 0, slot: None }
     }
 }
 
@@ -192,7 +228,7 @@ impl Drop for Mapped {
     }
 }
 
-/// A submission ring and its completion ring, of one thread.
+/// A submission ring and its completion ring, of one thread at a time.
 pub(super) struct Rings {
     entries: NonNull<SubmissionEntry>,
     mask: u32,
@@ -212,6 +248,10 @@ pub(super) struct Rings {
     _rings: Mapped,
     _entries: Mapped,
 }
+
+// SAFETY: the mappings and the file are the process's and this value's alone. Rings that the kernel binds to one thread refuse another with an
+// error.
+unsafe impl Send for Rings {}
 
 impl Rings {
     /// Rings for so many entries, at least.
@@ -259,7 +299,7 @@ impl Rings {
         })
     }
 
-    /// Registers files under their indices, for as long as the rings live.
+    /// Registers files under their indices, for as long as the rings live; -1 is an index without a file.
     ///
     /// # Errors
     /// What the kernel says.
@@ -306,6 +346,19 @@ impl Rings {
         place.data = entry.data;
         self.tail = self.tail.wrapping_add(1);
         true
+    }
+
+    /// The same for what opens, closes and deletes. In rings where this is used, all entries go through it: [`Rings::push`] leaves what the last
+    /// entry in its place had.
+    pub(super) fn push_file(&mut self, FileEntry { entry, flags, slot }: FileEntry) -> bool {
+        if self.queued() > self.mask {
+            return false;
+        }
+        // SAFETY: as in `push`.
+        let place = unsafe { self.entries.add((self.tail & self.mask) as usize).as_mut() };
+        place.flags = flags;
+        place.slot = slot.map_or(0, |index| index + 1);
+        self.push(entry)
     }
 
     /// Entries that the kernel has not taken.
@@ -389,6 +442,7 @@ mod tests {
         assert_eq!(size_of::<Completed>(), 16);
         assert_eq!(size_of::<WaitArguments>(), 24);
         assert_eq!(std::mem::offset_of!(SubmissionEntry, data), 32);
+        assert_eq!(std::mem::offset_of!(SubmissionEntry, slot), 44);
         assert_eq!(std::mem::offset_of!(Parameters, submission), 40);
         assert_eq!(std::mem::offset_of!(Parameters, completion), 80);
     }

@@ -1,198 +1,16 @@
-//! The ladder: every stage from the program down, advertised over achieved.
-//!
-//! What a stage achieved is measured where the stage can be reached alone (generator, memory, page cache, file system). Of a part that counts its own busy
-//! time it is the rate of the peak over the share of the time in which the part worked: what it gives while it works. Of any other layer it is what passed
-//! through it at the peak: it gives that at least, and no more where it is the limit.
+//! The rates of a stage: what it advertises, and what it achieved by the points of the study.
 
-use crate::found::Found;
+use super::Rungs;
 use machine::units::{show_rate, show_size};
-use machine::{Buffering, CacheState, Layer, LayerKind, MachineFacts, ResourceKind, ResourceUse};
+use machine::{Buffering, CacheState, Layer, LayerKind, ResourceKind, ResourceUse};
 use measure::stats;
-use results::{
-    Advertises, Answer, Axis, Bottleneck, Experiment, Ladder, LimitOf, Peak, Point, Reached, Stage, StageKind,
-    StageRate, Varied,
-};
+use results::{Advertises, Axis, LimitOf, Peak, Point, Reached, StageRate, Varied};
 use workload::{OpKind, Workload};
-
-/// Settings of a layer that people look for first, in the order in which they read them. Others follow by name.
-const FIRST: [&str; 60] = [
-    "start_bytes",
-    "aligned_to_physical_block",
-    "aligned_to_optimal_io",
-    "service",
-    "source",
-    "direct_io_means",
-    "vers",
-    "proto",
-    "addr",
-    "nconnect",
-    "rsize",
-    "wsize",
-    "block_bytes",
-    "journal",
-    "data",
-    "commit",
-    "barrier",
-    "compress",
-    "compression",
-    "atime",
-    "stripe",
-    "sunit",
-    "swidth",
-    "free_percent",
-    "extents",
-    "state",
-    "level",
-    "members",
-    "chunk_bytes",
-    "layout",
-    "degraded",
-    "encryption",
-    "cache_mode",
-    "cache_device",
-    "scheduler",
-    "nr_requests",
-    "read_ahead_kb",
-    "read_ahead_bytes",
-    "max_sectors_kb",
-    "physical_block_size",
-    "optimal_io_size",
-    "write_cache",
-    "fua",
-    "cache_type",
-    "rotational",
-    "discard_max_bytes",
-    "zoned",
-    "hardware_queues",
-    "queue_depth",
-    "namespace",
-    "backing_file",
-    "direct_io",
-    "model",
-    "transport",
-    "address",
-    "current_link_speed",
-    "current_link_width",
-    "max_link_speed",
-    "max_link_width",
-    "sata_spd",
-];
-
-/// What a stage's name or another of its settings says, or what nobody tunes.
-const LEFT_OUT: [&str; 22] = [
-    "mount",
-    "size_bytes",
-    "kind",
-    "vendor",
-    "raid_disks",
-    "logical_block_size",
-    "minimum_io_size",
-    "max_hw_sectors_kb",
-    "max_segments",
-    "nomerges",
-    "rq_affinity",
-    "io_poll",
-    "wbt_lat_usec",
-    "discard_granularity",
-    "queue_type",
-    "array_state",
-    "metadata_version",
-    "provisioning_mode",
-    "removable",
-    "aligned_to_4_kib",
-    "aligned_to_1_mib",
-    "sata_spd_limit",
-];
-
-/// Settings that say nothing where they are none.
-const IF_ANY: [&str; 7] =
-    ["optimal_io_size", "chunk_sectors", "dax", "offset_bytes", "sequential_cutoff", "degraded", "group_thread_cnt"];
 
 /// The fewest request sizes that a curve has.
 const LEAST_SIZES: usize = 3;
 
-/// The ladder of a study.
-pub(crate) fn ladder(found: &Found<'_>, experiments: &[Experiment], answer: &Answer, machine: &MachineFacts) -> Ladder {
-    let rungs = Rungs { found, experiments, answer, machine };
-    let mut stages = rungs.above();
-    stages.extend(rungs.below());
-    mark_narrowest(&mut stages, answer);
-    Ladder { stages, risks: risks(&found.setting.facts.layers) }
-}
-
-/// What is needed to make stages.
-struct Rungs<'a> {
-    found: &'a Found<'a>,
-    experiments: &'a [Experiment],
-    answer: &'a Answer,
-    machine: &'a MachineFacts,
-}
-
 impl Rungs<'_> {
-    fn stage(&self, kind: StageKind, name: impl Into<String>, rate: impl Fn(OpKind) -> Option<StageRate>) -> Stage {
-        let rates = self.found.setting.ops().into_iter().filter_map(rate).collect();
-        Stage { kind, name: name.into(), rates, settings: Vec::new(), warnings: Vec::new() }
-    }
-
-    /// What can be reached alone: from the program to the direct rate.
-    fn above(&self) -> Vec<Stage> {
-        let facts = &self.found.setting.facts;
-        let mut stages = vec![self.stage(StageKind::Generator, "halfpower", |op| self.generator(op))];
-        // Time is virtual on a simulated machine: the generator takes none, and has no rate.
-        stages.retain(|stage| !self.machine.simulated || !stage.rates.is_empty());
-        if self.machine.simulated {
-            let name = self.machine.processor.clone();
-            stages.push(
-                self.stage(StageKind::Processor, name, |op| self.by_busy_time(op, &[ResourceKind::Processor], None)),
-            );
-        }
-        stages.push(self.stage(StageKind::Memory, "copy", |op| self.memory(op)));
-        stages.push(self.stage(StageKind::PageCache, "warm", |op| self.page_cache(op)));
-        let system = facts.layers.iter().find(|layer| layer.kind == LayerKind::FileSystem);
-        let name = system.map_or_else(|| facts.name.clone(), |layer| layer.name.clone());
-        let mut own = Vec::new();
-        if !facts.in_memory {
-            own.push(self.stage(StageKind::Buffered, name.clone(), |op| self.buffered(op)));
-        }
-        if facts.direct || facts.in_memory {
-            own.push(self.stage(StageKind::Direct, name, |op| self.direct(op)));
-        }
-        // Both are the file system; its settings stand once.
-        if let (Some(first), Some(system)) = (own.first_mut(), system) {
-            first.settings = settings(system);
-            first.warnings = self.warnings_about(system);
-        }
-        stages.extend(own);
-        stages
-    }
-
-    /// The layers that the target's facts name, without the file system that the program sees, which is above.
-    fn below(&self) -> Vec<Stage> {
-        let layers = &self.found.setting.facts.layers;
-        let own = layers.iter().position(|layer| layer.kind == LayerKind::FileSystem);
-        let below = layers.iter().enumerate().filter(|(at, _)| Some(*at) != own);
-        let stage = |(_, layer): (usize, &Layer)| Stage {
-            settings: settings(layer),
-            warnings: self.warnings_about(layer),
-            ..self.stage(layer.kind.into(), layer.name.clone(), |op| self.layer(layer, op))
-        };
-        below.map(stage).collect()
-    }
-
-    /// The target's warnings that name a layer, by its name or its address.
-    fn warnings_about(&self, layer: &Layer) -> Vec<String> {
-        let system = layer.kind == LayerKind::FileSystem;
-        let name = if system { layer.name.as_str() } else { layer.name.split(' ').next().unwrap_or(&layer.name) };
-        let of_link = ["address", "port"].into_iter().filter(|_| layer.kind == LayerKind::Link);
-        let names: Vec<&str> = if layer.kind == LayerKind::Link {
-            of_link.filter_map(|key| layer.settings.get(key)).map(String::as_str).collect()
-        } else {
-            vec![name]
-        };
-        let about = |warning: &&String| names.iter().any(|name| has_word(warning, name));
-        self.found.setting.facts.warnings.iter().filter(about).cloned().collect()
-    }
-
     fn peak(&self, op: OpKind) -> Option<&Peak> {
         self.answer.peaks.iter().find(|peak| peak.op == op)
     }
@@ -202,7 +20,7 @@ impl Rungs<'_> {
         point.map_or(&[], |numbers| &numbers.achieved.resources)
     }
 
-    fn generator(&self, op: OpKind) -> Option<StageRate> {
+    pub(super) fn generator(&self, op: OpKind) -> Option<StageRate> {
         let limits = self.answer.limits.iter().filter(|limit| limit.op == op && limit.of != LimitOf::Plain);
         let points = limits.filter_map(|limit| limit.point);
         let (iops, request, point) = points.rev().find_map(|point| {
@@ -237,7 +55,7 @@ impl Rungs<'_> {
         })
     }
 
-    fn memory(&self, op: OpKind) -> Option<StageRate> {
+    pub(super) fn memory(&self, op: OpKind) -> Option<StageRate> {
         Some(rate(op, None, Some(self.copy()?)))
     }
 
@@ -249,7 +67,7 @@ impl Rungs<'_> {
             .max_by(|a, b| a.1.rate().unwrap_or(0.0).total_cmp(&b.1.rate().unwrap_or(0.0)))
     }
 
-    fn page_cache(&self, op: OpKind) -> Option<StageRate> {
+    pub(super) fn page_cache(&self, op: OpKind) -> Option<StageRate> {
         let simple = |one: &Point| one.workload.buffering == Buffering::Buffered && one.workload.outstanding() == 1;
         let pick = |one: &Point| match op {
             OpKind::Write => simple(one) && one.workload.sync_at_end,
@@ -277,7 +95,7 @@ impl Rungs<'_> {
             .next()
     }
 
-    fn buffered(&self, op: OpKind) -> Option<StageRate> {
+    pub(super) fn buffered(&self, op: OpKind) -> Option<StageRate> {
         let below = self.peak(op).map(|peak| Advertises {
             throughput_bytes_per_s: peak.throughput_bytes_per_s,
             formula: "the best direct rate".into(),
@@ -303,7 +121,7 @@ impl Rungs<'_> {
         Some(self.measured(op, below, index, point, "measured: nothing of it cached"))
     }
 
-    fn direct(&self, op: OpKind) -> Option<StageRate> {
+    pub(super) fn direct(&self, op: OpKind) -> Option<StageRate> {
         let peak = self.peak(op)?;
         let below = peak.advertised.as_ref().map(|one| Advertises {
             throughput_bytes_per_s: one.throughput_bytes_per_s,
@@ -355,7 +173,12 @@ impl Rungs<'_> {
     }
 
     /// What a part gives while it works: the rate of the peak over the share of the time in which it worked.
-    fn by_busy_time(&self, op: OpKind, kinds: &[ResourceKind], advertised: Option<Advertises>) -> Option<StageRate> {
+    pub(super) fn by_busy_time(
+        &self,
+        op: OpKind,
+        kinds: &[ResourceKind],
+        advertised: Option<Advertises>,
+    ) -> Option<StageRate> {
         let peak = self.peak(op)?;
         let resource = self.resources(op).iter().find(|one| kinds.contains(&one.kind))?;
         if resource.busy_percent <= 0.0 {
@@ -402,7 +225,7 @@ impl Rungs<'_> {
         }
     }
 
-    fn layer(&self, layer: &Layer, op: OpKind) -> Option<StageRate> {
+    pub(super) fn layer(&self, layer: &Layer, op: OpKind) -> Option<StageRate> {
         let writes = op == OpKind::Write;
         let told = layer.advertised_formula.as_deref().unwrap_or("advertised");
         let advertised = layer.target_rate(writes).filter(|&rate| rate > 0.0).map(|whole| Advertises {
@@ -443,7 +266,7 @@ impl Rungs<'_> {
 }
 
 /// A rate of a stage, its share computed.
-fn rate(op: OpKind, advertised: Option<Advertises>, achieved: Option<Reached>) -> StageRate {
+pub(super) fn rate(op: OpKind, advertised: Option<Advertises>, achieved: Option<Reached>) -> StageRate {
     let share = |(promised, reached): (&Advertises, &Reached)| {
         reached.throughput_bytes_per_s / promised.throughput_bytes_per_s * 100.0
     };
@@ -456,101 +279,4 @@ fn rate(op: OpKind, advertised: Option<Advertises>, achieved: Option<Reached>) -
         half_power_bytes: None,
         narrowest: false,
     }
-}
-
-/// The settings of a layer that matter: those that people look for first, then whatever else is told of it.
-fn settings(layer: &Layer) -> Vec<(String, String)> {
-    let none = |value: &str| matches!(value, "" | "0" | "0.0k");
-    let told = |name: &str, value: &str| {
-        let own = FIRST.contains(&name) || !LEFT_OUT.contains(&name);
-        own && !(IF_ANY.contains(&name) && none(value))
-    };
-    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
-    let mut all: Vec<(String, String)> = layer.settings.clone().into_iter().collect();
-    all.retain(|(name, value)| told(name, value));
-    // The sort is stable: others stay by name.
-    all.sort_by_key(|(name, _)| place(name));
-    all
-}
-
-/// Whether a text has a name as a word: `sda` is none of `sda1 starts at ...`, nor `port-0:8` of `port-0:8:3 runs ...`.
-fn has_word(text: &str, name: &str) -> bool {
-    let goes_on = |rest: &str| {
-        let mut next = rest.chars();
-        match next.next() {
-            Some(':' | '-' | '.') => next.next().is_some_and(char::is_alphanumeric),
-            first => first.is_some_and(char::is_alphanumeric),
-        }
-    };
-    !name.is_empty()
-        && text.match_indices(name).any(|(at, _)| {
-            !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '-') && !goes_on(&text[at + name.len()..])
-        })
-}
-
-/// Marks the stage that the verdict on the peak names.
-fn mark_narrowest(stages: &mut [Stage], answer: &Answer) {
-    for limit in answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak) {
-        let kinds: &[StageKind] = match limit.what {
-            Bottleneck::Media | Bottleneck::Device | Bottleneck::DeviceIops => {
-                &[StageKind::Device, StageKind::Loop, StageKind::Volume]
-            }
-            Bottleneck::Bus => &[StageKind::Bus],
-            Bottleneck::Pci => &[StageKind::Pci],
-            Bottleneck::Link => &[StageKind::Link, StageKind::Device],
-            Bottleneck::Adapter => &[StageKind::Adapter, StageKind::Link],
-            Bottleneck::Throttle => &[StageKind::Throttle, StageKind::Device],
-            Bottleneck::Network => &[StageKind::Network],
-            // Past the page cache if it can be passed: peaks are.
-            Bottleneck::FileSystem => &[StageKind::Direct, StageKind::Buffered, StageKind::FileSystem],
-            Bottleneck::Thread | Bottleneck::Generator => &[StageKind::Generator],
-            Bottleneck::Processor => &[StageKind::Processor, StageKind::Generator],
-            Bottleneck::Memory => &[StageKind::Memory],
-            _ => &[],
-        };
-        let narrowest = kinds.iter().find_map(|kind| {
-            let of_kind = stages.iter().enumerate().filter(|(_, stage)| stage.kind == *kind);
-            let promised = |stage: &Stage| {
-                let own = stage.rates.iter().find(|one| one.op == limit.op)?;
-                Some(own.advertised.as_ref().map_or(f64::MAX, |one| one.throughput_bytes_per_s))
-            };
-            // What has no rate at all comes last: it is marked where nothing of its kind has one.
-            let ranked = of_kind.map(|(at, stage)| (at, promised(stage).unwrap_or(f64::INFINITY)));
-            ranked.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
-        });
-        let Some(stage) = narrowest.map(|at| &mut stages[at]) else { continue };
-        let place = stage.rates.iter().position(|one| one.op == limit.op).unwrap_or_else(|| {
-            stage.rates.push(rate(limit.op, None, None));
-            stage.rates.len() - 1
-        });
-        let marked = &mut stage.rates[place];
-        marked.narrowest = true;
-        // What limits the whole gives no more than that.
-        marked.achieved.iter_mut().for_each(|reached| reached.at_least = false);
-    }
-}
-
-/// What could lose data that a program was told are written.
-fn risks(layers: &[Layer]) -> Vec<String> {
-    let mut risks = Vec::new();
-    for layer in layers {
-        let is =
-            |name: &str, values: &[&str]| layer.settings.get(name).is_some_and(|one| values.contains(&one.as_str()));
-        if matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && is("write_cache", &["write back", "on"]) {
-            risks.push(format!(
-                "{} has a write cache that a loss of power may empty: only what was flushed (fsync, O_DSYNC) is sure to be there",
-                layer.name
-            ));
-        }
-        if layer.kind == LayerKind::FileSystem && is("barrier", &["no", "0"]) {
-            risks.push(format!("{} flushes no write cache (barriers are off): even fsync may lose data", layer.name));
-        }
-        if layer.settings.get("degraded").is_some_and(|missing| missing != "0") {
-            risks.push(format!("{} has a member missing: the next one to fail may lose data", layer.name));
-        }
-        if is("cache_mode", &["writeback"]) {
-            risks.push(format!("{} keeps written data in its cache device alone until it copies them", layer.name));
-        }
-    }
-    risks
 }

@@ -1,0 +1,78 @@
+//! What system calls tell of a file and its file system: of this machine by asking, of a recorded one from its text.
+
+use super::{Roots, extents, text};
+use std::path::Path;
+
+/// What statvfs and FIEMAP tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Calls {
+    /// Bytes of a block.
+    pub(super) block_bytes: Option<u32>,
+    /// Blocks of the file system, and those that an ordinary user may still write.
+    pub(super) blocks: Option<(u64, u64)>,
+    /// Pieces of the file.
+    pub(super) extents: Option<u32>,
+}
+
+impl Calls {
+    pub(super) fn of(roots: &Roots, path: &Path) -> Calls {
+        match &roots.calls {
+            Some(record) => of_record(&text(record).unwrap_or_default(), path),
+            None if roots.is_this_machine() => of_this_machine(path),
+            None => Calls::default(),
+        }
+    }
+
+    /// Free space, in percent of all.
+    pub(super) fn free_percent(&self) -> Option<f64> {
+        // ramfs, and tmpfs without a limit, say that they have no blocks at all.
+        self.blocks.filter(|(all, _)| *all > 0).map(|(all, available)| available as f64 / all as f64 * 100.0)
+    }
+}
+
+fn of_this_machine(path: &Path) -> Calls {
+    let stat = rustix::fs::statvfs(path).ok();
+    Calls {
+        block_bytes: stat.as_ref().map(|stat| stat.f_bsize as u32),
+        blocks: stat.map(|stat| (stat.f_blocks, stat.f_bavail)),
+        extents: extents::count(path),
+    }
+}
+
+/// What is recorded of a path, or of the nearest directory above it; extents are a file's own.
+fn of_record(record: &str, path: &Path) -> Calls {
+    let lines =
+        record.lines().filter_map(|line| line.split_once(" /").map(|(values, rest)| (values, format!("/{rest}"))));
+    let above = lines.filter(|(_, own)| path.starts_with(own));
+    let Some((values, own)) = above.max_by_key(|(_, own)| Path::new(own).components().count()) else {
+        return Calls::default();
+    };
+    let value = |name: &str| {
+        let of_name = |one: &str| one.split_once('=').filter(|(key, _)| *key == name)?.1.parse::<u64>().ok();
+        values.split_whitespace().find_map(of_name)
+    };
+    let small = |name: &str| value(name).and_then(|value| u32::try_from(value).ok());
+    Calls {
+        block_bytes: small("block_bytes"),
+        blocks: value("blocks").zip(value("available")),
+        extents: small("extents").filter(|_| path == Path::new(&own)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_line_counts_and_extents_are_a_files_own() {
+        let record = "block_bytes=4096 blocks=100 available=40 /\nblock_bytes=512 blocks=0 available=0 extents=3 /var/a file\nnonsense\n";
+        let told = |path: &str| of_record(record, Path::new(path));
+        assert_eq!(
+            (told("/home").block_bytes, told("/home").free_percent(), told("/home").extents),
+            (Some(4096), Some(40.0), None)
+        );
+        let file = told("/var/a file");
+        assert_eq!((file.block_bytes, file.free_percent(), file.extents), (Some(512), None, Some(3)));
+        assert_eq!(of_record("", Path::new("/")), Calls::default());
+    }
+}

@@ -1,0 +1,166 @@
+//! What is told of a layer beside its rates: the settings that matter, the warnings that name it, what could lose data.
+
+use machine::{Layer, LayerKind};
+
+/// Settings of a layer that people look for first, in the order in which they read them. Others follow by name.
+const FIRST: [&str; 60] = [
+    "start_bytes",
+    "aligned_to_physical_block",
+    "aligned_to_optimal_io",
+    "service",
+    "source",
+    "direct_io_means",
+    "vers",
+    "proto",
+    "addr",
+    "nconnect",
+    "rsize",
+    "wsize",
+    "block_bytes",
+    "journal",
+    "data",
+    "commit",
+    "barrier",
+    "compress",
+    "compression",
+    "atime",
+    "stripe",
+    "sunit",
+    "swidth",
+    "free_percent",
+    "extents",
+    "state",
+    "level",
+    "members",
+    "chunk_bytes",
+    "layout",
+    "degraded",
+    "encryption",
+    "cache_mode",
+    "cache_device",
+    "scheduler",
+    "nr_requests",
+    "read_ahead_kb",
+    "read_ahead_bytes",
+    "max_sectors_kb",
+    "physical_block_size",
+    "optimal_io_size",
+    "write_cache",
+    "fua",
+    "cache_type",
+    "rotational",
+    "discard_max_bytes",
+    "zoned",
+    "hardware_queues",
+    "queue_depth",
+    "namespace",
+    "backing_file",
+    "direct_io",
+    "model",
+    "transport",
+    "address",
+    "current_link_speed",
+    "current_link_width",
+    "max_link_speed",
+    "max_link_width",
+    "sata_spd",
+];
+
+/// What a stage's name or another of its settings says, or what nobody tunes.
+const LEFT_OUT: [&str; 22] = [
+    "mount",
+    "size_bytes",
+    "kind",
+    "vendor",
+    "raid_disks",
+    "logical_block_size",
+    "minimum_io_size",
+    "max_hw_sectors_kb",
+    "max_segments",
+    "nomerges",
+    "rq_affinity",
+    "io_poll",
+    "wbt_lat_usec",
+    "discard_granularity",
+    "queue_type",
+    "array_state",
+    "metadata_version",
+    "provisioning_mode",
+    "removable",
+    "aligned_to_4_kib",
+    "aligned_to_1_mib",
+    "sata_spd_limit",
+];
+
+/// Settings that say nothing where they are none.
+const IF_ANY: [&str; 7] =
+    ["optimal_io_size", "chunk_sectors", "dax", "offset_bytes", "sequential_cutoff", "degraded", "group_thread_cnt"];
+
+/// The settings of a layer that matter: those that people look for first, then whatever else is told of it.
+pub(super) fn settings(layer: &Layer) -> Vec<(String, String)> {
+    let none = |value: &str| matches!(value, "" | "0" | "0.0k");
+    let told = |name: &str, value: &str| {
+        let own = FIRST.contains(&name) || !LEFT_OUT.contains(&name);
+        own && !(IF_ANY.contains(&name) && none(value))
+    };
+    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
+    let mut all: Vec<(String, String)> = layer.settings.clone().into_iter().collect();
+    all.retain(|(name, value)| told(name, value));
+    // The sort is stable: others stay by name.
+    all.sort_by_key(|(name, _)| place(name));
+    all
+}
+
+/// The target's warnings that name a layer, by its name or its address.
+pub(super) fn warnings_about(layer: &Layer, warnings: &[String]) -> Vec<String> {
+    let system = layer.kind == LayerKind::FileSystem;
+    let name = if system { layer.name.as_str() } else { layer.name.split(' ').next().unwrap_or(&layer.name) };
+    let of_link = ["address", "port"].into_iter().filter(|_| layer.kind == LayerKind::Link);
+    let names: Vec<&str> = if layer.kind == LayerKind::Link {
+        of_link.filter_map(|key| layer.settings.get(key)).map(String::as_str).collect()
+    } else {
+        vec![name]
+    };
+    let about = |warning: &&String| names.iter().any(|name| has_word(warning, name));
+    warnings.iter().filter(about).cloned().collect()
+}
+
+/// Whether a text has a name as a word: `sda` is none of `sda1 starts at ...`, nor `port-0:8` of `port-0:8:3 runs ...`.
+fn has_word(text: &str, name: &str) -> bool {
+    let goes_on = |rest: &str| {
+        let mut next = rest.chars();
+        match next.next() {
+            Some(':' | '-' | '.') => next.next().is_some_and(char::is_alphanumeric),
+            first => first.is_some_and(char::is_alphanumeric),
+        }
+    };
+    !name.is_empty()
+        && text.match_indices(name).any(|(at, _)| {
+            !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '-') && !goes_on(&text[at + name.len()..])
+        })
+}
+
+/// What could lose data that a program was told are written.
+pub(super) fn risks(layers: &[Layer]) -> Vec<String> {
+    let mut risks = Vec::new();
+    for layer in layers {
+        let is =
+            |name: &str, values: &[&str]| layer.settings.get(name).is_some_and(|one| values.contains(&one.as_str()));
+        if matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && is("write_cache", &["write back", "on"]) {
+            risks.push(format!(
+                "{} has a write cache that a loss of power may empty: only what was flushed (fsync, O_DSYNC) is sure to be there",
+                layer.name
+            ));
+        }
+        if layer.kind == LayerKind::FileSystem && is("barrier", &["no", "0"]) {
+            risks.push(format!("{} flushes no write cache (barriers are off): even fsync may lose data", layer.name));
+        }
+        if layer.settings.get("degraded").is_some_and(|missing| missing != "0") {
+            risks.push(format!("{} has a member missing: the next one to fail may lose data", layer.name));
+        }
+        if is("cache_mode", &["writeback"]) {
+            risks.push(format!("{} keeps written data in its cache device alone until it copies them", layer.name));
+        }
+    }
+    risks
+}
