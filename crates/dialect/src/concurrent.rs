@@ -12,9 +12,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use stream::{Shared, ToolStream};
 use workload::{Cursor, Filler, Workload};
 
+mod pool;
 mod stream;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use pool::{Pool, TargetRan, run_pool};
 
 /// How the threads of a job share its region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -196,20 +199,7 @@ fn run_once<M: Machine>(
     facts: &[TargetFacts],
     plan: RunPlan,
 ) -> Result<(Vec<Vec<ToolStream>>, RunUsage)> {
-    let shared = Arc::new(Shared {
-        stonewall: plan.stonewall,
-        first_done: AtomicBool::new(false),
-        stop: AtomicBool::new(false),
-    });
-    let mut sources: Vec<Vec<ToolStream>> = Vec::with_capacity(jobs.len());
-    for (job, facts) in jobs.iter().zip(facts) {
-        let streams = streams(job, facts, plan.ramp_ns)?.into_iter().enumerate();
-        let region = job.workload.region(job.seeming_size(facts.size_bytes));
-        let source = |(thread, stream)| {
-            ToolStream::new(stream, thread as u64, &job.workload, &job.shape, region, &shared, plan.ramp_ns)
-        };
-        sources.push(streams.map(source).collect());
-    }
+    let mut sources = tool_streams(jobs, facts, plan)?;
     let mut parts: Vec<Part<'_, M::Target, ToolStream>> = Vec::with_capacity(jobs.len());
     for ((job, facts), sources) in jobs.iter().zip(facts).zip(&mut sources) {
         let mut access = job.workload.access(facts.size_bytes);
@@ -222,6 +212,24 @@ fn run_once<M: Machine>(
     let usage = machine.run(&mut parts, RunOptions::default())?;
     drop(parts);
     Ok((sources, usage))
+}
+
+/// The streams of all jobs.
+fn tool_streams<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts], plan: RunPlan) -> Result<Vec<Vec<ToolStream>>> {
+    let shared = Arc::new(Shared {
+        stonewall: plan.stonewall,
+        first_done: AtomicBool::new(false),
+        stop: AtomicBool::new(false),
+    });
+    let of = |(job, facts): (&ToolJob<'_, T>, &TargetFacts)| {
+        let streams = streams(job, facts, plan.ramp_ns)?.into_iter().enumerate();
+        let region = job.workload.region(job.seeming_size(facts.size_bytes));
+        let source = |(thread, stream)| {
+            ToolStream::new(stream, thread as u64, &job.workload, &job.shape, region, &shared, plan.ramp_ns)
+        };
+        Ok(streams.map(source).collect())
+    };
+    jobs.iter().zip(facts).map(of).collect()
 }
 
 /// A simulated machine moves no data.

@@ -1,6 +1,8 @@
 //! diskspd's command line and profiles: what is taken, what is refused, what is planned, and that no text does harm.
 
-use dialect::diskspd::{Caching, Format, Options, Profile, Source, Target, TimeSpan, parse, profile_xml, read_profile};
+use dialect::diskspd::{
+    Caching, Format, Options, Profile, Source, Target, ThreadPool, TimeSpan, parse, profile_xml, read_profile,
+};
 use machine::{Buffering, Engine, Hint};
 use proptest::prelude::*;
 use workload::{Pattern, Stop};
@@ -118,7 +120,9 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-Zsome x", "-Z"),
         ("-Z4K, x", "file's name"),
         ("-ft x", "-ft: it marks a file as temporary"),
-        ("-F2 x y", "-F2"),
+        ("-F2 -t3 x y", "-F2 and -t3: threads are shared"),
+        ("-F2 -O4 -g1000 x y", "-O and -g"),
+        ("-F2 -O4 -i8 -j2 x y", "-O and -g, -i or -j"),
         ("-B1M -f1M x", "-B and -f"),
         ("-Xp.xml -t2", "-t2"),
         ("--nope x", "--nope"),
@@ -212,6 +216,50 @@ fn threads_begin_any_number_of_bytes_apart() {
 }
 
 #[test]
+fn a_pool_has_threads_in_total_and_targets_have_weights() {
+    let span = options("-F3 -O8 x y").profile.spans.remove(0);
+    assert_eq!(span.pool, Some(ThreadPool { threads: 3, outstanding: Some(8) }));
+    assert_eq!(options("-F3 -o4 x y").profile.spans[0].pool, Some(ThreadPool { threads: 3, outstanding: None }));
+    assert_eq!(options("-F3 -O8 x").profile, options("-t3 -o8 x").profile, "on one target it is all of -t's");
+    let profile = |settings: &str, first: &str, second: &str| {
+        let target = |path: &str, inner: &str| format!("<Target><Path>{path}</Path>{inner}</Target>");
+        let targets = target("x", first) + &target("y", second);
+        let span = format!("<TimeSpan>{settings}<Targets>{targets}</Targets></TimeSpan>");
+        read_profile(&format!("<Profile><TimeSpans>{span}</TimeSpans></Profile>"))
+    };
+    let pool = "<ThreadCount>2</ThreadCount><RequestCount>32</RequestCount>";
+    let own = "<ThreadTargets><ThreadTarget><Thread>1</Thread><Weight>7</Weight></ThreadTarget></ThreadTargets>";
+    let read = profile(pool, "<Weight>6000</Weight>", own).unwrap();
+    let span = &read.spans[0];
+    assert_eq!(span.pool, Some(ThreadPool { threads: 2, outstanding: Some(32) }));
+    assert_eq!((span.targets[0].weight, &span.targets[1].thread_weights), (6000, &vec![(1, Some(7))]));
+    assert_eq!(read_profile(&profile_xml(&read, 0)).unwrap(), read);
+    for (settings, first, second, said) in [
+        (pool, "<Weight>0</Weight>", "", "<Weight>0"),
+        (
+            pool,
+            "<DisableOSCache>true</DisableOSCache>",
+            "",
+            "y: the threads of a pool reach all targets in the same way",
+        ),
+        (pool, own, own, "thread 0: no target is for it"),
+        (pool, "", &own.replace('1', "2"), "<Thread>2: the pool has 2"),
+        (pool, "", "<ThreadsPerFile>4</ThreadsPerFile>", "<ThreadsPerFile>4"),
+        (pool, "", "<ThreadTargets><ThreadTarget/></ThreadTargets>", "<Thread> is missing"),
+        ("", "", own, "<ThreadTargets>: they are for the threads of a pool"),
+        (
+            pool,
+            "<WriteRatio>1</WriteRatio>",
+            "<WriteRatio>1</WriteRatio><WriteBufferContent><Pattern>zero</Pattern></WriteBufferContent>",
+            "y: some writes of the pool carry zeros",
+        ),
+    ] {
+        let error = profile(settings, first, second).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains(said), "{first} {second}: {error}");
+    }
+}
+
+#[test]
 fn profiles_that_are_none() {
     let within = |inner: &str| {
         format!(
@@ -285,6 +333,7 @@ fn word() -> impl Strategy<Value = String> {
         "-Rtext",
         "-X",
         "-F",
+        "-O",
         "-h",
         "-p",
         "--json=",

@@ -9,8 +9,10 @@ Usage: halfpower diskspd [OPTIONS] TARGET...      values are glued to their opti
   -b<SIZE>     block [default: 64K]
   -c<SIZE>     make the targets, so long (they stay; in a directory they go)
   -d<S> -W<S> -C<S>  seconds measured, before and after [default: 10, 5, 0]
-  -t<N>        threads of each target [default: 1]; -F<N> for a single one, -O<N> with it for -o
-  -o<N>        requests that each thread keeps outstanding [default: 2]
+  -t<N>        threads of each target [default: 1]
+  -o<N>        requests that each thread keeps outstanding on a target [default: 2]
+  -F<N>        threads in total, each of which works on all targets; -O<N> its outstanding requests over all of them, the target
+               of the next drawn by its <Weight>
   -r[SIZE]     random places, multiples of SIZE [default: the block]
   -rs<PERCENT> so many of the requests are random, the others follow the one before
   -rdpct<IO>/<PART>:...  so many percent of the requests to so many percent of the target, range after range

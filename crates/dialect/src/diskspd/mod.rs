@@ -5,6 +5,7 @@
 
 mod help;
 mod options;
+mod pool;
 mod profile;
 mod report;
 mod result;
@@ -15,6 +16,7 @@ mod xml_report;
 pub use crate::concurrent::Interval;
 pub use help::HELP;
 pub use options::{Options, parse};
+pub use pool::ThreadPool;
 pub use profile::{Caching, Format, Profile, Source, Target, TimeSpan};
 pub use report::text;
 pub use result::{DiskspdResult, Half, SpanResult, System, ThreadResult};

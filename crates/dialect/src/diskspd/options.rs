@@ -373,25 +373,22 @@ impl Reading {
             return Ok(self.options);
         }
         std::mem::take(&mut self.options.instead).change(&mut self.span);
-        if let Some(threads) = self.all_threads {
-            if self.paths.len() > 1 {
+        match (self.all_threads, self.all_outstanding) {
+            (Some(threads), _) if self.target.threads > 1 => {
                 return refuse(
-                    format!("-F{threads}"),
-                    "threads that use several targets each are not supported",
-                    "use -t, threads of each target",
+                    format!("-F{threads} and -t{}", self.target.threads),
+                    "threads are shared by all targets, or each target has its own",
+                    "leave out one of the two",
                 );
             }
-            self.target.threads = threads;
-        }
-        if let Some(outstanding) = self.all_outstanding {
-            if self.all_threads.is_none() {
+            (None, Some(outstanding)) => {
                 return refuse(
                     format!("-O{outstanding}"),
                     "it is for the threads of -F",
                     "use -o, requests of each target, or add -F",
                 );
             }
-            self.target.outstanding = outstanding;
+            _ => {}
         }
         if self.sizes.sequential && self.sizes.random.is_some() {
             return refuse("-r and -s", "requests are random or sequential", "leave out one of the two");
@@ -415,6 +412,9 @@ impl Reading {
         }
         .with_random_percent(self.random_percent);
         self.span.targets = self.paths.into_iter().map(|path| Target { path, ..target.clone() }).collect();
+        if let Some(threads) = self.all_threads {
+            self.span.share_threads(threads, self.all_outstanding);
+        }
         self.options.profile.spans = vec![self.span];
         self.options.profile.check()?;
         Ok(self.options)
@@ -479,8 +479,12 @@ fn span_words(span: &TimeSpan) -> Vec<String> {
         format!("-d{}", span.duration_s),
         format!("-W{}", span.warm_up_s),
         format!("-C{}", span.cool_down_s),
-        format!("-o{}", target.outstanding),
-        format!("-t{}", target.threads),
+        format!(
+            "-{}{}",
+            if span.pool.is_some_and(|pool| pool.outstanding.is_some()) { "O" } else { "o" },
+            target.outstanding
+        ),
+        format!("-{}{}", if span.pool.is_some() { "F" } else { "t" }, target.threads),
         format!("-w{}", target.write_percent),
         format!("-z{}", span.seed),
     ];

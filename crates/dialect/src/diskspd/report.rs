@@ -1,5 +1,6 @@
 //! The text results.
 
+use super::ThreadPool;
 use super::profile::{Caching, Profile, Target, TimeSpan};
 use super::result::{DiskspdResult, Half, SpanResult};
 use crate::calendar;
@@ -60,14 +61,18 @@ fn parameters(number: usize, span: &TimeSpan) -> String {
         say(format!("gathering IOPS at intervals of {ms}ms"));
     }
     say(format!("random seed: {}", span.seed));
+    if let Some(pool) = &span.pool {
+        say(format!("thread pool with {} threads", pool.threads));
+        say(format!("number of outstanding I/O operations per thread: {}", pool.outstanding.unwrap_or(0)));
+    }
     for target in &span.targets {
         say(format!("path: '{}'", target.path.display()));
-        target_lines(target).into_iter().for_each(|line| say(format!("\t{line}")));
+        target_lines(target, span.pool.as_ref()).into_iter().for_each(|line| say(format!("\t{line}")));
     }
     lines.join("\n") + "\n\n"
 }
 
-fn target_lines(target: &Target) -> Vec<String> {
+fn target_lines(target: &Target, pool: Option<&ThreadPool>) -> Vec<String> {
     let mut lines = vec!["think time: 0ms".to_string(), "burst size: 0".into()];
     lines.push(
         match target.caching {
@@ -108,7 +113,11 @@ fn target_lines(target: &Target) -> Vec<String> {
             )
         }
     });
-    lines.push(format!("number of outstanding I/O operations per thread: {}", target.outstanding));
+    lines.push(if pool.is_some_and(|pool| pool.outstanding.is_some()) {
+        format!("relative IO weight in thread pool: {}", target.weight)
+    } else {
+        format!("number of outstanding I/O operations per thread: {}", target.outstanding)
+    });
     if target.base_bytes > 0 {
         lines.push(format!("base file offset: {}", exact(target.base_bytes)));
     }
@@ -124,14 +133,20 @@ fn target_lines(target: &Target) -> Vec<String> {
     if let Some(rate) = target.throughput_iops {
         lines.push(format!("throughput rate-limited to {rate} IOPS"));
     }
-    lines.push(format!("threads per file: {}", target.threads));
+    if pool.is_none() {
+        lines.push(format!("threads per file: {}", target.threads));
+    }
     lines.push("IO priority: normal".into());
     lines
 }
 
 fn results(span: &TimeSpan, figures: &SpanResult) -> String {
     let mut text =
-        format!("actual test time:\t{:.2}s\nthread count:\t\t{}\n\n", seconds(figures), figures.threads.len());
+        format!("actual test time:\t{:.2}s\nthread count:\t\t{}\n", seconds(figures), figures.thread_count());
+    if let Some(outstanding) = span.pool.and_then(|pool| pool.outstanding) {
+        text += &format!("request count:\t\t{outstanding}\n");
+    }
+    text += "\n";
     text += &processors(figures);
     for (title, of) in [
         ("Total IO", (|reads, writes| Half::plus(reads, writes)) as fn(&Half, &Half) -> Half),
