@@ -64,8 +64,9 @@ pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
         return output::print(&dialect::iozone::version());
     }
     let options = dialect::iozone::parse(&output::without_ours(words))?;
-    let options = dialect::iozone::Options { force: output::is_forced(), ..options };
-    let names: Vec<&Path> = options.file.iter().chain(&options.process_files).map(PathBuf::as_path).collect();
+    let options = dialect::iozone::Options { force: output::is_forced(), ..options }.with_clients()?;
+    let files = dialect::iozone::files(&options);
+    let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let json = output::optional("--json", options.json.as_deref(), &names)?;
     let html = output::optional("--html", options.html.as_deref(), &names)?;
     on_machine!(machine_of(&names)?, |machine| iozone_on(&machine, &options, json.as_ref(), html.as_ref()))

@@ -17,6 +17,8 @@ Usage: halfpower iozone [OPTIONS]
   -f NAME      test file, a directory to make it in, or twin:NAME (a simulated machine) [default: iozone.tmp]
   -F NAMES     test files, one a process of -t
   -t N         throughput mode with N processes; -l and -u give a range
+  -+m FILE     the processes of -t run where FILE says: a client a line, its name, working directory, path of iozone [and test file];
+               each must be this computer; -+h NAME is accepted
   -T           threads (here they always are)
   -I           past the page cache (O_DIRECT)
   -o  -+D      each write on stable storage before it counts (O_DSYNC)

@@ -1,5 +1,6 @@
 //! The command line.
 
+use super::Client;
 use crate::parse::{NotServed, joined, no_nul, number, number_of, refuse, refuse_option, shortened};
 use machine::Result;
 use machine::units::{GIB, KIB, MIB, show_size};
@@ -99,6 +100,10 @@ pub struct Options {
     pub each_child: bool,
     /// `-+n`: no test is made a second time (rewrite, reread).
     pub no_retests: bool,
+    /// `-+m`: the list of the throughput mode's clients.
+    pub client_list: Option<PathBuf>,
+    /// What that list has ([`Options::with_clients`]).
+    pub clients: Vec<Client>,
     /// `--json`: all of it as JSON in this file.
     pub json: Option<PathBuf>,
     /// `--html`: the rates over file and record sizes as surfaces, in a page.
@@ -336,13 +341,9 @@ impl Options {
                 "D" => self.dsync = true,
                 // Every byte of every read is checked, against a pattern of our own where -V names none.
                 "d" => self.verify = Some(self.verify.unwrap_or(DIAGNOSTIC)),
-                "m" => {
-                    return refuse(
-                        "-+m",
-                        "halfpower runs on one computer",
-                        "start it on each of them, and leave this out",
-                    );
-                }
+                "m" => self.client_list = Some(words.path("-+m")?),
+                // The name under which clients of other computers find this one.
+                "h" => drop(words.value("-+h")?),
                 other => {
                     return refuse_option(&format!("-+{other}"), &format!("+{other}"), &NOT_SERVED, HELP_HINT);
                 }
@@ -372,6 +373,12 @@ impl Options {
     /// Whether the throughput mode is asked for.
     pub fn throughput(&self) -> bool {
         !self.children.is_empty() || self.child_range != (None, None)
+    }
+
+    /// The most processes that run side by side; 0 without the throughput mode.
+    pub(super) fn most_children(&self) -> usize {
+        let counts = self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0);
+        counts.max().unwrap_or(0) as usize
     }
 
     fn check(&self) -> Result<()> {
@@ -414,8 +421,14 @@ impl Options {
         if self.auto && self.throughput() {
             return refuse("-a", "the throughput mode has one file size and one record size", "leave out -a, or -t");
         }
-        let most = self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0).max().unwrap_or(0)
-            as usize;
+        if self.client_list.is_some() && !self.throughput() {
+            return refuse(
+                "-+m",
+                "clients are for the throughput mode",
+                "add -t N, as many as there are clients at the most",
+            );
+        }
+        let most = self.most_children();
         if !self.process_files.is_empty() && (self.process_files.len() < most || !self.throughput()) {
             let why = format!("{} files for {most} processes", self.process_files.len());
             return refuse("-F", why, "name one file for each process of -t or -u");
@@ -518,6 +531,7 @@ impl Options {
         let paths = [
             ("-f", &self.file),
             ("-U", &self.uncached),
+            ("-+m", &self.client_list),
             ("-b", &self.excel_file),
             ("--json", &self.json),
             ("--html", &self.html),

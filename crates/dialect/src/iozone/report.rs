@@ -77,6 +77,7 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
         (options.keep, "Setting no_unlink"),
         (options.cpu, "CPU utilization Resolution =  0.000 seconds."),
         (options.excel, "Excel chart generation enabled"),
+        (options.client_list.is_some(), "Network distribution mode enabled."),
     ];
     flags.iter().filter(|(on, _)| *on).for_each(|(_, text)| say((*text).into()));
     let sizes = [
@@ -309,7 +310,10 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     let xfer_unit = if options.operations || options.microseconds { "ops" } else { "kB" };
     let mut text = format!("\n\tChildren see throughput for {number} {} {tabs}= {sum:10.2} {unit}\n", one.test.doers());
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "\tParent sees throughput for {number} {} {tabs}= {parent:10.2} {unit}", one.test.doers());
+    if options.client_list.is_none() {
+        let _ =
+            writeln!(text, "\tParent sees throughput for {number} {} {tabs}= {parent:10.2} {unit}", one.test.doers());
+    }
     if options.each_child {
         for (index, (child, rate)) in one.children.iter().zip(&each).enumerate() {
             let kib = kib(child.bytes);

@@ -40,6 +40,8 @@ struct Open<T> {
 /// # Errors
 /// A file that may not be written or is too small, a full file system, a failed request, an interrupt, `out` that cannot be written.
 pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &mut dyn Write) -> Result<IozoneResult> {
+    let options = &options.clone().with_clients()?;
+    options.check_clients(&machine.facts().name)?;
     check(options)?;
     check_memory(machine, options)?;
     let mut result = IozoneResult {
@@ -132,10 +134,13 @@ fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
 }
 
 /// The test files: one, or one a child of the throughput mode.
-fn files(options: &Options) -> Vec<PathBuf> {
+pub fn files(options: &Options) -> Vec<PathBuf> {
     let most = options.child_counts().into_iter().max().unwrap_or(0) as usize;
     if !options.throughput() {
         return vec![options.file.clone().unwrap_or_else(|| DEFAULT_FILE.into())];
+    }
+    if !options.clients.is_empty() {
+        return options.client_files();
     }
     if !options.process_files.is_empty() {
         return options.process_files.clone();
@@ -146,8 +151,12 @@ fn files(options: &Options) -> Vec<PathBuf> {
         return (0..most).map(|child| format!("{twin}{joint}{child}").into()).collect();
     }
     // A directory given with -f is where the files of the children go, too.
-    let base = options.file.clone().filter(|path| path.is_dir()).unwrap_or_default();
-    (0..most).map(|child| base.join(format!("iozone.DUMMY.{child}"))).collect()
+    let base = match &options.file {
+        Some(path) if path.is_dir() => path.join("iozone").display().to_string(),
+        Some(path) => path.display().to_string(),
+        None => "iozone".into(),
+    };
+    (0..most).map(|child| format!("{base}.DUMMY.{child}").into()).collect()
 }
 
 /// Opens test files, each of so many bytes.
