@@ -204,6 +204,14 @@ pub(crate) fn diskspd(words: &[String]) -> Result<(), Failure> {
     let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u32);
     let options = dialect::diskspd::parse(&output::without_ours(words))?.seeded(clock);
     let profile = dialect::diskspd::profile(&options)?;
+    if options.profile_only {
+        return output::print(&match profile.format {
+            dialect::diskspd::Format::Text => {
+                printable_lines(&dialect::diskspd::profile_text(&profile, &options.to_string()))
+            }
+            dialect::diskspd::Format::Xml => dialect::diskspd::profile_xml(&profile, 0),
+        });
+    }
     let names: Vec<&Path> =
         profile.spans.iter().flat_map(|span| &span.targets).map(|target| target.path.as_path()).collect();
     let read: Vec<&Path> = names.iter().copied().chain(options.file.as_deref()).collect();

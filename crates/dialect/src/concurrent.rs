@@ -4,7 +4,7 @@
 //! points, or readers beside writers, and report each job by itself.
 
 use machine::{
-    Error, Machine, Nanos, Op, Part, Result, RunOptions, RunUsage, Scheduling, TargetFacts, TargetKind, Usage,
+    Error, Machine, Nanos, Op, Part, Result, RunOptions, RunUsage, Scheduling, Start, TargetFacts, TargetKind, Usage,
 };
 use measure::{Sample, Stream};
 use std::sync::Arc;
@@ -84,8 +84,17 @@ fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u
 pub(crate) struct RunPlan {
     /// Time at the start that is run but not measured.
     pub(crate) ramp_ns: Nanos,
+    /// Time before it.
+    pub(crate) rest_ns: Nanos,
     /// When the first stream has done its bytes, the others go on but count no more ([`Trace::counted`]).
     pub(crate) stonewall: bool,
+}
+
+impl RunPlan {
+    fn options<M: Machine>(self, machine: &M) -> RunOptions {
+        let start = if self.rest_ns > 0 { Start::At(machine.now() + self.rest_ns) } else { Start::Now };
+        RunOptions { start, ..RunOptions::default() }
+    }
 }
 
 /// What one job measured.
@@ -209,7 +218,7 @@ fn run_once<M: Machine>(
         let scheduling = Scheduling { processors: &job.processors, ..Scheduling::default() };
         parts.push(Part { targets: vec![job.target], access, sources, scheduling });
     }
-    let usage = machine.run(&mut parts, RunOptions::default())?;
+    let usage = machine.run(&mut parts, plan.options(machine))?;
     drop(parts);
     Ok((sources, usage))
 }

@@ -82,7 +82,10 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-w101 x", "-w101: it is not"),
         ("-t0 x", "-t0: it is not"),
         ("-o x", "-o: it is not a number"),
-        ("-r -s x", "-r and -s"),
+        ("-r -si x", "-r and -si"),
+        ("-B1M:1M -f1M x", "-B and -f: both say"),
+        ("-B1M: x", "-B1M:: it is not a size"),
+        ("-ag1,0 x", "-ag1,0: processors are in one group here"),
         ("-r -T1M x", "-r and -T"),
         ("-r0 x", "-r and -s"),
         ("-Sbu x", "-Sbu"),
@@ -92,7 +95,6 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("/nope x", "/nope: there is no such option"),
         ("-g10x x", "-g10x: it is not a number"),
         ("-p x", "-p: requests of one thread"),
-        ("-x x", "-x: completion routines"),
         ("-rs101 x", "-rs101: it is not a number from 0 to 100"),
         ("-rdabs10/1G x", "-rdabs10/1G: ranges in bytes"),
         ("-rdpct90/10:10/91 x", "-rdpct"),
@@ -109,9 +111,10 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-q x", "-q: there is no such option"),
         ("-k4 x", "-k4: there is no such option"),
         ("-Lx x", "-Lx: there is no such option"),
-        ("-I3 x", "-I3: priorities of requests"),
+        ("-I1 x", "-I1: priorities of requests"),
+        ("-P0 x", "-P0: it is not a number"),
         ("-ysGo x", "-ysGo: events of Windows"),
-        ("-Rp x", "-Rp: the profile is always run"),
+        ("-Rpx x", "-Rpx: there is no such option"),
         ("-Sx x", "-Sx: there is no such option"),
         ("-eNOPE x", "-eNOPE: these events"),
         ("-Xp.xml /t2", "/t2"),
@@ -213,6 +216,34 @@ fn threads_begin_any_number_of_bytes_apart() {
     assert_eq!((one.threads, one.thread_stride_bytes, one.stride_bytes), (8, 4096, Some(32_768)));
     let error = target("-t3 -T1b -s8b -b4K x").workload(&TimeSpan::default(), 3, 2 * 4096, &ENGINES).unwrap_err();
     assert!(error.to_string().contains("a thread begins at 8 KiB"), "{error}");
+}
+
+/// As people write them for the original.
+#[test]
+fn lines_that_the_original_takes_mean_the_same() {
+    for (line, same) in [
+        ("-B1G:64K x", "-B1G -f1073807360 x"),
+        ("-b4K -B1G:2b x", "-b4K -B1G -f1073750016 x"),
+        ("-ag0,0,1 x", "-a0,1 x"),
+        ("-a0 -a1 x", "-a0,1 x"),
+        ("-x -P100 -vs -I3 -w x", "x"),
+        ("-P x", "x"),
+        ("-r4K -s64K x", "-r4K x"),
+    ] {
+        assert_eq!(options(line), options(same), "{line}");
+    }
+    let large = options("-l x").profile;
+    let span = &large.spans[0];
+    let memory = |line: &str| target(line).workload(span, 1, 1 << 20, &ENGINES).unwrap().memory;
+    assert_eq!((memory("-l x"), memory("x")), (machine::Memory::Huge, machine::Memory::Pages));
+    assert_eq!(read_profile(&profile_xml(&large, 0)).unwrap(), large);
+    for (line, format) in [("-Rp x", Format::Text), ("-Rpxml x", Format::Xml)] {
+        assert!(options(line).profile_only && options(line).profile.format == format, "{line}");
+        assert_eq!(options(&options(line).to_string()), options(line));
+    }
+    let neutral = "<Profile><Progress>5</Progress><Verbose>true</Verbose><TimeSpans><TimeSpan><CompletionRoutines>true</CompletionRoutines>\
+                   <Targets><Target><Path>x</Path></Target></Targets></TimeSpan></TimeSpans></Profile>";
+    assert_eq!(read_profile(neutral).unwrap(), options("x").profile);
 }
 
 #[test]

@@ -241,3 +241,24 @@ fn children_have_files_named_after_the_test_file() {
         assert!(here.path().join(format!("io.tmp.DUMMY.{child}")).is_file());
     }
 }
+
+#[test]
+fn a_rest_lies_between_tests_and_some_of_the_mixed_processes_read() {
+    let here = tempfile::tempdir().unwrap();
+    let line = format!("-t 4 -i 0 -i 8 -+n -+p 75 -+r -s 64k --repeats 1 -f {}", here.path().display());
+    let began = std::time::Instant::now();
+    let (result, text) = ran(&line);
+    let quick = began.elapsed();
+    let mixed = result.unwrap().throughput.pop().unwrap();
+    let reads: Vec<u8> = mixed.points.iter().map(|point| point.workload.read_percent).collect();
+    assert_eq!(reads, [100, 100, 100, 0]);
+    for said in ["Percent read in mix test is 75", "Read & Write sync mode active."] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let began = std::time::Instant::now();
+    let (result, text) = ran(&format!("{line} -+q 1"));
+    let one = &result.unwrap().throughput[0];
+    assert!(began.elapsed() > quick.max(std::time::Duration::from_secs(2)), "two tests, a second before each");
+    assert!(one.elapsed_ns < 1_000_000_000, "the rest is no part of a test: {} ns", one.elapsed_ns);
+    assert!(text.contains("Delay 1 seconds between tests enabled."), "{text}");
+}

@@ -3,8 +3,7 @@
 use super::stream::ToolStream;
 use super::{RunPlan, StreamResult, ToolJob, check_simulated, tool_streams};
 use machine::{
-    Completion, Machine, Nanos, Next, Part, Request, RequestSource, Result, RunOptions, RunUsage, Scheduling,
-    TargetFacts,
+    Completion, Machine, Nanos, Next, Part, Request, RequestSource, Result, RunUsage, Scheduling, TargetFacts,
 };
 use measure::Sample;
 use workload::rng;
@@ -95,7 +94,7 @@ fn run_once<M: Machine>(
     let scheduling = Scheduling { processors: &first.processors, ..Scheduling::default() };
     let targets = jobs.iter().map(|job| job.target).collect();
     let part = Part { targets, access, sources: &mut sources, scheduling };
-    let usage = machine.run(&mut [part], RunOptions::default())?;
+    let usage = machine.run(&mut [part], plan.options(machine))?;
     Ok((sources, usage))
 }
 

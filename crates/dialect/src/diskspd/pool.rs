@@ -59,7 +59,7 @@ impl ThreadPool {
             );
         }
         let Some(first) = targets.first() else { return Ok(()) };
-        let reached = |target: &Target| (target.caching, target.write_through, target.hint);
+        let reached = |target: &Target| (target.caching, target.write_through, target.hint, target.large_pages);
         if let Some(other) = targets.iter().find(|target| reached(target) != reached(first)) {
             return refuse(
                 other.path.display().to_string(),

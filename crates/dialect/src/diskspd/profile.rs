@@ -88,6 +88,8 @@ pub struct Target {
     pub source_bytes: Option<u64>,
     /// `-Z<size>,<file>`: where that data comes from.
     pub source_file: Option<PathBuf>,
+    /// `-l`: buffers lie in large pages.
+    pub large_pages: bool,
     /// `-g`: bytes per millisecond of each thread.
     pub throughput_bytes_per_ms: Option<u32>,
     /// `-g<n>i`: requests per second of each thread.
@@ -124,6 +126,7 @@ impl Target {
             source: Source::Random,
             source_bytes: None,
             source_file: None,
+            large_pages: false,
             throughput_bytes_per_ms: None,
             throughput_iops: None,
             weight: 1,
@@ -296,7 +299,7 @@ impl Target {
                 (Caching::Uncached, true) => Buffering::DirectDsync,
             },
             hint: self.hint,
-            memory: Memory::Pages,
+            memory: if self.large_pages { Memory::Huge } else { Memory::Pages },
             region_start_bytes: self.base_bytes,
             region_bytes: Some(places.saturating_mul(block)),
             stop: Stop::AfterNs(u64::from(span.duration_s) * 1_000_000_000),

@@ -22,10 +22,7 @@ fn exact(bytes: u64) -> String {
 
 /// All of the text.
 pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
-    let mut text = format!("\nCommand Line: diskspd {}\n\nInput parameters:\n\n", result.command);
-    for (index, span) in profile.spans.iter().enumerate() {
-        text += &parameters(index + 1, span);
-    }
+    let mut text = profile_text(profile, &result.command);
     // Writing to a string cannot fail.
     let system = &result.system;
     let _ = write!(
@@ -43,6 +40,12 @@ pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
         let _ = writeln!(text, "halfpower: {warning}");
     }
     text
+}
+
+/// What would be run.
+pub fn profile_text(profile: &Profile, command: &str) -> String {
+    let spans = profile.spans.iter().zip(1..).map(|(span, number)| parameters(number, span));
+    format!("\nCommand Line: diskspd {command}\n\nInput parameters:\n\n") + &spans.collect::<String>()
 }
 
 fn parameters(number: usize, span: &TimeSpan) -> String {
@@ -101,6 +104,9 @@ fn target_lines(target: &Target, pool: Option<&ThreadPool>) -> Vec<String> {
         lines.push(target.source_file.as_ref().map_or("write buffer data: random fill".into(), |path| {
             format!("write buffer data: from file '{}'", path.display())
         }));
+    }
+    if target.large_pages {
+        lines.push("using large pages".into());
     }
     lines.push(format!("block size: {}", exact(u64::from(target.block_bytes))));
     lines.push(match target.random_bytes {

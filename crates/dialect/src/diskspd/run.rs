@@ -35,7 +35,9 @@ pub fn profile(options: &Options) -> Result<Profile> {
         profile.format = options.profile.format;
     }
     profile.spans.iter_mut().for_each(|span| options.instead.change(span));
-    name_targets(&mut profile, &options.targets)?;
+    if !(options.profile_only && options.targets.is_empty()) {
+        name_targets(&mut profile, &options.targets)?;
+    }
     Ok(profile)
 }
 
@@ -261,7 +263,7 @@ fn run_targets<M: Machine>(
         jobs.push(ToolJob { target, workload, shape, processors: span.processors.clone() });
     }
     let ramp_ns = if only_ns.is_some() { 0 } else { u64::from(span.warm_up_s) * 1_000_000_000 };
-    let plan = RunPlan { ramp_ns, stonewall: false };
+    let plan = RunPlan { ramp_ns, ..RunPlan::default() };
     if let Some(pool) = span.pool.and_then(|pool| pool.plan(span, engines)) {
         return concurrent::run_pool(machine, &jobs, &pool, plan);
     }

@@ -159,8 +159,9 @@ pub fn read_profile(text: &str) -> Result<Profile> {
                 "xml" => profile.format = Format::Xml,
                 _ => element.unsupported()?,
             },
-            "Progress" => element.only(&["0"])?,
-            "Verbose" => element.only(&["false", "0"])?,
+            // The results have no dots, and say all that they have in any case.
+            "Progress" => drop(element.small()?),
+            "Verbose" => drop(element.flag()?),
             _ => element.unsupported()?,
         }
     }
@@ -187,7 +188,8 @@ fn time_span(span: &Element) -> Result<TimeSpan> {
             "DisableAffinity" => {
                 element.flag()?;
             }
-            "CompletionRoutines" | "GroupAffinity" => element.only(&["false", "0"])?,
+            "CompletionRoutines" => drop(element.flag()?),
+            "GroupAffinity" => element.only(&["false", "0"])?,
             "RequestCount" => outstanding = element.small()?,
             "Affinity" => {
                 for assignment in &element.children {
@@ -242,9 +244,8 @@ fn target(element: &Element) -> Result<Target> {
             "WriteThrough" if child.flag()? => read.write_through = true,
             "MemoryMappedIo" if child.flag()? => read.caching = Caching::Mapped,
             "DisableAllCache" | "DisableOSCache" | "WriteThrough" | "MemoryMappedIo" => {}
-            "TemporaryFile" | "UseLargePages" | "DisableLocalCache" | "ParallelAsyncIO" => {
-                child.only(&["false", "0"])?
-            }
+            "UseLargePages" => read.large_pages = child.flag()?,
+            "TemporaryFile" | "DisableLocalCache" | "ParallelAsyncIO" => child.only(&["false", "0"])?,
             "BurstSize" => read.burst = Some(child.small()?).filter(|count| *count > 0),
             "ThinkTime" => read.pause_ms = Some(child.small()?).filter(|ms| *ms > 0),
             "RandomRatio" => random_percent = Some(child.number(100)? as u8),
@@ -432,6 +433,7 @@ fn target_elements(target: &Target) -> Vec<(&'static str, String)> {
         ("RequestCount", target.outstanding.to_string()),
         ("ThreadsPerFile", target.threads.to_string()),
         ("Weight", target.weight.to_string()),
+        ("UseLargePages", target.large_pages.to_string()),
         ("ThreadStride", target.thread_stride_bytes.to_string()),
         ("InterlockedSequential", target.interlocked.to_string()),
         ("DisableOSCache", (target.caching == Caching::Uncached).to_string()),

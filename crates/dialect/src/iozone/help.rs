@@ -41,6 +41,7 @@ Usage: halfpower iozone [OPTIONS]
   -E           tests 9 to 12
   -Q           offset and latency of each request to wol.dat, rwol.dat, rol.dat and rrol.dat
   -+u          processor use
+  -+p N        percent of the processes of test 8 that read; -+q N seconds between tests; -+r as -o, for reads too
   -+n          no rewrite, reread and other second passes
   -+d          check every byte of every read
 

@@ -42,6 +42,8 @@ pub struct Options {
     pub direct: bool,
     /// `-o`: each write on stable storage before it counts. The times of the file are not forced out with it, as with `-+D`.
     pub sync: bool,
+    /// `-+r`: the same, for reads too: what they read is on stable storage first. On Linux that asks no more of them.
+    pub read_sync: bool,
     /// `-+D`: the same.
     pub dsync: bool,
     /// `-e`: the way to stable storage counts.
@@ -100,6 +102,10 @@ pub struct Options {
     pub each_child: bool,
     /// `-+n`: no test is made a second time (rewrite, reread).
     pub no_retests: bool,
+    /// `-+p`: percent of the processes of the mixed test that read; none: every other one.
+    pub readers_percent: Option<u32>,
+    /// `-+q`: seconds between tests.
+    pub rest_s: Option<u32>,
     /// `-+m`: the list of the throughput mode's clients.
     pub client_list: Option<PathBuf>,
     /// What that list has ([`Options::with_clients`]).
@@ -192,7 +198,7 @@ impl<'a> Words<'a> {
 const HELP_HINT: &str = "see halfpower iozone --help";
 
 /// What IOzone knows and halfpower does not serve.
-const NOT_SERVED: [NotServed; 28] = [
+const NOT_SERVED: [NotServed; 25] = [
     ("D", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
     ("G", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
     ("K", "jitter in the order of reads is not served", "leave it out"),
@@ -224,9 +230,6 @@ const NOT_SERVED: [NotServed; 28] = [
     ("+k", "each process has a file as large as -s says", "leave it out"),
     ("+l", "locks on records are not served", "leave it out"),
     ("+L", "locks on records are not served", "leave it out"),
-    ("+p", "half of the processes of test 8 read", "leave it out"),
-    ("+q", "tests follow each other at once", "leave it out, or make each test a run of its own"),
-    ("+r", "reads that wait for writes of others to reach stable storage are not served", "leave it out, or use -o"),
     ("+t", "the network is not measured", "leave it out"),
     ("+w", "data that repeats is not served", "use halfpower run with its options for data"),
 ];
@@ -341,6 +344,9 @@ impl Options {
                 "D" => self.dsync = true,
                 // Every byte of every read is checked, against a pattern of our own where -V names none.
                 "d" => self.verify = Some(self.verify.unwrap_or(DIAGNOSTIC)),
+                "r" => self.read_sync = true,
+                "p" => self.readers_percent = Some(words.number("-+p", 1, 100)? as u32),
+                "q" => self.rest_s = Some(words.number("-+q", 0, 86_400)? as u32),
                 "m" => self.client_list = Some(words.path("-+m")?),
                 // The name under which clients of other computers find this one.
                 "h" => drop(words.value("-+h")?),
@@ -398,10 +404,10 @@ impl Options {
         if self.operations && self.microseconds {
             return refuse("-O and -N", "a figure is in one unit", "leave out one of the two");
         }
-        if self.mmap && (self.direct || self.sync || self.dsync || self.asynchronous.is_some()) {
+        if self.mmap && (self.direct || self.sync || self.read_sync || self.dsync || self.asynchronous.is_some()) {
             return refuse(
                 "-B",
-                "mapped memory is the page cache and knows neither -I, -o, -+D, -H nor -k",
+                "mapped memory is the page cache and knows neither -I, -o, -+r, -+D, -H nor -k",
                 "leave out one of them",
             );
         }
@@ -473,6 +479,7 @@ impl Options {
             (self.all_records, "-z"),
             (self.direct, "-I"),
             (self.sync, "-o"),
+            (self.read_sync, "-+r"),
             (self.dsync, "-+D"),
             (self.flush, "-e"),
             (self.close, "-c"),
@@ -521,6 +528,8 @@ impl Options {
             ("-j", self.stride.map(u64::from)),
             ("-J", self.think_ms.map(u64::from)),
             ("-P", self.bind.map(u64::from)),
+            ("-+p", self.readers_percent.map(u64::from)),
+            ("-+q", self.rest_s.map(u64::from)),
             ("--repeats", self.repeats.map(u64::from)),
             ("--seed", self.seed),
         ];

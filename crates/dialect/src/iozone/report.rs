@@ -70,6 +70,7 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
         (options.close, "Include close in write timing"),
         (options.direct, "O_DIRECT feature enabled"),
         (options.sync, "SYNC Mode. "),
+        (options.read_sync, "Read & Write sync mode active."),
         (options.dsync, "O_DSYNC feature enabled"),
         (options.mmap, "Using mmap files"),
         (options.purge, "Purge Mode On"),
@@ -94,6 +95,8 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
     options.files.iter().for_each(|bytes| say(format!("File size set to {} kB", kib(*bytes))));
     options.asynchronous.iter().for_each(|(_, depth)| say(format!("POSIX Async I/O (no bcopy). Depth {depth} ")));
     options.verify.iter().for_each(|pattern| say(format!("Using pattern {pattern:#x} to verify data")));
+    options.readers_percent.iter().for_each(|percent| say(format!("Percent read in mix test is {percent}")));
+    options.rest_s.iter().for_each(|seconds| say(format!("Delay {seconds} seconds between tests enabled.")));
     options.think_ms.iter().for_each(|ms| say(format!("Think time per request: {ms} milliseconds")));
     say(format!("Command line used: iozone {options}"));
     say(match unit(options) {
