@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+import peers_lines
+
 # What is measured to compare programs is no part of the history of who runs this.
 os.environ["HALFPOWER_HISTORY"] = "none"
 
@@ -296,6 +298,8 @@ def main():
         if kind in ("refused", "other work", "fio fails", "left out"):
             print(f"{kind}: {entry['repository']} {entry['path']}: {why}", file=sys.stderr)
     text, taken, other = page(entries, outcomes, version)
+    if not arguments.only:
+        text += "\n" + peers_lines.section(halfpower, peers_lines.read(f"{here}/peers/lines.json"))[0]
     if arguments.output:
         with open(arguments.output, "w", encoding="utf8") as file:
             file.write(text)

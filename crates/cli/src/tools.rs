@@ -64,8 +64,9 @@ pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
         return output::print(&dialect::iozone::version());
     }
     let options = dialect::iozone::parse(&output::without_ours(words))?;
-    let options = dialect::iozone::Options { force: output::is_forced(), ..options };
-    let names: Vec<&Path> = options.file.iter().chain(&options.process_files).map(PathBuf::as_path).collect();
+    let options = dialect::iozone::Options { force: output::is_forced(), ..options }.with_clients()?;
+    let files = dialect::iozone::files(&options);
+    let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let json = output::optional("--json", options.json.as_deref(), &names)?;
     let html = output::optional("--html", options.html.as_deref(), &names)?;
     on_machine!(machine_of(&names)?, |machine| iozone_on(&machine, &options, json.as_ref(), html.as_ref()))
@@ -203,6 +204,14 @@ pub(crate) fn diskspd(words: &[String]) -> Result<(), Failure> {
     let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u32);
     let options = dialect::diskspd::parse(&output::without_ours(words))?.seeded(clock);
     let profile = dialect::diskspd::profile(&options)?;
+    if options.profile_only {
+        return output::print(&match profile.format {
+            dialect::diskspd::Format::Text => {
+                printable_lines(&dialect::diskspd::profile_text(&profile, &options.to_string()))
+            }
+            dialect::diskspd::Format::Xml => dialect::diskspd::profile_xml(&profile, 0),
+        });
+    }
     let names: Vec<&Path> =
         profile.spans.iter().flat_map(|span| &span.targets).map(|target| target.path.as_path()).collect();
     let read: Vec<&Path> = names.iter().copied().chain(options.file.as_deref()).collect();

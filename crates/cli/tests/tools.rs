@@ -166,6 +166,14 @@ fn diskspd() {
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success() && text.starts_with("<Results>") && text.ends_with("</Results>\n"), "{text}");
     assert_eq!(entries(here.path()), ["one.json"]);
+    for (line, begins) in
+        [("diskspd -Rp -c1M -F2 -O4 a b", "\nCommand Line: diskspd "), ("diskspd -Rpxml -c1M -F2 -O4 a b", "<Profile>")]
+    {
+        let done = halfpower(here.path(), line);
+        let text = String::from_utf8(done.stdout).unwrap();
+        assert!(done.status.success() && text.starts_with(begins) && !text.contains("Results for"), "{text}");
+        assert_eq!(entries(here.path()), ["one.json"], "nothing is run or made");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! points, or readers beside writers, and report each job by itself.
 
 use machine::{
-    Error, Machine, Nanos, Op, Part, Result, RunOptions, RunUsage, Scheduling, TargetFacts, TargetKind, Usage,
+    Error, Machine, Nanos, Op, Part, Result, RunOptions, RunUsage, Scheduling, Start, TargetFacts, TargetKind, Usage,
 };
 use measure::{Sample, Stream};
 use std::sync::Arc;
@@ -12,9 +12,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use stream::{Shared, ToolStream};
 use workload::{Cursor, Filler, Workload};
 
+mod pool;
 mod stream;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use pool::{Pool, TargetRan, run_pool};
 
 /// How the threads of a job share its region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -81,8 +84,17 @@ fn seeming_size(workload: &Workload, shape: &RequestShape, size_bytes: u64) -> u
 pub(crate) struct RunPlan {
     /// Time at the start that is run but not measured.
     pub(crate) ramp_ns: Nanos,
+    /// Time before it.
+    pub(crate) rest_ns: Nanos,
     /// When the first stream has done its bytes, the others go on but count no more ([`Trace::counted`]).
     pub(crate) stonewall: bool,
+}
+
+impl RunPlan {
+    fn options<M: Machine>(self, machine: &M) -> RunOptions {
+        let start = if self.rest_ns > 0 { Start::At(machine.now() + self.rest_ns) } else { Start::Now };
+        RunOptions { start, ..RunOptions::default() }
+    }
 }
 
 /// What one job measured.
@@ -196,20 +208,7 @@ fn run_once<M: Machine>(
     facts: &[TargetFacts],
     plan: RunPlan,
 ) -> Result<(Vec<Vec<ToolStream>>, RunUsage)> {
-    let shared = Arc::new(Shared {
-        stonewall: plan.stonewall,
-        first_done: AtomicBool::new(false),
-        stop: AtomicBool::new(false),
-    });
-    let mut sources: Vec<Vec<ToolStream>> = Vec::with_capacity(jobs.len());
-    for (job, facts) in jobs.iter().zip(facts) {
-        let streams = streams(job, facts, plan.ramp_ns)?.into_iter().enumerate();
-        let region = job.workload.region(job.seeming_size(facts.size_bytes));
-        let source = |(thread, stream)| {
-            ToolStream::new(stream, thread as u64, &job.workload, &job.shape, region, &shared, plan.ramp_ns)
-        };
-        sources.push(streams.map(source).collect());
-    }
+    let mut sources = tool_streams(jobs, facts, plan)?;
     let mut parts: Vec<Part<'_, M::Target, ToolStream>> = Vec::with_capacity(jobs.len());
     for ((job, facts), sources) in jobs.iter().zip(facts).zip(&mut sources) {
         let mut access = job.workload.access(facts.size_bytes);
@@ -219,9 +218,27 @@ fn run_once<M: Machine>(
         let scheduling = Scheduling { processors: &job.processors, ..Scheduling::default() };
         parts.push(Part { targets: vec![job.target], access, sources, scheduling });
     }
-    let usage = machine.run(&mut parts, RunOptions::default())?;
+    let usage = machine.run(&mut parts, plan.options(machine))?;
     drop(parts);
     Ok((sources, usage))
+}
+
+/// The streams of all jobs.
+fn tool_streams<T>(jobs: &[ToolJob<'_, T>], facts: &[TargetFacts], plan: RunPlan) -> Result<Vec<Vec<ToolStream>>> {
+    let shared = Arc::new(Shared {
+        stonewall: plan.stonewall,
+        first_done: AtomicBool::new(false),
+        stop: AtomicBool::new(false),
+    });
+    let of = |(job, facts): (&ToolJob<'_, T>, &TargetFacts)| {
+        let streams = streams(job, facts, plan.ramp_ns)?.into_iter().enumerate();
+        let region = job.workload.region(job.seeming_size(facts.size_bytes));
+        let source = |(thread, stream)| {
+            ToolStream::new(stream, thread as u64, &job.workload, &job.shape, region, &shared, plan.ramp_ns)
+        };
+        Ok(streams.map(source).collect())
+    };
+    jobs.iter().zip(facts).map(of).collect()
 }
 
 /// A simulated machine moves no data.

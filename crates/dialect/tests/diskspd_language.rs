@@ -1,6 +1,8 @@
 //! diskspd's command line and profiles: what is taken, what is refused, what is planned, and that no text does harm.
 
-use dialect::diskspd::{Caching, Format, Options, Profile, Source, Target, TimeSpan, parse, profile_xml, read_profile};
+use dialect::diskspd::{
+    Caching, Format, Options, Profile, Source, Target, ThreadPool, TimeSpan, parse, profile_xml, read_profile,
+};
 use machine::{Buffering, Engine, Hint};
 use proptest::prelude::*;
 use workload::{Pattern, Stop};
@@ -80,7 +82,10 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-w101 x", "-w101: it is not"),
         ("-t0 x", "-t0: it is not"),
         ("-o x", "-o: it is not a number"),
-        ("-r -s x", "-r and -s"),
+        ("-r -si x", "-r and -si"),
+        ("-B1M:1M -f1M x", "-B and -f: both say"),
+        ("-B1M: x", "-B1M:: it is not a size"),
+        ("-ag1,0 x", "-ag1,0: processors are in one group here"),
         ("-r -T1M x", "-r and -T"),
         ("-r0 x", "-r and -s"),
         ("-Sbu x", "-Sbu"),
@@ -90,7 +95,6 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("/nope x", "/nope: there is no such option"),
         ("-g10x x", "-g10x: it is not a number"),
         ("-p x", "-p: requests of one thread"),
-        ("-x x", "-x: completion routines"),
         ("-rs101 x", "-rs101: it is not a number from 0 to 100"),
         ("-rdabs10/1G x", "-rdabs10/1G: ranges in bytes"),
         ("-rdpct90/10:10/91 x", "-rdpct"),
@@ -107,9 +111,10 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-q x", "-q: there is no such option"),
         ("-k4 x", "-k4: there is no such option"),
         ("-Lx x", "-Lx: there is no such option"),
-        ("-I3 x", "-I3: priorities of requests"),
+        ("-I1 x", "-I1: priorities of requests"),
+        ("-P0 x", "-P0: it is not a number"),
         ("-ysGo x", "-ysGo: events of Windows"),
-        ("-Rp x", "-Rp: the profile is always run"),
+        ("-Rpx x", "-Rpx: there is no such option"),
         ("-Sx x", "-Sx: there is no such option"),
         ("-eNOPE x", "-eNOPE: these events"),
         ("-Xp.xml /t2", "/t2"),
@@ -118,7 +123,9 @@ fn nonsense_and_what_is_not_supported_is_refused_by_name() {
         ("-Zsome x", "-Z"),
         ("-Z4K, x", "file's name"),
         ("-ft x", "-ft: it marks a file as temporary"),
-        ("-F2 x y", "-F2"),
+        ("-F2 -t3 x y", "-F2 and -t3: threads are shared"),
+        ("-F2 -O4 -g1000 x y", "-O and -g"),
+        ("-F2 -O4 -i8 -j2 x y", "-O and -g, -i or -j"),
         ("-B1M -f1M x", "-B and -f"),
         ("-Xp.xml -t2", "-t2"),
         ("--nope x", "--nope"),
@@ -211,6 +218,78 @@ fn threads_begin_any_number_of_bytes_apart() {
     assert!(error.to_string().contains("a thread begins at 8 KiB"), "{error}");
 }
 
+/// As people write them for the original.
+#[test]
+fn lines_that_the_original_takes_mean_the_same() {
+    for (line, same) in [
+        ("-B1G:64K x", "-B1G -f1073807360 x"),
+        ("-b4K -B1G:2b x", "-b4K -B1G -f1073750016 x"),
+        ("-ag0,0,1 x", "-a0,1 x"),
+        ("-a0 -a1 x", "-a0,1 x"),
+        ("-x -P100 -vs -I3 -w x", "x"),
+        ("-P x", "x"),
+        ("-r4K -s64K x", "-r4K x"),
+    ] {
+        assert_eq!(options(line), options(same), "{line}");
+    }
+    let large = options("-l x").profile;
+    let span = &large.spans[0];
+    let memory = |line: &str| target(line).workload(span, 1, 1 << 20, &ENGINES).unwrap().memory;
+    assert_eq!((memory("-l x"), memory("x")), (machine::Memory::Huge, machine::Memory::Pages));
+    assert_eq!(read_profile(&profile_xml(&large, 0)).unwrap(), large);
+    for (line, format) in [("-Rp x", Format::Text), ("-Rpxml x", Format::Xml)] {
+        assert!(options(line).profile_only && options(line).profile.format == format, "{line}");
+        assert_eq!(options(&options(line).to_string()), options(line));
+    }
+    let neutral = "<Profile><Progress>5</Progress><Verbose>true</Verbose><TimeSpans><TimeSpan><CompletionRoutines>true</CompletionRoutines>\
+                   <Targets><Target><Path>x</Path></Target></Targets></TimeSpan></TimeSpans></Profile>";
+    assert_eq!(read_profile(neutral).unwrap(), options("x").profile);
+}
+
+#[test]
+fn a_pool_has_threads_in_total_and_targets_have_weights() {
+    let span = options("-F3 -O8 x y").profile.spans.remove(0);
+    assert_eq!(span.pool, Some(ThreadPool { threads: 3, outstanding: Some(8) }));
+    assert_eq!(options("-F3 -o4 x y").profile.spans[0].pool, Some(ThreadPool { threads: 3, outstanding: None }));
+    assert_eq!(options("-F3 -O8 x").profile, options("-t3 -o8 x").profile, "on one target it is all of -t's");
+    let profile = |settings: &str, first: &str, second: &str| {
+        let target = |path: &str, inner: &str| format!("<Target><Path>{path}</Path>{inner}</Target>");
+        let targets = target("x", first) + &target("y", second);
+        let span = format!("<TimeSpan>{settings}<Targets>{targets}</Targets></TimeSpan>");
+        read_profile(&format!("<Profile><TimeSpans>{span}</TimeSpans></Profile>"))
+    };
+    let pool = "<ThreadCount>2</ThreadCount><RequestCount>32</RequestCount>";
+    let own = "<ThreadTargets><ThreadTarget><Thread>1</Thread><Weight>7</Weight></ThreadTarget></ThreadTargets>";
+    let read = profile(pool, "<Weight>6000</Weight>", own).unwrap();
+    let span = &read.spans[0];
+    assert_eq!(span.pool, Some(ThreadPool { threads: 2, outstanding: Some(32) }));
+    assert_eq!((span.targets[0].weight, &span.targets[1].thread_weights), (6000, &vec![(1, Some(7))]));
+    assert_eq!(read_profile(&profile_xml(&read, 0)).unwrap(), read);
+    for (settings, first, second, said) in [
+        (pool, "<Weight>0</Weight>", "", "<Weight>0"),
+        (
+            pool,
+            "<DisableOSCache>true</DisableOSCache>",
+            "",
+            "y: the threads of a pool reach all targets in the same way",
+        ),
+        (pool, own, own, "thread 0: no target is for it"),
+        (pool, "", &own.replace('1', "2"), "<Thread>2: the pool has 2"),
+        (pool, "", "<ThreadsPerFile>4</ThreadsPerFile>", "<ThreadsPerFile>4"),
+        (pool, "", "<ThreadTargets><ThreadTarget/></ThreadTargets>", "<Thread> is missing"),
+        ("", "", own, "<ThreadTargets>: they are for the threads of a pool"),
+        (
+            pool,
+            "<WriteRatio>1</WriteRatio>",
+            "<WriteRatio>1</WriteRatio><WriteBufferContent><Pattern>zero</Pattern></WriteBufferContent>",
+            "y: some writes of the pool carry zeros",
+        ),
+    ] {
+        let error = profile(settings, first, second).unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains(said), "{first} {second}: {error}");
+    }
+}
+
 #[test]
 fn profiles_that_are_none() {
     let within = |inner: &str| {
@@ -285,6 +364,7 @@ fn word() -> impl Strategy<Value = String> {
         "-Rtext",
         "-X",
         "-F",
+        "-O",
         "-h",
         "-p",
         "--json=",

@@ -2,7 +2,7 @@
 
 mod mounted;
 
-use dialect::diskspd::{DiskspdResult, Profile, parse, profile, run};
+use dialect::diskspd::{DiskspdResult, Profile, ThreadResult, parse, profile, run, text, xml};
 use host::Host;
 use machine::Error;
 use mounted::Mounted;
@@ -108,6 +108,81 @@ fn a_template_of_two_targets_on_one_file() {
     {
         let error = ran(&format!("{line} {targets}")).map(|_| ()).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains(said), "{error}");
+    }
+}
+
+/// As Set-FleetProfile of VMFleet rewrites a profile whose targets had rates.
+#[test]
+fn a_pool_of_threads_asks_its_targets_by_their_weights() {
+    let here = tempfile::tempdir().unwrap();
+    let file = here.path().join("t.dat");
+    let target = |weight: u32, inner: &str| {
+        format!(
+            "<Target><Path>*1</Path><FileSize>4194304</FileSize><DisableOSCache>true</DisableOSCache>\
+             <WriteThrough>true</WriteThrough><Weight>{weight}</Weight>{inner}</Target>"
+        )
+    };
+    let targets = target(6000, "<BlockSize>8192</BlockSize><Random>8192</Random><MaxFileSize>2097152</MaxFileSize>")
+        + &target(
+            300,
+            "<BlockSize>32768</BlockSize><StrideSize>32768</StrideSize><InterlockedSequential>true</InterlockedSequential>\
+             <BaseFileOffset>2097152</BaseFileOffset><WriteRatio>100</WriteRatio>",
+        );
+    let profile = here.path().join("p.xml");
+    let text = format!(
+        "<Profile><TimeSpans><TimeSpan><MeasureLatency>true</MeasureLatency><ThreadCount>2</ThreadCount><RequestCount>32</RequestCount>\
+         <Duration>1</Duration><Warmup>0</Warmup><Targets>{targets}</Targets></TimeSpan></TimeSpans></Profile>"
+    );
+    std::fs::write(&profile, text).unwrap();
+    let (read, result) = ran(&format!("-X{} {}", profile.display(), file.display())).unwrap();
+    let span = &result.spans[0];
+    assert_eq!(span.threads.iter().map(|thread| thread.id).collect::<Vec<_>>(), [0, 0, 1, 1]);
+    let all = |of: fn(&ThreadResult) -> u64| span.threads.iter().map(of).sum::<u64>() as f64;
+    let (reads, writes) = (all(|thread| thread.reads.requests), all(|thread| thread.writes.requests));
+    let (share, expected) = (writes / (reads + writes), 300.0 / 6300.0);
+    let error = (expected * (1.0 - expected) / (reads + writes)).sqrt();
+    assert!((share - expected).abs() < 6.0 * error + 64.0 / (reads + writes), "{writes} of {}", reads + writes);
+    for thread in &span.threads {
+        let (reads, writes) = (&thread.reads, &thread.writes);
+        assert_eq!((reads.bytes, writes.bytes), (reads.requests * 8192, writes.requests * 32_768));
+        assert_eq!((reads.latency.count(), writes.latency.count()), (reads.requests, writes.requests));
+        assert!((reads.requests > 0) != (writes.requests > 0), "each target does its own");
+    }
+    let shown = xml(&read, &result);
+    assert_eq!((shown.matches("<Thread>").count(), shown.matches("<IOCount>").count()), (2, 4));
+    assert!(shown.contains("<ThreadCount>2</ThreadCount>\n    <RequestCount>32</RequestCount>"), "{shown}");
+}
+
+#[test]
+fn each_thread_of_a_pool_keeps_its_requests_outstanding_over_all_targets() {
+    let here = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|name| here.path().join(name).display().to_string());
+    let depth = |result: &DiskspdResult| -> f64 {
+        result.spans[0].points.iter().map(|point| point.numbers.as_ref().unwrap().achieved.mean_depth).sum()
+    };
+    let (profile, result) = ran(&format!("-c4M -d1 -W0 -b4K -r -Sh -F2 -O4 {a} {b}")).unwrap();
+    assert!((depth(&result) - 8.0).abs() < 0.5, "2 threads with 4 requests each, not {}", depth(&result));
+    let by_target = |path: &str| {
+        let of = result.spans[0].threads.iter().filter(|thread| thread.path == path);
+        of.map(|thread| thread.reads.requests).sum::<u64>() as f64
+    };
+    let halves = by_target(&a) / (by_target(&a) + by_target(&b));
+    assert!((halves - 0.5).abs() < 0.05, "{halves} of the requests went to the first");
+    let said = text(&profile, &result);
+    for line in ["thread pool with 2 threads", "relative IO weight in thread pool: 1", "request count:\t\t4"] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    // Without -O each target has -o of each thread, and -g is of each, too.
+    let (_, result) = ran(&format!("-c4M -d1 -W0 -b4K -r -Sh -F2 -o3 {a} {b}")).unwrap();
+    assert!((depth(&result) - 12.0).abs() < 0.7, "{}", depth(&result));
+    let (_, result) = ran(&format!("-c4M -d1 -W0 -b4K -r -Sh -F2 -o3 -g100i {a} {b}")).unwrap();
+    for thread in &result.spans[0].threads {
+        assert!(thread.reads.requests.abs_diff(100) <= 3, "{} of 100", thread.reads.requests);
+    }
+    // One request at a time needs no other engine than a blocking call, and mapped files are copied from in turn.
+    for line in ["-Sh -F2 -O1", "-Sm -F2 -O4", "-Sm -F1 -o2"] {
+        let (_, result) = ran(&format!("-c4M -d1 -W0 -b4K -r {line} {a} {b}")).unwrap();
+        assert!(result.spans[0].threads.iter().all(|thread| thread.reads.requests > 0), "{line}");
     }
 }
 

@@ -4,7 +4,7 @@ mod mounted;
 
 use dialect::iozone::{IozoneResult, Test, parse, run};
 use host::Host;
-use machine::Error;
+use machine::{Error, Machine};
 use mounted::Mounted;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -161,4 +161,104 @@ fn an_interrupt_leaves_nothing() {
     });
     assert!(matches!(result, Err(Error::Interrupted)), "{result:?}");
     assert_eq!(entries(here.path()), 0);
+}
+
+/// A list of clients with these lines, in `{here}`.
+fn list(here: &Path, lines: &[&str]) -> String {
+    let path = here.join("clients");
+    let lines: Vec<String> = lines.iter().map(|line| line.replace("{here}", &here.display().to_string())).collect();
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn clients_that_are_this_computer_work_in_their_directories() {
+    let here = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        std::fs::create_dir(here.path().join(name)).unwrap();
+    }
+    let own = Host::new(&NEVER).facts().name;
+    let lines = [
+        "# two on one disk, one on the other",
+        "localhost {here}/a /usr/bin/iozone",
+        "127.0.0.1\t{here}/a  /usr/bin/iozone",
+        "",
+        &format!("{own} {{here}}/b iozone own.tmp"),
+        "elsewhere {here}/none iozone",
+    ];
+    let clients = list(here.path(), &lines);
+    let (result, text) = ran(&format!("-+m {clients} -+h this -t 3 -i 0 -i 1 -s 64k -r 4k -w -C --repeats 1"));
+    let result = result.unwrap();
+    assert!(result.throughput.iter().all(|one| one.children.len() == 3 && one.points.len() == 3));
+    for name in ["a/iozone.DUMMY.0", "a/iozone.DUMMY.1", "b/own.tmp"] {
+        assert_eq!(std::fs::metadata(here.path().join(name)).unwrap().len(), 64 << 10, "{name}");
+    }
+    for said in [
+        "Network distribution mode enabled.",
+        "Throughput test with 3 processes",
+        "Child[2] xfer count",
+        "Max throughput",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(
+        !text.contains("Parent sees"),
+        "as in the original, which has no parent on one computer with its clients: {text}"
+    );
+    let (_, alone) = ran(&format!("-t 1 -i 0 -s 64k -r 4k --repeats 1 -f {}/x", here.path().display()));
+    assert!(alone.contains("Parent sees"), "{alone}");
+}
+
+#[test]
+fn clients_elsewhere_and_lists_that_are_none_are_refused_before_anything_is_made() {
+    let here = tempfile::tempdir().unwrap();
+    let two = &["localhost {here} iozone", "node17 {here} iozone"][..];
+    for (lines, count, said) in [
+        (two, 2, "the client node17 of -+m: halfpower runs on one computer"),
+        (two, 3, "-t 3: "),
+        (&["10.0.0.7 {here} iozone"], 1, "10.0.0.7"),
+        (&["localhost {here}/none iozone"], 1, "none: the client localhost has no such directory"),
+        (&["localhost {here}"], 1, "line 1: localhost"),
+        (&["# none"], 1, "it has 0 clients"),
+    ] {
+        let clients = list(here.path(), lines);
+        let (result, text) = ran(&format!("-+m {clients} -t {count} -i 0 -s 64k"));
+        let error = result.unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains(said), "{error}");
+        assert_eq!((text.as_str(), entries(here.path())), ("", 1), "{said}");
+    }
+    let (result, _) = ran(&format!("-+m {}/no-list -t 1 -i 0 -s 64k", here.path().display()));
+    assert!(result.unwrap_err().to_string().contains("no-list"));
+}
+
+/// Without a directory of that name `-f` is what the names of all children begin with.
+#[test]
+fn children_have_files_named_after_the_test_file() {
+    let here = tempfile::tempdir().unwrap();
+    let base = here.path().join("io.tmp");
+    ran(&format!("-t 2 -i 0 -s 64k -w --repeats 1 -f {}", base.display())).0.unwrap();
+    for child in 0..2 {
+        assert!(here.path().join(format!("io.tmp.DUMMY.{child}")).is_file());
+    }
+}
+
+#[test]
+fn a_rest_lies_between_tests_and_some_of_the_mixed_processes_read() {
+    let here = tempfile::tempdir().unwrap();
+    let line = format!("-t 4 -i 0 -i 8 -+n -+p 75 -+r -s 64k --repeats 1 -f {}", here.path().display());
+    let began = std::time::Instant::now();
+    let (result, text) = ran(&line);
+    let quick = began.elapsed();
+    let mixed = result.unwrap().throughput.pop().unwrap();
+    let reads: Vec<u8> = mixed.points.iter().map(|point| point.workload.read_percent).collect();
+    assert_eq!(reads, [100, 100, 100, 0]);
+    for said in ["Percent read in mix test is 75", "Read & Write sync mode active."] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    let began = std::time::Instant::now();
+    let (result, text) = ran(&format!("{line} -+q 1"));
+    let one = &result.unwrap().throughput[0];
+    assert!(began.elapsed() > quick.max(std::time::Duration::from_secs(2)), "two tests, a second before each");
+    assert!(one.elapsed_ns < 1_000_000_000, "the rest is no part of a test: {} ns", one.elapsed_ns);
+    assert!(text.contains("Delay 1 seconds between tests enabled."), "{text}");
 }

@@ -344,6 +344,11 @@ impl Stream {
         }
     }
 
+    /// Time passes until now without a request of this stream: what is measured of it lasts until then.
+    pub fn lasts_until(&mut self, now: Nanos) {
+        self.pass_to(now);
+    }
+
     /// Requests completed in the measured part.
     pub fn completed(&self) -> u64 {
         self.latency[0].count() + self.latency[1].count()

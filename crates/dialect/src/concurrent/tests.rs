@@ -1,8 +1,9 @@
 //! Where requests go, what is noted of them, and who waits for whom.
 
+use super::pool::PoolThread;
 use super::stream::{Shared, ToolStream};
 use super::*;
-use machine::{Buffering, Completion, Next, RequestSource};
+use machine::{Buffering, Completion, Engine, Next, RequestSource};
 use workload::Stop;
 
 const BLOCK: u64 = 4096;
@@ -163,6 +164,56 @@ fn with_a_stonewall_the_slower_counts_until_the_faster_is_done_and_goes_on() {
         (fast.result.trace.counted, slow.result.trace.counted, rest),
         (Some((6, began + 60)), Some((3, began + 60)), 3)
     );
+}
+
+/// The targets of so many requests of a thread with these weights, which end in the order of their issue.
+fn drawn(weights: &[u32], outstanding: u32, seed: u64, count: usize) -> Vec<u32> {
+    let timed =
+        Workload { stop: Stop::AfterNs(1_000_000), engine: Engine::IoUring, depth: outstanding, ..six_reads(8) };
+    let streams = weights.iter().map(|_| stream_of(&timed, &RequestShape::default(), 0, &shared())).collect();
+    let mut thread = PoolThread::new(streams, weights, Some(outstanding), seed);
+    thread.begin(0);
+    let (mut under_way, mut targets) = (std::collections::VecDeque::new(), Vec::new());
+    while targets.len() < count {
+        match thread.next(1) {
+            Next::Issue(request) => {
+                assert!(
+                    under_way.iter().all(|other: &machine::Request| other.slot != request.slot),
+                    "one slot, one request"
+                );
+                targets.push(request.target);
+                under_way.push_back(request);
+            }
+            Next::WaitForCompletion => {
+                assert_eq!(under_way.len(), outstanding as usize, "all that may be are outstanding");
+                let ended = under_way.pop_front().unwrap();
+                thread.complete(Completion { slot: ended.slot, result: ended.len as i32 }, 1);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    // At the end it waits for what is under way, and then it is done.
+    while let Some(ended) = under_way.pop_front() {
+        assert_eq!(thread.next(2_000_000), Next::WaitForCompletion);
+        thread.complete(Completion { slot: ended.slot, result: ended.len as i32 }, 2_000_000);
+    }
+    assert_eq!(thread.next(2_000_000), Next::Done);
+    let counted: u64 = thread.streams.iter().map(|stream| stream.result.stream.completed()).sum();
+    assert_eq!(counted, count as u64);
+    assert!(
+        thread.streams.iter().all(|stream| stream.result.stream.measured_ns() == 2_000_000),
+        "all were there to the end"
+    );
+    targets
+}
+
+#[test]
+fn a_thread_of_a_pool_draws_its_targets_by_their_weights_and_a_seed_repeats() {
+    let targets = drawn(&[1, 0, 3], 4, 7, 8000);
+    let of = |target: u32| targets.iter().filter(|one| **one == target).count();
+    assert!(of(0).abs_diff(2000) < 150 && of(1) == 0 && of(0) + of(2) == 8000, "{} to the first", of(0));
+    assert_eq!(drawn(&[1, 0, 3], 4, 7, 100), targets[..100], "it hangs on the seed alone");
+    assert_ne!(drawn(&[1, 0, 3], 4, 8, 100), targets[..100]);
 }
 
 #[test]

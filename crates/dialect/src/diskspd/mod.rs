@@ -5,18 +5,21 @@
 
 mod help;
 mod options;
+mod pool;
 mod profile;
 mod report;
 mod result;
 mod run;
+mod words;
 mod xml;
 mod xml_report;
 
 pub use crate::concurrent::Interval;
 pub use help::HELP;
-pub use options::{Options, parse};
+pub use options::{Instead, Options, parse};
+pub use pool::ThreadPool;
 pub use profile::{Caching, Format, Profile, Source, Target, TimeSpan};
-pub use report::text;
+pub use report::{profile_text, text};
 pub use result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
 pub use run::{profile, run};
 pub(crate) use xml::{Element, tree};

@@ -1,10 +1,9 @@
 //! The command line.
 
 use super::profile::{Caching, Format, Profile, Source, Target, TimeSpan};
-use crate::parse::{NotServed, joined, no_nul, number_of, refuse, refuse_option, shortened};
+use crate::parse::{NotServed, no_nul, number_of, refuse, refuse_option, shortened};
 use machine::units::{GIB, KIB, MIB};
 use machine::{Hint, Result};
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// What the command line asks for.
@@ -18,6 +17,8 @@ pub struct Options {
     pub targets: Vec<PathBuf>,
     /// What is said beside `-X` and counts for all of its time spans.
     pub instead: Instead,
+    /// `-Rp`: the profile is shown, and nothing is run.
+    pub profile_only: bool,
     /// `-z` without a number: the seed is the clock's ([`Options::seeded`]).
     pub clock_seeds: bool,
     /// `--json`: all of it as JSON in this file.
@@ -86,6 +87,8 @@ struct Sizes {
     /// `-s`, with or without a stride.
     sequential: bool,
     base: Option<Size>,
+    /// `-B<base>:<length>`
+    length: Option<Size>,
     max: Option<Size>,
     thread_stride: Option<Size>,
     create: Option<Size>,
@@ -164,16 +167,13 @@ const ETW: [&str; 11] = [
 ];
 
 /// What DISKSPD knows and halfpower does not serve.
-const NOT_SERVED: [NotServed; 11] = [
+const NOT_SERVED: [NotServed; 8] = [
     ("ft", "it marks a file as temporary, which only Windows knows", "leave it out"),
     ("rdabs", "ranges in bytes are not served", "give the shares in percent of the target: -rdpct<IO>/<PART>:..."),
     ("I", "priorities of requests are not served", "start halfpower under ionice"),
-    ("l", "buffers lie in ordinary pages, as DISKSPD's do by default", "leave it out"),
     ("N", "writes to mapped memory are flushed at the end alone", "leave it out, or use -Sbw and not -Sm"),
     ("p", "requests of one thread that overlap are not served", "leave it out, or use -T0 with more threads"),
-    ("P", "progress is not printed among the results", "leave it out"),
-    ("Rp", "the profile is always run", "use -R, -Rtext or -Rxml"),
-    ("x", "completion routines are Windows' own", "leave it out: requests complete as the engine tells"),
+    ("ag", "processors are in one group here", "name them alone: -a0,1"),
     (
         "y",
         "events of Windows that programs wait for are not served",
@@ -231,7 +231,11 @@ impl Reading {
         let days = 86_400_000;
         match letter {
             'b' => self.sizes.block = size()?,
-            'B' => self.sizes.base = size()?,
+            'B' => {
+                let (base, length) = value.split_once(':').map_or((value, None), |(base, length)| (base, Some(length)));
+                self.sizes.base = Some(Size::parse(spelling, base)?);
+                self.sizes.length = length.map(|length| Size::parse(spelling, length)).transpose()?;
+            }
             'c' => self.sizes.create = size()?,
             'C' => self.options.instead.cool_down_s = Some(whole(0, days)?),
             'd' => self.options.instead.duration_s = Some(whole(1, days)?),
@@ -259,13 +263,24 @@ impl Reading {
             'n' if value.is_empty() => {}
             'a' if value == "g" => {}
             // The report says all that it has in any case.
-            'v' if value.is_empty() => {}
+            'v' if matches!(value, "" | "s") => {}
+            // Requests complete as the engine tells, and no dots stand among the results.
+            'x' if value.is_empty() => {}
+            'P' => drop((!value.is_empty()).then(|| whole(1, u64::from(u32::MAX))).transpose()?),
+            'l' if value.is_empty() => self.target.large_pages = true,
+            // The priority that requests have anyway.
+            'I' if value == "3" => {}
             // Windows' own events of its kernel: there are none here.
             'e' if ETW.contains(&value) => {}
             'a' => {
-                let processors =
-                    value.split(',').map(|text| number_of(spelling, text, 0, 1023).map(|value| value as u32));
-                self.span.processors = processors.collect::<Result<_>>()?;
+                // There is one group of processors, number 0.
+                let listed = value.strip_prefix("g0,").unwrap_or(value);
+                if listed.contains('g') {
+                    return not_taken(spelling, "ag");
+                }
+                for text in listed.split(',') {
+                    self.span.processors.push(number_of(spelling, text, 0, 1023)? as u32);
+                }
             }
             'o' => self.target.outstanding = whole(1, u64::from(workload::MAX_DEPTH))?,
             'O' => self.all_outstanding = Some(whole(1, u64::from(workload::MAX_DEPTH))?),
@@ -288,7 +303,8 @@ impl Reading {
             }
             'r' => self.sizes.random = Some(if value.is_empty() { None } else { size()? }),
             'R' => {
-                self.options.profile.format = match value {
+                let format = value.strip_prefix('p').inspect(|_| self.options.profile_only = true);
+                self.options.profile.format = match format.unwrap_or(value) {
                     "" | "text" => Format::Text,
                     "xml" => Format::Xml,
                     _ => return not_taken(spelling, word),
@@ -303,7 +319,7 @@ impl Reading {
             'S' => self.caching(spelling, value)?,
             't' => self.target.threads = whole(1, 1024)?,
             'T' => self.sizes.thread_stride = size()?,
-            'w' => self.target.write_percent = whole(0, 100)? as u8,
+            'w' => self.target.write_percent = if value.is_empty() { 0 } else { whole(0, 100)? as u8 },
             'W' => self.options.instead.warm_up_s = Some(whole(0, days)?),
             'X' if !value.is_empty() => self.options.file = Some(value.into()),
             'z' => {
@@ -373,28 +389,32 @@ impl Reading {
             return Ok(self.options);
         }
         std::mem::take(&mut self.options.instead).change(&mut self.span);
-        if let Some(threads) = self.all_threads {
-            if self.paths.len() > 1 {
+        match (self.all_threads, self.all_outstanding) {
+            (Some(threads), _) if self.target.threads > 1 => {
                 return refuse(
-                    format!("-F{threads}"),
-                    "threads that use several targets each are not supported",
-                    "use -t, threads of each target",
+                    format!("-F{threads} and -t{}", self.target.threads),
+                    "threads are shared by all targets, or each target has its own",
+                    "leave out one of the two",
                 );
             }
-            self.target.threads = threads;
-        }
-        if let Some(outstanding) = self.all_outstanding {
-            if self.all_threads.is_none() {
+            (None, Some(outstanding)) => {
                 return refuse(
                     format!("-O{outstanding}"),
                     "it is for the threads of -F",
                     "use -o, requests of each target, or add -F",
                 );
             }
-            self.target.outstanding = outstanding;
+            _ => {}
         }
         if self.sizes.sequential && self.sizes.random.is_some() {
-            return refuse("-r and -s", "requests are random or sequential", "leave out one of the two");
+            if self.target.interlocked {
+                return refuse("-r and -si", "requests are random or sequential", "leave out one of the two");
+            }
+            // As in the original -r counts.
+            self.sizes.stride = None;
+        }
+        if self.sizes.length.is_some() && self.sizes.max.is_some() {
+            return refuse("-B and -f", "both say where the last request ends", "leave out the length of -B, or -f");
         }
         let block =
             self.sizes.block.map_or(u64::from(self.target.block_bytes), |size| size.bytes(self.target.block_bytes));
@@ -407,7 +427,10 @@ impl Reading {
             random_bytes: self.sizes.random.map(|align| align.map_or(u64::from(block), bytes)),
             stride_bytes: self.sizes.stride.map(bytes),
             base_bytes: self.sizes.base.map_or(0, bytes),
-            max_bytes: self.sizes.max.map(bytes),
+            max_bytes: match (self.sizes.base, self.sizes.length) {
+                (Some(base), Some(length)) => Some(bytes(base).saturating_add(bytes(length))),
+                _ => self.sizes.max.map(bytes),
+            },
             thread_stride_bytes: self.sizes.thread_stride.map_or(0, bytes),
             create_bytes: self.sizes.create.map(bytes),
             source_bytes: self.sizes.source.map(bytes),
@@ -415,6 +438,9 @@ impl Reading {
         }
         .with_random_percent(self.random_percent);
         self.span.targets = self.paths.into_iter().map(|path| Target { path, ..target.clone() }).collect();
+        if let Some(threads) = self.all_threads {
+            self.span.share_threads(threads, self.all_outstanding);
+        }
         self.options.profile.spans = vec![self.span];
         self.options.profile.check()?;
         Ok(self.options)
@@ -442,92 +468,5 @@ impl Options {
             self.instead.seed = self.file.is_some().then_some(clock);
         }
         self
-    }
-
-    /// The words that mean the same: parsed again they give the same options. A profile that came from a file is named by it.
-    pub fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        if let Some(file) = &self.file {
-            words.push(format!("-X{}", file.display()));
-        }
-        if self.profile.format == Format::Xml {
-            words.push("-Rxml".into());
-        }
-        if let (None, Some(span)) = (&self.file, self.profile.spans.first()) {
-            words.extend(span_words(span));
-        }
-        let Instead { duration_s, warm_up_s, cool_down_s, seed } = self.instead;
-        let instead = [("-d", duration_s), ("-W", warm_up_s), ("-C", cool_down_s), ("-z", seed)];
-        words.extend(instead.iter().filter_map(|(option, value)| Some(format!("{option}{}", (*value)?))));
-        words.extend(self.clock_seeds.then(|| "-z".to_string()));
-        words.extend(self.json.iter().map(|path| format!("--json={}", path.display())));
-        words.extend(self.destroy.iter().map(|path| format!("--destroy-data={}", path.display())));
-        words.extend(self.destroy_signed.then(|| "--destroy-signature".to_string()));
-        if let (None, Some(span)) = (&self.file, self.profile.spans.first()) {
-            words.extend(span.targets.iter().map(|target| target.path.display().to_string()));
-        }
-        words.extend(self.targets.iter().map(|path| path.display().to_string()));
-        words
-    }
-}
-
-/// The options of a time span whose targets differ in their paths alone.
-fn span_words(span: &TimeSpan) -> Vec<String> {
-    let Some(target) = span.targets.first() else { return Vec::new() };
-    let mut words = vec![
-        format!("-b{}", target.block_bytes),
-        format!("-d{}", span.duration_s),
-        format!("-W{}", span.warm_up_s),
-        format!("-C{}", span.cool_down_s),
-        format!("-o{}", target.outstanding),
-        format!("-t{}", target.threads),
-        format!("-w{}", target.write_percent),
-        format!("-z{}", span.seed),
-    ];
-    words.extend(target.random_percent.map(|percent| format!("-rs{percent}")));
-    if !target.ranges.is_empty() {
-        let ranges: Vec<String> = target.ranges.iter().map(|(requests, of)| format!("{requests}/{of}")).collect();
-        words.push(format!("-rdpct{}", ranges.join(":")));
-    }
-    words.extend(target.burst.map(|count| format!("-i{count}")));
-    words.extend(target.pause_ms.map(|ms| format!("-j{ms}")));
-    let sizes = [("-r", target.random_bytes), ("-f", target.max_bytes), ("-c", target.create_bytes)];
-    words.extend(sizes.iter().filter_map(|(option, bytes)| Some(format!("{option}{}", (*bytes)?))));
-    if target.interlocked || target.stride_bytes.is_some() {
-        let stride = target.stride_bytes.map_or(String::new(), |bytes| bytes.to_string());
-        words.push(format!("-s{}{stride}", if target.interlocked { "i" } else { "" }));
-    }
-    let zero = [("-B", target.base_bytes), ("-T", target.thread_stride_bytes)];
-    words.extend(zero.iter().filter(|(_, bytes)| *bytes > 0).map(|(option, bytes)| format!("{option}{bytes}")));
-    words.extend(span.interval_ms.map(|ms| format!("-D{ms}")));
-    words.extend(target.throughput_bytes_per_ms.map(|bytes| format!("-g{bytes}")));
-    words.extend(target.throughput_iops.map(|rate| format!("-g{rate}i")));
-    let flags = [
-        (span.latency, "-L"),
-        (target.hint == Hint::Random, "-fr"),
-        (target.hint == Hint::Sequential, "-fs"),
-        (target.source == Source::Zero, "-Z"),
-    ];
-    words.extend(flags.iter().filter(|(on, _)| *on).map(|(_, word)| (*word).to_string()));
-    if let Some(bytes) = target.source_bytes {
-        let file = target.source_file.as_ref().map_or(String::new(), |path| format!(",{}", path.display()));
-        words.push(format!("-Z{bytes}{file}"));
-    }
-    let processors: Vec<String> = span.processors.iter().map(u32::to_string).collect();
-    words.extend((!processors.is_empty()).then(|| format!("-a{}", processors.join(","))));
-    words.push(match (target.caching, target.write_through) {
-        (Caching::Cached, false) => "-Sb".into(),
-        (Caching::Cached, true) => "-Sbw".into(),
-        (Caching::Uncached, false) => "-Su".into(),
-        (Caching::Uncached, true) => "-Sh".into(),
-        (Caching::Mapped, _) => "-Sm".into(),
-    });
-    words
-}
-
-impl fmt::Display for Options {
-    /// The words that mean the same, as a shell takes them.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&joined(&self.words()))
     }
 }

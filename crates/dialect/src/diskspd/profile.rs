@@ -1,5 +1,6 @@
 //! What a run is made of, whether a command line or an XML profile said it.
 
+use super::ThreadPool;
 use crate::parse::refuse;
 use machine::units::show_size;
 use machine::{Buffering, Engine, Hint, Memory, Result};
@@ -87,10 +88,16 @@ pub struct Target {
     pub source_bytes: Option<u64>,
     /// `-Z<size>,<file>`: where that data comes from.
     pub source_file: Option<PathBuf>,
+    /// `-l`: buffers lie in large pages.
+    pub large_pages: bool,
     /// `-g`: bytes per millisecond of each thread.
     pub throughput_bytes_per_ms: Option<u32>,
     /// `-g<n>i`: requests per second of each thread.
     pub throughput_iops: Option<u32>,
+    /// `<Weight>`: its part of the requests of a pool, beside the other targets'.
+    pub weight: u32,
+    /// `<ThreadTargets>`: the threads of the pool that use it, and what they give it instead of that weight; empty: all use it.
+    pub thread_weights: Vec<(u32, Option<u32>)>,
 }
 
 impl Target {
@@ -119,8 +126,11 @@ impl Target {
             source: Source::Random,
             source_bytes: None,
             source_file: None,
+            large_pages: false,
             throughput_bytes_per_ms: None,
             throughput_iops: None,
+            weight: 1,
+            thread_weights: Vec::new(),
         }
     }
 
@@ -289,7 +299,7 @@ impl Target {
                 (Caching::Uncached, true) => Buffering::DirectDsync,
             },
             hint: self.hint,
-            memory: Memory::Pages,
+            memory: if self.large_pages { Memory::Huge } else { Memory::Pages },
             region_start_bytes: self.base_bytes,
             region_bytes: Some(places.saturating_mul(block)),
             stop: Stop::AfterNs(u64::from(span.duration_s) * 1_000_000_000),
@@ -318,6 +328,8 @@ pub struct TimeSpan {
     pub interval_ms: Option<u32>,
     /// `-a`: processors that the threads run on; none: all.
     pub processors: Vec<u32>,
+    /// `-F`: threads that work on all targets; none: each target has its own.
+    pub pool: Option<ThreadPool>,
     /// The files.
     pub targets: Vec<Target>,
 }
@@ -333,6 +345,7 @@ impl Default for TimeSpan {
             latency: false,
             interval_ms: None,
             processors: Vec::new(),
+            pool: None,
             targets: Vec::new(),
         }
     }
@@ -376,6 +389,7 @@ impl Profile {
                     return refuse("a target", "its name is empty", "name one");
                 }
             }
+            span.check_pool()?;
         }
         Ok(())
     }

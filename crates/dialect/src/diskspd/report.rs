@@ -1,5 +1,6 @@
 //! The text results.
 
+use super::ThreadPool;
 use super::profile::{Caching, Profile, Target, TimeSpan};
 use super::result::{DiskspdResult, Half, SpanResult};
 use crate::calendar;
@@ -21,10 +22,7 @@ fn exact(bytes: u64) -> String {
 
 /// All of the text.
 pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
-    let mut text = format!("\nCommand Line: diskspd {}\n\nInput parameters:\n\n", result.command);
-    for (index, span) in profile.spans.iter().enumerate() {
-        text += &parameters(index + 1, span);
-    }
+    let mut text = profile_text(profile, &result.command);
     // Writing to a string cannot fail.
     let system = &result.system;
     let _ = write!(
@@ -44,6 +42,12 @@ pub fn text(profile: &Profile, result: &DiskspdResult) -> String {
     text
 }
 
+/// What would be run.
+pub fn profile_text(profile: &Profile, command: &str) -> String {
+    let spans = profile.spans.iter().zip(1..).map(|(span, number)| parameters(number, span));
+    format!("\nCommand Line: diskspd {command}\n\nInput parameters:\n\n") + &spans.collect::<String>()
+}
+
 fn parameters(number: usize, span: &TimeSpan) -> String {
     let mut lines = vec![format!("\ttimespan: {number:>3}"), "\t-------------".into()];
     let mut say = |line: String| lines.push(format!("\t{line}"));
@@ -60,14 +64,18 @@ fn parameters(number: usize, span: &TimeSpan) -> String {
         say(format!("gathering IOPS at intervals of {ms}ms"));
     }
     say(format!("random seed: {}", span.seed));
+    if let Some(pool) = &span.pool {
+        say(format!("thread pool with {} threads", pool.threads));
+        say(format!("number of outstanding I/O operations per thread: {}", pool.outstanding.unwrap_or(0)));
+    }
     for target in &span.targets {
         say(format!("path: '{}'", target.path.display()));
-        target_lines(target).into_iter().for_each(|line| say(format!("\t{line}")));
+        target_lines(target, span.pool.as_ref()).into_iter().for_each(|line| say(format!("\t{line}")));
     }
     lines.join("\n") + "\n\n"
 }
 
-fn target_lines(target: &Target) -> Vec<String> {
+fn target_lines(target: &Target, pool: Option<&ThreadPool>) -> Vec<String> {
     let mut lines = vec!["think time: 0ms".to_string(), "burst size: 0".into()];
     lines.push(
         match target.caching {
@@ -97,6 +105,9 @@ fn target_lines(target: &Target) -> Vec<String> {
             format!("write buffer data: from file '{}'", path.display())
         }));
     }
+    if target.large_pages {
+        lines.push("using large pages".into());
+    }
     lines.push(format!("block size: {}", exact(u64::from(target.block_bytes))));
     lines.push(match target.random_bytes {
         Some(align) => format!("using random I/O (alignment: {})", exact(align)),
@@ -108,7 +119,11 @@ fn target_lines(target: &Target) -> Vec<String> {
             )
         }
     });
-    lines.push(format!("number of outstanding I/O operations per thread: {}", target.outstanding));
+    lines.push(if pool.is_some_and(|pool| pool.outstanding.is_some()) {
+        format!("relative IO weight in thread pool: {}", target.weight)
+    } else {
+        format!("number of outstanding I/O operations per thread: {}", target.outstanding)
+    });
     if target.base_bytes > 0 {
         lines.push(format!("base file offset: {}", exact(target.base_bytes)));
     }
@@ -124,14 +139,20 @@ fn target_lines(target: &Target) -> Vec<String> {
     if let Some(rate) = target.throughput_iops {
         lines.push(format!("throughput rate-limited to {rate} IOPS"));
     }
-    lines.push(format!("threads per file: {}", target.threads));
+    if pool.is_none() {
+        lines.push(format!("threads per file: {}", target.threads));
+    }
     lines.push("IO priority: normal".into());
     lines
 }
 
 fn results(span: &TimeSpan, figures: &SpanResult) -> String {
     let mut text =
-        format!("actual test time:\t{:.2}s\nthread count:\t\t{}\n\n", seconds(figures), figures.threads.len());
+        format!("actual test time:\t{:.2}s\nthread count:\t\t{}\n", seconds(figures), figures.thread_count());
+    if let Some(outstanding) = span.pool.and_then(|pool| pool.outstanding) {
+        text += &format!("request count:\t\t{outstanding}\n");
+    }
+    text += "\n";
     text += &processors(figures);
     for (title, of) in [
         ("Total IO", (|reads, writes| Half::plus(reads, writes)) as fn(&Half, &Half) -> Half),

@@ -70,7 +70,7 @@ impl Half {
     }
 }
 
-/// One thread on one target.
+/// One thread on one target. A thread of a pool is told once for each of its targets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadResult {
     /// Counted over all targets.
@@ -90,12 +90,19 @@ pub struct ThreadResult {
 pub struct SpanResult {
     /// Length of the measured part.
     pub elapsed_ns: u64,
-    /// Every thread.
+    /// Every thread, and of each every target.
     pub threads: Vec<ThreadResult>,
     /// User, kernel and idle share of each processor in percent, warm-up included.
     pub processors_percent: Vec<[f64; 3]>,
     /// One point a target.
     pub points: Vec<Point>,
+}
+
+impl SpanResult {
+    /// Threads, however many targets each has.
+    pub fn thread_count(&self) -> usize {
+        self.threads.chunk_by(|one, other| one.id == other.id).count()
+    }
 }
 
 /// What is said of the computer.

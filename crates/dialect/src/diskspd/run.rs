@@ -3,7 +3,7 @@
 use super::profile::{Profile, Target, TimeSpan};
 use super::result::{DiskspdResult, Half, SpanResult, System, ThreadResult};
 use super::{Options, read_profile};
-use crate::concurrent::{self, RequestShape, RunPlan, ThreadOrder, ToolJob, ToolResult};
+use crate::concurrent::{self, RequestShape, RunPlan, TargetRan, ThreadOrder, ToolJob, ToolResult};
 use crate::parse::is_twin;
 use crate::sqlio;
 use machine::units::show_size;
@@ -13,7 +13,7 @@ use results::Point;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
-use workload::Stop;
+use workload::{Stop, Workload};
 
 /// The largest profile: a name that is a disk's by mistake should not fill the memory.
 const LARGEST_PROFILE: u64 = 4 << 20;
@@ -35,7 +35,9 @@ pub fn profile(options: &Options) -> Result<Profile> {
         profile.format = options.profile.format;
     }
     profile.spans.iter_mut().for_each(|span| options.instead.change(span));
-    name_targets(&mut profile, &options.targets)?;
+    if !(options.profile_only && options.targets.is_empty()) {
+        name_targets(&mut profile, &options.targets)?;
+    }
     Ok(profile)
 }
 
@@ -153,13 +155,22 @@ fn check<M: Machine>(machine: &M, profile: &Profile, specs: &[TargetSpec], facts
             let opened = specs.iter().zip(facts).find(|(spec, _)| spec.places[0] == target.path);
             let Some((_, facts)) = opened else { continue };
             sqlio::check_writable(facts, target.write_percent > 0)?;
-            let workload = target.workload(span, target.threads, facts.size_bytes, &engines)?;
+            let workload = workload_of(span, target, facts.size_bytes, &engines)?;
             concurrent::check(&workload, &shape(span, target, facts.size_bytes)?, facts)?;
             buffers.push(workload.buffers());
         }
-        machine.check_memory(&buffers)?;
+        machine.check_memory(&span.pool.map_or(buffers.clone(), |pool| pool.buffers(&buffers)))?;
     }
     Ok(())
+}
+
+/// The workload of a target's threads.
+fn workload_of(span: &TimeSpan, target: &Target, size_bytes: u64, engines: &[Engine]) -> Result<Workload> {
+    let workload = target.workload(span, target.threads, size_bytes, engines)?;
+    Ok(match &span.pool {
+        Some(pool) => pool.workload(workload, &span.targets, engines),
+        None => workload,
+    })
 }
 
 /// The largest data that writes go through.
@@ -215,18 +226,23 @@ fn run_span<M: Machine>(machine: &M, span: &TimeSpan, files: &[File<M::Target>])
         // The load goes on for so long; what it does is not counted.
         run_targets(machine, span, files, &engines, Some(u64::from(span.cool_down_s) * 1_000_000_000))?;
     }
+    let elapsed_ns = ran.iter().map(TargetRan::measured_ns).max().unwrap_or(0);
     let mut threads = Vec::new();
     let mut points = Vec::new();
-    for (target, ran) in span.targets.iter().zip(&ran) {
+    for (target, ran) in span.targets.iter().zip(ran) {
         let Some(file) = files.iter().find(|file| file.path == target.path) else { continue };
-        threads.extend(thread_results(target, &file.facts, ran, span, threads.len() as u32));
-        let mut whole = target.workload(span, target.threads, file.facts.size_bytes, &engines)?;
+        threads.extend(thread_results(target, &file.facts, &ran, span));
+        let mut whole = workload_of(span, target, file.facts.size_bytes, &engines)?;
         // For the record the region is the file's.
         let end = target.max_bytes.unwrap_or(u64::MAX).min(file.facts.size_bytes);
         whole.region_bytes = Some(end - target.base_bytes);
-        points.push(Point::from_samples(&whole, &file.facts, std::slice::from_ref(&ran.sample)));
+        points.push(match ran.sample {
+            Ok(sample) => Point::from_samples(&whole, &file.facts, &[sample]),
+            Err(error) => Point::failed(whole, error),
+        });
     }
-    let elapsed_ns = ran.iter().map(|ran| ran.sample.measured_ns).max().unwrap_or(0);
+    // What the threads of a pool did stands together.
+    threads.sort_by_key(|thread| thread.id);
     Ok(SpanResult { elapsed_ns, threads, processors_percent: shares, points })
 }
 
@@ -237,31 +253,35 @@ fn run_targets<M: Machine>(
     files: &[File<M::Target>],
     engines: &[Engine],
     only_ns: Option<Nanos>,
-) -> Result<Vec<ToolResult>> {
+) -> Result<Vec<TargetRan>> {
     let mut jobs = Vec::new();
     for target in &span.targets {
         let Some(file) = files.iter().find(|file| file.path == target.path) else { continue };
-        let mut workload = target.workload(span, target.threads, file.facts.size_bytes, engines)?;
+        let mut workload = workload_of(span, target, file.facts.size_bytes, engines)?;
         workload.stop = only_ns.map_or(workload.stop, Stop::AfterNs);
         let (target, shape) = (&file.target, shape(span, target, file.facts.size_bytes)?);
         jobs.push(ToolJob { target, workload, shape, processors: span.processors.clone() });
     }
     let ramp_ns = if only_ns.is_some() { 0 } else { u64::from(span.warm_up_s) * 1_000_000_000 };
-    concurrent::run(machine, &jobs, RunPlan { ramp_ns, stonewall: false })
+    let plan = RunPlan { ramp_ns, ..RunPlan::default() };
+    if let Some(pool) = span.pool.and_then(|pool| pool.plan(span, engines)) {
+        return concurrent::run_pool(machine, &jobs, &pool, plan);
+    }
+    let mut first = 0;
+    let of_target = |ran: ToolResult| {
+        let threads: Vec<_> = (first..).zip(ran.streams).collect();
+        first += threads.len() as u32;
+        TargetRan { sample: Ok(ran.sample), threads }
+    };
+    Ok(concurrent::run(machine, &jobs, plan)?.into_iter().map(of_target).collect())
 }
 
 /// What each thread did. The threads of an engine without depth (`-o` with neither io_uring nor libaio) are counted one by one.
-fn thread_results(
-    target: &Target,
-    facts: &TargetFacts,
-    ran: &ToolResult,
-    span: &TimeSpan,
-    first: u32,
-) -> Vec<ThreadResult> {
-    let whole = span.interval_ms.map_or(0, |ms| (ran.sample.measured_ns / (u64::from(ms) * 1_000_000)) as usize);
+fn thread_results(target: &Target, facts: &TargetFacts, ran: &TargetRan, span: &TimeSpan) -> Vec<ThreadResult> {
+    let whole = span.interval_ms.map_or(0, |ms| (ran.measured_ns() / (u64::from(ms) * 1_000_000)) as usize);
     let block = u64::from(target.block_bytes);
-    let each = ran.streams.iter().enumerate();
-    each.map(|(index, result)| {
+    let each = ran.threads.iter();
+    each.map(|(id, result)| {
         let half = |op: usize| {
             let latency: Histogram = result.stream.latency()[op].clone();
             let interval_latencies: Vec<_> = result.trace.intervals.iter().take(whole).map(|both| both[op]).collect();
@@ -269,7 +289,7 @@ fn thread_results(
             Half { requests: latency.count(), bytes: latency.count() * block, latency, intervals, interval_latencies }
         };
         ThreadResult {
-            id: first + index as u32,
+            id: *id,
             path: target.path.display().to_string(),
             file_bytes: facts.size_bytes,
             reads: half(0),

@@ -159,8 +159,9 @@ pub fn read_profile(text: &str) -> Result<Profile> {
                 "xml" => profile.format = Format::Xml,
                 _ => element.unsupported()?,
             },
-            "Progress" => element.only(&["0"])?,
-            "Verbose" => element.only(&["false", "0"])?,
+            // The results have no dots, and say all that they have in any case.
+            "Progress" => drop(element.small()?),
+            "Verbose" => drop(element.flag()?),
             _ => element.unsupported()?,
         }
     }
@@ -172,7 +173,7 @@ fn time_span(span: &Element) -> Result<TimeSpan> {
     let mut read = TimeSpan::default();
     let mut interval = 1000;
     let mut spread = false;
-    let mut threads = 0;
+    let (mut threads, mut outstanding) = (0, 0);
     for element in &span.children {
         match element.name.as_str() {
             "Duration" => read.duration_s = element.small()?,
@@ -187,8 +188,9 @@ fn time_span(span: &Element) -> Result<TimeSpan> {
             "DisableAffinity" => {
                 element.flag()?;
             }
-            "CompletionRoutines" | "GroupAffinity" => element.only(&["false", "0"])?,
-            "RequestCount" => element.only(&["0"])?,
+            "CompletionRoutines" => drop(element.flag()?),
+            "GroupAffinity" => element.only(&["false", "0"])?,
+            "RequestCount" => outstanding = element.small()?,
             "Affinity" => {
                 for assignment in &element.children {
                     read.processors.push(if assignment.name == "AffinityAssignment" {
@@ -207,16 +209,15 @@ fn time_span(span: &Element) -> Result<TimeSpan> {
         }
     }
     read.interval_ms = spread.then_some(interval);
-    match (threads, read.targets.as_mut_slice()) {
-        (0, _) => {}
-        (threads, [one]) => one.threads = threads,
-        (threads, _) => {
+    if threads > 0 {
+        if let Some(own) = read.targets.iter().find(|target| target.threads > 1) {
             return refuse(
-                format!("<ThreadCount>{threads}"),
-                "threads that use several targets each are not supported",
-                "use <ThreadsPerFile>",
+                format!("<ThreadCount>{threads} and <ThreadsPerFile>{}", own.threads),
+                "threads are shared by all targets, or each target has its own",
+                "leave out one of the two",
             );
         }
+        read.share_threads(threads, Some(outstanding).filter(|count| *count > 0));
     }
     Ok(read)
 }
@@ -243,9 +244,8 @@ fn target(element: &Element) -> Result<Target> {
             "WriteThrough" if child.flag()? => read.write_through = true,
             "MemoryMappedIo" if child.flag()? => read.caching = Caching::Mapped,
             "DisableAllCache" | "DisableOSCache" | "WriteThrough" | "MemoryMappedIo" => {}
-            "TemporaryFile" | "UseLargePages" | "DisableLocalCache" | "ParallelAsyncIO" => {
-                child.only(&["false", "0"])?
-            }
+            "UseLargePages" => read.large_pages = child.flag()?,
+            "TemporaryFile" | "DisableLocalCache" | "ParallelAsyncIO" => child.only(&["false", "0"])?,
             "BurstSize" => read.burst = Some(child.small()?).filter(|count| *count > 0),
             "ThinkTime" => read.pause_ms = Some(child.small()?).filter(|ms| *ms > 0),
             "RandomRatio" => random_percent = Some(child.number(100)? as u8),
@@ -261,6 +261,8 @@ fn target(element: &Element) -> Result<Target> {
                 }
             }
             "ThreadsPerFile" => read.threads = child.small()?,
+            "Weight" => read.weight = child.small()?,
+            "ThreadTargets" => read.thread_weights = thread_weights(child)?,
             "FileSize" => read.create_bytes = positive(child)?,
             "MaxFileSize" => read.max_bytes = positive(child)?,
             "WriteRatio" => read.write_percent = child.number(100)? as u8,
@@ -277,6 +279,28 @@ fn target(element: &Element) -> Result<Target> {
         read.stride_bytes = None;
     }
     Ok(read)
+}
+
+/// Threads of the pool, and the weight that each gives to the target.
+fn thread_weights(element: &Element) -> Result<Vec<(u32, Option<u32>)>> {
+    let one = |element: &Element| {
+        if element.name != "ThreadTarget" {
+            return element.unsupported();
+        }
+        let (mut thread, mut weight) = (None, None);
+        for child in &element.children {
+            match child.name.as_str() {
+                "Thread" => thread = Some(child.small()?),
+                "Weight" => weight = Some(child.small()?),
+                _ => child.unsupported()?,
+            }
+        }
+        match thread {
+            Some(thread) => Ok((thread, weight)),
+            None => refuse("<ThreadTarget>", "its <Thread> is missing", "name a thread, counted from 0"),
+        }
+    };
+    element.children.iter().map(one).collect()
 }
 
 /// Percent of the requests and of the target.
@@ -340,6 +364,10 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
         ];
         numbers.iter().for_each(|(name, value)| line(3, format!("<{name}>{value}</{name}>")));
         flags.iter().for_each(|(name, value)| line(3, format!("<{name}>{value}</{name}>")));
+        if let Some(pool) = &span.pool {
+            line(3, format!("<ThreadCount>{}</ThreadCount>", pool.threads));
+            line(3, format!("<RequestCount>{}</RequestCount>", pool.outstanding.unwrap_or(0)));
+        }
         if let Some(ms) = span.interval_ms {
             line(3, format!("<IoBucketDuration>{ms}</IoBucketDuration>"));
         }
@@ -353,7 +381,17 @@ pub fn profile_xml(profile: &Profile, indent: usize) -> String {
         line(3, "<Targets>".into());
         for target in &span.targets {
             line(4, "<Target>".into());
-            target_elements(target).iter().for_each(|(name, value)| line(5, format!("<{name}>{value}</{name}>")));
+            let mut elements = target_elements(target);
+            elements.retain(|(name, _)| !span.pool.as_ref().is_some_and(|pool| pool.says(name)));
+            elements.iter().for_each(|(name, value)| line(5, format!("<{name}>{value}</{name}>")));
+            if !target.thread_weights.is_empty() {
+                let one = |(thread, weight): &(u32, Option<u32>)| {
+                    let weight = weight.map_or(String::new(), |weight| format!("<Weight>{weight}</Weight>"));
+                    format!("<ThreadTarget><Thread>{thread}</Thread>{weight}</ThreadTarget>")
+                };
+                let all: String = target.thread_weights.iter().map(one).collect();
+                line(5, format!("<ThreadTargets>{all}</ThreadTargets>"));
+            }
             if let Some(rate) = target.throughput_iops {
                 line(5, format!("<Throughput unit=\"IOPS\">{rate}</Throughput>"));
             }
@@ -394,6 +432,8 @@ fn target_elements(target: &Target) -> Vec<(&'static str, String)> {
         ("WriteRatio", target.write_percent.to_string()),
         ("RequestCount", target.outstanding.to_string()),
         ("ThreadsPerFile", target.threads.to_string()),
+        ("Weight", target.weight.to_string()),
+        ("UseLargePages", target.large_pages.to_string()),
         ("ThreadStride", target.thread_stride_bytes.to_string()),
         ("InterlockedSequential", target.interlocked.to_string()),
         ("DisableOSCache", (target.caching == Caching::Uncached).to_string()),

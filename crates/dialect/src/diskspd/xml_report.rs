@@ -65,8 +65,8 @@ fn ms(ns: f64) -> String {
 
 fn time_span(lines: &mut Lines, span: &TimeSpan, figures: &SpanResult) {
     lines.put("TestTimeSeconds", hundredths(figures.elapsed_ns as f64 / 1e9));
-    lines.put("ThreadCount", figures.threads.len());
-    lines.put("RequestCount", 0);
+    lines.put("ThreadCount", figures.thread_count());
+    lines.put("RequestCount", span.pool.and_then(|pool| pool.outstanding).unwrap_or(0));
     lines.put("ProcCount", figures.processors_percent.len());
     lines.within("CpuUtilization", |lines| {
         let shares = |lines: &mut Lines, [user, kernel, idle]: [f64; 3]| {
@@ -97,10 +97,12 @@ fn time_span(lines: &mut Lines, span: &TimeSpan, figures: &SpanResult) {
     if let Some(interval) = span.interval_ms {
         lines.within("Iops", |lines| rates(lines, span, &sums, interval, figures));
     }
-    for thread in &figures.threads {
+    for targets in figures.threads.chunk_by(|one, other| one.id == other.id) {
         lines.within("Thread", |lines| {
-            lines.put("Id", thread.id);
-            lines.within("Target", |lines| target(lines, span, thread, figures));
+            lines.put("Id", targets[0].id);
+            for thread in targets {
+                lines.within("Target", |lines| target(lines, span, thread, figures));
+            }
         });
     }
 }

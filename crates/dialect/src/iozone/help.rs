@@ -17,6 +17,8 @@ Usage: halfpower iozone [OPTIONS]
   -f NAME      test file, a directory to make it in, or twin:NAME (a simulated machine) [default: iozone.tmp]
   -F NAMES     test files, one a process of -t
   -t N         throughput mode with N processes; -l and -u give a range
+  -+m FILE     the processes of -t run where FILE says: a client a line, its name, working directory, path of iozone [and test file];
+               each must be this computer; -+h NAME is accepted
   -T           threads (here they always are)
   -I           past the page cache (O_DIRECT)
   -o  -+D      each write on stable storage before it counts (O_DSYNC)
@@ -39,6 +41,7 @@ Usage: halfpower iozone [OPTIONS]
   -E           tests 9 to 12
   -Q           offset and latency of each request to wol.dat, rwol.dat, rol.dat and rrol.dat
   -+u          processor use
+  -+p N        percent of the processes of test 8 that read; -+q N seconds between tests; -+r as -o, for reads too
   -+n          no rewrite, reread and other second passes
   -+d          check every byte of every read
 

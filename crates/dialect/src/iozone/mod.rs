@@ -3,6 +3,7 @@
 //! The options and texts are those of IOzone 3. Beyond it: every figure is the median of repeats with their spread, the file
 //! size at which a cache is outgrown is found and named, and all of it is there as points with latencies and processor cost.
 
+mod clients;
 mod help;
 mod options;
 mod plan;
@@ -11,10 +12,11 @@ mod result;
 mod run;
 mod spreadsheet;
 
+pub use clients::Client;
 pub use help::HELP;
 pub use options::{LAST_TEST, MAX_CHILDREN, Options, parse};
 pub use plan::{Cell, STDIO_BYTES, STRIDE, Test};
 pub use report::{COMPLETE, banner, excel, extra, header, row, throughput_block, throughput_intro, version};
 pub use result::{Child, Cliff, IozoneResult, Measured, Surface, Throughput, cliffs, surfaces};
-pub use run::run;
+pub use run::{files, run};
 pub use spreadsheet::spreadsheet;

@@ -1,5 +1,6 @@
 //! The command line.
 
+use super::Client;
 use crate::parse::{NotServed, joined, no_nul, number, number_of, refuse, refuse_option, shortened};
 use machine::Result;
 use machine::units::{GIB, KIB, MIB, show_size};
@@ -41,6 +42,8 @@ pub struct Options {
     pub direct: bool,
     /// `-o`: each write on stable storage before it counts. The times of the file are not forced out with it, as with `-+D`.
     pub sync: bool,
+    /// `-+r`: the same, for reads too: what they read is on stable storage first. On Linux that asks no more of them.
+    pub read_sync: bool,
     /// `-+D`: the same.
     pub dsync: bool,
     /// `-e`: the way to stable storage counts.
@@ -99,6 +102,14 @@ pub struct Options {
     pub each_child: bool,
     /// `-+n`: no test is made a second time (rewrite, reread).
     pub no_retests: bool,
+    /// `-+p`: percent of the processes of the mixed test that read; none: every other one.
+    pub readers_percent: Option<u32>,
+    /// `-+q`: seconds between tests.
+    pub rest_s: Option<u32>,
+    /// `-+m`: the list of the throughput mode's clients.
+    pub client_list: Option<PathBuf>,
+    /// What that list has ([`Options::with_clients`]).
+    pub clients: Vec<Client>,
     /// `--json`: all of it as JSON in this file.
     pub json: Option<PathBuf>,
     /// `--html`: the rates over file and record sizes as surfaces, in a page.
@@ -187,7 +198,7 @@ impl<'a> Words<'a> {
 const HELP_HINT: &str = "see halfpower iozone --help";
 
 /// What IOzone knows and halfpower does not serve.
-const NOT_SERVED: [NotServed; 28] = [
+const NOT_SERVED: [NotServed; 25] = [
     ("D", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
     ("G", "mapped memory is brought to stable storage at the end alone", "leave it out; -e includes that in the time"),
     ("K", "jitter in the order of reads is not served", "leave it out"),
@@ -219,9 +230,6 @@ const NOT_SERVED: [NotServed; 28] = [
     ("+k", "each process has a file as large as -s says", "leave it out"),
     ("+l", "locks on records are not served", "leave it out"),
     ("+L", "locks on records are not served", "leave it out"),
-    ("+p", "half of the processes of test 8 read", "leave it out"),
-    ("+q", "tests follow each other at once", "leave it out, or make each test a run of its own"),
-    ("+r", "reads that wait for writes of others to reach stable storage are not served", "leave it out, or use -o"),
     ("+t", "the network is not measured", "leave it out"),
     ("+w", "data that repeats is not served", "use halfpower run with its options for data"),
 ];
@@ -336,13 +344,12 @@ impl Options {
                 "D" => self.dsync = true,
                 // Every byte of every read is checked, against a pattern of our own where -V names none.
                 "d" => self.verify = Some(self.verify.unwrap_or(DIAGNOSTIC)),
-                "m" => {
-                    return refuse(
-                        "-+m",
-                        "halfpower runs on one computer",
-                        "start it on each of them, and leave this out",
-                    );
-                }
+                "r" => self.read_sync = true,
+                "p" => self.readers_percent = Some(words.number("-+p", 1, 100)? as u32),
+                "q" => self.rest_s = Some(words.number("-+q", 0, 86_400)? as u32),
+                "m" => self.client_list = Some(words.path("-+m")?),
+                // The name under which clients of other computers find this one.
+                "h" => drop(words.value("-+h")?),
                 other => {
                     return refuse_option(&format!("-+{other}"), &format!("+{other}"), &NOT_SERVED, HELP_HINT);
                 }
@@ -374,6 +381,12 @@ impl Options {
         !self.children.is_empty() || self.child_range != (None, None)
     }
 
+    /// The most processes that run side by side; 0 without the throughput mode.
+    pub(super) fn most_children(&self) -> usize {
+        let counts = self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0);
+        counts.max().unwrap_or(0) as usize
+    }
+
     fn check(&self) -> Result<()> {
         let above = |name: &str, (low, high): (Option<u64>, Option<u64>)| match (low, high) {
             (Some(low), Some(high)) if low > high => {
@@ -391,10 +404,10 @@ impl Options {
         if self.operations && self.microseconds {
             return refuse("-O and -N", "a figure is in one unit", "leave out one of the two");
         }
-        if self.mmap && (self.direct || self.sync || self.dsync || self.asynchronous.is_some()) {
+        if self.mmap && (self.direct || self.sync || self.read_sync || self.dsync || self.asynchronous.is_some()) {
             return refuse(
                 "-B",
-                "mapped memory is the page cache and knows neither -I, -o, -+D, -H nor -k",
+                "mapped memory is the page cache and knows neither -I, -o, -+r, -+D, -H nor -k",
                 "leave out one of them",
             );
         }
@@ -414,8 +427,14 @@ impl Options {
         if self.auto && self.throughput() {
             return refuse("-a", "the throughput mode has one file size and one record size", "leave out -a, or -t");
         }
-        let most = self.children.iter().copied().chain(self.child_range.1).chain(self.child_range.0).max().unwrap_or(0)
-            as usize;
+        if self.client_list.is_some() && !self.throughput() {
+            return refuse(
+                "-+m",
+                "clients are for the throughput mode",
+                "add -t N, as many as there are clients at the most",
+            );
+        }
+        let most = self.most_children();
         if !self.process_files.is_empty() && (self.process_files.len() < most || !self.throughput()) {
             let why = format!("{} files for {most} processes", self.process_files.len());
             return refuse("-F", why, "name one file for each process of -t or -u");
@@ -460,6 +479,7 @@ impl Options {
             (self.all_records, "-z"),
             (self.direct, "-I"),
             (self.sync, "-o"),
+            (self.read_sync, "-+r"),
             (self.dsync, "-+D"),
             (self.flush, "-e"),
             (self.close, "-c"),
@@ -508,6 +528,8 @@ impl Options {
             ("-j", self.stride.map(u64::from)),
             ("-J", self.think_ms.map(u64::from)),
             ("-P", self.bind.map(u64::from)),
+            ("-+p", self.readers_percent.map(u64::from)),
+            ("-+q", self.rest_s.map(u64::from)),
             ("--repeats", self.repeats.map(u64::from)),
             ("--seed", self.seed),
         ];
@@ -518,6 +540,7 @@ impl Options {
         let paths = [
             ("-f", &self.file),
             ("-U", &self.uncached),
+            ("-+m", &self.client_list),
             ("-b", &self.excel_file),
             ("--json", &self.json),
             ("--html", &self.html),

@@ -257,8 +257,16 @@ impl Options {
         counts
     }
 
+    /// Whether a child of so many reads in the mixed test.
+    pub fn reads_in_mix(&self, child: u32, children: u32) -> bool {
+        match self.readers_percent {
+            Some(percent) => child < percent * children / 100,
+            None => child.is_multiple_of(2),
+        }
+    }
+
     fn buffering(&self) -> Buffering {
-        match (self.direct, self.sync || self.dsync) {
+        match (self.direct, self.sync || self.read_sync || self.dsync) {
             (true, true) => Buffering::DirectDsync,
             (true, false) => Buffering::Direct,
             (false, true) => Buffering::BufferedDsync,

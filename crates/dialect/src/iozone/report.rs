@@ -70,6 +70,7 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
         (options.close, "Include close in write timing"),
         (options.direct, "O_DIRECT feature enabled"),
         (options.sync, "SYNC Mode. "),
+        (options.read_sync, "Read & Write sync mode active."),
         (options.dsync, "O_DSYNC feature enabled"),
         (options.mmap, "Using mmap files"),
         (options.purge, "Purge Mode On"),
@@ -77,6 +78,7 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
         (options.keep, "Setting no_unlink"),
         (options.cpu, "CPU utilization Resolution =  0.000 seconds."),
         (options.excel, "Excel chart generation enabled"),
+        (options.client_list.is_some(), "Network distribution mode enabled."),
     ];
     flags.iter().filter(|(on, _)| *on).for_each(|(_, text)| say((*text).into()));
     let sizes = [
@@ -93,6 +95,8 @@ pub fn banner(options: &Options, began_unix_s: u64) -> String {
     options.files.iter().for_each(|bytes| say(format!("File size set to {} kB", kib(*bytes))));
     options.asynchronous.iter().for_each(|(_, depth)| say(format!("POSIX Async I/O (no bcopy). Depth {depth} ")));
     options.verify.iter().for_each(|pattern| say(format!("Using pattern {pattern:#x} to verify data")));
+    options.readers_percent.iter().for_each(|percent| say(format!("Percent read in mix test is {percent}")));
+    options.rest_s.iter().for_each(|seconds| say(format!("Delay {seconds} seconds between tests enabled.")));
     options.think_ms.iter().for_each(|ms| say(format!("Think time per request: {ms} milliseconds")));
     say(format!("Command line used: iozone {options}"));
     say(match unit(options) {
@@ -309,7 +313,10 @@ pub fn throughput_block(options: &Options, one: &Throughput) -> String {
     let xfer_unit = if options.operations || options.microseconds { "ops" } else { "kB" };
     let mut text = format!("\n\tChildren see throughput for {number} {} {tabs}= {sum:10.2} {unit}\n", one.test.doers());
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "\tParent sees throughput for {number} {} {tabs}= {parent:10.2} {unit}", one.test.doers());
+    if options.client_list.is_none() {
+        let _ =
+            writeln!(text, "\tParent sees throughput for {number} {} {tabs}= {parent:10.2} {unit}", one.test.doers());
+    }
     if options.each_child {
         for (index, (child, rate)) in one.children.iter().zip(&each).enumerate() {
             let kib = kib(child.bytes);

@@ -40,6 +40,8 @@ struct Open<T> {
 /// # Errors
 /// A file that may not be written or is too small, a full file system, a failed request, an interrupt, `out` that cannot be written.
 pub fn run<M: Machine>(machine: &M, options: &Options, began_unix_s: u64, out: &mut dyn Write) -> Result<IozoneResult> {
+    let options = &options.clone().with_clients()?;
+    options.check_clients(&machine.facts().name)?;
     check(options)?;
     check_memory(machine, options)?;
     let mut result = IozoneResult {
@@ -132,10 +134,13 @@ fn check_memory<M: Machine>(machine: &M, options: &Options) -> Result<()> {
 }
 
 /// The test files: one, or one a child of the throughput mode.
-fn files(options: &Options) -> Vec<PathBuf> {
+pub fn files(options: &Options) -> Vec<PathBuf> {
     let most = options.child_counts().into_iter().max().unwrap_or(0) as usize;
     if !options.throughput() {
         return vec![options.file.clone().unwrap_or_else(|| DEFAULT_FILE.into())];
+    }
+    if !options.clients.is_empty() {
+        return options.client_files();
     }
     if !options.process_files.is_empty() {
         return options.process_files.clone();
@@ -146,8 +151,12 @@ fn files(options: &Options) -> Vec<PathBuf> {
         return (0..most).map(|child| format!("{twin}{joint}{child}").into()).collect();
     }
     // A directory given with -f is where the files of the children go, too.
-    let base = options.file.clone().filter(|path| path.is_dir()).unwrap_or_default();
-    (0..most).map(|child| base.join(format!("iozone.DUMMY.{child}"))).collect()
+    let base = match &options.file {
+        Some(path) if path.is_dir() => path.join("iozone").display().to_string(),
+        Some(path) => path.display().to_string(),
+        None => "iozone".into(),
+    };
+    (0..most).map(|child| format!("{base}.DUMMY.{child}").into()).collect()
 }
 
 /// Opens test files, each of so many bytes.
@@ -188,17 +197,17 @@ fn check_file(facts: &TargetFacts, bytes: u64, writes: bool) -> Result<()> {
     Ok(())
 }
 
-/// The job of a pass by one process, or by child number `child` of the throughput mode.
+/// The job of a pass by one process, or by a child of the throughput mode: its number, of so many.
 fn job<'t, M: Machine>(
     machine: &M,
     options: &Options,
     file: &'t Open<M::Target>,
     cell: Cell,
     test: Test,
-    child: Option<u32>,
+    child: Option<(u32, u32)>,
 ) -> ToolJob<'t, M::Target> {
-    // Of a mixed test every other child reads.
-    let mut workload = options.workload(cell, test, child.is_some_and(|child| child.is_multiple_of(2)));
+    let mut workload =
+        options.workload(cell, test, child.is_some_and(|(child, count)| options.reads_in_mix(child, count)));
     if workload.engine == Engine::IoUring {
         workload.engine = Engine::asynchronous(&machine.capabilities().engines);
     }
@@ -211,8 +220,13 @@ fn job<'t, M: Machine>(
         log: options.latency_files && latency_file(test).is_some(),
         ..RequestShape::default()
     };
-    let processors = options.bind.map(|first| first + child.unwrap_or(0)).into_iter().collect();
+    let processors = options.bind.map(|first| first + child.map_or(0, |(number, _)| number)).into_iter().collect();
     ToolJob { target: &file.target, workload, shape, processors }
+}
+
+/// How a run of each test is made: after the rest that is asked for.
+fn plan(options: &Options, stonewall: bool) -> RunPlan {
+    RunPlan { stonewall, rest_ns: u64::from(options.rest_s.unwrap_or(0)) * 1_000_000_000, ..RunPlan::default() }
 }
 
 /// Walks through more memory than the processor's cache holds.
@@ -283,7 +297,7 @@ fn one_cell<M: Machine>(
         if runs[index].is_empty() {
             jobs.push(job.workload.clone());
         }
-        let ran = concurrent::run(machine, &[job], RunPlan::default())?.remove(0);
+        let ran = concurrent::run(machine, &[job], plan(options, false))?.remove(0);
         if runs[index].is_empty() {
             log(options, test, cell, &ran, logs);
         }
@@ -373,14 +387,16 @@ fn side_by_side<M: Machine>(
     test: Test,
 ) -> Result<Throughput> {
     let count = files.len();
-    let jobs: Vec<_> =
-        files.iter().zip(0..).map(|(file, child)| job(machine, options, file, cell, test, Some(child))).collect();
+    let jobs: Vec<_> = files
+        .iter()
+        .zip(0..)
+        .map(|(file, child)| job(machine, options, file, cell, test, Some((child, count as u32))))
+        .collect();
     let mut runs: Vec<(f64, Vec<Child>, Nanos, u64)> = Vec::new();
     let mut samples: Vec<Vec<Sample>> = (0..count).map(|_| Vec::new()).collect();
     repeat(options, 1, |_| {
         purge(options);
-        let plan = RunPlan { stonewall: !options.no_stonewall && count > 1, ..RunPlan::default() };
-        let rans = concurrent::run(machine, &jobs, plan)?;
+        let rans = concurrent::run(machine, &jobs, plan(options, !options.no_stonewall && count > 1))?;
         let children: Vec<Child> = rans.iter().zip(&jobs).map(|(ran, job)| child(ran, &job.workload, cell)).collect();
         let sum = children.iter().map(|child| child.bytes as f64 * 1e9 / child.elapsed_ns.max(1) as f64).sum();
         let began = rans.iter().map(|ran| ran.span.0).min().unwrap_or(0);
