@@ -24,10 +24,11 @@ fn ran(line: &str) -> (Result<IozoneResult, Error>, String) {
 
 #[test]
 fn what_the_original_mounts_anew_begins_uncached() {
-    // Read-ahead brings what is not asked for yet, so only the cached run has nothing of its device.
+    // Read-ahead brings what is not asked for yet, so only the cached run has nothing of its device. The counter is that of the whole process, in which
+    // other tests run: the file is large beside what they read.
     let here = tempfile::tempdir_in("/var/tmp").unwrap();
     let file = here.path().join("io.tmp");
-    let line = format!("-i 0 -i 1 -s 1m -r 64k -+n --repeats 1 -f {}", file.display());
+    let line = format!("-i 0 -i 1 -s 32m -r 64k -+n --repeats 1 -f {}", file.display());
     let from_cache = |line: &str| {
         let result = ran(line).0.unwrap();
         let read = result.cells.iter().find(|cell| cell.test == Test::Read).unwrap();
