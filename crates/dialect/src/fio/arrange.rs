@@ -117,9 +117,10 @@ pub(crate) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> 
 /// As in fio: where something follows on each pass, another of several loops or reading back, the job makes whole ones until less than a request is
 /// left of io_size, and as many as loops at least; what is read back counts, too.
 fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
-    let (options, request) = (&job.options, job.request_bytes());
+    let (options, request) = (&job.options, job.least_request_bytes());
     let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
-    let whole = (options.loops > 1 || reads_back) && job.sizes().is_none() && !options.strides.are_on();
+    let known = (job.sizes().is_none() && !job.overlaps()) || job.covers();
+    let whole = (options.loops > 1 || reads_back) && known && !options.strides.are_on();
     if !whole || pass == 0 || asked <= pass {
         return (asked, options.loops);
     }

@@ -97,17 +97,6 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
     if options.rate_min {
         warnings.push(format!("{}: rate_min: the job goes on where its rate is lower (fio would end it)", job.shown()));
     }
-    if options.random && job.sizes().is_some() && !options.no_random_map {
-        let again = if job.file_count() > 1 {
-            "some places of a file are begun twice in a pass"
-        } else {
-            "no place is begun twice in a pass"
-        };
-        warnings.push(format!(
-            "{}: requests of several sizes in random order: {again}, and those that begin beside one another overlap (fio would shorten them)",
-            job.shown()
-        ));
-    }
     check_order(job, warnings)?;
     check_verify(job, warnings)
 }
@@ -134,16 +123,7 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     if matches!(method, Method::Pattern | Method::PatternHeader) && options.pattern.is_empty() {
         return Err(job.wrong("verify=pattern without verify_pattern; write verify_pattern=0xdeadbeef"));
     }
-    if options.random && (job.sizes().is_some() || options.align_bytes.is_some_and(|align| align < job.request_bytes()))
-    {
-        return Err(job.wrong("verify with requests that overlap (bsrange, bssplit, blockalign in random order); give all one bs and leave out blockalign"));
-    }
-    let one_pass = !options.time_based && options.loops == 1 && options.io_size.is_none() && job.file_count() == 1;
-    if job.sizes().is_some() && options.writes && !(one_pass && options.verify_backlog == 0) {
-        return Err(job.wrong(
-            "verify of writes of several sizes: only one pass over one file is read back; leave out time_based, loops, io_size, nrfiles and verify_backlog, or give one bs",
-        ));
-    }
+    check_overlaps(job)?;
     let (request, least) = (job.least_request_bytes(), method.least_bytes());
     let block = options.verify_interval.map_or(request, |bytes| u64::from(bytes).min(request));
     if block < least {
@@ -164,6 +144,29 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             "verify_offset={at}: a header of {header} B does not lie behind its own place and within a block of {block} B; give {header} to {}",
             block.saturating_sub(header)
         )));
+    }
+    Ok(())
+}
+
+/// What is read back has to be known, where requests differ in size or may overlap.
+fn check_overlaps(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    if job.overlaps() && options.writes && job.is_threaded() {
+        return Err(job.wrong(
+            "verify with requests that overlap (norandommap with bsrange or bssplit, blockalign) and threads: which of two came last is not known; use psync, libaio or io_uring",
+        ));
+    }
+    if job.keeps_pieces() && (options.checks_mix || (options.verify_only && job.overlaps()) || options.state_load) {
+        return Err(job.wrong(
+            "verify_only or verify_state_load with requests of several sizes in random order: what is read back are the writes of this run; leave it out, or give one bs",
+        ));
+    }
+    let one_pass = !options.time_based && options.loops == 1 && options.io_size.is_none() && job.file_count() == 1;
+    let known = job.keeps_pieces() || (one_pass && options.verify_backlog == 0);
+    if job.sizes().is_some() && options.writes && !known {
+        return Err(job.wrong(
+            "verify of sequential writes of several sizes: only one pass over one file is read back; leave out time_based, loops, io_size, nrfiles and verify_backlog, or give one bs",
+        ));
     }
     Ok(())
 }

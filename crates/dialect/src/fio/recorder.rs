@@ -2,11 +2,12 @@
 
 mod source;
 
-use super::backlog::Backlog;
+use super::backlog::{Backlog, Every};
 use super::failures::{Failures, Tolerated};
 use super::flow::Flow;
 use super::iolog::{Action, Entry, Guide, Wish};
 use super::pacing::{Batching, Exit, Pauses, Watched};
+use super::pieces::{Piece, Pieces};
 use super::plan::Job;
 use super::record::{LINES, Record, TRIM, batch};
 use super::steady::{STEP_NS, Watch};
@@ -56,6 +57,8 @@ pub(crate) struct Recorder {
     pauses: Option<Pauses>,
     exit: Option<Exit>,
     backlog: Option<Backlog>,
+    /// Writes that are read back at the end, where their sequence does not tell them.
+    pieces: Option<Pieces>,
     flow: Option<Flow>,
     guide: Option<Guide>,
     /// Every request, where somebody wants to repeat them.
@@ -125,8 +128,9 @@ impl Recorder {
         if options.poisson {
             stream.arrive_at_random(rng::derive(chance, PURPOSE_ARRIVALS, 0));
         }
-        if options.reads && options.writes && !options.random && job.sizes().is_some() {
-            // fio cuts a request at the end of its file, which the two cursors of a mix do not reach, and not where its bytes are used up.
+        if (options.reads && options.writes && !options.random && job.sizes().is_some()) || job.spreads() {
+            // fio cuts a request at the end of its file, which the two cursors of a mix do not reach, or of what is free, and not where its bytes
+            // are used up.
             stream.end_with_a_whole_request();
         }
         let depth = stream.depth() as usize;
@@ -173,6 +177,7 @@ impl Recorder {
             }),
             exit: None,
             backlog: None,
+            pieces: None,
             flow: None,
             guide: None,
             trace: options.logs.requests.as_ref().map(|_| Vec::with_capacity(LINES)),
@@ -196,14 +201,24 @@ impl Recorder {
         self.watched = Some(Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false });
     }
 
-    /// Stamps writes and, where there are none, checks reads. After so many requests, or writes where reads do not count, the writes are
-    /// read back; none: at the end. With `repeats` they may come to a place again.
-    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<(u64, bool)>, repeats: bool) {
+    /// Stamps writes and, where there are none, checks reads. The writes are read back every so often; none: at the end. With `repeats` they
+    /// may come to a place again.
+    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<Every>, repeats: bool) {
         self.offsets = vec![0; self.issued.len()].into_boxed_slice();
         if let Some(every) = every.filter(|_| self.stream.writes()) {
             self.backlog = Some(Backlog::new(every, self.stream.depth(), repeats, stats.clone()));
         }
         self.verify = Some(stats);
+    }
+
+    /// Keeps its writes to be read back at the end; they may overlap.
+    pub(crate) fn keeps_pieces(&mut self, overlap: bool) {
+        self.pieces = Some(Pieces::new(overlap, self.stream.depth()));
+    }
+
+    /// The writes that it kept, in the order in which they are to be read.
+    pub(crate) fn take_pieces(&mut self) -> Option<Vec<Piece>> {
+        self.pieces.as_mut().map(Pieces::drain)
     }
 
     /// Ends with others, and they with it.

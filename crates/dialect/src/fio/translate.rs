@@ -34,7 +34,8 @@ fn buffering(job: &Job) -> Buffering {
     }
 }
 
-fn pattern(job: &Job) -> Pattern {
+/// The order of a job's places.
+pub(crate) fn pattern(job: &Job) -> Pattern {
     let options = &job.options;
     match (options.random, &options.distribution) {
         (false, _) => Pattern::Seq,

@@ -119,6 +119,7 @@ impl RequestSource for Recorder {
         self.end_of_row();
         if !self.trim_ended() {
             self.stream.complete(completion, now);
+            self.write_ended(completion.slot);
             if let Some(progress) = &mut self.progress {
                 progress.numbers[completion.slot as usize] = u64::MAX;
             }
@@ -155,6 +156,7 @@ impl RequestSource for Recorder {
         self.end_of_row();
         let slot = completion.slot;
         self.stream.abandon(slot, now);
+        self.write_ended(slot);
         if let Some(progress) = &mut self.progress {
             progress.numbers[slot as usize] = u64::MAX;
         }
@@ -235,9 +237,12 @@ impl Recorder {
     #[inline(always)]
     fn issue(&mut self, mut request: Request, trimmed: bool, now: Nanos) -> Next {
         if self.guide.is_none() && !trimmed {
-            let op = request.op;
+            let Request { op, len, .. } = request;
             if !self.turns.place(&mut request) {
                 return self.end(request.slot, now);
+            }
+            if request.len != len {
+                self.stream.moves_less(i64::from(len) - i64::from(request.len));
             }
             if request.op != op {
                 self.stream.serves_as(request.slot, request.op);
@@ -249,8 +254,12 @@ impl Recorder {
         if let Some(offset) = self.offsets.get_mut(request.slot as usize) {
             *offset = request.offset;
         }
-        if let Some(backlog) = &mut self.backlog {
+        if let Some(backlog) = self.backlog.as_mut().filter(|_| side != TRIM) {
             backlog.issued(request);
+            self.stream.moves_less(backlog.beyond() as i64);
+        }
+        if let Some(pieces) = self.pieces.as_mut().filter(|_| side == Op::Write as usize) {
+            pieces.add(&request);
         }
         self.written[0] += u64::from(side == Op::Write as usize);
         if !trimmed {
@@ -283,6 +292,17 @@ impl Recorder {
             submissions.open.push(request.slot);
         }
         Next::Issue(request)
+    }
+
+    /// Tells those who read back that the request in this slot is done.
+    #[inline(always)]
+    fn write_ended(&mut self, slot: u32) {
+        if let Some(pieces) = &mut self.pieces {
+            pieces.done(slot);
+        }
+        if let Some(backlog) = &mut self.backlog {
+            backlog.done(slot);
+        }
     }
 
     /// No place is left for the request in this slot.
