@@ -101,6 +101,7 @@ fn fixed_work_is_the_same_work() {
         "--rw=read --disable_clat=1 --ioengine=libaio",
         "--rw=read --disable_lat=1",
         "--rw=write --gtod_reduce=1 --fsync=4",
+        "--rw=write --atomic=1",
     ] {
         let figures = |ours: bool| -> Vec<u64> {
             let directory = tempfile::tempdir().unwrap();

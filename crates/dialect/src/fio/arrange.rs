@@ -42,6 +42,8 @@ pub struct FilePlan {
     pub written: bool,
     /// Whether no job moves data to or from it.
     pub idle: bool,
+    /// Whether it is as long as what was written to it, and may find no space.
+    pub grows: bool,
 }
 
 /// One clone of a job.
@@ -324,7 +326,7 @@ impl Arrangement {
             _ if options.engine == FioEngine::Null => Some(NewFile::Sparse),
             (_, true, _) => Some(NewFile::Filled),
             // It grows as it is written, and has its length from the beginning.
-            _ if options.create_on_open => Some(NewFile::Sparse),
+            _ if options.create_on_open || options.fills => Some(NewFile::Sparse),
             (_, false, Fallocate::Reserve) => Some(NewFile::Reserved),
             (_, false, Fallocate::None) => Some(NewFile::Sparse),
         };
@@ -337,13 +339,14 @@ impl Arrangement {
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(index) => index,
             None => {
-                self.files.push(FilePlan { path, bytes, made, written: false, idle: true });
+                self.files.push(FilePlan { path, bytes, made, written: false, idle: true, grows: false });
                 self.files.len() - 1
             }
         };
         let entry = &mut self.files[file];
         entry.bytes = entry.bytes.max(bytes);
         entry.written |= options.writes;
+        entry.grows |= options.fills && made == Some(NewFile::Sparse);
         entry.idle &= options.engine == FioEngine::Null;
         if made == Some(NewFile::Filled) {
             entry.made = made;

@@ -82,6 +82,9 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
     if options.trims {
         check_trims(job, warnings)?;
     }
+    if options.fills {
+        check_filling(job)?;
+    }
     if options.align_bytes == Some(0) {
         return Err(job.wrong("blockalign: every place is a multiple of something; give 512 or more"));
     }
@@ -99,6 +102,19 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
     }
     check_order(job, warnings)?;
     check_verify(job, warnings)
+}
+
+/// A job that goes on until no space is left.
+fn check_filling(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let grows = options.writes && !options.reads && !options.overwrite && !options.trims && !options.random;
+    let calls = !matches!(options.engine, FioEngine::Mmap | FioEngine::Null);
+    if !grows || !calls || options.create_only || job.file_count() > 1 || options.loops > 1 {
+        return Err(job.wrong(
+            "fill_device=1 is served where one file is written from its start, once (rw=write, no mmap or null); write it so, or give size",
+        ));
+    }
+    Ok(())
 }
 
 /// Blocks that are verified have one size and a place of their own.
@@ -287,6 +303,12 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         )));
     }
     check_offload(job)?;
+    if options.atomic {
+        warnings.push(format!(
+            "{}: atomic=1: plain direct requests, as fio 3.33 makes them (it opens with a flag that Linux ignores): nothing is written with RWF_ATOMIC, and nothing waits for stable storage; sync=dsync would",
+            job.shown()
+        ));
+    }
     if job.is_threaded() && (options.batch.unwrap_or(1) > 1 || options.batch_complete > 1) {
         return Err(job.wrong(
             "iodepth_batch with ioengine=posixaio or io_submit_mode=offload: their threads submit one request each; use libaio or io_uring",

@@ -39,6 +39,9 @@ struct Ran {
     paused: Option<Pause>,
 }
 
+/// Linux's EINVAL.
+const INVALID: i32 = 22;
+
 /// A job that does not run, by set and place in it.
 pub(super) type NotRun = ((usize, usize), Option<JobError>);
 
@@ -222,16 +225,28 @@ impl<'a, M: Machine> Group<'a, M> {
         self.file_bytes(clone) * clone.files.len() as u64
     }
 
-    /// Refuses what makes no sense on the files.
-    pub(super) fn check(&self) -> Result<(), FioError> {
+    /// Refuses what makes no sense on the files; the jobs whose requests a file would refuse, each with that error.
+    pub(super) fn check(&self) -> Result<Vec<NotRun>, FioError> {
+        let mut refused: Vec<NotRun> = Vec::new();
         if self.clones.is_empty() {
-            return Ok(());
+            return Ok(refused);
         }
         self.check_simulated(&self.facts_of(&self.clones))?;
-        self.clones.iter().try_for_each(|clone| {
+        for clone in &self.clones {
             let job = self.job_of(clone);
-            self.checked(clone, &translate::clone_workload(job, clone, seed(job, self.chance))).map(drop)
-        })
+            let workload = translate::clone_workload(job, clone, seed(job, self.chance));
+            match self.checked(clone, &workload) {
+                Ok(_) => {}
+                // As in fio: what a direct request may not be is an error of the run.
+                Err(FioError::Machine { source, .. }) if workload.check(self.bytes(clone), 1).is_ok() => {
+                    if refused.iter().all(|(known, _)| *known != clone.job) {
+                        refused.push((clone.job, Some(JobError { errno: INVALID, text: source.to_string() })));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(refused)
     }
 
     /// What lies under a clone's files, which its stream sees as one, once its workload makes sense there.
@@ -356,10 +371,10 @@ impl<'a, M: Machine> Group<'a, M> {
             let options = &job.options;
             let wanted =
                 options.do_verify && options.writes && backlog(job, clone).is_none() && errors[place].is_none();
-            // As in fio: a job whose time is over reads nothing back.
+            // As in fio: a job whose time is over, or that found no space, reads nothing back.
             let done: u64 = own.iter().map(Recorder::completed_bytes_with_ramp).sum();
             let whole = clone.limit_bytes.is_some_and(|limit| done >= limit) || own.iter().any(Recorder::is_complete);
-            let late = options.runtime_ns > 0 && !whole;
+            let late = (options.runtime_ns > 0 && !whole) || own.iter().any(Recorder::found_no_space);
             let Some(stats) = verified[place].as_deref().filter(|_| wanted && !late) else { continue };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);

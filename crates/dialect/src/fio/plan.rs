@@ -210,6 +210,9 @@ pub(crate) fn globals(sections: &[Section]) -> Result<Options, FioError> {
     Ok(options)
 }
 
+/// Bytes of a file that goes on until no space is left.
+const MORE_THAN_FITS: u64 = 1 << 50;
+
 /// What follows from the options of a job together.
 fn settle(options: &mut Options) {
     if options.blocks_by_order {
@@ -229,6 +232,10 @@ fn settle(options: &mut Options) {
     let least = options.blocks[usize::from(!options.reads)].bounds().map(|(least, _)| u64::from(least));
     options.no_random_map |= options.random && options.align_bytes.is_some() && options.align_bytes != least;
     options.tolerated = options.tolerated.settled();
+    options.direct |= options.atomic;
+    if options.fills && options.size.is_none() && options.file_bytes.is_none() {
+        options.size = Some(Amount::Bytes(MORE_THAN_FITS));
+    }
     // Without a time it ends with its size.
     options.time_based &= options.runtime_ns > 0;
     if options.verify_only && options.verify.is_some() && options.writes {

@@ -42,6 +42,9 @@ pub(crate) struct Recorder {
     due: Option<Stability>,
     /// No place is left for the next request.
     ended: bool,
+    /// It goes on until no space is left, and whether none is.
+    fills: bool,
+    no_space: bool,
     /// Bytes of a pass, at the end of which the cache is dropped where another follows; 0: never.
     pass_bytes: u64,
     /// Bytes issued in this pass.
@@ -160,6 +163,8 @@ impl Recorder {
             sync_every: [options.fsync, options.fdatasync],
             written: [0; 2],
             ended: false,
+            fills: options.fills,
+            no_space: false,
             due: None,
             pass_bytes: 0,
             passed: 0,
@@ -332,6 +337,11 @@ impl Recorder {
         self.ended || self.record.failures.count > 0
     }
 
+    /// Whether it went on until no space was left.
+    pub(crate) fn found_no_space(&self) -> bool {
+        self.no_space
+    }
+
     /// What the watch has to say to the next request; `None`: go on.
     fn heed_watch(&mut self, now: Nanos) -> Option<Next> {
         let watched = self.watched.as_mut()?;
@@ -395,6 +405,10 @@ impl Recorder {
     /// Counts a failure after which the stream goes on; `false`: it is not to.
     fn goes_on_after(&mut self, completion: Completion) -> bool {
         let issued = self.issued[completion.slot as usize];
+        if self.fills && issued.side == Op::Write as usize && Failures::is_full(completion) {
+            (self.ended, self.no_space) = (true, true);
+            return true;
+        }
         let tolerated = [self.tolerated.reads, self.tolerated.writes, false][issued.side];
         let reads_back = self.backlog.as_ref().is_some_and(Backlog::is_reading);
         let ignored = self.tolerated.ignored[usize::from(issued.side != Op::Read as usize)];

@@ -175,7 +175,8 @@ static ROWS: &[Row] = &[
     row("unlink_each_loop", Files, Switch(|o, on| o.unlink_each_loop = on)),
     row("create_serialize create_fsync", Files, Void(Form::Switch)),
     row("create_only", Files, Switch(|o, on| o.create_only = on)),
-    row("file_append fill_device fill_fs opendir", Files, Same(&["0"], "give size and offset")),
+    row("fill_device fill_fs", Files, Switch(|o, on| o.fills = on)),
+    row("file_append opendir", Files, Same(&["0"], "give size and offset")),
     row("lockfile", Files, Same(&["none"], LEAVE)),
     row("allow_mounted_write", Files, Same(&["0"], "--destroy-data names what may be overwritten")),
     //
@@ -247,7 +248,7 @@ static ROWS: &[Row] = &[
     row("fdatasync", Access, Value(|o, text| put(&mut o.fdatasync, number(text, 0, MOST_COUNT)))),
     row("end_fsync fsync_on_close", Access, Switch(|o, on| o.end_fsync = on)),
     row("sync_file_range write_barrier", Access, Same(&["0"], "use fsync or fdatasync")),
-    row("atomic", Access, Same(&["0"], "no request is made with RWF_ATOMIC (fio 3.33 makes plain direct ones); sync=dsync waits for stable storage")),
+    row("atomic", Access, Switch(|o, on| o.atomic = on)),
     row("invalidate", Access, Switch(|o, on| o.invalidate = on)),
     row("fadvise_hint", Access, Value(|o, text| put(&mut o.hint, choice(text, &[("0", false), ("none", false), ("1", true)])))),
     row("write_hint", Access, Same(&["none"], LEAVE)),
