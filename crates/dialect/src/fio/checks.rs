@@ -303,6 +303,7 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         )));
     }
     check_offload(job)?;
+    options.cmdprio.check(job)?;
     if options.atomic {
         warnings.push(format!(
             "{}: atomic=1: plain direct requests, as fio 3.33 makes them (it opens with a flag that Linux ignores): nothing is written with RWF_ATOMIC, and nothing waits for stable storage; sync=dsync would",

@@ -8,6 +8,7 @@ mod arrange;
 mod backlog;
 mod checks;
 mod choices;
+mod cmdprio;
 mod command;
 mod debug;
 mod direction;
@@ -44,6 +45,7 @@ mod value;
 mod verify;
 
 pub use arrange::{Arrangement, ClonePlan, FilePlan, Found, look};
+pub use cmdprio::CommandPriority;
 pub use command::{Command, Format};
 pub use debug::{parsed_globals, parsed_lines, seed_lines};
 pub use error::FioError;

@@ -1,5 +1,6 @@
 //! The options of one job, with fio's defaults.
 
+use super::cmdprio::CommandPriority;
 use super::failures::Tolerated;
 use super::iolog::{Replay, Trace};
 use super::pattern::Fill;
@@ -155,6 +156,8 @@ pub struct Options {
     pub io_class: Option<IoClass>,
     /// `prio`: from 0, the highest, to 7.
     pub io_level: Option<u8>,
+    /// `cmdprio_percentage` and its kin.
+    pub cmdprio: CommandPriority,
     /// `nice`.
     pub nice: Option<i32>,
     /// `cpus_allowed_policy=split`: each clone has one of them.
@@ -332,6 +335,7 @@ impl Default for Options {
             processors: Vec::new(),
             io_class: None,
             io_level: None,
+            cmdprio: CommandPriority::default(),
             nice: None,
             split_processors: false,
             offload: false,

@@ -189,6 +189,7 @@ fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf
         completed: record.completed,
         read_back: record.read_back.map(Box::new),
         failures: record.failures,
+        priorities: record.priorities.map(|by| by.all).unwrap_or_default(),
     };
     CloneResult {
         number,

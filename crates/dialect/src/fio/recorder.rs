@@ -3,6 +3,7 @@
 mod source;
 
 use super::backlog::{Backlog, Every};
+use super::cmdprio::Priorities;
 use super::failures::{Failures, Tolerated};
 use super::flow::Flow;
 use super::iolog::{Action, Entry, Guide, Wish};
@@ -68,6 +69,7 @@ pub(crate) struct Recorder {
     trace: Option<Vec<Entry>>,
     progress: Option<Progress>,
     tolerated: Tolerated,
+    priorities: Option<Priorities>,
 }
 
 /// What is kept of a request until it completes.
@@ -196,6 +198,7 @@ impl Recorder {
             }),
             // What is read back must have been written.
             tolerated: Tolerated { writes: options.tolerated.writes && options.verify.is_none(), ..options.tolerated },
+            priorities: Priorities::of(options, depth, chance),
             stream,
         }
     }

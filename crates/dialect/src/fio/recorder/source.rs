@@ -97,6 +97,17 @@ impl RequestSource for Recorder {
     }
 
     #[inline(always)]
+    fn gives_priorities(&self) -> bool {
+        self.priorities.is_some()
+    }
+
+    fn priority(&self, slot: u32) -> u16 {
+        // Reads of what was written have that of the job.
+        let reads_back = self.backlog.as_ref().is_some_and(|backlog| backlog.is_reading());
+        self.priorities.as_ref().filter(|_| !reads_back).map_or(0, |priorities| priorities.given(slot))
+    }
+
+    #[inline(always)]
     fn times_submission(&self) -> bool {
         self.submissions.is_some()
     }
@@ -143,7 +154,9 @@ impl RequestSource for Recorder {
         let offset = self.offsets.get(completion.slot as usize).copied().unwrap_or(0);
         let latency_ns = now - issued.at;
         let submission_ns = self.submission_of(completion.slot, latency_ns);
-        self.record.add(&Done { at: now, side: issued.side, bytes: issued.bytes, offset, latency_ns, submission_ns });
+        let priority = self.priorities.as_ref().map_or(0, |priorities| priorities.effective(completion.slot));
+        let (side, bytes) = (issued.side, issued.bytes);
+        self.record.add(&Done { at: now, side, bytes, offset, latency_ns, submission_ns, priority });
     }
 
     fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
@@ -286,6 +299,9 @@ impl Recorder {
         if let Some(trims) = trims {
             trims.under_way = Some(request);
             return Next::Discard(request);
+        }
+        if let Some(priorities) = &mut self.priorities {
+            priorities.draw(request.slot, side, request.len);
         }
         if let Some(submissions) = &mut self.submissions {
             submissions.returned_at[request.slot as usize] = Nanos::MAX;
