@@ -36,7 +36,6 @@ fn usage_ends_with_2_and_writes_nothing() {
         (&["--name=a", "--size=1m", "--output=no/such/place"], "make it first"),
         (&["--name=a", "--filename=mine", "--output=mine"], "it is what is measured"),
         (&["--name=a", "--size=1m", "--output-format=xml"], "normal, terse, json or json+"),
-        (&["--name=a", "--size=1m", "--bs=1000", "--direct=1"], "1000 B"),
         (&[], "no job is defined"),
     ] {
         let output = fio(directory.path(), arguments);

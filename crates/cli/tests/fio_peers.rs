@@ -1,36 +1,13 @@
 //! The same options in halfpower and in Debian's fio: the same files, the same work, the same lines. Nothing here is timed.
 
+mod common;
+
+use common::HALFPOWER;
+use common::fio::{FIO, fio_is_here, jobs_of, run, succeeds};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
-
-const FIO: &str = "/usr/bin/fio";
-const HALFPOWER: &str = env!("CARGO_BIN_EXE_halfpower");
-
-/// Whether Debian's fio is here; a failure where everything is required.
-fn fio_is_here() -> bool {
-    let here = Path::new(FIO).exists();
-    assert!(here || std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"), "fio is not installed");
-    if !here {
-        eprintln!("skipped: fio is not installed: apt-get install fio");
-    }
-    here
-}
-
-/// Runs one of the two in a directory.
-fn run(ours: bool, directory: &Path, arguments: &str) -> Output {
-    let mut command = if ours { Command::new(HALFPOWER) } else { Command::new(FIO) };
-    command.args(ours.then_some("fio")).args(arguments.split_whitespace()).current_dir(directory);
-    command.env("HALFPOWER_HISTORY", "none").output().unwrap()
-}
-
-fn succeeds(ours: bool, directory: &Path, arguments: &str) -> String {
-    let output = run(ours, directory, arguments);
-    let who = if ours { "halfpower" } else { "fio" };
-    assert!(output.status.success(), "{who} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
+use std::process::Command;
 
 #[test]
 fn each_program_verifies_what_the_other_wrote() {
@@ -124,6 +101,7 @@ fn fixed_work_is_the_same_work() {
         "--rw=read --disable_clat=1 --ioengine=libaio",
         "--rw=read --disable_lat=1",
         "--rw=write --gtod_reduce=1 --fsync=4",
+        "--rw=write --atomic=1",
     ] {
         let figures = |ours: bool| -> Vec<u64> {
             let directory = tempfile::tempdir().unwrap();
@@ -146,14 +124,6 @@ fn fixed_work_is_the_same_work() {
         };
         assert_eq!(figures(true), figures(false), "{options}");
     }
-}
-
-/// The jobs of a report that may tell of failures.
-fn jobs_of(output: &Output) -> Vec<Value> {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let begin = text.find('{').unwrap_or_else(|| panic!("no document: {}", String::from_utf8_lossy(&output.stderr)));
-    let document: Value = serde_json::from_str(&text[begin..]).unwrap();
-    document["jobs"].as_array().unwrap().clone()
 }
 
 #[test]

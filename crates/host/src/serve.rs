@@ -50,6 +50,9 @@ impl<S: Session> Flight<'_, S> {
         let &Request { op, target, offset, len, slot } = request;
         outstanding[slot as usize] = Outstanding { op, offset, len };
         self.requests += 1;
+        if source.gives_priorities() {
+            self.session.set_priority(source.priority(slot));
+        }
         self.session.issue(target, request, at);
     }
 }

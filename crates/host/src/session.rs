@@ -30,6 +30,10 @@ pub(crate) trait Session {
     /// completes.
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8);
 
+    /// The requests that are issued from now on have this priority, as the kernel has it; 0: that of the thread. Where calls carry none it has no
+    /// effect.
+    fn set_priority(&mut self, _bits: u16) {}
+
     /// Submits what is queued and waits.
     ///
     /// # Errors

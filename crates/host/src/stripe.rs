@@ -104,6 +104,10 @@ impl<S: Session> Session for Striped<S> {
         }
     }
 
+    fn set_priority(&mut self, bits: u16) {
+        self.inner.set_priority(bits);
+    }
+
     fn submit(&mut self, wait: Wait) -> io::Result<()> {
         self.inner.submit(wait)
     }

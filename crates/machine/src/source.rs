@@ -115,6 +115,18 @@ pub trait RequestSource: Send {
         false
     }
 
+    /// Whether [`RequestSource::priority`] is wanted for each request.
+    #[inline(always)]
+    fn gives_priorities(&self) -> bool {
+        false
+    }
+
+    /// The priority of the request that is about to be issued in this slot ([`crate::IoPriority::bits`]); 0: that of the part. A machine whose calls
+    /// carry none never asks.
+    fn priority(&self, _slot: u32) -> u16 {
+        0
+    }
+
     /// All requests issued so far are with the machine. `now` is when the call that gave them returned. Machines whose
     /// calls wait for the request never call it.
     #[inline(always)]

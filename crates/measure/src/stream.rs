@@ -75,6 +75,8 @@ pub struct Stream {
     budget: i64,
     /// The last request has its whole size, and may so be more than was left.
     ends_whole: bool,
+    /// Bytes by which the last request was more than that.
+    beyond: i64,
     deadline: Nanos,
     /// Until then a free slot is reason enough to issue: the deadline, or 0 where more must be looked at.
     plain_until: Nanos,
@@ -160,6 +162,7 @@ impl Stream {
             // 8 EiB are as good as no limit.
             budget: i64::try_from(budget).unwrap_or(i64::MAX),
             ends_whole: false,
+            beyond: 0,
             deadline: 0,
             plain_until: 0,
             began: 0,
@@ -238,6 +241,7 @@ impl Stream {
         let (op, offset, mut len) = self.sequence.next();
         self.budget -= i64::from(len);
         if self.budget <= 0 {
+            self.beyond = -self.budget;
             // The last request takes what is left.
             len = if self.ends_whole { len } else { (i64::from(len) + self.budget) as u32 };
             self.budget = 0;
@@ -319,6 +323,13 @@ impl Stream {
     /// The last request is not cut to what is left of the bytes asked for.
     pub fn end_with_a_whole_request(&mut self) {
         self.ends_whole = true;
+    }
+
+    /// The request that is about to be issued is so many bytes shorter (or longer, where negative) than the sequence says.
+    pub fn moves_less(&mut self, bytes: i64) {
+        // Where the last request was cut, or whole and beyond the end, that is no byte to be asked for again.
+        let beyond = if self.ends_whole && self.budget == 0 { self.beyond } else { 0 };
+        self.budget = self.budget.saturating_add(bytes - bytes.clamp(0, beyond)).max(0);
     }
 
     /// Whether nothing more is issued at this time or after it.

@@ -3,6 +3,7 @@
 mod check;
 mod data;
 mod error;
+mod free_map;
 pub mod metadata;
 mod options;
 mod permutation;
@@ -20,8 +21,10 @@ mod zipf;
 pub use check::{MAX_DEPTH, MAX_RATE_IOPS, MAX_REQUEST_BYTES, MAX_THREADS};
 pub use data::{BLOCK_BYTES, Filler};
 pub use error::Error;
+pub use free_map::FreeMap;
 pub use permutation::Permutation;
 pub use sequence::{Cursor, Sequence};
+pub use sizes::SizeDraw;
 pub use skew::Normal;
 pub use spec::{Data, OpKind, Pattern, SizeMix, SizeShare, Sizes, Stop, Workload};
 pub use zipf::Zipf;

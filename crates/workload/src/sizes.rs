@@ -7,6 +7,9 @@ use machine::units::show_size;
 
 /// Draws the sizes of one operation.
 #[derive(Debug, Clone)]
+pub struct SizeDraw(Draw);
+
+#[derive(Debug, Clone)]
 enum Draw {
     /// `least` times 1 to `count`.
     Range { least: u32, count: u64 },
@@ -14,9 +17,10 @@ enum Draw {
     Shares(Vec<(u64, u32)>),
 }
 
-impl Draw {
-    fn new(mix: &SizeMix) -> Draw {
-        match mix {
+impl SizeDraw {
+    /// Of these sizes.
+    pub fn new(mix: &SizeMix) -> SizeDraw {
+        SizeDraw(match mix {
             SizeMix::Range { least_bytes, most_bytes } => {
                 Draw::Range { least: *least_bytes, count: u64::from(most_bytes / (*least_bytes).max(1)).max(1) }
             }
@@ -29,12 +33,13 @@ impl Draw {
                 }
                 Draw::Shares(ends)
             }
-        }
+        })
     }
 
+    /// The size that 64 random bits draw.
     #[inline]
-    fn at(&self, random: u64) -> u32 {
-        match self {
+    pub fn at(&self, random: u64) -> u32 {
+        match &self.0 {
             Draw::Range { least, count } => *least * (below(random, *count) as u32 + 1),
             Draw::Shares(ends) => {
                 ends.iter().find(|(end, _)| random <= *end).or(ends.last()).map_or(1, |(_, bytes)| *bytes)
@@ -46,8 +51,8 @@ impl Draw {
 /// The sizes of a stream's requests, and the position of a sequential one.
 #[derive(Debug, Clone)]
 pub(crate) struct Varied {
-    read: Draw,
-    write: Draw,
+    read: SizeDraw,
+    write: SizeDraw,
     seed: u64,
     /// Requests that are not sequential start at multiples of this; sequential ones are cut to multiples of it.
     pub(crate) unit: u64,
@@ -67,7 +72,14 @@ impl Varied {
             None => return None,
         };
         let unit = u64::from(workload.unit_bytes());
-        Some(Varied { read: Draw::new(read), write: Draw::new(write), seed, unit, len: len / unit * unit, position: 0 })
+        Some(Varied {
+            read: SizeDraw::new(read),
+            write: SizeDraw::new(write),
+            seed,
+            unit,
+            len: len / unit * unit,
+            position: 0,
+        })
     }
 
     /// The size of request number `index`.

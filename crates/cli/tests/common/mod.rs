@@ -4,6 +4,7 @@
 
 #[path = "../../../report/tests/support/browser.rs"]
 pub mod browser;
+pub mod fio;
 pub mod places;
 
 use serde_json::Value;

@@ -42,6 +42,8 @@ pub struct FilePlan {
     pub written: bool,
     /// Whether no job moves data to or from it.
     pub idle: bool,
+    /// Whether it is as long as what was written to it, and may find no space.
+    pub grows: bool,
 }
 
 /// One clone of a job.
@@ -117,9 +119,10 @@ pub(crate) fn without_holes(len: u64, request: u64, (run, hole): (u64, u64)) -> 
 /// As in fio: where something follows on each pass, another of several loops or reading back, the job makes whole ones until less than a request is
 /// left of io_size, and as many as loops at least; what is read back counts, too.
 fn passes(job: &Job, asked: u64, pass: u64) -> (u64, u64) {
-    let (options, request) = (&job.options, job.request_bytes());
+    let (options, request) = (&job.options, job.least_request_bytes());
     let reads_back = options.verify.is_some() && options.do_verify && !options.reads;
-    let whole = (options.loops > 1 || reads_back) && job.sizes().is_none() && !options.strides.are_on();
+    let known = (job.sizes().is_none() && !job.overlaps()) || job.covers();
+    let whole = (options.loops > 1 || reads_back) && known && !options.strides.are_on();
     if !whole || pass == 0 || asked <= pass {
         return (asked, options.loops);
     }
@@ -323,7 +326,7 @@ impl Arrangement {
             _ if options.engine == FioEngine::Null => Some(NewFile::Sparse),
             (_, true, _) => Some(NewFile::Filled),
             // It grows as it is written, and has its length from the beginning.
-            _ if options.create_on_open => Some(NewFile::Sparse),
+            _ if options.create_on_open || options.fills => Some(NewFile::Sparse),
             (_, false, Fallocate::Reserve) => Some(NewFile::Reserved),
             (_, false, Fallocate::None) => Some(NewFile::Sparse),
         };
@@ -336,13 +339,14 @@ impl Arrangement {
         let file = match self.files.iter().position(|file| file.path == path) {
             Some(index) => index,
             None => {
-                self.files.push(FilePlan { path, bytes, made, written: false, idle: true });
+                self.files.push(FilePlan { path, bytes, made, written: false, idle: true, grows: false });
                 self.files.len() - 1
             }
         };
         let entry = &mut self.files[file];
         entry.bytes = entry.bytes.max(bytes);
         entry.written |= options.writes;
+        entry.grows |= options.fills && made == Some(NewFile::Sparse);
         entry.idle &= options.engine == FioEngine::Null;
         if made == Some(NewFile::Filled) {
             entry.made = made;

@@ -1,27 +1,34 @@
 //! Reading back what was written while the writing goes on: fio's `verify_backlog`, and what it does after each pass of `loops`.
 
+use super::pieces::{Piece, Pieces, Read};
 use super::result::Recorded;
 use super::verify::VerifyStats;
 use machine::{Completion, Nanos, Next, Op, Request};
 use measure::histogram::Histogram;
 use std::sync::Arc;
 
+/// After how much a stream's writes are read back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Every {
+    /// So many writes.
+    Writes(u64),
+    /// So many bytes: a pass.
+    Bytes(u64),
+}
+
 /// The writes of a stream that are still to be read back, and the reading.
 pub(crate) struct Backlog {
     stats: Arc<VerifyStats>,
-    /// Requests after which the writes among them are read back.
-    every: u64,
-    /// Reads count among these, as they do in a pass.
-    of_passes: bool,
-    /// Requests counted since the last reading.
+    every: Every,
+    /// What of it there was since the last reading.
     counted: u64,
-    /// Writes may come to a place again: each is read once.
-    repeats: bool,
-    written: Vec<Request>,
+    written: Pieces,
+    /// What is being read.
+    reading: Vec<Piece>,
     /// The next of them to be read; `None`: the stream writes.
     next: Option<usize>,
     free: Vec<u32>,
-    issued: Box<[(u64, Nanos)]>,
+    issued: Box<[Read]>,
     latency: Histogram,
     bytes: u64,
     span: Option<(Nanos, Nanos)>,
@@ -29,17 +36,16 @@ pub(crate) struct Backlog {
 
 impl Backlog {
     /// For a stream of this depth, whose writes may come to a place again.
-    pub(crate) fn new((every, of_passes): (u64, bool), depth: u32, repeats: bool, stats: Arc<VerifyStats>) -> Backlog {
+    pub(crate) fn new(every: Every, depth: u32, repeats: bool, stats: Arc<VerifyStats>) -> Backlog {
         Backlog {
             stats,
             every,
-            of_passes,
             counted: 0,
-            repeats,
-            written: Vec::with_capacity(every.min(1 << 16) as usize),
+            written: Pieces::new(repeats, depth),
+            reading: Vec::new(),
             next: None,
             free: (0..depth).collect(),
-            issued: vec![(0, 0); depth as usize].into_boxed_slice(),
+            issued: vec![Read::default(); depth as usize].into_boxed_slice(),
             latency: Histogram::new(),
             bytes: 0,
             span: None,
@@ -48,10 +54,26 @@ impl Backlog {
 
     /// What the stream issued.
     pub(crate) fn issued(&mut self, request: Request) {
-        self.counted += u64::from(self.of_passes || request.op == Op::Write);
+        self.counted += match self.every {
+            Every::Writes(_) => u64::from(request.op == Op::Write),
+            Every::Bytes(_) => u64::from(request.len),
+        };
         if request.op == Op::Write {
-            self.written.push(request);
+            self.written.add(&request);
         }
+    }
+
+    /// Bytes by which the last request of a pass went beyond it: the next one is as long as all.
+    pub(crate) fn beyond(&self) -> u64 {
+        match self.every {
+            Every::Bytes(pass) => self.counted.saturating_sub(pass),
+            Every::Writes(_) => 0,
+        }
+    }
+
+    /// The request in this slot, one of the stream's, is done.
+    pub(crate) fn done(&mut self, slot: u32) {
+        self.written.done(slot);
     }
 
     /// Whether what completes is a read of the backlog.
@@ -62,7 +84,8 @@ impl Backlog {
     /// What to do instead of asking the stream, which has so many requests in flight and may be over; `None`: ask it.
     pub(crate) fn before(&mut self, now: Nanos, in_flight: u32, over: bool) -> Option<Next> {
         if self.next.is_none() {
-            if self.counted < self.every && !over {
+            let (Every::Writes(every) | Every::Bytes(every)) = self.every;
+            if self.counted < every && !over {
                 return None;
             }
             if self.written.is_empty() {
@@ -72,25 +95,21 @@ impl Backlog {
             if in_flight > 0 {
                 return Some(Next::WaitForCompletion);
             }
-            if self.repeats {
-                self.written.sort_by_key(|request| (request.target, request.offset));
-                self.written.dedup_by_key(|request| (request.target, request.offset));
-            }
-            self.next = Some(0);
+            (self.reading, self.next) = (self.written.drain(), Some(0));
         }
         let at = self.next.unwrap_or(0);
-        if let Some(written) = self.written.get(at) {
+        if let Some(piece) = self.reading.get(at) {
             let Some(slot) = self.free.pop() else { return Some(Next::WaitForCompletion) };
             self.next = Some(at + 1);
-            self.issued[slot as usize] = (written.offset, now);
+            self.issued[slot as usize] = Read { piece: Some(*piece), since: now };
             self.span.get_or_insert((now, now));
-            return Some(Next::Issue(Request { op: Op::Read, slot, ..*written }));
+            return Some(Next::Issue(piece.reading(slot)));
         }
         if self.free.len() < self.issued.len() {
             return Some(Next::WaitForCompletion);
         }
         (self.next, self.span) = (None, self.span.map(|(began, _)| (began, now)));
-        self.written.clear();
+        self.reading.clear();
         self.counted = 0;
         None
     }
@@ -98,13 +117,13 @@ impl Backlog {
     /// A read of the backlog is done.
     pub(crate) fn complete(&mut self, completion: Completion, now: Nanos) {
         self.free.push(completion.slot);
-        self.latency.record(now - self.issued[completion.slot as usize].1);
+        self.latency.record(now - self.issued[completion.slot as usize].since);
         self.bytes += u64::from(completion.result.unsigned_abs());
     }
 
     /// Checks what was read.
     pub(crate) fn check(&self, slot: u32, data: &[u8]) {
-        self.stats.check(self.issued[slot as usize].0, data);
+        self.issued[slot as usize].check(&self.stats, data);
     }
 
     /// What the reading took.

@@ -82,6 +82,9 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
     if options.trims {
         check_trims(job, warnings)?;
     }
+    if options.fills {
+        check_filling(job)?;
+    }
     if options.align_bytes == Some(0) {
         return Err(job.wrong("blockalign: every place is a multiple of something; give 512 or more"));
     }
@@ -97,19 +100,21 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
     if options.rate_min {
         warnings.push(format!("{}: rate_min: the job goes on where its rate is lower (fio would end it)", job.shown()));
     }
-    if options.random && job.sizes().is_some() && !options.no_random_map {
-        let again = if job.file_count() > 1 {
-            "some places of a file are begun twice in a pass"
-        } else {
-            "no place is begun twice in a pass"
-        };
-        warnings.push(format!(
-            "{}: requests of several sizes in random order: {again}, and those that begin beside one another overlap (fio would shorten them)",
-            job.shown()
-        ));
-    }
     check_order(job, warnings)?;
     check_verify(job, warnings)
+}
+
+/// A job that goes on until no space is left.
+fn check_filling(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    let grows = options.writes && !options.reads && !options.overwrite && !options.trims && !options.random;
+    let calls = !matches!(options.engine, FioEngine::Mmap | FioEngine::Null);
+    if !grows || !calls || options.create_only || job.file_count() > 1 || options.loops > 1 {
+        return Err(job.wrong(
+            "fill_device=1 is served where one file is written from its start, once (rw=write, no mmap or null); write it so, or give size",
+        ));
+    }
+    Ok(())
 }
 
 /// Blocks that are verified have one size and a place of their own.
@@ -134,16 +139,7 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     if matches!(method, Method::Pattern | Method::PatternHeader) && options.pattern.is_empty() {
         return Err(job.wrong("verify=pattern without verify_pattern; write verify_pattern=0xdeadbeef"));
     }
-    if options.random && (job.sizes().is_some() || options.align_bytes.is_some_and(|align| align < job.request_bytes()))
-    {
-        return Err(job.wrong("verify with requests that overlap (bsrange, bssplit, blockalign in random order); give all one bs and leave out blockalign"));
-    }
-    let one_pass = !options.time_based && options.loops == 1 && options.io_size.is_none() && job.file_count() == 1;
-    if job.sizes().is_some() && options.writes && !(one_pass && options.verify_backlog == 0) {
-        return Err(job.wrong(
-            "verify of writes of several sizes: only one pass over one file is read back; leave out time_based, loops, io_size, nrfiles and verify_backlog, or give one bs",
-        ));
-    }
+    check_overlaps(job)?;
     let (request, least) = (job.least_request_bytes(), method.least_bytes());
     let block = options.verify_interval.map_or(request, |bytes| u64::from(bytes).min(request));
     if block < least {
@@ -164,6 +160,29 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             "verify_offset={at}: a header of {header} B does not lie behind its own place and within a block of {block} B; give {header} to {}",
             block.saturating_sub(header)
         )));
+    }
+    Ok(())
+}
+
+/// What is read back has to be known, where requests differ in size or may overlap.
+fn check_overlaps(job: &Job) -> Result<(), FioError> {
+    let options = &job.options;
+    if job.overlaps() && options.writes && job.is_threaded() {
+        return Err(job.wrong(
+            "verify with requests that overlap (norandommap with bsrange or bssplit, blockalign) and threads: which of two came last is not known; use psync, libaio or io_uring",
+        ));
+    }
+    if job.keeps_pieces() && (options.checks_mix || (options.verify_only && job.overlaps()) || options.state_load) {
+        return Err(job.wrong(
+            "verify_only or verify_state_load with requests of several sizes in random order: what is read back are the writes of this run; leave it out, or give one bs",
+        ));
+    }
+    let one_pass = !options.time_based && options.loops == 1 && options.io_size.is_none() && job.file_count() == 1;
+    let known = job.keeps_pieces() || (one_pass && options.verify_backlog == 0);
+    if job.sizes().is_some() && options.writes && !known {
+        return Err(job.wrong(
+            "verify of sequential writes of several sizes: only one pass over one file is read back; leave out time_based, loops, io_size, nrfiles and verify_backlog, or give one bs",
+        ));
     }
     Ok(())
 }
@@ -284,6 +303,13 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         )));
     }
     check_offload(job)?;
+    options.cmdprio.check(job)?;
+    if options.atomic {
+        warnings.push(format!(
+            "{}: atomic=1: plain direct requests, as fio 3.33 makes them (it opens with a flag that Linux ignores): nothing is written with RWF_ATOMIC, and nothing waits for stable storage; sync=dsync would",
+            job.shown()
+        ));
+    }
     if job.is_threaded() && (options.batch.unwrap_or(1) > 1 || options.batch_complete > 1) {
         return Err(job.wrong(
             "iodepth_batch with ioengine=posixaio or io_submit_mode=offload: their threads submit one request each; use libaio or io_uring",

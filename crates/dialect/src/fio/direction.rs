@@ -2,6 +2,7 @@
 
 use super::json::Ordered;
 use super::options::Options;
+use super::record::BySide;
 use super::result::{Entry, FioResult, Recorded};
 use measure::histogram::Histogram;
 use serde::Serialize;
@@ -42,6 +43,8 @@ pub(super) struct Direction {
     pub(super) slat_ns: Latency,
     pub(super) clat_ns: Latency,
     pub(super) lat_ns: Latency,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) prios: Vec<PriorityReport>,
     pub(super) bw_min: u64,
     pub(super) bw_max: u64,
     pub(super) bw_agg: f64,
@@ -53,6 +56,43 @@ pub(super) struct Direction {
     pub(super) iops_mean: f64,
     pub(super) iops_stddev: f64,
     pub(super) iops_samples: u64,
+}
+
+/// The latencies of a priority: those of completions, or with lat_percentiles whole ones.
+#[derive(Serialize)]
+pub(super) struct PriorityReport {
+    prioclass: u16,
+    prio: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clat_ns: Option<Latency>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lat_ns: Option<Latency>,
+}
+
+impl PriorityReport {
+    /// Its kind of latency with class and level, and its latencies.
+    pub(super) fn named(&self) -> Option<(String, &Latency)> {
+        let (kind, latency) = self
+            .clat_ns
+            .as_ref()
+            .map(|latency| ("clat", latency))
+            .or(self.lat_ns.as_ref().map(|latency| ("lat", latency)))?;
+        Some((format!("{kind} prio {}/{}", self.prioclass, self.prio), latency))
+    }
+}
+
+/// Of each priority, that of the job first.
+fn priorities(recorded: &Recorded, side: usize, options: &Options, plus: bool) -> Vec<PriorityReport> {
+    let own = options.io_priority().map_or(0, machine::IoPriority::bits);
+    let mut all: Vec<_> = recorded.priorities.iter().filter(|(_, sides)| !sides[side].is_empty()).collect();
+    all.sort_by_key(|(bits, _)| (*bits != own, *bits));
+    let report = |(bits, sides): &(u16, BySide)| {
+        let percentiles = options.lat_percentiles || options.clat_percentiles;
+        let latency = Some(latency_of(&sides[side], percentiles.then_some(options), plus));
+        let (clat_ns, lat_ns) = if options.lat_percentiles { (None, latency) } else { (latency, None) };
+        PriorityReport { prioclass: bits >> 13, prio: bits & 0x1fff, clat_ns, lat_ns }
+    };
+    all.into_iter().map(report).collect()
 }
 
 #[derive(Serialize)]
@@ -126,6 +166,7 @@ pub(super) fn direction(entry: &Entry<'_>, result: &FioResult, side: Option<usiz
         slat_ns: latency_of(submission, (!submission.is_empty() && options.slat_percentiles).then_some(options), plus),
         clat_ns: latency_of(completion, (!completion.is_empty() && options.clat_percentiles).then_some(options), plus),
         lat_ns: latency_of(latency, (!latency.is_empty() && options.lat_percentiles).then_some(options), plus),
+        prios: if options.tells_completion { priorities(recorded, side, options, plus) } else { Vec::new() },
         bw_min: (bandwidth.min / 1024.0) as u64,
         bw_max: (bandwidth.max / 1024.0) as u64,
         bw_agg: if used && together > 0.0 { (rate / together * 100.0).min(100.0) } else { 0.0 },

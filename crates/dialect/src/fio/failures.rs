@@ -6,6 +6,9 @@ use machine::Completion;
 
 /// Linux's EIO.
 pub(super) const IO_ERROR: i32 = 5;
+/// Linux's ENOSPC and EDQUOT.
+pub(super) const NO_SPACE: i32 = 28;
+const OVER_QUOTA: i32 = 122;
 /// Linux's EILSEQ, with which fio reports data that is not what was written.
 pub(super) const ILLEGAL_SEQUENCE: i32 = 84;
 
@@ -140,6 +143,11 @@ impl Failures {
         if self.first == 0 {
             self.first = other.first;
         }
+    }
+
+    /// Whether a request ended because no space is left.
+    pub(super) fn is_full(completion: Completion) -> bool {
+        matches!(-completion.result, NO_SPACE | OVER_QUOTA)
     }
 
     /// A request that ended so, where fio goes on after it: after those that are ignored, and where none is named after an error of the device,

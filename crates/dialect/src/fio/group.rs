@@ -1,17 +1,20 @@
 //! A set of jobs that run together: their streams, one run of them, and what is read back after it.
 
 use super::arrange::{Arrangement, ClonePlan};
+use super::backlog::Every;
 use super::error::FioError;
 use super::failures::{Failures, ILLEGAL_SEQUENCE};
 use super::flow::Flow;
 use super::iolog::{Guide, Player, Writes};
+use super::pieces::Piece;
 use super::plan::Job;
+use super::read_back::{Reader, Walk, Written};
 use super::recorder::Recorder;
 use super::result::{GroupResult, JobError, Recorded};
 use super::surroundings::{Counts, DiskUse, Surroundings};
 use super::together::Watches;
 use super::translate;
-use super::verify::{Reader, VerifyStats};
+use super::verify::VerifyStats;
 use machine::{
     Access, Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts, TargetKind, Usage,
 };
@@ -35,6 +38,9 @@ struct Ran {
     usage: Usage,
     paused: Option<Pause>,
 }
+
+/// Linux's EINVAL.
+const INVALID: i32 = 22;
 
 /// A job that does not run, by set and place in it.
 pub(super) type NotRun = ((usize, usize), Option<JobError>);
@@ -90,9 +96,9 @@ impl<'a, M: Machine> Group<'a, M> {
             Ok::<_, FioError>((ran, paused))
         })?;
         add_new(warnings, &left_out);
-        let Ran { recorders, watches, verified, before, unix_ms, mut errors, usage, .. } = ran;
+        let Ran { mut recorders, watches, verified, before, unix_ms, mut errors, usage, .. } = ran;
         let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
-        let read_back = self.read_back(&recorders, &verified, &mut errors)?;
+        let read_back = self.read_back(&mut recorders, &verified, &mut errors)?;
         for ((error, stats), job) in errors.iter_mut().zip(&verified).zip(self.jobs) {
             let complaint =
                 stats.as_ref().filter(|_| !job.options.tolerated.verify).and_then(|stats| stats.complaint());
@@ -219,16 +225,28 @@ impl<'a, M: Machine> Group<'a, M> {
         self.file_bytes(clone) * clone.files.len() as u64
     }
 
-    /// Refuses what makes no sense on the files.
-    pub(super) fn check(&self) -> Result<(), FioError> {
+    /// Refuses what makes no sense on the files; the jobs whose requests a file would refuse, each with that error.
+    pub(super) fn check(&self) -> Result<Vec<NotRun>, FioError> {
+        let mut refused: Vec<NotRun> = Vec::new();
         if self.clones.is_empty() {
-            return Ok(());
+            return Ok(refused);
         }
         self.check_simulated(&self.facts_of(&self.clones))?;
-        self.clones.iter().try_for_each(|clone| {
+        for clone in &self.clones {
             let job = self.job_of(clone);
-            self.checked(clone, &translate::clone_workload(job, clone, seed(job, self.chance))).map(drop)
-        })
+            let workload = translate::clone_workload(job, clone, seed(job, self.chance));
+            match self.checked(clone, &workload) {
+                Ok(_) => {}
+                // As in fio: what a direct request may not be is an error of the run.
+                Err(FioError::Machine { source, .. }) if workload.check(self.bytes(clone), 1).is_ok() => {
+                    if refused.iter().all(|(known, _)| *known != clone.job) {
+                        refused.push((clone.job, Some(JobError { errno: INVALID, text: source.to_string() })));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(refused)
     }
 
     /// What lies under a clone's files, which its stream sees as one, once its workload makes sense there.
@@ -260,8 +278,10 @@ impl<'a, M: Machine> Group<'a, M> {
             for stream in streams {
                 let mut recorder = Recorder::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
                 if let Some(stats) = &verified[clone.job.1] {
-                    let repeats = !matches!(workload.pattern, Pattern::Seq | Pattern::Random);
-                    recorder.verified_in(stats.clone(), backlog(job, clone), repeats);
+                    recorder.verified_in(stats.clone(), backlog(job, clone), repeats(job));
+                    if job.keeps_pieces() && options.do_verify && options.writes && backlog(job, clone).is_none() {
+                        recorder.keeps_pieces(job.overlaps());
+                    }
                 }
                 if let Some(watch) = &watches[clone.job.1] {
                     recorder.watched_by(watch.clone(), options.steady.ramp_ns);
@@ -282,6 +302,22 @@ impl<'a, M: Machine> Group<'a, M> {
             }
         }
         Ok((recorders, watches))
+    }
+
+    /// Where the streams of a clone wrote, as its sequence has it.
+    fn walk(&self, clone: &ClonePlan, workload: &Workload, own: &[Recorder]) -> Result<Walk, FioError> {
+        let job = self.job_of(clone);
+        let turns = translate::turns(job, clone, seed(job, self.chance));
+        let sequence = Sequence::new(workload, workload.region(self.bytes(clone)), 0, Cursor::Own)
+            .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
+        let mut requests: u64 = own.iter().map(Recorder::completed_with_ramp).sum();
+        let repeats = repeats(job);
+        if !job.options.reads && job.sizes().is_none() && !repeats {
+            // One pass is all that there is.
+            requests = requests.min(turns.pass_bytes() / job.request_bytes());
+        }
+        // Of several sizes the last request was as small as it had to be.
+        Ok(Walk::new(sequence, turns, requests, job.sizes().and(clone.limit_bytes), repeats))
     }
 
     /// What a clone does in the place of a sequence of its own.
@@ -322,7 +358,7 @@ impl<'a, M: Machine> Group<'a, M> {
     /// Reads what the jobs wrote and checks it, where that is asked; by the clones' numbers.
     fn read_back(
         &self,
-        recorders: &[Recorder],
+        recorders: &mut [Recorder],
         verified: &Verified,
         errors: &mut [Option<JobError>],
     ) -> Result<Vec<(u32, Recorded)>, FioError> {
@@ -330,34 +366,26 @@ impl<'a, M: Machine> Group<'a, M> {
         let (mut asked, mut readers) = (Vec::new(), Vec::new());
         for clone in &self.clones {
             let (job, place) = (self.job_of(clone), clone.job.1);
-            let (own, others) = rest.split_at(streams_of(job) as usize);
+            let (own, others) = rest.split_at_mut(streams_of(job) as usize);
             rest = others;
             let options = &job.options;
             let wanted =
                 options.do_verify && options.writes && backlog(job, clone).is_none() && errors[place].is_none();
-            // As in fio: a job whose time is over reads nothing back.
+            // As in fio: a job whose time is over, or that found no space, reads nothing back.
             let done: u64 = own.iter().map(Recorder::completed_bytes_with_ramp).sum();
             let whole = clone.limit_bytes.is_some_and(|limit| done >= limit) || own.iter().any(Recorder::is_complete);
-            let late = options.runtime_ns > 0 && !whole;
+            let late = (options.runtime_ns > 0 && !whole) || own.iter().any(Recorder::found_no_space);
             let Some(stats) = verified[place].as_deref().filter(|_| wanted && !late) else { continue };
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
-            let turns = translate::turns(job, clone, seed);
-            let sequence = Sequence::new(&workload, workload.region(self.bytes(clone)), 0, Cursor::Own)
-                .map_err(|error| FioError::Machine { job: job.shown(), source: error.into() })?;
-            let mut requests: u64 = own.iter().map(Recorder::completed_with_ramp).sum();
-            if !job.options.reads && job.sizes().is_none() && matches!(workload.pattern, Pattern::Seq | Pattern::Random)
-            {
-                // One pass is all that there is.
-                requests = requests.min(turns.pass_bytes() / job.request_bytes());
-            }
             let depth = if workload.engine.is_async() { workload.depth } else { 1 };
+            let pieces: Vec<Piece> = own.iter_mut().filter_map(Recorder::take_pieces).flatten().collect();
+            let written = match job.keeps_pieces() {
+                true => Written::Pieces(pieces.into_iter()),
+                false => Written::Walk(Box::new(self.walk(clone, &workload, own)?)),
+            };
             asked.push(*clone);
-            // Of several sizes the last request was as small as it had to be.
-            let bytes = job.sizes().and(clone.limit_bytes);
-            let reader = Reader::new(sequence, requests, turns, depth, workload.request_bytes, stats);
-            let repeats = !matches!(workload.pattern, Pattern::Seq | Pattern::Random);
-            readers.push(reader.of_bytes(bytes).once(repeats));
+            readers.push(Reader::new(written, depth, workload.request_bytes, stats));
         }
         if readers.is_empty() {
             return Ok(Vec::new());
@@ -372,19 +400,23 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 }
 
-/// Requests of a stream after which its writes are read back before others follow, and whether reads count among them; none: they are not.
-fn backlog(job: &Job, clone: &ClonePlan) -> Option<(u64, bool)> {
+/// What of a stream its writes are read back after, before others follow; none: they are not.
+fn backlog(job: &Job, clone: &ClonePlan) -> Option<Every> {
     let options = &job.options;
-    let each = match (options.verify_backlog, clone.limit_bytes) {
+    match (options.verify_backlog, clone.limit_bytes) {
         _ if !options.do_verify => None,
-        (0, Some(bytes)) if clone.passes > 1 => {
-            let requests = bytes / clone.passes / job.request_bytes();
-            Some((requests / u64::from(streams_of(job)), true))
+        // As in fio: where requests may come to a place again, passes of calls that block are one.
+        (0, Some(bytes)) if clone.passes > 1 && (!repeats(job) || translate::engine(job).is_async()) => {
+            Some(Every::Bytes((bytes / clone.passes / u64::from(streams_of(job))).max(1)))
         }
         (0, _) => None,
-        (writes, _) => Some((writes, false)),
-    };
-    each.map(|(requests, reads)| (requests.max(1), reads))
+        (writes, _) => Some(Every::Writes(writes)),
+    }
+}
+
+/// Whether requests may come to a place again within a pass.
+fn repeats(job: &Job) -> bool {
+    job.overlaps() || (!job.covers() && !matches!(translate::pattern(job), Pattern::Seq | Pattern::Random))
 }
 
 /// Streams of a clone.

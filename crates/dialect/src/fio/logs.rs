@@ -191,11 +191,11 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
         }
     }
     let own = job.job.options.io_priority();
-    let priority = match own {
-        Some(own) if logs.priority => format!("{:#06x}", own.bits()),
-        Some(IoPriority { class: IoClass::RealTime, .. }) => "1".into(),
-        _ => priority.into(),
+    let shown = |bits: u16| match bits {
+        bits if logs.priority => format!("{bits:#06x}"),
+        bits => if bits >> 13 == IoClass::RealTime as u16 { "1" } else { "0" }.into(),
     };
+    let own = own.map_or(0, IoPriority::bits);
     let logged = |line: &&Line| kind != Kind::Submission || line.submission_ns.is_some();
     for line in clone.lines.iter().flatten().filter(logged) {
         let side = line.side;
@@ -208,6 +208,7 @@ fn log(job: &JobResult, clone: &CloneResult, kind: Kind) -> String {
             0
         };
         let issued = if logs.issue_time { format!(", {issued_ns}") } else { String::new() };
+        let priority = shown(if line.priority == 0 { own } else { line.priority });
         let _ = writeln!(text, "{at_ms}, {}, {side}, {}, {offset}{priority}{issued}", kind.of_line(line), line.bytes);
     }
     text

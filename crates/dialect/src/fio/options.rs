@@ -1,7 +1,7 @@
 //! The options of one job, with fio's defaults.
 
+use super::cmdprio::CommandPriority;
 use super::failures::Tolerated;
-use super::histlog::HistogramLog;
 use super::iolog::{Replay, Trace};
 use super::pattern::Fill;
 use super::steady::Criterion;
@@ -11,221 +11,15 @@ use machine::{IoClass, IoPriority};
 use std::sync::Arc;
 use workload::SizeMix;
 
+mod kinds;
+
+pub use kinds::{
+    Distribution, ExitWhat, Fallocate, FileService, FioEngine, Logs, Strides, SyncMode, Unified, WindowValue, Zone,
+};
+
 /// fio's own list.
 pub(crate) const PERCENTILES: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
-
-/// fio's engines that have a counterpart here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FioEngine {
-    /// `sync`, `psync`, `vsync`, `pvsync`, `pvsync2`: one blocking call at a time.
-    Blocking,
-    /// Linux native asynchronous I/O.
-    Libaio,
-    /// io_uring.
-    IoUring,
-    /// POSIX asynchronous I/O: threads with blocking calls.
-    PosixAio,
-    /// Copies from and to a mapping.
-    Mmap,
-    /// No I/O: each request is done when it is issued.
-    Null,
-}
-
-/// When a write counts as done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SyncMode {
-    /// When the call returns.
-    None,
-    /// Data and metadata on stable storage (O_SYNC).
-    Full,
-    /// Data on stable storage (O_DSYNC).
-    Data,
-}
-
-/// How a file that is to be written is laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fallocate {
-    /// As long as it is to be, without space.
-    None,
-    /// Space reserved.
-    Reserve,
-}
-
-/// Which of several files a request goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileService {
-    /// They take turns request by request.
-    RoundRobin,
-    /// One after the other is gone through.
-    Sequential,
-    /// It is drawn.
-    Random,
-}
-
-/// How random blocks are drawn.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Distribution {
-    /// Every block as often as any other.
-    Uniform,
-    /// Zipf's law with this exponent.
-    Zipf(f64),
-    /// Self-similar with this share: 0.2 is 80 % of the requests to 20 % of the blocks.
-    Pareto(f64),
-    /// Normal, with its deviation and its mean in percent of the file.
-    Normal {
-        /// Standard deviation.
-        deviation: f64,
-        /// Mean.
-        center: f64,
-    },
-    /// So many percent of the requests go to the first so many percent of the file.
-    Zones {
-        /// Percent of the requests.
-        access: u8,
-        /// Percent of the file.
-        share: u8,
-    },
-    /// Zones of the file from its start to its end.
-    ManyZones(Vec<Zone>),
-}
-
-/// A zone of a file in which so many of the requests go, all places alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Zone {
-    /// Percent of the requests.
-    pub access: u8,
-    /// Percent of the file.
-    pub share: u8,
-}
-
-/// `zonemode=strided`: after so many bytes so many are left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Strides {
-    /// `zonemode`: none, or strided; `None`: strided where there is a `zonesize`.
-    pub strided: Option<bool>,
-    /// `zonesize`: bytes moved in each zone.
-    pub size: u64,
-    /// `zonerange`: bytes of a zone, where they are more.
-    pub range: u64,
-    /// `zoneskip`: bytes between two zones.
-    pub skip: u64,
-}
-
-impl Strides {
-    /// Whether it is asked for.
-    pub fn are_on(&self) -> bool {
-        self.strided.unwrap_or(self.size > 0)
-    }
-
-    /// Bytes left out after each zone's.
-    pub fn left_out(&self) -> u64 {
-        self.range.saturating_sub(self.size).saturating_add(self.skip)
-    }
-}
-
-/// The logs of a job: their prefix, where wanted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Logs {
-    /// `write_bw_log`.
-    pub bandwidth: Option<String>,
-    /// `write_iops_log`.
-    pub iops: Option<String>,
-    /// `write_lat_log`.
-    pub latency: Option<String>,
-    /// `write_hist_log`.
-    pub histogram: Option<String>,
-    /// `log_hist_msec`; 0: no histograms.
-    pub histogram_ms: u64,
-    /// `log_hist_coarseness`.
-    pub coarseness: u32,
-    /// `log_avg_msec`; 0: a line for each request.
-    pub average_ms: u64,
-    /// `log_offset`: lines tell where each request went.
-    pub offset: bool,
-    /// `log_prio`: the last column is the priority of the request in hexadecimal digits.
-    pub priority: bool,
-    /// `log_unix_epoch`: times count from 1970 and not from the beginning.
-    pub epoch: bool,
-    /// `per_job_logs`: each clone has files of its own.
-    pub per_job: bool,
-    /// `log_window_value`: what is told of the latencies of a window.
-    pub window: WindowValue,
-    /// `log_issue_time`: the last column is when a request was issued, in nanoseconds.
-    pub issue_time: bool,
-    /// `write_iolog`: every request in its order, to be repeated with `read_iolog`.
-    pub requests: Option<String>,
-}
-
-/// What a line of an averaged log tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WindowValue {
-    /// The mean.
-    #[default]
-    Mean,
-    /// The greatest.
-    Greatest,
-    /// The mean and the greatest.
-    Both,
-}
-
-/// `unified_rw_reporting`: how the directions are reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unified {
-    /// Each by itself.
-    #[default]
-    Apart,
-    /// All as one.
-    Mixed,
-    /// Each by itself, and all as one.
-    Both,
-}
-
-/// Which jobs `exitall` ends with the first one that is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExitWhat {
-    /// Those of its reporting group.
-    Group,
-    /// All that run with it.
-    Stonewall,
-    /// These, and what would run after them.
-    All,
-}
-
-impl Default for Logs {
-    fn default() -> Self {
-        let none = None::<String>;
-        Logs {
-            bandwidth: none.clone(),
-            iops: none.clone(),
-            latency: none.clone(),
-            histogram: none.clone(),
-            histogram_ms: 0,
-            coarseness: 0,
-            average_ms: 0,
-            offset: false,
-            priority: false,
-            epoch: false,
-            per_job: true,
-            window: WindowValue::Mean,
-            issue_time: false,
-            requests: none,
-        }
-    }
-}
-
-impl Logs {
-    /// The log of histograms, where one is wanted.
-    pub(crate) fn histograms(&self) -> Option<HistogramLog> {
-        let wanted = self.histogram.is_some() && self.histogram_ms > 0;
-        wanted.then(|| HistogramLog::new(self.histogram_ms * 1_000_000, self.coarseness))
-    }
-
-    /// Whether any log is wanted.
-    pub fn any(&self) -> bool {
-        self.bandwidth.is_some() || self.iops.is_some() || self.latency.is_some()
-    }
-}
 
 /// The options of one job, with fio's defaults.
 #[derive(Debug, Clone, PartialEq)]
@@ -298,6 +92,8 @@ pub struct Options {
     pub create_only: bool,
     /// `allow_file_create`.
     pub allow_create: bool,
+    /// `fill_device`: the job goes on until no space is left.
+    pub fills: bool,
     /// `pre_read`: the file is in the cache at the start.
     pub pre_read: bool,
     /// `offset`.
@@ -324,6 +120,8 @@ pub struct Options {
     pub engine_name: String,
     /// `direct`.
     pub direct: bool,
+    /// `atomic`: as in fio 3.33 that is direct.
+    pub atomic: bool,
     /// `sync`.
     pub sync: SyncMode,
     /// `fsync`: after so many writes; 0: never.
@@ -358,6 +156,8 @@ pub struct Options {
     pub io_class: Option<IoClass>,
     /// `prio`: from 0, the highest, to 7.
     pub io_level: Option<u8>,
+    /// `cmdprio_percentage` and its kin.
+    pub cmdprio: CommandPriority,
     /// `nice`.
     pub nice: Option<i32>,
     /// `cpus_allowed_policy=split`: each clone has one of them.
@@ -503,6 +303,7 @@ impl Default for Options {
             create_on_open: false,
             create_only: false,
             allow_create: true,
+            fills: false,
             pre_read: false,
             offset: Amount::Bytes(0),
             offset_increment: Amount::Bytes(0),
@@ -516,6 +317,7 @@ impl Default for Options {
             engine: FioEngine::Blocking,
             engine_name: "psync".into(),
             direct: false,
+            atomic: false,
             sync: SyncMode::None,
             fsync: 0,
             fdatasync: 0,
@@ -533,6 +335,7 @@ impl Default for Options {
             processors: Vec::new(),
             io_class: None,
             io_level: None,
+            cmdprio: CommandPriority::default(),
             nice: None,
             split_processors: false,
             offload: false,

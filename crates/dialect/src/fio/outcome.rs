@@ -2,7 +2,7 @@
 
 use super::arrange::ClonePlan;
 use super::error::FioError;
-use super::failures::{Failures, IO_ERROR};
+use super::failures::{Failures, IO_ERROR, NO_SPACE};
 use super::group::{Group, seed, streams_of};
 use super::histlog::HistogramLog;
 use super::plan::Job;
@@ -135,8 +135,6 @@ impl<M: Machine> Group<'_, M> {
     }
 }
 
-/// Linux's ENOSPC.
-const NO_SPACE: i32 = 28;
 /// Linux's ENODATA.
 const NO_DATA: i32 = 61;
 
@@ -191,6 +189,7 @@ fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf
         completed: record.completed,
         read_back: record.read_back.map(Box::new),
         failures: record.failures,
+        priorities: record.priorities.map(|by| by.all).unwrap_or_default(),
     };
     CloneResult {
         number,

@@ -4,7 +4,7 @@ use super::checks::check;
 use super::error::FioError;
 use super::iolog::{Action, Entry, Trace};
 use super::jobfile::{At, Section, Setting, cut};
-use super::options::{FioEngine, Options};
+use super::options::{Distribution, FioEngine, Options};
 use super::value::Amount;
 use machine::Op;
 use machine::units::show_size;
@@ -120,6 +120,34 @@ impl Job {
         }
     }
 
+    /// Whether its places are random, and its requests of several sizes or longer than the places lie apart.
+    fn may_overlap(&self) -> bool {
+        let options = &self.options;
+        let closer = options.align_bytes.is_some_and(|align| align < self.request_bytes());
+        options.random && options.trace.is_none() && (self.sizes().is_some() || closer)
+    }
+
+    /// Whether such places are drawn evenly from its files.
+    pub(crate) fn spreads(&self) -> bool {
+        let options = &self.options;
+        self.may_overlap() && options.distribution == Distribution::Uniform && options.random_percent == [100; 2]
+    }
+
+    /// Whether these have no byte twice in a pass.
+    pub(crate) fn covers(&self) -> bool {
+        self.spreads() && !self.options.no_random_map
+    }
+
+    /// Whether one of its requests may go to a part of the place of another.
+    pub(crate) fn overlaps(&self) -> bool {
+        self.may_overlap() && !self.covers()
+    }
+
+    /// Whether the places that it wrote are to be kept, because its sequence does not tell which of them are to be read back.
+    pub(crate) fn keeps_pieces(&self) -> bool {
+        self.may_overlap()
+    }
+
     /// Files that a clone uses.
     pub fn file_count(&self) -> u32 {
         if self.options.filenames.is_empty() { self.options.files } else { self.options.filenames.len() as u32 }
@@ -182,6 +210,9 @@ pub(crate) fn globals(sections: &[Section]) -> Result<Options, FioError> {
     Ok(options)
 }
 
+/// Bytes of a file that goes on until no space is left.
+const MORE_THAN_FITS: u64 = 1 << 50;
+
 /// What follows from the options of a job together.
 fn settle(options: &mut Options) {
     if options.blocks_by_order {
@@ -197,7 +228,14 @@ fn settle(options: &mut Options) {
         options.random = false;
     }
     options.no_random_map &= !options.every_place;
+    // As in fio: places of their own take the map of those that were gone to away.
+    let least = options.blocks[usize::from(!options.reads)].bounds().map(|(least, _)| u64::from(least));
+    options.no_random_map |= options.random && options.align_bytes.is_some() && options.align_bytes != least;
     options.tolerated = options.tolerated.settled();
+    options.direct |= options.atomic;
+    if options.fills && options.size.is_none() && options.file_bytes.is_none() {
+        options.size = Some(Amount::Bytes(MORE_THAN_FITS));
+    }
     // Without a time it ends with its size.
     options.time_based &= options.runtime_ns > 0;
     if options.verify_only && options.verify.is_some() && options.writes {

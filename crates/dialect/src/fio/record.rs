@@ -97,6 +97,8 @@ pub(crate) struct Done {
     pub(crate) latency_ns: Nanos,
     /// From issue until the call returned that submitted it, where that is measured.
     pub(crate) submission_ns: Option<Nanos>,
+    /// As the kernel has it; 0: none, or all have the job's.
+    pub(crate) priority: u16,
 }
 
 impl Done {
@@ -155,6 +157,31 @@ pub struct Line {
     pub bytes: u32,
     /// Where it went in its file.
     pub offset: u64,
+    /// Its priority as the kernel has it, where requests have their own.
+    pub priority: u16,
+}
+
+/// Latencies by priority.
+#[derive(Debug, Clone)]
+pub(crate) struct ByPriority {
+    /// From the issue, and not from the submission.
+    whole: bool,
+    pub(crate) all: Vec<(u16, BySide)>,
+}
+
+impl ByPriority {
+    fn new(whole: bool) -> ByPriority {
+        ByPriority { whole, all: Vec::new() }
+    }
+
+    fn add(&mut self, done: &Done) {
+        let ns = if self.whole { done.latency_ns } else { done.completion_ns() };
+        let place = self.all.iter().position(|(bits, _)| *bits == done.priority).unwrap_or_else(|| {
+            self.all.push((done.priority, by_side()));
+            self.all.len() - 1
+        });
+        self.all[place].1[done.side].record(ns);
+    }
 }
 
 /// Counts by power of two, as fio's report has them: 0, 1..=4, ..=8, ..=16, ..=32, ..=64, more.
@@ -212,6 +239,8 @@ pub struct Record {
     pub(crate) progress: Option<u64>,
     /// Requests that failed, after which the stream went on.
     pub(crate) failures: Failures,
+    /// The latencies of each priority, where requests have their own.
+    pub(crate) priorities: Option<ByPriority>,
 }
 
 impl Record {
@@ -239,6 +268,7 @@ impl Record {
             trace: None,
             progress: None,
             failures: Failures::default(),
+            priorities: job.options.cmdprio.is_on().then(|| ByPriority::new(job.options.lat_percentiles)),
         }
     }
 
@@ -275,6 +305,9 @@ impl Record {
             }
             completion[done.side].record(done.completion_ns());
         }
+        if let Some(priorities) = &mut self.priorities {
+            priorities.add(done);
+        }
         self.spread.add(done);
         if let Some(log) = &mut self.log {
             log.add(done);
@@ -290,6 +323,7 @@ impl Record {
                 side: done.side as u8,
                 bytes: done.bytes,
                 offset: done.offset,
+                priority: done.priority,
             });
         }
     }

@@ -2,11 +2,13 @@
 
 mod source;
 
-use super::backlog::Backlog;
+use super::backlog::{Backlog, Every};
+use super::cmdprio::Priorities;
 use super::failures::{Failures, Tolerated};
 use super::flow::Flow;
 use super::iolog::{Action, Entry, Guide, Wish};
 use super::pacing::{Batching, Exit, Pauses, Watched};
+use super::pieces::{Piece, Pieces};
 use super::plan::Job;
 use super::record::{LINES, Record, TRIM, batch};
 use super::steady::{STEP_NS, Watch};
@@ -41,6 +43,9 @@ pub(crate) struct Recorder {
     due: Option<Stability>,
     /// No place is left for the next request.
     ended: bool,
+    /// It goes on until no space is left, and whether none is.
+    fills: bool,
+    no_space: bool,
     /// Bytes of a pass, at the end of which the cache is dropped where another follows; 0: never.
     pass_bytes: u64,
     /// Bytes issued in this pass.
@@ -56,12 +61,15 @@ pub(crate) struct Recorder {
     pauses: Option<Pauses>,
     exit: Option<Exit>,
     backlog: Option<Backlog>,
+    /// Writes that are read back at the end, where their sequence does not tell them.
+    pieces: Option<Pieces>,
     flow: Option<Flow>,
     guide: Option<Guide>,
     /// Every request, where somebody wants to repeat them.
     trace: Option<Vec<Entry>>,
     progress: Option<Progress>,
     tolerated: Tolerated,
+    priorities: Option<Priorities>,
 }
 
 /// What is kept of a request until it completes.
@@ -125,8 +133,9 @@ impl Recorder {
         if options.poisson {
             stream.arrive_at_random(rng::derive(chance, PURPOSE_ARRIVALS, 0));
         }
-        if options.reads && options.writes && !options.random && job.sizes().is_some() {
-            // fio cuts a request at the end of its file, which the two cursors of a mix do not reach, and not where its bytes are used up.
+        if (options.reads && options.writes && !options.random && job.sizes().is_some()) || job.spreads() {
+            // fio cuts a request at the end of its file, which the two cursors of a mix do not reach, or of what is free, and not where its bytes
+            // are used up.
             stream.end_with_a_whole_request();
         }
         let depth = stream.depth() as usize;
@@ -156,6 +165,8 @@ impl Recorder {
             sync_every: [options.fsync, options.fdatasync],
             written: [0; 2],
             ended: false,
+            fills: options.fills,
+            no_space: false,
             due: None,
             pass_bytes: 0,
             passed: 0,
@@ -173,6 +184,7 @@ impl Recorder {
             }),
             exit: None,
             backlog: None,
+            pieces: None,
             flow: None,
             guide: None,
             trace: options.logs.requests.as_ref().map(|_| Vec::with_capacity(LINES)),
@@ -186,6 +198,7 @@ impl Recorder {
             }),
             // What is read back must have been written.
             tolerated: Tolerated { writes: options.tolerated.writes && options.verify.is_none(), ..options.tolerated },
+            priorities: Priorities::of(options, depth, chance),
             stream,
         }
     }
@@ -196,14 +209,24 @@ impl Recorder {
         self.watched = Some(Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false });
     }
 
-    /// Stamps writes and, where there are none, checks reads. After so many requests, or writes where reads do not count, the writes are
-    /// read back; none: at the end. With `repeats` they may come to a place again.
-    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<(u64, bool)>, repeats: bool) {
+    /// Stamps writes and, where there are none, checks reads. The writes are read back every so often; none: at the end. With `repeats` they
+    /// may come to a place again.
+    pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<Every>, repeats: bool) {
         self.offsets = vec![0; self.issued.len()].into_boxed_slice();
         if let Some(every) = every.filter(|_| self.stream.writes()) {
             self.backlog = Some(Backlog::new(every, self.stream.depth(), repeats, stats.clone()));
         }
         self.verify = Some(stats);
+    }
+
+    /// Keeps its writes to be read back at the end; they may overlap.
+    pub(crate) fn keeps_pieces(&mut self, overlap: bool) {
+        self.pieces = Some(Pieces::new(overlap, self.stream.depth()));
+    }
+
+    /// The writes that it kept, in the order in which they are to be read.
+    pub(crate) fn take_pieces(&mut self) -> Option<Vec<Piece>> {
+        self.pieces.as_mut().map(Pieces::drain)
     }
 
     /// Ends with others, and they with it.
@@ -317,6 +340,11 @@ impl Recorder {
         self.ended || self.record.failures.count > 0
     }
 
+    /// Whether it went on until no space was left.
+    pub(crate) fn found_no_space(&self) -> bool {
+        self.no_space
+    }
+
     /// What the watch has to say to the next request; `None`: go on.
     fn heed_watch(&mut self, now: Nanos) -> Option<Next> {
         let watched = self.watched.as_mut()?;
@@ -380,6 +408,10 @@ impl Recorder {
     /// Counts a failure after which the stream goes on; `false`: it is not to.
     fn goes_on_after(&mut self, completion: Completion) -> bool {
         let issued = self.issued[completion.slot as usize];
+        if self.fills && issued.side == Op::Write as usize && Failures::is_full(completion) {
+            (self.ended, self.no_space) = (true, true);
+            return true;
+        }
         let tolerated = [self.tolerated.reads, self.tolerated.writes, false][issued.side];
         let reads_back = self.backlog.as_ref().is_some_and(Backlog::is_reading);
         let ignored = self.tolerated.ignored[usize::from(issued.side != Op::Read as usize)];

@@ -46,6 +46,8 @@ pub struct Recorded {
     pub read_back: Option<Box<Recorded>>,
     /// Requests that failed, after which the job went on; blocks of the job that are not what was written are not among them.
     pub failures: Failures,
+    /// Latencies of each priority as the kernel has it, where requests have their own.
+    pub priorities: Vec<(u16, BySide)>,
 }
 
 impl Recorded {
@@ -57,6 +59,12 @@ impl Recorded {
             (&mut self.completion, &other.completion),
         ] {
             sums.iter_mut().zip(parts).for_each(|(sum, part)| sum.merge(part));
+        }
+        for (bits, latency) in &other.priorities {
+            match self.priorities.iter_mut().find(|(known, _)| known == bits) {
+                Some((_, sum)) => sum.iter_mut().zip(latency).for_each(|(sum, part)| sum.merge(part)),
+                None => self.priorities.push((*bits, latency.clone())),
+            }
         }
         self.syncs.merge(&other.syncs);
         self.full_syncs += other.full_syncs;
@@ -118,6 +126,7 @@ impl Recorded {
             requests: sum(&self.requests),
             bytes: sum(&self.bytes),
             spread: self.spread.iter().map(together).collect(),
+            priorities: self.priorities.iter().map(|(bits, sides)| (*bits, one(sides))).collect(),
             ..self.clone()
         }
     }

@@ -89,26 +89,18 @@ pub fn run<M: Machine>(
     let only_created = |clone: &&ClonePlan| plan.groups[clone.job.0][clone.job.1].options.create_only;
     let mut not_run: Vec<NotRun> = asked.clones.iter().filter(only_created).map(|clone| (clone.job, None)).collect();
     not_run.extend(not_laid_out.into_iter().map(|(job, error)| (job, Some(error))));
-    let arrangement = &runnable(asked, &not_run, &places);
     let facts: Vec<TargetFacts> = targets.iter().map(|target| machine.target_facts(target)).collect();
-    let groups_of = |number: usize, chance: u64| Group {
-        machine,
-        jobs: &plan.groups[number],
-        number,
-        asked,
-        not_run: &not_run,
-        clones: arrangement.clones.iter().filter(|clone| clone.job.0 == number).collect(),
-        arrangement,
-        targets: &targets,
-        facts: &facts,
-        surroundings,
-        chance,
-    };
+    let all = All { machine, plan, asked, targets: &targets, facts: &facts, surroundings };
     // What makes no sense in the last set is refused before the first one writes.
-    (0..plan.groups.len()).try_for_each(|number| groups_of(number, 0).check())?;
+    let laid_out = runnable(asked, &not_run, &places);
+    for number in 0..plan.groups.len() {
+        let refused = all.group(number, (&laid_out, &not_run), 0).check()?;
+        not_run.extend(refused);
+    }
+    let arrangement = &runnable(asked, &not_run, &places);
     for (number, jobs) in plan.groups.iter().enumerate() {
         on_group(jobs);
-        groups.push(groups_of(number, surroundings.unix_ms()).run(&mut warnings)?);
+        groups.push(all.group(number, (arrangement, &not_run), surroundings.unix_ms()).run(&mut warnings)?);
         if jobs.iter().any(|job| job.options.exitall && job.options.exit_what == ExitWhat::All) {
             break;
         }
@@ -129,6 +121,40 @@ pub fn run<M: Machine>(
         ended_unix_ms: surroundings.unix_ms(),
         elapsed_ns: machine.now().saturating_sub(began),
     })
+}
+
+/// What all sets of jobs share.
+struct All<'a, M: Machine> {
+    machine: &'a M,
+    plan: &'a Plan,
+    asked: &'a Arrangement,
+    targets: &'a [M::Target],
+    facts: &'a [TargetFacts],
+    surroundings: &'a dyn Surroundings,
+}
+
+impl<M: Machine> All<'_, M> {
+    /// A set, with what of the arrangement runs and the jobs that do not.
+    fn group<'g>(
+        &'g self,
+        number: usize,
+        (arrangement, not_run): (&'g Arrangement, &'g [NotRun]),
+        chance: u64,
+    ) -> Group<'g, M> {
+        Group {
+            machine: self.machine,
+            jobs: &self.plan.groups[number],
+            number,
+            asked: self.asked,
+            not_run,
+            clones: arrangement.clones.iter().filter(|clone| clone.job.0 == number).collect(),
+            arrangement,
+            targets: self.targets,
+            facts: self.facts,
+            surroundings: self.surroundings,
+            chance,
+        }
+    }
 }
 
 /// Files that were laid out: they, the jobs whose files could not be, and where each file of the arrangement stands among them.
@@ -233,10 +259,16 @@ fn target_spec(file: &FilePlan, destroy_signed: bool) -> TargetSpec {
         new_file: file.made.unwrap_or_default(),
         // A simulated volume is as large as it must be.
         // Of a file of which nothing is moved only its name is needed.
-        size: Some(if file.idle { file.bytes.min(IDLE_BYTES) } else { file.bytes }),
+        size: Some(match file {
+            FilePlan { grows: true, .. } => GROWING_BYTES,
+            FilePlan { idle: true, bytes, .. } => (*bytes).min(IDLE_BYTES),
+            _ => file.bytes,
+        }),
         ..TargetSpec::default()
     }
 }
 
+/// Length at the beginning of a file that grows as it is written: the least of a test file.
+const GROWING_BYTES: u64 = 4096;
 /// Length of a file that no job moves data in: such jobs name sizes that no file system has room for.
 const IDLE_BYTES: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! The report for people: the lines of fio's that people and scripts look for, and beneath them what fio lacks.
 
-use super::direction::{Direction, Latency};
+use super::direction::{Direction, Latency, PriorityReport};
 use super::failures::Failures;
 use super::json::{self, Ordered};
 use super::options::Unified;
@@ -135,9 +135,16 @@ fn direction_text(text: &mut String, name: &str, direction: &Direction) -> fmt::
     }
     latency_text(text, "clat", &direction.clat_ns)?;
     latency_text(text, "lat", &direction.lat_ns)?;
+    let priorities: Vec<_> = direction.prios.iter().filter_map(PriorityReport::named).collect();
+    priorities.iter().try_for_each(|(name, latency)| latency_text(text, name, latency))?;
     percentiles_text(text, "slat", &direction.slat_ns)?;
     percentiles_text(text, "clat", &direction.clat_ns)?;
     percentiles_text(text, "lat", &direction.lat_ns)?;
+    let all: u64 = priorities.iter().map(|(_, latency)| latency.count).sum();
+    for (name, latency) in &priorities {
+        let share = latency.count as f64 * 100.0 / all as f64;
+        percentiles_text(text, &format!("{name} ({share:.2}% of IOs)"), latency)?;
+    }
     if direction.bw_samples > 1 {
         writeln!(
             text,

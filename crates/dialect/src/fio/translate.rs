@@ -34,7 +34,8 @@ fn buffering(job: &Job) -> Buffering {
     }
 }
 
-fn pattern(job: &Job) -> Pattern {
+/// The order of a job's places.
+pub(crate) fn pattern(job: &Job) -> Pattern {
     let options = &job.options;
     match (options.random, &options.distribution) {
         (false, _) => Pattern::Seq,
@@ -191,5 +192,16 @@ mod tests {
             "fio sleeps for each, too"
         );
         assert_eq!(access_of("--name=a --size=1m --ioengine=psync --iodepth=8").reap, Reap::AtLeast(1));
+    }
+
+    #[test]
+    fn what_is_atomic_is_plain_direct_io_and_says_so() {
+        // fio 3.33 opens with O_DIRECT and 0x800000, which Linux ignores, whatever direct= says.
+        for words in ["--name=a --size=1m --atomic=1", "--name=a --size=1m --atomic=1 --direct=0"] {
+            assert_eq!(access_of(words).buffering, Buffering::Direct, "{words}");
+        }
+        let words: Vec<String> = ["--name=a", "--size=1m", "--atomic=1"].map(String::from).to_vec();
+        let plan = Plan::new(&Command::parse(&words).unwrap().sections, &[]).unwrap();
+        assert!(plan.warnings.iter().any(|warning| warning.contains("nothing is written with RWF_ATOMIC")));
     }
 }

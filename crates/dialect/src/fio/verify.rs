@@ -7,20 +7,14 @@
 //! block is the pattern, again and again.
 
 use super::pattern::Fill;
-use super::result::Recorded;
-use super::turns::FileTurns;
 use super::value::Reason;
 use machine::units::show_size;
-use machine::{Completion, Nanos, Next, Op, Request, RequestSource};
 use md5::{Digest, Md5};
-use measure::histogram::Histogram;
 use sha1::Sha1;
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use workload::Sequence;
 use xxhash_rust::xxh32::xxh32;
 use xxhash_rust::xxh64::xxh64;
 
@@ -399,123 +393,6 @@ impl VerifyStats {
         } else {
             format!("verify: {count} blocks are not what was written; {first}")
         })
-    }
-}
-
-/// Reads back what a stream wrote: walks its sequence again.
-pub(crate) struct Reader<'a> {
-    sequence: Sequence,
-    /// Requests of the sequence that are still to be walked.
-    left: u64,
-    /// Bytes of these.
-    left_bytes: u64,
-    /// Places that were read, where writes may have come to one again: as in fio each is read once.
-    seen: Option<HashSet<(u32, u64)>>,
-    turns: FileTurns,
-    max_request: u32,
-    free: Vec<u32>,
-    /// Where each outstanding request goes, and since when.
-    issued: Box<[(u64, Nanos)]>,
-    stats: &'a VerifyStats,
-    latency: Histogram,
-    bytes: u64,
-    span: (Nanos, Nanos),
-}
-
-impl<'a> Reader<'a> {
-    /// Over the first `requests` of a sequence, `depth` at a time.
-    pub(crate) fn new(
-        sequence: Sequence,
-        requests: u64,
-        turns: FileTurns,
-        depth: u32,
-        max_request: u32,
-        stats: &'a VerifyStats,
-    ) -> Self {
-        Reader {
-            sequence,
-            left: requests,
-            left_bytes: u64::MAX,
-            seen: None,
-            turns,
-            max_request,
-            free: (0..depth).collect(),
-            issued: vec![(0, 0); depth as usize].into_boxed_slice(),
-            stats,
-            latency: Histogram::new(),
-            bytes: 0,
-            span: (0, 0),
-        }
-    }
-
-    /// No more than so many bytes of the sequence; none: as many as its requests have.
-    pub(crate) fn of_bytes(self, bytes: Option<u64>) -> Self {
-        Reader { left_bytes: bytes.unwrap_or(u64::MAX), ..self }
-    }
-
-    /// Each place once.
-    pub(crate) fn once(self, repeats: bool) -> Self {
-        Reader { seen: repeats.then(HashSet::new), ..self }
-    }
-
-    /// What reading back took: reads and nothing else.
-    pub(crate) fn recorded(self) -> Recorded {
-        Recorded::of_reads(self.latency, self.bytes, self.span.1.saturating_sub(self.span.0))
-    }
-}
-
-impl RequestSource for Reader<'_> {
-    fn depth(&self) -> u32 {
-        self.issued.len() as u32
-    }
-
-    fn max_request(&self) -> u32 {
-        self.max_request
-    }
-
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn begin(&mut self, now: Nanos) {
-        self.span = (now, now);
-    }
-
-    fn next(&mut self, now: Nanos) -> Next {
-        while self.left > 0 {
-            let Some(slot) = self.free.pop() else { return Next::WaitForCompletion };
-            self.left -= 1;
-            let (op, offset, len) = self.sequence.next();
-            let len = u64::from(len).min(self.left_bytes) as u32;
-            self.left_bytes -= u64::from(len);
-            let mut request = Request { op, target: 0, offset, len, slot };
-            let placed = self.turns.place(&mut request);
-            let written = op == Op::Write && placed;
-            let place = (request.target, request.offset);
-            if written && self.seen.as_mut().is_none_or(|seen| seen.insert(place)) {
-                self.issued[slot as usize] = (request.offset, now);
-                return Next::Issue(Request { op: Op::Read, ..request });
-            }
-            self.free.push(slot);
-        }
-        if self.free.len() == self.issued.len() { Next::Done } else { Next::WaitForCompletion }
-    }
-
-    fn complete(&mut self, completion: Completion, now: Nanos) {
-        self.free.push(completion.slot);
-        self.latency.record(now - self.issued[completion.slot as usize].1);
-        self.bytes += u64::from(completion.result.unsigned_abs());
-        self.span.1 = now;
-    }
-
-    fn fill(&mut self, _request: &Request, _buffer: &mut [u8]) {}
-
-    fn checks(&self) -> bool {
-        true
-    }
-
-    fn check(&mut self, slot: u32, data: &[u8]) {
-        self.stats.check(self.issued[slot as usize].0, data);
     }
 }
 

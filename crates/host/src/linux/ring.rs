@@ -163,6 +163,12 @@ impl Entry {
         Entry { what: opcode | FIXED_FILE << 8 | u64::from(file) << 32, offset: 0, address: 0, len: 0, data: 0 }
     }
 
+    /// The same with a priority; 0: the thread's.
+    #[inline(always)]
+    pub(super) fn with_priority(self, bits: u16) -> Entry {
+        Entry { what: self.what | u64::from(bits) << 16, ..self }
+    }
+
     /// Of no file.
     #[inline(always)]
     pub(super) fn of_none(opcode: Opcode) -> Entry {

@@ -97,6 +97,17 @@ impl RequestSource for Recorder {
     }
 
     #[inline(always)]
+    fn gives_priorities(&self) -> bool {
+        self.priorities.is_some()
+    }
+
+    fn priority(&self, slot: u32) -> u16 {
+        // Reads of what was written have that of the job.
+        let reads_back = self.backlog.as_ref().is_some_and(|backlog| backlog.is_reading());
+        self.priorities.as_ref().filter(|_| !reads_back).map_or(0, |priorities| priorities.given(slot))
+    }
+
+    #[inline(always)]
     fn times_submission(&self) -> bool {
         self.submissions.is_some()
     }
@@ -119,6 +130,7 @@ impl RequestSource for Recorder {
         self.end_of_row();
         if !self.trim_ended() {
             self.stream.complete(completion, now);
+            self.write_ended(completion.slot);
             if let Some(progress) = &mut self.progress {
                 progress.numbers[completion.slot as usize] = u64::MAX;
             }
@@ -142,7 +154,9 @@ impl RequestSource for Recorder {
         let offset = self.offsets.get(completion.slot as usize).copied().unwrap_or(0);
         let latency_ns = now - issued.at;
         let submission_ns = self.submission_of(completion.slot, latency_ns);
-        self.record.add(&Done { at: now, side: issued.side, bytes: issued.bytes, offset, latency_ns, submission_ns });
+        let priority = self.priorities.as_ref().map_or(0, |priorities| priorities.effective(completion.slot));
+        let (side, bytes) = (issued.side, issued.bytes);
+        self.record.add(&Done { at: now, side, bytes, offset, latency_ns, submission_ns, priority });
     }
 
     fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
@@ -155,6 +169,7 @@ impl RequestSource for Recorder {
         self.end_of_row();
         let slot = completion.slot;
         self.stream.abandon(slot, now);
+        self.write_ended(slot);
         if let Some(progress) = &mut self.progress {
             progress.numbers[slot as usize] = u64::MAX;
         }
@@ -235,9 +250,12 @@ impl Recorder {
     #[inline(always)]
     fn issue(&mut self, mut request: Request, trimmed: bool, now: Nanos) -> Next {
         if self.guide.is_none() && !trimmed {
-            let op = request.op;
+            let Request { op, len, .. } = request;
             if !self.turns.place(&mut request) {
                 return self.end(request.slot, now);
+            }
+            if request.len != len {
+                self.stream.moves_less(i64::from(len) - i64::from(request.len));
             }
             if request.op != op {
                 self.stream.serves_as(request.slot, request.op);
@@ -249,8 +267,12 @@ impl Recorder {
         if let Some(offset) = self.offsets.get_mut(request.slot as usize) {
             *offset = request.offset;
         }
-        if let Some(backlog) = &mut self.backlog {
+        if let Some(backlog) = self.backlog.as_mut().filter(|_| side != TRIM) {
             backlog.issued(request);
+            self.stream.moves_less(backlog.beyond() as i64);
+        }
+        if let Some(pieces) = self.pieces.as_mut().filter(|_| side == Op::Write as usize) {
+            pieces.add(&request);
         }
         self.written[0] += u64::from(side == Op::Write as usize);
         if !trimmed {
@@ -278,11 +300,25 @@ impl Recorder {
             trims.under_way = Some(request);
             return Next::Discard(request);
         }
+        if let Some(priorities) = &mut self.priorities {
+            priorities.draw(request.slot, side, request.len);
+        }
         if let Some(submissions) = &mut self.submissions {
             submissions.returned_at[request.slot as usize] = Nanos::MAX;
             submissions.open.push(request.slot);
         }
         Next::Issue(request)
+    }
+
+    /// Tells those who read back that the request in this slot is done.
+    #[inline(always)]
+    fn write_ended(&mut self, slot: u32) {
+        if let Some(pieces) = &mut self.pieces {
+            pieces.done(slot);
+        }
+        if let Some(backlog) = &mut self.backlog {
+            backlog.done(slot);
+        }
     }
 
     /// No place is left for the request in this slot.

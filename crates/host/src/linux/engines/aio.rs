@@ -6,6 +6,8 @@ use machine::{Completion, Op, REAP_WAIT_NS, Request, Stability};
 use std::io;
 use std::os::fd::RawFd;
 
+/// The block carries a priority.
+const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;
 
@@ -49,6 +51,8 @@ pub(crate) struct NativeAio<'a> {
     ready: usize,
     /// Requests that the kernel refused at submission, to be reaped as failures.
     refused: Vec<Completion>,
+    /// Of the requests that are issued now; 0: the thread's.
+    priority: u16,
 }
 
 /// The largest context; more outstanding requests than this wait for their turn here.
@@ -79,6 +83,7 @@ impl<'f> Open<'f> for NativeAio<'f> {
             events: vec![Event::default(); most as usize].into_boxed_slice(),
             ready: 0,
             refused: Vec::with_capacity(entries as usize),
+            priority: 0,
         })
     }
 }
@@ -98,9 +103,15 @@ impl Session for NativeAio<'_> {
             buffer: at as u64,
             bytes: u64::from(request.len),
             offset: request.offset as i64,
+            priority: self.priority as i16,
+            flags: if self.priority == 0 { 0 } else { IOCB_FLAG_IOPRIO },
             ..ControlBlock::default()
         };
         self.queued.push(block);
+    }
+
+    fn set_priority(&mut self, bits: u16) {
+        self.priority = bits;
     }
 
     fn hand_over(&mut self) -> io::Result<()> {

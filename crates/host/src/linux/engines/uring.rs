@@ -42,6 +42,8 @@ pub(crate) struct Ring<'a> {
     fds: &'a [RawFd],
     /// With registered buffers, or without.
     read: Opcode,
+    /// Of the requests that are issued now; 0: the thread's.
+    priority: u16,
 }
 
 impl<'f> Open<'f> for Ring<'f> {
@@ -70,7 +72,7 @@ impl<'f> Open<'f> for Ring<'f> {
         }
         let mut queue = Queue { ring, backlog: VecDeque::new() };
         queue.start_tick();
-        Ok(Ring { queue, fds, read: if registered { Opcode::ReadFixed } else { Opcode::Read } })
+        Ok(Ring { queue, fds, read: if registered { Opcode::ReadFixed } else { Opcode::Read }, priority: 0 })
     }
 }
 
@@ -185,8 +187,12 @@ impl Session for Ring<'_> {
     #[inline(always)]
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8) {
         let &Request { op, offset, len, slot, .. } = request;
-        let of_file = Entry::of_file(self.read, op == Op::Write, file);
+        let of_file = Entry::of_file(self.read, op == Op::Write, file).with_priority(self.priority);
         self.queue.push(Entry { offset, address: at as usize as u64, len, data: u64::from(slot), ..of_file });
+    }
+
+    fn set_priority(&mut self, bits: u16) {
+        self.priority = bits;
     }
 
     #[inline(always)]

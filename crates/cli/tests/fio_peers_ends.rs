@@ -1,0 +1,74 @@
+//! How jobs end beside Debian's fio: where no space is left, and where the file refuses their requests.
+
+#[macro_use]
+mod common;
+
+use common::fio::{fio_is_here, jobs_of, run};
+use common::places::Mount;
+use std::fs;
+use std::path::Path;
+
+/// Error, requests and bytes written of each job, in an emptied directory.
+fn written(ours: bool, directory: &Path, options: &str) -> Vec<[u64; 3]> {
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_file() {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    let output = run(ours, directory, &format!("--name=j --bs=4k {options} --output-format=json"));
+    let figures = |job: &serde_json::Value| {
+        ["/error", "/write/total_ios", "/write/io_bytes"].map(|name| job.pointer(name).unwrap().as_u64().unwrap())
+    };
+    jobs_of(&output).iter().map(figures).collect()
+}
+
+#[test]
+fn a_job_fills_its_file_system_and_ends_well() {
+    if !fio_is_here() {
+        return;
+    }
+    for mount in [or_skip!(Mount::tmpfs("4m")), or_skip!(Mount::on_loop("ext4", 16 << 20))] {
+        for options in [
+            "--rw=write --fill_device=1",
+            "--rw=write --fill_fs=1 --size=1m",
+            "--rw=write --fill_device=1 --bs=64k",
+            "--rw=write --fill_device=1 --size=100m --verify=crc32c --verify_state_save=0",
+            "--rw=write --fill_device=1 --io_size=1m",
+        ] {
+            let [ours, theirs] = [true, false].map(|ours| written(ours, &mount.at, options));
+            assert_eq!(ours, theirs, "{options} in {}", mount.name());
+            assert!(ours[0][0] == 0 && ours[0][2] >= 1 << 20, "{options}: {ours:?}");
+        }
+    }
+    let mount = or_skip!(Mount::tmpfs("4m"));
+    let deep = "--rw=write --fill_device=1 --ioengine=io_uring --iodepth=4";
+    // How many were under way when the first failed is chance.
+    let [ours, theirs] = [true, false].map(|ours| written(ours, &mount.at, deep)[0][2]);
+    assert_eq!((ours, theirs), (4 << 20, 4 << 20));
+}
+
+#[test]
+fn requests_that_the_file_refuses_are_an_error_of_their_job_alone() {
+    if !fio_is_here() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let refused = "--size=8000 --direct=1 --bs=1000";
+    for (options, errors) in [
+        (format!("--rw=write {refused}"), vec![22]),
+        (format!("--rw=write --size=64k --name=b --rw=write {refused}"), vec![0, 22]),
+        (format!("--rw=write {refused} --name=b --stonewall --rw=write --size=64k --direct=0 --bs=4k"), vec![22, 0]),
+    ] {
+        for ours in [true, false] {
+            let jobs = written(ours, directory.path(), &options);
+            let is: Vec<u64> = jobs.iter().map(|job| job[0]).collect();
+            assert_eq!(is, errors, "halfpower: {ours}: {options}");
+            let bytes: Vec<u64> = jobs.iter().map(|job| job[2]).collect();
+            let wanted: Vec<u64> = errors.iter().map(|error| if *error == 0 { 64 << 10 } else { 0 }).collect();
+            assert_eq!(bytes, wanted, "halfpower: {ours}: {options}");
+        }
+    }
+    let output = run(true, directory.path(), &format!("--name=z --rw=write {refused}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("1000 B with direct I/O"), "{said}");
+}

@@ -1,0 +1,134 @@
+//! Random requests of several sizes beside Debian's fio: where they go, and which of them are read back.
+
+mod common;
+
+use common::fio::{fio_is_here, jobs_of, run};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// What a job did, as its trace and its report have it.
+struct Done {
+    /// First byte and length of each write.
+    writes: Vec<(u64, u64)>,
+    /// Reads and writes, and bytes of them.
+    counts: [u64; 2],
+    bytes: [u64; 2],
+    error: i64,
+    said: String,
+}
+
+fn done(ours: bool, options: &str) -> Done {
+    let directory = tempfile::tempdir().unwrap();
+    let words = format!("--name=j --filename=f --size=1m --write_iolog=log {options} --output-format=json");
+    let output = run(ours, directory.path(), &words);
+    let job = jobs_of(&output).remove(0);
+    let log = fs::read_to_string(directory.path().join("log")).unwrap();
+    let number = |word: Option<&str>| word.unwrap().parse::<u64>().unwrap();
+    let write = |line: &str| {
+        let mut words = line.split(' ').skip(2);
+        (words.next() == Some("write")).then(|| (number(words.next()), number(words.next())))
+    };
+    let figure = |side: &str, name: &str| job[side][name].as_u64().unwrap();
+    Done {
+        writes: log.lines().filter_map(write).collect(),
+        counts: ["read", "write"].map(|side| figure(side, "total_ios")),
+        bytes: ["read", "write"].map(|side| figure(side, "io_bytes")),
+        error: job["error"].as_i64().unwrap(),
+        said: format!("halfpower: {ours}: {options}: {}", String::from_utf8_lossy(&output.stderr)),
+    }
+}
+
+/// Writes and bytes that are left where each takes all of the older ones away that it overlaps.
+fn left(writes: &[(u64, u64)]) -> [u64; 2] {
+    let mut kept: BTreeMap<u64, u64> = BTreeMap::new();
+    for &(offset, len) in writes {
+        kept.retain(|&at, long| at + *long <= offset || offset + len <= at);
+        kept.insert(offset, len);
+    }
+    [kept.len() as u64, kept.values().sum()]
+}
+
+#[test]
+fn every_byte_is_gone_to_once_where_the_map_is_kept() {
+    if !fio_is_here() {
+        return;
+    }
+    for (options, bytes) in [
+        ("--rw=randwrite --bsrange=4k-16k", 1 << 20),
+        ("--rw=randwrite --bssplit=4k/50:16k/50 --verify=crc32c", 1 << 20),
+        ("--rw=randwrite --bsrange=3k-15k --verify=md5", 1_047_552),
+        ("--rw=randwrite --bsrange=4k-16k --size=1026k --ioengine=io_uring --iodepth=8", 1 << 20),
+        ("--rw=randwrite --bsrange=4k-16k --size=1000k --offset=24k --verify=md5", 1_024_000),
+    ] {
+        for ours in [true, false] {
+            let Done { mut writes, counts, bytes: moved, error, said } = done(ours, options);
+            let verified = options.contains("verify");
+            assert_eq!((error, moved), (0, [if verified { bytes } else { 0 }, bytes]), "{said}");
+            assert_eq!(counts[1], writes.len() as u64, "{said}");
+            assert_eq!(counts[0], if verified { counts[1] } else { 0 }, "{said}");
+            writes.sort_unstable();
+            let follows = |pair: &[(u64, u64)]| pair[0].0 + pair[0].1 == pair[1].0;
+            assert!(writes.windows(2).all(follows), "{said}: {writes:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_read_back_is_what_no_later_write_overlaps() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in [
+        "--rw=randwrite --bsrange=4k-16k --norandommap --verify=crc32c",
+        "--rw=randwrite --bs=16k --blockalign=4k --verify=md5",
+        "--rw=randwrite --bsrange=4k-16k --blockalign=8k --verify=crc32c",
+        "--rw=randwrite --bssplit=4k/50:16k/50 --random_distribution=zipf:1.1 --verify=md5",
+        "--rw=randwrite --bsrange=4k-16k --norandommap --loops=3 --verify=md5",
+        "--rw=randwrite --bs=4k --norandommap --loops=3 --verify=md5",
+    ] {
+        for ours in [true, false] {
+            let Done { writes, counts, bytes, error, said } = done(ours, options);
+            assert_eq!((error, [counts[0], bytes[0]]), (0, left(&writes)), "{said}");
+            assert_eq!(counts[1], writes.len() as u64, "{said}");
+            assert!(counts[0] < counts[1] && bytes[1] >= 1 << 20, "{said}: {counts:?}");
+        }
+    }
+}
+
+#[test]
+fn passes_are_read_back_one_by_one_where_the_map_is_kept() {
+    if !fio_is_here() {
+        return;
+    }
+    for options in ["--loops=2", "--io_size=3m"] {
+        for ours in [true, false] {
+            let options = format!("--rw=randwrite --bsrange=4k-16k --verify=md5 {options}");
+            let Done { counts, bytes, error, said, .. } = done(ours, &options);
+            assert_eq!((error, bytes, counts[0]), (0, [2 << 20; 2], counts[1]), "{said}");
+        }
+    }
+}
+
+#[test]
+fn passes_of_engines_that_queue_are_read_back_one_by_one() {
+    if !fio_is_here() {
+        return;
+    }
+    let options =
+        "--rw=randwrite --bsrange=4k-16k --norandommap --loops=3 --verify=md5 --ioengine=libaio --iodepth=4 --direct=1";
+    for ours in [true, false] {
+        let Done { writes, counts, bytes, error, said } = done(ours, options);
+        let (mut passed, mut passes) = (0, vec![Vec::new()]);
+        for write in writes {
+            if passed >= 1 << 20 {
+                passes.push(Vec::new());
+                passed = 0;
+            }
+            passed += write.1;
+            passes.last_mut().unwrap().push(write);
+        }
+        assert_eq!((error, passes.len()), (0, 3), "{said}");
+        let kept = passes.iter().map(|pass| left(pass)).fold([0, 0], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
+        assert_eq!([counts[0], bytes[0]], kept, "{said}");
+    }
+}

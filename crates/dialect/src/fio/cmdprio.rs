@@ -1,0 +1,210 @@
+//! Requests with a priority of their own: `cmdprio_percentage`, `cmdprio_bssplit`, `cmdprio_class` and `cmdprio`.
+
+use super::error::FioError;
+use super::options::{FioEngine, Options};
+use super::plan::Job;
+use super::value::{Reason, by_direction, number, size};
+use machine::{IoClass, IoPriority};
+use workload::rng;
+
+/// What the seed of the draws is derived for.
+const PURPOSE: u64 = 0xc3d9;
+
+/// Which reads and writes have a priority of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommandPriority {
+    /// `cmdprio_percentage`.
+    percent: [u8; 2],
+    /// `cmdprio_class`; none: the highest.
+    class: [Option<IoClass>; 2],
+    /// `cmdprio`.
+    level: [u8; 2],
+    /// `cmdprio_bssplit`; empty: none.
+    by_size: [Vec<OfSize>; 2],
+}
+
+/// Of the requests of this size so many percent have a priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OfSize {
+    bytes: u64,
+    percent: u8,
+    /// `None`: that of `cmdprio_class` and `cmdprio`.
+    priority: Option<IoPriority>,
+}
+
+fn class(text: &str) -> Result<IoClass, Reason> {
+    match text {
+        "1" => Ok(IoClass::RealTime),
+        "2" => Ok(IoClass::BestEffort),
+        "3" => Ok(IoClass::Idle),
+        _ => Err("a class is 1 (real time), 2 (best effort) or 3 (idle); write one of these".into()),
+    }
+}
+
+fn level(text: &str) -> Result<u8, Reason> {
+    number(text, 0, 7).map(|level| level as u8)
+}
+
+impl CommandPriority {
+    /// Takes `cmdprio_percentage`.
+    pub(super) fn set_percent(&mut self, text: &str) -> Result<(), Reason> {
+        self.percent = by_direction(text, |text| number(text, 0, 100).map(|percent| percent as u8))?;
+        Ok(())
+    }
+
+    /// Takes `cmdprio_class`.
+    pub(super) fn set_class(&mut self, text: &str) -> Result<(), Reason> {
+        self.class = by_direction(text, |text| class(text).map(Some))?;
+        Ok(())
+    }
+
+    /// Takes `cmdprio`.
+    pub(super) fn set_level(&mut self, text: &str) -> Result<(), Reason> {
+        self.level = by_direction(text, level)?;
+        Ok(())
+    }
+
+    /// Takes `cmdprio_bssplit`: `SIZE/PERCENT` or `SIZE/PERCENT/CLASS/LEVEL`, with colons between them.
+    pub(super) fn set_by_size(&mut self, text: &str, kb_base: u64) -> Result<(), Reason> {
+        let one = |entry: &str| {
+            let words: Vec<&str> = entry.split('/').collect();
+            let (bytes, percent, priority) = match words[..] {
+                [bytes, percent] => (bytes, percent, None),
+                [bytes, percent, of, at] => (bytes, percent, Some(IoPriority { class: class(of)?, level: level(at)? })),
+                _ => return Err("an entry is SIZE/PERCENT or SIZE/PERCENT/CLASS/LEVEL; write one of these".into()),
+            };
+            Ok(OfSize { bytes: size(bytes, kb_base)?, percent: number(percent, 0, 100)? as u8, priority })
+        };
+        self.by_size = by_direction(text, |text| text.split(':').map(one).collect::<Result<Vec<_>, Reason>>())?;
+        let all = |side: &[OfSize], bytes: u64| {
+            side.iter().filter(|one| one.bytes == bytes).map(|one| u32::from(one.percent)).sum::<u32>()
+        };
+        match self.by_size.iter().find_map(|side| side.iter().find(|one| all(side, one.bytes) > 100)) {
+            Some(one) => Err(format!("requests of {} B have more than 100 % in all; lower their shares", one.bytes)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether any request has one.
+    pub(super) fn is_on(&self) -> bool {
+        self.percent != [0; 2] || self.by_size.iter().any(|side| !side.is_empty())
+    }
+
+    /// The priority of requests that have one and do not name it.
+    fn usual(&self, side: usize) -> IoPriority {
+        IoPriority { class: self.class[side].unwrap_or(IoClass::RealTime), level: self.level[side] }
+    }
+
+    /// The priority that a request has where its draw from 0 to 99 is this; `None`: that of its job.
+    fn of(&self, side: usize, bytes: u32, draw: u64) -> Option<IoPriority> {
+        if draw < u64::from(self.percent[side]) {
+            return Some(self.usual(side));
+        }
+        let mut below = 0;
+        let own = self.by_size[side].iter().filter(|one| one.bytes == u64::from(bytes)).find(|one| {
+            below += u64::from(one.percent);
+            draw < below
+        })?;
+        Some(own.priority.unwrap_or_else(|| self.usual(side)))
+    }
+
+    /// Refuses what makes no sense.
+    pub(super) fn check(&self, job: &Job) -> Result<(), FioError> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        if self.percent != [0; 2] && self.by_size.iter().any(|side| !side.is_empty()) {
+            return Err(job.wrong("cmdprio_percentage and cmdprio_bssplit are both asked for; leave one out"));
+        }
+        if !matches!(job.options.engine, FioEngine::Libaio | FioEngine::IoUring) {
+            return Err(job.wrong(format!(
+                "cmdprio_percentage or cmdprio_bssplit with ioengine={}: its requests have the priority of their thread; use libaio or io_uring",
+                job.options.engine_name
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The priorities of a stream's requests, as the kernel has them.
+#[derive(Debug)]
+pub(crate) struct Priorities {
+    asked: CommandPriority,
+    seed: u64,
+    drawn: u64,
+    /// Of those without one of their own.
+    usual: u16,
+    /// By slot; 0: that of the thread.
+    by_slot: Box<[u16]>,
+}
+
+impl Priorities {
+    /// Of a stream of this depth, where any has one.
+    pub(crate) fn of(options: &Options, depth: usize, seed: u64) -> Option<Priorities> {
+        options.cmdprio.is_on().then(|| Priorities {
+            asked: options.cmdprio.clone(),
+            seed: rng::derive(seed, PURPOSE, 0),
+            drawn: 0,
+            usual: options.io_priority().map_or(0, IoPriority::bits),
+            by_slot: vec![0; depth].into_boxed_slice(),
+        })
+    }
+
+    /// Draws that of a read (0) or a write (1) that is about to be issued.
+    pub(crate) fn draw(&mut self, slot: u32, side: usize, bytes: u32) {
+        let draw = rng::below(rng::hash(self.seed, self.drawn), 100);
+        self.drawn += 1;
+        self.by_slot[slot as usize] = self.asked.of(side, bytes, draw).map_or(0, IoPriority::bits);
+    }
+
+    /// What is given to the kernel with the request in this slot.
+    pub(crate) fn given(&self, slot: u32) -> u16 {
+        self.by_slot[slot as usize]
+    }
+
+    /// What that request has.
+    pub(crate) fn effective(&self, slot: u32) -> u16 {
+        match self.given(slot) {
+            0 => self.usual,
+            own => own,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of 100 draws have which priority.
+    fn shares(asked: &CommandPriority, side: usize, bytes: u32) -> Vec<(Option<u16>, usize)> {
+        let mut all: Vec<Option<u16>> =
+            (0..100).map(|draw| asked.of(side, bytes, draw).map(IoPriority::bits)).collect();
+        all.sort_unstable();
+        all.chunk_by(|one, other| one == other).map(|same| (same[0], same.len())).collect()
+    }
+
+    #[test]
+    fn shares_are_those_of_the_options() {
+        let mut asked = CommandPriority::default();
+        asked.set_percent("30,0").unwrap();
+        assert_eq!(shares(&asked, 0, 4096), [(None, 70), (Some(0x2000), 30)]);
+        assert_eq!(shares(&asked, 1, 4096), [(None, 100)]);
+        let mut asked = CommandPriority::default();
+        asked.set_by_size("4k/20/2/3:4k/40/1/0:8k/5,4k/10", 1024).unwrap();
+        asked.set_class("2").unwrap();
+        asked.set_level("5").unwrap();
+        assert_eq!(shares(&asked, 0, 4096), [(None, 40), (Some(0x2000), 40), (Some(0x4003), 20)]);
+        assert_eq!(shares(&asked, 0, 8192), [(None, 95), (Some(0x4005), 5)]);
+        assert_eq!(shares(&asked, 1, 4096), [(None, 90), (Some(0x4005), 10)]);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let mut asked = CommandPriority::default();
+        for (text, why) in [("4k/60:4k/50", "more than 100 %"), ("4k", "SIZE/PERCENT"), ("4k/10/4/0", "a class is 1")] {
+            let said = asked.set_by_size(text, 1024).unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+        assert!(asked.set_class("0").is_err() && asked.set_level("8").is_err() && asked.set_percent("101").is_err());
+    }
+}

@@ -1,0 +1,96 @@
+//! Random places of requests that differ in size, or whose places lie closer than they are long.
+
+use super::super::options::FileService;
+use super::super::plan::Job;
+use super::{FileTurns, State};
+use machine::{Op, Request};
+use workload::{FreeMap, SizeDraw, rng};
+
+/// How such requests are placed.
+#[derive(Debug, Clone)]
+pub(super) struct Spread {
+    /// What a place is a multiple of.
+    align: u64,
+    /// The smallest request.
+    least: u64,
+    /// Places of each file.
+    places: u64,
+    /// Sizes of reads and of writes.
+    sizes: [SizeDraw; 2],
+    /// As with fio's map of each file: no byte comes twice in a pass, and a request is as short as the free bytes at its place.
+    covers: bool,
+    /// Passes over all files after which no place is left.
+    passes: u64,
+}
+
+/// Draws of a size that fits at the end of a file before the rest of the file is taken.
+const DRAWS: u64 = 64;
+
+impl Spread {
+    /// Of a job that goes over `len` bytes of each file so many times; none: without an end.
+    pub(super) fn new(job: &Job, len: u64, passes: Option<u64>) -> Option<Spread> {
+        if !job.spreads() {
+            return None;
+        }
+        let least = job.least_request_bytes();
+        let align = job.options.align_bytes.unwrap_or(least).max(1);
+        let places = if least > align { len.saturating_sub(least) / align + 1 } else { len / align };
+        Some(Spread {
+            align,
+            least,
+            places: places.max(1),
+            sizes: job.options.blocks.each_ref().map(SizeDraw::new),
+            covers: job.covers(),
+            passes: passes.unwrap_or(u64::MAX),
+        })
+    }
+
+    /// What of each file no request has been to, where that matters.
+    pub(super) fn maps(&self, files: u64) -> Vec<FreeMap> {
+        vec![FreeMap::new(self.places); if self.covers { files as usize } else { 0 }]
+    }
+}
+
+impl FileTurns {
+    /// The file of the next request: one with a free place, where that matters.
+    fn file_of_spread(&self, state: &State, number: u64) -> u64 {
+        let first = match self.service {
+            FileService::RoundRobin => number % self.files,
+            FileService::Random => rng::below(rng::hash(self.seed, !number), self.files),
+            FileService::Sequential if state.maps.is_empty() => state.issued / self.part.1 % self.files,
+            FileService::Sequential => 0,
+        };
+        let left = |file: &u64| state.maps.get(*file as usize).is_none_or(|map| !map.is_full());
+        (0..self.files).map(|turn| (first + turn) % self.files).find(left).unwrap_or(first)
+    }
+
+    /// Draws the place of a request, and its size where it has to be another one; `false`: no place is left.
+    pub(super) fn place_spread(&self, spread: &Spread, state: &mut State, request: &mut Request) -> bool {
+        if spread.covers && state.maps.iter().all(FreeMap::is_full) {
+            state.passes += 1;
+            if state.passes >= spread.passes {
+                return false;
+            }
+            state.maps = spread.maps(self.files);
+        }
+        let number = state.drawn;
+        state.drawn += 1;
+        let (file, chance) = (self.file_of_spread(state, number), rng::hash(self.seed, number));
+        let drawn = rng::below(chance, spread.places);
+        let map = state.maps.get_mut(file as usize);
+        let place = map.as_ref().map_or(Some(drawn), |map| map.next_free(drawn)).unwrap_or(drawn);
+        let rest = self.part.1 - place * spread.align;
+        let sizes = &spread.sizes[usize::from(request.op == Op::Write)];
+        let again = (0..DRAWS).map(|draw| u64::from(sizes.at(rng::hash(chance, draw))));
+        let mut len = std::iter::once(u64::from(request.len)).chain(again).find(|&len| len <= rest);
+        if let Some(map) = map {
+            let wanted = len.unwrap_or(rest).div_ceil(spread.least);
+            let free = map.take(place, wanted) * spread.least;
+            len = Some(len.unwrap_or(rest).min(free));
+        }
+        request.len = len.unwrap_or(rest / spread.least * spread.least) as u32;
+        (request.target, request.offset) = (file as u32, self.part.0 + place * spread.align);
+        state.issued += u64::from(request.len);
+        true
+    }
+}

@@ -1,0 +1,109 @@
+//! Which blocks are free, for drawing each one once.
+
+/// Blocks that are free or taken. The next free one is found in as many steps as the map has levels.
+#[derive(Debug, Clone)]
+pub struct FreeMap {
+    /// Level 0 has a bit for each block, set where it is taken; a bit of the next is set where a word of this one is full.
+    levels: Vec<Vec<u64>>,
+    blocks: u64,
+    free: u64,
+}
+
+/// Bits of a word.
+const WORD: u64 = 64;
+
+impl FreeMap {
+    /// So many blocks, all free.
+    pub fn new(blocks: u64) -> FreeMap {
+        let mut levels = Vec::new();
+        let mut bits = blocks;
+        loop {
+            let mut words = vec![0; bits.div_ceil(WORD) as usize];
+            // What lies behind the last is never free.
+            if let Some(last) = words.last_mut().filter(|_| !bits.is_multiple_of(WORD)) {
+                *last = u64::MAX << (bits % WORD);
+            }
+            bits = words.len() as u64;
+            levels.push(words);
+            if bits <= 1 {
+                return FreeMap { levels, blocks, free: blocks };
+            }
+        }
+    }
+
+    /// Whether no block is free.
+    pub fn is_full(&self) -> bool {
+        self.free == 0
+    }
+
+    /// The first free block from `from` on, and from the start where none is; `None`: the map is full.
+    pub fn next_free(&self, from: u64) -> Option<u64> {
+        self.at_or_behind(from).or_else(|| self.at_or_behind(0))
+    }
+
+    fn at_or_behind(&self, from: u64) -> Option<u64> {
+        let mut at = from;
+        for (level, words) in self.levels.iter().enumerate() {
+            let word = words.get((at / WORD) as usize)?;
+            let free = !word & (u64::MAX << (at % WORD));
+            if free != 0 {
+                let bit = at / WORD * WORD + u64::from(free.trailing_zeros());
+                let below = self.levels[..level].iter().rev();
+                return Some(below.fold(bit, |bit, words| bit * WORD + u64::from(words[bit as usize].trailing_ones())));
+            }
+            at = at / WORD + 1;
+        }
+        None
+    }
+
+    /// Takes up to `most` free blocks that follow one another from `first` on; how many.
+    pub fn take(&mut self, first: u64, most: u64) -> u64 {
+        let end = first.saturating_add(most).min(self.blocks);
+        let mut block = first;
+        while block < end && self.levels[0][(block / WORD) as usize] >> (block % WORD) & 1 == 0 {
+            self.set(block);
+            block += 1;
+        }
+        self.free -= block - first;
+        block - first
+    }
+
+    fn set(&mut self, block: u64) {
+        let mut bit = block;
+        for words in &mut self.levels {
+            let word = &mut words[(bit / WORD) as usize];
+            *word |= 1 << (bit % WORD);
+            if *word != u64::MAX {
+                return;
+            }
+            bit /= WORD;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::SplitMix64;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_finds_and_takes_what_a_list_of_blocks_would(blocks in 1u64..9000, most in 1u64..200, seed: u64) {
+            let (mut map, mut list) = (FreeMap::new(blocks), vec![false; blocks as usize]);
+            let mut draws = SplitMix64::new(seed);
+            while !map.is_full() {
+                let from = draws.below(blocks);
+                let free = |range: std::ops::Range<u64>| range.clone().find(|&block| !list[block as usize]);
+                let wanted = free(from..blocks).or_else(|| free(0..from));
+                prop_assert_eq!(map.next_free(from), wanted);
+                let first = wanted.unwrap();
+                let run = (first..blocks.min(first + most)).take_while(|&block| !list[block as usize]).count() as u64;
+                prop_assert_eq!(map.take(first, most), run);
+                (first..first + run).for_each(|block| list[block as usize] = true);
+            }
+            prop_assert!(list.iter().all(|&taken| taken));
+            prop_assert_eq!((map.next_free(0), map.take(0, 9)), (None, 0));
+        }
+    }
+}
