@@ -44,12 +44,6 @@ fn what_is_refused_was_not_overwritten() {
         (format!("diskspd -d1 -W0 -w100 -b2M {a} --destroy-data {a}"), "smaller"),
         (format!("iozone -t 2 -F {a} {b} -s 1m -i 0 --destroy-data {a}"), "only read"),
         (format!("iozone -i 0 -f {a} -s 2m --destroy-data {a}"), "more than its 1 MiB"),
-        (
-            format!(
-                "fio --size=1m --rw=write --destroy-data={a} --name=x --filename={a} --name=y --stonewall --filename={a} --bs=3000 --direct=1"
-            ),
-            "multiple",
-        ),
     ] {
         let ended = halfpower(&words);
         assert_eq!(ended.code, Some(2), "{words}: {ended:?}");

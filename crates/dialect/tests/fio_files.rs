@@ -188,9 +188,10 @@ fn sizes_that_differ_come_to_the_bytes_that_were_asked() {
     let entries = result.entries();
     let moved: Vec<u64> = entries.iter().map(|entry| entry.recorded.bytes.iter().sum()).collect();
     assert_eq!(moved, [4 << 20, 4 << 20, 4 << 20, 1 << 20, 1 << 20, 1 << 20]);
-    // Seeds are fixed, so are the counts; by their means they are near 4 MiB / 25.6 KiB and 4 MiB / 18 KiB.
+    // Seeds are fixed, so are the counts; by their mean those of the first are near 4 MiB / 25.6 KiB. Random ones are cut where their place is taken: fio
+    // 3.33 makes 292 to 304.
     let requests: Vec<u64> = entries.iter().map(|entry| entry.recorded.requests.iter().sum()).collect();
-    assert!((130..200).contains(&requests[0]) && (190..270).contains(&requests[1]), "{requests:?}");
+    assert!((130..200).contains(&requests[0]) && (280..320).contains(&requests[1]), "{requests:?}");
     let mix = &entries[2].recorded;
     assert!(mix.bytes[0] == mix.requests[0] * 4096 && mix.bytes[1].div_ceil(16_384) == mix.requests[1], "{mix:?}");
     assert_eq!(requests[3..], [256, 256, 256]);
@@ -615,9 +616,10 @@ fn writes_land_where_the_jobs_say() {
 #[test]
 fn a_failed_run_removes_what_it_made() {
     let directory = tempfile::tempdir().unwrap();
-    // A direct request that no file system takes.
-    let error = measured("[a]\nsize=1m\nrw=write\nbs=1000\ndirect=1\n", directory.path(), &[]).unwrap_err();
-    assert!(error.is_usage() && error.to_string().contains("request size 1000 B"), "{error}");
+    // A direct request that no file system takes is an error of its job.
+    let failed = measured("[a]\nsize=1m\nrw=write\nbs=1000\ndirect=1\nunlink=1\n", directory.path(), &[]).unwrap();
+    assert!(failed.entries().iter().all(|entry| entry.recorded.requests.iter().sum::<u64>() == 0));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     let error = measured(
         "[a]\nsize=9000000g\noverwrite=1\nrw=write\nfallocate=none\n[b]\nsize=9000000g\nrw=write\n",
         directory.path(),

@@ -62,7 +62,6 @@ section![
                 "run {disk} --op write --verify --verify-log no/log --destroy-data {disk}",
                 "compare --a {disk} --b {disk}{blank}--request{blank}3000 --op write --destroy-data {disk}",
                 "tune {disk} --op write --request 3000 --knob depth=8 --yes --destroy-data {disk}",
-                "fio --name=a --filename={disk} --rw=write --bs=3000 --direct=1 --destroy-data={disk}",
             ],
             refused(&[])
         )],
