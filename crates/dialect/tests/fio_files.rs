@@ -538,6 +538,19 @@ fn what_a_mix_wrote_is_verified_alone_and_writes_of_several_sizes_are() {
 }
 
 #[test]
+fn what_a_later_pass_wrote_over_in_other_pieces_is_not_read_back() {
+    let directory = tempfile::tempdir().unwrap();
+    for passes in ["loops=3\nverify_backlog=1024", "loops=3", "loops=2\nverify_backlog=7\nioengine=libaio\niodepth=4"] {
+        for mode in ["randwrite", "randrw"] {
+            let job = format!("[w]\nsize=1m\nrw={mode}\nbsrange=4k-128k\nverify=md5\nunlink=1\n{passes}\n");
+            let written = measured(&job, directory.path(), &[]).unwrap();
+            assert!(written.failures().is_empty(), "{mode}, {passes}: {:?}", written.failures());
+            assert!(written.groups[0].jobs[0].verified_bytes > Some(0), "{mode}, {passes}");
+        }
+    }
+}
+
+#[test]
 fn threads_make_the_calls_of_an_engine_that_blocks_where_submission_is_left_to_them() {
     let directory = tempfile::tempdir().unwrap();
     let text = "[j]\nsize=1m\nrw=randread\nbs=4k\nioengine=psync\niodepth=4\nio_submit_mode=offload\ncpus_allowed=0\ncpus_allowed_policy=split\nnumjobs=2\n";

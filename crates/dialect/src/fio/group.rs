@@ -278,9 +278,11 @@ impl<'a, M: Machine> Group<'a, M> {
             for stream in streams {
                 let mut recorder = Recorder::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
                 if let Some(stats) = &verified[clone.job.1] {
-                    recorder.verified_in(stats.clone(), backlog(job, clone), repeats(job));
+                    // Every pass cuts the bytes of a file elsewhere.
+                    let overlap = repeats(job) || (job.covers() && several_passes);
+                    recorder.verified_in(stats.clone(), backlog(job, clone), overlap);
                     if job.keeps_pieces() && options.do_verify && options.writes && backlog(job, clone).is_none() {
-                        recorder.keeps_pieces(job.overlaps());
+                        recorder.keeps_pieces(overlap);
                     }
                 }
                 if let Some(watch) = &watches[clone.job.1] {
