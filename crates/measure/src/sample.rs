@@ -117,7 +117,7 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
     workload.check(facts.size_bytes, alignment(workload, &facts))?;
     let access = workload.access(facts.size_bytes);
     let Options { count_instructions, trace, .. } = options;
-    let cache_bytes = cache_bytes(workload, &facts, options.cache_bytes);
+    let cache_bytes = cache_bytes(workload, facts.size_bytes, options.cache_bytes);
     let how = RunOptions { count_instructions, trace, cache_bytes, ..RunOptions::default() };
     let ((streams, mut usage), left_out) = unpaused(|| {
         let streams = crate::sample::streams(workload, &facts, ramp_ns)?;
@@ -146,7 +146,7 @@ pub(crate) fn sample_as<M: Machine, A: RequestSource + Borrow<Stream>>(
 const FILL_BYTES_PER_NS: u64 = 8;
 
 /// Bytes that a run may bring into an empty page cache: a quarter more than one before.
-fn cache_bytes(workload: &Workload, facts: &TargetFacts, before: Option<u64>) -> u64 {
+fn cache_bytes(workload: &Workload, size_bytes: u64, before: Option<u64>) -> u64 {
     if workload.buffering.is_direct() || workload.cache != CacheState::Cold {
         return 0;
     }
@@ -154,7 +154,7 @@ fn cache_bytes(workload: &Workload, facts: &TargetFacts, before: Option<u64>) ->
         Stop::AfterNs(ns) => before.map_or(ns.saturating_mul(FILL_BYTES_PER_NS), |bytes| bytes / 4 * 5),
         Stop::AfterBytes(bytes) => bytes,
     };
-    most.min(workload.limit_bytes.unwrap_or(u64::MAX)).min(workload.region(facts.size_bytes).1)
+    most.min(workload.limit_bytes.unwrap_or(u64::MAX)).min(workload.region(size_bytes).1)
 }
 
 /// A run in which the program was paused is left out and repeated at most so often.
@@ -277,6 +277,23 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_brings_no_more_into_an_empty_cache_than_its_region_and_its_limit() {
+        let cold = Workload {
+            buffering: machine::Buffering::Buffered,
+            cache: CacheState::Cold,
+            stop: Stop::AfterNs(1_000_000),
+            ..Workload::default()
+        };
+        let bytes = |workload: &Workload, before| cache_bytes(workload, 1 << 30, before);
+        assert_eq!(bytes(&cold, None), 8_000_000);
+        assert_eq!(bytes(&cold, Some(4000)), 5000);
+        assert_eq!(bytes(&Workload { stop: Stop::AfterNs(u64::MAX), ..cold.clone() }, None), 1 << 30);
+        assert_eq!(bytes(&Workload { limit_bytes: Some(1000), ..cold.clone() }, Some(4000)), 1000);
+        assert_eq!(bytes(&Workload { cache: CacheState::Warm, ..cold.clone() }, None), 0);
+        assert_eq!(bytes(&Workload { buffering: machine::Buffering::Direct, ..cold }, None), 0);
+    }
 
     #[test]
     fn a_paused_run_is_left_out_and_repeated_but_not_for_ever() {

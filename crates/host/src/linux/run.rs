@@ -62,7 +62,13 @@ pub(crate) fn run<S: RequestSource>(
         opened.push(open_part(part, context.interrupt)?);
     }
     let mut warnings = Vec::new();
-    let wanted = if context.memory_is_taken { options.cache_bytes } else { 0 };
+    // No more than there is; and what is read for it would use up what a throttle admits.
+    let throttled = || parts.iter().flat_map(|part| &part.targets).any(|target| target.facts().is_throttled());
+    let wanted = if context.memory_is_taken && options.cache_bytes > 0 && !throttled() {
+        options.cache_bytes.min(memory_left(&Roots::default()).unwrap_or(0) / 2)
+    } else {
+        0
+    };
     for (part, files) in parts.iter().zip(&opened) {
         warnings.extend(prepare_cache(context, files, &part.access, wanted)?);
     }

@@ -114,12 +114,18 @@ mod tests {
     #[test]
     fn nothing_of_the_range_stays_in_the_cache() {
         // On the disk: what lives in memory has no other place.
-        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = directory.path().join("file");
         fs::write(&path, vec![1u8; 16 << 20]).unwrap();
         let file = File::open(&path).unwrap();
         file.sync_all().unwrap();
-        let Ok(cached) = sys::cached_bytes(&file, 0, 16 << 20) else { return };
+        let cached = match sys::cached_bytes(&file, 0, 16 << 20) {
+            Ok(cached) => cached,
+            Err(error) => {
+                assert!(std::env::var_os("HALFPOWER_REQUIRE").is_none(), "cachestat is required: {error}");
+                return eprintln!("skipped: the kernel has no cachestat: {error}");
+            }
+        };
         assert_eq!(cached, 16 << 20);
         assert_eq!(sys::cached_bytes(&file, 1 << 20, 2 << 20).unwrap(), 2 << 20);
         for wanted in [0, 8 << 20, u64::MAX] {
