@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 
-from driver import machine
+from driver import MIB, machine
 
 # What is measured to check the program is no part of the history of who runs this.
 os.environ["HALFPOWER_HISTORY"] = "none"
@@ -96,14 +96,17 @@ class Advice:
             raise SystemExit(f"a point failed: {command}")
         return [one["achieved"].get("synced_bytes_per_s") or one["throughput_bytes_per_s"] for one in points]
 
-    def gain(self, finding):
+    def gain(self, finding, points):
         """The gains that the command of a finding shows, one a turn. A flush counts where the advice is for a plain program."""
-        gains = []
+        turns = []
         for _ in range(self.repeats):
             rates = [rate for command in finding["check"].split("; ") for rate in self.rates(command)]
             assert len(rates) == 2, f"{len(rates)} rates: {finding['check']}"
-            gains.append(rates[1] / rates[0])
-        return gains
+            turns.append(rates)
+        told = [one["achieved"].get("synced_bytes_per_s") or one["throughput_bytes_per_s"] for one in (points[at] for at in finding["points"])]
+        shown = ["/".join(f"{rate / MIB:.0f}" for rate in rates) for rates in [told, *turns]]
+        print(f"{finding['title']}: MiB/s told {shown[0]}, again {', '.join(shown[1:])}", file=sys.stderr, flush=True)
+        return [after / before for before, after in turns]
 
     def predicted(self, prediction):
         """The gain that the command of a prediction shows."""
@@ -128,10 +131,11 @@ class Advice:
 
     def check(self, target, words):
         simulated = target.startswith("twin:")
-        answer = self.study(words)["answer"]
+        study = self.study(words)
+        answer = study["answer"]
         self.say(f"\n## {target}\n\n| advice | gain | interval | again | interval | within the first |\n|---|---|---|---|---|---|")
         for finding in answer["findings"]:
-            self.row(finding["title"], finding["gain"], finding["gain_interval_95"], self.gain(finding), simulated)
+            self.row(finding["title"], finding["gain"], finding["gain_interval_95"], self.gain(finding, study["points"]), simulated)
         unproven = len(answer.get("unproven", []))
         for one in answer.get("predictions", []):
             again = self.predicted(one)

@@ -48,6 +48,28 @@ fn a_job_fills_its_file_system_and_ends_well() {
 }
 
 #[test]
+fn a_job_whose_file_does_not_fit_has_the_error_in_its_report_alone_or_not() {
+    if !fio_is_here() {
+        return;
+    }
+    let mount = or_skip!(Mount::tmpfs("4m"));
+    for (options, errors) in [
+        ("--rw=write --size=16m", vec![28]),
+        ("--rw=read --size=16m", vec![28]),
+        ("--rw=write --size=16m --name=b --stonewall --rw=write --size=16m", vec![28, 28]),
+    ] {
+        for ours in [true, false] {
+            let jobs = written(ours, &mount.at, options);
+            let is: Vec<u64> = jobs.iter().map(|job| job[0]).collect();
+            assert_eq!(is, errors, "halfpower: {ours}: {options}");
+        }
+    }
+    let output = run(true, &mount.at, "--name=z --rw=read --size=16m");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("does not fit"), "{said}");
+}
+
+#[test]
 fn requests_that_the_file_refuses_are_an_error_of_their_job_alone() {
     if !fio_is_here() {
         return;

@@ -5,7 +5,7 @@ use crate::sampler::Entry;
 use machine::units::show_size;
 use machine::{Raid5, TargetFacts, TargetKind, TargetSpec};
 use std::borrow::Cow;
-use workload::Stop;
+use workload::{Stop, Workload};
 
 /// Options of which `halfpower sweep` takes a list.
 const LISTS: [&str; 10] = [
@@ -30,8 +30,6 @@ pub(crate) struct Command {
     destroy: Vec<String>,
     chunk: u64,
     raid5: Option<Raid5>,
-    /// Its runs repeat exactly, if they are as long.
-    simulated: bool,
 }
 
 impl Command {
@@ -51,7 +49,6 @@ impl Command {
             destroy,
             chunk: spec.chunk,
             raid5: spec.raid5,
-            simulated: facts.kind == TargetKind::Simulated,
         }
     }
 
@@ -64,11 +61,13 @@ impl Command {
                 options.extend([option.into(), show_size(value).replace(' ', "")]);
             }
         }
-        // A write that is flushed at the end is the faster the less of it the device had to take by then.
-        if (entry.workload.sync_at_end || self.simulated)
-            && let Stop::AfterNs(ns) = entry.workload.stop
+        // A longer run measures something else: more of a file that grows, a flush of more, memory that a host took back meanwhile.
+        if let stop @ Stop::AfterNs(ns) = entry.workload.stop
+            && stop != Workload::default().stop
         {
-            options.extend(["--runtime".into(), format!("{}us", ns.div_ceil(1000))]);
+            let us = ns.div_ceil(1000);
+            let length = if us.is_multiple_of(1000) { format!("{}ms", us / 1000) } else { format!("{us}us") };
+            options.extend(["--runtime".into(), length]);
         }
         if let Some(Raid5 { failed, rebuild }) = self.raid5 {
             options.extend(["--raid".into(), "5".into()]);

@@ -76,7 +76,7 @@ impl<'a, M: Machine> Group<'a, M> {
     pub(super) fn facts_of(&self, clones: &[&ClonePlan]) -> TargetFacts {
         let mut files: Vec<usize> = Vec::new();
         clones.iter().for_each(|clone| add_new(&mut files, &clone.files));
-        facts_together(files.iter().map(|&file| &self.facts[file]))
+        facts_together(files.iter().map(|&file| &self.facts[file])).unwrap_or_else(|| self.never_opened())
     }
 
     pub(super) fn run(&self, warnings: &mut Vec<String>) -> Result<GroupResult, FioError> {
@@ -138,7 +138,31 @@ impl<'a, M: Machine> Group<'a, M> {
             usage: Usage::default(),
             counts: Counts::default(),
             disks: Vec::new(),
-            facts: facts_together(self.facts.iter()),
+            facts: facts_together(self.facts.iter()).unwrap_or_else(|| self.never_opened()),
+        }
+    }
+
+    /// Of files of which none could be made: no more than what they were to be.
+    fn never_opened(&self) -> TargetFacts {
+        let files = &self.asked.files;
+        let names: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
+        TargetFacts {
+            name: names.join(", "),
+            kind: TargetKind::TestFile,
+            size_bytes: files.iter().map(|file| file.bytes).max().unwrap_or(0),
+            writable: true,
+            direct: false,
+            direct_refused: None,
+            direct_align_bytes: 0,
+            physical_block_bytes: 0,
+            block_bytes: 0,
+            members: 1,
+            chunk_bytes: None,
+            raid5: None,
+            in_memory: false,
+            devices: Vec::new(),
+            layers: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -427,8 +451,8 @@ pub(super) fn streams_of(job: &Job) -> u32 {
 }
 
 /// What is under all targets together.
-fn facts_together<'f>(mut each: impl Iterator<Item = &'f TargetFacts>) -> TargetFacts {
-    let mut whole = each.next().expect("a set of jobs has a file").clone();
+fn facts_together<'f>(mut each: impl Iterator<Item = &'f TargetFacts>) -> Option<TargetFacts> {
+    let mut whole = each.next()?.clone();
     for facts in each {
         whole.name = format!("{}, {}", whole.name, facts.name);
         whole.direct_refused = whole.direct_refused.or_else(|| facts.direct_refused.clone());
@@ -437,7 +461,7 @@ fn facts_together<'f>(mut each: impl Iterator<Item = &'f TargetFacts>) -> Target
         add_new(&mut whole.layers, &facts.layers);
         add_new(&mut whole.warnings, &facts.warnings);
     }
-    whole
+    Some(whole)
 }
 
 /// Adds what is not there yet.

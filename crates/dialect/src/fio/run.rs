@@ -161,7 +161,7 @@ impl<M: Machine> All<'_, M> {
 type LaidOut<T> = (Vec<T>, Vec<((usize, usize), JobError)>, Vec<Option<usize>>);
 
 /// Opens and lays out the files. Where they do not fit, each job's by themselves: those that do not fit are an error of their job, and the others
-/// run, as in fio. Where none fits that is the error of all.
+/// run, as in fio.
 fn lay_out<M: Machine>(
     machine: &M,
     specs: &[TargetSpec],
@@ -175,7 +175,7 @@ fn lay_out<M: Machine>(
         Err(source) => source,
     };
     // What is refused was to be known before: nothing is to be written then.
-    if plan.jobs().count() == 1 || !matches!(source, machine::Error::Full { .. } | machine::Error::Unsupported(_)) {
+    if !matches!(source, machine::Error::Full { .. } | machine::Error::Unsupported(_)) {
         return Err(failed(source));
     }
     let (mut targets, mut places, mut errors) = (Vec::new(), vec![None; specs.len()], Vec::new());
@@ -199,7 +199,7 @@ fn lay_out<M: Machine>(
             }
         }
     }
-    if targets.is_empty() { Err(failed(source)) } else { Ok((targets, errors, places)) }
+    Ok((targets, errors, places))
 }
 
 /// What of an arrangement runs, its files those that were laid out.

@@ -2,6 +2,10 @@
 //!
 //! The parser, the command line, the help, the hint for a misspelt option and the refusal of one that is not served all come from these rows.
 
+mod help;
+
+pub use help::help;
+
 use super::choices::{
     distribution, interval, nice, paths, percentiles, power_of_two, processors, range, request, skipped, small, split,
     trace,
@@ -460,125 +464,5 @@ fn nearest(name: &str) -> Option<&'static str> {
     (distance <= 2 && distance * 3 <= name.len().max(2)).then_some(near)
 }
 
-/// The job options that are served, by group, for the help text: lines of at most `width` columns.
-pub fn help(width: usize) -> String {
-    let groups = [
-        ("jobs", Jobs),
-        ("files", Files),
-        ("requests", Requests),
-        ("access", Access),
-        ("time", Time),
-        ("data", Data),
-        ("report", Report),
-    ];
-    let effective = |row: &&Row| !matches!(row.takes, Same(..) | Off(_) | Void(_) | Refused(_));
-    let mut text = String::new();
-    for (title, group) in groups {
-        let names = ROWS.iter().filter(effective).filter(|row| row.group == group).filter_map(|row| row.names().next());
-        wrapped(&mut text, title, names, width);
-    }
-    let without_effect = ROWS.iter().filter(|row| matches!(row.takes, Void(_)));
-    wrapped(&mut text, "no effect", without_effect.flat_map(Row::names), width);
-    text
-}
-
-/// A title and words in lines.
-fn wrapped<'w>(text: &mut String, title: &str, words: impl Iterator<Item = &'w str>, width: usize) {
-    let mut line = format!("  {title:<9}");
-    for word in words {
-        if line.len() + 1 + word.len() > width {
-            text.push_str(&line);
-            text.push('\n');
-            line = " ".repeat(11);
-        }
-        line.push(' ');
-        line.push_str(word);
-    }
-    text.push_str(&line);
-    text.push('\n');
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn every_name_stands_in_one_row() {
-        let mut seen = BTreeSet::new();
-        for name in ROWS.iter().flat_map(Row::names) {
-            assert!(seen.insert(name), "{name} stands twice");
-        }
-    }
-
-    #[test]
-    fn a_misspelt_option_and_one_that_is_not_served_read_differently() {
-        for (name, value, reason) in [
-            ("run_time", "3", "did you mean runtime?"),
-            ("io_depth", "3", "did you mean iodepth?"),
-            ("group-reporting", "1", "did you mean group_reporting?"),
-            ("numa_cpu_nodes", "0", "does not serve it; start halfpower under numactl"),
-            ("xyzzy", "1", "does not know it"),
-            ("sync_file_range", "1", "serves only 0 here"),
-            ("rate_ignore_thinktime", "1", "serves only 0 here"),
-        ] {
-            let why = Options::default().set(name, Some(value)).unwrap_err();
-            assert!(why.contains(reason), "{name}: {why}");
-        }
-    }
-
-    #[test]
-    fn other_names_mean_the_same() {
-        for (name, other, value) in [
-            ("runtime", "timeout", "7"),
-            ("nrfiles", "nr_files", "3"),
-            ("bs", "blocksize", "8k"),
-            ("offset", "fileoffset", "4k"),
-        ] {
-            let mut options = [Options::default(), Options::default()];
-            options[0].set(name, Some(value)).unwrap();
-            options[1].set(other, Some(value)).unwrap();
-            assert_eq!(options[0], options[1], "{other}");
-            assert_eq!(canonical(other), name);
-        }
-        assert!(is_flag("refill_buffers") && !is_flag("direct"));
-    }
-
-    #[test]
-    fn what_has_no_effect_has_the_form_that_fio_asks_for() {
-        for flag in ["registerfiles", "userspace_reap", "hipri", "sqthread_poll", "bs_unaligned"] {
-            assert!(is_flag(flag) && Options::default().set(flag, Some("0")).is_ok(), "{flag}");
-            assert!(Options::default().set(flag, Some("--iodepth=4")).is_err(), "{flag}");
-        }
-        for (name, good, bad) in [
-            ("nowait", "1", "--iodepth=4"),
-            ("clocksource", "cpu", "bogus"),
-            ("verify_async", "4", "x"),
-            ("nonvectored", "-1", "x"),
-            ("mem_align", "4k", "4x"),
-        ] {
-            assert!(!is_flag(name) && Options::default().set(name, Some(good)).is_ok(), "{name}");
-            assert!(Options::default().set(name, Some(bad)).is_err(), "{name}={bad}");
-        }
-        assert!(Options::default().set("hipri", None).unwrap_err().contains("only 0"));
-    }
-
-    #[test]
-    fn two_sizes_with_a_dash_are_of_reads_and_of_writes() {
-        let blocks = |text: &str| {
-            let mut options = Options::default();
-            options.set("bs", Some(text)).unwrap();
-            let one = |mix: &SizeMix| mix.bounds().unwrap().1 >> 10;
-            [one(&options.blocks[0]), one(&options.blocks[1]), one(&options.trim_blocks)]
-        };
-        assert_eq!((blocks("8k-32k"), blocks("32k-8k"), blocks("4k")), ([8, 32, 32], [32, 8, 8], [4, 4, 4]));
-        assert_eq!((blocks("4k-8k,16k-32k"), blocks("4k,8k,64k")), ([4, 16, 16], [4, 8, 64]));
-    }
-
-    #[test]
-    fn the_help_names_what_is_served() {
-        let help = help(100);
-        assert!(help.contains("  requests  rw rwmixread") && !help.contains("numa_cpu_nodes"), "{help}");
-        assert!(help.lines().all(|line| line.len() <= 100));
-    }
-}
+mod tests;

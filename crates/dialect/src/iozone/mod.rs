@@ -11,6 +11,7 @@ mod report;
 mod result;
 mod run;
 mod spreadsheet;
+mod words;
 
 pub use clients::Client;
 pub use help::HELP;

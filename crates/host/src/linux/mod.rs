@@ -11,6 +11,7 @@ mod made;
 mod mark;
 mod member;
 mod memory;
+mod part_files;
 mod probe;
 mod processors;
 mod ring;

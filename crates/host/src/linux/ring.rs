@@ -1,9 +1,10 @@
 //! The rings that io_uring shares with a program (io_uring(7)). An entry is written where the kernel reads it, and of an entry only what differs
 //! from request to request: this is part of what a request costs.
 
+use rustix::io_uring::{IoringEnterFlags, io_uring_enter};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::ptr::{NonNull, null, null_mut};
+use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Opcodes of `linux/io_uring.h`. A write's follows the read's of its kind.
@@ -32,9 +33,6 @@ pub(super) mod setup {
 const FEATURE_SINGLE_MMAP: u32 = 1;
 const FEATURE_EXT_ARG: u32 = 1 << 8;
 const FEATURE_MIN_TIMEOUT: u32 = 1 << 15;
-
-const ENTER_GETEVENTS: u32 = 1;
-const ENTER_EXT_ARG: u32 = 1 << 3;
 
 const REGISTER_BUFFERS: u32 = 0;
 const REGISTER_FILES: u32 = 2;
@@ -378,7 +376,7 @@ impl Rings {
     /// # Errors
     /// What the kernel says; it took nothing then.
     pub(super) fn submit(&mut self) -> io::Result<()> {
-        self.enter(0, 0, null(), 0)
+        self.enter(0, IoringEnterFlags::empty())
     }
 
     /// The same, and waits for so many completions; of none it takes what is there.
@@ -387,7 +385,7 @@ impl Rings {
     /// As [`Rings::submit`].
     #[inline(always)]
     pub(super) fn submit_and_wait(&mut self, completions: u32) -> io::Result<()> {
-        self.enter(completions, ENTER_GETEVENTS, null(), 0)
+        self.enter(completions, IoringEnterFlags::GETEVENTS)
     }
 
     /// The same, for at most this time. Where one is enough after `least_us`, that is told; 0: never.
@@ -402,22 +400,32 @@ impl Rings {
     ) -> io::Result<()> {
         let arguments =
             WaitArguments { signals: 0, signals_len: 0, least_us, most: std::ptr::from_ref(most) as usize as u64 };
-        let flags = ENTER_GETEVENTS | ENTER_EXT_ARG;
-        self.enter(completions, flags, (&raw const arguments).cast(), size_of::<WaitArguments>())
-    }
-
-    #[inline(always)]
-    fn enter(&mut self, completions: u32, flags: u32, argument: *const libc::c_void, len: usize) -> io::Result<()> {
-        // SAFETY: the mapping lives as long as `self`.
-        unsafe { self.tail_told.as_ref() }.store(self.tail, Ordering::Release);
-        let (fd, queued) = (self.fd.as_raw_fd(), self.queued());
-        // SAFETY: the argument is what the flags say, or null.
+        let flags = (IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG).bits();
+        let (fd, queued, argument) = (self.fd.as_raw_fd(), self.tell(), &raw const arguments);
+        let len = size_of::<WaitArguments>();
+        // SAFETY: the argument is what the flags say.
         let taken = unsafe { libc::syscall(libc::SYS_io_uring_enter, fd, queued, completions, flags, argument, len) };
         if taken < 0 {
             return Err(io::Error::last_os_error());
         }
         self.taken = self.taken.wrapping_add(taken as u32);
         Ok(())
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, completions: u32, flags: IoringEnterFlags) -> io::Result<()> {
+        let queued = self.tell();
+        // SAFETY: the entries name memory and files that outlive them.
+        self.taken = self.taken.wrapping_add(unsafe { io_uring_enter(&self.fd, queued, completions, flags) }?);
+        Ok(())
+    }
+
+    /// Shows the kernel what is queued; how much that is.
+    #[inline(always)]
+    fn tell(&self) -> u32 {
+        // SAFETY: the mapping lives as long as `self`.
+        unsafe { self.tail_told.as_ref() }.store(self.tail, Ordering::Release);
+        self.queued()
     }
 
     /// Takes every completion that is there.

@@ -11,7 +11,7 @@ use crate::grid::StripeShape;
 use crate::sampler::Entry;
 use machine::{CacheState, Engine, TargetSpec};
 use results::{Finding, Goal, Point};
-use workload::{OpKind, Pattern, Workload};
+use workload::{OpKind, Pattern, Stop, Workload};
 
 fn workload(request_bytes: u32, depth: u32) -> Workload {
     let engine = if depth > 1 { Engine::IoUring } else { Engine::Sync };
@@ -192,6 +192,12 @@ fn one_difference_is_a_sweep_and_more_are_two_runs() {
         "halfpower sweep /data --op read --pattern seq --request 4k,1m --depth 1 --engine sync --direct --size 8GiB"
     );
     assert_eq!(command().check(&small, &deep).matches("halfpower run /data").count(), 2);
+    // What was measured in runs of another length than the default is measured again in such.
+    let [short, shorter] =
+        [30_000_000, 12_500].map(|ns| entry(Workload { stop: Stop::AfterNs(ns), ..workload(4096, 1) }, &[]));
+    assert!(command().check(&short, &large).starts_with("halfpower run /data --op read"));
+    assert!(command().check(&short, &large).contains("--size 8GiB --runtime 30ms; halfpower run"));
+    assert!(command().check(&shorter, &shorter).contains("--runtime 13us"));
     // What sweep takes no list of.
     let region = |bytes| entry(Workload { region_bytes: Some(bytes), ..workload(4096, 1) }, &[]);
     assert_eq!(command().check(&region(1 << 20), &region(2 << 20)).matches("halfpower run").count(), 2);

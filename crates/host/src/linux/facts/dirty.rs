@@ -2,10 +2,18 @@
 
 use super::{Roots, text};
 use machine::DirtyUse;
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::sync::Mutex;
 
 /// Writers are held from so many percent on: the dirty pages swing around the number.
 const HELD_PERCENT: f64 = 95.0;
+
+/// A processor counts as many pages by itself, at the most, before it adds them to the system's count (mm/vmstat.c).
+const UNTOLD_PAGES: f64 = 125.0;
+
+/// What is not in the count matters where it can be more than this share of what holds writers.
+const UNTOLD_MATTERS: f64 = 0.02;
 
 /// Sees how many pages are dirty while a run writes.
 pub(crate) struct DirtyWatch {
@@ -46,17 +54,40 @@ impl DirtyWatch {
 /// The system's dirty pages in percent of where `balance_dirty_pages` begins to hold writers: halfway between the threshold at which
 /// write-back starts and the one that is never passed (the "freerun" ceiling of mm/page-writeback.c).
 fn dirty_percent(roots: &Roots) -> Option<f64> {
-    of_vmstat(&text(roots.proc.join("vmstat"))?)
+    let read = || Pages::of(&text(roots.proc.join("vmstat"))?);
+    let told = read()?;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+    let exact = processors * UNTOLD_PAGES <= told.held_from * UNTOLD_MATTERS || !refresh(roots);
+    Some(if exact { told } else { read()? }.percent())
 }
 
-/// The same of the text of `/proc/vmstat`, which counts pages.
-fn of_vmstat(vmstat: &str) -> Option<f64> {
-    let count = |name: &str| {
-        vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
-    };
-    let dirty = count("nr_dirty")?.saturating_add(count("nr_writeback")?) as f64;
-    let held_from = count("nr_dirty_threshold")?.saturating_add(count("nr_dirty_background_threshold")?) as f64 / 2.0;
-    (held_from > 0.0).then(|| dirty / held_from * 100.0)
+/// Has every processor add to the system's counts what it counted by itself; `false`: that is not permitted.
+fn refresh(roots: &Roots) -> bool {
+    let file = OpenOptions::new().write(true).open(roots.proc.join("sys/vm/stat_refresh"));
+    file.and_then(|mut file| file.write_all(b"1")).is_ok()
+}
+
+/// Counts of pages.
+struct Pages {
+    dirty: f64,
+    held_from: f64,
+}
+
+impl Pages {
+    /// Those of the text of `/proc/vmstat`; none where it does not tell.
+    fn of(vmstat: &str) -> Option<Pages> {
+        let count = |name: &str| {
+            vmstat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse::<u64>().ok())
+        };
+        let dirty = count("nr_dirty")?.saturating_add(count("nr_writeback")?) as f64;
+        let held_from =
+            count("nr_dirty_threshold")?.saturating_add(count("nr_dirty_background_threshold")?) as f64 / 2.0;
+        (held_from > 0.0).then_some(Pages { dirty, held_from })
+    }
+
+    fn percent(&self) -> f64 {
+        self.dirty / self.held_from * 100.0
+    }
 }
 
 #[cfg(test)]
@@ -71,11 +102,12 @@ mod tests {
                  nr_dirty_background_threshold 500\n"
             )
         };
-        assert_eq!(of_vmstat(&vmstat(275)), Some(50.0));
-        assert_eq!(of_vmstat(&vmstat(800)), Some(120.0));
-        assert_eq!(of_vmstat("nr_dirty 5\nnr_writeback 1\n"), None, "thresholds that are not told");
+        let percent = |text: &str| Pages::of(text).map(|pages| pages.percent());
+        assert_eq!(percent(&vmstat(275)), Some(50.0));
+        assert_eq!(percent(&vmstat(800)), Some(120.0));
+        assert_eq!(percent("nr_dirty 5\nnr_writeback 1\n"), None, "thresholds that are not told");
         assert_eq!(
-            of_vmstat("nr_dirty 5\nnr_writeback 1\nnr_dirty_threshold 0\nnr_dirty_background_threshold 0\n"),
+            percent("nr_dirty 5\nnr_writeback 1\nnr_dirty_threshold 0\nnr_dirty_background_threshold 0\n"),
             None
         );
         assert!(dirty_percent(&Roots::default()).is_some_and(|percent| (0.0..1000.0).contains(&percent)));
@@ -98,5 +130,24 @@ mod tests {
         }
         dirty(75);
         assert_eq!(watch.so_far(), Some(DirtyUse { most_percent: 120.0, held_percent: 50.0 }));
+    }
+    #[test]
+    fn where_few_pages_hold_a_writer_the_processors_counts_are_added_first() {
+        let proc = tempfile::tempdir().unwrap();
+        let roots = Roots { proc: proc.path().to_path_buf(), ..Roots::default() };
+        let added = proc.path().join("sys/vm/stat_refresh");
+        let look = |threshold: u64| {
+            let text = format!(
+                "nr_dirty 100\nnr_writeback 0\nnr_dirty_threshold {threshold}\nnr_dirty_background_threshold {threshold}\n"
+            );
+            std::fs::write(proc.path().join("vmstat"), text).unwrap();
+            dirty_percent(&roots)
+        };
+        assert_eq!((look(200), added.exists()), (Some(50.0), false), "without the permission the count is what it is");
+        std::fs::create_dir_all(added.parent().unwrap()).unwrap();
+        std::fs::write(&added, "").unwrap();
+        let asked = || std::fs::read_to_string(&added).unwrap();
+        assert!(look(1_000_000_000).is_some_and(|percent| percent < 0.1) && asked().is_empty());
+        assert_eq!((look(200), asked().as_str()), (Some(50.0), "1"));
     }
 }

@@ -1,0 +1,43 @@
+//! The options as the help lists them.
+
+use super::Group::{Access, Data, Files, Jobs, Report, Requests, Time};
+use super::Takes::{Off, Refused, Same, Void};
+use super::{ROWS, Row};
+
+/// The job options that are served, by group, for the help text: lines of at most `width` columns.
+pub fn help(width: usize) -> String {
+    let groups = [
+        ("jobs", Jobs),
+        ("files", Files),
+        ("requests", Requests),
+        ("access", Access),
+        ("time", Time),
+        ("data", Data),
+        ("report", Report),
+    ];
+    let effective = |row: &&Row| !matches!(row.takes, Same(..) | Off(_) | Void(_) | Refused(_));
+    let mut text = String::new();
+    for (title, group) in groups {
+        let names = ROWS.iter().filter(effective).filter(|row| row.group == group).filter_map(|row| row.names().next());
+        wrapped(&mut text, title, names, width);
+    }
+    let without_effect = ROWS.iter().filter(|row| matches!(row.takes, Void(_)));
+    wrapped(&mut text, "no effect", without_effect.flat_map(Row::names), width);
+    text
+}
+
+/// A title and words in lines.
+fn wrapped<'w>(text: &mut String, title: &str, words: impl Iterator<Item = &'w str>, width: usize) {
+    let mut line = format!("  {title:<9}");
+    for word in words {
+        if line.len() + 1 + word.len() > width {
+            text.push_str(&line);
+            text.push('\n');
+            line = " ".repeat(11);
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text.push_str(&line);
+    text.push('\n');
+}
