@@ -161,6 +161,7 @@ section![
                 &[
                     "metadata tmpfs --files 40 --file-bytes 1m --rounds 1",
                     "fio --size=3m --rw=write --fallocate=none --directory=tmpfs --name=x --name=y",
+                    "fio --name=x --size=64m --directory=ext4 --rw=write",
                     "postmark pm",
                 ],
                 fails(&["pace"])
@@ -172,7 +173,6 @@ section![
                     "stack ext4 --size 64m",
                     "compare --a ext4 --b ext4 --size 64m",
                     "tune ext4 --size 64m --knob depth=2 --yes",
-                    "fio --name=x --size=64m --directory=ext4 --rw=write",
                     "diskspd -d1 -W0 -c64M ext4",
                     "sqlio -kW -frandom -BY --runtime 1 --size 64m ext4",
                     "iozone -f ext4/file -s 64m -r 64k -i 0",
