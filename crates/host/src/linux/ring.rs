@@ -40,6 +40,9 @@ const REGISTER_FILES: u32 = 2;
 /// The file is an index into the registered ones (IOSQE_FIXED_FILE).
 const FIXED_FILE: u64 = 1;
 
+/// Where an entry has its priority.
+const PRIORITY: u64 = 0xffff << 16;
+
 /// The next entry begins when this one succeeded in full (IOSQE_IO_LINK).
 const LINKED: u64 = 1 << 2;
 
@@ -157,14 +160,7 @@ impl Entry {
     /// A read of a file that is registered under this index, or a write.
     #[inline(always)]
     pub(super) fn of_file(read: Opcode, writes: bool, file: u32) -> Entry {
-        let opcode = read as u64 + u64::from(writes);
-        Entry { what: opcode | FIXED_FILE << 8 | u64::from(file) << 32, offset: 0, address: 0, len: 0, data: 0 }
-    }
-
-    /// The same with a priority; 0: the thread's.
-    #[inline(always)]
-    pub(super) fn with_priority(self, bits: u16) -> Entry {
-        Entry { what: self.what | u64::from(bits) << 16, ..self }
+        Transfers::new(read).of_file(writes, file)
     }
 
     /// Of no file.
@@ -182,6 +178,33 @@ impl Entry {
     /// Makes the next entry wait for this one.
     pub(super) fn linked(self) -> Entry {
         Entry { what: self.what | LINKED << 8, ..self }
+    }
+}
+
+/// What all transfers of a kind have in common, put together once and not for each.
+#[derive(Clone, Copy)]
+pub(super) struct Transfers {
+    /// As [`SubmissionEntry::what`].
+    read: u64,
+}
+
+impl Transfers {
+    /// By this opcode and that of its writes, of registered files.
+    #[inline(always)]
+    pub(super) fn new(read: Opcode) -> Transfers {
+        Transfers { read: read as u64 | FIXED_FILE << 8 }
+    }
+
+    /// From now on with this priority; 0: the thread's.
+    pub(super) fn set_priority(&mut self, bits: u16) {
+        self.read = self.read & !PRIORITY | u64::from(bits) << 16;
+    }
+
+    /// A read of the file under this index, or a write.
+    #[inline(always)]
+    pub(super) fn of_file(self, writes: bool, file: u32) -> Entry {
+        let what = (self.read + u64::from(writes)) | u64::from(file) << 32;
+        Entry { what, offset: 0, address: 0, len: 0, data: 0 }
     }
 }
 

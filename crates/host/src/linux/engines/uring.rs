@@ -1,7 +1,7 @@
 //! io_uring: one ring a thread, single issuer, task work deferred to the wait, files and buffers registered.
 
 use super::open::{Open, Setup, discard, synchronise};
-use crate::linux::ring::{Entry, Opcode, Rings, TimeLimit, setup};
+use crate::linux::ring::{Entry, Opcode, Rings, TimeLimit, Transfers, setup};
 use crate::session::{Session, TICK_NS, Wait};
 use machine::{Completion, Op, REAP_WAIT_NS, Request, Stability};
 use rustix::process::{Resource, getrlimit};
@@ -40,10 +40,8 @@ struct Queue {
 pub(crate) struct Ring<'a> {
     queue: Queue,
     fds: &'a [RawFd],
-    /// With registered buffers, or without.
-    read: Opcode,
-    /// Of the requests that are issued now; 0: the thread's.
-    priority: u16,
+    /// With registered buffers, or without, and with the priority of the requests that are issued now.
+    transfers: Transfers,
 }
 
 impl<'f> Open<'f> for Ring<'f> {
@@ -72,7 +70,8 @@ impl<'f> Open<'f> for Ring<'f> {
         }
         let mut queue = Queue { ring, backlog: VecDeque::new() };
         queue.start_tick();
-        Ok(Ring { queue, fds, read: if registered { Opcode::ReadFixed } else { Opcode::Read }, priority: 0 })
+        let read = if registered { Opcode::ReadFixed } else { Opcode::Read };
+        Ok(Ring { queue, fds, transfers: Transfers::new(read) })
     }
 }
 
@@ -187,12 +186,12 @@ impl Session for Ring<'_> {
     #[inline(always)]
     fn issue(&mut self, file: u32, request: &Request, at: *mut u8) {
         let &Request { op, offset, len, slot, .. } = request;
-        let of_file = Entry::of_file(self.read, op == Op::Write, file).with_priority(self.priority);
+        let of_file = self.transfers.of_file(op == Op::Write, file);
         self.queue.push(Entry { offset, address: at as usize as u64, len, data: u64::from(slot), ..of_file });
     }
 
     fn set_priority(&mut self, bits: u16) {
-        self.priority = bits;
+        self.transfers.set_priority(bits);
     }
 
     #[inline(always)]
