@@ -204,8 +204,8 @@ def differs(sections, ours, theirs):
                 # A sequential mix of several sizes ends with a whole request, whose size is drawn.
                 same |= abs(sum(pair[1]) - sum(pair[0])) <= MOST["bs"]
             if mixed and unmapped:
-                # Of several sizes without a map fio's last request of each clone goes past the end of what was asked.
-                same |= 0 <= sum(pair[1]) - sum(pair[0]) <= 4 * MOST["bs"]
+                # Of several sizes without a map the last request of each clone goes past the end of what was asked, by what is drawn.
+                same |= abs(sum(pair[1]) - sum(pair[0])) <= 4 * MOST["bs"]
             if not same:
                 return f"{job['jobname']}: {field} {pair[0]} and fio's {pair[1]}"
     return None
