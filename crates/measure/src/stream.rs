@@ -188,7 +188,7 @@ impl Stream {
     fn measure_from(&mut self, from: Nanos, now: Nanos) {
         self.measuring = true;
         self.measured_from = from;
-        self.before = self.completed();
+        self.before += self.completed();
         self.bytes_before = self.bytes;
         self.in_time = None;
         self.depth_area = u128::from(now - from) * u128::from(self.in_flight);
@@ -201,6 +201,16 @@ impl Stream {
         let all: u64 = self.slots.iter().map(before).sum();
         let free = std::iter::successors(self.slots.get(self.free as usize), |slot| self.slots.get(slot.next as usize));
         self.not_served = all - free.map(before).sum::<u64>();
+    }
+
+    /// Forgets what was measured so far, where nothing is in flight, and gives the run its whole time again.
+    #[cold]
+    pub fn measure_anew(&mut self, now: Nanos) {
+        self.pass_to(now);
+        self.measure_from(now, now);
+        self.deadline = now.saturating_add(self.run_ns);
+        self.plain_until = if self.plain_until > 0 { self.deadline } else { 0 };
+        self.next_mark = self.slice_end.min(self.deadline.saturating_add(1));
     }
 
     /// Notes what is to be noted by now: ends of slices, the deadline.

@@ -97,8 +97,11 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
     if options.unlink_each_loop && (options.loops > 1 || options.time_based) {
         warnings.push(format!("{}: unlink_each_loop=1: the files are laid out once for all loops", job.shown()));
     }
-    if options.rate_min {
-        warnings.push(format!("{}: rate_min: the job goes on where its rate is lower (fio would end it)", job.shown()));
+    if options.least.any() && job.is_threaded() {
+        warnings.push(format!(
+            "{}: rate_min: each of its threads goes on where their rate is lower (fio would end the job)",
+            job.shown()
+        ));
     }
     check_order(job, warnings)?;
     check_verify(job, warnings)
@@ -365,6 +368,7 @@ fn check_time(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
     }
     check_rates(job, warnings)?;
     check_steady(job)?;
+    check_latency(job)?;
     if job.rate_iops().is_some_and(|rate| rate > workload::MAX_RATE_IOPS) {
         return Err(job.wrong("more than 10^9 requests per second are asked for; lower rate or rate_iops"));
     }
@@ -394,6 +398,21 @@ fn check_rates(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             "{}: the rates make {percent:.4} % of the requests reads, and not the {} % of rwmixread (fio says nothing)",
             job.shown(),
             options.mix_read
+        ));
+    }
+    Ok(())
+}
+
+fn check_latency(job: &Job) -> Result<(), FioError> {
+    let goal = &job.options.latency;
+    if goal.searches() && goal.window_ns == 0 {
+        return Err(job.wrong(
+            "latency_target without latency_window: no time to find out whether a depth holds; write latency_window=1s",
+        ));
+    }
+    if goal.searches() && job.is_threaded() {
+        return Err(job.wrong(
+            "latency_target with ioengine=posixaio or io_submit_mode=offload, whose depth is threads, is not served; use libaio or io_uring",
         ));
     }
     Ok(())

@@ -82,9 +82,9 @@ pub(super) struct JobReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) first_error: Option<i32>,
     pub(super) latency_depth: u32,
-    pub(super) latency_target: u32,
+    pub(super) latency_target: u64,
     pub(super) latency_percentile: f64,
-    pub(super) latency_window: u32,
+    pub(super) latency_window: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) steadystate: Option<SteadyReport>,
 }
@@ -251,10 +251,10 @@ pub(super) fn job(entry: &Entry<'_>, result: &FioResult, plus: bool) -> JobRepor
         latency_ms: bands(&latency, &MS_BANDS, 1_000_000, 1_000_000),
         total_err: options.tolerated.any().then_some(entry.failures.count),
         first_error: options.tolerated.any().then_some(entry.failures.first),
-        latency_depth: options.depth,
-        latency_target: 0,
-        latency_percentile: 100.0,
-        latency_window: 0,
+        latency_depth: if recorded.depth_found > 0 { recorded.depth_found } else { options.depth },
+        latency_target: options.latency.target_ns,
+        latency_percentile: options.latency.percent,
+        latency_window: options.latency.window_ns / 1000,
         steadystate: entry.job.steady.as_ref().map(Steady::report),
     }
 }

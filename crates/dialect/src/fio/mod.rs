@@ -20,7 +20,9 @@ mod histlog;
 mod iolog;
 mod jobfile;
 mod json;
+mod latency;
 mod logs;
+mod minimum;
 mod options;
 mod outcome;
 mod pacing;
@@ -54,7 +56,9 @@ pub use histlog::{HistogramLog, Interval};
 pub use iolog::{Action, Entry as TraceEntry, Replay, Trace};
 pub use jobfile::{At, JobFile, Section, Setting, World};
 pub use json::{FIO_VERSION, json};
+pub use latency::LatencyGoal;
 pub use logs::{aggregate_log_paths, aggregate_logs, log_paths, logs};
+pub use minimum::{GaveUp, LeastRates};
 pub use options::{
     Distribution, ExitWhat, Fallocate, FileService, FioEngine, Logs, Options, SyncMode, Unified, WindowValue,
 };

@@ -3,6 +3,8 @@
 use super::cmdprio::CommandPriority;
 use super::failures::Tolerated;
 use super::iolog::{Replay, Trace};
+use super::latency::LatencyGoal;
+use super::minimum::LeastRates;
 use super::pattern::Fill;
 use super::steady::Criterion;
 use super::value::{Amount, Reason, number, size};
@@ -180,14 +182,16 @@ pub struct Options {
     pub start_delay_ns: [u64; 2],
     /// `steadystate` with its options.
     pub steady: Criterion,
+    /// `latency_target` with its options, and `max_latency`.
+    pub latency: LatencyGoal,
     /// `rate` in bytes per second of reads and of writes.
     pub rate_bytes: [Option<u64>; 2],
     /// `rate_iops`.
     pub rate_iops: [Option<u64>; 2],
     /// `rate_process=poisson`: requests come at random times.
     pub poisson: bool,
-    /// `rate_min`: the job is to end where its rate is below one.
-    pub rate_min: bool,
+    /// `rate_min` and `rate_iops_min`: the job ends where its rate is lower.
+    pub least: LeastRates,
     /// `thinktime`.
     pub think_ns: u64,
     /// `thinktime_blocks`: the requests after which it pauses.
@@ -347,10 +351,11 @@ impl Default for Options {
             ramp_ns: 0,
             start_delay_ns: [0; 2],
             steady: Criterion::default(),
+            latency: LatencyGoal::default(),
             rate_bytes: [None; 2],
             rate_iops: [None; 2],
             poisson: false,
-            rate_min: false,
+            least: LeastRates::default(),
             think_ns: 0,
             think_blocks: 1,
             serialize_overlap: false,

@@ -66,6 +66,7 @@ impl<M: Machine> Group<'_, M> {
             let began_unix_ms = unix_ms + began.saturating_sub(usage.began) / 1_000_000;
             let mut failures = Failures::default();
             clones.iter().for_each(|clone| failures.add(clone.recorded.failures));
+            error = error.or_else(|| clones.iter().find_map(|clone| clone.recorded.gave_up).map(|why| why.error(job)));
             if error.is_none() && clones.iter().all(|clone| clone.recorded.requests == [0; SIDES]) {
                 error = Some(match failures.count {
                     0 => JobError { errno: NO_DATA, text: nothing_measured(job).into() },
@@ -190,6 +191,8 @@ fn clone_result(number: u32, stream: &Stream, record: Record, paths: Vec<PathBuf
         read_back: record.read_back.map(Box::new),
         failures: record.failures,
         priorities: record.priorities.map(|by| by.all).unwrap_or_default(),
+        depth_found: record.depth_found,
+        gave_up: record.gave_up,
     };
     CloneResult {
         number,

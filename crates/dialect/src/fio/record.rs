@@ -3,6 +3,7 @@
 use super::failures::Failures;
 use super::histlog::HistogramLog;
 use super::iolog::Entry;
+use super::minimum::GaveUp;
 use super::plan::Job;
 use super::result::Recorded;
 use machine::{Nanos, Op};
@@ -241,6 +242,10 @@ pub struct Record {
     pub(crate) failures: Failures,
     /// The latencies of each priority, where requests have their own.
     pub(crate) priorities: Option<ByPriority>,
+    /// The depth that a search came to; 0: none was searched.
+    pub(crate) depth_found: u32,
+    /// Why the stream ended itself.
+    pub(crate) gave_up: Option<GaveUp>,
 }
 
 impl Record {
@@ -269,6 +274,8 @@ impl Record {
             progress: None,
             failures: Failures::default(),
             priorities: job.options.cmdprio.is_on().then(|| ByPriority::new(job.options.lat_percentiles)),
+            depth_found: 0,
+            gave_up: None,
         }
     }
 

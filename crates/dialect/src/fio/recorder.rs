@@ -7,10 +7,12 @@ use super::cmdprio::Priorities;
 use super::failures::{Failures, Tolerated};
 use super::flow::Flow;
 use super::iolog::{Action, Entry, Guide, Wish};
+use super::latency::{LatencyGoal, Search, Step};
+use super::minimum::{GaveUp, RateWatch};
 use super::pacing::{Batching, Exit, Pauses, Watched};
 use super::pieces::{Piece, Pieces};
 use super::plan::Job;
-use super::record::{LINES, Record, TRIM, batch};
+use super::record::{Done, LINES, Record, TRIM, batch};
 use super::steady::{STEP_NS, Watch};
 use super::translate;
 use super::turns::FileTurns;
@@ -18,6 +20,7 @@ use super::verify::VerifyStats;
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 use measure::Stream;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use workload::rng;
 
 /// A stream with what is recorded of it.
@@ -70,6 +73,10 @@ pub(crate) struct Recorder {
     progress: Option<Progress>,
     tolerated: Tolerated,
     priorities: Option<Priorities>,
+    latency: LatencyGoal,
+    /// The search for a depth, and the record of what is measured once that is found.
+    search: Option<(Search, Box<Record>)>,
+    rates: Option<RateWatch>,
 }
 
 /// What is kept of a request until it completes.
@@ -199,6 +206,12 @@ impl Recorder {
             // What is read back must have been written.
             tolerated: Tolerated { writes: options.tolerated.writes && options.verify.is_none(), ..options.tolerated },
             priorities: Priorities::of(options, depth, chance),
+            latency: options.latency,
+            search: options
+                .latency
+                .searches()
+                .then(|| (Search::new(options.latency, depth as u32), Box::new(Record::new(job)))),
+            rates: (options.least.any() && !job.is_threaded()).then(|| RateWatch::new(options.least)),
             stream,
         }
     }
@@ -345,6 +358,56 @@ impl Recorder {
         self.no_space
     }
 
+    /// What the search for a depth has to say to the next request; `None`: go on.
+    fn search(&mut self, now: Nanos) -> Option<Next> {
+        if now < self.measured_from || self.stream.is_over(now) {
+            return None;
+        }
+        let (search, found) = self.search.as_mut()?;
+        let step = search.before(now, self.in_flight);
+        self.record.depth_found = search.depth();
+        match step {
+            Step::Issue => None,
+            Step::Hold => Some(Next::WaitForCompletion),
+            Step::Measure => {
+                found.depth_found = search.depth();
+                std::mem::swap(&mut self.record, found);
+                self.stream.measure_anew(now);
+                self.ramp += now - self.measured_from;
+                self.measured_from = now;
+                self.record.begin(now);
+                None
+            }
+            Step::End => {
+                self.ended = true;
+                self.leave();
+                Some(if self.in_flight == 0 { Next::Done } else { Next::WaitForCompletion })
+            }
+        }
+    }
+
+    /// Looks whether a request that is done took too long, or the rate is too low.
+    #[inline]
+    fn heed_limits(&mut self, done: &Done) {
+        let (side, latency_ns) = (done.side, done.latency_ns);
+        let most = self.latency.most_ns[side.min(1)];
+        let held = self.search.as_mut().is_none_or(|(search, _)| search.complete(latency_ns));
+        let slow = !held || (most > 0 && latency_ns > most);
+        let rate = self.rates.as_mut().and_then(|rates| rates.complete(done.at, side, done.bytes));
+        if let Some(why) = slow.then_some(GaveUp::Latency(latency_ns)).or(rate).filter(|_| !self.ended) {
+            self.give_up(why);
+        }
+    }
+
+    #[cold]
+    fn give_up(&mut self, why: GaveUp) {
+        self.ended = true;
+        self.record.gave_up = Some(why);
+        if let Some(Exit { sets_on_error: Some(flag), .. }) = &self.exit {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// What the watch has to say to the next request; `None`: go on.
     fn heed_watch(&mut self, now: Nanos) -> Option<Next> {
         let watched = self.watched.as_mut()?;
@@ -375,6 +438,12 @@ impl Recorder {
         }
         self.measured_from = now + self.ramp;
         self.record.begin(self.measured_from);
+        if let Some((search, _)) = &mut self.search {
+            search.begin(self.measured_from);
+        }
+        if let Some(rates) = &mut self.rates {
+            rates.begin(self.measured_from);
+        }
         if let Some(watched) = &mut self.watched {
             watched.end += self.measured_from;
         }

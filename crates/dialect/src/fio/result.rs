@@ -3,6 +3,7 @@
 use super::failures::Failures;
 use super::histlog::Interval;
 use super::iolog::Entry as TraceEntry;
+use super::minimum::GaveUp;
 use super::outcome::merged;
 use super::plan::{Job, Plan};
 use super::record::{Batches, BySide, Line, SIDES, SPREAD_NS, Sum};
@@ -48,6 +49,10 @@ pub struct Recorded {
     pub failures: Failures,
     /// Latencies of each priority as the kernel has it, where requests have their own.
     pub priorities: Vec<(u16, BySide)>,
+    /// The queue depth to which `latency_target` led; 0: none was asked for.
+    pub depth_found: u32,
+    /// Why the job ended itself.
+    pub gave_up: Option<GaveUp>,
 }
 
 impl Recorded {
@@ -68,6 +73,8 @@ impl Recorded {
         }
         self.syncs.merge(&other.syncs);
         self.full_syncs += other.full_syncs;
+        self.depth_found = self.depth_found.max(other.depth_found);
+        self.gave_up = self.gave_up.or(other.gave_up);
         self.failures.add(other.failures);
         for (sum, part) in self.requests.iter_mut().zip(&other.requests) {
             *sum += part;

@@ -112,7 +112,11 @@ fn entry_text(text: &mut String, entry: &Entry<'_>, result: &FioResult) -> fmt::
         let named = named.split(" (os error").next().unwrap_or_default();
         writeln!(text, "     errors    : total={count}, first_error={first}/<{named}>")?;
     }
-    writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={}", options.depth)
+    writeln!(
+        text,
+        "     latency   : target={}, window={}, percentile={:.2}%, depth={}",
+        report.latency_target, report.latency_window, report.latency_percentile, report.latency_depth
+    )
 }
 
 fn direction_text(text: &mut String, name: &str, direction: &Direction) -> fmt::Result {

@@ -156,7 +156,11 @@ impl RequestSource for Recorder {
         let submission_ns = self.submission_of(completion.slot, latency_ns);
         let priority = self.priorities.as_ref().map_or(0, |priorities| priorities.effective(completion.slot));
         let (side, bytes) = (issued.side, issued.bytes);
-        self.record.add(&Done { at: now, side, bytes, offset, latency_ns, submission_ns, priority });
+        let done = Done { at: now, side, bytes, offset, latency_ns, submission_ns, priority };
+        self.record.add(&done);
+        if self.search.is_some() || self.rates.is_some() || self.latency.most_ns != [0; 2] {
+            self.heed_limits(&done);
+        }
     }
 
     fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
@@ -237,6 +241,12 @@ impl Recorder {
         }
         if (self.ended || self.exit.is_some() || self.pauses.is_some() || self.flow.is_some())
             && let Some(next) = self.held(now)
+        {
+            return Some(next);
+        }
+        if self.search.is_some()
+            && !self.ended
+            && let Some(next) = self.search(now)
         {
             return Some(next);
         }

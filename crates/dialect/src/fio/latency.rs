@@ -1,0 +1,275 @@
+//! The greatest queue depth at which requests are done within a time: fio's `latency_target`.
+//!
+//! A job begins with one request outstanding. At the end of each window the depth grows if enough of the window's requests were done in time,
+//! and shrinks if not: doubled until one does not hold, halved between the two from then on. When it no longer changes the job runs one more
+//! window at that depth, and reports this one alone.
+
+use super::value::Reason;
+use machine::Nanos;
+
+/// What a job asks of its latencies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencyGoal {
+    /// `latency_target`, from the issue of a request to its completion; 0: nothing is asked.
+    pub target_ns: Nanos,
+    /// `latency_window`.
+    pub window_ns: Nanos,
+    /// `latency_percentile`: so many percent of a window's requests are done within the target.
+    pub percent: f64,
+    /// `latency_run`: the search goes on as long as the job.
+    pub goes_on: bool,
+    /// `max_latency` of reads and of writes: a slower request ends the job with an error; 0: none does.
+    pub most_ns: [Nanos; 2],
+}
+
+impl Default for LatencyGoal {
+    fn default() -> Self {
+        LatencyGoal { target_ns: 0, window_ns: 0, percent: 100.0, goes_on: false, most_ns: [0; 2] }
+    }
+}
+
+impl LatencyGoal {
+    /// Takes a value of `latency_percentile`.
+    pub(crate) fn set_percent(&mut self, text: &str) -> Result<(), Reason> {
+        self.percent = match text.parse::<f64>() {
+            Ok(percent) if (0.0..=100.0).contains(&percent) => percent,
+            _ => return Err("it is no number from 0 to 100; write one, as 99.9".into()),
+        };
+        Ok(())
+    }
+
+    /// Whether a depth is searched.
+    pub fn searches(&self) -> bool {
+        self.target_ns > 0
+    }
+}
+
+/// What a search wants of its stream now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing.
+    Issue,
+    /// No further request before one completes.
+    Hold,
+    /// The depth is found: what is measured begins now.
+    Measure,
+    /// The window at that depth is over.
+    End,
+}
+
+/// The search of one stream.
+#[derive(Debug, Clone)]
+pub(crate) struct Search {
+    goal: LatencyGoal,
+    /// The queue depth of the job.
+    most: u32,
+    depth: u32,
+    /// The greatest depth that held, and the least that did not.
+    held: u32,
+    failed: Option<u32>,
+    /// Windows in a row that held at the depth below the one that did not.
+    held_in_row: u32,
+    /// The window's begin and its requests, and those of them that took too long.
+    since: Nanos,
+    done: u64,
+    late: u64,
+    /// What is under way is waited for: it is of another depth.
+    drains: bool,
+    /// The depth is found, and whether what is measured of it began.
+    found: bool,
+    measures: bool,
+}
+
+impl Search {
+    /// In a stream of at most `most` requests.
+    pub(crate) fn new(goal: LatencyGoal, most: u32) -> Search {
+        Search {
+            goal,
+            most,
+            depth: 1,
+            held: 1,
+            failed: None,
+            held_in_row: 0,
+            since: 0,
+            done: 0,
+            late: 0,
+            drains: false,
+            found: false,
+            measures: false,
+        }
+    }
+
+    /// The first window begins.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.since = now;
+    }
+
+    /// Requests that are kept outstanding.
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Before a request is issued.
+    #[inline]
+    pub(crate) fn before(&mut self, now: Nanos, in_flight: u32) -> Step {
+        if !self.drains && now >= self.since.saturating_add(self.goal.window_ns) {
+            let in_time = (self.done - self.late) as f64 * 100.0;
+            // A window without a request tells that none was in time.
+            if self.done > 0 && in_time >= self.goal.percent * self.done as f64 {
+                if self.grow(now) {
+                    return Step::End;
+                }
+            } else if !self.shrink() {
+                // Not even one at a time: the window goes on until enough are in time.
+                return if in_flight < self.depth { Step::Issue } else { Step::Hold };
+            }
+        }
+        if self.drains {
+            if in_flight > 0 {
+                return Step::Hold;
+            }
+            self.drains = false;
+            self.begin_window(now);
+            if self.found && !self.measures {
+                self.measures = true;
+                return Step::Measure;
+            }
+        }
+        if in_flight < self.depth { Step::Issue } else { Step::Hold }
+    }
+
+    /// A request is done. `false`: it took too long, none may, and no smaller depth is left.
+    #[inline]
+    pub(crate) fn complete(&mut self, latency_ns: Nanos) -> bool {
+        if self.drains {
+            return true;
+        }
+        self.done += 1;
+        if latency_ns <= self.goal.target_ns {
+            return true;
+        }
+        self.late += 1;
+        self.goal.percent < 100.0 || self.shrink()
+    }
+
+    fn begin_window(&mut self, now: Nanos) {
+        (self.since, self.done, self.late) = (now, 0, 0);
+    }
+
+    /// The depth held. Whether the search is over.
+    fn grow(&mut self, now: Nanos) -> bool {
+        let before = self.depth;
+        self.held = before;
+        if self.failed == Some(before + 1) {
+            // The depth that did not hold may have had bad luck.
+            self.held_in_row += 1;
+            if self.held_in_row == 3 {
+                (self.failed, self.held_in_row) = (Some(before + 2), 0);
+            }
+        }
+        self.depth = self.failed.map_or(before * 2, |failed| u32::midpoint(before, failed)).min(self.most);
+        self.begin_window(now);
+        if self.goal.goes_on || self.depth != before {
+            return false;
+        }
+        if self.found {
+            return true;
+        }
+        (self.found, self.drains) = (true, true);
+        false
+    }
+
+    /// The depth did not hold. `false`: there is no smaller one.
+    fn shrink(&mut self) -> bool {
+        if self.depth == 1 {
+            return false;
+        }
+        self.failed = Some(self.depth);
+        if self.depth == self.held {
+            self.held -= 1;
+        }
+        self.depth = u32::midpoint(self.depth, self.held).max(1);
+        (self.held_in_row, self.drains) = (0, true);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A device that serves `depth` requests together in `depth` times 100 us: the depth a search finds on it, and its steps of the last kind.
+    fn searched(goal: LatencyGoal, most: u32, late_percent_above: u32) -> (u32, [bool; 2]) {
+        let mut search = Search::new(goal, most);
+        let (mut now, mut in_flight, mut kinds) = (0, 0, [false; 2]);
+        search.begin(now);
+        for turn in 0..200_000u32 {
+            match search.before(now, in_flight) {
+                Step::Issue => in_flight += 1,
+                Step::Hold => {
+                    let latency = u64::from(in_flight) * 100_000;
+                    now += latency;
+                    for request in 0..in_flight {
+                        let late = (turn + request) % 100 < late_percent_above;
+                        assert!(
+                            search.complete(if late { latency * 100 } else { latency }),
+                            "depth {}",
+                            search.depth()
+                        );
+                    }
+                    in_flight = 0;
+                }
+                Step::Measure => kinds[0] = true,
+                Step::End => {
+                    kinds[1] = true;
+                    break;
+                }
+            }
+        }
+        (search.depth(), kinds)
+    }
+
+    fn goal(target_us: u64, percent: f64) -> LatencyGoal {
+        LatencyGoal { target_ns: target_us * 1000, window_ns: 50_000_000, percent, ..LatencyGoal::default() }
+    }
+
+    #[test]
+    fn the_greatest_depth_that_holds_is_found() {
+        for (target_us, most, depth) in
+            [(100, 64, 1), (250, 64, 2), (750, 64, 7), (1700, 64, 17), (2000, 16, 16), (90_000, 128, 128)]
+        {
+            assert_eq!(searched(goal(target_us, 99.0), most, 0), (depth, [true, true]), "{target_us} us of {most}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_late_is() {
+        assert_eq!(searched(goal(750, 90.0), 64, 5), (7, [true, true]));
+        // Never in time often enough: one at a time until the job ends.
+        assert_eq!(searched(goal(750, 99.0), 64, 5), (1, [false, false]));
+    }
+
+    #[test]
+    fn a_search_that_goes_on_never_ends() {
+        let (depth, ends) = searched(LatencyGoal { goes_on: true, ..goal(750, 99.0) }, 64, 0);
+        assert!((7..=8).contains(&depth) && ends == [false, false], "{depth} {ends:?}");
+    }
+
+    #[test]
+    fn where_none_may_be_late_the_first_that_is_shrinks_the_depth() {
+        let mut search = Search::new(goal(750, 100.0), 64);
+        search.begin(0);
+        for now in [60_000_000, 120_000_000, 180_000_000] {
+            assert!(search.complete(1000));
+            search.before(now, 0);
+        }
+        assert_eq!(search.depth(), 8);
+        assert!(search.complete(800_000));
+        assert_eq!((search.depth(), search.before(180_000_001, 3)), (6, Step::Hold));
+        assert!(search.complete(800_000), "what is of the depth before counts no more");
+        assert_eq!((search.depth(), search.before(180_000_002, 0)), (6, Step::Issue));
+        let mut alone = Search::new(goal(750, 100.0), 64);
+        alone.begin(0);
+        assert!(!alone.complete(800_000));
+    }
+}
