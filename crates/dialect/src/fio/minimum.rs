@@ -149,7 +149,7 @@ mod tests {
         let requests = |least| LeastRates { requests: [Some(least), None], ..LeastRates::default() };
         assert_eq!(gives_up(requests(1000), |_| 1001), None);
         let slow = GaveUp::Rate { bytes: false, least: 1000, reached: 500 };
-        assert_eq!(gives_up(requests(1000), |_| 500), Some((4, slow)));
+        assert_eq!(gives_up(requests(1000), |_| 500), Some((3, slow)));
         let later = |second| if second < 6 { 2000 } else { 500 };
         let (at, why) = gives_up(requests(1000), later).unwrap();
         assert!(at >= 7 && matches!(why, GaveUp::Rate { bytes: false, least: 1000, .. }), "{at} {why:?}");
@@ -163,6 +163,6 @@ mod tests {
             LeastRates { bytes: [Some(2 << 20), None], requests: [Some(1 << 30), None], cycle_ns: 3_000_000_000 };
         assert_eq!(gives_up(least, |_| 1000), None);
         let slow = GaveUp::Rate { bytes: true, least: 2 << 20, reached: 250 * 4096 };
-        assert_eq!(gives_up(least, |_| 250), Some((6, slow)));
+        assert_eq!(gives_up(least, |_| 250), Some((5, slow)));
     }
 }

@@ -341,7 +341,7 @@ impl Recorder {
     }
 
     /// Tells the other jobs that this one is over.
-    fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         if let Some(Exit { sets: Some(flag), .. }) = &self.exit {
             flag.store(true, Ordering::Relaxed);
         }
