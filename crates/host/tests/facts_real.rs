@@ -2,73 +2,21 @@
 //!
 //! What needs root, loop devices or tools that are not here is skipped with a word, unless `HALFPOWER_REQUIRE=all`.
 
+mod common;
+
+use common::{Loop, run, skip};
 use host::counters::{CpuMeter, DeviceMeter, IdleBaseline, ProcessIoMeter};
 use host::facts::{Roots, cgroup_v1_root, device_in_use, signature, under};
 use machine::{LayerKind, Share};
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-fn skip(why: &str) {
-    assert!(std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"), "required, and not possible: {why}");
-    eprintln!("skipped: {why}");
-}
-
-fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
-    let done = Command::new(command).args(arguments).output().map_err(|error| format!("{command}: {error}"))?;
-    match done.status.success() {
-        true => Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned()),
-        false => Err(format!("{command} {}: {}", arguments.join(" "), String::from_utf8_lossy(&done.stderr).trim())),
-    }
-}
-
-/// A loop device on a sparse file, with what is mounted from it; all gone when dropped.
-struct Loop {
-    dir: tempfile::TempDir,
-    device: PathBuf,
-    mounted: Option<PathBuf>,
-}
-
-impl Loop {
-    fn new(bytes: u64) -> Result<Self, String> {
-        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).map_err(|error| error.to_string())?;
-        let file = dir.path().join("medium");
-        File::create(&file).and_then(|file| file.set_len(bytes)).map_err(|error| error.to_string())?;
-        let device = run("losetup", &["--find", "--show", &file.display().to_string()])?;
-        Ok(Self { dir, device: device.into(), mounted: None })
-    }
-
-    fn file(&self) -> PathBuf {
-        self.dir.path().join("medium")
-    }
-
-    fn name(&self) -> String {
-        self.device.file_name().unwrap().to_string_lossy().into_owned()
-    }
-
-    fn shown(&self) -> String {
-        self.device.display().to_string()
-    }
-
-    fn mount(&mut self) -> Result<PathBuf, String> {
-        let point = self.dir.path().join("mounted here");
-        std::fs::create_dir(&point).map_err(|error| error.to_string())?;
-        run("mount", &[&self.shown(), &point.display().to_string()])?;
-        self.mounted = Some(point.clone());
-        Ok(point)
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        if let Some(point) = &self.mounted {
-            let _ = run("umount", &[&point.display().to_string()]);
-        }
-        let _ = run("losetup", &["--detach", &self.shown()]);
-    }
+/// A loop device on a file of the build directory's file system.
+fn scratch(bytes: u64) -> Result<Loop, String> {
+    Loop::new_in(env!("CARGO_TARGET_TMPDIR"), bytes)
 }
 
 /// Reads or writes `bytes` past the cache, in requests of 64 KiB.
@@ -88,7 +36,7 @@ fn direct(path: &Path, write: bool, bytes: u64) {
 
 #[test]
 fn a_loop_device_its_counters_and_its_users() {
-    let mut device = match Loop::new(32 * MIB) {
+    let mut device = match scratch(32 * MIB) {
         Ok(device) => device,
         Err(why) => return skip(&why),
     };
@@ -134,7 +82,7 @@ fn a_loop_device_its_counters_and_its_users() {
 
 #[test]
 fn a_device_that_another_opened_exclusively() {
-    let device = match Loop::new(MIB) {
+    let device = match scratch(MIB) {
         Ok(device) => device,
         Err(why) => return skip(&why),
     };
@@ -145,7 +93,7 @@ fn a_device_that_another_opened_exclusively() {
 
 #[test]
 fn btrfs_over_two_loop_devices() {
-    let made = Loop::new(256 * MIB).and_then(|one| Ok((one, Loop::new(256 * MIB)?))).and_then(|(mut one, two)| {
+    let made = scratch(256 * MIB).and_then(|one| Ok((one, scratch(256 * MIB)?))).and_then(|(mut one, two)| {
         run("mkfs.btrfs", &["-q", "-d", "raid0", "-m", "raid1", &one.shown(), &two.shown()])?;
         one.mount()?;
         Ok((one, two))
@@ -176,7 +124,7 @@ fn a_limit_of_this_process_group() {
     if !groups.lines().any(|line| line.ends_with(":blkio:/")) {
         return skip("this process is not in the root group, whose limits are ours to set");
     }
-    let device = match Loop::new(MIB) {
+    let device = match scratch(MIB) {
         Ok(device) => device,
         Err(why) => return skip(&why),
     };

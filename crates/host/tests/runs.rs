@@ -2,55 +2,22 @@
 //!
 //! What needs root or loop devices is skipped with a word, unless `HALFPOWER_REQUIRE=all`.
 
+mod common;
+
+use common::{Loop, run, skip};
 use host::{Host, HostTarget};
 use machine::{
     Access, Allocation, Buffering, CacheState, Completion, Engine, Error, Hint, Machine, Memory, Nanos, Next, Op, Part,
     Request, RequestSource, RunOptions, TargetSpec,
 };
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 static CALM: AtomicBool = AtomicBool::new(false);
 
 const MIB: u64 = 1 << 20;
-
-fn skip(why: &str) {
-    assert!(std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"), "required, and not possible: {why}");
-    eprintln!("skipped: {why}");
-}
-
-fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
-    let done = Command::new(command).args(arguments).output().map_err(|error| format!("{command}: {error}"))?;
-    match done.status.success() {
-        true => Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned()),
-        false => Err(format!("{command} {}: {}", arguments.join(" "), String::from_utf8_lossy(&done.stderr).trim())),
-    }
-}
-
-/// A loop device on a sparse file in memory, detached when dropped.
-struct Loop {
-    directory: tempfile::TempDir,
-    device: PathBuf,
-}
-
-impl Loop {
-    fn new(bytes: u64) -> Result<Self, String> {
-        let directory = tempfile::tempdir_in("/dev/shm").map_err(|error| error.to_string())?;
-        let file = directory.path().join("medium");
-        File::create(&file).and_then(|file| file.set_len(bytes)).map_err(|error| error.to_string())?;
-        let device = run("losetup", &["--find", "--show", &file.display().to_string()])?.into();
-        Ok(Self { directory, device })
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = run("losetup", &["--detach", &self.device.display().to_string()]);
-    }
-}
 
 fn on(path: &Path, size: Option<u64>) -> TargetSpec {
     TargetSpec { places: vec![path.into()], size, ..TargetSpec::default() }
@@ -135,7 +102,7 @@ fn is_held(device: &Path) -> bool {
 
 #[test]
 fn a_device_that_may_be_written_is_held_as_long_as_it_is_a_target() {
-    let device = match Loop::new(16 * MIB) {
+    let device = match Loop::new_in("/dev/shm", 16 * MIB) {
         Ok(device) => device,
         Err(why) => return skip(&why),
     };
@@ -144,7 +111,7 @@ fn a_device_that_may_be_written_is_held_as_long_as_it_is_a_target() {
     assert!(is_held(&device.device));
     read(&host, &target, Engine::Sync, Reader::new(1, 4096, 10)).unwrap();
     assert!(is_held(&device.device), "between two runs, too");
-    match run("mkfs.ext4", &["-q", "-F", &device.device.display().to_string()]) {
+    match run("mkfs.ext4", &["-q", "-F", &device.shown()]) {
         Ok(_) => panic!("a file system was made on a device under test"),
         Err(why) if why.contains("No such file") => skip("mkfs.ext4 is not installed"),
         Err(why) => assert!(why.contains("in use") || why.contains("busy"), "{why}"),
@@ -175,7 +142,7 @@ fn a_file_that_another_run_may_write_is_refused() {
 
 #[test]
 fn what_a_loop_device_is_on_is_told_by_the_file_and_not_by_its_path() {
-    let device = match Loop::new(16 * MIB) {
+    let device = match Loop::new_in("/dev/shm", 16 * MIB) {
         Ok(device) => device,
         Err(why) => return skip(&why),
     };

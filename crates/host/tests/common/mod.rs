@@ -1,0 +1,71 @@
+//! What tests on the real kernel share: commands, loop devices, and what they say where these are missing.
+
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Says what is missing; a failure where everything is required.
+pub fn skip(why: &str) {
+    assert!(std::env::var("HALFPOWER_REQUIRE").as_deref() != Ok("all"), "required, and not possible: {why}");
+    eprintln!("skipped: {why}");
+}
+
+/// What a command wrote to its standard output, or why it failed.
+pub fn run(command: &str, arguments: &[&str]) -> Result<String, String> {
+    let done = Command::new(command).args(arguments).output().map_err(|error| format!("{command}: {error}"))?;
+    match done.status.success() {
+        true => Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned()),
+        false => Err(format!("{command} {}: {}", arguments.join(" "), String::from_utf8_lossy(&done.stderr).trim())),
+    }
+}
+
+/// A loop device on a sparse file, with what is mounted from it; all gone when dropped.
+pub struct Loop {
+    pub directory: tempfile::TempDir,
+    pub device: PathBuf,
+    pub mounted: Option<PathBuf>,
+}
+
+impl Loop {
+    /// Of so many bytes, on a file in a directory of its own below `place`.
+    pub fn new_in(place: impl AsRef<Path>, bytes: u64) -> Result<Self, String> {
+        let directory = tempfile::tempdir_in(place).map_err(|error| error.to_string())?;
+        let file = directory.path().join("medium");
+        File::create(&file).and_then(|file| file.set_len(bytes)).map_err(|error| error.to_string())?;
+        let device = run("losetup", &["--find", "--show", &file.display().to_string()])?.into();
+        Ok(Loop { directory, device, mounted: None })
+    }
+
+    /// What it is on.
+    pub fn file(&self) -> PathBuf {
+        self.directory.path().join("medium")
+    }
+
+    pub fn name(&self) -> String {
+        self.device.file_name().unwrap().to_string_lossy().into_owned()
+    }
+
+    pub fn shown(&self) -> String {
+        self.device.display().to_string()
+    }
+
+    /// Mounts the file system on it. Returns where.
+    pub fn mount(&mut self) -> Result<PathBuf, String> {
+        let point = self.directory.path().join("mounted here");
+        std::fs::create_dir(&point).map_err(|error| error.to_string())?;
+        run("mount", &[&self.shown(), &point.display().to_string()])?;
+        self.mounted = Some(point.clone());
+        Ok(point)
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        if let Some(point) = &self.mounted {
+            let _ = run("umount", &[&point.display().to_string()]);
+        }
+        let _ = run("losetup", &["--detach", &self.shown()]);
+    }
+}
