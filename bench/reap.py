@@ -2,13 +2,15 @@
 """What waiting for several completions, or polling for them, gains: the same requests, only the way to wait differs.
 
     bench/reap.py [--rounds 20] [--seconds 0.5] [--places loop,zram,tmpfs,cache] [--engines io_uring,libaio,sync] [--ops read,write]
-                  [--arms "fio 8,halfpower auto"] [--depth 32] [--halfpower target/release/halfpower] [--output FILE]
+                  [--arms "fio 8,halfpower auto"] [--depth 32] [--workers-on 0] [--pinned-to 1] [--halfpower target/release/halfpower] [--output FILE]
 
 Places are a loop device over memory and a zram device, direct; a file in tmpfs, and one of a disk's file system in the page cache, read only. The
 synchronous engine has one request outstanding, so nothing to wait for differently. Needs root and fio. All arms of a row run in turn, in an order drawn anew for each round; a ratio is the median over the rounds of an arm's rate over
 that of fio's default in the same round, with the 95 % interval of the median by order statistics. Beside it stand the sleeps a request (fio: its
 voluntary context switches), the 99th percentile of the latency, and how many of the computer's processors were idle while the program ran, its start
-and its warm-up included: where none is, no other way to wait gains anything. Prints Markdown.
+and its warm-up included: where none is, no other way to wait gains anything. With --workers-on the kernel's unbound workers, a loop device's among
+them, run on that processor alone, and with --pinned-to the programs do on that one: which processors they are on is then no chance (a program with one
+processor does not poll). Prints Markdown.
 """
 
 import argparse
@@ -34,6 +36,8 @@ SYNCHRONOUS = [REFERENCE, "halfpower 1", "halfpower fio"]
 AT_ONCE = [REFERENCE, "halfpower poll"]
 PLACES = ["loop", "zram", "tmpfs", "cache"]
 DEVICES = ["loop", "zram"]
+# Where the kernel's unbound workers may run.
+WORKERS = "/sys/devices/virtual/workqueue/cpumask"
 
 
 def idle_ticks():
@@ -49,9 +53,25 @@ def with_idle(measure, *what):
     return *found, (idle_ticks() - ticks) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - began)
 
 
+def keep_workers_on(processor):
+    """Until the end of this program."""
+    with open(WORKERS) as page:
+        before = page.read()
+
+    def write(mask):
+        with open(WORKERS, "w") as page:
+            page.write(mask)
+
+    atexit.register(write, before)
+    write(f"{1 << processor:x}")
+
+
 class Reap(driver.Bench):
     def __init__(self, options):
         super().__init__(options)
+        self.pin = [] if options.pinned_to is None else ["taskset", "--cpu-list", str(options.pinned_to)]
+        if options.workers_on is not None:
+            keep_workers_on(options.workers_on)
         self.depth = options.depth
         self.arms = [arm for arm in ARMS if arm == REFERENCE or arm in options.arms]
         # The loop device's own file is not to be written.
@@ -81,7 +101,7 @@ class Reap(driver.Bench):
             words += [f"--ioengine={engine}", f"--iodepth={self.depth}", f"--iodepth_batch_complete_min={reap}"]
         words += [f"--destroy-data={self.places[place]}"] if program[0] != "fio" and op == "write" else []
         words += ["--fixedbufs", "--registerfiles"] * (engine == "io_uring")
-        text, *_ = driver.spent(words)
+        text, *_ = driver.spent(self.pin + words)
         job = json.loads(text[text.index("{") :])["jobs"][0]
         side = job[op]
         return side["iops"], job["ctx"] / side["total_ios"], side["clat_ns"]["percentile"]["99.000000"] / 1e3
@@ -90,7 +110,7 @@ class Reap(driver.Bench):
         """The same of halfpower."""
         if reap == "fio":
             return self.fio(place, op, engine, reap, (self.halfpower, "fio"))
-        words = [self.halfpower, "run", self.places[place], "--op", op, "--pattern", "random", "--request", "4k", "--engine", engine]
+        words = [*self.pin, self.halfpower, "run", self.places[place], "--op", op, "--pattern", "random", "--request", "4k", "--engine", engine]
         words += ["--direct"] if place in DEVICES else ["--buffered", "--cache", "warm"]
         words += [] if engine == "sync" else ["--depth", str(self.depth), "--reap", reap]
         words += ["--runtime", f"{self.seconds}s", "--repeats", "1", "--max-repeats", "1", "--json"]
@@ -120,6 +140,8 @@ def main():
     parser.add_argument("--ops", type=lambda text: text.split(","), default=["read", "write"])
     parser.add_argument("--arms", type=lambda text: text.split(","), default=ARMS)
     parser.add_argument("--depth", type=int, default=32)
+    parser.add_argument("--workers-on", type=int)
+    parser.add_argument("--pinned-to", type=int)
     parser.add_argument("--directory", default="/var/tmp")
     parser.add_argument("--halfpower", default="target/release/halfpower")
     parser.add_argument("--output")
@@ -136,6 +158,8 @@ def main():
         "",
         "loop and zram: direct, loop over a file in memory; tmpfs and cache: from the page cache, cache of a disk's file system. sync: one outstanding.",
         "",
+        *([f"The kernel's unbound workers run on processor {options.workers_on}."] if options.workers_on is not None else []),
+        *([f"The programs run on processor {options.pinned_to}."] if options.pinned_to is not None else []),
         f"4 KiB random requests, depth {options.depth}, one thread, {options.rounds} rounds of {options.seconds} s, {driver.machine()}",
         "",
         f"| place | op | engine | arm | rate / {REFERENCE} | 95 % | sleeps/request | p99 us | processors idle |",
