@@ -129,8 +129,8 @@ def page(options, found):
         lines += [f"## {title[0].upper()}{title[1:]}", "", "| set | MiB/s | processor ms a MiB | of it parity |", "|---|---|---|---|"]
         for name in SETS:
             cells = found[name][number]
-            parity = [value[2] for value in cells if value[2] is not None]
-            told = shown(parity, 3) if parity else ("in the kernel" if name == "btrfs raid5" and "write" in title else "")
+            of_parity = [value[2] for value in cells if value[2] is not None]
+            told = shown(of_parity, 3) if of_parity else ("in the kernel" if name == "btrfs raid5" and "write" in title else "")
             lines.append(f"| {name} | {shown([value[0] for value in cells], 0)} | {shown([value[1] for value in cells], 2)} | {told} |")
         lines.append("")
     lines += [
