@@ -1,5 +1,5 @@
 //! What parity costs beside a copy: bytes read and written per second, by the vectors, by the number of sources and by the size of a
-//! piece, in the processor's caches and out of them. The copy moves as many bytes of as much memory.
+//! piece, in the processor's caches and out of them. The copy moves as many bytes of as much memory. All begin at a page's start, as a run's buffers do.
 //!
 //! `cargo bench -p halfpower-host --bench parity` prints a table; the last column is the rate over that of `memcpy`, measured in turn.
 
@@ -16,6 +16,19 @@ const TURNS: usize = 7;
 /// Pieces: in the first cache, in the second, in the last, in memory.
 const SIZES: [usize; 5] = [4 << 10, 64 << 10, 256 << 10, 1 << 20, 32 << 20];
 
+const PAGE: usize = 4096;
+
+/// Room for so many bytes from a page's start on.
+fn room(bytes: usize, value: u8) -> Vec<u8> {
+    vec![value; bytes + PAGE]
+}
+
+/// That many bytes of it.
+fn pages(room: &mut [u8], bytes: usize) -> &mut [u8] {
+    let skip = room.as_ptr().align_offset(PAGE);
+    &mut room[skip..skip + bytes]
+}
+
 fn seconds(mut work: impl FnMut(), times: usize) -> f64 {
     let began = Instant::now();
     (0..times).for_each(|_| work());
@@ -25,20 +38,22 @@ fn seconds(mut work: impl FnMut(), times: usize) -> f64 {
 fn main() {
     println!("{:>10} {:>8} {:>8} {:>11} {:>11} {:>7}", "piece", "sources", "vectors", "parity", "memcpy", "ratio");
     for size in SIZES {
-        let data: Vec<Vec<u8>> = (0..7).map(|seed| vec![seed as u8 + 1; size]).collect();
-        let mut to = vec![0u8; size];
+        let mut data: Vec<Vec<u8>> = (0..7).map(|seed| room(size, seed as u8 + 1)).collect();
+        let data: Vec<&[u8]> = data.iter_mut().map(|piece| &*pages(piece, size)).collect();
+        let mut to = room(size, 0);
+        let to = pages(&mut to, size);
         for count in [2, 3, 5, 7] {
-            let sources: Vec<&[u8]> = data[..count].iter().map(Vec::as_slice).collect();
+            let sources = &data[..count];
             let moved = (count + 1) * size;
-            let mut memory = vec![1u8; moved];
-            let (from, onto) = memory.split_at_mut(moved / 2);
+            let (mut from, mut onto) = (room(moved / 2, 1), room(moved / 2, 1));
+            let (from, onto) = (&*pages(&mut from, moved / 2), pages(&mut onto, moved / 2));
             for vectors in Vectors::available() {
                 let (mut parity, mut copy) = (0.0f64, 0.0f64);
                 for _ in 0..TURNS {
                     let times = (MOVED / moved).max(1);
-                    let took = seconds(|| vectors.xor(black_box(&mut to), black_box(&sources)), times);
+                    let took = seconds(|| vectors.xor(black_box(&mut *to), black_box(sources)), times);
                     parity = parity.max((times * moved) as f64 / took);
-                    let took = seconds(|| black_box(&mut *onto).copy_from_slice(black_box(&*from)), times);
+                    let took = seconds(|| black_box(&mut *onto).copy_from_slice(black_box(from)), times);
                     copy = copy.max((times * moved) as f64 / took);
                 }
                 println!(
