@@ -400,6 +400,12 @@ fn a_verdict_that_its_trial_refutes_gives_way_to_the_next() {
         none.excluded
     );
     assert_eq!(none.would_refute, None, "there is no verdict");
+    // A device that is busy nearly all the time is what neither more read ahead nor another thread gets more out of.
+    let mut busy = plain_read(true);
+    busy.measured.samples[0].usage.device.as_mut().unwrap().busy_ns = 880_000_000;
+    let device = plain_limit(busy, vec![flat(Variant::Hinted), flat(Variant::Wider)]);
+    assert_eq!(device.what, Bottleneck::Device, "{}", device.sentence);
+    assert!(device.sentence.contains("busy 88 % of the time with 3.0 requests in it"), "{}", device.sentence);
 }
 
 #[test]

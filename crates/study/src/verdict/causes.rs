@@ -1,6 +1,6 @@
 //! The verdict from the figures of a point and the trials: each cause in turn, the surest first.
 
-use super::refute::Found;
+use super::refute::{Found, is_flat};
 use super::{Ask, BUSY_PERCENT, Cause, Evidence, SAME};
 use crate::trial::Variant;
 use machine::units::{MIB, show_size, show_size_rounded, show_time};
@@ -26,6 +26,9 @@ const UNSERVED_PERCENT: f64 = 25.0;
 /// Where requests of so many times a program's own reach the device they are reads ahead.
 const AHEAD: f64 = 2.0;
 
+/// A device as busy as this, in percent, has no time for another thread's requests where these add nothing.
+const NEARLY_BUSY_PERCENT: f64 = 80.0;
+
 /// A processor's share that is not worth a word, in percent.
 const IDLE_PERCENT: f64 = 1.0;
 
@@ -40,7 +43,7 @@ pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
         told.push(Evidence::generator);
     }
     told.extend(own);
-    let plain: [Ask<'b>; 7] = [
+    let plain: [Ask<'b>; 8] = [
         Evidence::near_peak,
         Evidence::read_ahead_by_trial,
         Evidence::plain_thread,
@@ -48,6 +51,7 @@ pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
         Evidence::own_work,
         Evidence::read_ahead,
         Evidence::one_at_a_time,
+        Evidence::device_by_trial,
     ];
     let others: [Ask<'b>; 10] = [
         Evidence::thread,
@@ -232,6 +236,18 @@ impl Evidence<'_> {
         let (what, name) = self.saturated();
         let why = format!("{name}: {} is {:.0} % of the best that any setting gets", self.shown(), share * 100.0);
         (share >= NEAR_PEAK).then_some((what, why))
+    }
+
+    /// A device that is busy nearly all the time, and another thread's requests add nothing.
+    fn device_by_trial(&self) -> Option<Cause> {
+        let achieved = &self.numbers.achieved;
+        let percent = achieved.device_busy_percent.filter(|&percent| percent >= NEARLY_BUSY_PERCENT)?;
+        self.ratio(Variant::Wider).filter(is_flat)?;
+        let (what, name) = self.saturated();
+        let depth = achieved.device_mean_depth.unwrap_or(0.0);
+        let why =
+            format!("{name}: busy {percent:.0} % of the time with {depth:.1} requests in it at {}", self.shown());
+        Some((what, why))
     }
 
     pub(super) fn read_ahead_by_trial(&self) -> Option<Cause> {
