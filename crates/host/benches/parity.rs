@@ -1,6 +1,8 @@
 //! What parity costs beside a copy: bytes read and written per second, by the vectors, by the number of sources and by the size of a
 //! piece, in the processor's caches and out of them. The copy moves as many bytes of as much memory. All begin at a page's start, as a run's buffers do.
 //!
+//! One source is a copy by the same vectors.
+//!
 //! `cargo bench -p halfpower-host --bench parity` prints a table; the last column is the rate over that of `memcpy`, measured in turn.
 
 use host::parity::Vectors;
@@ -42,7 +44,7 @@ fn main() {
         let data: Vec<&[u8]> = data.iter_mut().map(|piece| &*pages(piece, size)).collect();
         let mut to = room(size, 0);
         let to = pages(&mut to, size);
-        for count in [2, 3, 5, 7] {
+        for count in [1, 2, 3, 5, 7] {
             let sources = &data[..count];
             let moved = (count + 1) * size;
             let (mut from, mut onto) = (room(moved / 2, 1), room(moved / 2, 1));

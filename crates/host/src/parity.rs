@@ -2,9 +2,6 @@
 
 use std::sync::OnceLock;
 
-/// Vectors that a kernel works on at a time: enough loads are under way to hide the latency of each.
-const UNROLLED: usize = 4;
-
 /// The most sources that a kernel takes in one pass.
 const MOST_SOURCES: usize = 8;
 
@@ -183,13 +180,17 @@ impl Vectors {
 }
 
 /// A kernel: the XOR of `K` sources as far as whole groups of vectors go; how many bytes that were.
+///
+/// It works on so many vectors at a time that enough loads are under way to hide the latency of each; with wide ones, of which a processor has 32, on twice as
+/// many: longer rows of each source in turn are a tenth faster out of the second cache of an AMD EPYC.
 macro_rules! kernel {
-    ($name:ident, $feature:literal, $vector:ty, $of:ty, $load:path, $xor:path, $store:path, $stream:path, $fence:path) => {
+    ($name:ident, $feature:literal, $unrolled:literal, $vector:ty, $of:ty, $load:path, $xor:path, $store:path, $stream:path, $fence:path) => {
         /// # Safety
         /// The processor has the feature; there are `K` sources; the rest as [`Vectors::xor_raw`].
         #[target_feature(enable = $feature)]
         unsafe fn $name<const K: usize>(sum: *mut u8, sources: &[*const u8], len: usize, stream: bool) -> usize {
             const WIDTH: usize = size_of::<$vector>();
+            const UNROLLED: usize = $unrolled;
             const STEP: usize = UNROLLED * WIDTH;
             let sources: [*const u8; K] = std::array::from_fn(|k| sources[k]);
             let stream = stream && (sum as usize).is_multiple_of(WIDTH);
@@ -198,8 +199,12 @@ macro_rules! kernel {
             while at < whole {
                 // SAFETY: `at + STEP` is at most `len`.
                 unsafe {
-                    let mut sums: [$vector; UNROLLED] =
-                        [0, 1, 2, 3].map(|i| $load(sources[0].add(at + i * WIDTH).cast::<$of>()));
+                    let mut sums = [$load(sources[0].add(at).cast::<$of>()); UNROLLED];
+                    let mut i = 1;
+                    while i < UNROLLED {
+                        sums[i] = $load(sources[0].add(at + i * WIDTH).cast::<$of>());
+                        i += 1;
+                    }
                     let mut k = 1;
                     while k < K {
                         let mut i = 0;
@@ -237,6 +242,7 @@ use std::arch::x86_64 as arch;
 kernel!(
     avx512,
     "avx512f",
+    8,
     arch::__m512i,
     arch::__m512i,
     arch::_mm512_loadu_si512,
@@ -250,6 +256,7 @@ kernel!(
 kernel!(
     avx2,
     "avx2",
+    4,
     arch::__m256i,
     arch::__m256i,
     arch::_mm256_loadu_si256,
@@ -263,6 +270,7 @@ kernel!(
 kernel!(
     sse2,
     "sse2",
+    4,
     arch::__m128i,
     arch::__m128i,
     arch::_mm_loadu_si128,
@@ -280,7 +288,18 @@ use std::arch::aarch64 as arch;
 fn no_fence() {}
 
 #[cfg(target_arch = "aarch64")]
-kernel!(neon, "neon", arch::uint8x16_t, u8, arch::vld1q_u8, arch::veorq_u8, arch::vst1q_u8, arch::vst1q_u8, no_fence);
+kernel!(
+    neon,
+    "neon",
+    4,
+    arch::uint8x16_t,
+    u8,
+    arch::vld1q_u8,
+    arch::veorq_u8,
+    arch::vst1q_u8,
+    arch::vst1q_u8,
+    no_fence
+);
 
 /// The XOR in words, as far as whole words go; how many bytes that were.
 ///

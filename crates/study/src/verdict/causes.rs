@@ -245,8 +245,7 @@ impl Evidence<'_> {
         self.ratio(Variant::Wider).filter(is_flat)?;
         let (what, name) = self.saturated();
         let depth = achieved.device_mean_depth.unwrap_or(0.0);
-        let why =
-            format!("{name}: busy {percent:.0} % of the time with {depth:.1} requests in it at {}", self.shown());
+        let why = format!("{name}: busy {percent:.0} % of the time with {depth:.1} requests in it at {}", self.shown());
         Some((what, why))
     }
 
