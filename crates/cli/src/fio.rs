@@ -183,7 +183,7 @@ fn state_directory(command: &Command) -> &Path {
 /// What stands at a path, and whether an earlier run made it.
 fn look_here(path: &Path) -> io::Result<Found> {
     match look(path)? {
-        Found::File(bytes) => Ok(host::made_earlier(path).map_or(Found::File(bytes), Found::Made)),
+        Found::File(bytes) => Ok(host::kept_bytes(path).map_or(Found::File(bytes), Found::Made)),
         Found::Other(_) if host::is_endless(path) => Ok(Found::Endless),
         found => Ok(found),
     }

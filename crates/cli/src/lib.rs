@@ -121,7 +121,7 @@ pub fn main() -> ExitCode {
     };
     let cleanup = host::cleanup();
     for (path, why) in &cleanup.left {
-        console::tell(&format!("cannot remove {}: {why}; the next run in that directory will", path.display()));
+        console::tell(&format!("cannot remove {}: {why}", path.display()));
     }
     let (message, code) = match result {
         Ok(()) => return ExitCode::SUCCESS,

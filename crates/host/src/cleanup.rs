@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Cleanup {
     /// How many are gone.
     pub removed: usize,
-    /// Those that could not be removed, with the reason.
+    /// Those that could not be removed, with the reason and what to do.
     pub left: Vec<(PathBuf, String)>,
 }
 
@@ -27,6 +27,16 @@ pub(crate) fn note(path: &Path, outcome: io::Result<()>) {
         Ok(()) => cleanup.removed += 1,
         // Somebody else removed or replaced it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => cleanup.left.push((path.into(), error.to_string())),
+        Err(error) => {
+            let hint = if error.kind() == io::ErrorKind::DirectoryNotEmpty {
+                "move the rest away, then remove the directory"
+            } else {
+                "the next run in that directory will"
+            };
+            let left = (path.into(), format!("{error}; {hint}"));
+            if !cleanup.left.contains(&left) {
+                cleanup.left.push(left);
+            }
+        }
     }
 }

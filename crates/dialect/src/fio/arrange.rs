@@ -19,7 +19,7 @@ pub enum Found {
     Nothing,
     /// A regular file of so many bytes.
     File(u64),
-    /// One that an earlier run made and that may be laid out anew; none where that run was killed.
+    /// One that an earlier run made and that may be laid out again.
     Made(u64),
     /// A block device of so many bytes.
     Device(u64),

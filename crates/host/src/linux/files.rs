@@ -1,6 +1,7 @@
 //! Whole files through the kernel: made, read, appended to and deleted in directories of our own.
 
 mod directories;
+mod removal;
 mod stdio;
 mod uring;
 mod worker;
@@ -8,7 +9,7 @@ mod worker;
 use super::clock::Clock;
 use super::counters::{CpuMeter, ProcessIoMeter};
 use super::facts::Roots;
-use super::made::{make_hidden, remove_parts};
+use super::owned_file::{make_hidden, remove_parts};
 use super::snapshot::{Moment, pause};
 use super::sys;
 use crate::run_streams;
@@ -18,12 +19,11 @@ pub use directories::directory_facts;
 use machine::files::{AreaSpec, FileAct, FileArea, FileEngine, FileError, FileSystem, FileUsage};
 use machine::mark::mark;
 use machine::{Nanos, Pause};
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat};
-use std::ffi::{CStr, OsStr, OsString};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
+use std::ffi::{CStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -130,7 +130,7 @@ impl HostArea {
     }
 }
 
-/// A directory that we made: locked while it is used, removed with all that is in it when dropped.
+/// A directory that we made: locked while it is used, removed with all that we made in it when dropped.
 #[derive(Debug)]
 struct WorkDirectory {
     path: PathBuf,
@@ -183,12 +183,12 @@ impl WorkDirectory {
 
 impl Drop for WorkDirectory {
     fn drop(&mut self) {
-        crate::cleanup::note(&self.path, remove(&self.parent, &self.name, &self.handle));
+        crate::cleanup::note(&self.path, removal::remove(&self.parent, &self.name, &self.handle));
     }
 }
 
 /// Removes the directories of files that killed runs left in `location`: they bear our mark and nobody holds their
-/// lock. Returns their number.
+/// lock. What others put into them stays, and [`crate::cleanup()`] lists it. Returns the number removed.
 pub fn remove_leftovers(location: &Path) -> u32 {
     let mut removed = 0;
     let Ok(parent) = open_directory(CWD, location) else { return removed };
@@ -198,40 +198,14 @@ pub fn remove_leftovers(location: &Path) -> u32 {
         let Some(text) = name.to_str().filter(|text| text.ends_with(SUFFIX)) else { continue };
         let Ok(handle) = open_directory(&parent, Path::new(&name)) else { continue };
         let ours = handle.metadata().is_ok_and(|metadata| is_our_name(text, SUFFIX, metadata.ino()));
-        if ours && sys::try_lock(&handle).is_ok() && remove(&parent, &name, &handle).is_ok() {
-            removed += 1;
+        if ours && sys::try_lock(&handle).is_ok() {
+            match removal::remove(&parent, &name, &handle) {
+                Ok(()) => removed += 1,
+                failed => crate::cleanup::note(&location.join(&name), failed),
+            }
         }
     }
     removed
-}
-
-/// Removes an open directory with all that is in it, where its name still is its own; whatever a link in it leads to stays.
-fn remove(parent: &File, name: &OsStr, directory: &File) -> io::Result<()> {
-    let (there, own) = (statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?, directory.metadata()?);
-    if (there.st_dev, there.st_ino) != (own.dev(), own.ino()) {
-        return Err(io::ErrorKind::NotFound.into());
-    }
-    empty(directory)?;
-    Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
-}
-
-fn empty(directory: &File) -> io::Result<()> {
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if name == c"." || name == c".." {
-            continue;
-        }
-        match unlinkat(directory, name, AtFlags::empty()) {
-            // A directory; the number depends on the file system.
-            Err(rustix::io::Errno::ISDIR | rustix::io::Errno::PERM) => {
-                empty(&open_directory(directory, Path::new(OsStr::from_bytes(name.to_bytes())))?)?;
-                unlinkat(directory, name, AtFlags::REMOVEDIR)?;
-            }
-            unlinked => unlinked?,
-        }
-    }
-    Ok(())
 }
 
 fn open_directory(from: impl AsFd, path: &Path) -> io::Result<File> {

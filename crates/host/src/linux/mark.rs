@@ -1,35 +1,37 @@
-//! The mark of a file that halfpower made under a name of the user's: an extended attribute, or where the file system has
-//! none a small file beside it.
+//! The mark of a file that halfpower made under a name of the user's and left to be used again: an extended attribute, or a small file next to it
+//! if the file system has none.
 //!
-//! As long as its maker works on it the mark is a number that fits the file's own ([`machine::mark::mark`]). When it is
-//! done and the file stays, its size and the time of its last change are added: a file that somebody else has written since
-//! is his.
+//! The mark holds the file's number, size and times. A program can set every time but that of the last change (ctime), so a file of the same ctime
+//! is unchanged, provided that each later change bears another one. [`Named::keep`] proves that, or leaves no mark.
 
-use machine::mark::is_mark;
+use super::sys;
 use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags};
 use rustix::process::geteuid;
+use rustix::time::{ClockId, clock_gettime};
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// The extended attribute.
 const ATTRIBUTE: &str = "user.halfpower";
 
+/// How a mark begins.
+const TITLE: &str = "halfpower kept ";
+
 /// A mark is shorter.
-const LONGEST: usize = 128;
+const LONGEST: usize = 160;
 
-/// More than a step of any file system's times: FAT has 2 s, ext2 and ext3 1 s, ramfs a tick of the kernel's clock.
-const SET_BACK_S: i64 = 3;
+/// How often a mark is written before its time is met. Other programs' changes may move the kernel's clock between two ticks (Linux 6.13 and later).
+const ATTEMPTS: u32 = 20;
 
-/// What a mark says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Marked {
-    /// Its maker works on it, or was killed.
-    Working,
-    /// Its maker left it as it is now.
-    Kept,
-}
+/// Longer than some ticks of any kernel's clock (10 ms at 100 Hz). A file system whose times take longer to move on proves nothing.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The kernel closes the files of an io_uring ring a while after the ring.
+const CLOSING: Duration = Duration::from_millis(500);
 
 /// A file in its directory, under its name.
 #[derive(Clone, Copy)]
@@ -39,98 +41,144 @@ pub(crate) struct Named<'a> {
     pub(crate) file: &'a File,
 }
 
-/// How a kept file is told from one that was written since.
-fn state(metadata: &Metadata) -> String {
-    format!("kept {} {}.{:09}", metadata.size(), metadata.mtime(), metadata.mtime_nsec())
+/// A time of a file system, in seconds and nanoseconds.
+type Time = (i64, i64);
+
+fn changed(metadata: &Metadata) -> Time {
+    (metadata.ctime(), metadata.ctime_nsec())
+}
+
+/// The mark of a file that last changed at this time.
+fn mark(metadata: &Metadata, (seconds, nanoseconds): Time) -> String {
+    let (inode, size) = (metadata.ino(), metadata.size());
+    format!("{TITLE}{inode} {size} {}.{:09} {seconds}.{nanoseconds:09}", metadata.mtime(), metadata.mtime_nsec())
+}
+
+/// The time that the kernel gives to changes.
+fn kernel_time() -> Time {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    (now.tv_sec, now.tv_nsec)
+}
+
+/// Waits until the kernel gives changes another time.
+fn wait_for_tick(last: Time) -> io::Result<()> {
+    let begin = Instant::now();
+    while kernel_time() <= last {
+        if begin.elapsed() > PATIENCE {
+            return Err(unproven("the kernel's clock does not move on"));
+        }
+        sleep(Duration::from_micros(100));
+    }
+    Ok(())
+}
+
+fn unproven(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
 impl Named<'_> {
-    /// Marks a file that is being made or written.
+    /// Marks a file that stays as it is now, through a descriptor that only reads.
     ///
     /// # Errors
-    /// Neither an attribute nor a file beside it can be written.
-    pub(crate) fn work(self, mark: &str) -> io::Result<()> {
-        self.write(mark)
-    }
-
-    /// Marks a file that stays as it is now.
-    ///
-    /// # Errors
-    /// As [`Named::work`].
-    pub(crate) fn keep(self, mark: &str) -> io::Result<()> {
-        let kept = self.set_back().and_then(|()| self.write(&format!("{mark} {}", state(&self.file.metadata()?))));
-        // With the mark of a run that works on it the next run would remove it.
+    /// A later change could go unseen, or the mark cannot be written. The file then has no mark: it is its user's.
+    pub(crate) fn keep(self) -> io::Result<()> {
+        let kept = self.write().and_then(|()| {
+            // Memory that somebody mapped before may be written without a trace (tmpfs).
+            let begin = Instant::now();
+            while !sys::has_no_writer(self.file) {
+                if begin.elapsed() > CLOSING {
+                    return Err(unproven("another program may write it"));
+                }
+                sleep(Duration::from_millis(5));
+            }
+            if self.is_kept() { Ok(()) } else { Err(unproven("it was changed at this very moment")) }
+        });
         kept.inspect_err(|_| self.unmark())
     }
 
-    /// Sets the time of the last change back: a write in the moment in which the file was done would bear the same time otherwise, and not be seen.
-    fn set_back(self) -> io::Result<()> {
-        let metadata = self.file.metadata()?;
-        let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-        let last_modification = Timespec { tv_sec: metadata.mtime() - SET_BACK_S, tv_nsec: metadata.mtime_nsec() };
-        Ok(fs::futimens(self.file, &Timestamps { last_access, last_modification })?)
-    }
-
     /// Takes the mark off: the file is its user's.
-    fn unmark(self) {
+    pub(crate) fn unmark(self) {
         let _ = fs::fremovexattr(self.file, ATTRIBUTE);
         self.forget();
     }
 
-    /// The mark's number and what it says; `None` where halfpower did not make the file, or somebody wrote it since.
-    pub(crate) fn read(self) -> Option<(String, Marked)> {
-        let metadata = self.file.metadata().ok()?;
-        // Where there are no attributes anybody could put a mark beside another's file, or link to it.
-        if metadata.nlink() != 1 || metadata.uid() != geteuid().as_raw() {
-            return None;
-        }
-        let text = self.text()?;
-        let (mark, rest) = text.split_once(' ').unwrap_or((&text, ""));
-        if !is_mark(mark, metadata.ino()) {
-            return None;
-        }
-        match rest {
-            "" => Some((mark.into(), Marked::Working)),
-            kept if kept == state(&metadata) => Some((mark.into(), Marked::Kept)),
-            _ => None,
-        }
+    /// Whether halfpower left this file, and it is unchanged.
+    pub(crate) fn is_kept(self) -> bool {
+        let Ok(metadata) = self.file.metadata() else { return false };
+        // Anybody could put a mark next to another's file, or link to it.
+        metadata.nlink() == 1
+            && metadata.uid() == geteuid().as_raw()
+            && self.text().is_some_and(|text| text == mark(&metadata, changed(&metadata)))
     }
 
-    /// Removes the file beside it, if there is one of its own.
+    /// Removes the file next to it, if there is one of its own.
     pub(crate) fn forget(self) {
-        let own = self.beside().is_some_and(|text| {
-            let mark = text.split(' ').next().unwrap_or_default();
-            self.file.metadata().is_ok_and(|metadata| is_mark(mark, metadata.ino()))
-        });
-        if own {
+        let Ok(metadata) = self.file.metadata() else { return };
+        let own = format!("{TITLE}{} ", metadata.ino());
+        if self.beside().is_some_and(|text| text.starts_with(&own)) {
             let _ = fs::unlinkat(self.directory, beside(self.name), AtFlags::empty());
         }
     }
 
-    fn write(self, text: &str) -> io::Result<()> {
-        match fs::fsetxattr(self.file, ATTRIBUTE, text.as_bytes(), XattrFlags::empty()) {
-            Err(rustix::io::Errno::OPNOTSUPP) => {}
-            written => return Ok(written?),
+    fn write(self) -> io::Result<()> {
+        match self.write_attribute() {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => self.write_beside(),
+            written => written,
         }
-        // Whatever stands there: only what is a mark itself is replaced.
+    }
+
+    /// Writing the attribute is a change itself: the mark foretells its time.
+    fn write_attribute(self) -> io::Result<()> {
+        let mut last = (0, 0);
+        for _ in 0..ATTEMPTS {
+            wait_for_tick(last)?;
+            last = kernel_time();
+            let text = mark(&self.file.metadata()?, last);
+            fs::fsetxattr(self.file, ATTRIBUTE, text.as_bytes(), XattrFlags::empty())?;
+            if changed(&self.file.metadata()?) == last {
+                return wait_for_tick(last);
+            }
+        }
+        fs::fremovexattr(self.file, ATTRIBUTE)?;
+        Err(unproven("the file system's times are not the kernel's"))
+    }
+
+    fn write_beside(self) -> io::Result<()> {
+        let metadata = self.file.metadata()?;
+        if metadata.ctime_nsec() == 0 {
+            return Err(unproven("the file system counts its times in seconds"));
+        }
+        // Whatever is there: only a mark is replaced.
         if self.beside().is_some() {
             fs::unlinkat(self.directory, beside(self.name), AtFlags::empty())?;
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(fs::openat(self.directory, beside(self.name), flags, Mode::RUSR | Mode::WUSR)?);
-        file.write_all(text.as_bytes())
+        file.write_all(mark(&metadata, changed(&metadata)).as_bytes())?;
+        // A change made now has a later ctime, whatever mtime a program sets. FAT has no ctime: it gives the mtime.
+        let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+        let epoch = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let begin = Instant::now();
+        loop {
+            fs::futimens(&file, &Timestamps { last_access: omitted, last_modification: epoch })?;
+            match changed(&file.metadata()?) > changed(&metadata) {
+                true => return Ok(()),
+                false if begin.elapsed() > PATIENCE => return Err(unproven("the file system's times do not move on")),
+                false => sleep(Duration::from_millis(1)),
+            }
+        }
     }
 
     fn text(self) -> Option<String> {
         let mut text = [0u8; LONGEST];
         match fs::fgetxattr(self.file, ATTRIBUTE, &mut text[..]) {
             Ok(len) => String::from_utf8(text[..len].to_vec()).ok(),
-            Err(rustix::io::Errno::OPNOTSUPP) => self.beside(),
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NODATA) => self.beside(),
             Err(_) => None,
         }
     }
 
-    /// What the file beside it says, if it looks like a mark.
+    /// What the file next to it says, if it looks like a mark.
     fn beside(self) -> Option<String> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(fs::openat(self.directory, beside(self.name), flags, Mode::empty()).ok()?);
@@ -140,13 +188,11 @@ impl Named<'_> {
         }
         let mut text = String::new();
         file.take(LONGEST as u64).read_to_string(&mut text).ok()?;
-        let looks =
-            text.len() >= 25 && text.as_bytes()[16] == b'-' && text[..16].bytes().all(|c| c.is_ascii_hexdigit());
-        looks.then_some(text)
+        text.starts_with(TITLE).then_some(text)
     }
 }
 
-/// The name of the file beside it.
+/// The name of the file next to it.
 fn beside(name: &OsStr) -> OsString {
     let mut beside = OsString::from(".");
     beside.push(name);

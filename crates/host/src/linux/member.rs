@@ -4,7 +4,7 @@
 //! Each is opened once. What was checked is that open file, and every run reaches it through that.
 
 use super::clock::Clock;
-use super::made::{Earlier, MadeFile, directory_of, earlier, remove_leftovers, reopen};
+use super::owned_file::{OwnedFile, directory_of, kept, remove_leftovers, reopen};
 use super::{facts, sys};
 use crate::arena::Arena;
 use crate::test_file::{self, Fill};
@@ -34,7 +34,7 @@ pub(crate) struct Member {
     /// Open as long as the target is: a device that may be written exclusively, a file that may be written locked.
     file: Arc<File>,
     /// Removes a test file in the end.
-    made: Option<MadeFile>,
+    made: Option<OwnedFile>,
     /// It is still to be filled: with all of its size, or as much as there is time for.
     to_fill: Option<To>,
 }
@@ -54,10 +54,8 @@ impl Member {
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let shown = path.display().to_string();
         let named = spec.destroy.iter().any(|named| same_file(named, path));
-        match earlier(path).filter(|_| !named) {
-            Some(Earlier::Leftover(left)) if spec.create => return Member::replace(left, path, spec, fill),
-            Some(Earlier::Kept(kept)) if is_unused(&kept) => return Member::again(kept, path, spec, fill),
-            _ => {}
+        if let Some(kept) = kept(path).filter(|kept| !named && is_unused(kept)) {
+            return Member::again(kept, path, spec, fill);
         }
         if spec.create && is_absent(path) {
             return Member::make(directory_of(path), Some(path), spec.new_file, fill);
@@ -138,19 +136,9 @@ impl Member {
         })
     }
 
-    /// What a killed run left goes, and its name is used anew.
-    fn replace(left: MadeFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
-        left.discard();
-        if fill.size.is_none() {
-            let why = "what was there a killed run had left, and it was removed";
-            return Err(Error::refused(path.display().to_string(), why, "give the size of a new one"));
-        }
-        Member::make(directory_of(path), Some(path), spec.new_file, fill)
-    }
-
     /// Uses what an earlier run made and kept: as it is, or made anew where it is to be larger or in another state. It
     /// stays again.
-    fn again(kept: MadeFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
+    fn again(kept: OwnedFile, path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
         let there = kept.file().metadata().map_err(Error::io("cannot look at", path))?.len();
         let fits = there >= test_file::LEAST && fill.size.is_none_or(|size| size <= there);
         let as_it_is = fits && spec.new_file == NewFile::Filled;
@@ -189,7 +177,7 @@ impl Member {
         remove_leftovers(directory);
         let shown = directory.display().to_string();
         // That no file can be made here at all is said before that it would be too large.
-        let made = MadeFile::create(directory, name.and_then(Path::file_name))?;
+        let made = OwnedFile::create(directory, name.and_then(Path::file_name))?;
         let free = sys::free_bytes(&sys::path_of(made.file()))
             .map_err(Error::io("cannot tell the free space of", directory))?;
         let most = test_file::size(fill.size, free, &shown)?;
@@ -268,7 +256,7 @@ impl Member {
     }
 
     /// The file that halfpower made, where it is one.
-    pub(crate) fn made(&self) -> Option<&MadeFile> {
+    pub(crate) fn made(&self) -> Option<&OwnedFile> {
         self.made.as_ref()
     }
 
@@ -317,7 +305,7 @@ fn endless_device(metadata: &fs::Metadata) -> bool {
 }
 
 /// Whether no loop device or swap lies on a file.
-fn is_unused(made: &MadeFile) -> bool {
+fn is_unused(made: &OwnedFile) -> bool {
     facts::uses(&facts::Roots::default(), &sys::path_of(made.file())).is_empty()
 }
 

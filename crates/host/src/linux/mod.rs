@@ -7,10 +7,10 @@ mod engines;
 pub mod facts;
 pub mod files;
 pub mod knobs;
-mod made;
 mod mark;
 mod member;
 mod memory;
+mod owned_file;
 mod part_files;
 mod probe;
 mod processors;
@@ -28,8 +28,8 @@ use machine::{
 };
 use std::sync::atomic::AtomicBool;
 
-pub use made::made_earlier;
 pub use member::is_endless;
+pub use owned_file::kept_bytes;
 pub use target::{DEFAULT_CHUNK, HostTarget};
 
 /// Rest after test files were filled, which is heavy load. On a virtual machine a thread that waits for each request is slower for as long as two
@@ -39,7 +39,7 @@ const REST_NS: Nanos = 200_000_000;
 /// Removes the test files that killed runs left in a directory; files of living runs stay. Returns their number and
 /// bytes.
 pub fn remove_leftovers(directory: &std::path::Path) -> (u32, u64) {
-    made::remove_leftovers(directory)
+    owned_file::remove_leftovers(directory)
 }
 
 /// Threads of this process that wait in the kernel for something that no signal interrupts: storage, as a rule (state D,

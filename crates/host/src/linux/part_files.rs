@@ -1,6 +1,6 @@
 //! The open files of a part of a run: in the state of allocation and of the page cache that it asks for.
 
-use super::made::{MadeFile, reopen};
+use super::owned_file::{OwnedFile, reopen};
 use super::run::Context;
 use super::target::HostTarget;
 use super::{sys, taken_back};
@@ -23,7 +23,7 @@ pub(super) struct PartFiles {
     /// How they form a volume, where they are the members of a stripe.
     pub(super) stripe: Option<StripeSet>,
     /// Scratch files among them, and the target that keeps them afterwards.
-    pub(super) scratch: Vec<MadeFile>,
+    pub(super) scratch: Vec<OwnedFile>,
 }
 
 /// Opens the files of a part's targets, or scratch files in the state of allocation that it asks for.
@@ -102,7 +102,7 @@ fn make_scratch(
     allocation: Allocation,
     len: u64,
     interrupt: &AtomicBool,
-) -> Result<Vec<MadeFile>> {
+) -> Result<Vec<OwnedFile>> {
     // Those of the last run go first: their space may be needed.
     let kept = target.take_scratch();
     if allocation == Allocation::Truncate

@@ -1,8 +1,8 @@
 //! An opened target: one member or a stripe of several, and what is known of it.
 
 use super::counters::DeviceMeter;
-use super::made::MadeFile;
 use super::member::Member;
+use super::owned_file::OwnedFile;
 use super::{facts, probe};
 use crate::arena::Arena;
 use crate::parity::Vectors;
@@ -42,7 +42,7 @@ pub struct HostTarget {
     /// The test files begin empty and are written by runs that extend them.
     pub(crate) grown: bool,
     /// Files for runs that need their space in another state than written, one a member; kept for the next such run.
-    scratch: Mutex<Vec<MadeFile>>,
+    scratch: Mutex<Vec<OwnedFile>>,
     facts: TargetFacts,
     meter: Option<Arc<DeviceMeter>>,
     /// How each member is filled, in the order of the places.
@@ -221,12 +221,12 @@ impl HostTarget {
     }
 
     /// The scratch files that the last run left.
-    pub(crate) fn take_scratch(&self) -> Vec<MadeFile> {
+    pub(crate) fn take_scratch(&self) -> Vec<OwnedFile> {
         std::mem::take(&mut self.scratch.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Leaves scratch files for the next run, in place of those that are there.
-    pub(crate) fn keep_scratch(&self, scratch: Vec<MadeFile>) {
+    pub(crate) fn keep_scratch(&self, scratch: Vec<OwnedFile>) {
         *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = scratch;
     }
 

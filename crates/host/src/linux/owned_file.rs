@@ -1,6 +1,7 @@
-//! Files that halfpower makes: locked before anybody sees them, removed when dropped, and recognised after a kill.
+//! Files that halfpower makes: locked before anybody sees them and removed when dropped. After a kill a later run removes those that have a name
+//! of halfpower's; one under a name that the user chose is the user's from then on.
 
-use super::mark::{Marked, Named};
+use super::mark::Named;
 use super::sys;
 use crate::test_file::{is_our_name, name};
 use machine::mark::{is_part, mark, part_name};
@@ -26,37 +27,37 @@ const SUFFIX: &str = ".tmp";
 /// It has a name, although an unnamed one (O_TMPFILE) would vanish by itself: file systems treat a file without a link
 /// differently where it matters here (btrfs logs no fsync of one, ext4 keeps it on the orphan list).
 #[derive(Debug)]
-pub(crate) struct MadeFile {
+pub(crate) struct OwnedFile {
     /// Where it was made, for messages.
     pub(crate) path: PathBuf,
     directory: Arc<File>,
     name: OsString,
     file: Arc<File>,
-    /// The number of its mark, where its name is the user's.
-    mark: Option<String>,
+    /// The user chose its name.
+    is_named: bool,
     kept: bool,
     /// An earlier run kept it, and nothing was written since.
     untouched: AtomicBool,
 }
 
-impl MadeFile {
+impl OwnedFile {
     /// Makes an empty file in `directory`, under a name of its own or this one, which must be free.
-    pub(crate) fn create(directory: &Path, own_name: Option<&OsStr>) -> Result<MadeFile> {
+    pub(crate) fn create(directory: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         let opened = File::open(directory).map_err(|error| explain(error, directory, directory))?;
-        MadeFile::create_in(Arc::new(opened), directory, own_name)
+        OwnedFile::create_in(Arc::new(opened), directory, own_name)
     }
 
     /// Another one in the same directory, whatever its path leads to by now.
-    pub(crate) fn create_beside(&self) -> Result<MadeFile> {
-        MadeFile::create_in(self.directory.clone(), self.path.parent().unwrap_or(Path::new(".")), None)
+    pub(crate) fn create_beside(&self) -> Result<OwnedFile> {
+        OwnedFile::create_in(self.directory.clone(), self.path.parent().unwrap_or(Path::new(".")), None)
     }
 
-    fn create_in(directory: Arc<File>, shown: &Path, own_name: Option<&OsStr>) -> Result<MadeFile> {
+    fn create_in(directory: Arc<File>, shown: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
         let made = make(&directory, own_name);
-        let (file, name, mark) =
+        let (file, name) =
             made.map_err(|error| explain(error, shown, &own_name.map_or(shown.into(), |name| shown.join(name))))?;
-        let (path, mark) = (shown.join(&name), own_name.map(|_| mark));
-        Ok(MadeFile { path, directory, name, file: Arc::new(file), mark, kept: false, untouched: false.into() })
+        let (path, is_named) = (shown.join(&name), own_name.is_some());
+        Ok(OwnedFile { path, directory, name, file: Arc::new(file), is_named, kept: false, untouched: false.into() })
     }
 
     /// The open file.
@@ -64,15 +65,15 @@ impl MadeFile {
         &self.file
     }
 
-    /// A file under a name of the user's stays. As long as nobody writes it, a later run may.
+    /// A file under a name of the user's stays. As long as nobody changes it, a later run may.
     pub(crate) fn keep(&mut self) {
-        self.kept |= self.mark.is_some();
+        self.kept |= self.is_named;
     }
 
-    /// From now on the file is written. If this process is killed, the next run removes it.
+    /// From now on the file is written. If this process is killed, the file is the user's.
     pub(crate) fn touch(&self) {
-        if let (Some(mark), true) = (&self.mark, self.untouched.swap(false, Ordering::Relaxed)) {
-            let _ = self.named().work(mark);
+        if self.is_named && self.untouched.swap(false, Ordering::Relaxed) {
+            self.named().unmark();
         }
     }
 
@@ -80,33 +81,36 @@ impl MadeFile {
         Named { directory: &self.directory, name: &self.name, file: &self.file }
     }
 
-    /// Removes it although an earlier run kept it: it is made anew.
+    /// Removes it although an earlier run kept it: it is made again.
     pub(crate) fn discard(mut self) {
         self.kept = false;
     }
+
+    /// Marks the file as one that stays as it is now.
+    fn mark_kept(&mut self) -> io::Result<()> {
+        // Nobody may have it open for writing, this process included.
+        self.file = Arc::new(reopen(&self.file, false, 0)?);
+        sys::try_lock(&self.file)?;
+        self.named().keep()
+    }
 }
 
-impl Drop for MadeFile {
+impl Drop for OwnedFile {
     fn drop(&mut self) {
-        match &self.mark {
-            _ if !self.kept => {
-                if self.mark.is_some() {
-                    self.named().forget();
-                }
-                crate::cleanup::note(&self.path, remove(&self.directory, &self.name, &self.file));
+        if !self.kept {
+            if self.is_named {
+                self.named().forget();
             }
-            Some(mark) if !self.untouched.load(Ordering::Relaxed) => {
-                // Without a mark the file is the user's alone.
-                let _ = self.named().keep(mark);
-            }
-            _ => {}
+            crate::cleanup::note(&self.path, remove(&self.directory, &self.name, &self.file));
+        } else if !*self.untouched.get_mut() {
+            // Without a mark the file is the user's.
+            let _ = self.mark_kept();
         }
     }
 }
 
-/// A new file, locked, then linked under its name; with the number of its mark.
-fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsString, String)> {
-    let random = sys::random();
+/// A new file, locked, then linked under its name.
+fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsString)> {
     let access = OFlags::RDWR | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     // What a file system without unnamed files says; another error would come of a named one too.
@@ -129,15 +133,11 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
         }
     };
     let named = || {
-        let mark = mark(random, file.metadata()?.ino());
+        let mark = mark(sys::random(), file.metadata()?.ino());
         let name: OsString = own_name.map_or_else(|| name(&mark, SUFFIX).into(), OsStr::to_owned);
-        if own_name.is_some() {
-            // A file that cannot be marked stays where a kill leaves it.
-            let _ = Named { directory, name: &name, file: &file }.work(&mark);
-        }
         let Some(hidden) = &hidden else {
             fs::linkat(fs::CWD, sys::path_of(&file), directory, &name, AtFlags::SYMLINK_FOLLOW)?;
-            return Ok((name, mark));
+            return Ok(name);
         };
         match fs::renameat_with(directory, hidden, directory, &name, RenameFlags::NOREPLACE) {
             // A link does not replace a file either.
@@ -147,10 +147,10 @@ fn make(directory: &File, own_name: Option<&OsStr>) -> io::Result<(File, OsStrin
             }
             renamed => renamed?,
         }
-        Ok((name, mark))
+        Ok(name)
     };
     match named() {
-        Ok((name, mark)) => Ok((file, name, mark)),
+        Ok(name) => Ok((file, name)),
         Err(error) => {
             if let Some(hidden) = &hidden {
                 let _ = fs::unlinkat(directory, hidden, AtFlags::empty());
@@ -259,17 +259,8 @@ pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     removed
 }
 
-/// What halfpower made under a name of the user's.
-#[derive(Debug)]
-pub(crate) enum Earlier {
-    /// A killed run left it; it is removed.
-    Leftover(MadeFile),
-    /// An earlier run left it, and nobody wrote it since.
-    Kept(MadeFile),
-}
-
-/// What an earlier run made at a path, if nobody uses it: opened and locked.
-pub(crate) fn earlier(path: &Path) -> Option<Earlier> {
+/// The file that an earlier run left at a path for later ones, opened and locked. `None` if it may have been changed since, or somebody uses it.
+pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     let name = path.file_name()?.to_owned();
     // Opening a device may do something.
     if !std::fs::symlink_metadata(path).ok()?.is_file() {
@@ -278,34 +269,26 @@ pub(crate) fn earlier(path: &Path) -> Option<Earlier> {
     let directory = File::open(directory_of(path)).ok()?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let seen = File::from(fs::openat(&directory, &name, flags, Mode::empty()).ok()?);
-    if !seen.metadata().ok()?.is_file() {
+    let is_kept = |file| Named { directory: &directory, name: &name, file }.is_kept();
+    if !seen.metadata().ok()?.is_file() || !is_kept(&seen) || !sys::has_no_writer(&seen) {
         return None;
     }
-    let (mark, marked) = Named { directory: &directory, name: &name, file: &seen }.read()?;
     // A file of the user's is not even opened for writing.
     let file = reopen(&seen, true, 0).ok()?;
     sys::try_lock(&file).ok()?;
-    let kept = marked == Marked::Kept;
-    let made = MadeFile {
-        path: path.into(),
-        directory: Arc::new(directory),
-        name,
-        file: Arc::new(file),
-        mark: Some(mark),
-        // Whoever looks at it leaves it as it is.
-        kept: true,
-        untouched: true.into(),
-    };
-    Some(if kept { Earlier::Kept(made) } else { Earlier::Leftover(made) })
+    if !is_kept(&file) {
+        return None;
+    }
+    let file = Arc::new(file);
+    // Whoever looks at it leaves it as it is.
+    let (kept, untouched) = (true, true.into());
+    Some(OwnedFile { path: path.into(), directory: Arc::new(directory), name, file, is_named: true, kept, untouched })
 }
 
-/// The bytes of a file that halfpower made under a name of the user's and that the next run may use anew: none where a
-/// killed run left it. `None`: it is the user's, or somebody uses it.
-pub fn made_earlier(path: &Path) -> Option<u64> {
-    match earlier(path)? {
-        Earlier::Leftover(_) => Some(0),
-        Earlier::Kept(made) => made.file.metadata().ok().map(|metadata| metadata.len()),
-    }
+/// The bytes of a file that halfpower made under a name of the user's and that the next run may use again. `None` if it is the user's, or somebody
+/// uses it.
+pub fn kept_bytes(path: &Path) -> Option<u64> {
+    kept(path)?.file.metadata().ok().map(|metadata| metadata.len())
 }
 
 /// The directory that a file is in, by its path.
@@ -356,17 +339,19 @@ pub(crate) fn reopen(file: &File, writes: bool, flags: i32) -> io::Result<File> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Earlier, MadeFile, earlier, made_earlier, remove_leftovers};
-    use machine::mark::{mark, part_name};
+    use super::{OwnedFile, kept, kept_bytes, remove_leftovers};
+    use machine::mark::part_name;
     use std::fs;
-    use std::os::unix::fs::MetadataExt;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::{FileExt, MetadataExt};
     use std::path::Path;
+    use std::process::Command;
 
     #[test]
     fn leftovers_of_the_dead_go_and_the_livings_and_the_users_stay() {
         let directory = tempfile::tempdir().unwrap();
-        let alive = MadeFile::create(directory.path(), None).unwrap();
-        let mut dead = MadeFile::create(directory.path(), None).unwrap();
+        let alive = OwnedFile::create(directory.path(), None).unwrap();
+        let mut dead = OwnedFile::create(directory.path(), None).unwrap();
         let dead_path = dead.path.clone();
         fs::write(&dead_path, "left").unwrap();
         dead.kept = true;
@@ -387,7 +372,7 @@ mod tests {
     #[test]
     fn a_name_that_leads_elsewhere_by_now_is_not_removed() {
         let directory = tempfile::tempdir().unwrap();
-        let made = MadeFile::create(directory.path(), None).unwrap();
+        let made = OwnedFile::create(directory.path(), None).unwrap();
         let path = made.path.clone();
         fs::remove_file(&path).unwrap();
         fs::write(&path, "the user's").unwrap();
@@ -395,27 +380,27 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"the user's");
     }
 
-    /// A file of this name as a killed run leaves it.
-    fn killed(path: &Path) {
-        let mut made = MadeFile::create(path.parent().unwrap(), path.file_name()).unwrap();
-        // Nothing is done about it in the end.
-        (made.kept, made.untouched) = (true, true.into());
-    }
-
     #[test]
-    fn a_killed_runs_file_of_the_users_name_goes() {
+    fn a_killed_runs_file_of_the_users_name_is_the_users() {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = directory.path().join("testfile.dat");
-        let living = MadeFile::create(directory.path(), path.file_name()).unwrap();
-        assert!(earlier(&path).is_none(), "its maker lives");
-        assert!(MadeFile::create(directory.path(), path.file_name()).is_err(), "the name is taken");
+        let living = OwnedFile::create(directory.path(), path.file_name()).unwrap();
+        assert!(kept(&path).is_none(), "its maker lives");
+        assert!(OwnedFile::create(directory.path(), path.file_name()).is_err(), "the name is taken");
         drop(living);
         assert!(!path.exists());
-        killed(&path);
-        assert_eq!(made_earlier(&path), Some(0));
-        let Some(Earlier::Leftover(left)) = earlier(&path) else { panic!("what a killed run left") };
-        left.discard();
-        assert!(!path.exists());
+        // As a kill leaves it: nothing is done about it in the end.
+        let killed = |mut made: OwnedFile| (made.kept, made.untouched) = (true, true.into());
+        killed(OwnedFile::create(directory.path(), path.file_name()).unwrap());
+        assert_eq!(kept_bytes(&path), None);
+        std::fs::remove_file(&path).unwrap();
+        // Killed while it writes what an earlier run kept.
+        keep(&path, b"kept");
+        let again = kept(&path).unwrap();
+        again.touch();
+        killed(again);
+        assert_eq!(kept_bytes(&path), None);
+        assert_eq!(fs::read(&path).unwrap(), b"kept");
     }
 
     #[test]
@@ -444,57 +429,116 @@ mod tests {
         assert!(living.exists() && named.exists() && copy.exists() && kept.join("thesis").exists());
     }
 
-    #[test]
-    fn a_kept_file_may_be_used_again_until_somebody_writes_it() {
-        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let path = directory.path().join("testfile.dat");
-        let mut made = MadeFile::create(directory.path(), path.file_name()).unwrap();
-        made.file().set_len(4096).unwrap();
+    /// Makes a file and keeps it.
+    fn keep(path: &Path, content: &[u8]) {
+        let mut made = OwnedFile::create(path.parent().unwrap(), path.file_name()).unwrap();
+        made.file().write_all_at(content, 0).unwrap();
         made.keep();
-        let done = fs::metadata(&path).unwrap().modified().unwrap();
-        drop(made);
-        assert!(fs::metadata(&path).unwrap().modified().unwrap() < done, "a write at the same time bears another one");
-        assert_eq!(made_earlier(&path), Some(4096));
-        // Used again, and kept again; killed while it writes, it is a leftover.
-        for _ in 0..2 {
-            let Some(Earlier::Kept(again)) = earlier(&path) else { panic!("it was kept") };
-            again.touch();
-            again.file().set_len(8192).unwrap();
-        }
-        assert_eq!(made_earlier(&path), Some(8192));
-        let Some(Earlier::Kept(mut again)) = earlier(&path) else { panic!("it was kept") };
-        again.touch();
-        again.untouched = true.into();
-        drop(again);
-        assert_eq!(made_earlier(&path), Some(0));
-        let Some(Earlier::Leftover(left)) = earlier(&path) else { panic!("it was written to") };
-        left.discard();
+    }
 
-        let mut made = MadeFile::create(directory.path(), path.file_name()).unwrap();
-        made.keep();
-        drop(made);
-        fs::write(&path, "the user's").unwrap();
-        assert_eq!(made_earlier(&path), None, "of another length");
-        let mut made = MadeFile::create(directory.path(), Some("linked".as_ref())).unwrap();
-        made.keep();
-        drop(made);
-        fs::hard_link(directory.path().join("linked"), directory.path().join("link")).unwrap();
-        assert_eq!(made_earlier(&directory.path().join("link")), None, "it has another name");
-        let copy = directory.path().join("copy");
-        fs::copy(&path, &copy).unwrap();
-        assert!(made_earlier(&copy).is_none() && earlier(&copy).is_none());
-        assert_eq!(fs::read(&path).unwrap(), b"the user's");
+    /// A directory whose file system writes to a device, and one in memory.
+    fn directories() -> [tempfile::TempDir; 2] {
+        [env!("CARGO_MANIFEST_DIR"), "/dev/shm"].map(|at| tempfile::tempdir_in(at).unwrap())
     }
 
     #[test]
-    fn a_mark_that_is_anybodys_is_none() {
+    fn a_kept_file_may_be_used_again() {
+        for directory in directories() {
+            let path = directory.path().join("testfile.dat");
+            keep(&path, &[7; 4096]);
+            for _ in 0..2 {
+                assert_eq!(kept_bytes(&path), Some(4096), "whoever looks at it leaves it as it is");
+            }
+            for _ in 0..2 {
+                let again = kept(&path).expect("it was kept");
+                again.touch();
+                again.file().set_len(8192).unwrap();
+            }
+            assert_eq!(kept_bytes(&path), Some(8192));
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no mark of its own name");
+            kept(&path).unwrap().discard();
+            assert!(!path.exists());
+        }
+    }
+
+    #[test]
+    fn a_kept_file_that_anything_happened_to_is_the_users() {
+        let changes: [(&str, fn(&Path, &Path)); 7] = [
+            ("a write of the same length", |path, _| fs::write(path, "data").unwrap()),
+            ("a write, and the times set back", |path, _| {
+                let times = fs::metadata(path).unwrap();
+                let file = fs::File::options().write(true).open(path).unwrap();
+                file.write_all_at(b"data", 0).unwrap();
+                let times = fs::FileTimes::new().set_modified(times.modified().unwrap());
+                file.set_times(times).unwrap();
+            }),
+            ("another length", |path, _| fs::write(path, "the user's").unwrap()),
+            ("another name", |path, other| fs::hard_link(path, other).unwrap()),
+            ("another name for a moment", |path, other| {
+                fs::hard_link(path, other).unwrap();
+                fs::remove_file(other).unwrap();
+            }),
+            ("renamed and back", |path, other| {
+                fs::rename(path, other).unwrap();
+                fs::rename(other, path).unwrap();
+            }),
+            ("a copy with its attributes", |path, other| {
+                assert!(Command::new("cp").arg("-a").args([path, other]).status().unwrap().success());
+                fs::rename(other, path).unwrap();
+            }),
+        ];
+        for (what, change) in changes {
+            for directory in directories() {
+                let (path, other) = (directory.path().join("testfile.dat"), directory.path().join("other"));
+                keep(&path, b"kept");
+                assert_eq!(kept_bytes(&path), Some(4));
+                change(&path, &other);
+                assert_eq!(kept_bytes(&path), None, "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_somebody_has_open_for_writing_is_the_users() {
+        for directory in directories() {
+            let path = directory.path().join("testfile.dat");
+            let mut made = OwnedFile::create(directory.path(), path.file_name()).unwrap();
+            made.file().set_len(4096).unwrap();
+            let other = fs::File::options().read(true).write(true).open(&path).unwrap();
+            // SAFETY: a new mapping of a whole file, which lives longer.
+            let mapped = unsafe {
+                let access = libc::PROT_READ | libc::PROT_WRITE;
+                libc::mmap(std::ptr::null_mut(), 4096, access, libc::MAP_SHARED, other.as_raw_fd(), 0)
+            };
+            assert_ne!(mapped, libc::MAP_FAILED);
+            drop(other);
+            // SAFETY: the first byte of the mapping.
+            unsafe { mapped.cast::<u8>().write_volatile(1) };
+            made.keep();
+            drop(made);
+            // SAFETY: as above.
+            unsafe { mapped.cast::<u8>().write_volatile(2) };
+            assert_eq!(kept_bytes(&path), None, "mapped when it was kept");
+            fs::remove_file(&path).unwrap();
+            keep(&path, b"kept");
+            let writer = fs::File::options().write(true).open(&path).unwrap();
+            assert_eq!(kept_bytes(&path), None, "open when it is to be used again");
+            drop(writer);
+            assert_eq!(kept_bytes(&path), Some(4));
+            // SAFETY: the mapping, which nobody uses any more.
+            unsafe { libc::munmap(mapped, 4096) };
+        }
+    }
+
+    #[test]
+    fn a_mark_that_anybody_wrote_is_none() {
         let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let path = directory.path().join("mine");
         fs::write(&path, "the user's").unwrap();
         let file = fs::File::open(&path).unwrap();
-        for text in [mark(7, 1), String::new(), "kept".into(), mark(7, 1) + " kept 10 0.000000000"] {
+        for text in ["", "kept", "halfpower kept 1 10 0.000000000 0.000000000"] {
             rustix::fs::fsetxattr(&file, "user.halfpower", text.as_bytes(), rustix::fs::XattrFlags::empty()).unwrap();
-            assert!(earlier(&path).is_none(), "{text:?}");
+            assert!(kept(&path).is_none(), "{text:?}");
         }
     }
 }

@@ -1,0 +1,169 @@
+//! Removes a directory of files with all that halfpower made in it, and with nothing else.
+//!
+//! It works from open directories, follows no link and enters no mount: what others put into the tree stays.
+
+use crate::linux::sys;
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
+use std::ffi::{CStr, OsStr};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+
+/// Names of others that a message shows.
+const SHOWN: usize = 3;
+
+/// Removes an open directory where its name still is its own.
+///
+/// # Errors
+/// [`io::ErrorKind::DirectoryNotEmpty`] names entries that halfpower did not make; [`io::ErrorKind::NotFound`] if the name is another's.
+pub(super) fn remove(parent: &File, name: &OsStr, directory: &File) -> io::Result<()> {
+    let (there, own) = (statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?, directory.metadata()?);
+    if (there.st_dev, there.st_ino) != (own.dev(), own.ino()) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let mut tree = Tree { volume: volume(directory)?, others: Vec::new() };
+    if volume(parent)? != tree.volume {
+        return Err(not_empty("something is mounted on it"));
+    }
+    tree.empty(directory, "", true)?;
+    if !tree.others.is_empty() {
+        let (shown, more) = (tree.others.len().min(SHOWN), tree.others.len().saturating_sub(SHOWN));
+        let names = tree.others[..shown].join(", ");
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        return Err(not_empty(&format!("halfpower did not make all that is in it ({names}{more})")));
+    }
+    Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
+}
+
+fn not_empty(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::DirectoryNotEmpty, why)
+}
+
+/// What is removed of a tree, and what is not.
+struct Tree {
+    volume: (u64, u64),
+    /// Entries that stay.
+    others: Vec<String>,
+}
+
+impl Tree {
+    /// Removes what halfpower made in a directory; `at` is its path in the tree.
+    fn empty(&mut self, directory: &File, at: &str, is_top: bool) -> io::Result<()> {
+        for entry in Dir::read_from(directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            let removed = match kind(directory, name, entry.file_type())? {
+                FileType::RegularFile if is_number(name.to_bytes()) => unlink(directory, name, AtFlags::empty())?,
+                FileType::Directory if is_top && is_subdirectory(name.to_bytes()) => {
+                    self.remove_below(directory, name)?
+                }
+                _ => false,
+            };
+            if !removed {
+                self.others.push(format!("{at}{}", name.to_string_lossy()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a subdirectory could be removed, or what stays in it is listed.
+    fn remove_below(&mut self, directory: &File, name: &CStr) -> io::Result<bool> {
+        // A path alone: to open what is mounted there could do something.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let below = File::from(openat(directory, name, flags, Mode::empty())?);
+        if volume(&below)? != self.volume {
+            return Ok(false);
+        }
+        let others = self.others.len();
+        self.empty(&File::open(sys::path_of(&below))?, &format!("{}/", name.to_string_lossy()), false)?;
+        Ok(self.others.len() > others || unlink(directory, name, AtFlags::REMOVEDIR)?)
+    }
+}
+
+/// Whether a name is gone; one that something is mounted on stays.
+fn unlink(directory: &File, name: &CStr, flags: AtFlags) -> io::Result<bool> {
+    match unlinkat(directory, name, flags) {
+        Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(true),
+        Err(rustix::io::Errno::BUSY) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn kind(directory: &File, name: &CStr, listed: FileType) -> io::Result<FileType> {
+    if listed != FileType::Unknown {
+        return Ok(listed);
+    }
+    Ok(FileType::from_raw_mode(statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode))
+}
+
+/// The mount and the device that an open file is on: a bind mount of the same file system has the same device.
+fn volume(file: &File) -> io::Result<(u64, u64)> {
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", file.as_raw_fd()))?;
+    let mount = text.lines().find_map(|line| line.strip_prefix("mnt_id:")?.trim().parse().ok());
+    let mount = mount.ok_or_else(|| io::Error::other("the kernel does not say on which mount it is"))?;
+    Ok((mount, file.metadata()?.dev()))
+}
+
+/// Whether it is the name of a file, as [`super::worker::Name::file`] writes it.
+fn is_number(name: &[u8]) -> bool {
+    std::str::from_utf8(name).is_ok_and(|name| name.parse::<u32>().is_ok_and(|number| number.to_string() == name))
+}
+
+/// Whether it is the name of a subdirectory, as [`super::worker::Name::directory`] writes it.
+fn is_subdirectory(name: &[u8]) -> bool {
+    name.strip_prefix(b"s").is_some_and(is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    fn removed(at: &Path) -> Result<(), String> {
+        let parent = File::open(at.parent().unwrap()).unwrap();
+        remove(&parent, at.file_name().unwrap(), &File::open(at).unwrap()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn names_of_others_stay_and_are_named() {
+        let here = tempfile::tempdir().unwrap();
+        let at = here.path().join("tree");
+        let make = || {
+            for below in ["s0", "s1"] {
+                fs::create_dir_all(at.join(below)).unwrap();
+                fs::write(at.join(below).join("4294967295"), "ours").unwrap();
+            }
+            fs::write(at.join("0"), "ours").unwrap();
+        };
+        make();
+        removed(&at).unwrap();
+        assert!(!at.exists());
+        make();
+        fs::write(here.path().join("elsewhere"), "the user's").unwrap();
+        fs::create_dir_all(at.join("s0/s2")).unwrap();
+        for (name, text) in [("notes.txt", "a"), ("s1/thesis", "b"), ("s0/s2/7", "c"), ("01", "d"), ("s1/+1", "e")] {
+            fs::write(at.join(name), text).unwrap();
+        }
+        symlink(here.path().join("elsewhere"), at.join("8")).unwrap();
+        let why = removed(&at).unwrap_err();
+        assert!(why.contains("and 3 more"), "{why}");
+        for gone in ["0", "s0/4294967295", "s1/4294967295"] {
+            assert!(!at.join(gone).exists(), "{gone}");
+        }
+        for stays in ["notes.txt", "s1/thesis", "s0/s2/7", "01", "s1/+1", "8"] {
+            assert!(at.join(stays).exists(), "{stays}");
+        }
+        fs::remove_dir_all(&at).unwrap();
+        make();
+        fs::write(at.join("s1/thesis"), "the user's").unwrap();
+        let why = removed(&at).unwrap_err();
+        assert!(why.contains("(s1/thesis)"), "{why}");
+        assert!(!at.join("s0").exists());
+    }
+}
