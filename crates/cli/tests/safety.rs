@@ -89,7 +89,7 @@ fn writers(data: &str) -> Vec<(&'static str, String, String)> {
     ]
 }
 
-/// Kills each writer, and lets it run again; then once more over what it kept; then over what the user wrote since.
+/// Kills each writer: what it left is refused. Then lets it run, run again over what it kept, and again over what the user wrote since.
 fn made_by_halfpower(here: &Path) {
     let data = here.join("data.dat");
     for (tool, long, short) in writers("data.dat") {
@@ -98,7 +98,9 @@ fn made_by_halfpower(here: &Path) {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(data.exists(), "{tool}: a killed program removes nothing");
-        for round in ["after a kill", "over what it kept"] {
+        halfpower_in(here, &short).refused(&["data.dat", "--destroy-data"]);
+        fs::remove_file(&data).unwrap();
+        for round in ["at first", "over what it kept"] {
             let ended = halfpower_in(here, &short);
             assert_eq!(ended.code, Some(0), "{tool} {round}: {ended:?}");
             assert!(data.exists(), "{tool} {round}: it was to be kept");

@@ -87,19 +87,20 @@ impl Output {
     /// It cannot be written, or a file of somebody else's has appeared there since.
     pub fn write(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
-        let place = self.place()?;
-        if matches!(place, Place::Stream) {
+        if matches!(self.place()?, Place::Stream) {
             return self.write_into(bytes).map_err(failed);
         }
         let mut temporary = self.temporary()?;
         temporary.write_all(bytes).map_err(failed)?;
-        if let Place::Replaceable(before) = &place {
-            temporary.as_file().set_permissions(before.permissions()).map_err(failed)?;
-        }
-        own::mark(&self.path, temporary.as_file(), bytes);
         temporary.as_file().sync_all().map_err(failed)?;
+        // Somebody may have changed what is there meanwhile.
+        let place = self.place()?;
+        own::mark(&self.path, temporary.as_file(), bytes);
         let kept = match place {
-            Place::Replaceable(_) => temporary.persist(&self.path),
+            Place::Replaceable(before) => {
+                temporary.as_file().set_permissions(before.permissions()).map_err(failed)?;
+                temporary.persist(&self.path)
+            }
             _ => temporary.persist_noclobber(&self.path),
         };
         kept.map_err(|error| failed(error.error))?;

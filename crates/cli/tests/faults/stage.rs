@@ -74,6 +74,12 @@ pub enum Given {
     ReadOnly(&'static str),
     /// A mounted file system is filled to its last byte.
     Full(&'static str),
+    /// Mounted on a new directory, by these words for `mount`; `{NAME}` is replaced.
+    Volume(&'static str, &'static str),
+    /// A directory appears in the place of another too (a bind mount).
+    Bound(&'static str, &'static str),
+    /// A line of the shell, in the stage's directory.
+    Shell(&'static str),
     /// Unmounted, although it is in use.
     LazilyUnmounted(&'static str),
     /// A FUSE file system with these faults.
@@ -269,8 +275,13 @@ impl Stage {
         OsString::from_vec(made)
     }
 
-    /// The path of a name of the table.
+    /// The path of a name of the table. A star stands for the rest of the first part of the name.
     pub fn path(&self, name: &str) -> PathBuf {
+        if let Some((start, rest)) = name.split_once('*') {
+            let entries = fs::read_dir(self.here()).into_iter().flatten().flatten();
+            let found = entries.map(|entry| entry.file_name()).find(|one| one.as_bytes().starts_with(start.as_bytes()));
+            return self.here().join(found.unwrap_or("absent".into())).join(rest.trim_start_matches('/'));
+        }
         match self.devices.get(name) {
             Some(device) => PathBuf::from(device),
             None => self.here().join(self.word(name)),
@@ -374,6 +385,18 @@ impl Stage {
                 while ballast.write_all(&[7; 4096]).is_ok() {}
                 Ok(())
             }
+            Given::Volume(name, words) => {
+                fs::create_dir(at(name)).map_err(io(name))?;
+                let words = self.word(words).into_string().expect("plain words");
+                self.mount(name, &words.split(' ').collect::<Vec<_>>())
+            }
+            Given::Bound(name, over) => {
+                let (name, over) = (at(name), at(over));
+                tool("mount", &["--bind", &shown(&name), &shown(&over)])?;
+                self.props.push(Prop::Mount(over));
+                Ok(())
+            }
+            Given::Shell(line) => tool("sh", &["-c", &format!("cd '{}' && {line}", shown(self.here()))]).map(drop),
             Given::LazilyUnmounted(name) => tool("umount", &["--lazy", &shown(&at(name))]).map(drop),
             Given::Faulty(name, faults) => {
                 fs::create_dir(at(name)).map_err(io(name))?;

@@ -41,6 +41,7 @@ mod input;
 mod limits;
 mod names;
 mod outputs;
+mod ownership;
 mod targets;
 mod together;
 
@@ -51,6 +52,7 @@ pub static TABLE: &[&Section] = &[
     &failing::SECTION,
     &limits::SECTION,
     &endings::SECTION,
+    &ownership::SECTION,
     &together::SECTION,
     &names::SECTION,
     &input::SECTION,

@@ -205,27 +205,6 @@ section![
         ],
         leaves: &["fs/.out.json.halfpower-output", "fs/out.json"],
     },
-    named_files_of_the_killed = Row {
-        fault: "kill -9 while files under names of the user's choice are there; the same command again",
-        given: &[],
-        steps: &[
-            Storm {
-                seed: 21,
-                times: 4,
-                line: "fio --name=a --filename={here}/data --size=1m --rw=randwrite --time_based --runtime=60",
-                signal: SIGKILL
-            },
-            run(&["fio --name=a --filename={here}/data --size=1m --rw=randwrite"], well(&[])),
-            Storm {
-                seed: 22,
-                times: 5,
-                line: "iozone -a -n 64k -g 1m -f {here}/iozone.tmp --repeats 1000",
-                signal: SIGKILL
-            },
-            run(&["iozone -i 0 -r 64k -s 256k -f {here}/iozone.tmp"], well(&[])),
-        ],
-        ..UNHARMED
-    },
     killed_and_named = Row {
         fault: "kill -9 in the middle, the file is there: the next start removes it, and no living one's",
         given: &[Directory("at")],
