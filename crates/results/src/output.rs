@@ -93,7 +93,7 @@ impl Output {
         let mut temporary = self.temporary()?;
         temporary.write_all(bytes).map_err(failed)?;
         temporary.as_file().sync_all().map_err(failed)?;
-        // Somebody may have changed what is there meanwhile.
+        // The file there may have changed since the first look.
         let place = self.place()?;
         own::mark(&self.path, temporary.as_file(), bytes);
         let kept = match place {

@@ -2,7 +2,7 @@
 //! if the file system has none.
 //!
 //! The mark holds the file's number, size and times. A program can set every time but that of the last change (ctime), so a file of the same ctime
-//! is unchanged, provided that each later change bears another one. [`Named::keep`] proves that, or leaves no mark.
+//! is unchanged, provided that each later change gets another one. [`Named::keep`] proves that, or leaves no mark.
 
 use super::sys;
 use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, XattrFlags};
@@ -83,7 +83,7 @@ impl Named<'_> {
     /// A later change could go unseen, or the mark cannot be written. The file then has no mark: it is its user's.
     pub(crate) fn keep(self) -> io::Result<()> {
         let kept = self.write().and_then(|()| {
-            // Memory that somebody mapped before may be written without a trace (tmpfs).
+            // A program that has mapped the file can write it without changing its times (tmpfs).
             let begin = Instant::now();
             while !sys::has_no_writer(self.file) {
                 if begin.elapsed() > CLOSING {
@@ -105,7 +105,7 @@ impl Named<'_> {
     /// Whether halfpower left this file, and it is unchanged.
     pub(crate) fn is_kept(self) -> bool {
         let Ok(metadata) = self.file.metadata() else { return false };
-        // Anybody could put a mark next to another's file, or link to it.
+        // Another user could put a mark next to the file, or link to it.
         metadata.nlink() == 1
             && metadata.uid() == geteuid().as_raw()
             && self.text().is_some_and(|text| text == mark(&metadata, changed(&metadata)))
@@ -148,14 +148,14 @@ impl Named<'_> {
         if metadata.ctime_nsec() == 0 {
             return Err(unproven("the file system counts its times in seconds"));
         }
-        // Whatever is there: only a mark is replaced.
+        // Only a mark is replaced, never another file.
         if self.beside().is_some() {
             fs::unlinkat(self.directory, beside(self.name), AtFlags::empty())?;
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(fs::openat(self.directory, beside(self.name), flags, Mode::RUSR | Mode::WUSR)?);
         file.write_all(mark(&metadata, changed(&metadata)).as_bytes())?;
-        // A change made now has a later ctime, whatever mtime a program sets. FAT has no ctime: it gives the mtime.
+        // Proves that a change made now gets a later ctime even if a program sets the mtime back. FAT reports the mtime as ctime.
         let omitted = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
         let epoch = Timespec { tv_sec: 0, tv_nsec: 0 };
         let begin = Instant::now();

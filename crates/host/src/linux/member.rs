@@ -103,6 +103,11 @@ impl Member {
             };
             return Err(Error::refused(shown, why, hint));
         }
+        if let Some(size) = fill.size.filter(|&size| size > there && spec.create && !writable && !device) {
+            let (there, size) = (units::show_size(there), units::show_size(size));
+            let why = format!("it was there before, with only {there} of {size}");
+            return Err(Error::refused(shown, why, "remove it so that a new one is made, or give a smaller size"));
+        }
         let size = test_file::region(fill.size, there, &shown)?;
         // Blocks of a device that were never written may read faster than any that were: only those count.
         let to_fill = if device && fill.size.is_none() { To::Time } else { To::End };

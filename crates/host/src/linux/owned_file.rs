@@ -1,4 +1,4 @@
-//! Files that halfpower makes: locked before anybody sees them and removed when dropped. After a kill a later run removes those that have a name
+//! Files that halfpower makes: locked before they have a name and removed when dropped. After a kill a later run removes those that have a name
 //! of halfpower's; one under a name that the user chose is the user's from then on.
 
 use super::mark::Named;
@@ -65,7 +65,7 @@ impl OwnedFile {
         &self.file
     }
 
-    /// A file under a name of the user's stays. As long as nobody changes it, a later run may.
+    /// A file under a name of the user's stays. A later run may write it if it is unchanged.
     pub(crate) fn keep(&mut self) {
         self.kept |= self.is_named;
     }
@@ -81,14 +81,14 @@ impl OwnedFile {
         Named { directory: &self.directory, name: &self.name, file: &self.file }
     }
 
-    /// Removes it although an earlier run kept it: it is made again.
+    /// Removes it although an earlier run kept it.
     pub(crate) fn discard(mut self) {
         self.kept = false;
     }
 
     /// Marks the file as one that stays as it is now.
     fn mark_kept(&mut self) -> io::Result<()> {
-        // Nobody may have it open for writing, this process included.
+        // No process may have it open for writing, and neither may this one.
         self.file = Arc::new(reopen(&self.file, false, 0)?);
         sys::try_lock(&self.file)?;
         self.named().keep()
@@ -259,7 +259,7 @@ pub(crate) fn remove_leftovers(directory: &Path) -> (u32, u64) {
     removed
 }
 
-/// The file that an earlier run left at a path for later ones, opened and locked. `None` if it may have been changed since, or somebody uses it.
+/// The file that an earlier run left at a path for later ones, opened and locked. `None` if it may have changed since, or is in use.
 pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     let name = path.file_name()?.to_owned();
     // Opening a device may do something.
@@ -280,13 +280,12 @@ pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
         return None;
     }
     let file = Arc::new(file);
-    // Whoever looks at it leaves it as it is.
+    // A look at the file leaves it as it is.
     let (kept, untouched) = (true, true.into());
     Some(OwnedFile { path: path.into(), directory: Arc::new(directory), name, file, is_named: true, kept, untouched })
 }
 
-/// The bytes of a file that halfpower made under a name of the user's and that the next run may use again. `None` if it is the user's, or somebody
-/// uses it.
+/// The bytes of a file that halfpower made under a name of the user's and that the next run may use again. `None` if it is the user's, or in use.
 pub fn kept_bytes(path: &Path) -> Option<u64> {
     kept(path)?.file.metadata().ok().map(|metadata| metadata.len())
 }

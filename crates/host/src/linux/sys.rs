@@ -16,12 +16,12 @@ pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     Ok(fs::flock(file, fs::FlockOperation::NonBlockingLockExclusive)?)
 }
 
-/// Whether nobody can write an open file without opening it first: no descriptor and no mapping may. `false` also if the file system does not say.
+/// Whether no descriptor and no mapping can write an open file now. `false` also if the file system does not say.
 /// The file itself is open for reading only.
 pub(crate) fn has_no_writer(file: &File) -> bool {
     let fd = file.as_raw_fd();
-    // The kernel grants a lease for reading if nobody has the file open for writing (fcntl(2)). Whoever opens it while the lease lasts sends a
-    // signal: by default SIGIO, which would end this process; SIGURG does nothing.
+    // The kernel grants a lease for reading if the file is not open for writing (fcntl(2)). A program that opens it while the lease lasts causes
+    // a signal: by default SIGIO, which would end this process; SIGURG does nothing.
     // SAFETY: numbers, and nothing in memory.
     unsafe {
         libc::fcntl(fd, F_SETSIG, libc::SIGURG) == 0

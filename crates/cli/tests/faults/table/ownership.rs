@@ -247,6 +247,28 @@ section![
         ],
         leaves: &["fs/data"],
     },
+    an_output_that_changed = Row {
+        fault: "an output of halfpower's gets other content of the same length, and its times are set back; with and without attributes",
+        given: &[Volume("at", "-t ramfs halfpower-test"), POSTMARK],
+        steps: &[
+            run(&["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=out.json"], well(&[])),
+            Do(Shell(
+                "touch -r out.json old && printf x | dd of=out.json conv=notrunc status=none && touch -r old out.json && cp out.json copy"
+            )),
+            run(DOCUMENTS, refused(&["out.json", "--force"])),
+            Do(Shell("cmp out.json copy")),
+            run(&["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=at/out.json"], well(&[])),
+            Do(Shell(
+                "touch -r at/out.json old && printf x | dd of=at/out.json conv=notrunc status=none && touch -r old at/out.json && cp at/out.json copy"
+            )),
+            run(
+                &["fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=at/out.json"],
+                refused(&["out.json", "--force"])
+            ),
+            Do(Shell("cmp at/out.json copy")),
+        ],
+        leaves: &["at/*", "at/.out.json.halfpower-output", "copy", "old", "out.json"],
+    },
     a_leftover_directory_with_the_users_files = Row {
         fault: "the user puts files, links and a mount into the directory that a killed run left: they stay and are named, the rest goes",
         given: &[Directory("mine"), File("mine/7"), File("mine/notes.txt"), POSTMARK],
@@ -276,10 +298,10 @@ section![
         steps: &[
             Start("metadata {here} --files 20000 --rounds 1000"),
             Until(Long("halfpower-*/s9", 0)),
-            Do(Shell("cd halfpower-*.files && mkdir s77 && echo mine >notes.txt")),
+            Do(Shell("cd halfpower-*.files && mkdir s77 && echo mine >notes.txt && echo mine >s3/thesis")),
             Do(Bound("mine", "halfpower-*/s77")),
             Signal(SIGINT),
-            Ended(Ends { words: &["notes.txt", "s77", "cannot remove"], ..INTERRUPTED }),
+            Ended(Ends { words: &["notes.txt", "s77", "s3/thesis", "cannot remove"], ..INTERRUPTED }),
             Do(Shell("umount halfpower-*.files/s77 && rm -r halfpower-*.files")),
             Start("postmark much"),
             Until(Long("halfpower-*/", 0)),

@@ -1,6 +1,6 @@
 //! Removes a directory of files with all that halfpower made in it, and with nothing else.
 //!
-//! It works from open directories, follows no link and enters no mount: what others put into the tree stays.
+//! It works from open directories, follows no link and enters no mount: files that others put into the tree stay.
 
 use crate::linux::sys;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
@@ -16,11 +16,16 @@ const SHOWN: usize = 3;
 /// Removes an open directory where its name still is its own.
 ///
 /// # Errors
-/// [`io::ErrorKind::DirectoryNotEmpty`] names entries that halfpower did not make; [`io::ErrorKind::NotFound`] if the name is another's.
+/// [`io::ErrorKind::DirectoryNotEmpty`] names entries that halfpower did not make; [`io::ErrorKind::NotFound`] if it is gone.
 pub(super) fn remove(parent: &File, name: &OsStr, directory: &File) -> io::Result<()> {
     let (there, own) = (statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?, directory.metadata()?);
     if (there.st_dev, there.st_ino) != (own.dev(), own.ino()) {
-        return Err(io::ErrorKind::NotFound.into());
+        let is_gone = own.nlink() == 0;
+        return Err(if is_gone {
+            io::ErrorKind::NotFound.into()
+        } else {
+            not_empty("its name leads to something else")
+        });
     }
     let mut tree = Tree { volume: volume(directory)?, others: Vec::new() };
     if volume(parent)? != tree.volume {
@@ -72,7 +77,7 @@ impl Tree {
 
     /// Whether a subdirectory could be removed, or what stays in it is listed.
     fn remove_below(&mut self, directory: &File, name: &CStr) -> io::Result<bool> {
-        // A path alone: to open what is mounted there could do something.
+        // O_PATH does not open the device or file system that is mounted there.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let below = File::from(openat(directory, name, flags, Mode::empty())?);
         if volume(&below)? != self.volume {

@@ -106,7 +106,7 @@ fn a_kept_file_may_be_used_again() {
         let path = directory.path().join("testfile.dat");
         keep(&path, &[7; 4096]);
         for _ in 0..2 {
-            assert_eq!(kept_bytes(&path), Some(4096), "whoever looks at it leaves it as it is");
+            assert_eq!(kept_bytes(&path), Some(4096), "a look leaves it as it is");
         }
         for _ in 0..2 {
             let again = kept(&path).expect("it was kept");
@@ -122,7 +122,8 @@ fn a_kept_file_may_be_used_again() {
 
 #[test]
 fn a_kept_file_that_anything_happened_to_is_the_users() {
-    let changes: [(&str, fn(&Path, &Path)); 7] = [
+    type Change = fn(&Path, &Path);
+    let changes: [(&str, Change); 7] = [
         ("a write of the same length", |path, _| fs::write(path, "data").unwrap()),
         ("a write, and the times set back", |path, _| {
             let times = fs::metadata(path).unwrap();
@@ -158,7 +159,7 @@ fn a_kept_file_that_anything_happened_to_is_the_users() {
 }
 
 #[test]
-fn a_file_that_somebody_has_open_for_writing_is_the_users() {
+fn a_file_that_is_open_for_writing_is_the_users() {
     for directory in directories() {
         let path = directory.path().join("testfile.dat");
         let mut made = OwnedFile::create(directory.path(), path.file_name()).unwrap();
@@ -184,13 +185,13 @@ fn a_file_that_somebody_has_open_for_writing_is_the_users() {
         assert_eq!(kept_bytes(&path), None, "open when it is to be used again");
         drop(writer);
         assert_eq!(kept_bytes(&path), Some(4));
-        // SAFETY: the mapping, which nobody uses any more.
+        // SAFETY: the mapping, which is not used after this.
         unsafe { libc::munmap(mapped, 4096) };
     }
 }
 
 #[test]
-fn a_mark_that_anybody_wrote_is_none() {
+fn a_forged_mark_is_refused() {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = directory.path().join("mine");
     fs::write(&path, "the user's").unwrap();
