@@ -267,7 +267,7 @@ section![
             ),
             Do(Shell("cmp at/out.json copy")),
         ],
-        leaves: &["at/*", "at/.out.json.halfpower-output", "copy", "old", "out.json"],
+        leaves: &["at/.out.json.halfpower-output", "at/*", "copy", "old", "out.json"],
     },
     a_leftover_directory_with_the_users_files = Row {
         fault: "the user puts files, links and a mount into the directory that a killed run left: they stay and are named, the rest goes",
