@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::arguments::PointArguments;
 use crate::target::{Where, on_machine, resolve};
-use machine::{Allocation, Buffering, Engine, MAX_DEPTH, Machine, TargetFacts, TargetKind, TargetSpec};
+use machine::{Allocation, Buffering, Engine, Machine, TargetFacts, TargetKind, TargetSpec};
 use measure::Repeats;
 use results::{
     Began, Kind, LatencyGoal, Point, Results, SearchBy, measure_points, measure_rate_within_p99, measure_within_p99,
@@ -192,16 +192,12 @@ fn within_p99<M: Machine>(
             let own = !arguments.engine.is_empty();
             Workload {
                 depth,
-                engine: if own { workload.engine } else { default_engine(depth, &engines) },
+                engine: if own { workload.engine } else { Engine::for_depth(depth, &engines) },
                 ..workload.clone()
             }
         };
         let deepest = at(2).engine;
-        let most = match deepest {
-            Engine::Threads => MOST_THREADS,
-            engine if engine.is_async() => MAX_DEPTH,
-            _ => 1,
-        };
+        let most = if deepest.has_workers() { MOST_THREADS } else { deepest.max_depth() };
         let (tried, found) = match arguments.by {
             SearchBy::Depth => {
                 let how = (goal, most, points.len());
@@ -265,7 +261,7 @@ fn check_least(workloads: &[Workload], spec: &TargetSpec, facts: &TargetFacts) -
 fn check_any_runs(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
     let refused = |workload: &Workload| match &facts.direct_refused {
         Some(why) if workload.buffering.is_direct() => Some(why.clone()),
-        _ if workload.engine == Engine::Mmap && facts.members > 1 => Some("a stripe cannot be mapped".into()),
+        _ if workload.engine.is_mapped() && facts.members > 1 => Some("a stripe cannot be mapped".into()),
         _ if workload.writes() && workload.allocation != Allocation::Written && facts.kind != TargetKind::TestFile => {
             Some(format!("only in a directory can files be made whose space is {}", workload.allocation.name()))
         }
@@ -334,7 +330,7 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
     widen(&each(&arguments.threads, |workload, value| workload.threads = value));
     widen(&each(&arguments.depth, |workload, value| {
         workload.depth = value;
-        workload.engine = default_engine(value, engines);
+        workload.engine = Engine::for_depth(value, engines);
     }));
     if !arguments.engine.is_empty() {
         widen(&each(&arguments.engine, |workload, value| workload.engine = value));
@@ -380,9 +376,4 @@ fn bufferings(arguments: &PointArguments) -> Vec<Buffering> {
 fn fallback(arguments: &PointArguments, workloads: &[Workload], engines: &[Engine]) -> Option<String> {
     let deep = workloads.iter().find(|workload| workload.engine != Engine::Sync)?;
     deep.engine.fallback(engines).filter(|_| arguments.engine.is_empty())
-}
-
-/// The default engine for a depth: blocking calls suffice at depth 1.
-fn default_engine(depth: u32, engines: &[Engine]) -> Engine {
-    if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
 }

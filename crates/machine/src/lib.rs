@@ -7,6 +7,7 @@
 
 mod access;
 mod data;
+mod engine;
 mod error;
 mod facts;
 pub mod files;
@@ -19,10 +20,11 @@ pub mod units;
 mod usage;
 
 pub use access::{
-    Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, Memory, NullBackend, POLL_MOST_NS,
-    REAP_LEARNING_NS, REAP_WAIT_NS, Reap,
+    Access, Allocation, Buffering, CacheState, Hint, Memory, NullBackend, POLL_MOST_NS, REAP_LEARNING_NS, REAP_WAIT_NS,
+    Reap,
 };
 pub use data::{FILL_STEP, fill_random, fill_seed, filled};
+pub use engine::{Engine, MAX_DEPTH};
 pub use error::{Error, Result};
 pub use facts::{
     Capabilities, Layer, LayerKind, MachineFacts, Raid5, Share, THROTTLE_REST_NS, THROTTLE_SLICE_NS, TargetFacts,

@@ -15,8 +15,7 @@ pub struct Scene<'a> {
 impl Scene<'_> {
     /// The engine that keeps several requests outstanding from one thread.
     pub fn deep_engine(&self) -> Engine {
-        let there = [Engine::IoUring, Engine::Libaio].into_iter().find(|engine| self.engines.contains(engine));
-        there.unwrap_or(Engine::Threads)
+        Engine::asynchronous(self.engines)
     }
 }
 
@@ -131,7 +130,7 @@ const ENGINE: WorkloadKnob = WorkloadKnob {
     about: "how requests are issued",
     value: |workload| workload.engine.name().into(),
     try_: |_, scene| {
-        let real = |engine: &&Engine| !matches!(engine, Engine::Null | Engine::Mmap);
+        let real = |engine: &&Engine| engine.does_io() && !engine.is_mapped();
         scene.engines.iter().filter(real).map(|engine| engine.name().to_owned()).collect()
     },
     with: |workload, value, scene| {
@@ -140,13 +139,8 @@ const ENGINE: WorkloadKnob = WorkloadKnob {
     },
     risk: no_risk,
     keep: |value, _| {
-        in_program(match value {
-            "io_uring" => "issue requests through io_uring".to_owned(),
-            "libaio" => "issue requests with io_submit".to_owned(),
-            "threads" => "issue requests from several threads with pread and pwrite".to_owned(),
-            "sync" => "issue requests with pread and pwrite".to_owned(),
-            other => format!("issue requests through {other}"),
-        })
+        let engine = Engine::ALL.into_iter().find(|engine| engine.name() == value);
+        in_program(engine.map_or_else(|| format!("issue requests through {value}"), |engine| engine.advice().into()))
     },
 };
 

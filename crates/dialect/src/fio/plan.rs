@@ -4,7 +4,7 @@ use super::checks::check;
 use super::error::FioError;
 use super::iolog::{Action, Entry, Trace};
 use super::jobfile::{At, Section, Setting, cut};
-use super::options::{Distribution, FioEngine, Options};
+use super::options::{Distribution, Options};
 use super::value::Amount;
 use machine::Op;
 use machine::units::show_size;
@@ -38,11 +38,7 @@ impl Job {
 
     /// Requests that each stream keeps outstanding: 1 where the engine's calls block.
     pub fn effective_depth(&self) -> u32 {
-        match self.options.engine {
-            FioEngine::Blocking if self.options.offload => self.options.depth,
-            FioEngine::Blocking | FioEngine::Mmap => 1,
-            _ => self.options.depth,
-        }
+        if self.options.offload { self.options.depth } else { self.options.depth.min(self.options.engine.max_depth()) }
     }
 
     /// Whether something else than its sequence says what comes next.
@@ -76,14 +72,13 @@ impl Job {
 
     /// Whether the time of submission is measured: where requests are submitted by a call that does not wait for them.
     pub(crate) fn times_submission(&self) -> bool {
-        self.options.times_submission && matches!(self.options.engine, FioEngine::Libaio | FioEngine::IoUring)
+        self.options.times_submission && self.options.engine.is_async() && self.options.engine.does_io()
     }
 
     /// Whether threads make its calls, one request each.
     pub fn is_threaded(&self) -> bool {
         let options = &self.options;
-        options.engine == FioEngine::PosixAio
-            || (options.engine == FioEngine::Blocking && options.offload && options.depth > 1)
+        options.engine.has_workers() || (options.offload && options.depth > 1 && options.engine.max_depth() == 1)
     }
 
     /// The sizes of the operations that the job makes.
@@ -266,7 +261,7 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     // Each of several files that take turns has as much.
     options.size = Some(Amount::Bytes(end.max(u64::from(largest)) * trace.files.len() as u64));
     (options.offset, options.offset_increment) = (Amount::Bytes(0), Amount::Bytes(0));
-    if options.engine == FioEngine::Null {
+    if !options.engine.does_io() {
         // It opens no file; those of the trace are left alone.
         (options.filenames, options.files) = (Vec::new(), trace.files.len() as u32);
     } else {
