@@ -10,6 +10,9 @@ use results::{
 };
 use workload::{Data, Stop, Workload};
 
+/// Percentage of reads in a mix, if none is given.
+const MIXED_READS: u8 = 70;
+
 /// Threads that keep requests outstanding where no engine does: more of them measure the scheduler.
 const MOST_THREADS: u32 = 256;
 
@@ -65,6 +68,7 @@ const MOST_WORKLOADS: usize = 100_000;
 
 /// Refuses lists with more combinations than can be measured, or held in memory.
 pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
+    check_op(arguments)?;
     let count = lists(arguments).iter().try_fold(1usize, |product, (_, count)| product.checked_mul((*count).max(1)));
     if count.is_some_and(|count| count <= MOST_WORKLOADS) {
         return Ok(());
@@ -73,6 +77,30 @@ pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     Err(Failure::Usage(format!(
         "the lists have more than {MOST_WORKLOADS} combinations; give {longest} and others fewer values"
     )))
+}
+
+/// Refuses options that no operation asked for uses: the result would not be what they promise.
+fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
+    let has = |op: &str| arguments.op.iter().any(|one| one == op);
+    let shown = arguments.op.join(",");
+    if let Some(percent) = arguments.read_percent.filter(|_| !has("mix")) {
+        return Err(Failure::Usage(format!("--read-percent {percent}: only a mix reads and writes; give --op mix")));
+    }
+    if has("write") || has("mix") {
+        return Ok(());
+    }
+    let of_writes = [
+        ("--dsync", arguments.dsync),
+        ("--end-fdatasync", arguments.end_fdatasync),
+        ("--compressible", arguments.compressible > 0),
+        ("--duplicate", arguments.duplicate > 0),
+    ];
+    match of_writes.iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Failure::Usage(format!(
+            "{option}: it is about writes, and --op {shown} writes nothing; give --op write or mix, or leave it out"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// A grid of workloads.
@@ -314,7 +342,7 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
             } else if op == "write" {
                 0
             } else {
-                arguments.read_percent
+                arguments.read_percent.unwrap_or(MIXED_READS)
             }
         })
         .collect();

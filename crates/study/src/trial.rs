@@ -330,8 +330,7 @@ pub(crate) fn investigate<M: Machine>(
 
 /// Whether the target's cache may read further ahead where the program says that it reads in order. That of a simulated machine says so.
 fn heeds_hints(setting: &Setting) -> bool {
-    let told = |layer: &machine::Layer| layer.settings.contains_key("sequential_hint_factor");
-    setting.facts.kind != TargetKind::Simulated || setting.facts.layers.iter().any(told)
+    setting.facts.kind != TargetKind::Simulated || setting.facts.layers.iter().any(|layer| layer.facts.follows_hints)
 }
 
 /// Whether the target has room for a workload.

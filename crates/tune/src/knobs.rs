@@ -1,7 +1,7 @@
 //! The knobs of a workload: what a program can do differently.
 
 use machine::units::{parse_size, show_size};
-use machine::{Allocation, Buffering, CacheState, Engine, Hint, Keep, Layer, LayerKind, TargetFacts, TargetKind};
+use machine::{Allocation, Buffering, CacheState, Engine, Hint, Keep, Layer, TargetFacts, TargetKind};
 use workload::{Pattern, Workload};
 
 /// What a knob of a workload may look at.
@@ -205,7 +205,5 @@ const OFFSET: WorkloadKnob = WorkloadKnob {
 
 /// Bytes by which the partition misses a multiple of 4 KiB.
 fn straddle(layers: &[Layer]) -> u64 {
-    let start = |layer: &Layer| layer.settings.get("start_bytes").and_then(|text| text.parse::<u64>().ok());
-    let partition = layers.iter().find(|layer| layer.kind == LayerKind::Partition);
-    partition.and_then(start).map_or(0, |start| start % 4096)
+    layers.iter().find_map(|layer| layer.facts.partition).map_or(0, |partition| partition.start_bytes % 4096)
 }

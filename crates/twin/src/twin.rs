@@ -210,6 +210,7 @@ impl machine::Machine for Twin {
             processors: d.processor.cores,
             memory_bytes: d.memory.bytes,
             virtualization: None,
+            processor_quota: None,
             settings,
         }
     }

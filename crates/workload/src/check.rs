@@ -144,13 +144,22 @@ impl Workload {
             Stop::AfterNs(0) => {
                 refuse("a run of 0 s".into(), "nothing would be measured", "give it a time above 0, such as 1s")
             }
-            Stop::AfterBytes(bytes) if bytes < u64::from(self.request_bytes) => refuse(
-                format!("a run of {}", show_size(bytes)),
-                format!("it is less than one request of {}", show_size(u64::from(self.request_bytes))),
-                "move at least one request",
-            ),
-            _ => Ok(()),
+            Stop::AfterBytes(bytes) => self.check_bytes("a run", bytes),
+            Stop::AfterNs(_) => Ok(()),
+        }?;
+        self.limit_bytes.map_or(Ok(()), |bytes| self.check_bytes("a limit", bytes))
+    }
+
+    /// Refuses less than one request.
+    fn check_bytes(&self, what: &str, bytes: u64) -> Result<(), Error> {
+        if bytes >= u64::from(self.request_bytes) {
+            return Ok(());
         }
+        refuse(
+            format!("{what} of {}", show_size(bytes)),
+            format!("it is less than one request of {}", show_size(u64::from(self.request_bytes))),
+            "move at least one request",
+        )
     }
 
     fn check_data(&self) -> Result<(), Error> {

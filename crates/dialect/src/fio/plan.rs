@@ -312,6 +312,7 @@ impl Plan {
                 group_id += 1;
             }
             let job = Job { name: section.name.clone(), at: section.at.clone(), options, given, group_id };
+            plan.check_wait(&job)?;
             if first || job.options.stonewall {
                 plan.groups.push(Vec::new());
                 begun_together = plan.groups.len();
@@ -327,6 +328,21 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Refuses a job that waits for one that is not before it.
+    fn check_wait(&self, job: &Job) -> Result<(), FioError> {
+        let missing = job.options.wait_for.as_ref().filter(|waited| !self.jobs().any(|one| one.name == **waited));
+        match missing {
+            Some(waited) if *waited == job.name => {
+                Err(job.wrong(format!("wait_for={}: a job cannot wait for itself; name a job before it", cut(waited))))
+            }
+            Some(waited) => Err(job.wrong(format!(
+                "wait_for={}: no job before it has this name; name one of those before it",
+                cut(waited)
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Whether a job that waits for another begins a set of jobs of its own; `begun_together` sets were there when the last stonewall's jobs began.
     /// Sets run one after the other, so a job waits for all of the set before it: that has to be the one that it waits for.
     fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
@@ -336,11 +352,8 @@ impl Plan {
             return if self.groups.len() > begun_together { Err(job.wrong(why)) } else { Ok(false) };
         };
         let named = |jobs: &Vec<Job>| jobs.iter().any(|one| one.name == *waited);
-        let Some(group) = self.groups.iter().rposition(named) else {
-            return Err(job.wrong(format!("wait_for={}: no job before it has this name", cut(waited))));
-        };
         let last = self.groups.len() - 1;
-        if group < last {
+        if self.groups.iter().rposition(named).is_some_and(|group| group < last) {
             // It has ended when this set begins.
             return Ok(false);
         }
