@@ -158,9 +158,9 @@ pub(crate) struct PointArguments {
     /// Operation
     #[arg(long, value_delimiter = ',', value_parser = ["read", "write", "mix"], default_value = "read")]
     pub(crate) op: Vec<String>,
-    /// Percentage of reads in a mix
-    #[arg(long, value_name = "PERCENT", default_value_t = 70, value_parser = clap::value_parser!(u8).range(1..=99))]
-    pub(crate) read_percent: u8,
+    /// Percentage of reads in a mix [default: 70]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub(crate) read_percent: Option<u8>,
     /// Order of the requests: seq, random, backward, stride:SIZE, columns:BLOCKS, zipf:THETA, pareto:H,
     /// normal:DEVIATION%[:CENTER%] or hotcold:HOT%:ACCESS%
     #[arg(long, value_delimiter = ',', value_parser = Pattern::from_str, default_value = "seq")]
@@ -261,7 +261,7 @@ pub(crate) struct PointArguments {
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Precision and output")]
     pub(crate) max_repeats: u32,
     /// Precision to reach: half the 95 % confidence interval, as a percentage of the rate
-    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, help_heading = "Precision and output")]
+    #[arg(long, value_name = "PERCENT", value_parser = precision, default_value = "3", help_heading = "Precision and output")]
     pub(crate) precision: f64,
     /// Print the results as JSON on standard output
     #[arg(long, help_heading = "Precision and output")]
@@ -285,6 +285,12 @@ where
     PossibleValuesParser::new(all.map(name)).try_map(move |chosen| {
         all.into_iter().find(|one| name(*one) == chosen).ok_or_else(|| format!("'{chosen}' is unknown"))
     })
+}
+
+/// A precision in percent.
+fn precision(text: &str) -> Result<f64, String> {
+    let percent = text.parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    percent.ok_or_else(|| "a precision is above 0 and at most 100 %, such as 3".into())
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ fn chosen(baseline: &Results, writes: bool) -> Vec<Point> {
         let workload = &point.workload;
         point.numbers.is_some()
             && (writes || !workload.writes())
-            && workload.engine != machine::Engine::Null
+            && workload.engine.does_io()
             && workload.allocation == machine::Allocation::Written
             && !workload.data.verify
     };

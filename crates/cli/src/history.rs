@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use machine::units::parse_time;
 use machine::{MachineFacts, TargetFacts};
 use report::history::Told;
+use results::Results;
 use results::compare::{Arm, Comparison, Measure};
 use results::history::{Entry, Filter, Fingerprint, History, HistoryError, Other, difference, trends};
-use results::{HistoryTable, Results};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -319,11 +319,7 @@ fn export(history: &History, format: &str, file: Option<&Path>) -> Result<(), Fa
     let mut entries = history.list(&Filter::default())?;
     entries.reverse();
     if format == "parquet" {
-        let mut table = HistoryTable::default();
-        for entry in entries.iter().filter(|entry| entry.has_points()) {
-            table.add(entry, &history.results(entry.id)?);
-        }
-        let bytes = table.to_parquet().map_err(|error| Failure::Run(format!("cannot make a Parquet file: {error}")))?;
+        let bytes = parquet(history, &entries)?;
         return file.map_or(Ok(()), |file| Ok(file.write(&bytes)?));
     }
     let mut text = String::new();
@@ -340,6 +336,23 @@ fn export(history: &History, format: &str, file: Option<&Path>) -> Result<(), Fa
         }
     }
     file.map_or(Ok(()), |file| output::save(&file, &text))
+}
+
+/// The points of all entries as a Parquet file.
+#[cfg(feature = "parquet")]
+fn parquet(history: &History, entries: &[Entry]) -> Result<Vec<u8>, Failure> {
+    let mut table = results::HistoryTable::default();
+    for entry in entries.iter().filter(|entry| entry.has_points()) {
+        table.add(entry, &history.results(entry.id)?);
+    }
+    table.to_parquet().map_err(|error| Failure::Run(format!("cannot make a Parquet file: {error}")))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &History, _: &[Entry]) -> Result<Vec<u8>, Failure> {
+    let why =
+        "--format parquet: this halfpower was built without Parquet; use csv, or build it with --features parquet";
+    Err(Failure::Usage(why.into()))
 }
 
 /// An entry with its document as one line.

@@ -53,9 +53,10 @@ pub(crate) fn width() -> usize {
     terminal_size::terminal_size().map_or(100, |(columns, _)| usize::from(columns.0).clamp(60, 160))
 }
 
-/// Whether to use colour: on a terminal, unless NO_COLOR is set.
+/// Whether to use colour: on a terminal that knows escape sequences, unless NO_COLOR is set.
 pub(crate) fn colour() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    let plain = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
+    std::io::stdout().is_terminal() && !plain && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// A file for an output that `option` names, tried before anything is measured. `targets` are what is measured and the files that are read.
@@ -85,7 +86,7 @@ fn with_backing(target: &Path) -> Vec<PathBuf> {
     }
     let there = if target.exists() { target } else { target.parent().unwrap_or(target) };
     if let Ok(under) = host::facts::under(&Roots::default(), there) {
-        all.extend(under.layers.iter().filter_map(|layer| layer.settings.get("backing_file")).map(PathBuf::from));
+        all.extend(under.layers.iter().filter_map(|layer| layer.facts.backing_file.clone()));
     }
     all
 }

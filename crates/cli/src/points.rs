@@ -3,12 +3,15 @@
 use crate::Failure;
 use crate::arguments::PointArguments;
 use crate::target::{Where, on_machine, resolve};
-use machine::{Allocation, Buffering, Engine, MAX_DEPTH, Machine, TargetFacts, TargetKind, TargetSpec};
+use machine::{Allocation, Buffering, Engine, Machine, TargetFacts, TargetKind, TargetSpec};
 use measure::Repeats;
 use results::{
     Began, Kind, LatencyGoal, Point, Results, SearchBy, measure_points, measure_rate_within_p99, measure_within_p99,
 };
 use workload::{Data, Stop, Workload};
+
+/// Percentage of reads in a mix, if none is given.
+const MIXED_READS: u8 = 70;
 
 /// Threads that keep requests outstanding where no engine does: more of them measure the scheduler.
 const MOST_THREADS: u32 = 256;
@@ -65,6 +68,7 @@ const MOST_WORKLOADS: usize = 100_000;
 
 /// Refuses lists with more combinations than can be measured, or held in memory.
 pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
+    check_op(arguments)?;
     let count = lists(arguments).iter().try_fold(1usize, |product, (_, count)| product.checked_mul((*count).max(1)));
     if count.is_some_and(|count| count <= MOST_WORKLOADS) {
         return Ok(());
@@ -73,6 +77,30 @@ pub(crate) fn check_grid(arguments: &PointArguments) -> Result<(), Failure> {
     Err(Failure::Usage(format!(
         "the lists have more than {MOST_WORKLOADS} combinations; give {longest} and others fewer values"
     )))
+}
+
+/// Refuses options that no operation asked for uses: the result would not be what they promise.
+fn check_op(arguments: &PointArguments) -> Result<(), Failure> {
+    let has = |op: &str| arguments.op.iter().any(|one| one == op);
+    let shown = arguments.op.join(",");
+    if let Some(percent) = arguments.read_percent.filter(|_| !has("mix")) {
+        return Err(Failure::Usage(format!("--read-percent {percent}: only a mix reads and writes; give --op mix")));
+    }
+    if has("write") || has("mix") {
+        return Ok(());
+    }
+    let of_writes = [
+        ("--dsync", arguments.dsync),
+        ("--end-fdatasync", arguments.end_fdatasync),
+        ("--compressible", arguments.compressible > 0),
+        ("--duplicate", arguments.duplicate > 0),
+    ];
+    match of_writes.iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Failure::Usage(format!(
+            "{option}: it is about writes, and --op {shown} writes nothing; give --op write or mix, or leave it out"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// A grid of workloads.
@@ -192,16 +220,12 @@ fn within_p99<M: Machine>(
             let own = !arguments.engine.is_empty();
             Workload {
                 depth,
-                engine: if own { workload.engine } else { default_engine(depth, &engines) },
+                engine: if own { workload.engine } else { Engine::for_depth(depth, &engines) },
                 ..workload.clone()
             }
         };
         let deepest = at(2).engine;
-        let most = match deepest {
-            Engine::Threads => MOST_THREADS,
-            engine if engine.is_async() => MAX_DEPTH,
-            _ => 1,
-        };
+        let most = if deepest.has_workers() { MOST_THREADS } else { deepest.max_depth() };
         let (tried, found) = match arguments.by {
             SearchBy::Depth => {
                 let how = (goal, most, points.len());
@@ -265,7 +289,7 @@ fn check_least(workloads: &[Workload], spec: &TargetSpec, facts: &TargetFacts) -
 fn check_any_runs(workloads: &[Workload], facts: &TargetFacts) -> Result<(), machine::Error> {
     let refused = |workload: &Workload| match &facts.direct_refused {
         Some(why) if workload.buffering.is_direct() => Some(why.clone()),
-        _ if workload.engine == Engine::Mmap && facts.members > 1 => Some("a stripe cannot be mapped".into()),
+        _ if workload.engine.is_mapped() && facts.members > 1 => Some("a stripe cannot be mapped".into()),
         _ if workload.writes() && workload.allocation != Allocation::Written && facts.kind != TargetKind::TestFile => {
             Some(format!("only in a directory can files be made whose space is {}", workload.allocation.name()))
         }
@@ -318,7 +342,7 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
             } else if op == "write" {
                 0
             } else {
-                arguments.read_percent
+                arguments.read_percent.unwrap_or(MIXED_READS)
             }
         })
         .collect();
@@ -334,7 +358,7 @@ pub(crate) fn grid(arguments: &PointArguments, engines: &[Engine]) -> Vec<Worklo
     widen(&each(&arguments.threads, |workload, value| workload.threads = value));
     widen(&each(&arguments.depth, |workload, value| {
         workload.depth = value;
-        workload.engine = default_engine(value, engines);
+        workload.engine = Engine::for_depth(value, engines);
     }));
     if !arguments.engine.is_empty() {
         widen(&each(&arguments.engine, |workload, value| workload.engine = value));
@@ -380,9 +404,4 @@ fn bufferings(arguments: &PointArguments) -> Vec<Buffering> {
 fn fallback(arguments: &PointArguments, workloads: &[Workload], engines: &[Engine]) -> Option<String> {
     let deep = workloads.iter().find(|workload| workload.engine != Engine::Sync)?;
     deep.engine.fallback(engines).filter(|_| arguments.engine.is_empty())
-}
-
-/// The default engine for a depth: blocking calls suffice at depth 1.
-fn default_engine(depth: u32, engines: &[Engine]) -> Engine {
-    if depth <= 1 { Engine::Sync } else { Engine::asynchronous(engines) }
 }

@@ -114,7 +114,7 @@ impl Talk<'_> {
     /// Lines from a pipe, or from a terminal that cannot edit: the prompt goes out before each, as the original's does.
     fn plain(&mut self) -> Result<Outcome, Failure> {
         let waiting = Arc::new(AtomicBool::new(false));
-        for signal in crate::interrupt::SIGNALS {
+        for &signal in crate::interrupt::signals() {
             // Nothing runs while the program waits for a line, and nothing else would end the wait.
             let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&waiting));
         }

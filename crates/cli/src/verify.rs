@@ -131,7 +131,7 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
     let direct = facts.direct && aligned(first) && aligned(u64::from(block));
     let engines = machine.capabilities().engines;
     let access = Access {
-        engine: if engines.contains(&Engine::IoUring) { Engine::IoUring } else { Engine::Sync },
+        engine: Engine::asynchronous(&engines),
         buffering: if direct { Buffering::Direct } else { Buffering::Buffered },
         metadata_sync: false,
         reap: Reap::default(),

@@ -1,6 +1,7 @@
 //! fio's language: what is accepted round-trips, what is not is one clear error, and no text makes it panic.
 
-use dialect::fio::{Amount, Command, Distribution, FioEngine, FioError, JobFile, Plan, SyncMode, World};
+use dialect::fio::{Amount, Command, Distribution, FioError, JobFile, Plan, SyncMode, World};
+use machine::Engine;
 use proptest::prelude::*;
 use std::io;
 use std::path::Path;
@@ -54,7 +55,7 @@ fn options_are_understood() {
     assert_eq!((options.read_percent(), options.depth, options.clones, options.time_based), (70, 16, 4, true));
     assert_eq!(
         (options.size, options.runtime_ns, options.engine),
-        (Some(Amount::Bytes(64 << 20)), 90_000_000_000, FioEngine::Libaio)
+        (Some(Amount::Bytes(64 << 20)), 90_000_000_000, Engine::Libaio)
     );
     assert_eq!((first.request_bytes(), first.group_id, together.group_id, after.group_id), (8192, 0, 0, 1));
     assert_eq!(

@@ -31,6 +31,6 @@ pub use cleanup::{Cleanup, cleanup};
 pub use elsewhere::{Host, HostTarget};
 #[cfg(target_os = "linux")]
 pub use linux::{
-    DEFAULT_CHUNK, Host, HostTarget, counters, facts, files, is_endless, kept_bytes, knobs, remove_leftovers,
-    waiting_threads,
+    DEFAULT_CHUNK, Host, HostTarget, counters, facts, files, is_endless, is_ignored, kept_bytes, knobs,
+    remove_leftovers, waiting_threads,
 };

@@ -1,100 +1,10 @@
-//! How a target is reached: engine, buffering, durability, allocation, cache state.
+//! How a target is reached: buffering, durability, allocation, cache state.
 
-use crate::Nanos;
+use crate::{Engine, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-
-/// The mechanism by which requests are issued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Engine {
-    /// One blocking call at a time: `pread`, `pwrite`. Depth is always 1.
-    Sync,
-    /// As many threads as the depth, each with one blocking call at a time, sharing one sequence of requests.
-    Threads,
-    /// Linux io_uring: submission and completion rings shared with the kernel.
-    IoUring,
-    /// Linux native asynchronous I/O (`io_submit`).
-    Libaio,
-    /// Copies from and to a memory-mapped file.
-    Mmap,
-    /// No I/O: each request is done when it is issued. What is measured is the generator alone.
-    Null,
-}
-
-/// What is known of an engine without asking a machine.
-struct EngineFacts {
-    engine: Engine,
-    name: &'static str,
-    is_async: bool,
-    max_depth: u32,
-}
-
-const fn engine(engine: Engine, name: &'static str, is_async: bool, max_depth: u32) -> EngineFacts {
-    EngineFacts { engine, name, is_async, max_depth }
-}
-
-/// Every engine, in the order of the enum and of the command line's help.
-const ENGINES: [EngineFacts; 6] = [
-    engine(Engine::Sync, "sync", false, 1),
-    engine(Engine::Threads, "threads", false, MAX_DEPTH),
-    engine(Engine::IoUring, "io_uring", true, MAX_DEPTH),
-    engine(Engine::Libaio, "libaio", true, MAX_DEPTH),
-    engine(Engine::Mmap, "mmap", false, 1),
-    engine(Engine::Null, "null", true, MAX_DEPTH),
-];
-
-/// The most requests that one stream keeps outstanding.
-pub const MAX_DEPTH: u32 = 65_536;
-
-impl Engine {
-    /// Every engine, in the order of the command line's help.
-    pub const ALL: [Engine; ENGINES.len()] = {
-        let mut all = [Engine::Null; ENGINES.len()];
-        let mut index = 0;
-        while index < all.len() {
-            assert!(ENGINES[index].engine as usize == index);
-            all[index] = ENGINES[index].engine;
-            index += 1;
-        }
-        all
-    };
-
-    /// The name on the command line and in JSON.
-    pub fn name(self) -> &'static str {
-        ENGINES[self as usize].name
-    }
-
-    /// The engine that keeps several requests outstanding where none is named: the first of io_uring, libaio and threads that works.
-    pub fn asynchronous(engines: &[Engine]) -> Engine {
-        let async_engines = [Engine::IoUring, Engine::Libaio];
-        async_engines.into_iter().find(|engine| engines.contains(engine)).unwrap_or(Engine::Threads)
-    }
-
-    /// Says that this engine took the place of io_uring, where it did.
-    pub fn fallback(self, engines: &[Engine]) -> Option<String> {
-        let instead = matches!(self, Engine::Libaio | Engine::Threads) && !engines.contains(&Engine::IoUring);
-        instead.then(|| format!("io_uring is not available here, so {self} was used instead of it"))
-    }
-
-    /// Whether one thread can keep more than one request outstanding.
-    pub fn is_async(self) -> bool {
-        ENGINES[self as usize].is_async
-    }
-
-    /// The most requests that a stream can keep outstanding.
-    pub fn max_depth(self) -> u32 {
-        ENGINES[self as usize].max_depth
-    }
-}
-
-impl fmt::Display for Engine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// What stands in for the target where the driver alone is to be measured: its ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

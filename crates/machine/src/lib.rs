@@ -7,10 +7,12 @@
 
 mod access;
 mod data;
+mod engine;
 mod error;
 mod facts;
 pub mod files;
 mod knob;
+mod layer;
 pub mod mark;
 mod run;
 mod source;
@@ -19,16 +21,15 @@ pub mod units;
 mod usage;
 
 pub use access::{
-    Access, Allocation, Buffering, CacheState, Engine, Hint, MAX_DEPTH, Memory, NullBackend, POLL_MOST_NS,
-    REAP_LEARNING_NS, REAP_WAIT_NS, Reap,
+    Access, Allocation, Buffering, CacheState, Hint, Memory, NullBackend, POLL_MOST_NS, REAP_LEARNING_NS, REAP_WAIT_NS,
+    Reap,
 };
 pub use data::{FILL_STEP, fill_random, fill_seed, filled};
+pub use engine::{Engine, MAX_DEPTH};
 pub use error::{Error, Result};
-pub use facts::{
-    Capabilities, Layer, LayerKind, MachineFacts, Raid5, Share, THROTTLE_REST_NS, THROTTLE_SLICE_NS, TargetFacts,
-    TargetKind,
-};
+pub use facts::{Capabilities, MachineFacts, Raid5, THROTTLE_REST_NS, THROTTLE_SLICE_NS, TargetFacts, TargetKind};
 pub use knob::{Alternative, Keep, Knob, Matters};
+pub use layer::{ArrayFacts, FileSystemFacts, Layer, LayerFacts, LayerKind, PartitionFacts, Share, ThrottleFacts};
 pub use run::{Buffers, IoClass, IoPriority, OnFailure, Part, PartUsage, RunOptions, RunUsage, Scheduling, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{

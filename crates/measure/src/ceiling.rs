@@ -71,7 +71,7 @@ fn as_the_loop_sees(workload: &Workload) -> Workload {
         // The data of reads are not looked at.
         alike.request_bytes = alike.request_bytes.min(4096);
     }
-    if alike.engine == Engine::Threads && alike.depth == 1 {
+    if alike.engine.has_workers() && alike.depth == 1 {
         alike.engine = Engine::Sync;
     }
     alike

@@ -5,7 +5,7 @@ use crate::slices::summed_rates;
 use crate::stats;
 use crate::stream::{SLICE_NS, Stream};
 use machine::{
-    CacheState, Engine, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions,
+    CacheState, Error, Machine, Nanos, Part, Pause, REAP_LEARNING_NS, Reap, RequestSource, Result, RunOptions,
     TargetFacts, Usage,
 };
 use std::borrow::Borrow;
@@ -194,7 +194,7 @@ fn alignment(workload: &Workload, facts: &TargetFacts) -> u32 {
 /// A workload that does not fit the target.
 pub fn streams(workload: &Workload, facts: &TargetFacts, ramp: Nanos) -> Result<Vec<Stream>> {
     let region = workload.region(facts.size_bytes);
-    let together = if workload.engine == Engine::Threads { workload.depth } else { 1 };
+    let together = workload.engine.workers(workload.depth);
     let filler = Filler::new(workload);
     let mut streams = Vec::with_capacity((workload.threads * together) as usize);
     for index in 0..workload.threads {

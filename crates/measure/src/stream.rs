@@ -126,7 +126,9 @@ impl Stream {
         let together = sources / streams.max(1);
         let source = u64::from(index) * together + u64::from(hand);
         let unit = u64::from(workload.least_request_bytes());
-        let share = |bytes: u64| part_of(bytes.div_ceil(unit), source, sources).saturating_mul(unit);
+        // Requests of one size are whole ones; the last of several sizes is cut.
+        let requests = |bytes: u64| if workload.sizes.is_some() { bytes.div_ceil(unit) } else { bytes / unit };
+        let share = |bytes: u64| part_of(requests(bytes), source, sources).saturating_mul(unit);
         let (run_ns, mut budget) = match workload.stop {
             Stop::AfterNs(ns) => (ns, u64::MAX),
             Stop::AfterBytes(bytes) => (Nanos::MAX / 4, share(bytes)),

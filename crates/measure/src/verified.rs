@@ -241,7 +241,7 @@ pub fn read_back<M: Machine>(
     stats: &VerifyStats,
 ) -> Result<()> {
     let (start, _, block) = stats.verifier.area();
-    let engine = if access.engine.is_async() && access.engine != Engine::Null { access.engine } else { Engine::Sync };
+    let engine = if access.engine.is_async() && access.engine.does_io() { access.engine } else { Engine::Sync };
     let depth = if engine.is_async() { depth.max(1) } else { 1 };
     let access = Access { engine, cache: CacheState::Cold, hint: Hint::None, sync_at_end: false, ..access.clone() };
     let mut reader = ReadBack {

@@ -2,7 +2,7 @@
 
 use crate::point::Numbers;
 use machine::units::show_rate;
-use machine::{Engine, Layer, TargetFacts};
+use machine::{Layer, TargetFacts};
 use measure::stats::Verdict;
 use measure::{Sample, rate_estimate};
 use workload::{Pattern, Workload};
@@ -34,7 +34,7 @@ const INNERMOST_SHARE: f64 = 0.45;
 pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Sample], numbers: &Numbers) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     let achieved = &numbers.achieved;
-    if workload.engine == Engine::Null {
+    if !workload.engine.does_io() {
         warnings.push("the engine null does no I/O: this is the generator's own rate".into());
     } else if facts.in_memory {
         warnings.push("the file system keeps its files in memory: no device was reached".into());
@@ -90,7 +90,7 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
 
 /// A generator that may itself have been the limit.
 pub(crate) fn near_ceiling(workload: &Workload, percent: f64, ceiling_iops: f64) -> Option<String> {
-    (percent > CEILING_PERCENT && workload.engine != Engine::Null).then(|| {
+    (percent > CEILING_PERCENT && workload.engine.does_io()).then(|| {
         format!("the run reached {percent:.0} % of the {ceiling_iops:.0} requests per second that the driver can issue here at most: it may be the limit itself")
     })
 }

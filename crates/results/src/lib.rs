@@ -19,6 +19,7 @@ mod latency_goal;
 mod metadata;
 mod operation;
 mod output;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod point;
 mod question;
@@ -38,6 +39,7 @@ pub use latency_goal::{LatencyGoal, SearchBy, measure_rate_within_p99, measure_w
 pub use metadata::{MetadataResult, OperationResult, measure_metadata};
 pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError, append};
+#[cfg(feature = "parquet")]
 pub use parquet::HistoryTable;
 pub use point::{LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, measure_points};
 pub use question::Question;

@@ -3,7 +3,7 @@
 use crate::found::Found;
 use crate::sampler::Entry;
 use machine::units::{show_rate, show_size, significant};
-use machine::{Allocation, Buffering, CacheState, Layer, LayerKind};
+use machine::{Allocation, Buffering, CacheState, Layer, LayerKind, PartitionFacts};
 use results::{Bottleneck, Limit, LimitOf, Rule, RuleState};
 use workload::{OpKind, Pattern, Workload};
 
@@ -145,33 +145,25 @@ fn preallocate(found: &Found<'_>) -> Judged {
 }
 
 fn align(layers: &[Layer]) -> Judged {
-    let partitions: Vec<&Layer> = layers.iter().filter(|layer| layer.kind == LayerKind::Partition).collect();
-    let first = partitions.first()?;
-    let start = |layer: &Layer| {
-        let bytes = layer.settings.get("start_bytes").and_then(|text| text.parse().ok()).unwrap_or(0);
-        format!("{} starts at {}", layer.name, show_size(bytes))
-    };
-    let is_off = |layer: &Layer, name: &str| layer.settings.get(name).is_some_and(|value| value == "no");
-    let off = |layer: &&&Layer| is_off(layer, "aligned_to_physical_block") || is_off(layer, "aligned_to_4_kib");
-    if let Some(layer) = partitions.iter().find(off) {
-        return judged(false, start(layer));
+    let partitions: Vec<(&str, PartitionFacts)> =
+        layers.iter().filter_map(|layer| Some((layer.name.as_str(), layer.facts.partition?))).collect();
+    let start =
+        |(name, partition): &(&str, PartitionFacts)| format!("{name} starts at {}", show_size(partition.start_bytes));
+    if let Some(off) = partitions.iter().find(|(_, partition)| !partition.is_block_aligned()) {
+        return judged(false, start(off));
     }
-    let Some(layer) = partitions.iter().find(|layer| is_off(layer, "aligned_to_optimal_io")) else {
-        return judged(true, start(first));
+    let Some(off) = partitions.iter().find(|(_, partition)| !partition.is_stripe_aligned()) else {
+        return judged(true, start(partitions.first()?));
     };
-    let stripe = layer.settings.get("optimal_io_size").and_then(|text| text.parse().ok()).map_or_else(
-        || "no multiple of the stripe".to_owned(),
-        |stripe| format!("no multiple of the {} stripe", show_size(stripe)),
-    );
-    judged(false, format!("{}, {stripe}", start(layer)))
+    let stripe = show_size(off.1.stripe_bytes?);
+    judged(false, format!("{}, which is not a multiple of the {stripe} stripe", start(off)))
 }
 
 fn write_cache(found: &Found<'_>) -> Judged {
     let layers = &found.setting.facts.layers;
     let told = layers.iter().filter(|layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop));
-    let (layer, cache) = told.filter_map(|layer| Some((layer, layer.settings.get("write_cache")?))).next()?;
-    let mut evidence = format!("{}: write cache {cache}", layer.name);
-    let on = matches!(cache.as_str(), "write back" | "on");
+    let (layer, on) = told.filter_map(|layer| Some((layer, layer.facts.write_cache?))).next()?;
+    let mut evidence = format!("{}: write cache {}", layer.name, if on { "on" } else { "off" });
     if let Some(alone) = direct(found, OpKind::Write, 65_536, Some(1)) {
         let with = if on { " with it" } else { " without it" };
         evidence += &format!("; 64 KiB writes one at a time: {}{with}", show_rate(alone));

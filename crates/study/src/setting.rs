@@ -104,10 +104,7 @@ impl Setting {
 
     /// The engine that keeps several requests outstanding from one thread.
     pub(crate) fn deep_engine(&self) -> Engine {
-        [Engine::IoUring, Engine::Libaio]
-            .into_iter()
-            .find(|engine| self.engines.contains(engine))
-            .unwrap_or(Engine::Threads)
+        Engine::asynchronous(&self.engines)
     }
 
     /// The workload that the grids vary: sequential, direct where the target allows it, one request outstanding.
@@ -130,7 +127,7 @@ impl Setting {
 
     /// The base with so many requests outstanding.
     pub(crate) fn deep(&self, op: OpKind, request: u32, depth: u32) -> Workload {
-        let engine = if depth == 1 { Engine::Sync } else { self.deep_engine() };
+        let engine = Engine::for_depth(depth, &self.engines);
         Workload { request_bytes: request, depth, engine, ..self.base(op) }
     }
 

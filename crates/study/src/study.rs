@@ -11,7 +11,7 @@ use crate::probe::probe;
 use crate::sampler::{Progress, Sampler};
 use crate::schedule;
 use crate::trial::{climb, investigate};
-use machine::{Engine, Error, Machine, Nanos, Result, TargetSpec};
+use machine::{Error, Machine, Nanos, Result, TargetSpec};
 use results::{Kind, Program, Results, SCHEMA};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -69,11 +69,8 @@ pub fn study<M: Machine>(
     };
     let facts = setting.facts.clone();
     let mut warnings = facts.warnings.clone();
-    if sampler.noisy && setting.deep_engine() != Engine::IoUring {
-        warnings.push(format!(
-            "io_uring is not available here, so requests were kept outstanding by {} instead of it",
-            setting.deep_engine()
-        ));
+    if sampler.noisy {
+        warnings.extend(setting.deep_engine().fallback(&setting.engines));
     }
     let command = Command::new(&spec, &facts);
     let (experiments, answer, ladder) =

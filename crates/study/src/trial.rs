@@ -7,7 +7,7 @@ use crate::sampler::{Entry, Sampler};
 use crate::setting::Setting;
 use crate::verdict::{GAIN, SAME};
 use machine::units::show_size;
-use machine::{CacheState, Engine, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetKind, TargetSpec};
+use machine::{CacheState, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetKind, TargetSpec};
 use measure::Sample;
 use measure::stats::{Ratio, ratio_interval};
 use results::LimitOf;
@@ -52,7 +52,7 @@ impl Variant {
     pub(crate) fn of(self, base: &Workload, setting: &Setting) -> Option<Workload> {
         let changed = match self {
             Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
-            Variant::Deeper if base.engine.is_async() || base.engine == Engine::Threads => {
+            Variant::Deeper if base.engine.max_depth() > 1 => {
                 let depth = base.depth.checked_mul(2).filter(|&depth| depth <= MAX_DEPTH)?;
                 Workload { depth, ..base.clone() }
             }
@@ -168,7 +168,7 @@ fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, peaks: &[(OpKi
             let workload = &entry.workload;
             workload.pattern == Pattern::Random
                 && workload.request_bytes == small
-                && workload.engine != Engine::Mmap
+                && !workload.engine.is_mapped()
                 && stands_for(entry, op, setting, sampler.bursty)
         });
         let best =
@@ -330,8 +330,7 @@ pub(crate) fn investigate<M: Machine>(
 
 /// Whether the target's cache may read further ahead where the program says that it reads in order. That of a simulated machine says so.
 fn heeds_hints(setting: &Setting) -> bool {
-    let told = |layer: &machine::Layer| layer.settings.contains_key("sequential_hint_factor");
-    setting.facts.kind != TargetKind::Simulated || setting.facts.layers.iter().any(told)
+    setting.facts.kind != TargetKind::Simulated || setting.facts.layers.iter().any(|layer| layer.facts.follows_hints)
 }
 
 /// Whether the target has room for a workload.

@@ -1,7 +1,7 @@
 //! The knobs of a workload: what a program can do differently.
 
 use machine::units::{parse_size, show_size};
-use machine::{Allocation, Buffering, CacheState, Engine, Hint, Keep, Layer, LayerKind, TargetFacts, TargetKind};
+use machine::{Allocation, Buffering, CacheState, Engine, Hint, Keep, Layer, TargetFacts, TargetKind};
 use workload::{Pattern, Workload};
 
 /// What a knob of a workload may look at.
@@ -15,8 +15,7 @@ pub struct Scene<'a> {
 impl Scene<'_> {
     /// The engine that keeps several requests outstanding from one thread.
     pub fn deep_engine(&self) -> Engine {
-        let there = [Engine::IoUring, Engine::Libaio].into_iter().find(|engine| self.engines.contains(engine));
-        there.unwrap_or(Engine::Threads)
+        Engine::asynchronous(self.engines)
     }
 }
 
@@ -131,7 +130,7 @@ const ENGINE: WorkloadKnob = WorkloadKnob {
     about: "how requests are issued",
     value: |workload| workload.engine.name().into(),
     try_: |_, scene| {
-        let real = |engine: &&Engine| !matches!(engine, Engine::Null | Engine::Mmap);
+        let real = |engine: &&Engine| engine.does_io() && !engine.is_mapped();
         scene.engines.iter().filter(real).map(|engine| engine.name().to_owned()).collect()
     },
     with: |workload, value, scene| {
@@ -140,13 +139,8 @@ const ENGINE: WorkloadKnob = WorkloadKnob {
     },
     risk: no_risk,
     keep: |value, _| {
-        in_program(match value {
-            "io_uring" => "issue requests through io_uring".to_owned(),
-            "libaio" => "issue requests with io_submit".to_owned(),
-            "threads" => "issue requests from several threads with pread and pwrite".to_owned(),
-            "sync" => "issue requests with pread and pwrite".to_owned(),
-            other => format!("issue requests through {other}"),
-        })
+        let engine = Engine::ALL.into_iter().find(|engine| engine.name() == value);
+        in_program(engine.map_or_else(|| format!("issue requests through {value}"), |engine| engine.advice().into()))
     },
 };
 
@@ -211,7 +205,5 @@ const OFFSET: WorkloadKnob = WorkloadKnob {
 
 /// Bytes by which the partition misses a multiple of 4 KiB.
 fn straddle(layers: &[Layer]) -> u64 {
-    let start = |layer: &Layer| layer.settings.get("start_bytes").and_then(|text| text.parse::<u64>().ok());
-    let partition = layers.iter().find(|layer| layer.kind == LayerKind::Partition);
-    partition.and_then(start).map_or(0, |start| start % 4096)
+    layers.iter().find_map(|layer| layer.facts.partition).map_or(0, |partition| partition.start_bytes % 4096)
 }

@@ -23,17 +23,10 @@ struct Stripe {
 impl Stripe {
     /// That of an array of md among the layers.
     fn of(layers: &[Layer]) -> Option<Stripe> {
-        layers.iter().filter(|layer| layer.kind == LayerKind::Volume).find_map(|layer| {
-            let text = |name: &str| layer.settings.get(name).map(String::as_str);
-            let number = |name: &str| text(name)?.parse::<u64>().ok().filter(|&number| number > 0);
-            let parity = match text("level")? {
-                "raid0" => 0,
-                "raid4" | "raid5" => 1,
-                "raid6" => 2,
-                _ => return None,
-            };
-            let chunks = number("raid_disks")?.checked_sub(parity).filter(|&chunks| chunks > 0)?;
-            Some(Stripe { chunk_bytes: number("chunk_bytes")?, chunks })
+        layers.iter().find_map(|layer| {
+            let array = layer.facts.array.as_ref()?;
+            let chunks = array.data_members.filter(|&chunks| chunks > 0)?;
+            Some(Stripe { chunk_bytes: array.chunk_bytes?, chunks })
         })
     }
 }
@@ -113,33 +106,20 @@ pub fn stripe_unit_of(facts: &TargetFacts, value: &str) -> Alternative {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
-
-    fn layer(kind: LayerKind, name: &str, settings: &[(&str, &str)]) -> Layer {
-        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        let settings: BTreeMap<String, String> = settings.collect();
-        Layer {
-            kind,
-            name: name.into(),
-            advertised_bytes_per_s: None,
-            advertised_formula: None,
-            advertised_iops: None,
-            settings,
-            share: machine::Share::ALL,
-        }
-    }
+    use machine::ArrayFacts;
 
     #[test]
     fn a_file_system_is_told_of_the_rows_below_it() {
-        let md = [("level", "raid5"), ("raid_disks", "4"), ("chunk_bytes", "65536")];
+        let mut md = Layer::new(LayerKind::Volume, "md0");
+        md.facts.array = Some(ArrayFacts { data_members: Some(3), chunk_bytes: Some(65_536), missing: 0 });
         let lines = |file_system: &str| {
-            let layers = [layer(LayerKind::FileSystem, file_system, &[]), layer(LayerKind::Volume, "md0", &md)];
+            let layers = [Layer::new(LayerKind::FileSystem, file_system), md.clone()];
             aligned_partition(&layers).into_iter().map(|keep| keep.line).collect::<Vec<_>>()
         };
         assert_eq!(lines("ext4 on /srv")[1], "mkfs.ext4 -b 4096 -E stride=16,stripe_width=48 PARTITION");
         assert_eq!(lines("xfs on /srv")[1], "mkfs.xfs -d su=64k,sw=3 PARTITION");
         assert_eq!(lines("vfat on /srv").len(), 1, "it takes no such option");
-        let plain = aligned_partition(&[layer(LayerKind::FileSystem, "vfat on /srv", &[])]);
+        let plain = aligned_partition(&[Layer::new(LayerKind::FileSystem, "vfat on /srv")]);
         assert_eq!(plain[1].line, "mkfs.vfat PARTITION");
         assert_eq!(aligned_partition(&[]).len(), 1, "a device has no file system");
     }

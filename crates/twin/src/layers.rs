@@ -5,7 +5,6 @@ use crate::settings::Setup;
 use crate::volume::{Kind, Layout, Parity};
 use machine::units::show_rate;
 use machine::{Layer, LayerKind};
-use std::collections::BTreeMap;
 
 /// Who tells the rates of a simulated machine: each stands in its description, with its source beside it.
 const TOLD_BY: &str = "the machine's description";
@@ -20,15 +19,7 @@ pub(crate) fn formula(count: u32, rate: Option<f64>) -> Option<String> {
 }
 
 fn layer(kind: LayerKind, name: impl Into<String>, rate: Option<f64>) -> Layer {
-    Layer {
-        kind,
-        name: name.into(),
-        advertised_bytes_per_s: rate,
-        advertised_formula: formula(1, rate),
-        advertised_iops: None,
-        settings: BTreeMap::new(),
-        share: machine::Share::ALL,
-    }
+    Layer { advertised_bytes_per_s: rate, advertised_formula: formula(1, rate), ..Layer::new(kind, name) }
 }
 
 fn set(layer: &mut Layer, key: &str, value: impl ToString) {
@@ -41,7 +32,10 @@ pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
     let mut file_system = layer(LayerKind::FileSystem, &d.file_system.name, None);
     set(&mut file_system, "block_bytes", d.file_system.block_bytes);
     set(&mut file_system, "cache_bytes", d.file_system.cache_bytes);
-    set(&mut file_system, "read_ahead_bytes", u64::from(d.file_system.read_ahead_units) * d.file_system.unit_bytes);
+    let read_ahead = u64::from(d.file_system.read_ahead_units) * d.file_system.unit_bytes;
+    set(&mut file_system, "read_ahead_bytes", read_ahead);
+    file_system.facts.read_ahead_bytes = Some(read_ahead);
+    file_system.facts.follows_hints = d.file_system.sequential_hint_factor > 1;
     if d.file_system.sequential_hint_factor > 1 {
         set(&mut file_system, "sequential_hint_factor", d.file_system.sequential_hint_factor);
     }

@@ -134,9 +134,9 @@ impl Twin {
 
     /// What this machine does not do, it refuses before the run.
     fn check<S: RequestSource>(&self, part: &Part<'_, Target, S>) -> machine::Result<()> {
-        let (what, why, hint) = if part.access.engine == Engine::Mmap {
+        let (what, why, hint) = if part.access.engine.is_mapped() {
             ("engine mmap", "mapped files are not simulated", "take sync, threads, io_uring or libaio")
-        } else if part.access.engine == Engine::Null {
+        } else if !part.access.engine.does_io() {
             ("engine null", "nothing of a simulated machine is this computer's own ceiling", "take it on this computer")
         } else if !matches!(part.access.reap, Reap::AtLeast(1) | Reap::Poll) {
             ("reap", "the simulated processor takes each completion as it comes, as one that polls", "leave it out")
@@ -210,12 +210,13 @@ impl machine::Machine for Twin {
             processors: d.processor.cores,
             memory_bytes: d.memory.bytes,
             virtualization: None,
+            processor_quota: None,
             settings,
         }
     }
 
     fn capabilities(&self) -> Capabilities {
-        let engines = vec![Engine::Sync, Engine::Threads, Engine::IoUring, Engine::Libaio];
+        let engines = Engine::ALL.into_iter().filter(|engine| engine.does_io() && !engine.is_mapped()).collect();
         Capabilities { engines, noisy: false, counts_instructions: false, traces_requests: false }
     }
 

@@ -3,7 +3,7 @@
 use crate::verify::UNIT_BYTES;
 use crate::{Error, Pattern, SizeMix, Stop, Workload};
 use machine::units::show_size;
-use machine::{Allocation, Engine, Reap};
+use machine::{Allocation, Reap};
 
 /// The largest request in bytes.
 pub const MAX_REQUEST_BYTES: u32 = 1 << 30;
@@ -122,9 +122,9 @@ impl Workload {
                 "wait for 1, or use the engine io_uring or libaio",
             );
         }
-        if self.engine == Engine::Threads && self.outstanding() > MAX_THREADS {
+        if self.engine.has_workers() && self.outstanding() > MAX_THREADS {
             return refuse(
-                format!("depth {depth} in {threads} streams with the engine threads"),
+                format!("depth {depth} in {threads} streams with the engine {}", self.engine),
                 format!("it needs {} threads, and a run has at most 4096", self.outstanding()),
                 "lower the depth or the streams, or use the engine io_uring",
             );
@@ -144,13 +144,22 @@ impl Workload {
             Stop::AfterNs(0) => {
                 refuse("a run of 0 s".into(), "nothing would be measured", "give it a time above 0, such as 1s")
             }
-            Stop::AfterBytes(bytes) if bytes < u64::from(self.request_bytes) => refuse(
-                format!("a run of {}", show_size(bytes)),
-                format!("it is less than one request of {}", show_size(u64::from(self.request_bytes))),
-                "move at least one request",
-            ),
-            _ => Ok(()),
+            Stop::AfterBytes(bytes) => self.check_bytes("a run", bytes),
+            Stop::AfterNs(_) => Ok(()),
+        }?;
+        self.limit_bytes.map_or(Ok(()), |bytes| self.check_bytes("a limit", bytes))
+    }
+
+    /// Refuses less than one request.
+    fn check_bytes(&self, what: &str, bytes: u64) -> Result<(), Error> {
+        if bytes >= u64::from(self.request_bytes) {
+            return Ok(());
         }
+        refuse(
+            format!("{what} of {}", show_size(bytes)),
+            format!("it is less than one request of {}", show_size(u64::from(self.request_bytes))),
+            "move at least one request",
+        )
     }
 
     fn check_data(&self) -> Result<(), Error> {
@@ -181,7 +190,7 @@ impl Workload {
                 "use the allocation written",
             );
         }
-        if data.verify && self.engine == Engine::Null {
+        if data.verify && !self.engine.does_io() {
             return refuse("the engine null with verification".into(), "it moves no data", "use another engine");
         }
         if data.verify && !self.request_bytes.is_multiple_of(UNIT_BYTES) {
@@ -195,7 +204,7 @@ impl Workload {
     }
 
     fn check_access(&self, align_bytes: u32) -> Result<(), Error> {
-        if self.engine == Engine::Mmap && self.buffering.is_direct() {
+        if self.engine.is_mapped() && self.buffering.is_direct() {
             return refuse(
                 "direct I/O with the engine mmap".into(),
                 "mapped memory is the file-system cache",
@@ -282,7 +291,7 @@ impl Workload {
 mod tests {
     use super::*;
     use crate::Data;
-    use machine::Buffering;
+    use machine::{Buffering, Engine};
 
     const SIZE: u64 = 1 << 30;
 
@@ -302,7 +311,7 @@ mod tests {
         assert_eq!(error(|w| (w.offset_bytes, w.buffering) = (1, Buffering::Buffered)), None);
         assert_eq!(error(|w| w.pattern = Pattern::Zipf(1.0)), None);
         assert_eq!(error(|w| (w.read_percent, w.data.verify) = (0, true)), None);
-        assert_eq!(error(|w| (w.engine, w.buffering) = (Engine::Mmap, Buffering::Buffered)), None);
+        assert_eq!(error(|w| (w.engine, w.buffering) = (Engine::mapped(), Buffering::Buffered)), None);
     }
 
     #[test]
@@ -346,7 +355,7 @@ mod tests {
             ("depth 2 with the engine sync", Box::new(|w| w.depth = 2)),
             (
                 "depth 2 with the engine mmap",
-                Box::new(|w| (w.depth, w.engine, w.buffering) = (2, Engine::Mmap, Buffering::Buffered)),
+                Box::new(|w| (w.depth, w.engine, w.buffering) = (2, Engine::mapped(), Buffering::Buffered)),
             ),
             ("0 threads", Box::new(|w| w.threads = 0)),
             ("4097 threads", Box::new(|w| w.threads = 4097)),
@@ -371,7 +380,7 @@ mod tests {
                 "the engine null with verification",
                 Box::new(|w| (w.engine, w.read_percent, w.data.verify) = (Engine::Null, 0, true)),
             ),
-            ("engine mmap", Box::new(|w| w.engine = Engine::Mmap)),
+            ("engine mmap", Box::new(|w| w.engine = Engine::mapped())),
             ("allocation extend", Box::new(|w| w.allocation = Allocation::Extend)),
             ("request size 1000 B", Box::new(|w| w.request_bytes = 1000)),
             ("offset 1 B", Box::new(|w| w.offset_bytes = 1)),

@@ -193,7 +193,7 @@ impl Workload {
             let what = format!("sizes or places that differ with the pattern {}", self.pattern);
             return Err(Error::refused(what, "it visits blocks of one size", "use seq or a random pattern"));
         }
-        if self.pattern == Pattern::Seq && self.engine == machine::Engine::Threads && self.depth > 1 {
+        if self.pattern == Pattern::Seq && self.engine.workers(self.depth) > 1 {
             let what = "sizes that differ in sequential order with the engine threads".to_string();
             return Err(Error::refused(
                 what,

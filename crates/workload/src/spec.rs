@@ -283,7 +283,7 @@ impl Workload {
 
     /// The buffers of its streams.
     pub fn buffers(&self) -> Buffers {
-        let alone = self.engine == Engine::Threads;
+        let alone = self.engine.has_workers();
         Buffers {
             streams: if alone { self.outstanding() } else { self.threads },
             depth: if alone { 1 } else { self.depth },

@@ -4,7 +4,7 @@ use super::{json, percent, table};
 use crate::Failure;
 use clap::Args;
 use machine::units::{MIB, show_size, significant};
-use machine::{Allocation, Buffering, Engine};
+use machine::{Allocation, Buffering};
 use predict::fit::{Fit, FitPoint, Judged, LEAST_POINTS, Order};
 use results::Results;
 use results::{Numbers, Point};
@@ -179,12 +179,12 @@ fn fit_point(point: &Point, size_bytes: u64) -> Option<FitPoint> {
     };
     let plain = w.buffering == Buffering::Direct
         && w.allocation == Allocation::Written
-        && w.engine != Engine::Mmap
+        && !w.engine.is_mapped()
         && (w.region_start_bytes, w.region_bytes, w.limit_bytes, w.offset_bytes, w.think_ns) == (0, None, None, 0, 0)
         && w.rate_iops.is_none()
         && w.request_bytes <= LARGEST_REQUEST;
     let throughput_bytes_per_s = point.rate().filter(|rate| plain && *rate > 0.0)?;
-    let depth = if w.engine == Engine::Sync { w.threads } else { w.outstanding() };
+    let depth = w.outstanding();
     Some(FitPoint {
         read_percent: w.read_percent,
         order,

@@ -1,6 +1,6 @@
 //! A pool of threads, each of which works on all targets of a time span: `-F` and `-O`, `<ThreadCount>` and `<RequestCount>`, `<Weight>`.
 
-use super::profile::{Caching, Source, Target, TimeSpan};
+use super::profile::{Caching, Source, Target, TimeSpan, engine};
 use crate::concurrent;
 use crate::parse::refuse;
 use machine::{Buffers, Engine, Result};
@@ -126,18 +126,14 @@ impl ThreadPool {
     /// Whether the pool's threads are sources of their own. A request that needs a thread for itself (no engine keeps several
     /// outstanding) has one in any case, where the targets do not share them.
     fn is_run(&self, targets: &[Target], engines: &[Engine]) -> bool {
-        self.outstanding.is_some() || self.engine(targets, engines) != Engine::Threads
+        self.outstanding.is_some() || !self.engine(targets, engines).has_workers()
     }
 
     /// What serves the requests of a thread.
     fn engine(&self, targets: &[Target], engines: &[Engine]) -> Engine {
         let mapped = targets.iter().any(|target| target.caching == Caching::Mapped);
         let depth = self.outstanding.unwrap_or(targets.iter().map(|target| target.outstanding).sum());
-        match (mapped, depth) {
-            (true, _) => Engine::Mmap,
-            (false, 1) => Engine::Sync,
-            _ => Engine::asynchronous(engines),
-        }
+        engine(mapped, depth, engines)
     }
 
     /// Whether the pool says what this element of a target would.
@@ -159,7 +155,7 @@ impl ThreadPool {
     /// Threads of one request each that stand for a thread: more than one where no engine keeps several outstanding.
     fn singles(&self, targets: &[Target], engines: &[Engine]) -> u32 {
         match (self.engine(targets, engines), self.outstanding) {
-            (Engine::Threads, Some(outstanding)) => outstanding,
+            (engine, Some(outstanding)) => engine.workers(outstanding),
             _ => 1,
         }
     }

@@ -287,11 +287,7 @@ impl Target {
             request_bytes: self.block_bytes,
             depth,
             threads,
-            engine: match (mapped, depth) {
-                (true, _) => Engine::Mmap,
-                (false, 1) => Engine::Sync,
-                _ => Engine::asynchronous(engines),
-            },
+            engine: engine(mapped, depth, engines),
             buffering: match (self.caching, self.write_through) {
                 (Caching::Cached | Caching::Mapped, false) => Buffering::Buffered,
                 (Caching::Cached | Caching::Mapped, true) => Buffering::BufferedDsync,
@@ -393,4 +389,9 @@ impl Profile {
         }
         Ok(())
     }
+}
+
+/// The engine that serves a thread's requests.
+pub(super) fn engine(mapped: bool, depth: u32, engines: &[Engine]) -> Engine {
+    if mapped { Engine::mapped() } else { Engine::for_depth(depth, engines) }
 }

@@ -1,7 +1,7 @@
 //! Which file each clone of a job uses, and which part of it: decided before anything is written.
 
 use super::error::FioError;
-use super::options::{Fallocate, FioEngine};
+use super::options::Fallocate;
 use super::plan::{Job, Plan};
 use super::value::Amount;
 use crate::parse::is_twin;
@@ -319,11 +319,11 @@ impl Arrangement {
     /// The place of a file of a job in the list, new or known.
     fn file(&mut self, job: &Job, path: PathBuf, found: Found, end: u64) -> usize {
         let options = &job.options;
-        let fills = options.reads || options.overwrite || options.engine == FioEngine::Mmap;
+        let fills = options.reads || options.overwrite || options.engine.is_mapped();
         let made = match (found, fills, options.fallocate) {
             (Found::File(_) | Found::Device(_) | Found::Endless, _, _) => None,
             // Nothing is read or written.
-            _ if options.engine == FioEngine::Null => Some(NewFile::Sparse),
+            _ if !options.engine.does_io() => Some(NewFile::Sparse),
             (_, true, _) => Some(NewFile::Filled),
             // It grows as it is written, and has its length from the beginning.
             _ if options.create_on_open || options.fills => Some(NewFile::Sparse),
@@ -347,7 +347,7 @@ impl Arrangement {
         entry.bytes = entry.bytes.max(bytes);
         entry.written |= options.writes;
         entry.grows |= options.fills && made == Some(NewFile::Sparse);
-        entry.idle &= options.engine == FioEngine::Null;
+        entry.idle &= !options.engine.does_io();
         if made == Some(NewFile::Filled) {
             entry.made = made;
         }

@@ -2,7 +2,7 @@
 
 use super::error::FioError;
 use super::jobfile::cut;
-use super::options::{Distribution, FileService, FioEngine, SyncMode};
+use super::options::{Distribution, FileService, SyncMode};
 use super::plan::Job;
 use super::verify::Method;
 use machine::units::show_size;
@@ -111,7 +111,7 @@ fn check_requests(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError>
 fn check_filling(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
     let grows = options.writes && !options.reads && !options.overwrite && !options.trims && !options.random;
-    let calls = !matches!(options.engine, FioEngine::Mmap | FioEngine::Null);
+    let calls = options.engine.does_io() && !options.engine.is_mapped();
     if !grows || !calls || options.create_only || job.file_count() > 1 || options.loops > 1 {
         return Err(job.wrong(
             "fill_device=1 is served where one file is written from its start, once (rw=write, no mmap or null); write it so, or give size",
@@ -127,7 +127,7 @@ fn check_verify(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
         return Err(job.wrong("verify_pattern and buffer_pattern are both asked for; leave one out"));
     }
     let Some(method) = options.verify else { return Ok(()) };
-    if options.engine == FioEngine::Null {
+    if !options.engine.does_io() {
         warnings.push(format!(
             "{}: verify with ioengine=null: there is no data, so nothing is verified (fio says nothing)",
             job.shown()
@@ -294,9 +294,9 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             job.shown()
         ));
     }
-    if options.engine == FioEngine::Libaio && !options.direct {
+    if !options.direct && options.engine.is_async() && !options.engine.queues_buffered() {
         warnings.push(format!(
-            "{}: ioengine=libaio without direct=1: Linux serves such requests while they are submitted, one after the other (fio says nothing); use direct=1 or io_uring",
+            "{}: ioengine={engine} without direct=1: Linux serves such requests while they are submitted, one after the other (fio says nothing); use direct=1 or io_uring",
             job.shown()
         ));
     }
@@ -318,7 +318,7 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             "iodepth_batch with ioengine=posixaio or io_submit_mode=offload: their threads submit one request each; use libaio or io_uring",
         ));
     }
-    if options.engine == FioEngine::PosixAio {
+    if options.engine.has_workers() {
         warnings.push(format!(
             "{}: ioengine=posixaio: {depth} threads with a blocking call each; the C library, which fio uses, has one thread a file and so a depth of 1 at the device",
             job.shown()
@@ -329,7 +329,7 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
             "fsync and fdatasync with ioengine=posixaio or io_submit_mode=offload are not served; use psync, libaio or io_uring",
         ));
     }
-    if options.engine == FioEngine::Mmap {
+    if options.engine.is_mapped() {
         if options.direct {
             return Err(
                 job.wrong("direct=1 with ioengine=mmap: mapped memory is the page cache; use direct=0, or psync")
@@ -345,7 +345,7 @@ fn check_engine(job: &Job, warnings: &mut Vec<String>) -> Result<(), FioError> {
 /// Threads make the calls of an engine that blocks; the others queue their requests themselves.
 fn check_offload(job: &Job) -> Result<(), FioError> {
     let options = &job.options;
-    let served = matches!(options.engine, FioEngine::Blocking | FioEngine::Null);
+    let served = !options.engine.does_io() || (options.engine.max_depth() == 1 && !options.engine.is_mapped());
     if options.offload && !served {
         return Err(job.wrong(format!(
             "io_submit_mode=offload with ioengine={}: it queues its requests itself; leave the option out, or use psync",

@@ -1,7 +1,7 @@
 //! Requests with a priority of their own: `cmdprio_percentage`, `cmdprio_bssplit`, `cmdprio_class` and `cmdprio`.
 
 use super::error::FioError;
-use super::options::{FioEngine, Options};
+use super::options::Options;
 use super::plan::Job;
 use super::value::{Reason, by_direction, number, size};
 use machine::{IoClass, IoPriority};
@@ -116,7 +116,7 @@ impl CommandPriority {
         if self.percent != [0; 2] && self.by_size.iter().any(|side| !side.is_empty()) {
             return Err(job.wrong("cmdprio_percentage and cmdprio_bssplit are both asked for; leave one out"));
         }
-        if !matches!(job.options.engine, FioEngine::Libaio | FioEngine::IoUring) {
+        if !job.options.engine.takes_priorities() {
             return Err(job.wrong(format!(
                 "cmdprio_percentage or cmdprio_bssplit with ioengine={}: its requests have the priority of their thread; use libaio or io_uring",
                 job.options.engine_name

@@ -447,7 +447,7 @@ fn repeats(job: &Job) -> bool {
 
 /// Streams of a clone.
 pub(super) fn streams_of(job: &Job) -> u32 {
-    if translate::engine(job) == machine::Engine::Threads { job.effective_depth() } else { 1 }
+    translate::engine(job).workers(job.effective_depth())
 }
 
 /// What is under all targets together.

@@ -59,9 +59,7 @@ pub use json::{FIO_VERSION, json};
 pub use latency::LatencyGoal;
 pub use logs::{aggregate_log_paths, aggregate_logs, log_paths, logs};
 pub use minimum::{GaveUp, LeastRates};
-pub use options::{
-    Distribution, ExitWhat, Fallocate, FileService, FioEngine, Logs, Options, SyncMode, Unified, WindowValue,
-};
+pub use options::{Distribution, ExitWhat, Fallocate, FileService, Logs, Options, SyncMode, Unified, WindowValue};
 pub use pattern::Fill;
 pub use plan::{Job, Plan};
 pub use record::{Batches, BySide, Line, SIDES, Sum, Times};

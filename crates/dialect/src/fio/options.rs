@@ -9,15 +9,14 @@ use super::pattern::Fill;
 use super::steady::Criterion;
 use super::value::{Amount, Reason, number, size};
 use super::verify::{Check, Method};
-use machine::{IoClass, IoPriority};
+use machine::{Engine, IoClass, IoPriority};
 use std::sync::Arc;
 use workload::SizeMix;
 
 mod kinds;
 
-pub use kinds::{
-    Distribution, ExitWhat, Fallocate, FileService, FioEngine, Logs, Strides, SyncMode, Unified, WindowValue, Zone,
-};
+pub(crate) use kinds::engine_name;
+pub use kinds::{Distribution, ExitWhat, Fallocate, FileService, Logs, Strides, SyncMode, Unified, WindowValue, Zone};
 
 /// fio's own list.
 pub(crate) const PERCENTILES: [f64; 17] =
@@ -117,7 +116,7 @@ pub struct Options {
     /// `iodepth_batch_complete_max`: the most that are taken at once.
     pub batch_complete_most: Option<u32>,
     /// `ioengine`.
-    pub engine: FioEngine,
+    pub engine: Engine,
     /// Its name as written.
     pub engine_name: String,
     /// `direct`.
@@ -318,7 +317,7 @@ impl Default for Options {
             batch_complete: 1,
             low: None,
             batch_complete_most: None,
-            engine: FioEngine::Blocking,
+            engine: Engine::Sync,
             engine_name: "psync".into(),
             direct: false,
             atomic: false,
@@ -402,7 +401,7 @@ impl Options {
     /// How blocks are verified, the pattern filled in.
     pub(crate) fn check(&self) -> Option<Check> {
         // What the null engine would read is nowhere.
-        let method = self.verify.filter(|_| self.engine != FioEngine::Null);
+        let method = self.verify.filter(|_| self.engine.does_io());
         method.map(|method| Check {
             method,
             pattern: self.pattern.clone(),
@@ -463,18 +462,7 @@ impl Options {
 
     /// Takes `ioengine`.
     pub(crate) fn set_engine(&mut self, text: &str) -> Result<(), Reason> {
-        self.engine = match text {
-            "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" => FioEngine::Blocking,
-            "libaio" => FioEngine::Libaio,
-            "io_uring" => FioEngine::IoUring,
-            "posixaio" => FioEngine::PosixAio,
-            "mmap" => FioEngine::Mmap,
-            "null" => FioEngine::Null,
-            _ => {
-                let served = "sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio, mmap and null";
-                return Err(format!("halfpower serves {served}; write one of these"));
-            }
-        };
+        self.engine = kinds::parse_engine(text)?;
         self.engine_name = text.into();
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::checks::check;
 use super::error::FioError;
 use super::iolog::{Action, Entry, Trace};
 use super::jobfile::{At, Section, Setting, cut};
-use super::options::{Distribution, FioEngine, Options};
+use super::options::{Distribution, Options};
 use super::value::Amount;
 use machine::Op;
 use machine::units::show_size;
@@ -38,11 +38,7 @@ impl Job {
 
     /// Requests that each stream keeps outstanding: 1 where the engine's calls block.
     pub fn effective_depth(&self) -> u32 {
-        match self.options.engine {
-            FioEngine::Blocking if self.options.offload => self.options.depth,
-            FioEngine::Blocking | FioEngine::Mmap => 1,
-            _ => self.options.depth,
-        }
+        if self.options.offload { self.options.depth } else { self.options.depth.min(self.options.engine.max_depth()) }
     }
 
     /// Whether something else than its sequence says what comes next.
@@ -76,14 +72,13 @@ impl Job {
 
     /// Whether the time of submission is measured: where requests are submitted by a call that does not wait for them.
     pub(crate) fn times_submission(&self) -> bool {
-        self.options.times_submission && matches!(self.options.engine, FioEngine::Libaio | FioEngine::IoUring)
+        self.options.times_submission && self.options.engine.is_async() && self.options.engine.does_io()
     }
 
     /// Whether threads make its calls, one request each.
     pub fn is_threaded(&self) -> bool {
         let options = &self.options;
-        options.engine == FioEngine::PosixAio
-            || (options.engine == FioEngine::Blocking && options.offload && options.depth > 1)
+        options.engine.has_workers() || (options.offload && options.depth > 1 && options.engine.max_depth() == 1)
     }
 
     /// The sizes of the operations that the job makes.
@@ -266,7 +261,7 @@ fn settle_trace(options: &mut Options, trace: &Trace) {
     // Each of several files that take turns has as much.
     options.size = Some(Amount::Bytes(end.max(u64::from(largest)) * trace.files.len() as u64));
     (options.offset, options.offset_increment) = (Amount::Bytes(0), Amount::Bytes(0));
-    if options.engine == FioEngine::Null {
+    if !options.engine.does_io() {
         // It opens no file; those of the trace are left alone.
         (options.filenames, options.files) = (Vec::new(), trace.files.len() as u32);
     } else {
@@ -317,6 +312,7 @@ impl Plan {
                 group_id += 1;
             }
             let job = Job { name: section.name.clone(), at: section.at.clone(), options, given, group_id };
+            plan.check_wait(&job)?;
             if first || job.options.stonewall {
                 plan.groups.push(Vec::new());
                 begun_together = plan.groups.len();
@@ -332,6 +328,21 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Refuses a job that waits for one that is not before it.
+    fn check_wait(&self, job: &Job) -> Result<(), FioError> {
+        let missing = job.options.wait_for.as_ref().filter(|waited| !self.jobs().any(|one| one.name == **waited));
+        match missing {
+            Some(waited) if *waited == job.name => {
+                Err(job.wrong(format!("wait_for={}: a job cannot wait for itself; name a job before it", cut(waited))))
+            }
+            Some(waited) => Err(job.wrong(format!(
+                "wait_for={}: no job before it has this name; name one of those before it",
+                cut(waited)
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Whether a job that waits for another begins a set of jobs of its own; `begun_together` sets were there when the last stonewall's jobs began.
     /// Sets run one after the other, so a job waits for all of the set before it: that has to be the one that it waits for.
     fn begins_a_group(&self, job: &Job, begun_together: usize) -> Result<bool, FioError> {
@@ -341,11 +352,8 @@ impl Plan {
             return if self.groups.len() > begun_together { Err(job.wrong(why)) } else { Ok(false) };
         };
         let named = |jobs: &Vec<Job>| jobs.iter().any(|one| one.name == *waited);
-        let Some(group) = self.groups.iter().rposition(named) else {
-            return Err(job.wrong(format!("wait_for={}: no job before it has this name", cut(waited))));
-        };
         let last = self.groups.len() - 1;
-        if group < last {
+        if self.groups.iter().rposition(named).is_some_and(|group| group < last) {
             // It has ended when this set begins.
             return Ok(false);
         }

@@ -3,7 +3,7 @@
 use super::arrange::{Arrangement, ClonePlan, FilePlan};
 use super::error::FioError;
 use super::group::{Group, NotRun};
-use super::options::{ExitWhat, FioEngine};
+use super::options::{ExitWhat, engine_name};
 use super::plan::{Job, Plan};
 use super::result::{FioResult, JobError};
 use super::surroundings::Surroundings;
@@ -21,7 +21,7 @@ pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioErro
     let engines = machine.capabilities().engines;
     for job in plan.jobs() {
         // What moves nothing needs no mechanism; in virtual time it would take none either.
-        let nothing = translate::engine(job) == machine::Engine::Null && !machine.facts().simulated;
+        let nothing = !translate::engine(job).does_io() && !machine.facts().simulated;
         if !nothing && !engines.contains(&translate::engine(job)) {
             let names: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
             let engine = &job.options.engine_name;
@@ -37,15 +37,11 @@ pub fn check_machine<M: Machine>(machine: &M, plan: &Plan) -> Result<(), FioErro
 /// among the plan's warnings.
 pub fn replace_missing_engines<M: Machine>(machine: &M, plan: &mut Plan) {
     let engines = machine.capabilities().engines;
-    let instead = machine::Engine::asynchronous(&engines);
     let mut said = None;
-    for job in plan.groups.iter_mut().flatten().filter(|job| job.options.engine == FioEngine::IoUring) {
+    for job in plan.groups.iter_mut().flatten() {
+        let Some(instead) = job.options.engine.replacement(&engines) else { continue };
         said = said.or_else(|| instead.fallback(&engines));
-        (job.options.engine, job.options.engine_name) = match instead {
-            machine::Engine::Libaio => (FioEngine::Libaio, "libaio".into()),
-            machine::Engine::Threads => (FioEngine::PosixAio, "posixaio".into()),
-            _ => continue,
-        };
+        (job.options.engine, job.options.engine_name) = (instead, engine_name(instead).into());
     }
     plan.warnings.extend(said);
 }

@@ -1,7 +1,7 @@
 //! A job as a workload of halfpower's.
 
 use super::arrange::{Arrangement, ClonePlan};
-use super::options::{Distribution, FioEngine, SyncMode};
+use super::options::{Distribution, SyncMode};
 use super::plan::Job;
 use super::turns::FileTurns;
 use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Memory, NewFile, Reap};
@@ -14,15 +14,7 @@ const PURPOSE_CLONE: u64 = 0xf10;
 
 /// The engine that serves a job.
 pub(crate) fn engine(job: &Job) -> Engine {
-    match job.options.engine {
-        FioEngine::Blocking if job.is_threaded() => Engine::Threads,
-        FioEngine::Blocking => Engine::Sync,
-        FioEngine::Libaio => Engine::Libaio,
-        FioEngine::IoUring => Engine::IoUring,
-        FioEngine::PosixAio => Engine::Threads,
-        FioEngine::Mmap => Engine::Mmap,
-        FioEngine::Null => Engine::Null,
-    }
+    if job.is_threaded() { Engine::Threads } else { job.options.engine }
 }
 
 fn buffering(job: &Job) -> Buffering {

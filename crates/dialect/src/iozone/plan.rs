@@ -295,7 +295,7 @@ impl Options {
         let writes = test.writes() && !(test == Test::Mixed && reader);
         let (engine, depth) = match self.asynchronous {
             Some((_, depth)) if !test.is_stdio() => (Engine::IoUring, depth),
-            _ if self.mmap && !test.is_stdio() => (Engine::Mmap, 1),
+            _ if self.mmap && !test.is_stdio() => (Engine::mapped(), 1),
             _ => (Engine::Sync, 1),
         };
         Workload {

@@ -5,9 +5,7 @@ use crate::concurrent::{self, RequestShape, RunPlan, ToolJob, ToolResult};
 use crate::display::print;
 use crate::parse::is_twin;
 use machine::units::show_size;
-use machine::{
-    Allocation, Buffers, Engine, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind, TargetSpec,
-};
+use machine::{Allocation, Buffers, Error, Machine, Nanos, NewFile, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::Sample;
 use results::{Output, OutputError, Point};
 use std::collections::BTreeMap;
@@ -208,8 +206,8 @@ fn job<'t, M: Machine>(
 ) -> ToolJob<'t, M::Target> {
     let mut workload =
         options.workload(cell, test, child.is_some_and(|(child, count)| options.reads_in_mix(child, count)));
-    if workload.engine == Engine::IoUring {
-        workload.engine = Engine::asynchronous(&machine.capabilities().engines);
+    if let Some(instead) = workload.engine.replacement(&machine.capabilities().engines) {
+        workload.engine = instead;
     }
     if !matches!(file.facts.kind, TargetKind::TestFile | TargetKind::Simulated) {
         // What was there before is overwritten in its place.

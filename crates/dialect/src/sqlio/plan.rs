@@ -162,7 +162,7 @@ impl Options {
             request_bytes: self.request_bytes(),
             depth,
             threads,
-            engine: if depth == 1 { Engine::Sync } else { Engine::asynchronous(engines) },
+            engine: Engine::for_depth(depth, engines),
             buffering: self.buffering(kind),
             memory: Memory::Pages,
             cache: CacheState::AsIs,

@@ -16,6 +16,7 @@ mod probe;
 mod processors;
 mod ring;
 mod run;
+mod signals;
 mod snapshot;
 mod sys;
 mod taken_back;
@@ -30,6 +31,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use member::is_endless;
 pub use owned_file::kept_bytes;
+pub use signals::is_ignored;
 pub use target::{DEFAULT_CHUNK, HostTarget};
 
 /// Rest after test files were filled, which is heavy load. On a virtual machine a thread that waits for each request is slower for as long as two

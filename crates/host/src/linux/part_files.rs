@@ -5,9 +5,7 @@ use super::run::Context;
 use super::target::HostTarget;
 use super::{sys, taken_back};
 use crate::stripe::StripeSet;
-use machine::{
-    Access, Allocation, Buffering, CacheState, Engine, Error, Hint, Part, RequestSource, Result, fill_random,
-};
+use machine::{Access, Allocation, Buffering, CacheState, Error, Hint, Part, RequestSource, Result, fill_random};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -80,7 +78,7 @@ fn open_files(target: &HostTarget, access: &Access, writes: bool, interrupt: &At
         }
         return Ok(PartFiles { files, region, truncate: false, stripe, scratch: Vec::new() });
     }
-    if access.engine == Engine::Mmap && access.allocation != Allocation::Reserved {
+    if access.engine.is_mapped() && access.allocation != Allocation::Reserved {
         return Err(Error::Unsupported(
             "a mapped file cannot grow as it is written: use --allocate written or reserved".into(),
         ));

@@ -15,7 +15,7 @@ use crate::run_streams::{PartStreams, Ran, Ready, run_streams};
 use crate::session::{Halt, Time};
 use crate::stripe::StripeSet;
 use machine::{
-    Access, Allocation, Buffering, Buffers, DirtyUse, Engine, Error, Nanos, NullBackend, ParityUse, Part, PartUsage,
+    Access, Allocation, Buffering, Buffers, DirtyUse, Error, Nanos, NullBackend, ParityUse, Part, PartUsage,
     RequestSource, Result, RunOptions, RunUsage, Scheduling, Waits, units,
 };
 use std::io;
@@ -146,7 +146,7 @@ fn check<S: RequestSource>(part: &Part<'_, HostTarget, S>) -> Result<()> {
     if keeps_parity && writes && part.access.allocation != Allocation::Written {
         return Err(Error::Unsupported("a RAID 5 set is written in place: use --allocate written".into()));
     }
-    if part.access.engine == Engine::Mmap && (part.access.buffering != Buffering::Buffered || first.striped()) {
+    if part.access.engine.is_mapped() && (part.access.buffering != Buffering::Buffered || first.striped()) {
         return Err(Error::Unsupported(
             "mmap goes through the page cache of one file: use --buffered and a single target".into(),
         ));

@@ -349,13 +349,10 @@ pub fn crowded() -> Results {
 /// A target with an untrustworthy name.
 pub fn target() -> TargetFacts {
     let layer = |kind, name: &str, rate: Option<f64>, iops: Option<f64>, settings: &[(&str, &str)]| Layer {
-        kind,
-        name: name.into(),
         advertised_bytes_per_s: rate,
-        advertised_formula: None,
         advertised_iops: iops,
         settings: settings.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
-        share: machine::Share::ALL,
+        ..Layer::new(kind, name)
     };
     TargetFacts {
         name: "/srv/data/<script>alert('x')</script> & \"quoted\"".into(),
@@ -424,6 +421,7 @@ pub fn machine() -> MachineFacts {
         processor: "AMD EPYC 9R14 96-Core Processor".into(),
         processors: 2,
         memory_bytes: 23 << 30,
+        processor_quota: None,
         virtualization: Some("kvm".into()),
         settings,
     }

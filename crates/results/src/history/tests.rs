@@ -26,13 +26,8 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
         warnings: Vec::new(),
     };
     let layer = Layer {
-        kind: LayerKind::Disk,
-        name: "vda".into(),
-        advertised_bytes_per_s: None,
-        advertised_formula: None,
-        advertised_iops: None,
         settings: BTreeMap::from([("read_ahead_kb".to_string(), read_ahead.to_string())]),
-        share: machine::Share::ALL,
+        ..Layer::new(LayerKind::Disk, "vda")
     };
     Results {
         schema: SCHEMA.into(),

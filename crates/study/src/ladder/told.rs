@@ -115,13 +115,8 @@ pub(super) fn settings(layer: &Layer) -> Vec<(String, String)> {
 pub(super) fn warnings_about(layer: &Layer, warnings: &[String]) -> Vec<String> {
     let system = layer.kind == LayerKind::FileSystem;
     let name = if system { layer.name.as_str() } else { layer.name.split(' ').next().unwrap_or(&layer.name) };
-    let of_link = ["address", "port"].into_iter().filter(|_| layer.kind == LayerKind::Link);
-    let names: Vec<&str> = if layer.kind == LayerKind::Link {
-        of_link.filter_map(|key| layer.settings.get(key)).map(String::as_str).collect()
-    } else {
-        vec![name]
-    };
-    let about = |warning: &&String| names.iter().any(|name| has_word(warning, name));
+    let name = if layer.kind == LayerKind::Link { layer.facts.link_address.as_deref().unwrap_or("") } else { name };
+    let about = |warning: &&String| has_word(warning, name);
     warnings.iter().filter(about).cloned().collect()
 }
 
@@ -144,21 +139,20 @@ fn has_word(text: &str, name: &str) -> bool {
 pub(super) fn risks(layers: &[Layer]) -> Vec<String> {
     let mut risks = Vec::new();
     for layer in layers {
-        let is =
-            |name: &str, values: &[&str]| layer.settings.get(name).is_some_and(|one| values.contains(&one.as_str()));
-        if matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && is("write_cache", &["write back", "on"]) {
+        let facts = &layer.facts;
+        if matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && facts.write_cache == Some(true) {
             risks.push(format!(
                 "{} has a write cache that a loss of power may empty: only what was flushed (fsync, O_DSYNC) is sure to be there",
                 layer.name
             ));
         }
-        if layer.kind == LayerKind::FileSystem && is("barrier", &["no", "0"]) {
+        if facts.file_system.is_some_and(|system| system.no_barriers) {
             risks.push(format!("{} flushes no write cache (barriers are off): even fsync may lose data", layer.name));
         }
-        if layer.settings.get("degraded").is_some_and(|missing| missing != "0") {
+        if facts.array.as_ref().is_some_and(|array| array.missing > 0) {
             risks.push(format!("{} has a member missing: the next one to fail may lose data", layer.name));
         }
-        if is("cache_mode", &["writeback"]) {
+        if facts.writeback_device {
             risks.push(format!("{} keeps written data in its cache device alone until it copies them", layer.name));
         }
     }

@@ -6,21 +6,19 @@ use crate::beside::{Beside, Other};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::{
-    Buffering, CpuTimes, DeviceUse, DirtyUse, LayerKind, RequestTimes, Stage, StageTime, TargetFacts, TargetKind,
-    TimesSource,
+    Buffering, CpuTimes, DeviceUse, DirtyUse, FileSystemFacts, Layer, LayerKind, RequestTimes, Stage, StageTime,
+    TargetFacts, TargetKind, ThrottleFacts, TimesSource,
 };
 use measure::stats::Ratio;
 use results::{Bottleneck, Limit, LimitOf, Point};
-use std::collections::BTreeMap;
 use workload::{OpKind, Workload};
 
-/// A file on a file system with these mount options, on a disk with such a queue.
-fn on_file_system(options: &str, nr_requests: &str) -> TargetFacts {
+/// A file on such a file system, on a disk whose queue holds this many requests.
+fn on_file_system(system: FileSystemFacts, queue_limit: u32) -> TargetFacts {
     let mut facts = layer(LayerKind::FileSystem, None, None);
-    facts.layers[0].settings = BTreeMap::from([("mount".to_owned(), options.to_owned())]);
-    let mut disk = facts.layers[0].clone();
-    disk.kind = LayerKind::Disk;
-    disk.settings = BTreeMap::from([("nr_requests".to_owned(), nr_requests.to_owned())]);
+    facts.layers[0].facts.file_system = Some(system);
+    let mut disk = Layer::new(LayerKind::Disk, "layer");
+    disk.facts.queue_limit = Some(queue_limit);
     facts.layers.push(disk);
     facts
 }
@@ -61,7 +59,7 @@ fn among(base: Entry, others: &[(u32, f64)], facts: &TargetFacts, change: impl F
 
 #[test]
 fn one_request_at_a_time_at_the_device_and_an_idle_thread_is_the_file_system() {
-    let file = on_file_system("rw", "256");
+    let file = on_file_system(FileSystemFacts::default(), 256);
     let flat = || vec![tried(Variant::Deeper, 1010.0)];
     let of = |depth, busy, tried, facts: &TargetFacts| {
         limit_of(LimitOf::Peak, base(in_device(depth, busy)), tried, facts, 1e9)
@@ -78,7 +76,7 @@ fn one_request_at_a_time_at_the_device_and_an_idle_thread_is_the_file_system() {
 
 #[test]
 fn the_stage_in_which_requests_wait_decides_where_nothing_else_does() {
-    let file = on_file_system("rw", "256");
+    let file = on_file_system(FileSystemFacts::default(), 256);
     let device = TargetFacts { kind: TargetKind::Device, ..file.clone() };
     let throttle = TargetFacts { kind: TargetKind::Device, ..layer(LayerKind::Throttle, Some(1e12), None) };
     let of = |percents, facts: &TargetFacts| among(base(in_device(4.0, 60)), &[], facts, traced(percents));
@@ -93,7 +91,7 @@ fn the_stage_in_which_requests_wait_decides_where_nothing_else_does() {
 
 #[test]
 fn half_as_many_requests_tell_a_saturated_device_from_latency() {
-    let file = on_file_system("rw", "256");
+    let file = on_file_system(FileSystemFacts::default(), 256);
     let of = |half: f64| among(base(in_device(7.5, 60)), &[(4, half)], &file, |_| {}).what;
     assert_eq!(of(960.0), Bottleneck::Device, "half as many do as well");
     assert_eq!(of(550.0), Bottleneck::Latency, "twice as many do nearly twice as well");
@@ -102,19 +100,19 @@ fn half_as_many_requests_tell_a_saturated_device_from_latency() {
 
 #[test]
 fn a_queue_that_is_full_while_half_of_it_gets_half_is_the_limit() {
-    let of = |nr_requests, others: &[(u32, f64)]| {
-        among(base(in_device(3.9, 99)), others, &on_file_system("rw", nr_requests), |_| {})
+    let of = |queue_limit, others: &[(u32, f64)]| {
+        among(base(in_device(3.9, 99)), others, &on_file_system(FileSystemFacts::default(), queue_limit), |_| {})
     };
-    let found = of("4", &[(2, 520.0), (16, 1000.0)]);
+    let found = of(4, &[(2, 520.0), (16, 1000.0)]);
     assert_eq!(found.what, Bottleneck::Throttle, "{}", found.sentence);
     assert!(found.sentence.contains("nr_requests 4): 3.9 of 8 outstanding have a place"), "{}", found.sentence);
-    assert_eq!(of("4", &[(2, 950.0), (16, 1000.0)]).what, Bottleneck::Device, "two did as well");
-    assert_eq!(of("256", &[(2, 520.0), (16, 1000.0)]).what, Bottleneck::Device, "the queue is not full");
+    assert_eq!(of(4, &[(2, 950.0), (16, 1000.0)]).what, Bottleneck::Device, "two did as well");
+    assert_eq!(of(256, &[(2, 520.0), (16, 1000.0)]).what, Bottleneck::Device, "the queue is not full");
 }
 
 #[test]
 fn the_same_requests_without_the_file_system_refute_it_or_name_it() {
-    let file = on_file_system("rw", "256");
+    let file = on_file_system(FileSystemFacts::default(), 256);
     let of = |other: Other, ratio: f64| {
         let ratio = Ratio { median: ratio, mean: ratio, low: ratio * 0.97, high: ratio * 1.03, n_pairs: 4 };
         let beside = Some(Beside { other, ratio });
@@ -158,8 +156,8 @@ fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes
 
 #[test]
 fn what_a_plain_write_waits_for() {
-    let file = on_file_system("rw", "256");
-    let journaled = on_file_system("rw,relatime,data=journal", "256");
+    let file = on_file_system(FileSystemFacts::default(), 256);
+    let journaled = on_file_system(FileSystemFacts { journals_data: true, ..FileSystemFacts::default() }, 256);
     let mut throttled = file.clone();
     throttled.layers.push(layer(LayerKind::Throttle, Some(1e12), None).layers[0].clone());
     let of = |base, facts: &TargetFacts| limit_of(LimitOf::Plain, base, vec![], facts, 1e9);
@@ -198,7 +196,7 @@ fn what_a_plain_write_waits_for() {
     assert_eq!(found.what, Bottleneck::Thread, "the process computes while it flushes: {}", found.sentence);
     assert!(found.would_refute.is_some_and(|one| one.contains("flushes a file of its own")), "writers share the flush");
     let mut told = layer(LayerKind::Throttle, None, None);
-    told.layers[0].settings.insert("write_bytes_per_s".into(), "54600000".into());
+    told.layers[0].facts.throttle = Some(ThrottleFacts { write_bytes_per_s: Some(54.6e6), ..ThrottleFacts::default() });
     let found = of(plain_write(0.1, 0.2, Some(103.0), 1.0), &told);
     assert!(
         found.what == Bottleneck::Throttle && found.sentence.contains("it admits; the writer waits for the write-back"),
@@ -207,12 +205,16 @@ fn what_a_plain_write_waits_for() {
     );
 }
 
+fn throttle(write_iops: u64, random_only: bool) -> ThrottleFacts {
+    ThrottleFacts { write_iops: Some(write_iops as f64), random_only, ..ThrottleFacts::default() }
+}
+
 #[test]
 fn plain_writes_to_a_throttled_device_are_counted_page_by_page() {
     // 62.5 MiB/s and a flush as long as the run: 8000 pages a second reach the throttle, which merging makes fewer at the device.
     let of = |write_iops: u64, kind| {
         let mut facts = TargetFacts { kind, ..layer(LayerKind::Throttle, None, None) };
-        facts.layers[0].settings.insert("write_iops".into(), write_iops.to_string());
+        facts.layers[0].facts.throttle = Some(throttle(write_iops, false));
         limit_of(LimitOf::Plain, plain_write(0.1, 1.0, None, 1.0), vec![], &facts, 1e9)
     };
     let found = of(8000, TargetKind::Device);
@@ -224,7 +226,7 @@ fn plain_writes_to_a_throttled_device_are_counted_page_by_page() {
     );
     assert_eq!(of(100_000, TargetKind::Device).what, Bottleneck::Flush, "it admits far more");
     let mut model = TargetFacts { kind: TargetKind::Device, ..layer(LayerKind::Throttle, None, None) };
-    model.layers[0].settings.extend([("write_iops".into(), "8000".into()), ("model_rrandiops".into(), "9000".into())]);
+    model.layers[0].facts.throttle = Some(throttle(8000, true));
     let found = limit_of(LimitOf::Plain, plain_write(0.1, 1.0, None, 1.0), vec![], &model, 1e9);
     assert_eq!(
         found.what,

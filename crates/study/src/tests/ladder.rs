@@ -8,20 +8,22 @@ use crate::found::{Found, PeakRates};
 use crate::ladder::ladder;
 use crate::sampler::Entry;
 use crate::setting::Setting;
-use machine::{Buffering, Layer, LayerKind, MachineFacts, Share, TargetFacts, TargetSpec};
+use machine::{Buffering, Layer, LayerKind, MachineFacts, PartitionFacts, Share, TargetFacts, TargetSpec};
 use results::{Answer, Bottleneck, Ladder, Limit, LimitOf, Point, RuleState, Stage, StageKind, StageRate};
 use workload::{OpKind, Workload};
 
 fn layer(kind: LayerKind, name: &str, rate: Option<(f64, &str)>, settings: &[(&str, &str)]) -> Layer {
     Layer {
-        kind,
-        name: name.into(),
         advertised_bytes_per_s: rate.map(|one| one.0),
         advertised_formula: rate.map(|one| one.1.to_owned()),
-        advertised_iops: None,
         settings: settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        share: Share::ALL,
+        ..Layer::new(kind, name)
     }
+}
+
+fn link(mut layer: Layer) -> Layer {
+    layer.facts.link_address = layer.settings.get("port").cloned();
+    layer
 }
 
 /// A file system over a partition and a device on two links.
@@ -32,12 +34,12 @@ fn on_layers() -> TargetFacts {
             layer(LayerKind::Partition, "sda1", None, &[("start_bytes", "1048576")]),
             layer(LayerKind::Volume, "tank (ZFS pool)", None, &[("state", "online")]),
             layer(LayerKind::Disk, "sda (a disk)", None, &[("fua", "1"), ("namespace", "1"), ("service", "a cloud's")]),
-            layer(
+            link(layer(
                 LayerKind::Link,
                 "SATA 6 Gbit/s",
                 Some((600e6, "SATA: 6 Gbit/s x 8/10")),
                 &[("port", "ata1"), ("hw_sata_spd_limit", "6.0 Gbps")],
-            ),
+            )),
             layer(LayerKind::Link, "virtio", None, &[("driver", "virtio_blk")]),
             layer(LayerKind::Network, "nfs4 to server:/x", None, &[("vers", "4.2"), ("nconnect", "4")]),
         ],
@@ -180,16 +182,17 @@ fn writes_to_stable_storage_have_an_interval() {
 
 #[test]
 fn a_partition_off_the_stripe_breaks_the_rule() {
-    let rule = |stripe: &[(&str, &str)]| {
-        let settings = [&[("start_bytes", "1048576"), ("aligned_to_physical_block", "yes")], stripe].concat();
-        let partition = layer(LayerKind::Partition, "md0p1", None, &settings);
+    let rule = |stripe_bytes: Option<u64>| {
+        let mut partition = Layer::new(LayerKind::Partition, "md0p1");
+        let begins = PartitionFacts { start_bytes: 1 << 20, physical_block_bytes: Some(4096), stripe_bytes };
+        partition.facts.partition = Some(begins);
         let (_, answer) = made(TargetFacts { layers: vec![partition], ..facts() }, None);
         let rule = answer.checklist.into_iter().find(|rule| rule.rule == "align partitions").expect("a rule");
         (rule.state, rule.evidence)
     };
-    let (state, evidence) = rule(&[("aligned_to_optimal_io", "no"), ("optimal_io_size", "1572864")]);
+    let (state, evidence) = rule(Some(1_572_864));
     assert_eq!(state, RuleState::Broken);
-    assert_eq!(evidence, "md0p1 starts at 1 MiB, no multiple of the 1.5 MiB stripe");
-    assert_eq!(rule(&[("aligned_to_optimal_io", "yes"), ("optimal_io_size", "1048576")]).0, RuleState::Held);
-    assert_eq!(rule(&[]), (RuleState::Held, "md0p1 starts at 1 MiB".to_owned()));
+    assert_eq!(evidence, "md0p1 starts at 1 MiB, which is not a multiple of the 1.5 MiB stripe");
+    assert_eq!(rule(Some(1 << 20)).0, RuleState::Held);
+    assert_eq!(rule(None), (RuleState::Held, "md0p1 starts at 1 MiB".to_owned()));
 }

@@ -49,7 +49,7 @@ fn setting() -> Setting {
     let speed = OpSpeed { bytes_per_s: 2e9, iops: 5e5 };
     Setting {
         facts: TargetFacts { members: 4, chunk_bytes: Some(65_536), kind: TargetKind::Stripe, ..facts() },
-        engines: vec![Engine::Sync, Engine::Threads, Engine::IoUring, Engine::Libaio, Engine::Mmap],
+        engines: Engine::ALL.into_iter().filter(|engine| engine.does_io()).collect(),
         speed: Speed { read: speed, write: speed, flush_bytes_per_s: 1e9 },
         run_ns: 100_000_000,
         seed: 7,

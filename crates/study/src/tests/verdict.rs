@@ -8,7 +8,6 @@ use machine::{
     CpuTimes, DeviceUse, Engine, Layer, LayerKind, MachineFacts, ResourceKind, ResourceUse, Share, TargetFacts,
 };
 use results::{Bottleneck, Limit, LimitOf, Point};
-use std::collections::BTreeMap;
 use workload::{OpKind, Workload};
 
 pub(super) const REQUEST: u32 = 65_536;
@@ -17,15 +16,7 @@ pub(super) const REQUEST: u32 = 65_536;
 const COPY: f64 = 80e6;
 
 pub(super) fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>) -> TargetFacts {
-    let layer = Layer {
-        kind,
-        name: "layer".into(),
-        advertised_bytes_per_s: bytes_per_s,
-        advertised_formula: None,
-        advertised_iops: iops,
-        settings: BTreeMap::new(),
-        share: Share::ALL,
-    };
+    let layer = Layer { advertised_bytes_per_s: bytes_per_s, advertised_iops: iops, ..Layer::new(kind, "layer") };
     TargetFacts { layers: vec![layer], ..facts() }
 }
 
@@ -122,7 +113,7 @@ fn each_cause_is_named_with_its_evidence() {
     let far = layer(LayerKind::Link, Some(rate * 2.0), Some(5000.0));
     let spinning = {
         let mut facts = layer(LayerKind::Disk, None, None);
-        facts.layers[0].settings.insert("rotational".into(), "1".into());
+        facts.layers[0].facts.rotational = Some(true);
         facts
     };
     use Variant::{Deeper, Resized, Wider};

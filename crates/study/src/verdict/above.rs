@@ -62,7 +62,7 @@ impl Evidence<'_> {
     /// The file system writes the data into its journal, too.
     pub(super) fn journal(&self) -> Option<Cause> {
         let layer = self.file_system().filter(|_| self.case.op == OpKind::Write)?;
-        let journals = layer.settings.get("mount")?.split(',').any(|option| option == "data=journal");
+        let journals = layer.facts.file_system?.journals_data;
         let more =
             self.numbers.achieved.device_bytes_foreign_share.filter(|&share| journals && share >= JOURNAL_SHARE)?;
         let why = format!(
@@ -79,8 +79,7 @@ impl Evidence<'_> {
         let layer = self.file_system().filter(|_| self.case.op == OpKind::Write)?;
         let saturated = self.numbers.achieved.device_busy_percent.is_some_and(|busy| busy >= BUSY_PERCENT)
             && self.workload.outstanding() > 1;
-        if layer.settings.get("sync").is_none_or(|on| on != "yes") || self.thread_percent() >= MOST_PERCENT || saturated
-        {
+        if !layer.facts.file_system?.synchronous || self.thread_percent() >= MOST_PERCENT || saturated {
             return None;
         }
         let why = format!(
@@ -145,7 +144,7 @@ impl Evidence<'_> {
 
     /// As many requests are at the device as its queue holds, more wait for a place, and half as many got less.
     pub(super) fn full_queue(&self) -> Option<Cause> {
-        let held = |layer: &Layer| layer.settings.get("nr_requests")?.parse::<u32>().ok();
+        let held = |layer: &Layer| layer.facts.queue_limit;
         let queue = self.facts.layers.iter().filter(|layer| layer.kind != LayerKind::Loop).find_map(held);
         let queue = queue.or_else(|| self.facts.layers.iter().find_map(held)).filter(|&queue| queue > 0)?;
         let at_device = self.numbers.achieved.device_mean_depth?;

@@ -42,7 +42,7 @@ fn admitted(facts: &TargetFacts, op: OpKind, of: LimitOf) -> Option<(&Layer, f64
     let limits = facts
         .layers
         .iter()
-        .filter(|layer| of == LimitOf::Random || !layer.settings.contains_key("model_rrandiops"))
+        .filter(|layer| of == LimitOf::Random || !layer.facts.throttle.is_some_and(|throttle| throttle.random_only))
         .filter_map(|layer| Some((layer, layer.target_iops(op == OpKind::Write)?)).filter(|one| one.1 > 0.0));
     limits.min_by(|a, b| a.1.total_cmp(&b.1))
 }

@@ -144,8 +144,7 @@ impl Evidence<'_> {
         // The final flush is part of what a plain write takes, and the thread waits for it.
         let part = self.share_until_return();
         let own = self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9 * part;
-        let quota = self.machine.settings.get("cpu_quota").and_then(|text| text.parse::<f64>().ok());
-        if let Some(quota) = quota.filter(|&quota| own >= quota * THREAD_PERCENT / 100.0) {
+        if let Some(quota) = self.machine.processor_quota.filter(|&quota| own >= quota * THREAD_PERCENT / 100.0) {
             let why =
                 format!("the processor time that the control group allows: {own:.2} of {quota:.2} processors used");
             return Some((Bottleneck::Processor, format!("{why} at {}", self.shown())));
@@ -308,8 +307,7 @@ impl Evidence<'_> {
     }
 
     fn read_ahead_bytes(&self) -> Option<u64> {
-        let queue = |layer: &machine::Layer| layer.settings.get("read_ahead_kb")?.parse::<u64>().ok();
-        self.facts.layers.iter().find_map(queue).map(|kib| kib * 1024)
+        self.facts.layers.iter().find_map(|layer| layer.facts.read_ahead_bytes)
     }
 
     /// Little is read ahead, far less than it takes to keep the device busy; or what reaches the device are reads ahead of the program's.

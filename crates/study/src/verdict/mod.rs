@@ -16,7 +16,7 @@ use crate::beside::{Beside, Other};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::units::{show_rate, show_size};
-use machine::{Engine, MachineFacts, TargetFacts};
+use machine::{MachineFacts, TargetFacts};
 use measure::stats::Ratio;
 use results::{Bottleneck, Limit, LimitOf, LimitTrial, Numbers, Point};
 use workload::{OpKind, Workload};
@@ -188,8 +188,7 @@ impl Evidence<'_> {
 
     /// How many threads issue requests.
     fn threads(&self) -> u32 {
-        let each = if self.workload.engine == Engine::Threads { self.workload.depth } else { 1 };
-        (self.workload.threads * each).max(1)
+        (self.workload.threads * self.workload.engine.workers(self.workload.depth)).max(1)
     }
 
     /// Busy processors in percent of all.

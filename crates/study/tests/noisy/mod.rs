@@ -4,7 +4,6 @@ use machine::{
     Access, Capabilities, Completion, Engine, Layer, LayerKind, MachineFacts, MemoryUse, Nanos, Next, NullBackend,
     Part, Request, RequestSource, RunOptions, RunUsage, Scheduling, Stability, TargetFacts, TargetKind, TargetSpec,
 };
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use twin::description::Drive;
 use twin::settings::Setup;
@@ -165,15 +164,7 @@ impl machine::Machine for Noisy {
     fn target_facts(&self, target: &Self::Target) -> TargetFacts {
         // Of a simulated volume one run is the truth, and needs no interval: this one is like a real one.
         let mut facts = TargetFacts { kind: TargetKind::Device, ..self.twin.target_facts(target) };
-        facts.layers.extend(self.throttled.then(|| Layer {
-            kind: LayerKind::Throttle,
-            name: "a throttle".into(),
-            advertised_bytes_per_s: None,
-            advertised_formula: None,
-            advertised_iops: None,
-            settings: BTreeMap::new(),
-            share: machine::Share::ALL,
-        }));
+        facts.layers.extend(self.throttled.then(|| Layer::new(LayerKind::Throttle, "a throttle")));
         facts
     }
 

@@ -66,6 +66,7 @@ impl Model for FlashDrive {
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer> {
         let mut layer = drives.disks(Some(self.advertised_bytes_per_s));
         layer.settings.insert("rotational".into(), "0".into());
+        layer.facts.rotational = Some(false);
         vec![layer]
     }
 

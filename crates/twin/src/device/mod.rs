@@ -167,13 +167,9 @@ impl Drives<'_> {
     pub fn layer(&self, kind: LayerKind, count: u32, name: &str, rate: Option<f64>) -> Layer {
         let name = if count == 1 { name.to_owned() } else { format!("{count} x {name}") };
         Layer {
-            kind,
-            name,
             advertised_bytes_per_s: rate,
             advertised_formula: crate::layers::formula(count, rate),
-            advertised_iops: None,
-            settings: BTreeMap::new(),
-            share: machine::Share::ALL,
+            ..Layer::new(kind, name)
         }
     }
 

@@ -1,22 +1,33 @@
 //! The values of options that are one of several, and of those that belong together.
 
 use super::super::histlog::HistogramLog;
+use machine::Engine;
 
-/// fio's engines that have a counterpart here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FioEngine {
-    /// `sync`, `psync`, `vsync`, `pvsync`, `pvsync2`: one blocking call at a time.
-    Blocking,
-    /// Linux native asynchronous I/O.
-    Libaio,
-    /// io_uring.
-    IoUring,
-    /// POSIX asynchronous I/O: threads with blocking calls.
-    PosixAio,
-    /// Copies from and to a mapping.
-    Mmap,
-    /// No I/O: each request is done when it is issued.
-    Null,
+/// fio's names of engines; the first of an engine's is the usual one.
+const ENGINES: [(&str, Engine); 10] = [
+    ("psync", Engine::Sync),
+    ("sync", Engine::Sync),
+    ("vsync", Engine::Sync),
+    ("pvsync", Engine::Sync),
+    ("pvsync2", Engine::Sync),
+    ("libaio", Engine::Libaio),
+    ("io_uring", Engine::IoUring),
+    // Threads with blocking calls, in the C library.
+    ("posixaio", Engine::Threads),
+    ("mmap", Engine::Mmap),
+    ("null", Engine::Null),
+];
+
+/// Takes a value of `ioengine`.
+pub(super) fn parse_engine(text: &str) -> Result<Engine, String> {
+    let found = ENGINES.iter().find(|(name, _)| *name == text).map(|(_, engine)| *engine);
+    let names = || ENGINES.map(|(name, _)| name).join(", ");
+    found.ok_or_else(|| format!("not supported; write one of {}", names()))
+}
+
+/// fio's usual name of an engine.
+pub(crate) fn engine_name(engine: Engine) -> &'static str {
+    ENGINES.iter().find(|(_, one)| *one == engine).map_or(engine.name(), |(name, _)| name)
 }
 
 /// When a write counts as done.

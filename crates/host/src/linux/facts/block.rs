@@ -1,8 +1,8 @@
 //! What one block device is: partition, volume, loop device or disk.
 
 use super::{Roots, chosen, link_name, names, number, text};
-use machine::units::show_size;
-use machine::{Layer, LayerKind, Share};
+use machine::units::{KIB, show_size};
+use machine::{ArrayFacts, Layer, LayerFacts, LayerKind, PartitionFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -61,8 +61,10 @@ pub(super) fn describe(roots: &Roots, name: &str) -> Described {
     let members = names(dir.join("slaves"));
     if !members.is_empty() {
         let kind = if dir.join("bcache").is_dir() { "bcache" } else { "volume" };
-        let mut layer = layer(LayerKind::Volume, format!("{name} ({kind})"), queue(&dir));
-        put(&mut layer, "cache_mode", text(dir.join("bcache/cache_mode")).map(|list| chosen(&list).to_owned()));
+        let mut layer = with_queue(LayerKind::Volume, format!("{name} ({kind})"), &dir);
+        let mode = text(dir.join("bcache/cache_mode")).map(|list| chosen(&list).to_owned());
+        layer.facts.writeback_device = mode.as_deref() == Some("writeback");
+        put(&mut layer, "cache_mode", mode);
         put(&mut layer, "state", text(dir.join("bcache/state")));
         put(&mut layer, "sequential_cutoff", text(dir.join("bcache/sequential_cutoff")));
         put(&mut layer, "cache_device", cache_device(&dir));
@@ -78,16 +80,19 @@ fn cache_device(dir: &Path) -> Option<String> {
     cache.parent()?.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
-fn layer(kind: LayerKind, name: String, settings: BTreeMap<String, String>) -> Layer {
-    Layer {
-        kind,
-        name,
-        advertised_bytes_per_s: None,
-        advertised_formula: None,
-        advertised_iops: None,
-        settings,
-        share: Share::ALL,
-    }
+/// A layer with a request queue.
+fn with_queue(kind: LayerKind, name: String, dir: &Path) -> Layer {
+    let queue = dir.join("queue");
+    let limit = |file: &str| number(queue.join(file)).filter(|&value| value > 0);
+    let facts = LayerFacts {
+        rotational: number(queue.join("rotational")).map(|flag| flag == 1),
+        write_cache: text(queue.join("write_cache")).map(|kind| kind == "write back"),
+        read_ahead_bytes: number(queue.join("read_ahead_kb")).map(|kib| kib * KIB),
+        queue_limit: number(queue.join("nr_requests")).and_then(|limit| u32::try_from(limit).ok()),
+        optimal_io_bytes: limit("optimal_io_size"),
+        ..LayerFacts::default()
+    };
+    Layer { facts, settings: settings(dir), ..Layer::new(kind, name) }
 }
 
 fn put(layer: &mut Layer, name: &str, value: Option<String>) {
@@ -101,7 +106,7 @@ fn size_bytes(dir: &Path) -> Option<u64> {
 }
 
 /// The settings of a request queue by the kernel's names; of a choice, the one in force.
-fn queue(dir: &Path) -> BTreeMap<String, String> {
+fn settings(dir: &Path) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     for name in [
         "scheduler",
@@ -142,7 +147,7 @@ fn queue(dir: &Path) -> BTreeMap<String, String> {
 }
 
 fn partition(name: &str, disk: String, dir: &Path) -> Described {
-    let mut layer = layer(LayerKind::Partition, name.to_owned(), BTreeMap::new());
+    let mut layer = Layer::new(LayerKind::Partition, name);
     let mut warnings = Vec::new();
     let start = number(dir.join("start")).unwrap_or(0) * SECTOR_BYTES;
     put(&mut layer, "start_bytes", Some(start.to_string()));
@@ -163,6 +168,8 @@ fn partition(name: &str, disk: String, dir: &Path) -> Described {
         put(&mut layer, key, multiple.map(|multiple| yes_no(multiple).to_owned()));
     }
     put(&mut layer, "optimal_io_size", stripe.map(|stripe| stripe.to_string()));
+    layer.facts.partition =
+        Some(PartitionFacts { start_bytes: start, physical_block_bytes: physical, stripe_bytes: stripe });
     if let Some(physical) = physical.filter(|&physical| !start.is_multiple_of(physical)) {
         warnings.push(format!(
             "{name} starts at {}, which is no multiple of the disk's {} physical block: every aligned request straddles two; start it at 1 MiB",
@@ -189,7 +196,8 @@ fn loop_device(name: &str, dir: &Path) -> Described {
     let backing = file.as_deref().map(|file| PathBuf::from(file.strip_suffix(" (deleted)").unwrap_or(file)));
     let direct = number(dir.join("loop/dio")) == Some(1);
     let shown = backing.as_deref().map_or("no file".into(), |file| file.display().to_string());
-    let mut layer = layer(LayerKind::Loop, format!("{name} on {shown}"), queue(dir));
+    let mut layer = with_queue(LayerKind::Loop, format!("{name} on {shown}"), dir);
+    layer.facts.backing_file = file.as_deref().map(PathBuf::from);
     put(&mut layer, "backing_file", file);
     put(&mut layer, "direct_io", Some(if direct { "yes" } else { "no" }.into()));
     put(&mut layer, "offset_bytes", text(dir.join("loop/offset")));
@@ -208,7 +216,19 @@ fn md(name: &str, dir: &Path) -> Described {
     // Each md/dev-NAME/block links to the member; slaves/ says the same by name.
     let members = names(dir.join("slaves"));
     let disks = text(md.join("raid_disks")).unwrap_or_else(|| members.len().to_string());
-    let mut layer = layer(LayerKind::Volume, format!("{name} ({level} of {disks})"), queue(dir));
+    let mut layer = with_queue(LayerKind::Volume, format!("{name} ({level} of {disks})"), dir);
+    // Levels whose rows hold chunks of data, and the chunks of parity in each.
+    let parity = match level.as_str() {
+        "raid0" => Some(0),
+        "raid4" | "raid5" => Some(1),
+        "raid6" => Some(2),
+        _ => None,
+    };
+    layer.facts.array = Some(ArrayFacts {
+        data_members: disks.parse::<u64>().ok().zip(parity).and_then(|(disks, parity)| disks.checked_sub(parity)),
+        chunk_bytes: number(md.join("chunk_size")).filter(|&bytes| bytes > 0),
+        missing: number(md.join("degraded")).unwrap_or(0),
+    });
     for (key, file) in [
         ("level", "level"),
         ("raid_disks", "raid_disks"),
@@ -260,7 +280,7 @@ fn mapped(name: &str, dir: &Path) -> Described {
         _ => "device mapper",
     };
     let members = names(dir.join("slaves"));
-    let mut layer = layer(LayerKind::Volume, format!("{own} ({kind})"), queue(dir));
+    let mut layer = with_queue(LayerKind::Volume, format!("{own} ({kind})"), dir);
     put(&mut layer, "device", Some(name.to_owned()));
     put(&mut layer, "kind", Some(kind.to_owned()));
     put(
@@ -294,10 +314,10 @@ fn cloud_service(model: &str) -> Option<&'static str> {
 }
 
 fn disk(name: &str, dir: &Path) -> Described {
-    let mut settings = queue(dir);
+    let mut layer = with_queue(LayerKind::Disk, String::new(), dir);
     let mut put = |key: &str, value: Option<String>| {
         if let Some(value) = value {
-            settings.insert(key.to_owned(), value);
+            layer.settings.insert(key.to_owned(), value);
         }
     };
     let mut warnings = Vec::new();
@@ -337,5 +357,6 @@ fn disk(name: &str, dir: &Path) -> Described {
     }
     put("read_only", text(dir.join("ro")).filter(|flag| flag == "1"));
     put("removable", text(dir.join("removable")).filter(|flag| flag == "1"));
-    Described { class: Class::Disk, layer: layer(LayerKind::Disk, shown, settings), warnings }
+    layer.name = shown;
+    Described { class: Class::Disk, layer, warnings }
 }

@@ -17,6 +17,7 @@ pub fn machine_facts(roots: &Roots) -> MachineFacts {
         processors: processors(roots, &cpuinfo),
         memory_bytes: memory_bytes(roots),
         virtualization: virtualization(roots, &cpuinfo),
+        processor_quota: throttle::processor_quota(roots),
         settings: settings(roots),
     }
 }

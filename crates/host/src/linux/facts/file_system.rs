@@ -2,7 +2,7 @@
 
 use super::recorded::Calls;
 use super::{Mount, Roots, layers, names, text};
-use machine::{Layer, LayerKind, Share};
+use machine::{FileSystemFacts, Layer, LayerKind};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(super) struct Described {
 
 /// Describes a mount as seen from `path` on it.
 pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
-    let mut settings = options(mount);
+    let (mut settings, mut facts) = options(mount);
     let mut warnings = Vec::new();
     let calls = Calls::of(roots, path);
     let block_bytes = calls.block_bytes.unwrap_or(0);
@@ -31,7 +31,7 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
         settings.insert("direct_io_means".into(), means.into());
     }
     if matches!(mount.fs_type.as_str(), "ext3" | "ext4") {
-        ext(roots, mount, &mut settings);
+        ext(roots, mount, &mut settings, &mut facts);
     }
     if settings.get("compress").is_some_and(|kind| kind != "no") {
         warnings.push(format!(
@@ -46,15 +46,10 @@ pub(super) fn describe(roots: &Roots, mount: &Mount, path: &Path) -> Described {
             mount.mount_point.display()
         ));
     }
-    let layer = Layer {
-        kind: LayerKind::FileSystem,
-        name: format!("{} on {}", mount.fs_type, mount.mount_point.display()),
-        advertised_bytes_per_s: None,
-        advertised_formula: None,
-        advertised_iops: None,
-        settings,
-        share: Share::ALL,
-    };
+    let name = format!("{} on {}", mount.fs_type, mount.mount_point.display());
+    let mut layer = Layer::new(LayerKind::FileSystem, name);
+    layer.facts.file_system = Some(facts);
+    layer.settings = settings;
     let volume = btrfs_volume(roots, mount).or_else(|| zfs_pool(roots, mount));
     Described { layer, volume, block_bytes, warnings }
 }
@@ -80,18 +75,13 @@ fn zfs_pool(roots: &Roots, mount: &Mount) -> Option<Layer> {
     let pool = mount.source.split('/').next().filter(|_| mount.fs_type == "zfs")?;
     let state = text(roots.proc.join("spl/kstat/zfs").join(pool).join("state"));
     Some(Layer {
-        kind: LayerKind::Volume,
-        name: format!("{pool} (ZFS pool)"),
-        advertised_bytes_per_s: None,
-        advertised_formula: None,
-        advertised_iops: None,
         settings: state.map(|state| ("state".to_owned(), state.to_lowercase())).into_iter().collect(),
-        share: Share::ALL,
+        ..Layer::new(LayerKind::Volume, format!("{pool} (ZFS pool)"))
     })
 }
 
-/// The options that change results, each by a name of its own, and all of them as `mount`.
-fn options(mount: &Mount) -> BTreeMap<String, String> {
+/// The options that change results, each by a name of its own, and all of them as `mount`; with the facts that decisions need.
+fn options(mount: &Mount) -> (BTreeMap<String, String>, FileSystemFacts) {
     let mut settings =
         BTreeMap::from([("mount".to_owned(), mount.options.join(",")), ("source".to_owned(), mount.source.clone())]);
     let mut put = |name: &str, value: String| settings.insert(name.to_owned(), value);
@@ -109,10 +99,10 @@ fn options(mount: &Mount) -> BTreeMap<String, String> {
         put("compress", kind);
     }
     // Only what is on a block device discards blocks and orders writes; btrfs is, by a number that is none.
+    let no_barriers = mount.has_option("nobarrier") || mount.option("barrier") == Some("0");
     if mount.dev_t.0 != 0 || mount.source.starts_with("/dev/") {
         put("discard", value("discard").unwrap_or_else(|| "no".into()));
-        let barrier = if mount.has_option("nobarrier") || mount.option("barrier") == Some("0") { "no" } else { "yes" };
-        put("barrier", barrier.into());
+        put("barrier", if no_barriers { "no" } else { "yes" }.into());
     }
     for name in
         ["data", "commit", "stripe", "sunit", "swidth", "logbsize", "allocsize", "rsize", "wsize", "size", "huge"]
@@ -121,15 +111,26 @@ fn options(mount: &Mount) -> BTreeMap<String, String> {
             put(name, value.to_owned());
         }
     }
-    settings
+    let facts = FileSystemFacts {
+        journals_data: mount.option("data") == Some("journal"),
+        synchronous: mount.has_option("sync"),
+        no_barriers,
+    };
+    (settings, facts)
 }
 
 /// ext3 and ext4 tell the options in force, defaults included, in `/proc/fs/ext4/DEVICE/options`.
-fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>) {
+fn ext(roots: &Roots, mount: &Mount, settings: &mut BTreeMap<String, String>, facts: &mut FileSystemFacts) {
     let Some(device) = members(roots, mount).into_iter().next() else { return };
     let told = text(roots.proc.join("fs/ext4").join(&device).join("options")).unwrap_or_default();
     for line in told.lines() {
         let (name, value) = line.split_once('=').unwrap_or((line, "yes"));
+        match name {
+            "data" => facts.journals_data = value == "journal",
+            "barrier" => facts.no_barriers = value == "0",
+            "nobarrier" => facts.no_barriers = true,
+            _ => {}
+        }
         match name {
             "data" | "commit" | "barrier" => settings.insert(name.to_owned(), value.to_owned()),
             "stripe" if value != "0" => settings.insert(name.to_owned(), value.to_owned()),
@@ -188,19 +189,13 @@ fn btrfs_volume(roots: &Roots, mount: &Mount) -> Option<Layer> {
         (!profiles.is_empty()).then(|| profiles.join("+"))
     };
     let data = profile("data").unwrap_or_else(|| "several devices".into());
-    let mut settings = BTreeMap::from([("members".to_owned(), devices.join(" "))]);
+    let mut layer = Layer::new(LayerKind::Volume, format!("btrfs {data} of {}", devices.len()));
+    let settings = &mut layer.settings;
+    settings.insert("members".to_owned(), devices.join(" "));
     settings.extend(profile("data").map(|profile| ("data".to_owned(), profile)));
     settings.extend(profile("metadata").map(|profile| ("metadata".to_owned(), profile)));
     settings.extend(text(dir.join("checksum")).map(|kind| ("checksum".to_owned(), kind)));
     // BTRFS_STRIPE_LEN, a constant of the format.
     settings.insert("chunk_bytes".into(), (64 << 10).to_string());
-    Some(Layer {
-        kind: LayerKind::Volume,
-        name: format!("btrfs {data} of {}", devices.len()),
-        advertised_bytes_per_s: None,
-        advertised_formula: None,
-        advertised_iops: None,
-        settings,
-        share: Share::ALL,
-    })
+    Some(layer)
 }

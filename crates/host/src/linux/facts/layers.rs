@@ -198,13 +198,8 @@ impl<'a> Walk<'a> {
             "overlay" => self.overlay(mount),
             "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "9p" | "virtiofs" | "afs" | "fuse.sshfs" | "fuse.glusterfs"
             | "fuse.s3fs" | "fuse.rclone" => self.add(Layer {
-                kind: LayerKind::Network,
-                name: format!("{} to {}", mount.fs_type, mount.source),
-                advertised_bytes_per_s: None,
-                advertised_formula: None,
-                advertised_iops: None,
                 settings: network(mount),
-                share: Share::ALL,
+                ..Layer::new(LayerKind::Network, format!("{} to {}", mount.fs_type, mount.source))
             }),
             _ => {
                 let members = file_system::members(self.roots, mount);

@@ -1,7 +1,7 @@
 //! The buses and links that a disk hangs on, and the rates that they advertise.
 
 use super::{link_name, names, number, text};
-use machine::{Layer, LayerKind, Share};
+use machine::{Layer, LayerFacts, LayerKind};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -71,22 +71,32 @@ impl Links {
     }
 
     /// A link, its rate with the formula that computes it.
-    fn push(&mut self, name: String, rate: Option<(f64, String)>, settings: BTreeMap<String, String>) {
+    fn push(
+        &mut self,
+        name: String,
+        rate: Option<(f64, String)>,
+        address: Option<String>,
+        settings: BTreeMap<String, String>,
+    ) {
         let (rate, formula) = rate.unzip();
+        let facts = LayerFacts { link_address: address, ..LayerFacts::default() };
         self.layers.push(Layer {
-            kind: LayerKind::Link,
-            name,
             advertised_bytes_per_s: rate,
             advertised_formula: formula,
-            advertised_iops: None,
+            facts,
             settings,
-            share: Share::ALL,
+            ..Layer::new(LayerKind::Link, name)
         });
     }
 
     /// A bus that advertises no rate.
     fn plain(&mut self, name: String, details: [(&str, Option<String>); 2]) {
-        self.push(name, None, details.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect());
+        self.push(
+            name,
+            None,
+            None,
+            details.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect(),
+        );
     }
 
     /// A PCI Express link of a function or bridge, told where it is narrower than all below it. Returns the narrowest
@@ -122,7 +132,7 @@ impl Links {
             ));
         }
         let formula = pcie_formula(&speed, width);
-        self.push(name, Some((rate, formula)), settings);
+        self.push(name, Some((rate, formula)), Some(file_name(dir)), settings);
         rate
     }
 
@@ -146,7 +156,7 @@ impl Links {
             }
             // 8b/10b coding: ten bits on the wire for each byte (Serial ATA specification, all three generations).
             let rate = (gbps * 1e9 / 10.0, format!("SATA: {gbps} Gbit/s x 8/10"));
-            self.push(format!("SATA {gbps} Gbit/s"), Some(rate), settings);
+            self.push(format!("SATA {gbps} Gbit/s"), Some(rate), Some(file_name(port)), settings);
         }
     }
 
@@ -186,7 +196,7 @@ impl Links {
                 ));
             }
             let formula = format!("{kind}: {}", all_of(&each));
-            self.push(format!("{kind} {linkrate}/s{width}"), Some((rate, formula)), settings);
+            self.push(format!("{kind} {linkrate}/s{width}"), Some((rate, formula)), Some(file_name(port)), settings);
         }
     }
 
@@ -204,7 +214,7 @@ impl Links {
         }
         let (coded, text) = usb_code(mbps);
         let rate = (mbps * 1e6 * coded / 8.0, format!("USB: {mbps} Mbit/s{text}"));
-        self.push(format!("USB {mbps} Mbit/s"), Some(rate), settings);
+        self.push(format!("USB {mbps} Mbit/s"), Some(rate), Some(file_name(dir)), settings);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Limits that control groups set on this process' I/O.
 
 use super::{Roots, mounts, number, text};
-use machine::{Layer, LayerKind, Share};
+use machine::{Layer, LayerFacts, LayerKind, ThrottleFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -62,15 +62,15 @@ fn cost(roots: &Roots, device: &str) -> Option<Layer> {
         settings.extend(model.get(name).map(|value| (format!("model_{name}"), value.clone())));
     }
     settings.extend(quality.into_iter().map(|(name, value)| (format!("qos_{name}"), value)));
+    let facts = ThrottleFacts { write_bytes_per_s: rate("wbps"), write_iops: rate("wrandiops"), random_only: true };
     Some(Layer {
-        kind: LayerKind::Throttle,
-        name: format!("io.cost on {device}"),
+        facts: LayerFacts { throttle: Some(facts), ..LayerFacts::default() },
         advertised_bytes_per_s: rate("rbps"),
         advertised_formula: Some(format!("io.cost.model's rbps and wbps x io.cost.qos's max of {:.0} %", most * 100.0)),
         // Of requests out of order. One in order costs less, so its number passes this one before its bytes come to theirs.
         advertised_iops: rate("rrandiops"),
         settings,
-        share: Share::ALL,
+        ..Layer::new(LayerKind::Throttle, format!("io.cost on {device}"))
     })
 }
 
@@ -88,14 +88,19 @@ fn layer(limits: Limits, group: &str, device: &str, file: &str) -> Option<Layer>
     ] {
         settings.extend(limit.map(|limit| (name.to_owned(), limit.to_string())));
     }
+    let rate = |limit: Option<u64>| limit.map(|limit| limit as f64);
+    let facts = ThrottleFacts {
+        write_bytes_per_s: rate(limits.write_bytes_per_s),
+        write_iops: rate(limits.write_iops),
+        random_only: false,
+    };
     Some(Layer {
-        kind: LayerKind::Throttle,
-        name: format!("control group {group} on {device}"),
-        advertised_bytes_per_s: limits.read_bytes_per_s.map(|limit| limit as f64),
+        facts: LayerFacts { throttle: Some(facts), ..LayerFacts::default() },
+        advertised_bytes_per_s: rate(limits.read_bytes_per_s),
         advertised_formula: Some(format!("{file} of {group}")),
-        advertised_iops: limits.read_iops.map(|limit| limit as f64),
+        advertised_iops: rate(limits.read_iops),
         settings,
-        share: Share::ALL,
+        ..Layer::new(LayerKind::Throttle, format!("control group {group} on {device}"))
     })
 }
 

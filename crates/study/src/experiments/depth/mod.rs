@@ -111,11 +111,10 @@ fn mechanisms(setting: &Setting, grid: &mut Grid) {
     let base = Workload { request_bytes: request, pattern: Pattern::Random, ..setting.base(OpKind::Read) };
     for &engine in &setting.engines {
         for (depth, rank) in DEPTHS {
-            let deep = engine.is_async() || engine == Engine::Threads;
-            if (!deep && depth > 1) || (engine == Engine::Threads && depth == 1) || depth > MECHANISM_DEPTH {
+            if depth > engine.max_depth().min(MECHANISM_DEPTH) || (engine.has_workers() && depth == 1) {
                 continue;
             }
-            let workload = if engine == Engine::Mmap {
+            let workload = if engine.is_mapped() {
                 // A mapping goes through the cache; dropped first, each touch is a read.
                 let cache = if setting.facts.in_memory { CacheState::AsIs } else { CacheState::Cold };
                 Workload { engine, buffering: Buffering::Buffered, cache, hint: Hint::Random, ..base.clone() }

@@ -194,6 +194,7 @@ impl Model for DiskDrive {
         let mut disks = drives.disks(outer);
         disks.settings.insert("write_cache".into(), if drives.wce { "on" } else { "off" }.into());
         disks.settings.insert("rotational".into(), "1".into());
+        (disks.facts.rotational, disks.facts.write_cache) = (Some(true), Some(drives.wce));
         vec![drives.layer(LayerKind::Bus, buses, &self.bus, Some(rate)), disks]
     }
 
