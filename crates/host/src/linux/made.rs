@@ -52,6 +52,7 @@ impl MadeFile {
     }
 
     fn create_in(directory: Arc<File>, shown: &Path, own_name: Option<&OsStr>) -> Result<MadeFile> {
+        sys::check_proc()?;
         let made = make(&directory, own_name);
         let (file, name, mark) =
             made.map_err(|error| explain(error, shown, &own_name.map_or(shown.into(), |name| shown.join(name))))?;

@@ -6,6 +6,7 @@ pub mod counters;
 mod engines;
 pub mod facts;
 pub mod files;
+mod hold;
 pub mod knobs;
 mod made;
 mod mark;
@@ -30,6 +31,7 @@ use std::sync::atomic::AtomicBool;
 
 pub use made::made_earlier;
 pub use member::is_endless;
+pub use sys::stack_limit;
 pub use target::{DEFAULT_CHUNK, HostTarget};
 
 /// Rest after test files were filled, which is heavy load. On a virtual machine a thread that waits for each request is slower for as long as two
