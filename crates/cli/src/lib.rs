@@ -104,15 +104,15 @@ pub fn main() -> ExitCode {
 }
 
 /// Memory that any command needs.
-const LEAST_MEMORY: usize = 8 << 20;
+const NEEDED_MEMORY: usize = 8 << 20;
 
 /// Parses the command line and does what it says.
 fn run() -> ExitCode {
-    // Later, where memory is missing for something small, the program could only be aborted.
-    if Vec::<u8>::new().try_reserve_exact(LEAST_MEMORY).is_err() {
-        let least = machine::units::show_size(LEAST_MEMORY as u64);
+    // Without this check a small allocation could fail later, which would abort the program.
+    if Vec::<u8>::new().try_reserve_exact(NEEDED_MEMORY).is_err() {
+        let needed = machine::units::show_size(NEEDED_MEMORY as u64);
         console::tell(&format!(
-            "less than {least} of memory may still be used; raise the limit (ulimit -v, ulimit -d)"
+            "{needed} of memory are not available; raise the limit (ulimit -v, ulimit -d) or free some"
         ));
         return ExitCode::from(2);
     }

@@ -1,4 +1,4 @@
-//! Files and devices that are written although halfpower did not make them: only what nothing else uses, and for this process alone.
+//! Takes files and devices that halfpower did not make, to write them: only if nothing else uses them, and so that nothing else does.
 
 use super::made::reopen;
 use super::{facts, sys};
@@ -11,24 +11,23 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// What tells files and devices apart.
+/// The numbers that identify a file or device.
 pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
     // A device has several nodes.
     if metadata.file_type().is_block_device() { (0, 0, metadata.rdev()) } else { (metadata.dev(), metadata.ino(), 0) }
 }
 
-/// What this process holds for writing: several targets may share it.
+/// The files that this process holds for writing: several targets may share one.
 static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
 
 /// Device and inode of a file, or the number of a block device.
 pub(super) type Identity = (u64, u64, u64);
 
-/// How long a program may still close a file that is to be written: another run that was refused, or the kernel for one that has ended.
+/// The time that other programs have to close the file: another run that was refused, or the kernel after a program has ended.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// Takes a file or device, which is open for reading, for this process alone, for as long as the result lives: a device exclusively (O_EXCL), a
-/// file by its lock. Refuses what something uses. What bears a file system or the like, and what something may use although the kernel does not
-/// show it, is refused unless that was confirmed too.
+/// Takes a file or device, which is open for reading, so that no other run writes it as long as the result lives: a device exclusively (O_EXCL),
+/// a file by its lock. Refuses one that something uses. With a signature, or with a use that the kernel does not show, it must be confirmed too.
 pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
     let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +77,7 @@ const OTHER_RUN: &str = "another run of halfpower writes it";
 /// Checks that nothing uses a file or device. Returns what may use it although the kernel does not show that.
 ///
 /// # Errors
-/// What uses it, as a sentence.
+/// Something uses it; a sentence says which.
 fn unused(file: &File, is_device: bool) -> std::result::Result<Vec<String>, String> {
     let (roots, own_path) = (facts::Roots::default(), sys::path_of(file));
     let began = Instant::now();

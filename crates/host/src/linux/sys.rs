@@ -43,8 +43,8 @@ pub(crate) fn is_written(file: &File) -> Option<bool> {
         let result = unsafe { libc::fcntl(file.as_raw_fd(), command, value) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     };
-    // A read lease is granted only if nobody may write. Whoever opens the file in the meantime waits until it is given back, and this process gets
-    // a signal, which would end it: it gets one that is ignored.
+    // The kernel grants a read lease only if no open file may write. A program that opens it in the meantime waits until the lease is given back,
+    // and this process gets a signal: not SIGIO, which would end it, but one that is ignored.
     set(F_SETSIG, libc::SIGURG).ok()?;
     match set(libc::F_SETLEASE, libc::F_RDLCK) {
         Ok(()) => set(libc::F_SETLEASE, libc::F_UNLCK).ok().map(|()| false),

@@ -56,7 +56,7 @@ pub(super) fn make_group(limit: Limit) -> Result<PathBuf, String> {
     let (root, settings) = match (old, mount(&|kind, _| kind == "cgroup2")) {
         (Some(root), _) => (root, first),
         (None, Some(root)) => {
-            // Where it is enabled already, or may not be, the settings tell.
+            // It may be enabled already. If it cannot be, the settings below fail.
             let _ = fs::write(root.join("cgroup.subtree_control"), format!("+{controller}"));
             (root, second)
         }

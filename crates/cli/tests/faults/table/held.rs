@@ -353,7 +353,7 @@ section![
         ..UNHARMED
     },
     an_output_in_a_layer = Row {
-        fault: "the output is the file that is measured, or lies under it, under the name of another layer, even with --force",
+        fault: "the output is the measured file, or the one under the measured device, by the name of another layer, even with --force",
         given: &[
             Directory("l"),
             Directory("u"),

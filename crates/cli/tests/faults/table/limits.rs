@@ -255,7 +255,7 @@ section![
         ..UNHARMED
     },
     a_small_stack_and_no_memory = Row {
-        fault: "the stack may have 64 KiB, and there is no memory for another",
+        fault: "the stack may have 64 KiB, and no memory is left for another",
         given: &[],
         steps: &[Run(
             under("under ulimit -s 64 and ulimit -v", SMALL_STACK_ALONE),

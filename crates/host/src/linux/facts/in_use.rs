@@ -46,7 +46,7 @@ pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
     (!held.is_empty()).then(|| format!("{} is in use: {}", path.display(), held.join(", ")))
 }
 
-/// What uses a device or file; each a part of a sentence.
+/// Uses of a device or file, each a part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Uses {
     /// Certainly.
@@ -65,7 +65,7 @@ impl Uses {
     }
 }
 
-/// What the kernel uses a block device or file for. `is_written` says whether anything has the file open for writing, if that is known.
+/// Finds the kernel's uses of a block device or file. `is_written` says whether anything has the file open for writing, if that is known.
 pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: Option<bool>) -> Uses {
     let mut uses = Uses::default();
     if roots.is_this_machine() && !roots.sys.join("class/block").exists() {
@@ -92,7 +92,7 @@ pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: 
     {
         uses_of_file(roots, spaces, &file, &mut uses);
         for one in Loop::all(roots) {
-            // A write lease shows that nothing writes the file, and so that no loop device does.
+            // Nothing writes the file, so no loop device does that may.
             let writes_elsewhere = is_written == Some(false) && spaces.is_plain(&file) && !one.is_read_only;
             let sameness = one.is_on(spaces, &file);
             if !(writes_elsewhere && sameness == Sameness::Unknown) {
@@ -106,7 +106,7 @@ pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: 
     uses
 }
 
-/// Uses of a file by what is no loop device.
+/// Uses of a file as swap space, or as the source of a mount.
 fn uses_of_file(roots: &Roots, spaces: &Namespaces, file: &Seen, uses: &mut Uses) {
     for swap in swaps(roots).iter().filter_map(|swap| spaces.find(swap, None)) {
         let unknown = || "it may be swap space in use".to_owned();
@@ -137,10 +137,10 @@ fn uses_below(roots: &Roots, spaces: &Namespaces, name: &str, uses: &mut Uses) {
     let all = Loop::all(roots);
     let Some(own) = all.iter().find(|one| one.name == name) else { return };
     for other in all.iter().filter(|other| other.name != name && own.overlaps(spaces, other)) {
-        let told = held_by(roots, spaces, &other.name);
-        let held = told.is_empty() && held_exclusively(&roots.dev.join(&other.name));
+        let others = held_by(roots, spaces, &other.name);
+        let held = others.is_empty() && held_exclusively(&roots.dev.join(&other.name));
         let held = held.then(|| format!("{} is held exclusively", other.name));
-        uses.held.extend(told.into_iter().chain(held).map(|told| format!("{told}, over the same file")));
+        uses.held.extend(others.into_iter().chain(held).map(|use_| format!("{use_}, over the same file")));
     }
     if let Some(below) = own.device(roots) {
         let itself = format!("is what the loop device {name} is on");

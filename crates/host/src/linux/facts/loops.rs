@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Loop {
     /// `loop0`
     pub(super) name: String,
-    /// Where its file was when the device was set up. It may have been removed since, or be in another mount namespace.
+    /// The path of its file when the device was set up. The file may have been removed since, or be in another mount namespace.
     path: PathBuf,
     /// Its file's numbers, and the number of the device if the file is a device node. `None`: the kernel may not be asked.
     numbers: Option<(Numbers, (u32, u32))>,

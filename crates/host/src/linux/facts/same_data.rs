@@ -18,7 +18,7 @@ pub(super) enum Sameness {
     Unknown,
 }
 
-/// What the kernel says of a file. File systems that a program serves are not asked: one that hangs would not answer.
+/// A file as the kernel describes it. It does not ask a file system that a program serves: one that hangs would not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     /// A path that leads to it.
@@ -41,7 +41,7 @@ pub(super) struct Seen {
 
 impl Seen {
     /// # Errors
-    /// There is no such file, or it may not be looked at.
+    /// The path leads nowhere, or this user may not look there.
     pub(super) fn of(path: &Path) -> io::Result<Seen> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
         let found = statx(CWD, path, AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT, wanted)?;
@@ -75,7 +75,7 @@ pub(super) struct Numbers {
 
 /// A mount namespace.
 struct Namespace {
-    /// Where its root is seen from here.
+    /// The path of its root from here.
     root: PathBuf,
     mounts: Vec<Mount>,
 }
@@ -177,7 +177,7 @@ impl Namespaces {
         match mapped.then(|| extents::common(&one.path, &other.path)).flatten() {
             Some(extents::Common::Nothing) => Sameness::Different,
             Some(extents::Common::Own) => Sameness::Same,
-            // Copies share extents until one is written; made in the same moment, it is no copy.
+            // Copies share extents until one is written, but a copy has a later time of birth.
             Some(extents::Common::Shared) if born.is_some() => Sameness::Same,
             // An overlay keeps the number of a file that it has not copied. Its upper bits may be the layer's.
             None if born.is_some() && one.inode as u32 == other.inode as u32 => Sameness::Same,
@@ -206,13 +206,13 @@ impl Namespace {
     }
 }
 
-/// Whether their times of change differ while nobody changes them.
+/// Whether their times of change differ and do not move.
 fn differ_at_rest(one: &Seen, other: &Seen) -> bool {
     let rests = |seen: &Seen| Seen::of(&seen.path).is_ok_and(|again| again.changed == seen.changed);
     one.born.zip(other.born).is_some() && one.changed != other.changed && rests(one) && rests(other)
 }
 
-/// What has no block device under it, and keeps its files' data all the same.
+/// File systems without a device number of their own that keep their files' data themselves.
 const OWN_DATA: [&str; 8] = ["btrfs", "bcachefs", "zfs", "tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
 
 fn is_plain(dev: (u32, u32), mount: Option<&Mount>) -> bool {
