@@ -227,7 +227,8 @@ pub(crate) fn users(roots: &Roots, spaces: &Namespaces, path: &Path, is_written:
         let process = format!("{name} (process {process})");
         uses.note(found, format!("{process} {does}"), || format!("{process} {may}"));
     }
-    if uses.held.is_empty() && is_written == Some(true) {
+    // Without the server's leave NFS and SMB grant no lease either.
+    if uses.held.is_empty() && is_written == Some(true) && spaces.is_local(&own) {
         uses.held.push("another program or the kernel has it open for writing".into());
     }
     uses

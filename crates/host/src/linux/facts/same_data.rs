@@ -151,6 +151,11 @@ impl Namespaces {
         is_plain(seen.dev, self.mount_of(seen))
     }
 
+    /// Whether the kernel itself keeps the file, and so knows where its data are and who has it open: no server elsewhere, no program.
+    pub(super) fn is_local(&self, seen: &Seen) -> bool {
+        self.is_plain(seen) || self.mount_of(seen).is_some_and(|mount| mount.fs_type == "overlay")
+    }
+
     fn is_plain_number(&self, dev: (u32, u32)) -> bool {
         is_plain(dev, self.0.iter().flat_map(Namespace::mounts).find(|mount| mount.dev_t == dev))
     }
@@ -163,17 +168,15 @@ impl Namespaces {
         if one.numbers() == other.numbers() {
             return Sameness::Same;
         }
-        let plain = (self.is_plain(one), self.is_plain(other));
-        if plain == (true, true) || !one.is_file || !other.is_file || one.size != other.size {
+        let plain = self.is_plain(one) && self.is_plain(other);
+        if plain || !one.is_file || !other.is_file || one.size != other.size {
             return Sameness::Different;
         }
         let born = one.born.zip(other.born);
         if born.is_some_and(|(one, other)| one != other) || differ_at_rest(one, other) {
             return Sameness::Different;
         }
-        let is_mapped =
-            |seen: &Seen, plain| plain || self.mount_of(seen).is_some_and(|mount| mount.fs_type == "overlay");
-        let mapped = is_mapped(one, plain.0) && is_mapped(other, plain.1);
+        let mapped = self.is_local(one) && self.is_local(other);
         match mapped.then(|| extents::common(&one.path, &other.path)).flatten() {
             Some(extents::Common::Nothing) => Sameness::Different,
             Some(extents::Common::Own) => Sameness::Same,
