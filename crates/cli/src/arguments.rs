@@ -128,7 +128,7 @@ pub(crate) struct TargetArguments {
     /// Allow overwriting this existing file or device, which must also be the target
     #[arg(long, value_name = "NAME")]
     pub(crate) destroy_data: Vec<PathBuf>,
-    /// Allow overwriting it even if it holds a file system or a partition table
+    /// Allow overwriting it even if it holds a file system or a partition table, or if the kernel does not show whether it is in use
     #[arg(long)]
     pub(crate) destroy_signature: bool,
     /// Stripe chunk over several targets, or over a simulated machine's disks [default: 64k, or the simulated machine's own]

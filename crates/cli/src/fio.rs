@@ -37,7 +37,7 @@ Program options
   --readonly              Refuse jobs that write
   --warnings-fatal        Refuse jobs where fio would silently do something else
   --destroy-data=NAME     Overwrite this file or device, which is there already and which a job names too
-  --destroy-signature     Even if it bears a file system or a partition table
+  --destroy-signature     Even if it bears a file system or a partition table, or the kernel does not show whether it is in use
   --keep                  Leave the files that were laid out
 
 Job options, as in fio

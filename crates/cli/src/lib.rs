@@ -81,9 +81,41 @@ pub fn workloads(words: &[String]) -> Result<Vec<Workload>, String> {
     Ok(points::grid(&arguments, &machine::Engine::ALL))
 }
 
+/// Below this limit the program does not run on the stack that it is given: the parser of the command line takes up to 250 KiB of it.
+const SMALL_STACK: u64 = 1 << 20;
+
+/// The stack of the thread that it runs on then, which is what Linux gives a program as a rule.
+const STACK_BYTES: usize = 8 << 20;
+
 /// The program.
 pub fn main() -> ExitCode {
     interrupt::survive_file_limit();
+    let Some(limit) = host::stack_limit().filter(|bytes| *bytes < SMALL_STACK) else { return run() };
+    match std::thread::Builder::new().name("main".into()).stack_size(STACK_BYTES).spawn(run) {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Err(error) => {
+            let limit = machine::units::show_size(limit);
+            console::tell(&format!(
+                "the stack may have only {limit} (ulimit -s), and no thread with a larger one can be started: {error}; raise the limit"
+            ));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Memory that any command needs.
+const NEEDED_MEMORY: usize = 8 << 20;
+
+/// Parses the command line and does what it says.
+fn run() -> ExitCode {
+    // Without this check a small allocation could fail later, which would abort the program.
+    if Vec::<u8>::new().try_reserve_exact(NEEDED_MEMORY).is_err() {
+        let needed = machine::units::show_size(NEEDED_MEMORY as u64);
+        console::tell(&format!(
+            "{needed} of memory are not available; raise the limit (ulimit -v, ulimit -d) or free some"
+        ));
+        return ExitCode::from(2);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // An error repeats what was typed, which may hold anything.

@@ -66,6 +66,10 @@ pub(crate) fn colour() -> bool {
 pub(crate) fn output(option: &str, path: &Path, targets: &[&Path]) -> Result<Output, Failure> {
     let mut targets: Vec<PathBuf> = targets.iter().flat_map(|target| with_backing(target)).collect();
     targets.extend(crate::history::file());
+    // An overlay has a layer's file under another device and inode.
+    if targets.iter().any(|target| host::facts::is_same_data(&Roots::default(), target, path)) {
+        targets.push(path.to_path_buf());
+    }
     Ok(Output::new(option, path, is_forced(), &targets)?)
 }
 

@@ -69,6 +69,7 @@ pub(crate) fn iozone(words: &[String]) -> Result<(), Failure> {
     let names: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     let json = output::optional("--json", options.json.as_deref(), &names)?;
     let html = output::optional("--html", options.html.as_deref(), &names)?;
+    output::optional("-b", options.excel_file.as_deref(), &names)?;
     on_machine!(machine_of(&names)?, |machine| iozone_on(&machine, &options, json.as_ref(), html.as_ref()))
 }
 

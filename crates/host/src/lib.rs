@@ -32,5 +32,5 @@ pub use elsewhere::{Host, HostTarget};
 #[cfg(target_os = "linux")]
 pub use linux::{
     DEFAULT_CHUNK, Host, HostTarget, counters, facts, files, is_endless, is_ignored, kept_bytes, knobs,
-    remove_leftovers, waiting_threads,
+    remove_leftovers, stack_limit, waiting_threads,
 };

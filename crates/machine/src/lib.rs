@@ -54,7 +54,7 @@ pub struct TargetSpec {
     pub fill_ns: Option<Nanos>,
     /// Names of existing files or devices that may be overwritten.
     pub destroy: Vec<PathBuf>,
-    /// Overwrite them even if they bear a file system, a partition table or the like.
+    /// Overwrite them even if they hold a file system, a partition table or the like, or if the kernel does not show whether they are in use.
     pub destroy_signed: bool,
     /// Bytes of a stripe chunk where there are several places, or where the one place has several disks. Zero: the machine's own.
     pub chunk: u64,

@@ -3,13 +3,14 @@
 //! Whatever the row, a command must end by itself, without a panic, with a message where it fails, and without a character
 //! that steers a terminal; and everything in the row's directory must be as it was, except what the row names.
 
-use crate::common::places::{memory_directory, tool};
+use crate::common::places::tool;
 use crate::common::{HALFPOWER, has_numbers, skip, wait_until};
 use crate::fuse::Fault;
 use crate::stage::{Given, Stage, test_files};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::os::unix::process::ExitStatusExt;
@@ -166,9 +167,10 @@ struct Running {
     stdout: File,
     stderr: File,
     by: By,
-    /// The copy that a user who owns nothing runs.
-    _copy: Option<tempfile::TempDir>,
 }
+
+/// The program's descriptor in a command of a user who owns nothing.
+const PROGRAM_FD: i32 = 97;
 
 /// How long a command stays stopped.
 const STOP: Duration = Duration::from_millis(600);
@@ -180,14 +182,15 @@ impl Running {
     fn start(stage: &Stage, by: By, line: &str) -> Running {
         let (stdout, stderr) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
         let mut words: Vec<OsString> = by.starter.iter().map(|word| stage.word(word)).collect();
-        let copy = by.nobody.then(|| {
+        if by.nobody {
             // Each time another one: a limit on processes counts all of a user.
             static USERS: AtomicU32 = AtomicU32::new(64_321);
             let user = format!("--reuid={}", USERS.fetch_add(1, Ordering::Relaxed));
             words.extend(["setpriv", &user, "--regid=64321", "--clear-groups"].map(OsString::from));
-            copy_for_all()
-        });
-        words.push(copy.as_ref().map_or(HALFPOWER.into(), |copy| copy.path().join("halfpower").into_os_string()));
+        }
+        // A user who owns nothing may not reach the program by its path.
+        let program = File::open(HALFPOWER).unwrap();
+        words.push(if by.nobody { format!("/proc/self/fd/{PROGRAM_FD}").into() } else { HALFPOWER.into() });
         words.extend(line.split(' ').map(|word| stage.word(word)));
         let sink = |sink: Sink, caught: &File| match sink {
             Sink::Caught => Stdio::from(caught.try_clone().unwrap()),
@@ -195,15 +198,19 @@ impl Running {
             Sink::Unread => std::io::pipe().unwrap().1.into(),
         };
         let mut command = Command::new(&words[0]);
-        let signals_as_usual = || {
-            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let prepare = move || {
+            if by.nobody {
                 // SAFETY: one of the calls that are allowed between fork and exec.
+                unsafe { libc::dup2(program.as_raw_fd(), PROGRAM_FD) };
+            }
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                // SAFETY: as above.
                 unsafe { libc::signal(signal, libc::SIG_DFL) };
             }
             Ok(())
         };
         // SAFETY: as above. A shell's background job ignores the interrupt, and what it starts would begin so.
-        unsafe { command.pre_exec(signals_as_usual) };
+        unsafe { command.pre_exec(prepare) };
         let child = command
             .args(&words[1..])
             .current_dir(stage.here())
@@ -216,7 +223,7 @@ impl Running {
             .stderr(sink(by.stderr, &stderr))
             .spawn()
             .unwrap_or_else(|error| panic!("{words:?}: {error}"));
-        Running { line: line.into(), child, stdout, stderr, by, _copy: copy }
+        Running { line: line.into(), child, stdout, stderr, by }
     }
 
     fn signal(&self, signal: i32) {
@@ -315,15 +322,6 @@ fn failed_points_of(stdout: &str) -> Result<Vec<String>, String> {
         }
     }
     if errors.is_empty() { Err("no point failed".into()) } else { Ok(errors) }
-}
-
-/// The program where a user who owns nothing may run it.
-fn copy_for_all() -> tempfile::TempDir {
-    use std::os::unix::fs::PermissionsExt;
-    let directory = memory_directory();
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::copy(HALFPOWER, directory.path().join("halfpower")).unwrap();
-    directory
 }
 
 /// SplitMix64: the next number of a seed.

@@ -5,16 +5,24 @@ use crate::common::{skip, wait_until};
 use crate::fuse::{Asked, Fault, FaultyFs, Instead};
 use crate::or_skip;
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
+
+mod groups;
+mod images;
+mod props;
+
+pub use groups::Limit;
+use groups::make_group;
+use images::{erofs_image, mount_file, node, write_table};
+use props::Prop;
 
 const MIB: u64 = 1 << 20;
 
@@ -54,6 +62,8 @@ pub enum Given {
     Disk(&'static str),
     /// A loop device over a file that is there, from an offset on.
     DiskOver(&'static str, &'static str, u64),
+    /// The same, read-only.
+    ReadOnlyDiskOver(&'static str, &'static str),
     /// Bytes on a disk or in a file, at an offset.
     Bytes(&'static str, u64, &'static [u8]),
     /// A file system on a disk, by mkfs and its options.
@@ -66,6 +76,27 @@ pub enum Given {
     Mounted(&'static str, &'static str),
     /// The same in a mount namespace of its own.
     MountedElsewhere(&'static str),
+    /// An overlay on a new directory: of a lower directory, and an upper one that takes what is written.
+    Overlay(&'static str, &'static str, &'static str),
+    /// A loop device over a file of such an overlay, both of which only another mount namespace sees: lower directory, upper one, the file.
+    DiskElsewhere(&'static str, &'static str, &'static str),
+    /// A directory, seen at a new one, too.
+    Bound(&'static str, &'static str),
+    /// An empty image of EROFS, mounted on a new directory without a loop device.
+    MountedFile(&'static str, &'static str),
+    /// A new btrfs over two disks, the second of which has this name.
+    Btrfs(&'static str, &'static str),
+    /// A copy of a file that shares its extents.
+    Reflink(&'static str, &'static str),
+    /// A file or disk becomes swap space in use.
+    Swap(&'static str),
+    /// A compressed disk in memory.
+    Zram(&'static str),
+    /// Another process has this file open for writing.
+    HeldForWriting(&'static str),
+    /// The process that serves this stage's FUSE file systems reads this file.
+    HeldByServer(&'static str),
+    Removed(&'static str),
     /// An empty file system in memory of this size.
     Tmpfs(&'static str, &'static str),
     /// A new ext4 file system of [`DISK`] bytes on a disk of its own.
@@ -100,75 +131,6 @@ pub enum Given {
     Group(&'static str, Limit),
 }
 
-/// The limit of a control group.
-#[derive(Debug, Clone, Copy)]
-pub enum Limit {
-    /// Bytes of memory.
-    Memory(u64),
-    /// Processes and threads.
-    Processes(u32),
-    /// Share of one processor's time, in percent.
-    Processor(u32),
-}
-
-/// Files of a control group, and what is written into each.
-type Texts = Vec<(&'static str, String)>;
-
-impl Limit {
-    /// The controller, then the file and its text in control groups of version 1 and of version 2.
-    fn files(self) -> (&'static str, Texts, Texts) {
-        match self {
-            Limit::Memory(bytes) => (
-                "memory",
-                vec![("memory.limit_in_bytes", bytes.to_string())],
-                vec![("memory.max", bytes.to_string()), ("memory.swap.max", "0".into())],
-            ),
-            Limit::Processes(most) => {
-                let file = vec![("pids.max", most.to_string())];
-                ("pids", file.clone(), file)
-            }
-            Limit::Processor(percent) => (
-                "cpu",
-                vec![("cpu.cfs_period_us", "100000".into()), ("cpu.cfs_quota_us", (percent * 1000).to_string())],
-                vec![("cpu.max", format!("{} 100000", percent * 1000))],
-            ),
-        }
-    }
-}
-
-/// Makes a control group, of version 1 where the controller has a hierarchy of its own.
-fn make_group(limit: Limit) -> Result<PathBuf, String> {
-    static GROUPS: AtomicU32 = AtomicU32::new(0);
-    let name = format!("halfpower-test-{}-{}", std::process::id(), GROUPS.fetch_add(1, Ordering::Relaxed));
-    let (controller, first, second) = limit.files();
-    let mounts = fs::read_to_string("/proc/self/mounts").map_err(|error| error.to_string())?;
-    let mount = |wanted: &dyn Fn(&str, &str) -> bool| {
-        mounts.lines().find_map(|line| {
-            let fields: Vec<&str> = line.split(' ').collect();
-            wanted(fields[2], fields[3]).then(|| PathBuf::from(fields[1]))
-        })
-    };
-    let old = mount(&|kind, options| kind == "cgroup" && options.split(',').any(|one| one == controller));
-    let (root, settings) = match (old, mount(&|kind, _| kind == "cgroup2")) {
-        (Some(root), _) => (root, first),
-        (None, Some(root)) => {
-            // Where it is enabled already, or may not be, the settings tell.
-            let _ = fs::write(root.join("cgroup.subtree_control"), format!("+{controller}"));
-            (root, second)
-        }
-        (None, None) => return Err("no control groups are mounted".into()),
-    };
-    let group = root.join(name);
-    fs::create_dir(&group).map_err(|error| format!("{}: {error}", group.display()))?;
-    for (file, value) in settings {
-        if let Err(error) = fs::write(group.join(file), value) {
-            let _ = fs::remove_dir(&group);
-            return Err(format!("{}: {error}", group.join(file).display()));
-        }
-    }
-    Ok(group)
-}
-
 /// What a name looks like from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Seen {
@@ -176,48 +138,6 @@ struct Seen {
     inode: u64,
     rdev: u64,
     content: u64,
-}
-
-/// Something of the stage that ends when it is dropped.
-enum Prop {
-    Loop(String),
-    Mount(PathBuf),
-    Faulty(&'static str, FaultyFs),
-    Process(Child),
-    Directory(#[allow(dead_code)] TempDir),
-    /// A partition that was added to a disk.
-    Partition(String),
-    Group(PathBuf),
-}
-
-impl Drop for Prop {
-    fn drop(&mut self) {
-        match self {
-            Prop::Loop(device) => drop(tool("losetup", &["--detach", device])),
-            Prop::Mount(at) => {
-                let at = at.display().to_string();
-                if tool("umount", &[&at]).is_err() {
-                    let _ = tool("umount", &["--lazy", &at]);
-                }
-            }
-            Prop::Faulty(..) | Prop::Directory(_) => {}
-            Prop::Partition(disk) => drop(tool("delpart", &[disk, "1"])),
-            Prop::Group(group) => {
-                // The kernel may still be taking leave of those who were in it.
-                let gone = || fs::remove_dir(&*group).is_ok();
-                for _ in 0..200 {
-                    if gone() {
-                        break;
-                    }
-                    std::thread::sleep(std::time::Duration::from_millis(10));
-                }
-            }
-            Prop::Process(child) => {
-                let _ = child.kill();
-                let _ = child.wait();
-            }
-        }
-    }
 }
 
 /// A directory with what was given, all of which goes in the end.
@@ -340,6 +260,77 @@ impl Stage {
                 let file = at(file);
                 self.attach(name, &file, &["--offset", &offset.to_string()])
             }
+            Given::ReadOnlyDiskOver(name, file) => {
+                let file = at(file);
+                self.attach(name, &file, &["--read-only"])
+            }
+            Given::Overlay(name, lower, upper) => {
+                let work = format!("{}.work", shown(&at(upper)));
+                fs::create_dir(&work).and_then(|()| fs::create_dir(at(name))).map_err(io(name))?;
+                let (lower, upper) = (shown(&at(lower)), shown(&at(upper)));
+                let layers = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+                self.mount(name, &["-t", "overlay", "halfpower-test", "-o", &layers])
+            }
+            Given::DiskElsewhere(lower, upper, file) => {
+                let work = format!("{}.work", shown(&at(upper)));
+                fs::create_dir(&work).map_err(io(upper))?;
+                let layers = format!("lowerdir={},upperdir={},workdir={work}", shown(&at(lower)), shown(&at(upper)));
+                let script = "mount -t overlay -o \"$0\" halfpower-test \"$2\" && losetup --find --show \"$2/$1\" && exec sleep infinity";
+                let device = self.elsewhere(script, &[layers.as_str(), file])?;
+                self.props.push(Prop::Loop(device));
+                Ok(())
+            }
+            Given::Bound(name, of) => {
+                fs::create_dir(at(name)).map_err(io(name))?;
+                self.mount(name, &["--bind", &shown(&at(of))])
+            }
+            Given::MountedFile(name, image) => {
+                fs::write(at(image), erofs_image()).and_then(|()| fs::create_dir(at(name))).map_err(io(name))?;
+                // mount(8) would make a loop device for it.
+                mount_file(&at(image), &at(name))?;
+                self.props.push(Prop::Mount(at(name)));
+                Ok(())
+            }
+            Given::Btrfs(name, second) => self.mount_btrfs(name, second),
+            Given::Reflink(name, of) => {
+                tool("cp", &["--reflink=always", &shown(&at(of)), &shown(&at(name))])?;
+                tool("sync", &["--file-system", &shown(&at(name))]).map(drop)
+            }
+            Given::Swap(name) => {
+                let place = shown(&at(name));
+                fs::set_permissions(&place, fs::Permissions::from_mode(0o600)).map_err(io(name))?;
+                tool("mkswap", &["--quiet", &place])?;
+                tool("swapon", &[&place])?;
+                self.props.push(Prop::Swap(place));
+                Ok(())
+            }
+            Given::Zram(name) => {
+                let number = fs::read_to_string("/sys/class/zram-control/hot_add").map_err(io("zram"))?;
+                let number = number.trim().to_owned();
+                self.props.push(Prop::Zram(number.clone()));
+                let size = format!("/sys/class/block/zram{number}/disksize");
+                fs::write(size, DISK.to_string()).map_err(io("zram"))?;
+                let device = format!("/dev/zram{number}");
+                wait_until("the node of the disk in memory", || Path::new(&device).exists());
+                self.devices.insert(name, device);
+                Ok(())
+            }
+            Given::HeldForWriting(name) => {
+                let mut holder = Command::new("sh")
+                    .args(["-c", "exec 3<>\"$0\" && echo open && exec sleep infinity"])
+                    .arg(at(name))
+                    .stdout(Stdio::piped())
+                    .spawn()
+                    .map_err(io(name))?;
+                let open = holder.stdout.take().expect("piped").read(&mut [0]).map_err(io(name));
+                self.props.push(Prop::Process(holder));
+                open.map(drop)
+            }
+            Given::HeldByServer(name) => {
+                self.props.push(Prop::Held(File::open(at(name)).map_err(io(name))?));
+                Ok(())
+            }
+            Given::Removed(name) => fs::remove_file(at(name)).map_err(io(name)),
             Given::Bytes(name, offset, bytes) => {
                 let file = File::options().write(true).open(at(name)).map_err(io(name))?;
                 file.write_all_at(bytes, offset).and_then(|()| file.sync_all()).map_err(io(name))
@@ -462,6 +453,27 @@ impl Stage {
         Ok(())
     }
 
+    /// Its images are not in the stage's directory, all of which is looked at after each line.
+    fn mount_btrfs(&mut self, name: &'static str, second: &'static str) -> Result<(), String> {
+        let beside = memory_directory();
+        let directory = beside.path().to_owned();
+        self.props.push(Prop::Directory(beside));
+        let mut devices = Vec::new();
+        for member in ["first", "second"] {
+            let image = directory.join(member);
+            let made = File::create(&image).and_then(|image| image.set_len(128 * MIB));
+            made.map_err(|error| format!("{}: {error}", image.display()))?;
+            let device = tool("losetup", &["--find", "--show", &shown(&image)])?;
+            self.props.push(Prop::Loop(device.clone()));
+            devices.push(device);
+        }
+        tool("mkfs.btrfs", &["-q", "-f", &devices[0], &devices[1]])?;
+        fs::create_dir(self.path(name)).map_err(|error| format!("{name}: {error}"))?;
+        self.mount(name, &["-t", "btrfs", &devices[0]])?;
+        self.devices.insert(second, devices.remove(1));
+        Ok(())
+    }
+
     fn mount(&mut self, name: &'static str, arguments: &[&str]) -> Result<(), String> {
         let at = self.here().join(name);
         let place = shown(&at);
@@ -472,21 +484,31 @@ impl Stage {
 
     /// Mounts where only one other process sees it, which waits.
     fn mount_elsewhere(&mut self, disk: &str) -> Result<(), String> {
+        let disk = shown(&self.path(disk));
+        self.elsewhere("mount -o ro,noload \"$0\" \"$1\" && echo mounted && exec sleep infinity", &[&disk]).map(drop)
+    }
+
+    /// A process in a mount namespace of its own: a script, which is given these words and a directory, and waits in the end. Returns the first
+    /// line that it printed.
+    fn elsewhere(&mut self, script: &str, words: &[&str]) -> Result<String, String> {
         let place = memory_directory();
-        let script = "mount -o ro,noload \"$0\" \"$1\" && echo mounted && exec sleep infinity";
         let mut holder = Command::new("unshare")
             .args(["--mount", "--propagation", "private", "sh", "-c", script])
-            .args([self.path(disk).as_path(), place.path()])
+            .args(words)
+            .arg(place.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| format!("unshare: {error}"))?;
-        let mut told = [0];
-        let mounted = holder.stdout.take().expect("piped").read(&mut told).is_ok_and(|bytes| bytes == 1);
-        // Removing the directory would unmount it.
+        let mut line = String::new();
+        let read = BufReader::new(holder.stdout.take().expect("piped")).read_line(&mut line);
+        // Removing the directory would unmount what is on it.
         self.props.push(Prop::Directory(place));
         self.props.push(Prop::Process(holder));
-        if mounted { Ok(()) } else { Err("no mount namespace of its own".into()) }
+        match read {
+            Ok(bytes) if bytes > 0 => Ok(line.trim().to_owned()),
+            _ => Err("no mount namespace of its own".into()),
+        }
     }
 
     /// Remembers how everything is now.
@@ -570,17 +592,6 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// Writes a partition table with one partition from [`PARTITION`] to the end.
-fn write_table(disk: &File) -> std::io::Result<()> {
-    let mut sector = [0u8; 66];
-    let (first, sectors) = ((PARTITION / 512) as u32, ((DISK - PARTITION) / 512) as u32);
-    sector[4] = 0x83;
-    sector[8..12].copy_from_slice(&first.to_le_bytes());
-    sector[12..16].copy_from_slice(&sectors.to_le_bytes());
-    sector[64..].copy_from_slice(&[0x55, 0xaa]);
-    disk.write_all_at(&sector, 446).and_then(|()| disk.sync_all())
-}
-
 /// What stands in a file of the user's.
 fn data(name: &str) -> Vec<u8> {
     name.bytes().cycle().take(MIB as usize).collect()
@@ -590,15 +601,6 @@ fn hash_of(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     hasher.finish()
-}
-
-fn node(at: &Path, kind: libc::mode_t, device: u64) -> Result<(), String> {
-    let path = CString::new(at.as_os_str().as_bytes()).expect("no NUL in it");
-    // SAFETY: a string that lives until the call returns.
-    match unsafe { libc::mknod(path.as_ptr(), kind | 0o666, device) } {
-        0 => Ok(()),
-        _ => Err(format!("{}: {}", at.display(), std::io::Error::last_os_error())),
-    }
 }
 
 /// Files that halfpower made in a directory.

@@ -37,6 +37,7 @@ macro_rules! section {
 
 mod endings;
 mod failing;
+mod held;
 mod input;
 mod limits;
 mod names;
@@ -49,6 +50,7 @@ mod together;
 pub static TABLE: &[&Section] = &[
     &outputs::SECTION,
     &targets::SECTION,
+    &held::SECTION,
     &failing::SECTION,
     &limits::SECTION,
     &endings::SECTION,
@@ -78,6 +80,12 @@ const NOBODY: By = By { words: "as a user who owns nothing", nobody: true, ..PLA
 const fn under(words: &'static str, starter: &'static [&'static str]) -> By {
     By { words, starter, ..PLAIN }
 }
+
+// In a mount namespace without one of the kernel's file systems.
+
+const NO_PROC: &[&str] = &["unshare", "--mount", "sh", "-c", "umount --lazy /proc && exec \"$@\"", "sh"];
+const NO_SYS: &[&str] = &["unshare", "--mount", "sh", "-c", "umount --lazy /sys && exec \"$@\"", "sh"];
+const NO_DEV: &[&str] = &["unshare", "--mount", "sh", "-c", "mount -t tmpfs dev /dev && exec \"$@\"", "sh"];
 
 /// In a control group of the stage.
 const IN_GROUP: By = under(

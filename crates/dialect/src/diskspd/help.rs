@@ -36,5 +36,5 @@ halfpower's own:
   --json FILE           all results as JSON, which `halfpower report` reads
   --force               replace output files that halfpower did not make
   --destroy-data NAME   this existing file or device, also named as TARGET, may be overwritten
-  --destroy-signature   even if it bears a file system
+  --destroy-signature   even if it bears a file system, or the kernel does not show whether it is in use
 ";

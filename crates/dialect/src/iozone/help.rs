@@ -52,5 +52,5 @@ halfpower's own:
   --repeats N           runs of each test [default: 3, one where it took more than a second]
   --seed N              seeds random orders and data [default: 1]
   --destroy-data NAME   this existing file or device, also named with -f or -F, may be overwritten
-  --destroy-signature   even if it bears a file system
+  --destroy-signature   even if it bears a file system, or the kernel does not show whether it is in use
 ";

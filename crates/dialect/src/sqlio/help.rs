@@ -39,5 +39,5 @@ halfpower's own:
   --force               replace output files that halfpower did not make
   --seed N              seeds random orders and data [default: 1]
   --destroy-data NAME   this existing file or device, also named as FILE, may be overwritten
-  --destroy-signature   even if it bears a file system
+  --destroy-signature   even if it bears a file system, or the kernel does not show whether it is in use
 ";

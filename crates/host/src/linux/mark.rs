@@ -85,7 +85,7 @@ impl Named<'_> {
         let kept = self.write().and_then(|()| {
             // A program that has mapped the file can write it without changing its times (tmpfs).
             let begin = Instant::now();
-            while !sys::has_no_writer(self.file) {
+            while sys::is_written(self.file) != Some(false) {
                 if begin.elapsed() > CLOSING {
                     return Err(unproven("another program may write it"));
                 }

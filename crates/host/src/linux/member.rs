@@ -4,18 +4,18 @@
 //! Each is opened once. What was checked is that open file, and every run reaches it through that.
 
 use super::clock::Clock;
+use super::hold::{explain_open, hold, identity};
 use super::owned_file::{OwnedFile, directory_of, kept, remove_leftovers, reopen};
 use super::{facts, sys};
 use crate::arena::Arena;
 use crate::test_file::{self, Fill};
 use machine::{Error, NewFile, Result, TargetKind, TargetSpec, fill_random, units};
-use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 
 /// Bytes of a file that is to grow: the alignment of direct I/O is found by reading them.
 const GROWN_START: u64 = 256 * units::KIB;
@@ -52,6 +52,7 @@ impl Member {
     /// Opens what the user named, and makes what is to be made. Nothing that was there is overwritten before
     /// [`Member::fill`].
     pub(crate) fn open(path: &Path, spec: &TargetSpec, fill: Fill<'_>) -> Result<Member> {
+        sys::check_proc()?;
         let shown = path.display().to_string();
         let named = spec.destroy.iter().any(|named| same_file(named, path));
         if let Some(kept) = kept(path).filter(|kept| !named && is_unused(kept)) {
@@ -83,7 +84,7 @@ impl Member {
             return Err(unusable());
         }
         let writable = named;
-        let file = open_for(path, writable)?;
+        let file = open_for(path, false)?;
         let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
         if !is_usable(metadata.file_type()) {
             return Err(unusable());
@@ -292,12 +293,6 @@ impl Member {
     }
 }
 
-/// What tells files and devices apart.
-fn identity(metadata: &fs::Metadata) -> Identity {
-    // A device has several nodes.
-    if metadata.file_type().is_block_device() { (0, 0, metadata.rdev()) } else { (metadata.dev(), metadata.ino(), 0) }
-}
-
 /// Whether a path is `/dev/null` or `/dev/zero`, which are as large as they are asked to be.
 pub fn is_endless(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| endless_device(&metadata))
@@ -311,69 +306,16 @@ fn endless_device(metadata: &fs::Metadata) -> bool {
 
 /// Whether no loop device or swap lies on a file.
 fn is_unused(made: &OwnedFile) -> bool {
-    facts::uses(&facts::Roots::default(), &sys::path_of(made.file())).is_empty()
+    let roots = facts::Roots::default();
+    facts::uses(&roots, &facts::Namespaces::visible(&roots), &sys::path_of(made.file()), None).held.is_empty()
 }
 
 fn is_absent(path: &Path) -> bool {
     fs::metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// What this process holds for writing: several targets may share it.
-static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
-
-/// Device and inode of a file, or the number of a block device.
-type Identity = (u64, u64, u64);
-
-/// Takes a file or device for this process alone, for as long as what is returned lives: a device exclusively (O_EXCL),
-/// a file by its lock. Refuses what something uses, and what bears a file system or the like unless that was confirmed
-/// too.
-fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
-    let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
-    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    let held = held.get_or_insert_default();
-    held.retain(|_, file| file.strong_count() > 0);
-    if let Some(file) = held.get(&identity(&metadata)).and_then(Weak::upgrade) {
-        return Ok(file);
-    }
-    let in_use = |why: String| Error::refused(path.display().to_string(), why, "name one that nothing uses");
-    let own_path = sys::path_of(&file);
-    let uses = facts::uses(&facts::Roots::default(), &own_path);
-    if !uses.is_empty() {
-        return Err(in_use(format!("it is in use: {}", uses.join(", "))));
-    }
-    let taken = if metadata.file_type().is_block_device() {
-        reopen(&file, true, libc::O_EXCL)
-    } else {
-        sys::try_lock(&file).map(|()| file)
-    };
-    let taken = taken.map_err(|error| match error.raw_os_error() {
-        Some(libc::EBUSY) => in_use("another program or the kernel holds it exclusively".into()),
-        Some(libc::EWOULDBLOCK) => in_use("another run of halfpower writes it".into()),
-        _ => Error::io("cannot take for this run alone", path)(error),
-    })?;
-    match facts::signature(&sys::path_of(&taken)) {
-        Ok(Some(found)) if !spec.destroy_signed => {
-            let hint = "if it may be lost, confirm with --destroy-signature, or wipe it first (wipefs)";
-            return Err(Error::refused(path.display().to_string(), format!("it bears {found}"), hint));
-        }
-        found => found?,
-    };
-    let taken = Arc::new(taken);
-    held.insert(identity(&metadata), Arc::downgrade(&taken));
-    Ok(taken)
-}
-
 fn open_for(path: &Path, write: bool) -> Result<File> {
-    File::options().read(true).write(write).open(path).map_err(|error| match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => {
-            let to = if write { "no permission to write it" } else { "no permission to read it" };
-            Error::refused(path.display().to_string(), to, "run as a user who may (root for a device)")
-        }
-        Some(libc::EROFS) => {
-            Error::refused(path.display().to_string(), "it is read-only", "leave out --destroy-data to read it")
-        }
-        _ => Error::io("cannot open", path)(error),
-    })
+    File::options().read(true).write(write).open(path).map_err(|error| explain_open(error, path, write))
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {

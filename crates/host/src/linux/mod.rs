@@ -6,6 +6,7 @@ pub mod counters;
 mod engines;
 pub mod facts;
 pub mod files;
+mod hold;
 pub mod knobs;
 mod mark;
 mod member;
@@ -32,6 +33,7 @@ use std::sync::atomic::AtomicBool;
 pub use member::is_endless;
 pub use owned_file::kept_bytes;
 pub use signals::is_ignored;
+pub use sys::stack_limit;
 pub use target::{DEFAULT_CHUNK, HostTarget};
 
 /// Rest after test files were filled, which is heavy load. On a virtual machine a thread that waits for each request is slower for as long as two

@@ -53,6 +53,7 @@ impl OwnedFile {
     }
 
     fn create_in(directory: Arc<File>, shown: &Path, own_name: Option<&OsStr>) -> Result<OwnedFile> {
+        sys::check_proc()?;
         let made = make(&directory, own_name);
         let (file, name) =
             made.map_err(|error| explain(error, shown, &own_name.map_or(shown.into(), |name| shown.join(name))))?;
@@ -270,7 +271,7 @@ pub(crate) fn kept(path: &Path) -> Option<OwnedFile> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let seen = File::from(fs::openat(&directory, &name, flags, Mode::empty()).ok()?);
     let is_kept = |file| Named { directory: &directory, name: &name, file }.is_kept();
-    if !seen.metadata().ok()?.is_file() || !is_kept(&seen) || !sys::has_no_writer(&seen) {
+    if !seen.metadata().ok()?.is_file() || !is_kept(&seen) || sys::is_written(&seen) != Some(false) {
         return None;
     }
     // A file of the user's is not even opened for writing.

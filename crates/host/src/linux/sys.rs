@@ -16,26 +16,50 @@ pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     Ok(fs::flock(file, fs::FlockOperation::NonBlockingLockExclusive)?)
 }
 
-/// Whether no descriptor and no mapping can write an open file now. `false` also if the file system does not say.
-/// The file itself is open for reading only.
-pub(crate) fn has_no_writer(file: &File) -> bool {
-    let fd = file.as_raw_fd();
-    // The kernel grants a lease for reading if the file is not open for writing (fcntl(2)). A program that opens it while the lease lasts causes
-    // a signal: by default SIGIO, which would end this process; SIGURG does nothing.
-    // SAFETY: numbers, and nothing in memory.
-    unsafe {
-        libc::fcntl(fd, F_SETSIG, libc::SIGURG) == 0
-            && libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK) == 0
-            && libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK) == 0
+/// Checks that open files can be reached by [`path_of`].
+///
+/// # Errors
+/// `/proc` is not mounted.
+pub(crate) fn check_proc() -> machine::Result<()> {
+    if Path::new("/proc/self/fd").exists() {
+        return Ok(());
     }
+    let why = "it is not mounted, and open files and mounts are found through it";
+    Err(machine::Error::refused("/proc", why, "mount it (mount -t proc proc /proc)"))
 }
 
-/// The number of F_SETSIG (fcntl(2)), which libc does not name.
-const F_SETSIG: libc::c_int = 10;
+/// Whether another open file has its lock.
+pub(crate) fn is_locked(file: &File) -> bool {
+    let free = try_lock(file).and_then(|()| Ok(fs::flock(file, fs::FlockOperation::Unlock)?));
+    free.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// Whether anything has a file open for writing: a process, a loop device, a file system. The file itself is open for reading. `None` if the
+/// file system or the user's rights do not allow to ask.
+pub(crate) fn is_written(file: &File) -> Option<bool> {
+    const F_SETSIG: libc::c_int = 10;
+    let set = |command, value: libc::c_int| {
+        // SAFETY: numbers only.
+        let result = unsafe { libc::fcntl(file.as_raw_fd(), command, value) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // The kernel grants a read lease only if no open file may write. A program that opens it in the meantime waits until the lease is given back,
+    // and this process gets a signal: not SIGIO, which would end it, but one that is ignored.
+    set(F_SETSIG, libc::SIGURG).ok()?;
+    match set(libc::F_SETLEASE, libc::F_RDLCK) {
+        Ok(()) => set(libc::F_SETLEASE, libc::F_UNLCK).ok().map(|()| false),
+        Err(error) => (error.raw_os_error() == Some(libc::EAGAIN)).then_some(true),
+    }
+}
 
 /// The path that leads to an open file of this process, whatever its own path leads to by now.
 pub(crate) fn path_of(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+/// How large the stack of the first thread may become, in bytes (`ulimit -s`); `None` without a limit.
+pub fn stack_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Stack).current
 }
 
 /// A number that no other process, here or in another container, is likely to have.

@@ -1,5 +1,21 @@
 use super::*;
 
+const SMALL_STACK: &[&str] = &["sh", "-c", "ulimit -s 64 && exec \"$@\"", "sh"];
+const SMALL_STACK_ALONE: &[&str] = &["sh", "-c", "ulimit -s 64 && ulimit -v 40000 && exec \"$@\"", "sh"];
+
+/// The first limit, in steps of 1 MiB, under which the program can be loaded.
+const FULL_ADDRESS_SPACE: &[&str] = &[
+    "sh",
+    "-c",
+    "v=8192; while (ulimit -v $v; exec \"$@\") 2>err; s=$?; [ $s = 127 ] || [ $s = 139 ]; do v=$((v+1024)); done; cat err >&2; rm err; exit $s",
+    "sh",
+];
+
+const HIDDEN_PROCESSES: &[&str] =
+    &["unshare", "--mount", "sh", "-c", "mount -t proc -o hidepid=2 proc /proc && exec \"$@\"", "sh"];
+const ONLY_PROCESSES: &[&str] =
+    &["unshare", "--mount", "sh", "-c", "mount -t proc -o subset=pid proc /proc && exec \"$@\"", "sh"];
+
 section![
     "Limits",
     "Where the system gives less than was asked for, halfpower does with less or says which limit it met.",
@@ -213,6 +229,123 @@ section![
             ],
             no_result(&["ermission"])
         )],
+        ..UNHARMED
+    },
+    a_small_stack = Row {
+        fault: "the stack may have 64 KiB (ulimit -s)",
+        given: &[File("mine"), POSTMARK, Directory("d")],
+        steps: &[
+            Run(under("under ulimit -s 64", SMALL_STACK), READ_MINE, well(&[])),
+            Run(
+                under("under ulimit -s 64", SMALL_STACK),
+                &[
+                    "--help",
+                    "twin list",
+                    "run twin:gateway-1997 --runtime 10ms",
+                    "compare --a twin:gateway-1997 --b twin:gateway-1997,disks=2 --runtime 10ms",
+                    "tune twin:gateway-1997 --knob depth=8",
+                    "stack twin:gateway-1997",
+                    "metadata d --files 20 --rounds 1",
+                    "postmark pm",
+                ],
+                well(&[])
+            ),
+            Run(under("under ulimit -s 64", SMALL_STACK), &["run mine --op wirte", "nonsense"], refused(&[])),
+        ],
+        ..UNHARMED
+    },
+    a_small_stack_and_no_memory = Row {
+        fault: "the stack may have 64 KiB, and no memory is left for another",
+        given: &[],
+        steps: &[Run(
+            under("under ulimit -s 64 and ulimit -v", SMALL_STACK_ALONE),
+            &["twin list", "run mine"],
+            refused(&["ulimit -s", "raise the limit"])
+        )],
+        ..UNHARMED
+    },
+    hardly_any_memory = Row {
+        fault: "there is hardly more address space than the program itself takes",
+        given: &[File("mine"), Directory("d")],
+        steps: &[Run(
+            under("with as much address space as loading the program takes", FULL_ADDRESS_SPACE),
+            &["twin list", "run mine", "fio --name=a --filename=mine --rw=read", "metadata d --files 20 --rounds 1"],
+            refused(&["memory", "ulimit -v"])
+        )],
+        ..UNHARMED
+    },
+    no_proc = Row {
+        fault: "/proc is not mounted",
+        given: &[File("mine"), POSTMARK, Directory("d")],
+        steps: &[
+            Run(
+                under("without /proc", NO_PROC),
+                &[
+                    "run mine",
+                    "run d --size 1m",
+                    "run mine --op write --destroy-data mine --destroy-signature",
+                    "sweep mine",
+                    "study mine --quick --budget 5s --output out",
+                    "stack mine",
+                    "compare --a mine --b mine",
+                    "tune mine --knob depth=8 --yes",
+                    "metadata d --files 20 --rounds 1",
+                    "fio --name=a --filename=mine --rw=read",
+                    "fio --name=a --directory=d --size=1m --rw=write",
+                    "iozone -i 0 -r 64k -s 256k -f d/x",
+                    "sqlio -kR -s1 mine",
+                    "diskspd -d1 -W0 mine",
+                ],
+                refused(&["/proc: it is not mounted", "mount -t proc proc /proc"])
+            ),
+            Run(
+                under("without /proc", NO_PROC),
+                &[
+                    "postmark pm",
+                    "twin list",
+                    "run twin:gateway-1997 --runtime 10ms",
+                    "compare --a twin:gateway-1997 --b twin:gateway-1997,disks=2 --runtime 10ms",
+                    "tune twin:gateway-1997 --knob depth=8",
+                    "stack twin:gateway-1997",
+                ],
+                well(&[])
+            ),
+        ],
+        ..UNHARMED
+    },
+    no_sys = Row {
+        fault: "/sys is not mounted: what is only read is measured",
+        given: &[File("mine")],
+        steps: &[Run(under("without /sys", NO_SYS), READ_MINE, well(&[]))],
+        ..UNHARMED
+    },
+    no_dev = Row {
+        fault: "/dev has no nodes",
+        given: &[],
+        steps: &[Run(
+            under("with an empty /dev", NO_DEV),
+            &[
+                "run /dev/loop0",
+                "stack /dev/loop0",
+                "fio --name=a --filename=/dev/loop0 --rw=read",
+                "diskspd -d1 /dev/loop0"
+            ],
+            refused(&["/dev/loop0"])
+        )],
+        ..UNHARMED
+    },
+    little_of_proc = Row {
+        fault: "/proc shows only one's own processes (hidepid=2), or only processes (subset=pid)",
+        given: &[File("mine"), Mode("mine", 0o666)],
+        steps: &[
+            Run(under("with hidepid=2", HIDDEN_PROCESSES), READ_MINE, well(&[])),
+            Run(
+                By { nobody: true, ..under("with hidepid=2", HIDDEN_PROCESSES) },
+                &["run {here}/mine --buffered --bytes 64k --repeats 1 --max-repeats 1"],
+                well(&[])
+            ),
+            Run(under("with subset=pid", ONLY_PROCESSES), READ_MINE, well(&[])),
+        ],
         ..UNHARMED
     },
 ];

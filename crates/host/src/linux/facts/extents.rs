@@ -44,8 +44,17 @@ struct Map {
     extents: [Extent; LOOKED_AT],
 }
 
-/// Asks for a file's extents, at most so many; none of what is no regular file, and where the file system does not tell.
-fn map(path: &Path, room: usize) -> Option<Box<Map>> {
+/// Extents that have no place on the device yet, or share a block with metadata: `FIEMAP_EXTENT_UNKNOWN`, `_DELALLOC`, `_DATA_INLINE`, `_DATA_TAIL`.
+const NOWHERE: u32 = 0x2 | 0x4 | 0x200 | 0x400;
+
+/// `FIEMAP_EXTENT_SHARED`: another file has it too, until one of them is written.
+const SHARED: u32 = 0x2000;
+
+/// `FIEMAP_FLAG_SYNC`: what is in the cache gets its place first.
+const SYNC: u32 = 0x1;
+
+/// Asks for a file's extents, at most `room`; `None` for what is not a regular file, and if the file system does not say.
+fn map(path: &Path, room: usize, flags: u32) -> Option<Box<Map>> {
     // A named pipe that took the file's place must not block.
     let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOATIME).open(path);
     let file =
@@ -53,7 +62,7 @@ fn map(path: &Path, room: usize) -> Option<Box<Map>> {
     if !file.metadata().ok()?.is_file() {
         return None;
     }
-    let head = Fiemap { length: u64::MAX, extent_count: room.min(LOOKED_AT) as u32, ..Fiemap::default() };
+    let head = Fiemap { length: u64::MAX, flags, extent_count: room.min(LOOKED_AT) as u32, ..Fiemap::default() };
     let mut map = Box::new(Map { head, extents: [Extent::default(); LOOKED_AT] });
     // SAFETY: the kernel writes the header and at most `extent_count` extents behind it, for which there is room, and all of it lives until
     // it returns.
@@ -63,12 +72,47 @@ fn map(path: &Path, room: usize) -> Option<Box<Map>> {
 
 /// The number of extents of a regular file; none where the file system does not tell.
 pub(super) fn count(path: &Path) -> Option<u32> {
-    map(path, 0).map(|map| map.head.mapped_extents)
+    map(path, 0, 0).map(|map| map.head.mapped_extents)
+}
+
+/// The extents that two files have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Common {
+    Nothing,
+    /// Only copies made by reference.
+    Shared,
+    /// Extents that belong to one file.
+    Own,
+}
+
+/// Whether the same bytes of two files have the same place on a device. `None` if the file system does not say, or a file has no place yet.
+pub(super) fn common(one: &Path, other: &Path) -> Option<Common> {
+    let placed = |path: &Path| {
+        let map = map(path, LOOKED_AT, SYNC)?;
+        let all = &map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)];
+        let placed: Vec<Extent> = all.iter().filter(|one| one.flags & NOWHERE == 0).copied().collect();
+        (!placed.is_empty()).then_some(placed)
+    };
+    Some(overlap(&placed(one)?, &placed(other)?))
+}
+
+fn overlap(one: &[Extent], other: &[Extent]) -> Common {
+    let overlaps = |a: &Extent, b: &Extent| {
+        a.physical.wrapping_sub(a.logical) == b.physical.wrapping_sub(b.logical)
+            && a.physical < b.physical.saturating_add(b.length)
+            && b.physical < a.physical.saturating_add(a.length)
+    };
+    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (a, b))).filter(|(a, b)| overlaps(a, b));
+    pairs.fold(Common::Nothing, |so_far, (a, b)| match so_far {
+        Common::Own => Common::Own,
+        _ if a.flags & b.flags & SHARED != 0 => Common::Shared,
+        _ => Common::Own,
+    })
 }
 
 /// Where the largest piece of a file lies on its device: the first byte and how many; extents that follow each other are one piece.
 pub(crate) fn largest(path: &Path) -> Option<(u64, u64)> {
-    let map = map(path, LOOKED_AT)?;
+    let map = map(path, LOOKED_AT, 0)?;
     pieces(&map.extents[..(map.head.mapped_extents as usize).min(LOOKED_AT)]).into_iter().max_by_key(|piece| piece.1)
 }
 
@@ -93,5 +137,17 @@ mod tests {
         let extent = |physical, length, flags| Extent { physical, length, flags, ..Extent::default() };
         let all = [extent(4096, 8192, 0), extent(12_288, 4096, 1), extent(1 << 20, 4096, 0), extent(0, 1 << 30, 0x800)];
         assert_eq!(pieces(&all), [(4096, 12_288), (1 << 20, 4096)], "unwritten space holds nothing");
+    }
+
+    #[test]
+    fn copies_by_reference_share_extents_and_one_file_owns_its_own() {
+        let extent = |logical, physical, flags| Extent { logical, physical, length: 8192, flags, ..Extent::default() };
+        let file = [extent(0, 1 << 20, 0), extent(8192, 1 << 22, 0x800)];
+        assert_eq!(overlap(&file, &file), Common::Own);
+        assert_eq!(overlap(&file, &[extent(0, 1 << 21, 0)]), Common::Nothing);
+        assert_eq!(overlap(&file, &[extent(4096, 1 << 20, 0)]), Common::Nothing, "other bytes of it");
+        let copy = [extent(0, 1 << 20, SHARED)];
+        assert_eq!(overlap(&copy, &copy), Common::Shared);
+        assert_eq!(overlap(&[copy[0], file[1]], &[copy[0], file[1]]), Common::Own);
     }
 }

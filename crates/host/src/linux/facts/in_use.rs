@@ -1,16 +1,20 @@
 //! Who uses a device or file: what must not be written.
 
-use super::{Roots, block, file_system, layers, mounts, names, number, text};
+use super::loops::Loop;
+use super::same_data::{Namespaces, Sameness, Seen, processes};
+use super::{Mount, Roots, block, file_system, layers, mounts, names, number, text};
 use std::fs::OpenOptions;
-use std::ops::Range;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Who holds a block device or one of its partitions, by its kernel name (`sda`): each a part of a sentence, such as
 /// `sda1 is mounted on /boot`.
 pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
-    let mounted = mounted(roots);
+    held_by(roots, &Namespaces::visible(roots), name)
+}
+
+fn held_by(roots: &Roots, spaces: &Namespaces, name: &str) -> Vec<String> {
+    let mounted = mounted(roots, spaces);
     let swaps = swaps(roots);
     let mut told = Vec::new();
     for part in [name.to_owned()].into_iter().chain(partitions(roots, name)) {
@@ -26,9 +30,9 @@ pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
                 .map_or(holder.clone(), |own| format!("{holder} ({own})"));
             told.push(format!("{part} is a part of {shown}"));
         }
-        for (device, backing) in loop_backings(roots) {
-            if backing.device(roots).is_some_and(|on| on == part) {
-                told.push(format!("{part} is what the loop device {device} is on"));
+        for one in Loop::all(roots) {
+            if one.device(roots).is_some_and(|on| on == part) {
+                told.push(format!("{part} is what the loop device {} is on", one.name));
             }
         }
     }
@@ -38,51 +42,81 @@ pub fn holders(roots: &Roots, name: &str) -> Vec<String> {
 /// Why a block device or file must not be written, in a sentence; `None` where nothing is known to use it. What it
 /// bears ([`super::signature`]) is another question.
 pub fn device_in_use(roots: &Roots, path: &Path) -> Option<String> {
-    let uses = uses(roots, path);
-    (!uses.is_empty()).then(|| format!("{} is in use: {}", path.display(), uses.join(", ")))
+    let held = uses(roots, &Namespaces::visible(roots), path, None).held;
+    (!held.is_empty()).then(|| format!("{} is in use: {}", path.display(), held.join(", ")))
 }
 
-/// What uses a block device or file: each a part of a sentence.
-pub(crate) fn uses(roots: &Roots, path: &Path) -> Vec<String> {
+/// Uses of a device or file, each a part of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Uses {
+    /// Certainly.
+    pub(crate) held: Vec<String>,
+    /// The kernel does not show whether these do.
+    pub(crate) unknown: Vec<String>,
+}
+
+impl Uses {
+    fn note(&mut self, sameness: Sameness, held: String, unknown: impl FnOnce() -> String) {
+        match sameness {
+            Sameness::Same => self.held.push(held),
+            Sameness::Unknown => self.unknown.push(unknown()),
+            Sameness::Different => {}
+        }
+    }
+}
+
+/// Finds the kernel's uses of a block device or file. `is_written` says whether anything has the file open for writing, if that is known.
+pub(crate) fn uses(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: Option<bool>) -> Uses {
+    let mut uses = Uses::default();
+    if roots.is_this_machine() && !roots.sys.join("class/block").exists() {
+        let why = "loop devices and volumes may be on it: /sys is not mounted (mount -t sysfs sysfs /sys)";
+        uses.unknown.push(why.into());
+    }
     if let Some(name) = layers::device_of_node(roots, path) {
         // A partition is in use when what is on the whole disk is, and the other way round.
         let disk = block::disk_of_partition(roots, &name);
-        let mut told = holders(roots, &name);
+        let held = &mut uses.held;
+        held.extend(held_by(roots, spaces, &name));
         if let Some(disk) = &disk {
-            let whole = mounted(roots).into_iter().find(|(device, _)| device == disk);
-            told.extend(whole.map(|(device, mount_point)| format!("{device} is mounted on {mount_point}")));
-            told.extend(loops_over_a_partition(roots, disk, &name));
+            let whole = mounted(roots, spaces).into_iter().find(|(device, _)| device == disk);
+            held.extend(whole.map(|(device, mount_point)| format!("{device} is mounted on {mount_point}")));
+            held.extend(loops_over_a_partition(roots, disk, &name));
         }
-        if told.is_empty() && roots.is_this_machine() && held_exclusively(path) {
-            told.push("another program or the kernel holds it exclusively".into());
+        if held.is_empty() && roots.is_this_machine() && held_exclusively(path) {
+            held.push("another program or the kernel holds it exclusively".into());
         }
         let whole = disk.as_ref().unwrap_or(&name);
-        told.extend(uses_of_the_same_bytes(roots, whole));
-        told.extend(uses_below(roots, whole));
-        return told;
+        uses_below(roots, spaces, whole, &mut uses);
+    } else if roots.is_this_machine()
+        && let Ok(file) = Seen::of(path)
+    {
+        uses_of_file(roots, spaces, &file, &mut uses);
+        for one in Loop::all(roots) {
+            // Nothing writes the file, so no loop device does that may.
+            let writes_elsewhere = is_written == Some(false) && spaces.is_plain(&file) && !one.is_read_only;
+            let sameness = one.is_on(spaces, &file);
+            if !(writes_elsewhere && sameness == Sameness::Unknown) {
+                let held = format!("it is what the loop device {} is on", one.name);
+                uses.note(sameness, held, || {
+                    format!("the loop device {} may be on it: no path leads to that device's file", one.name)
+                });
+            }
+        }
     }
-    let mut told = Vec::new();
-    if swaps(roots).iter().any(|swap| same_file(swap, path)) {
-        told.push("it is swap space in use".to_owned());
-    }
-    for (device, _) in loop_backings(roots).into_iter().filter(|(_, backing)| backing.is(path)) {
-        told.push(format!("it is what the loop device {device} is on"));
-    }
-    told
+    uses
 }
 
-/// Uses of other loop devices over the same bytes of the same file.
-fn uses_of_the_same_bytes(roots: &Roots, name: &str) -> Vec<String> {
-    let all = loop_backings(roots);
-    let Some((_, own)) = all.iter().find(|(device, _)| device == name) else { return Vec::new() };
-    let others = all.iter().filter(|(device, backing)| device != name && own.overlaps(backing));
-    let uses = |device: &String| {
-        let told = holders(roots, device);
-        let held = told.is_empty() && held_exclusively(&roots.dev.join(device));
-        let held = held.then(|| format!("{device} is held exclusively"));
-        told.into_iter().chain(held).map(|told| format!("{told}, over the same file")).collect::<Vec<_>>()
-    };
-    others.flat_map(|(device, _)| uses(device)).collect()
+/// Uses of a file as swap space, or as the source of a mount.
+fn uses_of_file(roots: &Roots, spaces: &Namespaces, file: &Seen, uses: &mut Uses) {
+    for swap in swaps(roots).iter().filter_map(|swap| spaces.find(swap, None)) {
+        let unknown = || "it may be swap space in use".to_owned();
+        uses.note(spaces.compare(file, &swap), "it is swap space in use".to_owned(), unknown);
+    }
+    for (source, mount) in spaces.mounted_files() {
+        let at = mount.mount_point.display();
+        let unknown = || format!("it may be what is mounted on {at}");
+        uses.note(spaces.compare(file, &source), format!("it is mounted on {at}"), unknown);
+    }
 }
 
 /// Loop devices on a whole disk that have bytes in common with one of its partitions.
@@ -91,23 +125,29 @@ fn loops_over_a_partition(roots: &Roots, disk: &str, name: &str) -> Vec<String> 
     // Sectors of 512 bytes, whatever the disk's own (sysfs).
     let start = sectors("start").saturating_mul(512);
     let own = start..start.saturating_add(sectors("size").saturating_mul(512));
-    let over = loop_backings(roots).into_iter().filter(|(_, backing)| {
-        let bytes = match backing {
-            Backing::File { bytes, .. } => bytes.clone(),
-            Backing::Path(_) => 0..u64::MAX,
-        };
-        backing.device(roots).is_some_and(|on| on == disk) && bytes.start < own.end && own.start < bytes.end
+    let over = Loop::all(roots).into_iter().filter(|one| {
+        let is_over = one.bytes.start < own.end && own.start < one.bytes.end;
+        is_over && one.device(roots).is_some_and(|on| on == disk)
     });
-    over.map(|(device, _)| format!("{disk} is what the loop device {device} is on, over {name}")).collect()
+    over.map(|one| format!("{disk} is what the loop device {} is on, over {name}", one.name)).collect()
 }
 
-/// Uses of the device that a loop device is on, but for the loop device itself.
-fn uses_below(roots: &Roots, name: &str) -> Vec<String> {
-    let all = loop_backings(roots);
-    let own = all.iter().find(|(device, _)| device == name).and_then(|(_, backing)| backing.device(roots));
-    let Some(below) = own else { return Vec::new() };
-    let itself = format!("is what the loop device {name} is on");
-    holders(roots, &below).into_iter().filter(|use_| !use_.ends_with(&itself)).collect()
+/// Uses of the file or device that a loop device is on, but for the loop device itself.
+fn uses_below(roots: &Roots, spaces: &Namespaces, name: &str, uses: &mut Uses) {
+    let all = Loop::all(roots);
+    let Some(own) = all.iter().find(|one| one.name == name) else { return };
+    for other in all.iter().filter(|other| other.name != name && own.overlaps(spaces, other)) {
+        let others = held_by(roots, spaces, &other.name);
+        let held = others.is_empty() && held_exclusively(&roots.dev.join(&other.name));
+        let held = held.then(|| format!("{} is held exclusively", other.name));
+        uses.held.extend(others.into_iter().chain(held).map(|use_| format!("{use_}, over the same file")));
+    }
+    if let Some(below) = own.device(roots) {
+        let itself = format!("is what the loop device {name} is on");
+        uses.held.extend(held_by(roots, spaces, &below).into_iter().filter(|use_| !use_.ends_with(&itself)));
+    } else if let Some(file) = own.file(spaces) {
+        uses_of_file(roots, spaces, &file, uses);
+    }
 }
 
 fn partitions(roots: &Roots, name: &str) -> Vec<String> {
@@ -117,10 +157,10 @@ fn partitions(roots: &Roots, name: &str) -> Vec<String> {
 
 /// Every block device with a mounted file system, and where. btrfs has several devices, and its mounts no device's
 /// number.
-fn mounted(roots: &Roots) -> Vec<(String, String)> {
+fn mounted(roots: &Roots, spaces: &Namespaces) -> Vec<(String, String)> {
     let mut mounted = Vec::new();
-    for mount in mounts::all_mounts(roots).unwrap_or_default() {
-        for device in file_system::members(roots, &mount) {
+    for mount in spaces.mounts() {
+        for device in file_system::members(roots, mount) {
             mounted.push((device, mount.mount_point.display().to_string()));
         }
     }
@@ -138,104 +178,66 @@ fn swaps(roots: &Roots) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What a loop device is on.
-enum Backing {
-    /// By its path, which may lead to another file by now, or lie in another mount namespace.
-    Path(PathBuf),
-    /// By the numbers of its file: of the file system's device, of the file, and, where it is a device, of that; and the
-    /// bytes of it.
-    File { dev: u64, inode: u64, rdev: u64, bytes: Range<u64> },
-}
-
-impl Backing {
-    /// The kernel's name of the device that it is.
-    fn device(&self, roots: &Roots) -> Option<String> {
-        match *self {
-            Backing::Path(ref path) => layers::device_of_node(roots, path),
-            Backing::File { rdev: 0, .. } => None,
-            Backing::File { rdev, .. } => layers::name_of_number(roots, (libc::major(rdev), libc::minor(rdev))),
-        }
-    }
-
-    /// Whether they have bytes in common.
-    fn overlaps(&self, other: &Backing) -> bool {
-        match (self, other) {
-            (
-                Backing::File { dev, inode, bytes, .. },
-                Backing::File { dev: other_dev, inode: other_inode, bytes: other_bytes, .. },
-            ) => {
-                let common = bytes.start.max(other_bytes.start)..bytes.end.min(other_bytes.end);
-                (dev, inode) == (other_dev, other_inode) && !common.is_empty()
-            }
-            (Backing::Path(own), Backing::Path(other)) => own == other,
-            _ => false,
-        }
-    }
-
-    fn is(&self, path: &Path) -> bool {
-        match self {
-            Backing::Path(own) => same_file(own, path),
-            Backing::File { dev, inode, .. } => {
-                std::fs::metadata(path).is_ok_and(|file| (file.dev(), file.ino()) == (*dev, *inode))
-            }
-        }
-    }
-}
-
-/// Loop devices in use, with what they are on.
-fn loop_backings(roots: &Roots) -> Vec<(String, Backing)> {
-    let devices = names(roots.sys.join("class/block"));
-    devices
-        .into_iter()
-        .filter(|name| name.starts_with("loop"))
-        .filter_map(|name| {
-            let path = text(roots.sys.join("class/block").join(&name).join("loop/backing_file"))?;
-            // A partition of a loop device has no such file.
-            let asked = if roots.is_this_machine() { backing_of(&roots.dev.join(&name)) } else { None };
-            Some((name, asked.unwrap_or(Backing::Path(path.into()))))
-        })
-        .collect()
-}
-
-/// What the kernel says that a loop device is on; `None`: it may not be asked.
-fn backing_of(device: &Path) -> Option<Backing> {
-    /// The beginning of `struct loop_info64` (linux/loop.h), and the rest of it.
-    #[repr(C)]
-    struct LoopInfo {
-        dev: u64,
-        inode: u64,
-        rdev: u64,
-        offset: u64,
-        size_limit: u64,
-        rest: [u8; 192],
-    }
-    const LOOP_GET_STATUS64: libc::c_ulong = 0x4C05;
-    let device = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(device).ok()?;
-    let mut info = LoopInfo { dev: 0, inode: 0, rdev: 0, offset: 0, size_limit: 0, rest: [0; 192] };
-    // SAFETY: the structure is as long as the kernel's, 232 bytes.
-    let result = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64 as _, &mut info) };
-    // The kernel has its numbers in the encoding of the C library's dev_t for all but very large minors.
-    let end = if info.size_limit == 0 { u64::MAX } else { info.offset.saturating_add(info.size_limit) };
-    (result == 0).then_some(Backing::File {
-        dev: info.dev,
-        inode: info.inode,
-        rdev: info.rdev,
-        bytes: info.offset..end,
-    })
-}
-
-/// By what the paths lead to, where they lead anywhere; two names of one file are one file.
-fn same_file(one: &Path, other: &Path) -> bool {
-    match (std::fs::metadata(one), std::fs::metadata(other)) {
-        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
-        _ => one == other,
-    }
-}
-
 /// Whether the kernel refuses to share a block device: it is mounted (perhaps where this process cannot see it), a part
 /// of a volume, or opened by a tool that does not share.
 fn held_exclusively(path: &Path) -> bool {
     let is_device = std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_block_device());
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL | libc::O_NONBLOCK).open(path);
     is_device && opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
+}
+
+/// The other processes that write a file or device, or serve a file system from it. `is_written` says whether anything has the file open for
+/// writing, if that is known: then no process is looked at in vain.
+pub(crate) fn users(roots: &Roots, spaces: &Namespaces, path: &Path, is_written: Option<bool>) -> Uses {
+    let mut uses = Uses::default();
+    let Ok(own) = Seen::of(path) else { return uses };
+    let is_fuse = |mount: &&Mount| mount.fs_type.starts_with("fuse");
+    // A file that FUSE serves is its server's own.
+    let served = spaces.mounts().iter().any(is_fuse) && !spaces.mount_of(&own).is_some_and(|mount| is_fuse(&mount));
+    if is_written == Some(false) && spaces.is_plain(&own) && !served {
+        return uses;
+    }
+    let this = std::process::id().to_string();
+    for process in processes(roots).filter(|process| *process != this) {
+        let directory = roots.proc.join(&process);
+        let of = |file: String| {
+            let leads_to = std::fs::read_link(directory.join("fd").join(&file)).unwrap_or_default();
+            // Sockets, pipes and the like have no path.
+            leads_to.is_absolute().then_some((file, leads_to))
+        };
+        let files: Vec<(String, PathBuf)> = names(directory.join("fd")).into_iter().filter_map(of).collect();
+        // A server may only read what it shows.
+        let serves = served && files.iter().any(|(_, leads_to)| leads_to == Path::new("/dev/fuse"));
+        let sameness = |(file, _): &(String, PathBuf)| {
+            let sameness = spaces.compare(&own, &Seen::of(&directory.join("fd").join(file)).ok()?);
+            let is_use =
+                sameness != Sameness::Different && (serves || is_for_writing(&directory.join("fdinfo").join(file)));
+            is_use.then_some(sameness)
+        };
+        let all: Vec<Sameness> = files.iter().filter_map(sameness).collect();
+        let Some(found) = [Sameness::Same, Sameness::Unknown].into_iter().find(|one| all.contains(one)) else {
+            continue;
+        };
+        let name = text(directory.join("comm")).unwrap_or_default();
+        let (does, may) = if serves {
+            ("serves a file system from it", "may serve a file system from it")
+        } else {
+            ("has it open for writing", "may have it open for writing")
+        };
+        let process = format!("{name} (process {process})");
+        uses.note(found, format!("{process} {does}"), || format!("{process} {may}"));
+    }
+    // Without the server's leave NFS and SMB grant no lease either.
+    if uses.held.is_empty() && is_written == Some(true) && spaces.is_local(&own) {
+        uses.held.push("another program or the kernel has it open for writing".into());
+    }
+    uses
+}
+
+/// Whether a process's open file may be written, from its `fdinfo` (proc(5)).
+fn is_for_writing(info: &Path) -> bool {
+    let info = text(info).unwrap_or_default();
+    let flags = info.lines().find_map(|line| i32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
+    // O_PATH may be neither read nor written.
+    flags.is_some_and(|flags| flags & libc::O_PATH == 0 && flags & libc::O_ACCMODE != libc::O_RDONLY)
 }

@@ -11,8 +11,10 @@ mod file_system;
 mod in_use;
 mod layers;
 mod link;
+mod loops;
 mod mounts;
 mod recorded;
+mod same_data;
 mod signature;
 mod throttle;
 
@@ -22,12 +24,14 @@ pub use computer::machine_facts;
 pub(crate) use computer::memory_left;
 pub(crate) use dirty::DirtyWatch;
 pub(crate) use extents::largest as largest_extent;
-pub(crate) use in_use::uses;
 pub use in_use::{device_in_use, holders};
+pub(crate) use in_use::{users, uses};
 pub(crate) use layers::join;
 pub use layers::{BlockDevice, BlockDevices, Under, block_devices_of, layers_under, under, under_device};
 pub(crate) use mounts::mount_on;
 pub use mounts::{Mount, mount_at, mount_of, mount_of_file};
+pub(crate) use same_data::Namespaces;
+pub use same_data::is_same_data;
 pub use signature::signature;
 pub use throttle::cgroup_v1_root;
 

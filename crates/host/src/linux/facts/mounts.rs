@@ -1,6 +1,7 @@
 //! The mount that a path lies on.
 
 use super::Roots;
+use crate::linux::sys;
 use machine::{Error, Result};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -93,8 +94,18 @@ pub(super) fn mount_of_file_at(roots: &Roots, path: &Path) -> Option<Mount> {
 /// # Errors
 /// The list cannot be read.
 pub(super) fn all_mounts(roots: &Roots) -> Result<Vec<Mount>> {
-    let path = roots.proc.join("self/mountinfo");
-    let bytes = std::fs::read(&path).map_err(Error::io("cannot read", &path))?;
+    if roots.is_this_machine() {
+        sys::check_proc()?;
+    }
+    mounts_in(&roots.proc.join("self/mountinfo"))
+}
+
+/// Every mount of a list in the form of `/proc/self/mountinfo`.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn mounts_in(path: &Path) -> Result<Vec<Mount>> {
+    let bytes = std::fs::read(path).map_err(Error::io("cannot read", path))?;
     Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse).collect())
 }
 

@@ -1,0 +1,116 @@
+//! Takes files and devices that halfpower did not make, to write them: only if nothing else uses them, and so that nothing else does.
+
+use super::made::reopen;
+use super::{facts, sys};
+use machine::{Error, Result, TargetSpec};
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// The numbers that identify a file or device.
+pub(super) fn identity(metadata: &fs::Metadata) -> Identity {
+    // A device has several nodes.
+    if metadata.file_type().is_block_device() { (0, 0, metadata.rdev()) } else { (metadata.dev(), metadata.ino(), 0) }
+}
+
+/// The files that this process holds for writing: several targets may share one.
+static HELD: Mutex<Option<HashMap<Identity, Weak<File>>>> = Mutex::new(None);
+
+/// Device and inode of a file, or the number of a block device.
+pub(super) type Identity = (u64, u64, u64);
+
+/// The time that other programs have to close the file: another run that was refused, or the kernel after a program has ended.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// Takes a file or device, which is open for reading, so that no other run writes it as long as the result lives: a device exclusively (O_EXCL),
+/// a file by its lock. Refuses one that something uses. With a signature, or with a use that the kernel does not show, it must be confirmed too.
+pub(super) fn hold(file: File, path: &Path, spec: &TargetSpec) -> Result<Arc<File>> {
+    let metadata = file.metadata().map_err(Error::io("cannot look at", path))?;
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let held = held.get_or_insert_default();
+    held.retain(|_, file| file.strong_count() > 0);
+    if let Some(file) = held.get(&identity(&metadata)).and_then(Weak::upgrade) {
+        return Ok(file);
+    }
+    let shown = path.display().to_string();
+    let in_use = |why: String| Error::refused(&shown, why, "name one that nothing uses");
+    let is_device = metadata.file_type().is_block_device();
+    let unknown = unused(&file, is_device).map_err(in_use)?;
+    // Not before the checks: an overlay copies a lower layer's file as soon as it is opened for writing.
+    let exclusively = if is_device { libc::O_EXCL } else { 0 };
+    let taken = reopen(&file, true, exclusively).map_err(|error| match error.raw_os_error() {
+        Some(libc::EBUSY) => in_use("another program or the kernel holds it exclusively".into()),
+        _ => explain_open(error, path, true),
+    })?;
+    if !is_device {
+        sys::try_lock(&taken).map_err(|error| match error.raw_os_error() {
+            Some(libc::EWOULDBLOCK) => in_use(OTHER_RUN.into()),
+            _ => Error::io("cannot take for this run alone", path)(error),
+        })?;
+    }
+    if let (false, false) = (unknown.is_empty(), spec.destroy_signed) {
+        let why = format!("it cannot be ruled out that it is in use: {}", unknown.join(", "));
+        return Err(Error::refused(
+            shown,
+            why,
+            "make sure that nothing uses it, then confirm with --destroy-signature",
+        ));
+    }
+    match facts::signature(&sys::path_of(&taken)) {
+        Ok(Some(found)) if !spec.destroy_signed => {
+            let hint = "if it may be lost, confirm with --destroy-signature, or wipe it first (wipefs)";
+            return Err(Error::refused(path.display().to_string(), format!("it bears {found}"), hint));
+        }
+        found => found?,
+    };
+    let taken = Arc::new(taken);
+    held.insert(identity(&metadata), Arc::downgrade(&taken));
+    Ok(taken)
+}
+
+const OTHER_RUN: &str = "another run of halfpower writes it";
+
+/// Checks that nothing uses a file or device. Returns what may use it although the kernel does not show that.
+///
+/// # Errors
+/// Something uses it; a sentence says which.
+fn unused(file: &File, is_device: bool) -> std::result::Result<Vec<String>, String> {
+    let (roots, own_path) = (facts::Roots::default(), sys::path_of(file));
+    let began = Instant::now();
+    loop {
+        let is_written = if is_device { None } else { sys::is_written(file) };
+        let spaces = facts::Namespaces::visible(&roots);
+        let uses = facts::uses(&roots, &spaces, &own_path, is_written);
+        if !uses.held.is_empty() {
+            return Err(format!("it is in use: {}", uses.held.join(", ")));
+        }
+        let users = facts::users(&roots, &spaces, &own_path, is_written);
+        if users.held.is_empty() {
+            return Ok([uses.unknown, users.unknown].concat());
+        }
+        if !is_device && sys::is_locked(file) {
+            return Err(OTHER_RUN.into());
+        }
+        if began.elapsed() > CLOSING {
+            return Err(format!("it is in use: {}", users.held.join(", ")));
+        }
+        std::thread::sleep(CLOSING / 50);
+    }
+}
+
+pub(super) fn explain_open(error: io::Error, path: &Path, write: bool) -> Error {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => {
+            let to = if write { "no permission to write it" } else { "no permission to read it" };
+            Error::refused(path.display().to_string(), to, "run as a user who may (root for a device)")
+        }
+        Some(libc::EROFS) => {
+            Error::refused(path.display().to_string(), "it is read-only", "leave out --destroy-data to read it")
+        }
+        _ => Error::io("cannot open", path)(error),
+    }
+}
