@@ -1,6 +1,6 @@
 //! Takes files and devices that halfpower did not make, to write them: only if nothing else uses them, and so that nothing else does.
 
-use super::made::reopen;
+use super::owned_file::reopen;
 use super::{facts, sys};
 use machine::{Error, Result, TargetSpec};
 use std::collections::HashMap;
