@@ -1,4 +1,4 @@
-//! Buffered writes: until when their rate counts, and what the page cache had of them. A loop device that admits a known rate is the truth.
+//! Buffered writes: until when their rate counts, and how much of them the page cache had. A loop device that admits a known rate is the truth.
 
 #[macro_use]
 mod common;
@@ -148,7 +148,7 @@ fn warnings(point: &Value) -> String {
     point["warnings"].to_string()
 }
 
-/// What a doubt says of writes that a cache has, and of reads that it served.
+/// Words of the doubts about writes that a cache has, and about reads that it served.
 const TAKEN: &str = "in the page cache and not on a device when the last write returned";
 const SERVED: &str = "came from the page cache and not from a device";
 

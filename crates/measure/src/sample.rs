@@ -238,7 +238,9 @@ fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
 ///
 /// # Errors
 /// Not one request completed.
-pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workload) -> Result<Sample> {
+pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Workload) -> Result<Sample> {
+    // Reads leave nothing to flush.
+    usage.sync_ns = usage.sync_ns.filter(|_| workload.writes());
     let streams: Vec<&Stream> = streams.iter().map(Borrow::borrow).collect();
     let requests: u64 = streams.iter().map(|stream| stream.completed()).sum();
     if requests == 0 {
@@ -294,7 +296,7 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
     })
 }
 
-/// Notes in the samples of workloads that ran at the same time what each of the others asked of devices that both use.
+/// Notes in the samples of workloads that ran at the same time how many bytes the others asked of the same devices.
 pub fn note_others<'s>(samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>) {
     let mut all: Vec<_> = samples.into_iter().collect();
     let asked: Vec<[u64; 2]> = all.iter().map(|one| one.0.bytes_by_op().map(|bytes| bytes as u64)).collect();

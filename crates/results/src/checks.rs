@@ -96,8 +96,8 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
     warnings
 }
 
-/// What the page cache served of a run's reads and had of its writes at the end, with these shares of the bytes read and written in percent, as
-/// reasons to doubt its rate.
+/// Reasons to doubt the rate of a run through the page cache, which served this share of the bytes read and still had this share of the bytes
+/// written at the end, in percent.
 pub fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<String> {
     let mut doubts = Vec::new();
     if workload.buffering.is_direct() {

@@ -108,7 +108,7 @@ impl<M: Machine> Group<'_, M> {
     }
 }
 
-/// What the streams of a job recorded.
+/// The records of a job's streams.
 #[derive(Default)]
 struct JobRecords {
     streams: Vec<Stream>,
@@ -214,7 +214,7 @@ fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &Record) {
     sums[1] += (writes * whole) as u64;
 }
 
-/// What the other jobs of a set asked of the devices.
+/// Notes the bytes that the other jobs of a set asked of the devices.
 fn share_devices(usage: &mut Usage, all: &[Traffic], own: Traffic) {
     let others = |direct: bool, op: usize| {
         let sum: u64 = all.iter().filter(|job| job.1 == direct).map(|job| job.0[op]).sum();

@@ -320,7 +320,7 @@ impl Recorder {
         self.end_sync && self.written[0] != self.written[1] && self.record.gave_up.is_none()
     }
 
-    /// What the end of a pass asks for, if another one follows.
+    /// Returns the sync or the empty cache that a pass ends with if another one follows.
     fn at_turn(&mut self) -> Option<Stability> {
         if self.owes_end_sync() {
             return Some(Stability::File);

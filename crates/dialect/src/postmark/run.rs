@@ -361,7 +361,7 @@ fn warnings(result: &PostmarkResult) -> Vec<String> {
     warnings
 }
 
-/// What a run in which nothing waits for a device says of the file-system cache.
+/// The doubt about a run in which nothing waits for a device.
 fn cache_doubt(result: &PostmarkResult) -> Option<String> {
     let asked = result.counts.read_bytes as f64;
     let from_cache = result.device_read_bytes.and_then(|device| results::cached_percent(asked, device as f64));
