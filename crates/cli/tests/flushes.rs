@@ -140,7 +140,8 @@ fn fio_counts_the_flush_of_a_raw_device() {
 
 /// The only point of `run` with these words.
 fn point(directory: &Path, words: &str) -> Value {
-    let document = halfpower_in(directory, &format!("run --no-history --json --repeats 2 {words}")).good_json();
+    let document =
+        halfpower_in(directory, &format!("run --no-history --json --repeats 2 --max-repeats 2 {words}")).good_json();
     points(&document)[0].clone()
 }
 
@@ -168,7 +169,7 @@ fn a_run_that_flushes_has_one_rate() {
         let mut all = own.chain([rate, per_s]);
         if all.all(|rate| near(rate, ADMITTED as f64)) { Ok(()) } else { Err(format!("{point:#}")) }
     });
-    let text = halfpower_in(&slow.mount.at, &format!("run --no-history --repeats 2 {words}")).stdout;
+    let text = halfpower_in(&slow.mount.at, &format!("run --no-history --repeats 2 --max-repeats 2 {words}")).stdout;
     let headline = text.lines().find(|line| line.starts_with("rate")).unwrap();
     assert!(headline.contains("until stable storage"), "{text}");
     let value: f64 = headline.split_whitespace().nth(1).unwrap().parse().unwrap();
@@ -258,7 +259,7 @@ fn iozone_counts_the_flush_that_e_asks_for() {
     let _one = alone();
     let slow = or_skip!(Slow::mount());
     settles("-e", || {
-        let ended = halfpower_in(&slow.mount.at, "iozone -e -s 20m -r 1m -i 0 --repeats 1 --json all.json");
+        let ended = halfpower_in(&slow.mount.at, "iozone -e -s 40m -r 1m -i 0 --repeats 1 --json all.json");
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         let text = std::fs::read_to_string(slow.mount.at.join("all.json")).unwrap();
         let document: Value = serde_json::from_str(&text).unwrap();

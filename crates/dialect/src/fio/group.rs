@@ -325,8 +325,10 @@ impl<'a, M: Machine> Group<'a, M> {
                     recorder.exits_with(exit.clone());
                 }
                 let cold = options.invalidate && !options.direct;
-                if (cold || options.end_fsync) && several_passes && !job.is_guided() {
-                    recorder.passes(pass_bytes, cold);
+                // What is `time_based` goes on from pass to pass without an end.
+                let synced = options.end_fsync && !options.time_based;
+                if (cold || synced) && several_passes && !job.is_guided() {
+                    recorder.passes(pass_bytes, cold, synced);
                 }
                 recorders.push(recorder);
             }

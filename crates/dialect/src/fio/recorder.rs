@@ -46,7 +46,7 @@ pub(crate) struct Recorder {
     due: Option<Stability>,
     /// The sync that is due, if any, is not one between two writes.
     between_passes: bool,
-    /// Each pass, and so the job, ends with a sync of its files, whose time counts.
+    /// The job ends with a sync of its files, whose time counts.
     end_sync: bool,
     /// No place is left for the next request.
     ended: bool,
@@ -57,6 +57,8 @@ pub(crate) struct Recorder {
     pass_bytes: u64,
     /// The cache is dropped between two passes.
     cold_passes: bool,
+    /// Each pass ends with a sync, too.
+    synced_passes: bool,
     /// Bytes issued in this pass.
     passed: u64,
     batches: Option<Batching>,
@@ -185,6 +187,7 @@ impl Recorder {
             end_sync: options.end_fsync,
             pass_bytes: 0,
             cold_passes: false,
+            synced_passes: false,
             passed: 0,
             batches: Batching::of(job, depth as u32),
             watched: None,
@@ -310,9 +313,9 @@ impl Recorder {
         pause.or_else(|| self.flow.as_ref().and_then(|flow| flow.before(now)))
     }
 
-    /// Goes over its files in passes of this many bytes, and drops the cache between two of them if `cold`.
-    pub(crate) fn passes(&mut self, bytes: u64, cold: bool) {
-        (self.pass_bytes, self.cold_passes) = (bytes, cold);
+    /// Goes over its files in passes of this many bytes: it drops the cache between two of them if `cold`, and syncs after each if `synced`.
+    pub(crate) fn passes(&mut self, bytes: u64, cold: bool, synced: bool) {
+        (self.pass_bytes, self.cold_passes, self.synced_passes) = (bytes, cold, synced);
     }
 
     /// Whether a pass that ends now has to sync its files. As in fio a job that gave up does not.
@@ -322,7 +325,7 @@ impl Recorder {
 
     /// Returns the sync or the empty cache that a pass ends with if another one follows.
     fn at_turn(&mut self) -> Option<Stability> {
-        if self.owes_end_sync() {
+        if self.synced_passes && self.owes_end_sync() {
             return Some(Stability::File);
         }
         if !self.cold_passes {
