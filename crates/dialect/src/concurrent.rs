@@ -198,7 +198,12 @@ pub(crate) fn run<M: Machine>(machine: &M, jobs: &[ToolJob<'_, M::Target>], plan
         Ok::<_, Error>(((sources, usage), paused))
     })?;
     usage.warnings.extend(left_out);
-    jobs.iter().zip(sources).zip(usage.by_part()).map(|((job, sources), usage)| result(job, sources, usage?)).collect()
+    let each = jobs.iter().zip(sources).zip(usage.by_part());
+    let mut results: Vec<ToolResult> =
+        each.map(|((job, sources), usage)| result(job, sources, usage?)).collect::<Result<_>>()?;
+    let of_jobs = results.iter_mut().zip(jobs.iter().zip(&facts));
+    measure::note_others(of_jobs.map(|(result, (job, facts))| (&mut result.sample, &job.workload, facts)));
+    Ok(results)
 }
 
 /// One run of all jobs: their streams, and what they used.

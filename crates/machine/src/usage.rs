@@ -267,6 +267,12 @@ pub struct Usage {
     pub parity: Option<ParityUse>,
     /// Bytes that this process asked of the block layer itself (read, write): less than asked means that a cache served.
     pub block_bytes: Option<(u64, u64)>,
+    /// The counters of the devices if those count what other parts of the run asked, too, and [`Usage::device`] is none for that.
+    pub shared_device: Option<DeviceUse>,
+    /// Bytes (read, written) that other parts of the run asked of the same devices through the page cache.
+    pub others_cached_bytes: [u64; 2],
+    /// And past it.
+    pub others_direct_bytes: [u64; 2],
     /// The parts of the machine that count their own busy time, the busiest first: those of a simulated machine.
     pub resources: Vec<ResourceUse>,
     /// Warnings about this run, in short sentences.

@@ -1,7 +1,7 @@
 //! Workloads beside each other: each alone, then all at once, in turn.
 
 use crate::repeat::{Measured, Repeated, Repeats, Standing, ramp, repeat};
-use crate::sample::{Sample, gather, streams, unpaused};
+use crate::sample::{Sample, gather, note_others, streams, unpaused};
 use crate::stream::Stream;
 use machine::{Error, Machine, Nanos, Part, Result, RunOptions, TargetFacts};
 use workload::{Stop, Workload};
@@ -146,5 +146,8 @@ fn run_once<M: Machine>(
     let sample = |((job, sources), usage): ((&Job<'_, M::Target>, Vec<Stream>), Result<_>)| {
         gather(&sources, usage?, &job.workload)
     };
-    Ok(jobs.iter().zip(sources).zip(usage).map(sample).collect())
+    let mut samples: Vec<Result<Sample>> = jobs.iter().zip(sources).zip(usage).map(sample).collect();
+    let of_jobs = samples.iter_mut().zip(jobs.iter().zip(facts));
+    note_others(of_jobs.filter_map(|(sample, (job, facts))| Some((sample.as_mut().ok()?, &job.workload, facts))));
+    Ok(samples)
 }

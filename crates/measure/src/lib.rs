@@ -17,10 +17,10 @@ mod verified;
 pub use beside::{Company, Job, measure_beside};
 pub use ceiling::{Ceiling, Ceilings};
 pub use repeat::{
-    Measured, Repeated, Repeats, Standing, await_throttle, cached_before, counted, measure, next_run, of_whole_bursts,
-    ramp, rate_estimate, rate_estimate_beside, rate_spread, repeat, rounds,
+    Measured, Repeated, Repeats, Standing, await_throttle, cached_before, counted, ends_with_flush, measure, next_run,
+    of_whole_bursts, ramp, rate_estimate, rate_estimate_beside, rate_spread, repeat, rounds,
 };
-pub use sample::{Options, Sample, gather, sample, streams, unpaused};
+pub use sample::{Options, Sample, gather, note_others, sample, streams, unpaused};
 pub use stages::{counted_times, traced_times};
 pub use stream::Stream;
 pub use verified::{Verification, VerifyStats, measure_verified, read_back};

@@ -208,7 +208,18 @@ pub fn rate_estimate(samples: &[Sample]) -> Option<Estimate> {
 
 /// The same of a point that is one of many, whose runs have this spread in common ([`stats::estimate_beside`]).
 pub fn rate_estimate_beside(samples: &[Sample], common: Option<Spread>) -> Option<Estimate> {
-    stats::estimate_beside(&rates_of(&counted(samples)), common)
+    let counted = counted(samples);
+    if !ends_with_flush(&counted) {
+        return stats::estimate_beside(&rates_of(&counted), common);
+    }
+    // The mean time of a request is all time over all requests if runs have as many; the mean of the rates is not.
+    let times: Vec<[f64; 1]> = counted.iter().map(|sample| [1e9 / sample.iops()]).collect();
+    stats::estimate_beside(&times, common).and_then(|time| time.rate_of(1e9))
+}
+
+/// Whether the rate of these runs counts their flush: then a run is one value, for its slices end before it.
+pub fn ends_with_flush(samples: &[&Sample]) -> bool {
+    !samples.is_empty() && samples.iter().all(|sample| sample.usage.sync_ns.is_some())
 }
 
 /// How far the rates of some runs are apart; `None` where there are fewer than two.
@@ -222,7 +233,7 @@ pub fn rate_spread(samples: &[Sample]) -> Option<Spread> {
 fn rates_of(samples: &[&Sample]) -> Vec<Vec<f64>> {
     let width = samples.iter().map(|sample| sample.slice_ns).max().unwrap_or(0);
     let sliced: Vec<Vec<f64>> = samples.iter().map(|sample| slices_of(sample, width)).collect();
-    if sliced.iter().all(|slices| slices.len() >= stats::MIN_SLICES) {
+    if !ends_with_flush(samples) && sliced.iter().all(|slices| slices.len() >= stats::MIN_SLICES) {
         return sliced;
     }
     samples.iter().map(|sample| vec![sample.iops()]).collect()

@@ -68,13 +68,31 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Requests per second, the warm-up left out.
+    /// The rate of the run in requests per second. If it ends with a flush: all requests over all the time until they are on stable storage.
+    /// Otherwise until the last request returned, the warm-up left out.
     pub fn iops(&self) -> f64 {
+        match self.usage.sync_ns {
+            Some(sync_ns) => {
+                self.requests_with_ramp as f64 * 1e9 / self.usage.elapsed_ns.saturating_add(sync_ns).max(1) as f64
+            }
+            None => self.returned_iops(),
+        }
+    }
+
+    /// Requests per second until the last one returned, the warm-up left out: of writes through a cache the rate at which the cache took them.
+    pub fn returned_iops(&self) -> f64 {
         let skipped = (self.warm_up_ns / self.slice_ns.max(1)) as usize;
         if skipped == 0 || self.slice_rates.is_empty() {
             return self.rate;
         }
         self.slice_rates.iter().sum::<f64>() / self.slice_rates.len() as f64
+    }
+
+    /// Bytes that were read and written, ramp included.
+    pub fn bytes_by_op(&self) -> [f64; 2] {
+        let [reads, writes] = [0, 1].map(|op| self.latency[op].count() as f64);
+        let each = self.bytes_with_ramp as f64 / (reads + writes).max(1.0);
+        [reads * each, writes * each]
     }
 
     /// Whether requests completed in bursts far apart although each alone is quick: something admits them by time slices.
@@ -220,7 +238,9 @@ fn rate_until_deadline<S: Borrow<Stream>>(streams: &[S]) -> Option<f64> {
 ///
 /// # Errors
 /// Not one request completed.
-pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workload) -> Result<Sample> {
+pub fn gather<S: Borrow<Stream>>(streams: &[S], mut usage: Usage, workload: &Workload) -> Result<Sample> {
+    // Reads leave nothing to flush.
+    usage.sync_ns = usage.sync_ns.filter(|_| workload.writes());
     let streams: Vec<&Stream> = streams.iter().map(Borrow::borrow).collect();
     let requests: u64 = streams.iter().map(|stream| stream.completed()).sum();
     if requests == 0 {
@@ -242,7 +262,9 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
         slice_rates = slice_rates.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
         slice_ns *= 2;
     }
-    let timed = matches!(workload.stop, Stop::AfterNs(_)) && workload.cache != CacheState::Cold;
+    // A flush at the end is of all that was written, so the rate is that of the whole run.
+    let timed =
+        matches!(workload.stop, Stop::AfterNs(_)) && workload.cache != CacheState::Cold && usage.sync_ns.is_none();
     // After the deadline nothing new is asked: what is still under way has the target more and more to itself. For the rate it counts, but a slow
     // run, which is longer for it, does not count for more than a fast one.
     if let Stop::AfterNs(run) = workload.stop {
@@ -272,6 +294,24 @@ pub fn gather<S: Borrow<Stream>>(streams: &[S], usage: Usage, workload: &Workloa
         bytes_with_ramp: streams.iter().map(|stream| stream.completed_bytes_with_ramp()).sum(),
         usage,
     })
+}
+
+/// Notes in the samples of workloads that ran at the same time how many bytes the others asked of the same devices.
+pub fn note_others<'s>(samples: impl IntoIterator<Item = (&'s mut Sample, &'s Workload, &'s TargetFacts)>) {
+    let mut all: Vec<_> = samples.into_iter().collect();
+    let asked: Vec<[u64; 2]> = all.iter().map(|one| one.0.bytes_by_op().map(|bytes| bytes as u64)).collect();
+    for index in 0..all.len() {
+        for (other, bytes) in asked.iter().enumerate().filter(|(other, _)| *other != index) {
+            let devices = &all[other].2.devices;
+            if !all[index].2.devices.iter().any(|device| devices.contains(device)) {
+                continue;
+            }
+            let direct = all[other].1.buffering.is_direct();
+            let usage = &mut all[index].0.usage;
+            let sums = if direct { &mut usage.others_direct_bytes } else { &mut usage.others_cached_bytes };
+            sums.iter_mut().zip(bytes).for_each(|(sum, bytes)| *sum += bytes);
+        }
+    }
 }
 
 #[cfg(test)]

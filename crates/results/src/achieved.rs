@@ -82,11 +82,21 @@ pub struct Achieved {
     pub polled: Option<bool>,
     /// Time from the last completion to stable storage, mean over the runs, where that was asked.
     pub sync_ns: Option<f64>,
-    /// Rate to stable storage: that time counted too.
+    /// Rate to stable storage: that time counted too. It is the rate of the point.
     pub synced_bytes_per_s: Option<f64>,
     /// The 95 % interval of that rate; absent where the runs tell none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub synced_interval_95: Option<[f64; 2]>,
+    /// If a flush was asked for: the rate until the last request returned, at which a cache took the writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub returned_bytes_per_s: Option<f64>,
+    /// Share of the bytes read through the page cache that no device read, in percent; absent if no device counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_read_percent: Option<f64>,
+    /// Share of the bytes written through the page cache that had not reached a device at the end of the run, after its flush if it has one, in
+    /// percent; absent if no device counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached_write_percent: Option<f64>,
     /// Time left out at the start of the runs, mean.
     pub warm_up_ns: f64,
     /// User-space instructions a request, counted in a run of its own.
@@ -128,42 +138,30 @@ impl CpuPerRequest {
     }
 }
 
-/// The rate of writes until they are on stable storage, with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct SyncedTime {
-    bytes_per_s: f64,
-    interval_95: Option<[f64; 2]>,
+/// Share in percent of `asked` bytes of which `moved` reached a device; none without a byte.
+pub fn cached_percent(asked: f64, moved: f64) -> Option<f64> {
+    (asked > 0.0).then(|| ((1.0 - moved / asked) * 100.0).clamp(0.0, 100.0))
 }
 
-impl SyncedTime {
-    /// From runs that all end with a flush. A run has one value, its time for each byte, whose mean is all time over all bytes where runs
-    /// are as long; `common` is how far runs of other points are apart.
-    fn of(samples: &[&Sample], common: Option<stats::Spread>) -> Option<SyncedTime> {
-        let time = |sample: &&Sample| {
-            let ns = (sample.usage.elapsed_ns + sample.usage.sync_ns?) as f64;
-            (sample.bytes_with_ramp > 0).then(|| [ns / sample.bytes_with_ramp as f64])
-        };
-        let times: Vec<[f64; 1]> = samples.iter().map(time).collect::<Option<_>>()?;
-        let mean = times.iter().map(|time| time[0]).sum::<f64>() / times.len().max(1) as f64;
-        let rate = stats::estimate_beside(&times, common).and_then(|estimate| estimate.rate_of(1e9));
-        (mean > 0.0).then(|| SyncedTime {
-            bytes_per_s: rate.map_or(1e9 / mean, |rate| rate.mean),
-            interval_95: rate.map(|rate| [rate.low, rate.high]),
-        })
-    }
+/// Share of the bytes of one operation, 0 read or 1 written, that the devices did not move by the end of the runs, in percent; none if no device
+/// counts. The kernel counts the writes of a process when it dirties pages, so only the devices know what reached them.
+fn cached_share(samples: &[&Sample], op: usize) -> Option<f64> {
+    let moved = |sample: &Sample| {
+        let device = sample.usage.device.or(sample.usage.shared_device)?;
+        let own = sample.usage.block_bytes.map_or(0, |(read, _)| read);
+        let all = if op == 0 { device.read_bytes.max(own) } else { device.write_bytes };
+        Some(all.saturating_sub(sample.usage.others_direct_bytes[op]) as f64)
+    };
+    let asked = |sample: &Sample| sample.bytes_by_op()[op] + sample.usage.others_cached_bytes[op] as f64;
+    let own: f64 = samples.iter().map(|sample| sample.bytes_by_op()[op]).sum();
+    let moved = samples.iter().map(|sample| moved(sample)).sum::<Option<f64>>()?;
+    cached_percent(samples.iter().map(|sample| asked(sample)).sum(), moved).filter(|_| own > 0.0)
 }
 
 impl Achieved {
     /// Sets where a request's time goes by another source that tells it, too.
     pub fn set_request_times(&mut self, times: RequestTimes) {
         (self.request_times, self.request_times_unknown) = (Some(times), None);
-    }
-
-    /// Sets the interval of the rate to stable storage beside how far the runs of other points are apart.
-    pub fn estimate_synced(&mut self, samples: &[&Sample], common: Option<stats::Spread>) {
-        if let Some(rate) = SyncedTime::of(samples, common) {
-            (self.synced_bytes_per_s, self.synced_interval_95) = (Some(rate.bytes_per_s), rate.interval_95);
-        }
     }
 
     pub(crate) fn from_samples(workload: &Workload, samples: &[&Sample]) -> Achieved {
@@ -183,7 +181,7 @@ impl Achieved {
         let process = sum(&|sample| (sample.usage.cpu.user_ns + sample.usage.cpu.system_ns) as f64);
         let parity: Option<f64> = samples.iter().map(|sample| sample.usage.parity.map(|parity| parity.ns as f64)).sum();
         let dirty = || samples.iter().filter_map(|sample| sample.usage.dirty);
-        let to_storage = SyncedTime::of(samples, None);
+        let through_cache = !workload.buffering.is_direct();
         let synced: Option<f64> = samples.iter().map(|sample| sample.usage.sync_ns.map(|ns| ns as f64)).sum();
         let (request_times, request_times_unknown) = match measure::counted_times(workload, samples) {
             Ok(times) => (Some(times), None),
@@ -234,8 +232,11 @@ impl Achieved {
             parity_percent: parity.map(|ns| ns / process.max(1.0) * 100.0),
             polled: samples.iter().filter_map(|sample| sample.usage.waits).map(|waits| waits.polled).max(),
             sync_ns: synced.map(|ns| ns / runs),
-            synced_bytes_per_s: to_storage.map(|one| one.bytes_per_s),
-            synced_interval_95: to_storage.and_then(|one| one.interval_95),
+            synced_bytes_per_s: None,
+            synced_interval_95: None,
+            returned_bytes_per_s: None,
+            cached_read_percent: through_cache.then(|| cached_share(samples, 0)).flatten(),
+            cached_write_percent: through_cache.then(|| cached_share(samples, 1)).flatten(),
             warm_up_ns: sum(&|sample| sample.warm_up_ns as f64) / runs,
             instructions_per_request: None,
             driver_ceiling_iops: None,

@@ -2,13 +2,13 @@
 
 use crate::point::Numbers;
 use machine::units::show_rate;
-use machine::{Layer, TargetFacts};
+use machine::{CacheState, Layer, TargetFacts};
 use measure::stats::Verdict;
 use measure::{Sample, rate_estimate};
 use workload::{Pattern, Workload};
 
 /// Direct I/O of which more than this share never reached a device was served by a cache.
-const CACHED_PERCENT: f64 = 5.0;
+pub const CACHED_PERCENT: f64 = 5.0;
 /// Bytes at the devices beyond what was asked, per byte asked.
 const FOREIGN_SHARE: f64 = 0.1;
 /// Time taken by a hypervisor, in percent of one processor.
@@ -37,7 +37,9 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
     if !workload.engine.does_io() {
         warnings.push("the engine null does no I/O: this is the generator's own rate".into());
     } else if facts.in_memory {
-        warnings.push("the file system keeps its files in memory: no device was reached".into());
+        warnings.push(
+            "the file system keeps its files in memory: no device was reached, and memory is what was measured".into(),
+        );
     } else if workload.buffering.is_direct()
         && let Some(cached) = achieved.from_cache_percent
         && cached > CACHED_PERCENT
@@ -45,6 +47,9 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
         warnings.push(format!(
             "{cached:.0} % of the bytes of this direct run never reached a block device: a cache served them"
         ));
+    }
+    if workload.engine != Engine::Null && !facts.in_memory {
+        warnings.extend(cache_doubts(workload, [achieved.cached_read_percent, achieved.cached_write_percent]));
     }
     if let Some(share) = achieved.device_bytes_foreign_share
         && share > FOREIGN_SHARE
@@ -65,10 +70,13 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
             achieved.little_error_percent
         ));
     }
-    if workload.rate_iops.is_some_and(|wanted| numbers.iops < wanted * 0.98) {
+    // The flush after the last request delays none.
+    let returned = achieved.returned_bytes_per_s.map_or(1.0, |rate| rate / numbers.throughput_bytes_per_s.max(1e-9));
+    let issued = numbers.iops * returned;
+    if workload.rate_iops.is_some_and(|wanted| issued < wanted * 0.98) {
         warnings.push(format!(
             "only {:.0} of the {:.0} requests per second asked for were done",
-            numbers.iops,
+            issued,
             workload.rate_iops.unwrap_or_default()
         ));
     }
@@ -86,6 +94,36 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
         }
     }
     warnings
+}
+
+/// Reasons to doubt the rate of a run through the page cache, which served this share of the bytes read and still had this share of the bytes
+/// written at the end, in percent.
+pub fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if workload.buffering.is_direct() {
+        return doubts;
+    }
+    let asked_warm = workload.cache == CacheState::Warm;
+    if let Some(read) = read.filter(|read| workload.read_percent > 0 && !asked_warm && *read > CACHED_PERCENT) {
+        doubts.push(format!(
+            "{read:.0} % of the bytes read came from the page cache and not from a device: the rate is in part that of memory"
+        ));
+    }
+    if workload.writes() && !workload.sync_at_end && !workload.buffering.is_dsync() {
+        match written {
+            Some(written) if written > CACHED_PERCENT => doubts.push(format!(
+                "{written:.0} % of the bytes written were in the page cache and not on a device when the last write returned: \
+                 the rate is the cache's; flush at the end or use direct I/O to measure the device"
+            )),
+            Some(_) => {}
+            None => doubts.push(
+                "the writes returned once the page cache had them, and no device counts what it got: the rate may be the cache's; \
+                 flush at the end or use direct I/O to measure the device"
+                    .into(),
+            ),
+        }
+    }
+    doubts
 }
 
 /// A generator that may itself have been the limit.

@@ -24,11 +24,12 @@ mod parquet;
 mod point;
 mod question;
 
-pub use achieved::{Achieved, CpuPerRequest};
+pub use achieved::{Achieved, CpuPerRequest, cached_percent};
 pub use answer::{
     Advertised, Answer, Bottleneck, CostMode, CostModel, CostScope, Finding, FindingStep, Goal, HalfPower, Limit,
     LimitOf, LimitTrial, Peak, PeakSource, PlainRate, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
 };
+pub use checks::{CACHED_PERCENT, cache_doubts};
 pub use csv::{csv, history_csv};
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
 pub use figure::{Axis, Figure, Series, Value};
@@ -41,5 +42,5 @@ pub use operation::{Latency, OperationRate};
 pub use output::{Output, OutputError, append};
 #[cfg(feature = "parquet")]
 pub use parquet::HistoryTable;
-pub use point::{LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, measure_points};
+pub use point::{LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, folded_warnings, measure_points};
 pub use question::Question;

@@ -4,7 +4,7 @@ use crate::achieved::{Achieved, CpuPerRequest, mean};
 use crate::checks;
 use machine::{Allocation, CacheState, Machine, TargetFacts};
 use measure::histogram::Histogram;
-use measure::{Ceiling, Measured, Repeats, Sample, Verification, counted, rate_estimate, stats};
+use measure::{Ceiling, Measured, Repeats, Sample, Verification, counted, ends_with_flush, rate_estimate, stats};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use workload::{OpKind, Workload};
@@ -52,7 +52,8 @@ impl std::ops::Deref for WorkloadRecord {
 /// The figures of a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Numbers {
-    /// Mean rate of the runs: all bytes over all time.
+    /// Mean rate of the runs: all bytes over all time. Of writes it is until they are on stable storage if a flush was asked for (`sync_at_end`),
+    /// and otherwise until the last one returned.
     pub throughput_bytes_per_s: f64,
     /// The same in requests per second.
     pub iops: f64,
@@ -228,6 +229,18 @@ impl Point {
         text
     }
 
+    /// Until when the rate of writes through the page cache counts; none of other workloads.
+    pub fn written_until(&self) -> Option<&'static str> {
+        let numbers = self.numbers.as_ref()?;
+        let workload = &self.workload;
+        let returns_early = workload.writes() && !workload.buffering.is_direct() && !workload.buffering.is_dsync();
+        match numbers.achieved.returned_bytes_per_s {
+            Some(_) if workload.writes() => Some("until stable storage"),
+            None if returns_early => Some("until the last write returned"),
+            _ => None,
+        }
+    }
+
     /// Rate in bytes per second, if measured.
     pub fn rate(&self) -> Option<f64> {
         self.numbers.as_ref().map(|numbers| numbers.throughput_bytes_per_s)
@@ -244,6 +257,11 @@ fn mean_request(workload: &Workload, samples: &[&Sample]) -> f64 {
 }
 
 impl Numbers {
+    /// Mean rate of the runs until the last request returned; it differs from the rate if a flush was asked for.
+    pub fn returned_bytes_per_s(&self) -> f64 {
+        self.achieved.returned_bytes_per_s.unwrap_or(self.throughput_bytes_per_s)
+    }
+
     /// With the interval of another estimate from the same runs: one that knows how the runs of other points differ.
     pub fn set_estimate(&mut self, rate: &stats::Estimate) {
         // Without a request there is no size of one.
@@ -254,6 +272,15 @@ impl Numbers {
         (self.iops, self.throughput_bytes_per_s) = (rate.mean, rate.mean * bytes);
         self.interval_95 = Some([rate.low * bytes, rate.high * bytes]);
         self.relative_half_width = Some(rate.relative_half_width);
+        self.note_flush();
+    }
+
+    /// If the rate is that to stable storage, it is so by that name, too.
+    fn note_flush(&mut self) {
+        if self.achieved.returned_bytes_per_s.is_some() {
+            self.achieved.synced_bytes_per_s = Some(self.throughput_bytes_per_s);
+            self.achieved.synced_interval_95 = self.interval_95;
+        }
     }
 
     /// Whether two measurements of the same question tell different rates: apart by more than their intervals, and by enough to matter.
@@ -282,7 +309,11 @@ impl Numbers {
         let mut both = latency[0].clone();
         both.merge(&latency[1]);
         let mix = !latency[0].is_empty() && !latency[1].is_empty();
-        let achieved = Achieved::from_samples(workload, samples);
+        let mut achieved = Achieved::from_samples(workload, samples);
+        if ends_with_flush(samples) {
+            let returned: Vec<f64> = samples.iter().map(|sample| sample.returned_iops() * request).collect();
+            achieved.returned_bytes_per_s = Some(mean(&returned));
+        }
         let mut numbers = Numbers {
             throughput_bytes_per_s: iops * request,
             iops,
@@ -298,9 +329,26 @@ impl Numbers {
             achieved,
             warnings: Vec::new(),
         };
+        numbers.note_flush();
         numbers.warnings = checks::warnings(workload, facts, all, &numbers);
         numbers
     }
+}
+
+/// The warnings of all points; of those that differ only in their figures the first, with the number of points that bear them.
+pub fn folded_warnings<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<String> {
+    let mut kinds: Vec<(String, String, usize)> = Vec::new();
+    for warning in points.filter_map(|point| point.numbers.as_ref()).flat_map(|numbers| &numbers.warnings) {
+        let kind: String = warning.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect();
+        match kinds.iter_mut().find(|(known, _, _)| *known == kind) {
+            Some((_, _, count)) => *count += 1,
+            None => kinds.push((kind, warning.clone(), 1)),
+        }
+    }
+    let shown = |(_, warning, count)| {
+        if count > 1 { format!("{warning} (the first of {count} points of which this is so)") } else { warning }
+    };
+    kinds.into_iter().map(shown).collect()
 }
 
 /// Measures several workloads on one target as [`measure::measure`] does: a point each.

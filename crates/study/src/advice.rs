@@ -1,13 +1,12 @@
 //! Advice to a plain program: what it gets, and the fewest changes that reach half of the peak, and nearly all of it.
 
 use crate::confirm::stands_for;
-use crate::findings::{Change, Comparison, flushed_rate};
+use crate::findings::{Change, Comparison};
 use crate::found::{Found, PeakRate, Reading};
 use crate::sampler::Entry;
 use crate::trial::{PLAIN_BYTES, is_plain};
 use machine::Buffering;
 use machine::units::show_size;
-use measure::stats::estimate_values;
 use results::{Goal, PlainRate};
 use workload::{OpKind, Pattern, Workload};
 
@@ -20,14 +19,15 @@ pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
     for op in found.setting.ops() {
         for index in plain_entries(found, op) {
             let entry = &found.entries[index];
-            let Some(rate) = effective_rate(entry) else { continue };
+            let Some(numbers) = &entry.point().numbers else { continue };
+            let rate = numbers.throughput_bytes_per_s;
             let share = found.measured.of(op).map(|peak| rate / peak.bytes_per_s);
             let reached = |goal: &Goal| share.is_some_and(|share| share >= goal.share());
             all.push(PlainRate {
                 op,
                 request_bytes: entry.workload.request_bytes,
                 throughput_bytes_per_s: rate,
-                interval_95: effective_interval(entry, rate),
+                interval_95: numbers.interval_95,
                 share_of_peak: share,
                 reaches: [Goal::NinetyPercent, Goal::Half].into_iter().find(reached),
                 point: index,
@@ -51,7 +51,7 @@ pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
         let Some(PeakRate { bytes_per_s: peak, .. }) = found.measured.of(op) else { continue };
         let mut said: Option<Goal> = None;
         for before in plain_entries(found, op) {
-            let Some(rate) = effective_rate(&found.entries[before]) else { continue };
+            let Some(rate) = found.entries[before].point().rate() else { continue };
             let reaches = |goal: Goal| {
                 let wanted = goal.share() * peak;
                 let after = (rate < wanted).then(|| cheapest(found, op, before, wanted)).flatten()?;
@@ -82,7 +82,7 @@ fn worth_saying(
     most: Option<(Goal, usize)>,
 ) -> Vec<(Goal, usize)> {
     let (Some(half), Some(most)) = (half, most) else { return half.or(most).into_iter().collect() };
-    let rate = |index: usize| effective_rate(&found.entries[index]).unwrap_or(0.0);
+    let rate = |index: usize| found.entries[index].point().rate().unwrap_or(0.0);
     let effort = |index: usize| changes(&found.entries[before].workload, &found.entries[index].workload);
     if half.1 == most.1 || effort(most.1) <= effort(half.1) {
         vec![most]
@@ -91,23 +91,6 @@ fn worth_saying(
     } else {
         vec![half, most]
     }
-}
-
-/// The rate in bytes per second; of writes that are flushed at the end, the flush counted too.
-fn effective_rate(entry: &Entry) -> Option<f64> {
-    let numbers = entry.point().numbers.as_ref()?;
-    Some(numbers.achieved.synced_bytes_per_s.unwrap_or(numbers.throughput_bytes_per_s))
-}
-
-/// The 95 % interval of that rate.
-fn effective_interval(entry: &Entry, rate: f64) -> Option<[f64; 2]> {
-    let numbers = entry.point().numbers.as_ref()?;
-    if numbers.achieved.synced_bytes_per_s.is_none() {
-        return numbers.interval_95;
-    }
-    let runs: Vec<f64> = entry.samples().iter().map(flushed_rate).collect();
-    // The rate is that of all runs together, the interval that of their mean.
-    estimate_values(&runs).map(|runs| [runs.low.min(rate), runs.high.max(rate)])
 }
 
 /// The entry that reaches a rate with the fewest changes; of several the one with the fewest bytes outstanding.
@@ -121,7 +104,7 @@ fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<u
         workload.pattern == Pattern::Seq && workload.sizes.is_none() && (direct || buffered)
     };
     let good = found.entries.iter().enumerate().filter(|(index, entry)| {
-        *index != before && alike(entry) && effective_rate(entry).is_some_and(|rate| rate >= goal)
+        *index != before && alike(entry) && entry.point().rate().is_some_and(|rate| rate >= goal)
     });
     let cost = |workload: &Workload| {
         let outstanding = u64::from(workload.outstanding()) * u64::from(workload.request_bytes);

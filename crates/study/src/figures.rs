@@ -41,10 +41,9 @@ pub(crate) fn value(cell: &Cell, axis: Axis, index: usize, point: &Point) -> Val
     let scaled = |interval: Option<[f64; 2]>, factor: f64| interval.map(|[low, high]| [low * factor, high * factor]);
     let process = cpu.user + cpu.system;
     let (y, interval) = match axis {
-        Axis::BytesPerS if cell.synced => match numbers.achieved.synced_bytes_per_s {
-            Some(rate) => (rate, None),
-            None => return empty,
-        },
+        Axis::BytesPerS if !cell.synced && numbers.achieved.returned_bytes_per_s.is_some() => {
+            (numbers.achieved.returned_bytes_per_s.unwrap_or_default(), None)
+        }
         Axis::BytesPerS => (numbers.throughput_bytes_per_s, numbers.interval_95),
         Axis::Iops => (numbers.iops, scaled(numbers.interval_95, 1.0 / request)),
         Axis::CpuNsPerRequest => (process, cpu.process_interval_95),

@@ -196,7 +196,7 @@ fn gain_of(comparison: &Comparison, entries: &[Entry]) -> Gain {
     if comparison.before == comparison.after {
         return Gain::Small;
     }
-    match any_gain(before, after, comparison.change == Change::Plain) {
+    match gain(before, after) {
         Some(ratio) if ratio.mean < LEAST_GAIN => Gain::Small,
         Some(ratio) if ratio.low > 1.0 => Gain::Proven(ratio),
         Some(ratio) => {
@@ -214,20 +214,6 @@ fn gain_of(comparison: &Comparison, entries: &[Entry]) -> Gain {
     }
 }
 
-/// The gain from one entry to another; `flushed`: that of writes whose flush counts.
-fn any_gain(before: &Entry, after: &Entry, flushed: bool) -> Option<Ratio> {
-    let flushed = flushed && (before.workload.sync_at_end || after.workload.sync_at_end);
-    if flushed { flushed_gain(before, after) } else { gain(before, after) }
-}
-
-/// The gain over writes whose flush is counted too.
-fn flushed_gain(before: &Entry, after: &Entry) -> Option<Ratio> {
-    let rates = |entry: &Entry| -> Vec<f64> { entry.samples().iter().map(flushed_rate).collect() };
-    let (a, b) = (rates(before), rates(after));
-    let shared = a.len().min(b.len());
-    if shared > 1 { ratio_interval(&a[..shared], &b[..shared]) } else { exact(before, after, *a.first()?, *b.first()?) }
-}
-
 /// The ratio of two rates without spread, on a machine whose runs repeat exactly.
 pub(crate) fn exact(before: &Entry, after: &Entry, a: f64, b: f64) -> Option<Ratio> {
     let ratio = b / a;
@@ -235,32 +221,22 @@ pub(crate) fn exact(before: &Entry, after: &Entry, a: f64, b: f64) -> Option<Rat
     exact.then_some(Ratio { median: ratio, mean: ratio, low: ratio, high: ratio, n_pairs: 1 })
 }
 
-/// Bytes per second of a run, its flush counted where there is one.
-pub(crate) fn flushed_rate(sample: &Sample) -> f64 {
-    let time = sample.usage.elapsed_ns + sample.usage.sync_ns.unwrap_or(0);
-    sample.bytes_with_ramp as f64 * 1e9 / time.max(1) as f64
-}
-
 /// A comparison as a finding.
 fn finding(
     comparison: &Comparison,
-    gain: Ratio,
+    ratio: Ratio,
     entries: &[Entry],
     points: &[Point],
     command: &Command,
 ) -> Option<Finding> {
     let Comparison { before, after, title, setting, .. } = comparison;
     let numbers = |index: usize| points[index].numbers.as_ref();
-    let rate = |index: usize| {
-        let synced =
-            (comparison.change == Change::Plain).then(|| numbers(index)?.achieved.synced_bytes_per_s).flatten();
-        synced.or(points[index].rate()).map(show_rate)
-    };
+    let rate = |index: usize| points[index].rate().map(show_rate);
     let cost = |index: usize| cpu_ns_per_mib(&points[index]);
     let p99 = |index: usize| Some(numbers(index)?.latency_ns.p99);
     let steps = if comparison.change == Change::Plain { steps(entries, *before, *after) } else { Vec::new() };
     let step = |(from, to, change): (usize, usize, String)| {
-        let ratio = any_gain(&entries[from], &entries[to], true)?;
+        let ratio = gain(&entries[from], &entries[to])?;
         Some(FindingStep {
             change,
             point: to,
@@ -273,8 +249,8 @@ fn finding(
     let steps: Option<Vec<FindingStep>> = steps.into_iter().map(step).collect();
     Some(Finding {
         title: title.clone(),
-        gain: gain.mean,
-        gain_interval_95: Some([gain.low, gain.high]),
+        gain: ratio.mean,
+        gain_interval_95: Some([ratio.low, ratio.high]),
         evidence: format!(
             "{} with {}, against {} with {}",
             rate(*after)?,

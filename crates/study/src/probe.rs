@@ -69,7 +69,7 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
         let index = sampler.push(setting.flushed_write(65_536), None);
         sampler.run(index)?;
         let numbers = sampler.entries[index].point().numbers.as_ref();
-        let synced = numbers.and_then(|numbers| numbers.achieved.synced_bytes_per_s);
+        let synced = numbers.map(|numbers| numbers.throughput_bytes_per_s);
         setting.speed.flush_bytes_per_s = synced.unwrap_or(PROBE_FLUSH).min(setting.speed.write.bytes_per_s);
     }
     // Probing runs are too short to count.

@@ -5,7 +5,7 @@ use crate::setting::Setting;
 use machine::{Machine, Nanos, RequestTimes, Result, THROTTLE_SLICE_NS, TargetFacts, TargetKind};
 use measure::stats::{Estimate, Spread};
 use measure::{
-    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, cached_before, counted, of_whole_bursts, ramp,
+    Ceilings, Measured, Options, Repeated, Repeats, Sample, Standing, cached_before, of_whole_bursts, ramp,
     rate_estimate_beside, rate_spread, repeat, sample, traced_times,
 };
 use results::{Point, Question};
@@ -97,9 +97,6 @@ impl Entry {
             if let Some(numbers) = &mut point.numbers {
                 if let Some(estimate) = self.estimate().filter(|_| self.common.is_some()) {
                     numbers.set_estimate(estimate);
-                }
-                if self.common.is_some() {
-                    numbers.achieved.estimate_synced(&counted(self.samples()), self.common);
                 }
                 numbers.achieved.instructions_per_request = self.instructions_per_request;
                 if let Some(times) = &self.request_times {

@@ -8,8 +8,7 @@ use crate::setting::Setting;
 use crate::verdict::{GAIN, SAME};
 use machine::units::show_size;
 use machine::{CacheState, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetKind, TargetSpec};
-use measure::Sample;
-use measure::stats::{Ratio, ratio_interval};
+use measure::stats::Ratio;
 use results::LimitOf;
 use workload::{OpKind, Pattern, Stop, Workload};
 
@@ -106,13 +105,7 @@ impl Case {
     /// The ratio of requests per second that a change came to.
     pub(crate) fn ratio(&self, variant: Variant, entries: &[Entry]) -> Option<Ratio> {
         let (_, after) = self.trials.iter().find(|(one, _)| *one == variant)?;
-        self.compared(&entries[self.base], &entries[*after])
-    }
-
-    /// The ratio of requests per second that a change came to; of a plain write to stable storage.
-    fn compared(&self, before: &Entry, after: &Entry) -> Option<Ratio> {
-        let flushed = self.of == LimitOf::Plain && self.op == OpKind::Write;
-        if flushed { flushed_ratio(before, after) } else { ratio(before, after) }
+        ratio(&entries[self.base], &entries[*after])
     }
 
     /// The trials whose intervals still hold a ratio on which the verdict turns.
@@ -136,18 +129,6 @@ impl Case {
 fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let of_one_run = || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
     of_one_run().or_else(|| iops_ratio(before, after))
-}
-
-/// The same of writes, each run's flush counted.
-fn flushed_ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
-    let rate = |sample: &Sample| {
-        let time = sample.usage.elapsed_ns + sample.usage.sync_ns.unwrap_or(0);
-        sample.requests_with_ramp as f64 * 1e9 / time.max(1) as f64
-    };
-    let rates = |entry: &Entry| -> Vec<f64> { entry.samples().iter().map(rate).collect() };
-    let (a, b) = (rates(before), rates(after));
-    let shared = a.len().min(b.len());
-    if shared > 1 { ratio_interval(&a[..shared], &b[..shared]) } else { exact(before, after, *a.first()?, *b.first()?) }
 }
 
 /// The rates whose limits are asked for: the peaks, what a plain program gets, and small random requests.

@@ -71,7 +71,12 @@ pub(crate) fn run_pool<M: Machine>(
         let sample = measure::gather(&measured, usage.clone(), &job.workload);
         TargetRan { sample, threads: streams.into_iter().map(|(thread, stream)| (thread, stream.result)).collect() }
     };
-    Ok(jobs.iter().zip(by_target).map(result).collect())
+    let mut ran: Vec<TargetRan> = jobs.iter().zip(by_target).map(result).collect();
+    let of_jobs = ran.iter_mut().zip(jobs.iter().zip(&facts));
+    measure::note_others(
+        of_jobs.filter_map(|(ran, (job, facts))| Some((ran.sample.as_mut().ok()?, &job.workload, facts))),
+    );
+    Ok(ran)
 }
 
 /// One run of the pool: its threads, and what they used.

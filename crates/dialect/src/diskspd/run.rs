@@ -87,7 +87,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, profile: &Profile, began_
     for file in files.iter_mut().filter(|file| file.facts.kind == TargetKind::TestFile) {
         machine.keep(&mut file.target);
     }
-    result.warnings = crate::display::warnings(result.spans.iter().flat_map(|span| &span.points));
+    result.warnings = results::folded_warnings(result.spans.iter().flat_map(|span| &span.points));
     result.warnings.extend(files.iter().flat_map(|file| file.facts.warnings.clone()));
     result.warnings.extend(crate::display::fallback(machine, result.spans.iter().flat_map(|span| &span.points)));
     if profile.spans.iter().any(|span| span.targets.len() > 1) {

@@ -10,15 +10,14 @@ use super::pieces::Piece;
 use super::plan::Job;
 use super::read_back::{Reader, Walk, Written};
 use super::recorder::Recorder;
-use super::result::{GroupResult, JobError, Recorded};
+use super::result::{GroupResult, JobError, JobResult, Recorded};
 use super::surroundings::{Counts, DiskUse, Surroundings};
 use super::together::Watches;
 use super::translate;
 use super::verify::VerifyStats;
-use machine::{
-    Access, Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts, TargetKind, Usage,
-};
+use machine::{Machine, OnFailure, Part, Pause, RequestSource, RunOptions, Scheduling, TargetFacts, TargetKind, Usage};
 use measure::streams;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use workload::{Cursor, Pattern, Sequence, Workload};
 
@@ -96,7 +95,7 @@ impl<'a, M: Machine> Group<'a, M> {
             Ok::<_, FioError>((ran, paused))
         })?;
         add_new(warnings, &left_out);
-        let Ran { mut recorders, watches, verified, before, unix_ms, mut errors, usage, .. } = ran;
+        let Ran { mut recorders, watches, verified, before, unix_ms, mut errors, mut usage, .. } = ran;
         let after = (self.surroundings.counts(), self.surroundings.disks(&facts.devices));
         let read_back = self.read_back(&mut recorders, &verified, &mut errors)?;
         for ((error, stats), job) in errors.iter_mut().zip(&verified).zip(self.jobs) {
@@ -107,6 +106,8 @@ impl<'a, M: Machine> Group<'a, M> {
             }
         }
         let mut jobs = self.results(recorders, &watches, &usage, unix_ms, errors)?;
+        let flush = |job: &JobResult| job.point.numbers.as_ref()?.achieved.sync_ns;
+        usage.sync_ns = jobs.iter().filter_map(flush).max_by(f64::total_cmp).map(|ns| ns as u64);
         for (number, recorded) in read_back {
             let clone = jobs.iter_mut().flat_map(|job| &mut job.clones).find(|clone| clone.number == number);
             clone.into_iter().for_each(|clone| clone.recorded.read_back = Some(Box::new(recorded.clone())));
@@ -216,17 +217,19 @@ impl<'a, M: Machine> Group<'a, M> {
             let names: Vec<String> = self.jobs.iter().map(Job::shown).collect();
             FioError::Machine { job: names.join(", "), source }
         };
+        let devices = |part: &Part<'_, M::Target, S>| -> BTreeSet<String> {
+            part.targets.iter().flat_map(|target| self.machine.target_facts(target).devices).collect()
+        };
+        let same_devices = parts.iter().all(|part| devices(part) == devices(&parts[0]));
         let run = self.machine.run(&mut parts, options).map_err(failed)?;
         let mut whole = Usage { began: run.began, cpu: run.cpu, block_bytes: run.block_bytes, ..Usage::default() };
         whole.warnings = run.warnings;
-        let alone = run.parts.len() == 1;
         for (job, part) in jobs.into_iter().zip(run.parts) {
             match part {
                 Ok(part) => {
                     whole.elapsed_ns = whole.elapsed_ns.max(part.elapsed_ns);
-                    whole.sync_ns = whole.sync_ns.max(part.sync_ns);
-                    // Parts may share a device: its counters belong to none alone.
-                    whole.device = part.device.filter(|_| alone);
+                    // The counters of the same devices are the same for all parts.
+                    whole.device = part.device.filter(|_| same_devices);
                 }
                 Err(machine::Error::Interrupted) => return Err(failed(machine::Error::Interrupted)),
                 Err(error) => drop(errors[job].get_or_insert_with(|| error.into())),
@@ -321,8 +324,11 @@ impl<'a, M: Machine> Group<'a, M> {
                 if let Some(exit) = &exits[clone.job.1] {
                     recorder.exits_with(exit.clone());
                 }
-                if options.invalidate && !options.direct && several_passes && !job.is_guided() {
-                    recorder.cold_passes(pass_bytes);
+                let cold = options.invalidate && !options.direct;
+                // What is `time_based` goes on from pass to pass without an end.
+                let synced = options.end_fsync && !options.time_based;
+                if (cold || synced) && several_passes && !job.is_guided() {
+                    recorder.passes(pass_bytes, cold, synced);
                 }
                 recorders.push(recorder);
             }
@@ -417,7 +423,7 @@ impl<'a, M: Machine> Group<'a, M> {
             return Ok(Vec::new());
         }
         let part = |(clone, reader): (&&'a ClonePlan, _)| {
-            let access = Access { sync_at_end: false, ..translate::access(self.job_of(clone), self.file_bytes(clone)) };
+            let access = translate::access(self.job_of(clone), self.file_bytes(clone));
             let sources = std::slice::from_mut(reader);
             (clone.job.1, Part { targets: self.targets_of(clone), access, sources, scheduling: Scheduling::default() })
         };

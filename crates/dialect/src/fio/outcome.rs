@@ -30,15 +30,15 @@ impl<M: Machine> Group<'_, M> {
         errors: Vec<Option<JobError>>,
     ) -> Result<Vec<JobResult>, FioError> {
         let mut recorders = recorders.into_iter();
-        let mut all: Vec<(Vec<Stream>, Vec<CloneResult>, Nanos)> =
-            self.jobs.iter().map(|_| (Vec::new(), Vec::new(), Nanos::MAX)).collect();
+        let mut all: Vec<JobRecords> = self.jobs.iter().map(|_| JobRecords::default()).collect();
         for clone in &self.clones {
             let job = self.job_of(clone);
             let together = streams_of(job);
-            let (streams, results, began) = &mut all[clone.job.1];
+            let JobRecords { streams, clones: results, times, bytes } = &mut all[clone.job.1];
             let mut result: Option<CloneResult> = None;
             for (stream, record) in recorders.by_ref().take(together as usize).map(Recorder::into_parts) {
-                *began = (*began).min(record.span.0);
+                times.add(&record);
+                add_bytes(bytes, &stream, &record);
                 let paths = clone.files.iter().map(|&file| self.arrangement.files[file].path.clone()).collect();
                 let one = clone_result(clone.number, &stream, record, paths);
                 match &mut result {
@@ -49,10 +49,12 @@ impl<M: Machine> Group<'_, M> {
             }
             results.extend(result);
         }
-        let total: u64 = all.iter().flat_map(|(streams, _, _)| streams).map(Stream::completed_with_ramp).sum();
+        let total: u64 = all.iter().flat_map(|job| &job.streams).map(Stream::completed_with_ramp).sum();
+        let traffic: Vec<Traffic> =
+            self.jobs.iter().zip(&all).map(|(job, records)| (records.bytes, job.options.direct)).collect();
         let mut jobs = Vec::with_capacity(self.jobs.len());
         let each = self.jobs.iter().zip(all).zip(errors).enumerate();
-        for (index, ((job, (streams, clones, began)), mut error)) in each {
+        for (index, ((job, JobRecords { streams, clones, times, bytes }), mut error)) in each {
             let own_clones: Vec<&ClonePlan> =
                 self.clones.iter().copied().filter(|clone| clone.job.1 == index).collect();
             if own_clones.is_empty() {
@@ -61,9 +63,11 @@ impl<M: Machine> Group<'_, M> {
             }
             let workload = translate::job_workload(job, own_clones[0], self.arrangement, seed(job, self.chance));
             let own: u64 = streams.iter().map(Stream::completed_with_ramp).sum();
-            let usage =
+            let mut usage =
                 if self.jobs.len() == 1 { usage.clone() } else { share(usage, own as f64 / total.max(1) as f64) };
-            let began_unix_ms = unix_ms + began.saturating_sub(usage.began) / 1_000_000;
+            share_devices(&mut usage, &traffic, (bytes, workload.buffering.is_direct()));
+            let began_unix_ms = unix_ms + times.began.saturating_sub(usage.began) / 1_000_000;
+            times.set_flush(job.options.ramp_ns, &mut usage);
             let mut failures = Failures::default();
             clones.iter().for_each(|clone| failures.add(clone.recorded.failures));
             error = error.or_else(|| clones.iter().find_map(|clone| clone.recorded.gave_up).map(|why| why.error(job)));
@@ -101,6 +105,47 @@ impl<M: Machine> Group<'_, M> {
             });
         }
         Ok(jobs)
+    }
+}
+
+/// The records of a job's streams.
+#[derive(Default)]
+struct JobRecords {
+    streams: Vec<Stream>,
+    clones: Vec<CloneResult>,
+    times: JobTimes,
+    /// Bytes that were read and written, ramp included.
+    bytes: [u64; 2],
+}
+
+/// When what is measured of a job began, and when its streams synced at their ends.
+struct JobTimes {
+    began: Nanos,
+    /// When the last of the syncs at the ends began, so when all was written, and when the last of them ended.
+    end_sync: Option<(Nanos, Nanos)>,
+}
+
+impl Default for JobTimes {
+    fn default() -> JobTimes {
+        JobTimes { began: Nanos::MAX, end_sync: None }
+    }
+}
+
+impl JobTimes {
+    fn add(&mut self, record: &Record) {
+        self.began = self.began.min(record.span.0);
+        if let Some((began, ended)) = record.end_sync {
+            let (written, stable) = self.end_sync.unwrap_or((began, ended));
+            self.end_sync = Some((written.max(began), stable.max(ended)));
+        }
+    }
+
+    /// A job whose streams sync at their ends takes until the last of these ends: its flush is the time after the last write.
+    fn set_flush(&self, ramp_ns: Nanos, usage: &mut Usage) {
+        if let Some((written, stable)) = self.end_sync {
+            usage.elapsed_ns = written.saturating_sub(self.began.saturating_sub(ramp_ns));
+            usage.sync_ns = Some(stable.saturating_sub(written));
+        }
     }
 }
 
@@ -155,7 +200,28 @@ fn share(usage: &Usage, part: f64) -> Usage {
     let of = |ns: Nanos| (ns as f64 * part) as Nanos;
     let mut cpu = usage.cpu;
     (cpu.user_ns, cpu.system_ns, cpu.machine_ns) = (of(cpu.user_ns), of(cpu.system_ns), of(cpu.machine_ns));
-    Usage { cpu, device: None, block_bytes: None, ..usage.clone() }
+    Usage { cpu, device: None, shared_device: usage.device, block_bytes: None, ..usage.clone() }
+}
+
+/// Bytes that a job read and wrote, and whether past the page cache.
+type Traffic = ([u64; 2], bool);
+
+/// Adds the bytes of a stream by operation, ramp included; only those of the measured part are kept apart.
+fn add_bytes(sums: &mut [u64; 2], stream: &Stream, record: &Record) {
+    let [reads, writes, _] = record.bytes.map(|bytes| bytes as f64);
+    let whole = stream.completed_bytes_with_ramp() as f64 / (reads + writes).max(1.0);
+    sums[0] += (reads * whole) as u64;
+    sums[1] += (writes * whole) as u64;
+}
+
+/// Notes the bytes that the other jobs of a set asked of the devices.
+fn share_devices(usage: &mut Usage, all: &[Traffic], own: Traffic) {
+    let others = |direct: bool, op: usize| {
+        let sum: u64 = all.iter().filter(|job| job.1 == direct).map(|job| job.0[op]).sum();
+        sum.saturating_sub(if own.1 == direct { own.0[op] } else { 0 })
+    };
+    usage.others_cached_bytes = [0, 1].map(|op| others(false, op));
+    usage.others_direct_bytes = [0, 1].map(|op| others(true, op));
 }
 
 /// Why nothing was measured of a job of which no request ended in the part that is measured.

@@ -244,6 +244,8 @@ pub struct Record {
     pub(crate) priorities: Option<ByPriority>,
     /// The depth that a search came to; 0: none was searched.
     pub(crate) depth_found: u32,
+    /// When the sync at the end of the last pass began and ended.
+    pub(crate) end_sync: Option<(Nanos, Nanos)>,
     /// Why the stream ended itself.
     pub(crate) gave_up: Option<GaveUp>,
 }
@@ -275,6 +277,7 @@ impl Record {
             failures: Failures::default(),
             priorities: job.options.cmdprio.is_on().then(|| ByPriority::new(job.options.lat_percentiles)),
             depth_found: 0,
+            end_sync: None,
             gave_up: None,
         }
     }

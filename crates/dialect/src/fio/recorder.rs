@@ -44,13 +44,21 @@ pub(crate) struct Recorder {
     /// Writes issued, and those when the last sync was.
     written: [u64; 2],
     due: Option<Stability>,
+    /// The sync that is due, if any, is not one between two writes.
+    between_passes: bool,
+    /// The job ends with a sync of its files, whose time counts.
+    end_sync: bool,
     /// No place is left for the next request.
     ended: bool,
     /// It goes on until no space is left, and whether none is.
     fills: bool,
     no_space: bool,
-    /// Bytes of a pass, at the end of which the cache is dropped where another follows; 0: never.
+    /// Bytes of a pass that ends with something to do if another follows; 0: no pass does.
     pass_bytes: u64,
+    /// The cache is dropped between two passes.
+    cold_passes: bool,
+    /// Each pass ends with a sync, too.
+    synced_passes: bool,
     /// Bytes issued in this pass.
     passed: u64,
     batches: Option<Batching>,
@@ -175,7 +183,11 @@ impl Recorder {
             fills: options.fills,
             no_space: false,
             due: None,
+            between_passes: false,
+            end_sync: options.end_fsync,
             pass_bytes: 0,
+            cold_passes: false,
+            synced_passes: false,
             passed: 0,
             batches: Batching::of(job, depth as u32),
             watched: None,
@@ -301,13 +313,39 @@ impl Recorder {
         pause.or_else(|| self.flow.as_ref().and_then(|flow| flow.before(now)))
     }
 
-    /// Drops the cache after each pass of so many bytes that another one follows.
-    pub(crate) fn cold_passes(&mut self, bytes: u64) {
-        self.pass_bytes = bytes;
+    /// Goes over its files in passes of this many bytes: it drops the cache between two of them if `cold`, and syncs after each if `synced`.
+    pub(crate) fn passes(&mut self, bytes: u64, cold: bool, synced: bool) {
+        (self.pass_bytes, self.cold_passes, self.synced_passes) = (bytes, cold, synced);
     }
 
-    /// A sync after every so many writes, and an empty cache for every pass; `None`: go on. As in fio nothing waits for the writes that
-    /// are under way, and nothing is synced after the last.
+    /// Whether a pass that ends now has to sync its files. As in fio a job that gave up does not.
+    fn owes_end_sync(&self) -> bool {
+        self.end_sync && self.written[0] != self.written[1] && self.record.gave_up.is_none()
+    }
+
+    /// Returns the sync or the empty cache that a pass ends with if another one follows.
+    fn at_turn(&mut self) -> Option<Stability> {
+        if self.synced_passes && self.owes_end_sync() {
+            return Some(Stability::File);
+        }
+        if !self.cold_passes {
+            self.passed = 0;
+        }
+        self.cold_passes.then_some(Stability::Uncached)
+    }
+
+    /// The sync at the end of the job, before it is done.
+    #[cold]
+    fn sync_at_end(&mut self, now: Nanos) -> Next {
+        if !self.owes_end_sync() {
+            return Next::Done;
+        }
+        (self.between_passes, self.due) = (true, Some(Stability::File));
+        Next::WaitUntil(now)
+    }
+
+    /// A sync after every so many writes, one after each pass, and an empty cache for the next; `None`: go on. As in fio the syncs between
+    /// writes wait for no write that is under way, and the last write has such a sync only if `end_fsync` asks for it.
     #[inline(always)]
     fn upkeep(&mut self, now: Nanos) -> Option<Next> {
         let sync = self.wanted_sync();
@@ -318,7 +356,11 @@ impl Recorder {
         if sync.is_none() && self.in_flight > 0 {
             return Some(Next::WaitForCompletion);
         }
-        self.due = Some(sync.unwrap_or(Stability::Uncached));
+        self.between_passes = sync.is_none();
+        self.due = Some(match sync {
+            Some(sync) => sync,
+            None => self.at_turn()?,
+        });
         if let Some(progress) = self.progress.as_mut().filter(|_| sync.is_some()) {
             progress.syncing = progress.done();
         }

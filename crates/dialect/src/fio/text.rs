@@ -49,7 +49,7 @@ fn write(text: &mut String, result: &FioResult) -> fmt::Result {
     }
     for group in &result.groups {
         if let Some(ns) = group.usage.sync_ns {
-            writeln!(text, "to stable storage at the end: {}", show_time(ns as f64))?;
+            writeln!(text, "flush at the end, part of the time above: {}", show_time(ns as f64))?;
         }
     }
     result.warnings.iter().try_for_each(|warning| writeln!(text, "warning: {warning}"))

@@ -153,7 +153,8 @@ pub(crate) fn access(job: &Job, size_bytes: u64) -> Access {
         allocation: Allocation::Written,
         cache: cache(job),
         reap: reap(job),
-        sync_at_end: job.options.end_fsync,
+        // Its streams sync at their ends, each its own, as fio's jobs do.
+        sync_at_end: false,
         region: (0, size_bytes),
     }
 }

@@ -433,7 +433,7 @@ fn child(ran: &ToolResult, workload: &Workload, cell: Cell) -> Child {
 fn warnings<M: Machine>(machine: &M, result: &IozoneResult) -> Vec<String> {
     let points =
         || result.cells.iter().map(|cell| &cell.point).chain(result.throughput.iter().flat_map(|one| &one.points));
-    let mut warnings = crate::display::warnings(points());
+    let mut warnings = results::folded_warnings(points());
     warnings.extend(crate::display::fallback(machine, points()));
     warnings.extend(result.target.iter().flat_map(|facts| facts.warnings.clone()));
     warnings

@@ -355,11 +355,28 @@ fn warnings(result: &PostmarkResult) -> Vec<String> {
         warnings
             .push(format!("the mix lasted {ms:.1} ms: figures of under a second tell little, so ask for more of it"));
     }
-    let unsynchronised = result.sync == machine::files::FileSync::None;
-    if unsynchronised && result.counts.read_bytes > 0 && result.device_read_bytes == Some(0) {
-        warnings.push(
-            "no byte came from a device and nothing waited for one: this is the speed of the file-system cache".into(),
-        );
+    if result.sync == machine::files::FileSync::None {
+        warnings.extend(cache_doubt(result));
     }
     warnings
+}
+
+/// The doubt about a run in which nothing waits for a device.
+fn cache_doubt(result: &PostmarkResult) -> Option<String> {
+    let asked = result.counts.read_bytes as f64;
+    let from_cache = result.device_read_bytes.and_then(|device| results::cached_percent(asked, device as f64));
+    match from_cache {
+        Some(percent) if percent >= 100.0 => Some(
+            "no byte came from a device and nothing waited for one: this is the speed of the file-system cache".into(),
+        ),
+        Some(percent) if percent > results::CACHED_PERCENT => Some(format!(
+            "{percent:.0} % of the bytes read came from no device, and nothing waited for those written: \
+             this is in part the speed of the file-system cache"
+        )),
+        _ if result.counts.written_bytes > 0 => Some(
+            "nothing waited for the bytes written to reach a device: their rate is that of the file-system cache"
+                .into(),
+        ),
+        _ => None,
+    }
 }

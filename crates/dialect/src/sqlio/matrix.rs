@@ -212,7 +212,7 @@ pub fn run<M: Machine>(
         entry.runs_ios_per_s = rates.map(|rate| rate / f64::from(request)).collect();
     }
     let differences = differences(&entries, request);
-    let mut warnings = crate::display::warnings(points.iter());
+    let mut warnings = results::folded_warnings(points.iter());
     warnings.extend(points.iter().zip(&entries).filter_map(|(point, entry)| {
         let why = point.error.as_ref()?;
         Some(format!("{} {} with {} threads failed: {why}", entry.op, entry.pattern, entry.threads))

@@ -157,7 +157,7 @@ pub fn run<M: Machine>(machine: &M, options: &Options, out: &mut dyn Write) -> R
         .zip(&samples)
         .map(|((workload, facts), sample)| Point::from_samples(workload, facts, std::slice::from_ref(sample)))
         .collect();
-    let mut warnings = crate::display::warnings(points.iter());
+    let mut warnings = results::folded_warnings(points.iter());
     warnings.extend(facts.iter().flat_map(|facts| facts.warnings.clone()));
     warnings.extend(crate::display::fallback(machine, &points));
     if points.len() > 1 {

@@ -150,7 +150,7 @@ pub(super) fn points(results: &Results, most: usize) -> Vec<PointView> {
 
 /// The columns of the table of all points.
 fn page_columns() -> impl Iterator<Item = &'static Column<Point>> {
-    columns::POINT.iter().filter(|column| !column.heading.is_empty() && column.heading != "to disk")
+    columns::POINT.iter().filter(|column| !column.heading.is_empty() && column.heading != "returned")
 }
 
 /// Its headings, and whether the column holds words.

@@ -54,7 +54,7 @@ pub(super) fn block(results: &Results, point: &Point, width: usize, colour: bool
 }
 
 fn say_numbers(block: &mut Block, point: &Point, numbers: &Numbers) {
-    say_rate(block, numbers);
+    say_rate(block, point, numbers);
     let all = [
         ("latency", Some(&numbers.latency_ns)),
         ("  reads", numbers.read_latency_ns.as_ref()),
@@ -119,25 +119,22 @@ fn say_numbers(block: &mut Block, point: &Point, numbers: &Numbers) {
     }
 }
 
-fn say_rate(block: &mut Block, numbers: &Numbers) {
+fn say_rate(block: &mut Block, point: &Point, numbers: &Numbers) {
     let spread = match numbers.interval_95 {
         Some([low, high]) => format!("95 % interval {}", range(&rate(low), &rate(high))),
         None => "too short for an interval".into(),
     };
     let runs = if numbers.repeats == 1 { "1 run".to_string() } else { format!("{} runs", numbers.repeats) };
+    let until = point.written_until().map(|until| format!(" {until}")).unwrap_or_default();
     let text = format!(
-        "{}, {} requests/s ({spread}, {runs})",
+        "{}{until}, {} requests/s ({spread}, {runs})",
         rate(numbers.throughput_bytes_per_s),
         short_count(numbers.iops)
     );
     block.say("rate", Tone::Strong, &text);
-    if let Some(synced) = numbers.achieved.synced_bytes_per_s {
-        let wait = numbers
-            .achieved
-            .sync_ns
-            .map(|ns| format!(", {} after the last completion", show_time(ns)))
-            .unwrap_or_default();
-        block.say("", Tone::Plain, &format!("{} to stable storage{wait}", rate(synced)));
+    if let (Some(returned), Some(flush)) = (numbers.achieved.returned_bytes_per_s, numbers.achieved.sync_ns) {
+        let text = format!("{} until the last write returned; the flush took {}", rate(returned), show_time(flush));
+        block.say("", Tone::Plain, &text);
     }
 }
 
@@ -171,7 +168,15 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
     if let Some(bytes) = achieved.device_request_bytes {
         parts.push(format!("{} a request at the device", size(bytes.round())));
     }
-    if let Some(cached) = achieved.from_cache_percent.filter(|cached| *cached > 0.0) {
+    for (cached, what) in [
+        (achieved.cached_read_percent, "read came from the page cache"),
+        (achieved.cached_write_percent, "written were still in the page cache at the end"),
+    ] {
+        if let Some(cached) = cached.filter(|cached| *cached > 0.0) {
+            parts.push(format!("{} % of the bytes {what}", percent(cached)));
+        }
+    }
+    if let Some(cached) = achieved.from_cache_percent.filter(|cached| achieved.direct && *cached > 0.0) {
         parts.push(format!("{} % of the bytes by a cache", percent(cached)));
     }
     if let (Some(waits), Some(true)) = (achieved.waits_per_request, achieved.polled) {

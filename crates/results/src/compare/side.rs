@@ -3,7 +3,7 @@
 use super::measure::Measure;
 use crate::document::Results;
 use crate::operation::OperationRate;
-use crate::point::{Numbers, Point, RunNumbers};
+use crate::point::{Numbers, Point, RunNumbers, folded_warnings};
 use crate::question::Question;
 use machine::units::show_size;
 use workload::OpKind;
@@ -84,7 +84,10 @@ impl Side {
         let exact = results.machine.simulated;
         let mut asked: Vec<Asked> = results.points.iter().map(|point| of_point(point, exact)).collect();
         asked.extend(results.rates.iter().map(of_rate));
-        Side { name: name.into(), asked, warnings: results.warnings.clone() }
+        let mut warnings = results.warnings.clone();
+        warnings
+            .extend(folded_warnings(results.points.iter()).into_iter().filter(|one| !results.warnings.contains(one)));
+        Side { name: name.into(), asked, warnings }
     }
 
     /// Joins what asks the same question: another tool that was run several times repeats its report.
@@ -144,15 +147,15 @@ pub fn asked(point: &Point) -> Asked {
 }
 
 fn of_numbers(numbers: &Numbers, exact: bool) -> Vec<Reading> {
+    // Documents of earlier versions have the rate to stable storage beside that until the last write returned.
+    let (rate, interval_95, rates) = match (numbers.achieved.synced_bytes_per_s, numbers.achieved.returned_bytes_per_s)
+    {
+        (Some(synced), None) => (synced, numbers.achieved.synced_interval_95, Vec::new()),
+        _ => (numbers.throughput_bytes_per_s, numbers.interval_95, numbers.runs_bytes_per_s.clone()),
+    };
     let runs = |value: fn(&RunNumbers) -> f64| numbers.runs.iter().map(value).collect::<Vec<f64>>();
     // Requests per second change as bytes do: one of the two is enough.
-    let mut readings = vec![Reading {
-        measure: Measure::Throughput,
-        value: numbers.throughput_bytes_per_s,
-        interval_95: numbers.interval_95,
-        runs: numbers.runs_bytes_per_s.clone(),
-        exact,
-    }];
+    let mut readings = vec![Reading { measure: Measure::Throughput, value: rate, interval_95, runs: rates, exact }];
     for (measure, value, runs) in [
         (Measure::LatencyP50, numbers.latency_ns.p50 as f64, runs(|run| run.latency_p50_ns as f64)),
         (Measure::LatencyP99, numbers.latency_ns.p99 as f64, runs(|run| run.latency_p99_ns as f64)),

@@ -4,7 +4,7 @@ use super::Rungs;
 use machine::units::{show_rate, show_size};
 use machine::{Buffering, CacheState, Layer, LayerKind, ResourceKind, ResourceUse};
 use measure::stats;
-use results::{Advertises, Axis, LimitOf, Peak, Point, Reached, StageRate, Varied};
+use results::{Advertises, Axis, LimitOf, Numbers, Peak, Point, Reached, StageRate, Varied};
 use workload::{OpKind, Workload};
 
 /// The fewest request sizes that a curve has.
@@ -59,25 +59,35 @@ impl Rungs<'_> {
         Some(rate(op, None, Some(self.copy()?)))
     }
 
-    /// The best of the points that a test picks.
-    fn best(&self, op: OpKind, pick: impl Fn(&Point) -> bool) -> Option<(usize, &Point)> {
+    /// The best by some rate of the points that a test picks.
+    fn best(
+        &self,
+        op: OpKind,
+        pick: impl Fn(&Point) -> bool,
+        rate: impl Fn(&Point) -> Option<f64>,
+    ) -> Option<(usize, &Point)> {
         let of_op = self.found.points.iter().enumerate().filter(|(_, one)| one.workload.op == op && pick(one));
         of_op
-            .filter(|(_, one)| one.rate().is_some())
-            .max_by(|a, b| a.1.rate().unwrap_or(0.0).total_cmp(&b.1.rate().unwrap_or(0.0)))
+            .filter(|(_, one)| rate(one).is_some())
+            .max_by(|a, b| rate(a.1).unwrap_or(0.0).total_cmp(&rate(b.1).unwrap_or(0.0)))
     }
 
     pub(super) fn page_cache(&self, op: OpKind) -> Option<StageRate> {
+        let returned = |one: &Point| one.numbers.as_ref().map(Numbers::returned_bytes_per_s);
         let simple = |one: &Point| one.workload.buffering == Buffering::Buffered && one.workload.outstanding() == 1;
         let pick = |one: &Point| match op {
             OpKind::Write => simple(one) && one.workload.sync_at_end,
             _ => simple(one) && one.workload.cache == CacheState::Warm,
         };
-        let (index, point) = self.best(op, pick)?;
-        let ceiling = self.cache_ceiling(op, point.rate()?);
+        let (index, point) = self.best(op, pick, returned)?;
+        let ceiling = self.cache_ceiling(op, returned(point)?);
         let how = if op == OpKind::Write { "measured: until the last write returns" } else { "measured" };
         let how = if ceiling.is_none() { format!("{how}; no rate of memory is its ceiling") } else { how.to_owned() };
-        Some(self.measured(op, ceiling, index, point, &how))
+        let mut rate = self.measured(op, ceiling, index, point, &how);
+        if let Some(achieved) = rate.achieved.as_mut().filter(|_| op == OpKind::Write) {
+            (achieved.throughput_bytes_per_s, achieved.interval_95) = (returned(point)?, None);
+        }
+        Some(rate)
     }
 
     /// What memory allows one thread that reads or writes through the page cache: a copy, or, where it is faster than a copy, one side
@@ -101,23 +111,13 @@ impl Rungs<'_> {
             formula: "the best direct rate".into(),
         });
         if op == OpKind::Write {
-            let synced = |one: &Point| one.numbers.as_ref()?.achieved.synced_bytes_per_s;
-            let simple = |one: &Point| one.workload.buffering == Buffering::Buffered && synced(one).is_some();
-            let writes = self.found.points.iter().enumerate().filter(|(_, one)| one.workload.op == op && simple(one));
-            let (index, point) =
-                writes.max_by(|a, b| synced(a.1).unwrap_or(0.0).total_cmp(&synced(b.1).unwrap_or(0.0)))?;
-            let achieved = Reached {
-                throughput_bytes_per_s: synced(point)?,
-                interval_95: point.numbers.as_ref().and_then(|numbers| numbers.achieved.synced_interval_95),
-                point: Some(index),
-                formula: "measured: to stable storage".into(),
-                at_least: false,
-            };
-            return Some(StageRate { half_power_bytes: self.half_power(index), ..rate(op, below, Some(achieved)) });
+            let synced = |one: &Point| one.workload.buffering == Buffering::Buffered && one.workload.sync_at_end;
+            let (index, point) = self.best(op, synced, Point::rate)?;
+            return Some(self.measured(op, below, index, point, "measured: to stable storage"));
         }
         let cold =
             |one: &Point| one.workload.buffering == Buffering::Buffered && one.workload.cache == CacheState::Cold;
-        let (index, point) = self.best(op, cold)?;
+        let (index, point) = self.best(op, cold, Point::rate)?;
         Some(self.measured(op, below, index, point, "measured: nothing of it cached"))
     }
 

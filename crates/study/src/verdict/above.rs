@@ -255,7 +255,7 @@ impl Evidence<'_> {
     /// a longer one. None where that is not told, or `why` has said it.
     pub(super) fn sustained(&self, why: &str) -> Option<String> {
         let waits = self.plain_write_waits()?;
-        let until_return = self.numbers.throughput_bytes_per_s;
+        let until_return = self.numbers.returned_bytes_per_s();
         if waits.dirty >= DIRTY_PERCENT {
             let held = self.held(&waits);
             return (waits.flush_percent < MOST_PERCENT && !why.contains(&held)).then_some(held);

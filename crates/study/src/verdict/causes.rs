@@ -141,9 +141,9 @@ impl Evidence<'_> {
 
     /// All processors, those that a hypervisor took away included, or as many as the control group allows.
     fn processors(&self) -> Option<Cause> {
-        // The final flush is part of what a plain write takes, and the thread waits for it.
+        // The thread waits for the final flush of a plain write.
         let part = self.share_until_return();
-        let own = self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9 * part;
+        let own = self.busy_processors();
         if let Some(quota) = self.machine.processor_quota.filter(|&quota| own >= quota * THREAD_PERCENT / 100.0) {
             let why =
                 format!("the processor time that the control group allows: {own:.2} of {quota:.2} processors used");
@@ -267,7 +267,7 @@ impl Evidence<'_> {
         let writing = self.numbers.achieved.measured_ns as f64 / runs;
         let share = sync / (sync + writing) * 100.0;
         if share >= 50.0 {
-            let whole = self.busy_until_stable();
+            let whole = self.busy_processors() * 100.0;
             if whole >= THREAD_PERCENT && self.threads() == 1 {
                 let why = format!(
                     "the one thread: busy {whole:.0} % of the time until all is on stable storage, for the kernel writes back on its account; \
@@ -286,12 +286,6 @@ impl Evidence<'_> {
         let why =
             format!("the one thread: busy {busy:.0} % of the time until the last write returns, at {}", self.shown());
         (busy >= THREAD_PERCENT).then_some((Bottleneck::Thread, why))
-    }
-
-    /// Processor time of the process over the whole time of a plain write, the final flush included, in percent.
-    fn busy_until_stable(&self) -> f64 {
-        let requests = self.rate / self.numbers.throughput_bytes_per_s * self.numbers.iops;
-        self.numbers.cpu_ns_per_request.process() * requests / 1e9 * 100.0
     }
 
     /// The kernel's setting, and what reaches the device.
@@ -339,7 +333,7 @@ impl Evidence<'_> {
             return None;
         }
         let copies = self.copy.filter(|_| !self.workload.buffering.is_direct());
-        let copy = copies.map_or(0.0, |copy| self.numbers.throughput_bytes_per_s / copy * 100.0).min(busy);
+        let copy = copies.map_or(0.0, |copy| self.numbers.returned_bytes_per_s() / copy * 100.0).min(busy);
         if copy >= LARGER_PERCENT {
             let why = format!("memory: copying takes {copy:.0} % of each request's time at {}", self.shown());
             return Some((Bottleneck::Memory, why));
@@ -360,7 +354,7 @@ impl Evidence<'_> {
     /// Processor time of the process for a MiB until the last request returned, in ns.
     fn own_ns_per_mib(&self) -> f64 {
         let busy = self.thread_percent() / 100.0 * f64::from(self.threads());
-        busy * 1e9 * MIB as f64 / self.numbers.throughput_bytes_per_s
+        busy * 1e9 * MIB as f64 / self.numbers.returned_bytes_per_s()
     }
 
     /// One request after the other, and the processor takes the smaller part of their time.

@@ -69,8 +69,6 @@ pub(crate) fn limit(
     let Some(numbers) = &point.numbers else {
         return said(case, workload, Bottleneck::Unknown, format!("{subject} were not measured"), Judged::default());
     };
-    let plain_write = case.of == LimitOf::Plain && case.op == OpKind::Write;
-    let synced = numbers.achieved.synced_bytes_per_s.filter(|_| plain_write);
     let evidence = Evidence {
         case,
         entries,
@@ -79,7 +77,7 @@ pub(crate) fn limit(
         numbers,
         facts,
         machine,
-        rate: synced.unwrap_or(numbers.throughput_bytes_per_s),
+        rate: numbers.throughput_bytes_per_s,
         peak: peaks.iter().find(|(op, _)| *op == case.op).map(|(_, rate)| *rate),
         copy,
     };
@@ -170,8 +168,13 @@ impl Evidence<'_> {
     /// Share of its time until the last request returned that the thread which issues requests is busy, in percent; of several, the
     /// mean. The final flush is not in it, in which the kernel writes back on the process' account.
     fn thread_percent(&self) -> f64 {
-        let whole = || self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9 * 100.0;
+        let whole = || self.busy_processors() * 100.0;
         self.numbers.achieved.process_busy_percent.unwrap_or_else(whole) / f64::from(self.threads())
+    }
+
+    /// Processors that the process keeps busy on average; the final flush of a plain write is part of what it takes.
+    fn busy_processors(&self) -> f64 {
+        self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9
     }
 
     /// Share of its time that a thread which issues requests could run and had no processor, in percent; of several, the mean.

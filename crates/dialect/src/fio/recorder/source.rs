@@ -41,7 +41,13 @@ impl RequestSource for Recorder {
             let at_ns = began.saturating_sub(self.measured_from - self.ramp);
             trace.push(Entry { at_ns, action: Action::Sync(what), file: 0, offset: 0, len: 0 });
         }
-        if began >= self.measured_from {
+        if ended > self.measured_from {
+            // As in fio the time of the run goes on until the sync is over.
+            self.record.span.1 = ended;
+            self.record.end_sync = self.between_passes.then_some((began, ended));
+        }
+        // fio has the times of the syncs between writes, not of those at the end.
+        if began >= self.measured_from && !self.between_passes {
             self.record.syncs.record(ended.saturating_sub(began));
             self.record.full_syncs += u64::from(due == Some(Stability::File));
         }
@@ -60,40 +66,10 @@ impl RequestSource for Recorder {
 
     #[inline(always)]
     fn next(&mut self, now: Nanos) -> Next {
-        if self.completed_in_row > 0 {
-            self.record.completed[batch(self.completed_in_row)] += 1;
-            self.completed_in_row = 0;
+        match self.next_request(now) {
+            Next::Done => self.sync_at_end(now),
+            next => next,
         }
-        if !self.begun {
-            if now < self.starts {
-                return Next::WaitUntil(self.starts);
-            }
-            self.start(now);
-        }
-        if let Some(next) = self.before(now) {
-            self.end_of_row();
-            if let Next::Done = next {
-                self.leave_flow();
-            }
-            return next;
-        }
-        let trimmed = self.trims.as_mut().and_then(|trims| trims.trimmed.take());
-        let next = match trimmed {
-            Some(request) => Next::Issue(request),
-            None if self.guide.is_some() => self.follow(now),
-            None => self.stream.next(now),
-        };
-        if let Some(batches) = &mut self.batches {
-            batches.after(next);
-        }
-        if let Next::Issue(request) = next {
-            return self.issue(request, trimmed.is_some(), now);
-        }
-        if let Next::Done = next {
-            self.leave();
-        }
-        self.end_of_row();
-        next
     }
 
     #[inline(always)]
@@ -226,6 +202,45 @@ impl RequestSource for Recorder {
 }
 
 impl Recorder {
+    /// The next request, and what is heeded before it.
+    #[inline(always)]
+    fn next_request(&mut self, now: Nanos) -> Next {
+        if self.completed_in_row > 0 {
+            self.record.completed[batch(self.completed_in_row)] += 1;
+            self.completed_in_row = 0;
+        }
+        if !self.begun {
+            if now < self.starts {
+                return Next::WaitUntil(self.starts);
+            }
+            self.start(now);
+        }
+        if let Some(next) = self.before(now) {
+            self.end_of_row();
+            if let Next::Done = next {
+                self.leave_flow();
+            }
+            return next;
+        }
+        let trimmed = self.trims.as_mut().and_then(|trims| trims.trimmed.take());
+        let next = match trimmed {
+            Some(request) => Next::Issue(request),
+            None if self.guide.is_some() => self.follow(now),
+            None => self.stream.next(now),
+        };
+        if let Some(batches) = &mut self.batches {
+            batches.after(next);
+        }
+        if let Next::Issue(request) = next {
+            return self.issue(request, trimmed.is_some(), now);
+        }
+        if let Next::Done = next {
+            self.leave();
+        }
+        self.end_of_row();
+        next
+    }
+
     /// What comes before the next request: others that are heeded, blocks to be checked, pauses, syncs that are due, a batch that is full.
     #[inline(always)]
     fn before(&mut self, now: Nanos) -> Option<Next> {

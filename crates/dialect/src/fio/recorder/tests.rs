@@ -20,7 +20,7 @@ fn asked_and_done(settings: &str, blocks: u64) -> String {
     let stream = Stream::new(&workload, (0, 4 * 4096), (0, 0), workload::Cursor::Own, filler, 0).unwrap();
     let mut recorder = Recorder::new(stream, &job, translate::turns(&job, &clone, 1), 0);
     if job.options.invalidate {
-        recorder.cold_passes(4 * 4096);
+        recorder.passes(4 * 4096, true, false);
     }
     recorder.begin(0);
     let (mut text, mut outstanding) = (String::new(), Vec::new());

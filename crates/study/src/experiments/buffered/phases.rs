@@ -38,7 +38,7 @@ fn returned(sample: &Sample, request: f64) -> Vec<Value> {
     let values: Vec<Value> = groups.map(|(index, rates)| value((index as f64 + 0.5) * width, mean(rates))).collect();
     if values.is_empty() {
         // Shorter than a slice: its mean.
-        return vec![value(sample.measured_ns as f64 / 2.0, sample.iops() * request)];
+        return vec![value(sample.measured_ns as f64 / 2.0, sample.returned_iops() * request)];
     }
     values
 }
