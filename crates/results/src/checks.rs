@@ -48,7 +48,7 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
             "{cached:.0} % of the bytes of this direct run never reached a block device: a cache served them"
         ));
     }
-    if workload.engine != Engine::Null && !facts.in_memory {
+    if workload.engine.does_io() && !facts.in_memory {
         warnings.extend(cache_doubts(workload, [achieved.cached_read_percent, achieved.cached_write_percent]));
     }
     if let Some(share) = achieved.device_bytes_foreign_share
