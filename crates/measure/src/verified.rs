@@ -39,7 +39,7 @@ impl Verification {
         self.faults.values().sum()
     }
 
-    /// How much was read and not judged, in words; `None`: all was.
+    /// How much was read and not judged, in words; `None` if all was judged.
     pub fn unjudged(&self) -> Option<String> {
         let size = show_size(self.unjudged_bytes);
         (self.unjudged_bytes > 0)

@@ -34,7 +34,7 @@ pub enum Instead {
     Flip,
     /// Says that it is done and does nothing.
     Lose,
-    /// Says that it is done and does half, where that is more than a block.
+    /// Says that it is done and does half, but no less than a block.
     Tear,
     /// Puts the data 4 KiB further on.
     Misplace,

@@ -20,7 +20,7 @@ pub(crate) enum Every {
 /// The writes of a stream that are still to be read back, and the reading.
 pub(crate) struct Backlog {
     stats: Arc<VerifyStats>,
-    /// Others may write where it does, or its own writes overlap.
+    /// Set if other streams may write the same places, or its own writes overlap.
     contest: Option<Contest>,
     every: Every,
     /// What of it there was since the last reading.

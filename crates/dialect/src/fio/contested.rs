@@ -4,7 +4,7 @@ use super::pieces::Piece;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The number of bytes that nobody wrote in this run: they are what a job of before left.
+/// The number of bytes that this run did not write: an earlier job left them.
 const UNWRITTEN: u64 = 0;
 
 /// A write of the run.
@@ -15,7 +15,7 @@ struct Write {
     end: u64,
     /// Who makes blocks as it did; `None`: they are not verified.
     maker: Option<usize>,
-    /// It began while another that it overlaps was under way: nobody knows which came last.
+    /// It began while a write that it overlaps was in flight: either may have won.
     overlapped: bool,
 }
 
@@ -34,7 +34,7 @@ impl State {
         let overlapped =
             self.under_way.iter().any(|(other, write)| *other == file && write.offset < end && offset < write.end);
         let write = Write { number: self.count, offset, end, maker, overlapped };
-        // What the new write covers goes; the rest of the older ones stays in parts.
+        // The new write replaces the parts that it covers; older writes keep the rest.
         while let Some((&(_, start), &(until, older))) =
             self.last.range((file, 0)..(file, end)).next_back().filter(|(_, (until, _))| *until > offset)
         {
@@ -51,7 +51,7 @@ impl State {
         write.number
     }
 
-    /// The only write of these bytes, if it wrote all of them and no others, is done, overlapped none, and made them as `maker` does.
+    /// The write that left these bytes, if it covered exactly them, has ended, overlapped no other and made blocks as `maker` does.
     fn known(&self, file: usize, offset: u64, len: u32, maker: usize) -> Option<u64> {
         let end = offset + u64::from(len);
         let Some((&(_, start), &(until, write))) =
@@ -65,7 +65,7 @@ impl State {
     }
 }
 
-/// What the streams of a run write in files in which requests may overlap.
+/// Writes of all streams of a run to files in which requests may overlap.
 #[derive(Debug, Default)]
 pub(crate) struct Contested(Mutex<State>);
 
@@ -85,23 +85,23 @@ pub(crate) struct Contest {
 }
 
 impl Contest {
-    /// Of a stream over these files that makes blocks as `maker` does; `None`: it does not verify.
+    /// For a stream over these files that makes blocks as `maker` does; `None`: it does not verify.
     pub(crate) fn new(all: Arc<Contested>, files: &[usize], maker: Option<usize>) -> Contest {
         Contest { all, files: files.into(), maker }
     }
 
-    /// A write, or a trim, is about to be issued: its number.
+    /// Registers a write or a trim that is about to be issued; returns its number.
     pub(crate) fn begin(&self, piece: &Piece, stamped: bool) -> u64 {
         let maker = self.maker.filter(|_| stamped);
         self.all.with(|state| state.begin(self.files[piece.target as usize], piece.offset, piece.len, maker))
     }
 
-    /// The write with this number is done.
+    /// The write with this number has ended.
     pub(crate) fn end(&self, number: u64) {
         self.all.with(|state| state.under_way.retain(|(_, write)| write.number != number));
     }
 
-    /// The number of the write whose bytes these are; `None`: they may be several's, or another's.
+    /// The number of the write that left these bytes; `None` if more than one may have, or a different job.
     pub(crate) fn known(&self, piece: &Piece) -> Option<u64> {
         let file = self.files[piece.target as usize];
         self.all.with(|state| state.known(file, piece.offset, piece.len, self.maker?))
@@ -116,7 +116,7 @@ mod tests {
     const BYTES: u64 = 40;
 
     proptest! {
-        /// Against every byte's own history.
+        /// Compares with a history of every byte.
         #[test]
         fn what_is_known_is_the_last_write_of_each_byte(
             steps in prop::collection::vec((0u8..4, 0usize..2, 0..BYTES, 1u32..12, 0usize..2), 0..80)

@@ -285,7 +285,7 @@ impl<'a, M: Machine> Group<'a, M> {
     }
 
     /// How each clone takes part in files in which requests may overlap, if one that verifies does: several streams use them and one of them
-    /// writes, or one keeps several writes in flight that may come to a place again.
+    /// writes, or one keeps several writes in flight that may overlap.
     fn contests(&self, verified: &Verified) -> Vec<Option<Contest>> {
         let all: Arc<Contested> = Arc::default();
         let maker = |clone: &ClonePlan| {

@@ -39,7 +39,7 @@ impl Piece {
 pub(crate) struct Read {
     piece: Option<Piece>,
     pub(crate) since: Nanos,
-    /// The write that left it; `None`: nobody knows.
+    /// The write that left it; `None` if that is not known.
     write: Option<u64>,
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct Recorder {
     pauses: Option<Pauses>,
     exit: Option<Exit>,
     backlog: Option<Backlog>,
-    /// Others may write where it does, or its own writes overlap.
+    /// Set if other streams may write the same places, or its own writes overlap.
     contest: Option<Contesting>,
     /// Writes that are read back at the end, where their sequence does not tell them.
     pieces: Option<Pieces>,
@@ -91,10 +91,10 @@ struct Issued {
     bytes: u32,
 }
 
-/// What a stream in contested files keeps of its requests, by slot.
+/// Requests of a stream in contested files, by slot.
 struct Contesting {
     contest: Contest,
-    /// Numbers of writes; 0: none is under way.
+    /// Numbers of the writes in flight; 0: not a write.
     writes: Box<[u64]>,
     reads: Box<[Read]>,
 }

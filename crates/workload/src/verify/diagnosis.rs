@@ -105,7 +105,7 @@ fn judge_damaged(
     label: Option<Label>,
     expected: &Expected,
 ) -> Verdict {
-    // What was there before the run is not known, and neither is what a failed write left: any bytes may be right.
+    // Data from before the run are unknown, and so are those that a failed write left: any bytes may be right.
     if expected.oldest() == 0 || expected.unknown {
         return Verdict::Unverifiable;
     }

@@ -12,7 +12,7 @@ pub struct Expected {
     from: u32,
     /// The newest; 0 if the run never wrote there.
     pub newest: u32,
-    /// The write of one of them failed: nobody knows what it left.
+    /// The write of one of them failed: it may have left any bytes.
     pub unknown: bool,
 }
 
@@ -157,12 +157,13 @@ impl Generations {
         self.judged(block, expected)
     }
 
-    /// What a read of `block` may have found that was issued when `issued` was expected and ended now: writes that began meanwhile may be there, too.
+    /// The generations that a read of `block` may have found, if it was issued when `issued` was expected and ended now: also those that began
+    /// meanwhile.
     pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
         self.judged(block, Expected { newest: issued.newest.max(self.expected(block).newest), ..issued })
     }
 
-    /// `expected`, and whether one of it failed. Where anything may be there that does not matter.
+    /// `expected`, with a mark if the write of one of them failed. The mark does not matter if any bytes may be right anyway.
     fn judged(&self, block: u64, expected: Expected) -> Expected {
         let failed = |generations: &Vec<u32>| generations.iter().any(|generation| expected.admits(*generation));
         let unknown = expected.oldest() > 0 && self.failed.get(&block).is_some_and(failed);

@@ -1,4 +1,4 @@
-//! Requests that overlap in virtual time, over memory that moves byte by byte: nothing legal is called wrong, and everything illegal is found.
+//! Requests that overlap in virtual time and copy memory byte by byte: no legal state raises an alarm, and every illegal one does.
 
 use super::*;
 use crate::rng::SplitMix64;
@@ -188,14 +188,14 @@ impl Model {
         Vec::new()
     }
 
-    /// What a block holds when nothing is in flight any more.
+    /// Faults of a block in its present state.
     fn look(&mut self, block: usize) -> Vec<Fault> {
         self.issue(block);
         self.complete(self.reads.len() - 1)
     }
 
-    /// The writes of a block that may be there, by their times: none that is done began after they ended. Also whether what was there
-    /// before the run may be.
+    /// The writes that a block may hold: no write that is done began after they ended. Also whether the block may still hold data from
+    /// before the run.
     fn legal(&self, block: usize) -> (Vec<&Write>, bool) {
         let writes = || self.writes.iter().filter(|write| write.block == block);
         let replaced = |ended: u64| writes().any(|other| other.done && other.began > ended);
@@ -203,7 +203,7 @@ impl Model {
         (legal, !writes().any(|write| write.done))
     }
 
-    /// Every fault that can be made by hand is found, whatever may be there.
+    /// Every fault made by hand is found, whatever the block may hold.
     fn illegal_states_are_found(&mut self) -> Result<(), TestCaseError> {
         for block in 0..BLOCKS {
             let offset = Model::offset(block);
@@ -250,7 +250,7 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever overlaps, and whichever parts of it are seen: a legal state is no fault, before and after a kill, and an illegal one is found.
+    /// However requests overlap, a legal state raises no alarm, before and after a kill, and an illegal one does.
     #[test]
     fn overlapping_requests_are_judged_by_what_they_may_have_left(seed: u64, steps in 0usize..300, fails: bool, killed: bool, late: bool) {
         let mut model = Model::new(seed);
@@ -284,7 +284,7 @@ proptest! {
         for block in 0..BLOCKS {
             prop_assert_eq!(model.look(block), vec![]);
         }
-        // What is logged late may have overlapped: the log knows less.
+        // Records that are late make more writes overlap: the log knows less.
         if !(late && killed) {
             model.illegal_states_are_found()?;
         }

@@ -340,7 +340,7 @@ fn overlapping_writes_may_end_in_either_order_and_the_next_one_settles_it() {
 }
 
 #[test]
-fn a_failed_write_leaves_either_generation_or_bytes_that_nobody_judges() {
+fn a_failed_write_leaves_either_generation_or_bytes_that_are_not_judged() {
     let mut device = Device::all_written(4096, 2);
     let (generation, data) = device.begin(7);
     let first = device.block(7).to_vec();

@@ -2,8 +2,8 @@ use super::*;
 
 section![
     "Corruption while requests overlap",
-    "Data are judged by what may legally be there: if writes overlap one another or a read, each byte must be that of one of them. So a race is no \
- fault, and no fault hides behind one. Bytes that nobody can judge are counted and said.",
+    "Data are judged by what may legally be there: if writes overlap one another or a read, each byte must be that of one of them. A race \
+ never counts as a fault, and faults are found in races, too. Bytes that cannot be judged are counted and reported.",
     races_are_no_faults = Row {
         fault: "reads overlap writes of the same block, and writes one another, and nothing is wrong",
         given: &[Tmpfs("tmp", "64m"), Ext4("disk")],
@@ -20,7 +20,7 @@ section![
         ..UNHARMED
     },
     little_is_judged = Row {
-        fault: "most of what is read was not written by the run, so that nobody can judge it",
+        fault: "the run did not write most of the data it reads, so it cannot judge them",
         given: &[Tmpfs("tmp", "64m")],
         steps: &[run(
             &[
@@ -92,7 +92,7 @@ section![
         ..UNHARMED
     },
     a_kill_among_races = Row {
-        fault: "kill -9 while writes of the same blocks overlap: torn requests are no faults, and damage elsewhere is found",
+        fault: "kill -9 while writes of the same blocks overlap: torn requests do not count as faults, and damage is found",
         given: &[File("mine")],
         steps: &[
             Start(
@@ -108,7 +108,7 @@ section![
         leaves: &["mine", "log"],
     },
     several_writers_of_a_file = Row {
-        fault: "several jobs that verify, and others, write one file: none reports another's blocks as faults, and what is not judged is said",
+        fault: "several jobs that verify, and others, write one file: no job reports another's blocks as faults, and bytes left unjudged are reported",
         given: &[File("mine")],
         steps: &[
             run(
@@ -133,7 +133,7 @@ section![
         leaves: &["mine"],
     },
     flips_with_several_writers = Row {
-        fault: "one bit of each block read is wrong where several jobs write one file",
+        fault: "one bit of each block read is wrong while several jobs write one file",
         given: &[Faulty("fs", &[fault(Read, 0, Flip)]), FaultyFile("fs", "mine")],
         steps: &[
             run(
