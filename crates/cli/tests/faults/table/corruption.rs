@@ -10,7 +10,7 @@ section![
         steps: &[run(
             &[
                 "run tmp --size 64k --op mix --read-percent 50 --pattern zipf:1.1 --request 4k --buffered --engine mmap --threads 4 --runtime 300ms --repeats 1 --max-repeats 1 --verify",
-                "run tmp --size 64k --op mix --read-percent 50 --pattern uniform --request 64k --buffered --engine mmap --threads 4 --runtime 300ms --repeats 1 --max-repeats 1 --verify",
+                "run tmp --size 64k --op mix --read-percent 50 --pattern uniform --request 64k --buffered --engine mmap --threads 4 --runtime 2s --repeats 1 --max-repeats 1 --verify",
                 "run tmp --size 64k --op mix --read-percent 50 --pattern zipf:1.1 --request 4k --buffered --engine threads --depth 8 --runtime 300ms --repeats 1 --max-repeats 1 --verify",
                 "run disk --size 256k --op mix --read-percent 50 --pattern uniform --request 64k --engine io_uring --depth 16 --runtime 300ms --repeats 1 --max-repeats 1 --verify",
                 "run disk --size 256k --op mix --read-percent 50 --pattern uniform --request 64k --engine libaio --depth 16 --threads 2 --runtime 300ms --repeats 1 --max-repeats 1 --verify",
