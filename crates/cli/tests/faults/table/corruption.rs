@@ -77,16 +77,15 @@ section![
         ..UNHARMED
     },
     torn_writes_in_races = Row {
-        fault: "writes are confirmed and half of each is done while requests overlap",
-        given: &[Faulty("fs", &[fault(Write, 0, Tear)])],
+        fault: "while requests overlap, writes begin to be confirmed with half of each done",
+        given: &[Faulty("fs", &[])],
         steps: &[
-            run(
-                &[
-                    "run fs --size 128k --op mix --pattern zipf:1.1 --request 16k --engine threads --depth 8 --runtime 200ms --repeats 1 --max-repeats 1 --verify",
-                    "run fs --size 128k --op write --pattern uniform --request 16k --engine libaio --depth 16 --runtime 200ms --repeats 1 --max-repeats 1 --verify",
-                ],
-                fails(&["torn|lost"])
+            Start(
+                "run fs --size 128k --op mix --pattern zipf:1.1 --request 16k --engine threads --depth 8 --runtime 2s --repeats 1 --max-repeats 1 --verify",
             ),
+            Until(Written(MIB)),
+            Do(Faults("fs", &[fault(Write, 0, Tear)])),
+            Ended(fails(&["torn"])),
             Met("fs"),
         ],
         ..UNHARMED
@@ -145,6 +144,6 @@ section![
             ),
             Met("fs"),
         ],
-        ..UNHARMED
+        leaves: &["fs/mine"],
     },
 ];
