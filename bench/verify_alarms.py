@@ -54,7 +54,7 @@ class Places:
             tool("mount", device, str(at))
             self.mounts.append(at)
             self.directories[name] = at
-        self.device = self.loop("disk", 4 * MIB)
+        self.device = self.loop("disk", 8 * MIB)
 
     def loop(self, name, size):
         image = self.top / f"{name}.img"
@@ -86,10 +86,11 @@ class Case:
         blocks = draw.choice([1, 2, 5, 16, 64])
         start, offset = draw.choice([0, 0, 4 * KIB]), draw.choice([0, 0, 1, 3]) * step
         region = max(request * blocks, 64 * KIB)
+        threads = draw.choice([1, 1, 2, 4])
+        region = max(region, request * threads)
         if kind in ("stripe", "raid5"):
             # Whole rows of either chunk over all members.
             region = -(-(start + offset + region) // (96 * KIB)) * 96 * KIB - start - offset
-        threads = draw.choice([1, 1, 2, 4])
         depth = 1 if self.engine in ("sync", "mmap") else draw.choice([1, 2, 4, 16])
         pattern = draw.choice(PATTERNS)
         self.kind, self.log, self.killed = kind, log, draw.random() < 0.15
