@@ -63,7 +63,7 @@ pub(crate) fn measured<M: Machine>(
     // The members of a stripe have seeds of their own.
     let fill_seed = (facts.kind != TargetKind::Simulated && facts.members == 1).then_some(workload.seed);
     let (measured, found) = measure_verified(machine, target, workload, repeats, (run, fill_seed), log, on_progress)?;
-    Ok(Point { verification: Some(found), ..Point::of(workload, &facts, &measured) })
+    Ok(Point::of(workload, &facts, &measured).verified(found))
 }
 
 /// Creates the log. An existing one is never overwritten: it is the only record of what that run wrote.
@@ -166,6 +166,7 @@ pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
         if found.fault_count() == 0 {
             text += "the data read back is the data written\n";
         }
+        text.extend(found.unjudged().map(|unjudged| unjudged + "\n"));
         output::print(&printable_lines(&text))?;
     }
     judge(&found)

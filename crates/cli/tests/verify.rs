@@ -3,10 +3,11 @@
 mod common;
 
 use common::places::memory_directory;
-use common::{HALFPOWER, command, finish, halfpower, number, points, wait_until};
+use common::{HALFPOWER, alone, command, ended, finish, halfpower, number, points, skip, wait_until};
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 const SIZE: u64 = 16 << 20;
 
@@ -124,4 +125,19 @@ fn what_cannot_be_verified_is_refused() {
     }
     let missing = finish(command(HALFPOWER, ["run", ".", "--verify-log", "x"]));
     missing.refused(&["--verify"]);
+}
+
+/// Seeded runs whose requests overlap all the time, over engines, patterns, sizes, file systems and stripes; bench/verify_alarms.py makes 2,000.
+#[test]
+fn sound_storage_raises_no_alarm_and_damage_is_found() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/verify_alarms.py");
+    let _alone = alone();
+    let mut command = Command::new("python3");
+    command.args([script, "--program", HALFPOWER, "--runs", "100"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ended = match command.spawn() {
+        Ok(child) => ended(child),
+        Err(error) => return skip(&format!("python3: {error}")),
+    };
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("0 alarms, 0 by the log"), "{}", ended.stdout);
 }

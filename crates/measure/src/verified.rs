@@ -3,6 +3,7 @@
 use crate::repeat::{Measured, Repeats, repeat_workloads};
 use crate::sample::sample_as;
 use crate::stream::Stream;
+use machine::units::show_size;
 use machine::{
     Access, CacheState, Completion, Engine, Error, Hint, Machine, Nanos, Next, Op, Request, RequestSource, Result,
 };
@@ -23,6 +24,9 @@ const MOST_DESCRIBED: usize = 100;
 pub struct Verification {
     /// Bytes that were read and compared with what this run wrote there.
     pub checked_bytes: u64,
+    /// Bytes that were read and could not be judged: this run had not written them when they were read, or their write failed.
+    #[serde(default)]
+    pub unjudged_bytes: u64,
     /// Faults by kind: `flipped`, `torn`, `misdirected`, `lost`, `stale` and `foreign`, how many of each.
     pub faults: std::collections::BTreeMap<String, u64>,
     /// The first of them in words.
@@ -35,8 +39,16 @@ impl Verification {
         self.faults.values().sum()
     }
 
-    fn add(&mut self, checked: u64, faults: &[Fault]) {
+    /// How much was read and not judged, in words; `None` if all was judged.
+    pub fn unjudged(&self) -> Option<String> {
+        let size = show_size(self.unjudged_bytes);
+        (self.unjudged_bytes > 0)
+            .then(|| format!("{size} more could not be judged: this run had not written them when they were read"))
+    }
+
+    fn add(&mut self, read: u64, checked: u64, faults: &[Fault]) {
         self.checked_bytes += checked;
+        self.unjudged_bytes += read - checked;
         for fault in faults {
             *self.faults.entry(fault.kind.name().into()).or_default() += 1;
             if self.first_faults.len() < MOST_DESCRIBED {
@@ -86,12 +98,12 @@ impl VerifyStats {
     fn check(&self, offset: u64, data: &[u8], issued: Expected) {
         let mut faults = Vec::new();
         let checked = self.verifier.check(offset, data, issued, &mut faults);
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).add(checked, &faults);
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).add(data.len() as u64, checked, &faults);
     }
 }
 
 /// What a verifying stream remembers of a request.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Asked {
     op: Op,
     offset: u64,
@@ -114,6 +126,18 @@ impl Verifying {
     pub(crate) fn new(stream: Stream, stats: Arc<VerifyStats>) -> Verifying {
         let none = Asked { op: Op::Read, offset: 0, len: 0, generation: 0, expected: None };
         Verifying { asked: vec![none; stream.depth() as usize].into_boxed_slice(), stream, stats }
+    }
+}
+
+impl Verifying {
+    /// A request ended, well or not: of a write, all of it is there only if all was done.
+    fn ended(&self, completion: Completion) {
+        let Asked { op, offset, len, generation, .. } = self.asked[completion.slot as usize];
+        if op == Op::Write {
+            let ok = completion.result == len as i32;
+            self.stats.verifier.wrote(offset, generation, ok);
+            self.stats.log(|log| log.ended(offset, generation, ok));
+        }
     }
 }
 
@@ -160,20 +184,20 @@ impl RequestSource for Verifying {
     }
 
     fn check(&mut self, slot: u32, data: &[u8]) {
-        let asked = self.asked[slot as usize];
-        if let Some(expected) = asked.expected {
+        let asked = &mut self.asked[slot as usize];
+        if let Some(expected) = asked.expected.take() {
             self.stats.check(asked.offset, data, expected);
         }
     }
 
     fn complete(&mut self, completion: Completion, now: Nanos) {
-        let asked = self.asked[completion.slot as usize];
-        if asked.op == Op::Write {
-            let ok = completion.result == asked.len as i32;
-            self.stats.verifier.wrote(asked.offset, ok);
-            self.stats.log(|log| log.ended(asked.offset, asked.generation, ok));
-        }
+        self.ended(completion);
         self.stream.complete(completion, now);
+    }
+
+    fn failed(&mut self, completion: Completion, now: Nanos) -> bool {
+        self.ended(completion);
+        self.stream.failed(completion, now)
     }
 }
 
@@ -223,8 +247,9 @@ impl RequestSource for ReadBack<'_> {
     }
 
     fn check(&mut self, slot: u32, data: &[u8]) {
-        if let (offset, Some(expected)) = self.asked[slot as usize] {
-            self.stats.check(offset, data, expected);
+        let (offset, expected) = &mut self.asked[slot as usize];
+        if let Some(expected) = expected.take() {
+            self.stats.check(*offset, data, expected);
         }
     }
 }
@@ -248,7 +273,7 @@ pub fn read_back<M: Machine>(
         stats,
         block,
         next: stats.verifier.next_written(start),
-        asked: vec![(0, None); depth as usize].into_boxed_slice(),
+        asked: (0..depth).map(|_| (0, None)).collect(),
         free: (0..depth).rev().collect(),
     };
     machine.run_one(target, &access, std::slice::from_mut(&mut reader)).map(|_| ())

@@ -1,10 +1,10 @@
 //! Reasons to doubt a figure, found in the figures themselves.
 
 use crate::point::Numbers;
-use machine::units::show_rate;
+use machine::units::{show_rate, show_size};
 use machine::{CacheState, Layer, TargetFacts};
 use measure::stats::Verdict;
-use measure::{Sample, rate_estimate};
+use measure::{Sample, Verification, rate_estimate};
 use workload::{Pattern, Workload};
 
 /// Direct I/O of which more than this share never reached a device was served by a cache.
@@ -124,6 +124,18 @@ pub fn cache_doubts(workload: &Workload, [read, written]: [Option<f64>; 2]) -> V
         }
     }
     doubts
+}
+
+/// Less than half of what was read back says whether the data are sound.
+pub(crate) fn little_judged(found: &Verification) -> Option<String> {
+    let read = found.checked_bytes + found.unjudged_bytes;
+    (found.checked_bytes < found.unjudged_bytes || read == 0).then(|| {
+        format!(
+            "only {} of the {} read could be judged, since this run had not written the rest: move more bytes, or use a smaller region",
+            show_size(found.checked_bytes),
+            show_size(read)
+        )
+    })
 }
 
 /// A generator that may itself have been the limit.

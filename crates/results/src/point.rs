@@ -169,6 +169,15 @@ impl Point {
         }
     }
 
+    /// The same point with what checking its data found.
+    #[must_use]
+    pub fn verified(mut self, found: Verification) -> Point {
+        if let Some(numbers) = &mut self.numbers {
+            numbers.warnings.extend(checks::little_judged(&found));
+        }
+        Point { verification: Some(found), ..self }
+    }
+
     /// What the samples of one workload say together. No samples make a failed point.
     pub fn from_samples(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Point {
         if samples.is_empty() {

@@ -70,8 +70,8 @@ fn verification(c: &mut Criterion) {
     let mut buffer = vec![0; 4096];
     group.bench_function("fill", |b| {
         b.iter(|| {
-            verifier.fill(8192, black_box(&mut buffer));
-            verifier.wrote(8192, true);
+            let generation = verifier.fill(8192, black_box(&mut buffer));
+            verifier.wrote(8192, generation, true);
         });
     });
     let mut faults = Vec::new();

@@ -34,6 +34,8 @@ pub enum Instead {
     Flip,
     /// Says that it is done and does nothing.
     Lose,
+    /// Says that it is done and does half, but no less than a block.
+    Tear,
     /// Puts the data 4 KiB further on.
     Misplace,
     /// Answers only when the process is killed, as a network file system does.
@@ -481,6 +483,7 @@ impl State {
                 done = half(len);
                 bytes.truncate(done);
             }
+            Some(Instead::Tear) => bytes.truncate(half(len)),
             Some(Instead::Flip) => bytes.chunks_mut(BLOCK as usize).for_each(|block| block[block.len() / 2] ^= 0x10),
             Some(Instead::Misplace) => offset += BLOCK,
             Some(Instead::Lose) => lost = true,

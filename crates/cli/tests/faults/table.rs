@@ -5,7 +5,7 @@
 
 use crate::fuse::Asked::{Create, Read, Remove, Rename, Sync, Write};
 use crate::fuse::Fault;
-use crate::fuse::Instead::{Error, Flip, Half, Hang, Hold, Lose, Misplace};
+use crate::fuse::Instead::{Error, Flip, Half, Hang, Hold, Lose, Misplace, Tear};
 use crate::play::Sink::{Full as FullSink, Unread};
 use crate::play::State::{Gone, Hangs, Long, Mapped, Read as HasRead, Said, Set, TestFile, Written};
 use crate::play::Step::{Do, Ended, Fails, Met, Run, Signal, Start, Stop, Storm, Together, Until};
@@ -35,6 +35,7 @@ macro_rules! section {
     };
 }
 
+mod corruption;
 mod endings;
 mod failing;
 mod held;
@@ -52,6 +53,7 @@ pub static TABLE: &[&Section] = &[
     &targets::SECTION,
     &held::SECTION,
     &failing::SECTION,
+    &corruption::SECTION,
     &limits::SECTION,
     &endings::SECTION,
     &ownership::SECTION,

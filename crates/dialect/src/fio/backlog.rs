@@ -1,5 +1,6 @@
 //! Reading back what was written while the writing goes on: fio's `verify_backlog`, and what it does after each pass of `loops`.
 
+use super::contested::Contest;
 use super::pieces::{Piece, Pieces, Read};
 use super::result::Recorded;
 use super::verify::VerifyStats;
@@ -19,6 +20,8 @@ pub(crate) enum Every {
 /// The writes of a stream that are still to be read back, and the reading.
 pub(crate) struct Backlog {
     stats: Arc<VerifyStats>,
+    /// Set if other streams may write the same places, or its own writes overlap.
+    contest: Option<Contest>,
     every: Every,
     /// What of it there was since the last reading.
     counted: u64,
@@ -36,12 +39,19 @@ pub(crate) struct Backlog {
 
 impl Backlog {
     /// For a stream of this depth, whose writes may come to a place again.
-    pub(crate) fn new(every: Every, depth: u32, repeats: bool, stats: Arc<VerifyStats>) -> Backlog {
+    pub(crate) fn new(
+        every: Every,
+        depth: u32,
+        repeats: bool,
+        stats: Arc<VerifyStats>,
+        contest: Option<Contest>,
+    ) -> Backlog {
         Backlog {
             stats,
+            contest,
             every,
             counted: 0,
-            written: Pieces::new(repeats, depth),
+            written: Pieces::new(repeats),
             reading: Vec::new(),
             next: None,
             free: (0..depth).collect(),
@@ -71,11 +81,6 @@ impl Backlog {
         }
     }
 
-    /// The request in this slot, one of the stream's, is done.
-    pub(crate) fn done(&mut self, slot: u32) {
-        self.written.done(slot);
-    }
-
     /// Whether what completes is a read of the backlog.
     pub(crate) fn is_reading(&self) -> bool {
         self.next.is_some()
@@ -101,7 +106,7 @@ impl Backlog {
         if let Some(piece) = self.reading.get(at) {
             let Some(slot) = self.free.pop() else { return Some(Next::WaitForCompletion) };
             self.next = Some(at + 1);
-            self.issued[slot as usize] = Read { piece: Some(*piece), since: now };
+            self.issued[slot as usize] = Read::of(*piece, now, self.contest.as_ref());
             self.span.get_or_insert((now, now));
             return Some(Next::Issue(piece.reading(slot)));
         }
@@ -123,7 +128,7 @@ impl Backlog {
 
     /// Checks what was read.
     pub(crate) fn check(&self, slot: u32, data: &[u8]) {
-        self.issued[slot as usize].check(&self.stats, data);
+        self.issued[slot as usize].check(&self.stats, self.contest.as_ref(), data);
     }
 
     /// What the reading took.

@@ -2,6 +2,7 @@
 
 use super::arrange::{Arrangement, ClonePlan};
 use super::backlog::Every;
+use super::contested::{Contest, Contested};
 use super::error::FioError;
 use super::failures::{Failures, ILLEGAL_SEQUENCE};
 use super::flow::Flow;
@@ -114,6 +115,7 @@ impl<'a, M: Machine> Group<'a, M> {
         }
         for (job, stats) in jobs.iter_mut().zip(&verified) {
             let Some(stats) = stats else { continue };
+            stats.unjudged().iter().for_each(|text| add_new(warnings, &[format!("{}: {text}", job.job.shown())]));
             job.verified_bytes = Some(stats.bytes());
             if let Some(text) = stats.complaint().filter(|_| job.job.options.tolerated.verify) {
                 job.faults = Failures { count: stats.faults(), first: ILLEGAL_SEQUENCE };
@@ -285,11 +287,34 @@ impl<'a, M: Machine> Group<'a, M> {
         Ok(facts)
     }
 
+    /// How each clone takes part in files in which requests may overlap, if one that verifies does: several streams use them and one of them
+    /// writes, or one keeps several writes in flight that may overlap.
+    fn contests(&self, verified: &Verified) -> Vec<Option<Contest>> {
+        let all: Arc<Contested> = Arc::default();
+        let maker = |clone: &ClonePlan| {
+            let own = &verified[clone.job.1].as_ref()?.check;
+            verified.iter().position(|other| other.as_ref().is_some_and(|other| other.check == *own))
+        };
+        let shares = |clone: &ClonePlan, other: &ClonePlan| clone.files.iter().any(|file| other.files.contains(file));
+        let contested = |clone: &ClonePlan| {
+            let users: Vec<&ClonePlan> = self.clones.iter().copied().filter(|other| shares(clone, other)).collect();
+            let in_flight: u32 = users.iter().map(|user| self.job_of(user).effective_depth()).sum();
+            let jobs = || users.iter().map(|user| self.job_of(user));
+            let passes = users.iter().any(|user| user.passes > 1 || user.limit_bytes.is_none());
+            let again = users.len() > 1 || passes || jobs().any(|job| repeats(job) || job.options.io_size.is_some());
+            in_flight > 1 && again && jobs().any(changes) && users.iter().any(|user| verified[user.job.1].is_some())
+        };
+        let contest =
+            |clone: &&ClonePlan| contested(clone).then(|| Contest::new(all.clone(), &clone.files, maker(clone)));
+        self.clones.iter().map(contest).collect()
+    }
+
     /// The sources of all clones, in their order, and who watches each job for a steady rate.
     fn recorders(&self, verified: &Verified) -> Result<(Vec<Recorder>, Watches), FioError> {
         let watches = self.watches();
         let exits = self.exits();
         let flows = self.flows();
+        let contests = self.contests(verified);
         let mut recorders = Vec::new();
         for (place, clone) in self.clones.iter().enumerate() {
             let job = self.job_of(clone);
@@ -304,6 +329,9 @@ impl<'a, M: Machine> Group<'a, M> {
             let pass_bytes = turns.pass_bytes() / streams.len() as u64;
             for stream in streams {
                 let mut recorder = Recorder::new(stream, job, turns.clone(), seed ^ u64::from(clone.number));
+                if let Some(contest) = &contests[place] {
+                    recorder.contests(contest.clone());
+                }
                 if let Some(stats) = &verified[clone.job.1] {
                     // Every pass cuts the bytes of a file elsewhere.
                     let overlap = repeats(job) || (job.covers() && several_passes);
@@ -411,13 +439,14 @@ impl<'a, M: Machine> Group<'a, M> {
             let seed = seed(job, self.chance);
             let workload = translate::clone_workload(job, clone, seed);
             let depth = if workload.engine.is_async() { workload.depth } else { 1 };
+            let contest = own.first().and_then(Recorder::contest);
             let pieces: Vec<Piece> = own.iter_mut().filter_map(Recorder::take_pieces).flatten().collect();
             let written = match job.keeps_pieces() {
                 true => Written::Pieces(pieces.into_iter()),
                 false => Written::Walk(Box::new(self.walk(clone, &workload, own)?)),
             };
             asked.push(*clone);
-            readers.push(Reader::new(written, depth, workload.request_bytes, stats));
+            readers.push(Reader::new(written, depth, workload.request_bytes, stats, contest));
         }
         if readers.is_empty() {
             return Ok(Vec::new());
@@ -430,6 +459,11 @@ impl<'a, M: Machine> Group<'a, M> {
         self.run_parts(asked.iter().zip(&mut readers).map(part).collect(), errors)?;
         Ok(asked.iter().map(|clone| clone.number).zip(readers.into_iter().map(Reader::recorded)).collect())
     }
+}
+
+/// Whether a clone writes or trims.
+fn changes(job: &Job) -> bool {
+    job.options.writes || job.options.trims
 }
 
 /// What of a stream its writes are read back after, before others follow; none: they are not.

@@ -10,6 +10,7 @@ mod checks;
 mod choices;
 mod cmdprio;
 mod command;
+mod contested;
 mod debug;
 mod direction;
 mod error;

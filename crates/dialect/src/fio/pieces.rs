@@ -1,5 +1,6 @@
 //! Writes that are to be read back.
 
+use super::contested::Contest;
 use super::verify::VerifyStats;
 use machine::{Nanos, Op, Request};
 use std::collections::BTreeMap;
@@ -10,8 +11,12 @@ pub(crate) struct Piece {
     pub(crate) target: u32,
     pub(crate) offset: u64,
     pub(crate) len: u32,
-    /// It was under way together with an older one that it overlaps: which of the two came last nobody knows.
-    pub(crate) unsure: bool,
+}
+
+impl From<&Request> for Piece {
+    fn from(request: &Request) -> Piece {
+        Piece { target: request.target, offset: request.offset, len: request.len }
+    }
 }
 
 impl Piece {
@@ -32,15 +37,30 @@ impl Piece {
 /// A piece that is being read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Read {
-    pub(crate) piece: Option<Piece>,
+    piece: Option<Piece>,
     pub(crate) since: Nanos,
+    /// The write that left it; `None` if that is not known.
+    write: Option<u64>,
+}
+
+/// The write that left a piece, if others may have written there.
+fn write_of(contest: Option<&Contest>, piece: &Piece) -> Option<u64> {
+    contest.map_or(Some(0), |contest| contest.known(piece))
 }
 
 impl Read {
-    /// Checks what was read.
-    pub(crate) fn check(&self, stats: &VerifyStats, data: &[u8]) {
-        if let Some(piece) = self.piece.filter(|piece| !piece.unsure) {
+    /// A read that is about to be issued.
+    pub(crate) fn of(piece: Piece, since: Nanos, contest: Option<&Contest>) -> Read {
+        Read { piece: Some(piece), since, write: write_of(contest, &piece) }
+    }
+
+    /// Checks what was read, unless writes overlapped one another there, or the read.
+    pub(crate) fn check(&self, stats: &VerifyStats, contest: Option<&Contest>, data: &[u8]) {
+        let Some(piece) = self.piece else { return };
+        if self.write.is_some() && write_of(contest, &piece) == self.write {
             stats.check(piece.offset, data);
+        } else {
+            stats.leave(data.len());
         }
     }
 }
@@ -51,50 +71,37 @@ pub(crate) enum Pieces {
     /// None overlaps another: all of them, in order.
     Apart(Vec<Piece>),
     /// As in fio: one that a newer overlaps is forgotten as a whole, and the others are read in the order of their places.
-    Newest { by_place: BTreeMap<(u32, u64), Piece>, under_way: Box<[Option<Piece>]> },
+    Newest(BTreeMap<(u32, u64), Piece>),
 }
 
 impl Pieces {
-    /// Of a stream of this depth, whose writes may overlap.
-    pub(crate) fn new(overlap: bool, depth: u32) -> Pieces {
-        if overlap {
-            Pieces::Newest { by_place: BTreeMap::new(), under_way: vec![None; depth as usize].into_boxed_slice() }
-        } else {
-            Pieces::Apart(Vec::new())
-        }
+    /// Of a stream whose writes may overlap.
+    pub(crate) fn new(overlap: bool) -> Pieces {
+        if overlap { Pieces::Newest(BTreeMap::new()) } else { Pieces::Apart(Vec::new()) }
     }
 
     /// A write is issued.
     pub(crate) fn add(&mut self, request: &Request) {
-        let Request { target, offset, len, slot, .. } = *request;
-        let mut piece = Piece { target, offset, len, unsure: false };
+        let piece = Piece::from(request);
+        let Piece { target, offset, .. } = piece;
         match self {
             Pieces::Apart(pieces) => pieces.push(piece),
-            Pieces::Newest { by_place, under_way } => {
-                piece.unsure = under_way.iter().flatten().any(|other| other.overlaps(&piece));
+            Pieces::Newest(by_place) => {
                 // Those that are known lie apart: the last that begins before its end is the only candidate.
                 while let Some((&place, _)) =
                     by_place.range(..(target, piece.end())).next_back().filter(|(_, other)| other.overlaps(&piece))
                 {
                     by_place.remove(&place);
                 }
-                under_way[slot as usize] = Some(piece);
                 by_place.insert((target, offset), piece);
             }
-        }
-    }
-
-    /// The write in this slot is done.
-    pub(crate) fn done(&mut self, slot: u32) {
-        if let Pieces::Newest { under_way, .. } = self {
-            under_way[slot as usize] = None;
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Pieces::Apart(pieces) => pieces.is_empty(),
-            Pieces::Newest { by_place, .. } => by_place.is_empty(),
+            Pieces::Newest(by_place) => by_place.is_empty(),
         }
     }
 
@@ -102,7 +109,7 @@ impl Pieces {
     pub(crate) fn drain(&mut self) -> Vec<Piece> {
         match self {
             Pieces::Apart(pieces) => std::mem::take(pieces),
-            Pieces::Newest { by_place, .. } => std::mem::take(by_place).into_values().collect(),
+            Pieces::Newest(by_place) => std::mem::take(by_place).into_values().collect(),
         }
     }
 }
@@ -112,31 +119,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn write(slot: u32, target: u32, offset: u64, len: u32) -> Request {
-        Request { op: Op::Write, target, offset, len, slot }
-    }
-
-    #[test]
-    fn what_was_under_way_together_is_not_sure() {
-        let mut pieces = Pieces::new(true, 2);
-        pieces.add(&write(0, 0, 0, 8));
-        pieces.add(&write(1, 0, 4, 8));
-        assert!(matches!(pieces.drain()[..], [Piece { offset: 4, unsure: true, .. }]));
-        pieces.done(0);
-        pieces.done(1);
-        pieces.add(&write(0, 0, 2, 4));
-        pieces.add(&write(1, 1, 2, 4));
-        assert!(pieces.drain().iter().all(|piece| !piece.unsure), "another file is another place");
-    }
-
     proptest! {
         #[test]
         fn what_is_left_is_what_was_written_last(writes in prop::collection::vec((0u32..2, 0u64..60, 1u32..12), 0..40)) {
-            let mut pieces = Pieces::new(true, 1);
+            let mut pieces = Pieces::new(true);
             let mut kept: Vec<(u32, u64, u32)> = Vec::new();
             for &(target, offset, len) in &writes {
-                pieces.add(&write(0, target, offset, len));
-                pieces.done(0);
+                pieces.add(&Request { op: Op::Write, target, offset, len, slot: 0 });
                 kept.retain(|&(other, at, long)| {
                     other != target || at + u64::from(long) <= offset || offset + u64::from(len) <= at
                 });

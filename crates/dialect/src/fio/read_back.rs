@@ -1,5 +1,6 @@
 //! Reading back what a stream wrote, once its run is over.
 
+use super::contested::Contest;
 use super::pieces::{Piece, Read};
 use super::result::Recorded;
 use super::turns::FileTurns;
@@ -47,7 +48,7 @@ impl Walk {
             let placed = self.turns.place(&mut request);
             let Request { target, offset, len, .. } = request;
             if op == Op::Write && placed && self.seen.as_mut().is_none_or(|seen| seen.insert((target, offset))) {
-                return Some(Piece { target, offset, len, unsure: false });
+                return Some(Piece { target, offset, len });
             }
         }
         None
@@ -62,6 +63,7 @@ pub(crate) struct Reader<'a> {
     /// What is read in each slot.
     issued: Box<[Read]>,
     stats: &'a VerifyStats,
+    contest: Option<Contest>,
     latency: Histogram,
     bytes: u64,
     span: (Nanos, Nanos),
@@ -69,13 +71,20 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Of what was written, `depth` at a time.
-    pub(crate) fn new(written: Written, depth: u32, max_request: u32, stats: &'a VerifyStats) -> Self {
+    pub(crate) fn new(
+        written: Written,
+        depth: u32,
+        max_request: u32,
+        stats: &'a VerifyStats,
+        contest: Option<Contest>,
+    ) -> Self {
         Reader {
             written,
             max_request,
             free: (0..depth).collect(),
             issued: vec![Read::default(); depth as usize].into_boxed_slice(),
             stats,
+            contest,
             latency: Histogram::new(),
             bytes: 0,
             span: (0, 0),
@@ -114,7 +123,7 @@ impl RequestSource for Reader<'_> {
         match piece {
             Some(piece) => {
                 self.free.pop();
-                self.issued[slot as usize] = Read { piece: Some(piece), since: now };
+                self.issued[slot as usize] = Read::of(piece, now, self.contest.as_ref());
                 Next::Issue(piece.reading(slot))
             }
             None if self.free.len() == self.issued.len() => Next::Done,
@@ -136,6 +145,6 @@ impl RequestSource for Reader<'_> {
     }
 
     fn check(&mut self, slot: u32, data: &[u8]) {
-        self.issued[slot as usize].check(self.stats, data);
+        self.issued[slot as usize].check(self.stats, self.contest.as_ref(), data);
     }
 }

@@ -4,13 +4,14 @@ mod source;
 
 use super::backlog::{Backlog, Every};
 use super::cmdprio::Priorities;
+use super::contested::Contest;
 use super::failures::{Failures, Tolerated};
 use super::flow::Flow;
 use super::iolog::{Action, Entry, Guide, Wish};
 use super::latency::{LatencyGoal, Search, Step};
 use super::minimum::{GaveUp, RateWatch};
 use super::pacing::{Batching, Exit, Pauses, Watched};
-use super::pieces::{Piece, Pieces};
+use super::pieces::{Piece, Pieces, Read};
 use super::plan::Job;
 use super::record::{Done, LINES, Record, TRIM, batch};
 use super::steady::{STEP_NS, Watch};
@@ -72,6 +73,8 @@ pub(crate) struct Recorder {
     pauses: Option<Pauses>,
     exit: Option<Exit>,
     backlog: Option<Backlog>,
+    /// Set if other streams may write the same places, or its own writes overlap.
+    contest: Option<Contesting>,
     /// Writes that are read back at the end, where their sequence does not tell them.
     pieces: Option<Pieces>,
     flow: Option<Flow>,
@@ -94,6 +97,14 @@ struct Issued {
     /// What it does, below [`SIDES`](super::record::SIDES).
     side: usize,
     bytes: u32,
+}
+
+/// Requests of a stream in contested files, by slot.
+struct Contesting {
+    contest: Contest,
+    /// Numbers of the writes in flight; 0: not a write.
+    writes: Box<[u64]>,
+    reads: Box<[Read]>,
 }
 
 /// When the call returned that submitted each request.
@@ -203,6 +214,7 @@ impl Recorder {
             }),
             exit: None,
             backlog: None,
+            contest: None,
             pieces: None,
             flow: None,
             guide: None,
@@ -234,19 +246,32 @@ impl Recorder {
         self.watched = Some(Watched { watch, end: after + STEP_NS, second: 0, sums: [0; 2], left: false });
     }
 
+    /// Takes part in files in which requests may overlap; before [`Recorder::verified_in`].
+    pub(crate) fn contests(&mut self, contest: Contest) {
+        let depth = self.issued.len();
+        let (writes, reads) = (vec![0; depth].into_boxed_slice(), vec![Read::default(); depth].into_boxed_slice());
+        self.contest = Some(Contesting { contest, writes, reads });
+    }
+
     /// Stamps writes and, where there are none, checks reads. The writes are read back every so often; none: at the end. With `repeats` they
     /// may come to a place again.
     pub(crate) fn verified_in(&mut self, stats: Arc<VerifyStats>, every: Option<Every>, repeats: bool) {
         self.offsets = vec![0; self.issued.len()].into_boxed_slice();
         if let Some(every) = every.filter(|_| self.stream.writes()) {
-            self.backlog = Some(Backlog::new(every, self.stream.depth(), repeats, stats.clone()));
+            let contest = self.contest.as_ref().map(|own| own.contest.clone());
+            self.backlog = Some(Backlog::new(every, self.stream.depth(), repeats, stats.clone(), contest));
         }
         self.verify = Some(stats);
     }
 
     /// Keeps its writes to be read back at the end; they may overlap.
     pub(crate) fn keeps_pieces(&mut self, overlap: bool) {
-        self.pieces = Some(Pieces::new(overlap, self.stream.depth()));
+        self.pieces = Some(Pieces::new(overlap));
+    }
+
+    /// How it takes part in files in which requests may overlap.
+    pub(crate) fn contest(&self) -> Option<Contest> {
+        self.contest.as_ref().map(|own| own.contest.clone())
     }
 
     /// The writes that it kept, in the order in which they are to be read.

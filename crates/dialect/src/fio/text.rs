@@ -303,7 +303,7 @@ fn job_text(text: &mut String, result: &JobResult) -> fmt::Result {
     let job = &result.job;
     let who =
         if job.options.clones > 1 { format!("all {} of {}: ", job.options.clones, job.name) } else { String::new() };
-    if let Some(bytes) = result.verified_bytes {
+    if let Some(bytes) = result.verified_bytes.filter(|bytes| *bytes > 0) {
         writeln!(text, "  verified: {}, all of it as written", show_size_rounded(bytes as f64))?;
     }
     if let Some(steady) = &result.steady {

@@ -356,13 +356,15 @@ impl fmt::Display for Fault {
 pub(crate) struct VerifyStats {
     pub(crate) check: Check,
     bytes: AtomicU64,
+    unjudged: AtomicU64,
     faults: AtomicU64,
     first: Mutex<Option<Fault>>,
 }
 
 impl VerifyStats {
     pub(crate) fn new(check: Check) -> VerifyStats {
-        VerifyStats { check, bytes: AtomicU64::new(0), faults: AtomicU64::new(0), first: Mutex::new(None) }
+        let zero = || AtomicU64::new(0);
+        VerifyStats { check, bytes: zero(), unjudged: zero(), faults: zero(), first: Mutex::new(None) }
     }
 
     /// Checks a block.
@@ -372,6 +374,23 @@ impl VerifyStats {
             self.faults.fetch_add(1, Ordering::Relaxed);
             self.first.lock().unwrap_or_else(|broken| broken.into_inner()).get_or_insert(fault);
         }
+    }
+
+    /// So many bytes were read and are not judged.
+    pub(crate) fn leave(&self, bytes: usize) {
+        self.unjudged.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// How much was read and not judged, in words.
+    pub(crate) fn unjudged(&self) -> Option<String> {
+        let bytes = self.unjudged.load(Ordering::Relaxed);
+        (bytes > 0).then(|| {
+            format!(
+                "verify: {} of the {} read back could not be judged: writes overlapped there, or another job wrote there (fio may call such blocks bad)",
+                show_size(bytes),
+                show_size(bytes + self.bytes())
+            )
+        })
     }
 
     /// Bytes that were checked.

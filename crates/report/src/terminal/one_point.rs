@@ -49,6 +49,7 @@ pub(super) fn block(results: &Results, point: &Point, width: usize, colour: bool
                 found.first_faults.iter().take(FAULTS).for_each(|fault| block.say("", Tone::Failed, fault));
             }
         }
+        found.unjudged().iter().for_each(|unjudged| block.say("", Tone::Plain, unjudged));
     }
     render(&block.lines, width, colour)
 }

@@ -90,7 +90,7 @@ pub enum Found {
 }
 
 /// A stretch of data that is not what it should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// What is wrong.
     pub kind: FaultKind,

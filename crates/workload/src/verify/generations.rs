@@ -1,73 +1,111 @@
-//! Which generation each block may have.
+//! Which generations each block may have.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// The generations that a block may rightly have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The generations that a block may rightly have, and mixtures of them if there are several.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
-    /// The oldest; 0 is what lay there before the run.
-    pub oldest: u32,
-    /// The newest that was ever issued; 0 where the run never wrote.
+    /// Generations before `from`, in ascending order; 0 is what was there before the run.
+    earlier: Vec<u32>,
+    /// All from this one to `newest`.
+    from: u32,
+    /// The newest; 0 if the run never wrote there.
     pub newest: u32,
-    /// A write may be under way at the same time: even a sector may have parts of two generations.
-    pub racing: bool,
+    /// The write of one of them failed: it may have left any bytes.
+    pub unknown: bool,
 }
 
 impl Expected {
-    /// Whether a unit of this generation is right.
-    pub fn admits(&self, generation: u32) -> bool {
-        generation > 0 && (self.oldest..=self.newest).contains(&generation)
+    /// One of these generations, in any order, at least one.
+    fn one_of(mut generations: Vec<u32>) -> Expected {
+        generations.sort_unstable();
+        generations.dedup();
+        let newest = generations.pop().unwrap_or(0);
+        let mut from = newest;
+        while from > 0 && generations.last() == Some(&(from - 1)) {
+            from -= 1;
+            generations.pop();
+        }
+        Expected { earlier: generations, from, newest, unknown: false }
     }
 
-    /// What a read may find that was issued when `self` held and ended when `after` did.
-    pub(crate) fn until(self, after: Expected) -> Expected {
-        Expected {
-            oldest: self.oldest,
-            newest: after.newest,
-            racing: self.racing || after.racing || self.newest != after.newest,
-        }
+    /// The oldest; 0 is what was there before the run.
+    pub fn oldest(&self) -> u32 {
+        *self.earlier.first().unwrap_or(&self.from)
+    }
+
+    /// Whether a unit of this generation is right.
+    pub fn admits(&self, generation: u32) -> bool {
+        generation > 0 && ((self.from..=self.newest).contains(&generation) || self.earlier.contains(&generation))
+    }
+
+    /// Whether parts of several generations may be there: writes overlapped one another or the read.
+    pub fn mixed(&self) -> bool {
+        self.oldest() < self.newest
+    }
+
+    /// The generations that the run wrote, newest first.
+    pub fn generations(&self) -> impl Iterator<Item = u32> {
+        (self.from..=self.newest).rev().chain(self.earlier.iter().rev().copied()).filter(|generation| *generation > 0)
     }
 }
 
 impl fmt::Display for Expected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.oldest, self.newest) {
-            (_, 0) => write!(f, "nothing was written there"),
-            (oldest, newest) if oldest == newest => write!(f, "generation {newest} was written"),
-            (oldest, newest) => write!(f, "any of the generations {oldest} to {newest} may be there"),
+        if self.newest == 0 {
+            return f.write_str("nothing was written there");
         }
+        if !self.mixed() {
+            return write!(f, "generation {} was written", self.newest);
+        }
+        if self.earlier.is_empty() {
+            return write!(f, "any of the generations {} to {} may be there", self.from, self.newest);
+        }
+        let earlier: Vec<String> = self.earlier.iter().map(u32::to_string).collect();
+        write!(f, "any of the generations {} and {} to {} may be there", earlier.join(", "), self.from, self.newest)
     }
 }
 
-/// A block whose content is not certain.
+/// A write that may have left its data in a block.
 #[derive(Debug, Clone, Copy)]
-struct Open {
-    /// Oldest generation that may be there.
-    oldest: u32,
-    /// First write of those that overlap in time.
-    first: u32,
-    /// Writes issued and not ended.
-    in_flight: u32,
-    /// One of them failed: it may or may not have reached the target.
-    failed: bool,
+struct Write {
+    generation: u32,
+    /// When it began, in events of this block.
+    began: u64,
+    /// When it ended.
+    ended: Option<u64>,
 }
 
-/// The generation of every block of a region: 4 bytes a block, and an entry for each block that is uncertain.
+/// A block whose content is not certain.
+#[derive(Debug, Clone, Default)]
+struct Open {
+    /// Writes that no later one replaced, in the order of their beginnings.
+    writes: Vec<Write>,
+    /// Begins and ends so far.
+    events: u64,
+    /// Of the writes that are done, the last beginning.
+    replaced_until: u64,
+}
+
+/// The generations of every block of a region: 4 bytes a block, and an entry for each block that is uncertain.
 ///
-/// A block is uncertain while a write of it is in flight; after writes of it overlapped in time, because their order is not
-/// known; after a failed write; and after a kill. The next write that overlaps no other makes it certain again.
+/// A write replaces those that had ended when it began, once it is done in full. Of writes that overlapped in time the order is not known. So a block
+/// is uncertain while a write of it is in flight, after writes of it overlapped, after a failed write, and after a kill; the next write that
+/// overlaps no other makes it certain again.
 #[derive(Debug, Clone)]
 pub struct Generations {
     /// Newest generation issued.
     newest: Vec<u32>,
     open: HashMap<u64, Open>,
+    /// Generations whose write failed: a run has few, since the first ends it.
+    failed: HashMap<u64, Vec<u32>>,
 }
 
 impl Generations {
     /// `blocks` blocks, none written.
     pub fn new(blocks: u64) -> Self {
-        Generations { newest: vec![0; blocks as usize], open: HashMap::new() }
+        Generations { newest: vec![0; blocks as usize], open: HashMap::new(), failed: HashMap::new() }
     }
 
     /// A write of `block` is about to be issued: its generation. After 2^32 - 1 writes of one block the number stays.
@@ -80,52 +118,70 @@ impl Generations {
     /// A write of `block` with this generation is about to be issued (or was, in a log).
     pub(crate) fn begin_as(&mut self, block: u64, generation: u32) {
         let newest = &mut self.newest[block as usize];
-        let open =
-            self.open.entry(block).or_insert(Open { oldest: *newest, first: generation, in_flight: 0, failed: false });
-        if open.in_flight == 0 {
-            open.first = generation;
-            open.failed = false;
-        }
-        open.first = open.first.min(generation);
-        open.in_flight += 1;
+        let open = self.open.entry(block).or_insert_with(|| Open {
+            writes: vec![Write { generation: *newest, began: 0, ended: Some(0) }],
+            ..Open::default()
+        });
+        open.events += 1;
+        open.writes.push(Write { generation, began: open.events, ended: None });
         *newest = generation.max(*newest);
     }
 
-    /// A write of `block` ended; `ok` says whether it is known to have been done in full.
-    pub fn end(&mut self, block: u64, ok: bool) {
+    /// The write of `block` with this generation ended; `ok` says whether it is known to have been done in full.
+    pub fn end(&mut self, block: u64, generation: u32, ok: bool) {
         let Some(open) = self.open.get_mut(&block) else { return };
-        open.in_flight = open.in_flight.saturating_sub(1);
-        open.failed |= !ok;
-        if open.in_flight > 0 || open.failed {
+        let in_flight = |write: &&mut Write| write.generation == generation && write.ended.is_none();
+        let Some(write) = open.writes.iter_mut().find(in_flight) else { return };
+        open.events += 1;
+        write.ended = Some(open.events);
+        if !ok {
+            self.failed.entry(block).or_default().push(generation);
             return;
         }
-        if open.first == self.newest[block as usize] {
+        open.replaced_until = open.replaced_until.max(write.began);
+        let until = open.replaced_until;
+        open.writes.retain(|write| write.ended.is_none_or(|ended| ended > until));
+        if let [Write { generation, ended: Some(_), .. }] = open.writes[..]
+            && generation == self.newest[block as usize]
+        {
             self.open.remove(&block);
-        } else {
-            open.oldest = open.first;
         }
     }
 
     /// What `block` may have now.
     pub fn expected(&self, block: u64) -> Expected {
-        let newest = self.newest[block as usize];
-        match self.open.get(&block) {
-            None => Expected { oldest: newest, newest, racing: false },
-            Some(open) => Expected { oldest: open.oldest, newest, racing: open.in_flight > 0 },
-        }
+        let expected = Expected::one_of(match self.open.get(&block) {
+            None => vec![self.newest[block as usize]],
+            Some(open) => open.writes.iter().map(|write| write.generation).collect(),
+        });
+        self.judged(block, expected)
+    }
+
+    /// The generations that a read of `block` may have found, if it was issued when `issued` was expected and ended now: also those that began
+    /// meanwhile.
+    pub fn until_now(&self, block: u64, issued: Expected) -> Expected {
+        self.judged(block, Expected { newest: issued.newest.max(self.expected(block).newest), ..issued })
+    }
+
+    /// `expected`, with a mark if the write of one of them failed. The mark does not matter if any bytes may be right anyway.
+    fn judged(&self, block: u64, expected: Expected) -> Expected {
+        let failed = |generations: &Vec<u32>| generations.iter().any(|generation| expected.admits(*generation));
+        let unknown = expected.oldest() > 0 && self.failed.get(&block).is_some_and(failed);
+        Expected { unknown, ..expected }
     }
 
     /// `block` has this generation and no other, as a log says.
     pub(crate) fn settle(&mut self, block: u64, generation: u32) {
         self.newest[block as usize] = generation;
         self.open.remove(&block);
+        self.failed.remove(&block);
     }
 
-    /// Everything still in flight will never be heard of: the process was killed.
+    /// Everything still in flight will never be heard of: the process was killed. Any part of it may be there.
     pub(crate) fn abandon(&mut self) {
-        for open in self.open.values_mut().filter(|open| open.in_flight > 0) {
-            open.in_flight = 0;
-            open.failed = true;
+        for open in self.open.values_mut() {
+            open.events += 1;
+            open.writes.iter_mut().for_each(|write| write.ended = write.ended.or(Some(open.events)));
         }
     }
 

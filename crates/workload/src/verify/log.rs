@@ -6,7 +6,7 @@
 //! Records of 16 bytes follow: the block times four plus the kind (8), the generation (4), and the CRC-32C of the seed and these 12
 //! bytes. Kinds are 0 settled, 1 begun, 2 done, 3 failed.
 
-use super::generations::Generations;
+use super::generations::{Expected, Generations};
 use super::unit::{half, word};
 use super::{Grid, MAX_BLOCKS, UNIT_BYTES, Verifier};
 use std::io::{self, Read, Write};
@@ -97,12 +97,8 @@ impl<W: Write> Log<W> {
         let generations = verifier.lock();
         let mut block = generations.next_written(0);
         while let Some(written) = block {
-            let expected = generations.expected(written);
-            start.extend_from_slice(&log.record(written, Kind::Settled, expected.oldest));
-            if expected.oldest != expected.newest {
-                // Either is right: as after a write of which nobody knows.
-                start.extend_from_slice(&log.record(written, Kind::Begun, expected.newest));
-                start.extend_from_slice(&log.record(written, Kind::Failed, expected.newest));
+            for (kind, generation) in as_writes(&generations.expected(written)) {
+                start.extend_from_slice(&log.record(written, kind, generation));
             }
             if start.len() > 1 << 16 {
                 log.writer.write_all(&start)?;
@@ -140,6 +136,29 @@ impl<W: Write> Log<W> {
         let sum = record_sum(self.seed, &record);
         record[12..].copy_from_slice(&sum.to_le_bytes());
         record
+    }
+}
+
+/// Writes after which this is expected.
+fn as_writes(expected: &Expected) -> Vec<(Kind, u32)> {
+    if !expected.mixed() {
+        return vec![(Kind::Settled, expected.newest)];
+    }
+    // All overlap. The first that is done replaces what was there before the run; one that failed replaces nothing.
+    let mut writes: Vec<_> = expected.generations().map(|generation| (Kind::Begun, generation)).collect();
+    let mut done = expected.oldest() > 0;
+    for generation in expected.generations() {
+        writes.push((if done { Kind::Done } else { Kind::Failed }, generation));
+        done &= !expected.unknown;
+    }
+    writes
+}
+
+#[cfg(test)]
+impl Log<Vec<u8>> {
+    /// All that was written.
+    pub(super) fn written(&self) -> &[u8] {
+        &self.writer
     }
 }
 
@@ -244,7 +263,7 @@ fn replay(generations: &mut Generations, record: &[u8; RECORD], blocks: u64) -> 
     match kind {
         0 => generations.settle(block, generation),
         1 => generations.begin_as(block, generation),
-        _ => generations.end(block, kind == Kind::Done as u64),
+        _ => generations.end(block, generation, kind == Kind::Done as u64),
     }
     Ok(())
 }

@@ -10,6 +10,8 @@
 mod diagnosis;
 mod fault;
 mod generations;
+#[cfg(test)]
+mod interleavings;
 mod log;
 #[cfg(test)]
 mod tests;
@@ -118,9 +120,9 @@ impl Verifier {
         generation
     }
 
-    /// A write ended; `ok` says whether all of it is known to be done. After a failed write either generation is right.
-    pub fn wrote(&self, offset: u64, ok: bool) {
-        self.lock().end(self.grid.block(offset), ok);
+    /// The write of this generation ended; `ok` says whether all of it is known to be done. A failed write may have left anything.
+    pub fn wrote(&self, offset: u64, generation: u32, ok: bool) {
+        self.lock().end(self.grid.block(offset), generation, ok);
     }
 
     /// What the block at `offset` may have now. Ask when a read is issued, and give the answer to [`Verifier::check`].
@@ -128,11 +130,13 @@ impl Verifier {
         self.lock().expected(self.grid.block(offset))
     }
 
-    /// Checks the data of a read, issued when `issued` was expected: tells every fault, and returns the number of bytes
-    /// that could be verified (blocks that this run never wrote cannot).
+    /// Checks the data of a read, issued when `issued` was expected: adds every fault, and returns the number of bytes
+    /// that could be judged. Those that this run did not write, or whose write failed or is its first and in flight, cannot.
+    ///
+    /// If writes overlapped one another or the read, each byte must be that of one of the generations that may be there.
     pub fn check(&self, offset: u64, data: &[u8], issued: Expected, faults: &mut Vec<Fault>) -> u64 {
-        let expected = issued.until(self.expected(offset));
-        diagnosis::check_block((self.seed, self.fill_seed), offset, data, expected, faults)
+        let expected = self.lock().until_now(self.grid.block(offset), issued);
+        diagnosis::check_block((self.seed, self.fill_seed), offset, data, &expected, faults)
     }
 
     /// The offset of the first block at or behind `offset` that this run wrote: for reading back everything that was written.

@@ -2,10 +2,11 @@
 
 use super::super::iolog::{Action, Entry};
 use super::super::pacing::Exit;
+use super::super::pieces::{Piece, Read};
 use super::super::record::{Done, TRIM, batch};
 use super::super::steady::STEP_NS;
 use super::super::verify::repeat;
-use super::{Issued, Recorder, Submissions};
+use super::{Contesting, Issued, Recorder, Submissions};
 use machine::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 use std::sync::atomic::Ordering;
 
@@ -106,10 +107,12 @@ impl RequestSource for Recorder {
         self.end_of_row();
         if !self.trim_ended() {
             self.stream.complete(completion, now);
-            self.write_ended(completion.slot);
             if let Some(progress) = &mut self.progress {
                 progress.numbers[completion.slot as usize] = u64::MAX;
             }
+        }
+        if let Some(own) = &mut self.contest {
+            own.ended(completion.slot);
         }
         self.in_flight -= 1;
         self.completed_in_row += 1;
@@ -149,7 +152,9 @@ impl RequestSource for Recorder {
         self.end_of_row();
         let slot = completion.slot;
         self.stream.abandon(slot, now);
-        self.write_ended(slot);
+        if let Some(own) = &mut self.contest {
+            own.ended(slot);
+        }
         if let Some(progress) = &mut self.progress {
             progress.numbers[slot as usize] = u64::MAX;
         }
@@ -190,13 +195,36 @@ impl RequestSource for Recorder {
                 backlog.check(slot, data);
             }
         } else if let Some(stats) = &self.verify {
-            stats.check(self.offsets[slot as usize], data);
+            match &self.contest {
+                Some(own) => own.reads[slot as usize].check(stats, Some(&own.contest), data),
+                None => stats.check(self.offsets[slot as usize], data),
+            }
             if let Some(Exit { sets_on_error: Some(flag), .. }) = &self.exit
                 && !self.tolerated.verify
                 && stats.faults() > 0
             {
                 flag.store(true, Ordering::Relaxed);
             }
+        }
+    }
+}
+
+impl Contesting {
+    /// A request is about to be issued.
+    fn issued(&mut self, request: &Request, trims: bool, now: Nanos) {
+        let (slot, piece) = (request.slot as usize, Piece::from(request));
+        if trims || request.op == Op::Write {
+            self.writes[slot] = self.contest.begin(&piece, !trims);
+        } else {
+            self.reads[slot] = Read::of(piece, now, Some(&self.contest));
+        }
+    }
+
+    /// The request in this slot is done.
+    fn ended(&mut self, slot: u32) {
+        let number = std::mem::take(&mut self.writes[slot as usize]);
+        if number > 0 {
+            self.contest.end(number);
         }
     }
 }
@@ -296,6 +324,9 @@ impl Recorder {
             backlog.issued(request);
             self.stream.moves_less(backlog.beyond() as i64);
         }
+        if let Some(own) = &mut self.contest {
+            own.issued(&request, side == TRIM, now);
+        }
         if let Some(pieces) = self.pieces.as_mut().filter(|_| side == Op::Write as usize) {
             pieces.add(&request);
         }
@@ -333,17 +364,6 @@ impl Recorder {
             submissions.open.push(request.slot);
         }
         Next::Issue(request)
-    }
-
-    /// Tells those who read back that the request in this slot is done.
-    #[inline(always)]
-    fn write_ended(&mut self, slot: u32) {
-        if let Some(pieces) = &mut self.pieces {
-            pieces.done(slot);
-        }
-        if let Some(backlog) = &mut self.backlog {
-            backlog.done(slot);
-        }
     }
 
     /// No place is left for the request in this slot.
