@@ -9,6 +9,7 @@ mod checks;
 pub mod columns;
 pub mod compare;
 mod csv;
+mod disturbances;
 mod document;
 mod figure;
 pub mod history;
@@ -22,6 +23,7 @@ mod output;
 mod parquet;
 mod point;
 mod question;
+mod rate_change;
 
 pub use achieved::{Achieved, CpuPerRequest};
 pub use answer::{
@@ -29,6 +31,7 @@ pub use answer::{
     LimitOf, LimitTrial, Peak, PeakSource, PlainRate, Predicted, Rule, RuleState, ServiceMode, ServiceModel, Varied,
 };
 pub use csv::{csv, history_csv};
+pub use disturbances::Disturbances;
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
 pub use figure::{Axis, Figure, Series, Value};
 pub use interference::{Beside, Interference, measure_interference};
@@ -41,3 +44,4 @@ pub use output::{Output, OutputError, append};
 pub use parquet::HistoryTable;
 pub use point::{LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, measure_points};
 pub use question::Question;
+pub use rate_change::{RateChange, RatePhase};

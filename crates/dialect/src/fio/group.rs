@@ -217,8 +217,14 @@ impl<'a, M: Machine> Group<'a, M> {
             FioError::Machine { job: names.join(", "), source }
         };
         let run = self.machine.run(&mut parts, options).map_err(failed)?;
-        let mut whole = Usage { began: run.began, cpu: run.cpu, block_bytes: run.block_bytes, ..Usage::default() };
-        whole.warnings = run.warnings;
+        let mut whole = Usage {
+            began: run.began,
+            since_start_ns: run.since_start_ns,
+            cpu: run.cpu,
+            block_bytes: run.block_bytes,
+            ..Usage::default()
+        };
+        (whole.warnings, whole.disturbance) = (run.warnings, run.disturbance);
         let alone = run.parts.len() == 1;
         for (job, part) in jobs.into_iter().zip(run.parts) {
             match part {

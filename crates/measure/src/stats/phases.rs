@@ -81,7 +81,8 @@ pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
         && (phases.len() < 2 || slide_left <= steps_left)
     {
         let half = logs.len() / 2;
-        let phases = vec![Phase { values: 0..half, rate: from.exp() }, Phase { values: half..logs.len(), rate: to.exp() }];
+        let phases =
+            vec![Phase { values: 0..half, rate: from.exp() }, Phase { values: half..logs.len(), rate: to.exp() }];
         return Some(Course { phases, gradual: true });
     }
     (phases.len() > 1).then_some(Course { phases, gradual: false })
@@ -156,7 +157,8 @@ impl Search<'_> {
 
     /// Whether the sides leave a gap that is `times` as wide as each of them.
     fn gap(&self, before: &[f64], after: &[f64], times: f64) -> bool {
-        let ends = |part: &[f64]| part.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+        let ends =
+            |part: &[f64]| part.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
         let ((a_low, a_high), (b_low, b_high)) = (ends(before), ends(after));
         let gap = (a_low - b_high).max(b_low - a_high);
         let width = (a_high - a_low).max(b_high - b_low).max(self.uncertain);
@@ -173,10 +175,8 @@ impl Search<'_> {
         let rates: Vec<f64> = self.logs.iter().map(|log| log.exp()).collect();
         let (linear, exponential) = (Line::through(&rates), Line::through(self.logs));
         let least = FLOOR * mean(&rates);
-        let fits: [Vec<f64>; 2] = [
-            (0..n).map(|t| linear.at(t).max(least).ln()).collect(),
-            (0..n).map(|t| exponential.at(t)).collect(),
-        ];
+        let fits: [Vec<f64>; 2] =
+            [(0..n).map(|t| linear.at(t).max(least).ln()).collect(), (0..n).map(|t| exponential.at(t)).collect()];
         let (fit, rest, squares) = fits
             .into_iter()
             .map(|fit| {

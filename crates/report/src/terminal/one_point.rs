@@ -124,13 +124,19 @@ fn say_rate(block: &mut Block, numbers: &Numbers) {
         Some([low, high]) => format!("95 % interval {}", range(&rate(low), &rate(high))),
         None => "too short for an interval".into(),
     };
+    if let Some(change) = &numbers.rate_change {
+        block.say("rate", Tone::Strong, &change.rates());
+    }
     let runs = if numbers.repeats == 1 { "1 run".to_string() } else { format!("{} runs", numbers.repeats) };
     let text = format!(
         "{}, {} requests/s ({spread}, {runs})",
         rate(numbers.throughput_bytes_per_s),
         short_count(numbers.iops)
     );
-    block.say("rate", Tone::Strong, &text);
+    match numbers.rate_change {
+        Some(_) => block.say("", Tone::Plain, &format!("mean {text}")),
+        None => block.say("rate", Tone::Strong, &text),
+    }
     if let Some(synced) = numbers.achieved.synced_bytes_per_s {
         let wait = numbers
             .achieved

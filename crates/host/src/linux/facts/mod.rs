@@ -30,6 +30,7 @@ pub(crate) use mounts::mount_on;
 pub use mounts::{Mount, mount_at, mount_of, mount_of_file};
 pub use signature::signature;
 pub use throttle::cgroup_v1_root;
+pub(crate) use throttle::{pressure_files, processor_counts};
 
 use std::path::{Path, PathBuf};
 

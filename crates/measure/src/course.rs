@@ -1,0 +1,199 @@
+//! Whether the runs of a point had one rate, and when it changed if not.
+
+use crate::repeat::rate_estimate;
+use crate::sample::Sample;
+use crate::stats::{self, Verdict};
+use machine::{Nanos, THROTTLE_SLICE_NS};
+
+/// Runs below which the slices within them are looked at first: so few runs cannot show a change by themselves.
+const FEW_RUNS: usize = 4;
+/// Blocks of slices that a run is divided into.
+const BLOCKS: usize = 40;
+/// More phases than this within a run are a rhythm, which the mean describes.
+const MOST_WITHIN: usize = 4;
+/// A fall within the warm-up of a run by less than this share is left to the interval.
+const LEAST_FALL: f64 = 0.15;
+/// A throttle admits in slices. One more or less falls into a block: so many make that a small share of its rate.
+const THROTTLE_SLICES: Nanos = 5;
+
+/// How the rate of a point changed over its runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    /// The rates in the order of time: two or more.
+    pub phases: Vec<RatePhase>,
+    /// The rate slid from the first to the last.
+    pub gradual: bool,
+    /// It was seen within one run, and not between runs.
+    pub within: bool,
+}
+
+/// A stretch of time with a rate of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RatePhase {
+    /// When it began, since the program did.
+    pub from_ns: Nanos,
+    /// Bytes that the runs of the point had moved until then.
+    pub after_bytes: u64,
+    /// Requests per second.
+    pub iops: f64,
+}
+
+/// How the rate of these runs, in the order in which they were made, changed; `None` where one rate describes them.
+pub fn course(samples: &[Sample]) -> Option<Course> {
+    if samples.len() >= FEW_RUNS {
+        return between(samples).or_else(|| {
+            let longest = samples.iter().enumerate().max_by_key(|(_, sample)| sample.slice_rates.len())?.0;
+            let began = (longest > 0).then_some(0).and_then(|first| within(samples, first).filter(fell_at_once));
+            began.or_else(|| within(samples, longest))
+        });
+    }
+    let each: Vec<Option<Course>> = (0..samples.len()).map(|run| within(samples, run)).collect();
+    if let [Some(first), .., Some(last)] = &each[..]
+        && each.iter().flatten().filter(|course| course.gradual).count() == each.len()
+    {
+        let ends = [first.phases[0], *last.phases.last()?];
+        let one_way = |course: &Course| {
+            let phases = &course.phases;
+            (phases[phases.len() - 1].iops > phases[0].iops) == (ends[1].iops > ends[0].iops)
+        };
+        if each.iter().flatten().all(one_way) {
+            return Some(Course { phases: ends.to_vec(), gradual: true, within: true });
+        }
+    }
+    // A run that changed counts by its parts.
+    let mut parts = Vec::new();
+    for (run, course) in each.iter().enumerate() {
+        match course {
+            Some(course) => parts.extend(&course.phases),
+            None => parts.push(RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) }),
+        }
+    }
+    let rates: Vec<f64> = parts.iter().map(|part| part.iops).collect();
+    let found = each.iter().flatten().next();
+    let levels = stats::phases(&rates, uncertain(samples)).filter(|levels| !levels.gradual);
+    levels.map_or_else(
+        || found.cloned(),
+        |levels| {
+            let phase = |level: &stats::Phase| RatePhase { iops: level.rate, ..parts[level.values.start] };
+            let phases = levels.phases.iter().map(phase).collect();
+            Some(Course { phases, gradual: false, within: found.is_some() })
+        },
+    )
+}
+
+/// A burst credit that the first run used up.
+fn fell_at_once(course: &Course) -> bool {
+    course.phases.first().zip(course.phases.last()).is_some_and(|(first, last)| first.iops > last.iops)
+}
+
+/// Changes that the rates of whole runs show.
+fn between(samples: &[Sample]) -> Option<Course> {
+    let rates: Vec<f64> = samples.iter().map(Sample::iops).collect();
+    let found = stats::phases(&rates, uncertain(samples))?;
+    let mut last = 0;
+    let phase = |phase: &stats::Phase| {
+        // The run in which it happened, where it was one, shows when.
+        let straddled = (last < phase.values.start && last > 0).then_some(last);
+        last = phase.values.end;
+        let at = straddled.and_then(|run| Some((run, change_at(&samples[run])?)));
+        let (run, offset) = at.unwrap_or((straddled.unwrap_or(phase.values.start), 0));
+        RatePhase { iops: phase.rate, ..beginning(samples, run, offset) }
+    };
+    let mut phases: Vec<RatePhase> = found.phases.iter().map(phase).collect();
+    if found.gradual
+        && let Some(end) = phases.last_mut()
+    {
+        let last = samples.len() - 1;
+        *end = RatePhase { iops: end.iops, ..beginning(samples, last, samples[last].usage.elapsed_ns) };
+    }
+    Some(Course { phases, gradual: found.gradual, within: false })
+}
+
+/// Changes that the slices of one run show.
+fn within(samples: &[Sample], run: usize) -> Option<Course> {
+    let sample = &samples[run];
+    if let Verdict::BurstExhausted { before, after, .. } = sample.verdict
+        && sample.warm_up_ns > 0
+    {
+        // The slices of the fast beginning were left out already.
+        let phases = vec![
+            RatePhase { iops: before, ..beginning(samples, run, 0) },
+            RatePhase { iops: after, ..beginning(samples, run, ramp_ns(sample) + sample.warm_up_ns) },
+        ];
+        return (after < before * (1.0 - LEAST_FALL)).then_some(Course { phases, gradual: false, within: true });
+    }
+    let (width, blocks) = blocks(sample);
+    let found = stats::phases(&blocks, 0.0).filter(|found| found.phases.len() <= MOST_WITHIN)?;
+    let mut phases: Vec<RatePhase> = found
+        .phases
+        .iter()
+        .map(|phase| {
+            let from = if phase.values.start == 0 { 0 } else { start_of(sample) + phase.values.start as u64 * width };
+            RatePhase { iops: phase.rate, ..beginning(samples, run, from) }
+        })
+        .collect();
+    if found.gradual
+        && let Some(end) = phases.last_mut()
+    {
+        *end = RatePhase { iops: end.iops, ..beginning(samples, run, sample.usage.elapsed_ns) };
+    }
+    Some(Course { phases, gradual: found.gradual, within: true })
+}
+
+/// The rates of a run in blocks, wide enough for the bursts of a throttle, with their width.
+fn blocks(sample: &Sample) -> (Nanos, Vec<f64>) {
+    let width = sample.slice_ns.max(1);
+    let least = if sample.is_bursty() { (THROTTLE_SLICES * THROTTLE_SLICE_NS).div_ceil(width) as usize } else { 1 };
+    let group = sample.slice_rates.len().div_ceil(BLOCKS).max(least).max(1);
+    let mean = |block: &[f64]| block.iter().sum::<f64>() / group as f64;
+    (group as u64 * width, sample.slice_rates.chunks_exact(group).map(mean).collect())
+}
+
+/// Where a run is divided best into two rates, since it began.
+fn change_at(sample: &Sample) -> Option<Nanos> {
+    let rates = &sample.slice_rates;
+    let all = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+    let n = rates.len() as f64;
+    let mut sum = 0.0;
+    let explained = rates.iter().enumerate().take(rates.len().saturating_sub(1)).map(|(slice, rate)| {
+        sum += rate - all;
+        let at = (slice + 1) as f64;
+        (sum * sum / (at * (n - at)), slice + 1)
+    });
+    let (_, at) = explained.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(start_of(sample) + at as u64 * sample.slice_ns)
+}
+
+/// Time at the start of a run that was not measured.
+fn ramp_ns(sample: &Sample) -> Nanos {
+    sample.usage.elapsed_ns.saturating_sub(sample.measured_ns)
+}
+
+/// When the first slice that counts began, since the run did.
+fn start_of(sample: &Sample) -> Nanos {
+    ramp_ns(sample) + sample.warm_up_ns
+}
+
+/// This time in a run, and what had been moved until then; no rate.
+fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
+    let sample = &samples[run];
+    let before: u64 = samples[..run].iter().map(|sample| sample.bytes_with_ramp).sum();
+    let start = start_of(sample).min(offset_ns);
+    let slices = ((offset_ns - start) / sample.slice_ns.max(1)) as usize;
+    let bytes_per_request = sample.bytes_with_ramp as f64 / sample.requests_with_ramp.max(1) as f64;
+    let sum = |rates: &[f64]| rates.iter().sum::<f64>() * sample.slice_ns as f64 / 1e9 * bytes_per_request;
+    let rates = &sample.slice_rates;
+    // What the slices leave out was before them.
+    let unseen = (sample.bytes_with_ramp as f64 - sum(rates)).max(0.0);
+    let share = if start_of(sample) > 0 { start as f64 / start_of(sample) as f64 } else { 0.0 };
+    let inside = (unseen * share + sum(&rates[..slices.min(rates.len())])).min(sample.bytes_with_ramp as f64);
+    RatePhase { from_ns: sample.usage.since_start_ns + offset_ns, after_bytes: before + inside as u64, iops: 0.0 }
+}
+
+/// How wide the interval of a single run's rate is at most, as a share of it; 0 where no run tells.
+fn uncertain(samples: &[Sample]) -> f64 {
+    let of = |sample: &Sample| {
+        rate_estimate(std::slice::from_ref(sample)).map_or(0.0, |rate| (rate.high - rate.low) / rate.mean)
+    };
+    samples.iter().map(of).filter(|share| share.is_finite()).fold(0.0, f64::max)
+}
