@@ -70,7 +70,8 @@ pub fn course(samples: &[Sample]) -> Option<Course> {
     }
     let rates: Vec<f64> = parts.iter().map(|part| part.iops).collect();
     let found = each.iter().flatten().next();
-    let levels = stats::phases(&rates, uncertain(samples)).filter(|levels| !levels.gradual);
+    let whole = samples.iter().zip(&each).filter(|(_, course)| course.is_none()).map(|(sample, _)| sample);
+    let levels = stats::phases(&rates, uncertain(whole)).filter(|levels| !levels.gradual);
     levels.map_or_else(
         || found.cloned(),
         |levels| {
@@ -88,24 +89,34 @@ fn fell_at_once(course: &Course) -> bool {
 
 /// Changes that the rates of whole runs show.
 fn between(samples: &[Sample]) -> Option<Course> {
-    let rates: Vec<f64> = samples.iter().map(Sample::iops).collect();
-    let found = stats::phases(&rates, uncertain(samples))?;
-    let mut last = 0;
-    let phase = |phase: &stats::Phase| {
-        // The run in which it happened, where it was one, shows when.
-        let straddled = (last < phase.values.start && last > 0).then_some(last);
-        last = phase.values.end;
-        let at = straddled.and_then(|run| Some((run, change_at(&samples[run])?)));
-        let (run, offset) = at.unwrap_or((straddled.unwrap_or(phase.values.start), 0));
-        RatePhase { iops: phase.rate, ..beginning(samples, run, offset) }
-    };
-    let mut phases: Vec<RatePhase> = found.phases.iter().map(phase).collect();
-    if found.gradual
-        && let Some(end) = phases.last_mut()
+    let runs: Vec<RatePhase> =
+        (0..samples.len()).map(|run| RatePhase { iops: samples[run].iops(), ..beginning(samples, run, 0) }).collect();
+    // The run in which it happened, if it was one, shows when.
+    let straddled = |run: usize| beginning(samples, run, change_at(&samples[run]).unwrap_or(0));
+    let mut course = course_of_runs(&runs, uncertain(samples), straddled)?;
+    if course.gradual
+        && let Some(end) = course.phases.last_mut()
     {
         let last = samples.len() - 1;
         *end = RatePhase { iops: end.iops, ..beginning(samples, last, samples[last].usage.elapsed_ns) };
     }
+    Some(course)
+}
+
+/// How the rates of whole runs, each with its beginning, changed. `uncertain`: how wide the interval of one rate is, as a share of it. `straddled` is
+/// asked when it changed within this run.
+pub fn course_of_runs(runs: &[RatePhase], uncertain: f64, straddled: impl Fn(usize) -> RatePhase) -> Option<Course> {
+    let rates: Vec<f64> = runs.iter().map(|run| run.iops).collect();
+    let found = stats::phases(&rates, uncertain)?;
+    let mut end = 0;
+    let phase = |phase: &stats::Phase| {
+        let first = phase.values.start;
+        let within = end > 0 && end < first;
+        let began = if within { straddled(end) } else { runs[first] };
+        end = phase.values.end;
+        RatePhase { iops: phase.rate, ..began }
+    };
+    let phases = found.phases.iter().map(phase).collect();
     Some(Course { phases, gradual: found.gradual, within: false })
 }
 
@@ -190,10 +201,13 @@ fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
     RatePhase { from_ns: sample.usage.since_start_ns + offset_ns, after_bytes: before + inside as u64, iops: 0.0 }
 }
 
-/// How wide the interval of a single run's rate is at most, as a share of it; 0 where no run tells.
-fn uncertain(samples: &[Sample]) -> f64 {
+/// How wide the interval of a single run's rate is, as a share of it; 0 if no run tells. The median: that of a run in which the rate changed is
+/// wide.
+fn uncertain<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let of = |sample: &Sample| {
-        rate_estimate(std::slice::from_ref(sample)).map_or(0.0, |rate| (rate.high - rate.low) / rate.mean)
+        let rate = rate_estimate(std::slice::from_ref(sample))?;
+        Some((rate.high - rate.low) / rate.mean).filter(|share| share.is_finite())
     };
-    samples.iter().map(of).filter(|share| share.is_finite()).fold(0.0, f64::max)
+    let widths: Vec<f64> = samples.into_iter().filter_map(of).collect();
+    if widths.is_empty() { 0.0 } else { stats::median(&widths) }
 }

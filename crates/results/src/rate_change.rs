@@ -29,7 +29,7 @@ pub struct RatePhase {
 
 impl RateChange {
     /// From the course of the runs, with the mean size of a request.
-    pub(crate) fn of(course: &Course, bytes: f64) -> RateChange {
+    pub fn of(course: &Course, bytes: f64) -> RateChange {
         let phase = |phase: &measure::RatePhase| RatePhase {
             from_s: phase.from_ns as f64 / 1e9,
             after_bytes: phase.after_bytes,

@@ -103,6 +103,8 @@ pub enum Limit {
     Processes(u32),
     /// Share of one processor's time, in percent.
     Processor(u32),
+    /// None: a group that can be frozen.
+    Frozen,
 }
 
 /// Files of a control group, and what is written into each.
@@ -112,6 +114,7 @@ impl Limit {
     /// The controller, then the file and its text in control groups of version 1 and of version 2.
     fn files(self) -> (&'static str, Texts, Texts) {
         match self {
+            Limit::Frozen => ("freezer", Vec::new(), Vec::new()),
             Limit::Memory(bytes) => (
                 "memory",
                 vec![("memory.limit_in_bytes", bytes.to_string())],
@@ -235,6 +238,19 @@ impl Stage {
         let directory = memory_directory();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         Stage { props: Vec::new(), devices: BTreeMap::new(), directory, before: BTreeMap::new() }
+    }
+
+    /// Freezes a control group, or lets it go on: by the freezer of version 1 or of version 2, whichever it has.
+    pub fn freeze(&self, group: &str, frozen: bool) {
+        let group = self.path(group);
+        let (old, new) = (group.join("freezer.state"), group.join("cgroup.freeze"));
+        let (file, text) = match (old.exists(), frozen) {
+            (true, true) => (old, "FROZEN"),
+            (true, false) => (old, "THAWED"),
+            (false, true) => (new, "1"),
+            (false, false) => (new, "0"),
+        };
+        fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     }
 
     /// Its directory.

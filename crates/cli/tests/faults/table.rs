@@ -8,8 +8,8 @@ use crate::fuse::Fault;
 use crate::fuse::Instead::{Error, Flip, Half, Hang, Hold, Lose, Misplace};
 use crate::play::Sink::{Full as FullSink, Unread};
 use crate::play::State::{Gone, Hangs, Long, Mapped, Read as HasRead, Said, Set, TestFile, Written};
-use crate::play::Step::{Do, Ended, Fails, Met, Run, Signal, Start, Stop, Storm, Together, Until};
-use crate::play::{By, Ends, INTERRUPTED, KILLED, PLAIN, Row, UNHARMED};
+use crate::play::Step::{Do, Ended, Fails, Met, Run, Signal, Start, Stop, Storm, Stutter, Together, Until};
+use crate::play::{By, Ends, INTERRUPTED, KILLED, PLAIN, Row, Stops, UNHARMED};
 use crate::play::{failed_points, fails, no_result, play, refused, run, well};
 use crate::stage::Given::*;
 use crate::stage::{DISK, Limit};
@@ -35,6 +35,7 @@ macro_rules! section {
     };
 }
 
+mod disturbed;
 mod endings;
 mod failing;
 mod input;
@@ -50,6 +51,7 @@ pub static TABLE: &[&Section] = &[
     &targets::SECTION,
     &failing::SECTION,
     &limits::SECTION,
+    &disturbed::SECTION,
     &endings::SECTION,
     &together::SECTION,
     &names::SECTION,
