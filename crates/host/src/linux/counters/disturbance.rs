@@ -7,7 +7,8 @@ use machine::{Nanos, PressureUse, QuotaUse};
 /// Reads the counts of processor quotas and of pressure. A file that cannot be read is left out, and so are its figures.
 pub(crate) struct DisturbanceMeter {
     quotas: Vec<Gauge>,
-    pressure: Option<[Gauge; 3]>,
+    /// Of processor, memory and storage; all three or none.
+    pressure: Vec<Gauge>,
 }
 
 /// Those counts at one moment.
@@ -22,8 +23,9 @@ pub(crate) struct DisturbanceSnapshot {
 impl DisturbanceMeter {
     pub(crate) fn open(roots: &Roots) -> DisturbanceMeter {
         let quotas = processor_counts(roots).into_iter().filter_map(|file| Gauge::open(file).ok()).collect();
-        let [cpu, memory, io] = pressure_files(roots).map(|file| Gauge::open(file).ok());
-        DisturbanceMeter { quotas, pressure: cpu.zip(memory).zip(io).map(|((cpu, memory), io)| [cpu, memory, io]) }
+        let pressure: Option<Vec<Gauge>> =
+            pressure_files(roots).into_iter().map(|file| Gauge::open(file).ok()).collect();
+        DisturbanceMeter { quotas, pressure: pressure.unwrap_or_default() }
     }
 
     /// The counts now.
@@ -32,9 +34,14 @@ impl DisturbanceMeter {
         let mut text = |gauge: &Gauge| Some(String::from_utf8_lossy(gauge.read(&mut buffer).ok()?).into_owned());
         DisturbanceSnapshot {
             quotas: self.quotas.iter().map(|gauge| quota(&text(gauge)?)).collect(),
-            pressure: self.pressure.as_ref().and_then(|[cpu, memory, io]| {
-                Some([pressure(&text(cpu)?), pressure(&text(memory)?), pressure(&text(io)?)])
-            }),
+            pressure: match &self.pressure[..] {
+                [cpu, memory, io] => [cpu, memory, io]
+                    .into_iter()
+                    .map(|gauge| Some(pressure(&text(gauge)?)))
+                    .collect::<Option<Vec<_>>>()
+                    .and_then(|all| all.try_into().ok()),
+                _ => None,
+            },
         }
     }
 }
