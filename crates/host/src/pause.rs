@@ -17,15 +17,15 @@ pub(crate) const LOOK_NS: Nanos = 50_000_000;
 /// A sleep that ends later than it should by no more than this is a sleep.
 const LATE_NS: Nanos = 2_000_000;
 
-/// A gap longer than this is a pause, whoever had the time: a loaded machine makes nobody wait so long.
+/// A gap longer than this is a pause, whatever its cause: on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
-/// Time stopped that is worth a word: so much in all, and this share of a run.
+/// Stops that add up to less than this, or to a smaller share of the run, are not reported.
 const STOPPED_NS: Nanos = 20_000_000;
 /// See [`STOPPED_NS`], in percent.
 const STOPPED_PERCENT: f64 = 3.0;
 
-/// Looks at the clock by all threads of a run, and the gaps between them. One thread may be kept waiting while others run, so none can see alone
+/// Looks at the clock by all threads of a run, and the gaps between them. One thread may wait while others run, so no single thread can see
 /// that the process was stopped.
 pub(crate) struct Looks {
     last: AtomicU64,
@@ -88,8 +88,8 @@ impl Looks {
 }
 
 impl Gaps {
-    /// What of the gaps in a run was none of `explained_ns`: waits for a processor that others had, or that a quota or a hypervisor kept away. None if
-    /// that is not worth a word.
+    /// The gaps in a run without `explained_ns`: waits for a processor that other programs had, or that a quota or a hypervisor withheld. None if
+    /// the rest is too short to report.
     pub(crate) fn stopped_ns(&self, explained_ns: Nanos, run_ns: Nanos) -> Option<Nanos> {
         let stopped = self.sum_ns.saturating_sub(explained_ns);
         let enough = stopped >= STOPPED_NS && percent(stopped, run_ns) >= STOPPED_PERCENT;

@@ -128,9 +128,9 @@ pub struct RunUsage {
     pub resources: Vec<ResourceUse>,
     /// Warnings about this run, in short sentences.
     pub warnings: Vec<String>,
-    /// Time in which the program did not run, where there was any.
+    /// Time in which the program did not run, if there was any.
     pub paused: Option<Pause>,
-    /// What else had the computer.
+    /// Other users of the computer.
     pub disturbance: Disturbance,
     /// When the block layer had requests, of all parts ([`Usage::block_times`]).
     pub block_times: Vec<BlockTimes>,

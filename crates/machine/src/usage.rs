@@ -243,7 +243,7 @@ pub struct DirtyUse {
     pub held_percent: f64,
 }
 
-/// What a control group's processor quota did to the processes in it.
+/// The effect of a control group's processor quota on the processes in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaUse {
     /// Periods in which they wanted a processor.
@@ -269,12 +269,12 @@ pub struct PressureUse {
     pub io_full_ns: Nanos,
 }
 
-/// What else had the computer while a run was made, by the kernel's counts.
+/// Other users of the computer while a run was made, by the kernel's counts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Disturbance {
-    /// What a processor quota did; none where no group has one.
+    /// The effect of a processor quota; none without a quota.
     pub quota: Option<QuotaUse>,
-    /// Pressure of this program's control group where it has one of its own, or of the system; none where the kernel does not count it.
+    /// Pressure of this program's control group, or of the system if it is in the root group; none if the kernel does not count it.
     pub pressure: Option<PressureUse>,
     /// Processors that other programs kept busy.
     pub others_processors: f64,
@@ -322,9 +322,9 @@ pub struct Usage {
     pub resources: Vec<ResourceUse>,
     /// Warnings about this run, in short sentences.
     pub warnings: Vec<String>,
-    /// Time in which the program did not run, where there was any.
+    /// Time in which the program did not run, if there was any.
     pub paused: Option<Pause>,
-    /// What else had the computer.
+    /// Other users of the computer.
     pub disturbance: Disturbance,
     /// When the block layer had requests, where that was asked and can be seen: those of the program's threads, and those of anybody. A
     /// throttle lets a thread of the kernel's send what it held back.

@@ -9,11 +9,13 @@ use machine::{Nanos, THROTTLE_SLICE_NS};
 const FEW_RUNS: usize = 4;
 /// Blocks of slices that a run is divided into.
 const BLOCKS: usize = 40;
+/// Shortest block: schedulers and quotas divide less time than this among programs.
+const LEAST_BLOCK_NS: Nanos = 50_000_000;
 /// More phases than this within a run are a rhythm, which the mean describes.
 const MOST_WITHIN: usize = 4;
 /// A fall within the warm-up of a run by less than this share is left to the interval.
 const LEAST_FALL: f64 = 0.15;
-/// A throttle admits in slices. One more or less falls into a block: so many make that a small share of its rate.
+/// A throttle admits in slices. One more or less falls into a block: of five that is a small share.
 const THROTTLE_SLICES: Nanos = 5;
 
 /// How the rate of a point changed over its runs.
@@ -38,7 +40,7 @@ pub struct RatePhase {
     pub iops: f64,
 }
 
-/// How the rate of these runs, in the order in which they were made, changed; `None` where one rate describes them.
+/// How the rate of these runs, in the order in which they were made, changed; `None` if one rate describes them.
 pub fn course(samples: &[Sample]) -> Option<Course> {
     if samples.len() >= FEW_RUNS {
         return between(samples).or_else(|| {
@@ -154,13 +156,14 @@ fn within(samples: &[Sample], run: usize) -> Option<Course> {
 /// The rates of a run in blocks, wide enough for the bursts of a throttle, with their width.
 fn blocks(sample: &Sample) -> (Nanos, Vec<f64>) {
     let width = sample.slice_ns.max(1);
-    let least = if sample.is_bursty() { (THROTTLE_SLICES * THROTTLE_SLICE_NS).div_ceil(width) as usize } else { 1 };
+    let least_ns = if sample.is_bursty() { THROTTLE_SLICES * THROTTLE_SLICE_NS } else { LEAST_BLOCK_NS };
+    let least = least_ns.div_ceil(width) as usize;
     let group = sample.slice_rates.len().div_ceil(BLOCKS).max(least).max(1);
     let mean = |block: &[f64]| block.iter().sum::<f64>() / group as f64;
     (group as u64 * width, sample.slice_rates.chunks_exact(group).map(mean).collect())
 }
 
-/// Where a run is divided best into two rates, since it began.
+/// The time in a run that divides it best into two rates.
 fn change_at(sample: &Sample) -> Option<Nanos> {
     let rates = &sample.slice_rates;
     let all = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
@@ -194,7 +197,7 @@ fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
     let bytes_per_request = sample.bytes_with_ramp as f64 / sample.requests_with_ramp.max(1) as f64;
     let sum = |rates: &[f64]| rates.iter().sum::<f64>() * sample.slice_ns as f64 / 1e9 * bytes_per_request;
     let rates = &sample.slice_rates;
-    // What the slices leave out was before them.
+    // The slices leave out the ramp and the warm-up.
     let unseen = (sample.bytes_with_ramp as f64 - sum(rates)).max(0.0);
     let share = if start_of(sample) > 0 { start as f64 / start_of(sample) as f64 } else { 0.0 };
     let inside = (unseen * share + sum(&rates[..slices.min(rates.len())])).min(sample.bytes_with_ramp as f64);

@@ -1,4 +1,4 @@
-//! Changes of a rate over runs: found where they are, and seldom where none is.
+//! Changes of a rate over runs are found at the right run, and stationary noise seldom shows one.
 
 mod noise;
 

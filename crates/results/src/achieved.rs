@@ -64,7 +64,7 @@ pub struct Achieved {
     /// In how many of all looks, in percent, there were so many that the kernel held writers back; mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_held_percent: Option<f64>,
-    /// Who else had the processors and the memory.
+    /// Other users of the processors and the memory.
     #[serde(default)]
     pub disturbances: Disturbances,
     /// Share of the processors' time that a hypervisor took away, in percent of one processor.

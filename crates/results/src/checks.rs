@@ -143,7 +143,7 @@ fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> 
     })
 }
 
-/// A rate that changed: a limit, a credit or somebody else's load came or went. With the sentence that says so.
+/// The change of a rate: a limit, a credit or another program's load came or went.
 pub(crate) fn rate_change(
     workload: &Workload,
     facts: &TargetFacts,
@@ -152,7 +152,7 @@ pub(crate) fn rate_change(
 ) -> Option<RateChange> {
     let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
     let found = measure::course(samples)?;
-    // The tracks of a disk differ, and that is no change.
+    // The tracks of a disk differ in length: the rate follows them.
     let by_tracks = found.within && across_tracks(workload, facts, longest).is_some();
     (!by_tracks).then(|| RateChange::of(&found, bytes))
 }

@@ -1,4 +1,4 @@
-//! Who else had the processors and the memory while a point was measured.
+//! Other users of the processors and the memory while a point was measured.
 
 use machine::{Engine, PressureUse, QuotaUse};
 use measure::Sample;
@@ -19,14 +19,14 @@ const IO_PERCENT: f64 = 20.0;
 /// Bytes from a cache, in percent, from which this program does not wait for storage.
 const CACHED_PERCENT: f64 = 95.0;
 
-/// What else had the computer during the runs, by the kernel's counts. Pressure is that of the program's control group where it has one of its
-/// own, otherwise that of the system (pressure stall information).
+/// Other users of the computer during the runs, by the kernel's counts. Pressure is that of the program's control group, or of the system if it is in
+/// the root group (pressure stall information).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Disturbances {
     /// Processors that other programs kept busy, mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_processors: Option<f64>,
-    /// Time in which a thread that issues requests was runnable and not scheduled, in percent, where other programs kept processors busy.
+    /// Time in which a thread that issues requests was runnable and not scheduled, in percent; only if other programs kept processors busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention_percent: Option<f64>,
     /// Periods in which a processor quota held the program, in percent of those in which it wanted a processor.

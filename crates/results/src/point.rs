@@ -74,7 +74,7 @@ pub struct Numbers {
     pub read_latency_ns: Option<LatencySummary>,
     /// The same of writes alone, in a mix.
     pub write_latency_ns: Option<LatencySummary>,
-    /// How the rate changed while it was measured; absent where one rate describes the runs.
+    /// How the rate changed while it was measured; absent if one rate describes the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_change: Option<RateChange>,
     /// Processor time a request.

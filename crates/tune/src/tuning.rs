@@ -118,7 +118,7 @@ impl<S: Subject> Arms<{ OF_A_RUN.len() }> for Trying<'_, S> {
 }
 
 impl<S> Trying<'_, S> {
-    /// Where the present setting did not keep its rate: a sentence for each question.
+    /// A sentence for each question in which the present setting did not keep its rate.
     fn changes(&self) -> Vec<String> {
         let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
             let course = course_of_runs(runs, 0.0, |run| runs[run])?;

@@ -63,7 +63,7 @@ pub enum Step {
     Storm { seed: u64, times: u32, line: &'static str, signal: i32 },
 }
 
-/// What stops a command.
+/// A way to stop a command.
 #[derive(Debug, Clone, Copy)]
 pub enum Stops {
     /// SIGSTOP and SIGCONT.

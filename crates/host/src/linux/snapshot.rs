@@ -120,7 +120,7 @@ pub(crate) fn pause(before: &Moment, after: &Moment, gaps: Gaps, steal_ns: Nanos
     Some(Pause { ns: paused_ns, times: 1, percent: percent(paused_ns, run_ns), cause })
 }
 
-/// Who had the time if nobody else had it: a signal, a debugger or a freezer.
+/// The cause if no other program had the time: a signal, a debugger or a freezer.
 const STOPPED: &str = "the program was stopped";
 
 /// What the meters showed at one moment.

@@ -1,4 +1,4 @@
-//! Where a measurement passed from one rate to another: the mean of both is the rate of neither.
+//! Changes of a rate while it is measured: the mean of two rates describes neither.
 //!
 //! The values are the rates of runs, or of slices of one run, in the order of time. Rates change by factors, so their logarithms are used. The
 //! best single step is searched, and both of its sides are searched in turn (binary segmentation, Scott and Knott 1974; for a rate that goes to
@@ -13,7 +13,7 @@
 //! # False alarms
 //! At most 1 of 100 stationary series shows a change: from 8 values on in white noise of 30 %, lognormal noise of 40 %, stalls with Cauchy's tails and
 //! autocorrelated noise (0.5 with 20 %, 0.9 with 7 %; from 100 values on 0.9 with 20 %). The form of fewer values cannot distinguish a step from
-//! runs that scatter: the bound then holds where runs scatter by up to 10 %. `tests/stats_phases.rs` tries all of this, and recordings.
+//! runs that scatter: the bound then holds for a scatter of up to 10 %. `tests/stats_phases.rs` tries all of this.
 
 use super::distribution::student_quantile;
 use super::series::{Line, autocorrelation_at_1, mean, median};
@@ -21,8 +21,12 @@ use std::ops::Range;
 
 /// Rates that differ by less than this factor are left to the interval.
 const LEAST_FACTOR: f64 = 1.25;
-/// The same where only the gap between them tells.
+/// The same if only the gap between them shows it.
 const FEW_FACTOR: f64 = 1.5;
+/// The same of two or three values: on a loaded machine runs often differ by 1.5.
+const FEWEST_FACTOR: f64 = 1.8;
+/// Values from which their own scatter says something.
+const FEWEST: usize = 4;
 /// Values from which a test is made.
 const LEAST_TESTED: usize = 8;
 /// Values that each side of a tested step has.
@@ -60,7 +64,7 @@ pub struct Course {
     pub gradual: bool,
 }
 
-/// The phases of a series of rates; `None` where one rate describes it. `uncertain` is how wide the interval of one value is, as a share of it.
+/// The phases of a series of rates; `None` if one rate describes it. `uncertain` is how wide the interval of one value is, as a share of it.
 pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
     if values.len() < 2 || !values.iter().all(|value| value.is_finite() && *value >= 0.0) {
         return None;
@@ -117,7 +121,7 @@ impl Search<'_> {
         }
     }
 
-    /// The best step of `part`, where one is believed: what is before and what is after it. A value in between was made while it happened.
+    /// The best step of `part`, if it is believed: the values before it and those after it. A value in between was made while it happened.
     fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let at = best_step(&self.logs[part.clone()])? + part.start;
         let sides = [(at, at), (at - 1, at), (at, at + 1)];
@@ -162,10 +166,11 @@ impl Search<'_> {
         let ((a_low, a_high), (b_low, b_high)) = (ends(before), ends(after));
         let gap = (a_low - b_high).max(b_low - a_high);
         let width = (a_high - a_low).max(b_high - b_low).max(self.uncertain);
-        gap > times * width && (mean(after) - mean(before)).abs() >= FEW_FACTOR.ln()
+        let factor = if before.len() + after.len() < FEWEST { FEWEST_FACTOR } else { FEW_FACTOR };
+        gap > times * width && (mean(after) - mean(before)).abs() >= factor.ln()
     }
 
-    /// The logarithms at both ends of a slide, and the variance that it leaves over, where one is believed: a line through the rates or through
+    /// The logarithms at both ends of a slide, and the variance that it leaves over, if it is believed: a line through the rates or through
     /// their logarithms.
     fn slide(&self) -> Option<(f64, f64, f64)> {
         let n = self.logs.len();
@@ -202,7 +207,7 @@ impl Search<'_> {
     }
 }
 
-/// Where the squares of two levels are least: the first value of the second.
+/// The first value of the second of two levels that fit best by least squares.
 fn best_step(logs: &[f64]) -> Option<usize> {
     let n = logs.len() as f64;
     let all = mean(logs);
@@ -223,7 +228,7 @@ struct Noise {
 }
 
 impl Noise {
-    /// From what a fit of so many parameters leaves over.
+    /// From the residuals of a fit with this number of parameters.
     fn of(rest: &[f64], parameters: usize) -> Noise {
         let n = rest.len() as f64;
         let free = (n - parameters as f64).max(1.0);

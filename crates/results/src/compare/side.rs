@@ -35,7 +35,7 @@ pub struct Asked {
     pub readings: Vec<Reading>,
     /// Why there are none.
     pub error: Option<String>,
-    /// How the rate changed while it was measured, where it did.
+    /// How the rate changed while it was measured, if it did.
     pub changed: Option<RateChange>,
 }
 

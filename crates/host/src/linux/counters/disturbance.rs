@@ -1,4 +1,4 @@
-//! What processor quotas and pressure did to this process.
+//! The effect of processor quotas and pressure on this process.
 
 use super::{Gauge, READ_BYTES};
 use crate::linux::facts::{Roots, pressure_files, processor_counts};
@@ -64,7 +64,7 @@ fn pressure(text: &str) -> [Nanos; 2] {
 }
 
 impl DisturbanceSnapshot {
-    /// What a quota did from `before` to now: that of the group that was held longest. None if no group has a quota.
+    /// The effect of a quota from `before` to now, in the group that was held longest. None if no group has a quota.
     pub(crate) fn quota_since(&self, before: &DisturbanceSnapshot) -> Option<QuotaUse> {
         let of = |(now, then): (&Option<[u64; 3]>, &Option<[u64; 3]>)| {
             let (now, then) = ((*now)?, (*then)?);

@@ -146,13 +146,13 @@ pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     v2.chain(v1).collect()
 }
 
-/// The files in which the kernel counts what processor quotas did to this process: of its own group and each ancestor, in both versions.
+/// The files in which the kernel counts the effect of processor quotas on this process: of its own group and each ancestor, in both versions.
 pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
     let groups = groups_v2(roots).into_iter().chain(groups_v1(roots, "cpu"));
     groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
 }
 
-/// Where the kernel counts pressure: in this process' own group of version 2, unless that is the root, or for the whole system.
+/// The kernel's counts of pressure: of this process' own group of version 2, or of the whole system if that is the root.
 pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
     let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
     ["cpu", "memory", "io"].map(|resource| {
