@@ -38,7 +38,9 @@ const LINE_TAIL: f64 = 0.0001;
 /// Share of the pairs of both sides that must be in the order of their means.
 const IN_ORDER: f64 = 0.9;
 /// Shortest stretch that is searched by itself after the whole showed nothing.
-const LEAST_STRETCH: usize = 12;
+const LEAST_STRETCH: usize = 6;
+/// Gap that such a stretch must show, in widths of its sides, times its length: the shorter it is the more often chance makes one.
+const STRETCH_GAP: f64 = 60.0;
 /// A value below this share of the median is taken for it: a stall has no logarithm.
 const FLOOR: f64 = 0.001;
 /// Values from which a slide can be seen.
@@ -77,6 +79,17 @@ pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
     let search = Search { logs: &logs, uncertain: uncertain.max(0.0).ln_1p() };
     let mut found = Vec::new();
     search.split(0..logs.len(), &mut found);
+    // A single value between two levels was made while one became the other.
+    let mut level = 1;
+    while level + 1 < found.len() {
+        let [before, here, after] = [level - 1, level, level + 1].map(|at| mean(&logs[found[at].clone()]));
+        let passing = found[level].len() == 1 && (before.min(after)..=before.max(after)).contains(&here);
+        if passing {
+            found.remove(level);
+        } else {
+            level += 1;
+        }
+    }
     let phases: Vec<Phase> =
         found.iter().map(|part| Phase { values: part.clone(), rate: mean(&values[part.clone()]) }).collect();
     let slide = search.slide();
@@ -149,7 +162,8 @@ impl Search<'_> {
                 let at = start + best_step(&self.logs[start..start + length])?;
                 let (before, after) = (&self.logs[start..at], &self.logs[at..start + length]);
                 let sides = before.len() >= LEAST_SIDE && after.len() >= LEAST_SIDE;
-                (sides && self.gap(before, after, 3.0)).then(|| ((mean(after) - mean(before)).abs(), at))
+                (sides && self.gap(before, after, (STRETCH_GAP / length as f64).max(3.0)))
+                    .then(|| ((mean(after) - mean(before)).abs(), at))
             });
             if let Some((_, at)) = steps.max_by(|a, b| a.0.total_cmp(&b.0)) {
                 return Some((part.start..at, at..part.end));
