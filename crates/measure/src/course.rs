@@ -125,18 +125,23 @@ pub fn course_of_runs(runs: &[RatePhase], uncertain: f64, straddled: impl Fn(usi
 /// Changes that the slices of one run show.
 fn within(samples: &[Sample], run: usize) -> Option<Course> {
     let sample = &samples[run];
-    if let Verdict::BurstExhausted { before, after, .. } = sample.verdict
-        && sample.warm_up_ns > 0
-    {
-        // The slices of the fast beginning were left out already.
+    // The judge of the slices found one fall, and may have left out the fast beginning.
+    let fell = || {
+        let Verdict::BurstExhausted { at, before, after } = sample.verdict else { return None };
+        let from = ramp_ns(sample) + at as u64 * sample.slice_ns;
         let phases = vec![
             RatePhase { iops: before, ..beginning(samples, run, 0) },
-            RatePhase { iops: after, ..beginning(samples, run, ramp_ns(sample) + sample.warm_up_ns) },
+            RatePhase { iops: after, ..beginning(samples, run, from) },
         ];
-        return (after < before * (1.0 - LEAST_FALL)).then_some(Course { phases, gradual: false, within: true });
+        (after < before * (1.0 - LEAST_FALL)).then_some(Course { phases, gradual: false, within: true })
+    };
+    if sample.warm_up_ns > 0 && matches!(sample.verdict, Verdict::BurstExhausted { .. }) {
+        return fell();
     }
     let (width, blocks) = blocks(sample);
-    let found = stats::phases(&blocks, 0.0).filter(|found| found.phases.len() <= MOST_WITHIN)?;
+    let Some(found) = stats::phases(&blocks, 0.0).filter(|found| found.phases.len() <= MOST_WITHIN) else {
+        return fell();
+    };
     let mut phases: Vec<RatePhase> = found
         .phases
         .iter()
