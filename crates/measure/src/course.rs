@@ -105,7 +105,7 @@ fn between(samples: &[Sample]) -> Option<Course> {
     Some(course)
 }
 
-/// How the rates of whole runs, each with its beginning, changed. `uncertain`: how wide the interval of one rate is, as a share of it. `straddled` is
+/// How the rates of whole runs, each with its beginning, changed. `uncertain`: half the interval of one rate, as a share of it. `straddled` is
 /// asked when it changed within this run.
 pub fn course_of_runs(runs: &[RatePhase], uncertain: f64, straddled: impl Fn(usize) -> RatePhase) -> Option<Course> {
     let rates: Vec<f64> = runs.iter().map(|run| run.iops).collect();
@@ -209,12 +209,12 @@ fn beginning(samples: &[Sample], run: usize, offset_ns: Nanos) -> RatePhase {
     RatePhase { from_ns: sample.usage.since_start_ns + offset_ns, after_bytes: before + inside as u64, iops: 0.0 }
 }
 
-/// How wide the interval of a single run's rate is, as a share of it; 0 if no run tells. The median: that of a run in which the rate changed is
+/// Half the interval of a single run's rate, as a share of it; 0 if no run has one. The median: that of a run in which the rate changed is
 /// wide.
 fn uncertain<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> f64 {
     let of = |sample: &Sample| {
         let rate = rate_estimate(std::slice::from_ref(sample))?;
-        Some((rate.high - rate.low) / rate.mean).filter(|share| share.is_finite())
+        Some((rate.high - rate.mean) / rate.mean).filter(|share| share.is_finite())
     };
     let widths: Vec<f64> = samples.into_iter().filter_map(of).collect();
     if widths.is_empty() { 0.0 } else { stats::median(&widths) }
