@@ -1,78 +1,153 @@
 //! Whether this process runs at all: a run in which it was stopped measured nothing.
+//!
+//! All threads of a run look at the clock. One of them does nothing else: it sleeps for [`WAKE_NS`] at a time, which costs about 0.2 % of a
+//! processor. A gap without a look by any thread, longer than that sleep, is time in which nothing ran. The kernel counts for how long the
+//! looking thread was runnable and waited for a processor; the rest of the gaps is time in which it was stopped: by a signal, a debugger, a
+//! freezer, or with the whole computer.
 
 use machine::Nanos;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often somebody looks at the clock at the latest.
+/// How often the looking thread looks at the clock.
+pub(crate) const WAKE_NS: Nanos = 4_000_000;
+
+/// How often it looks at what else the caller wants to see.
 pub(crate) const LOOK_NS: Nanos = 50_000_000;
 
-/// Where a look comes later than it should by this much, nothing ran: a loaded machine makes nobody wait so long.
+/// A sleep that ends later than it should by no more than this is a sleep.
+const LATE_NS: Nanos = 2_000_000;
+
+/// A gap longer than this is a pause, whatever its cause: on a loaded machine threads wait less.
 pub(crate) const PAUSE_NS: Nanos = 300_000_000;
 
-/// Looks at the clock by all threads of a run, and the longest time without one. One thread may be kept waiting while others
-/// run, so none can tell alone that the process was stopped.
+/// Stops that add up to less than this, or to a smaller share of the run, are not reported.
+const STOPPED_NS: Nanos = 20_000_000;
+/// See [`STOPPED_NS`], in percent.
+const STOPPED_PERCENT: f64 = 3.0;
+
+/// Looks at the clock by all threads of a run, and the gaps between them. One thread may wait while others run, so no single thread can see
+/// that the process was stopped.
 pub(crate) struct Looks {
     last: AtomicU64,
     longest: AtomicU64,
+    sum: AtomicU64,
+    count: AtomicU64,
+}
+
+/// Gaps in which no thread looked at the clock, each without the sleep that ends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Gaps {
+    /// The longest; 0 if it is shorter than [`PAUSE_NS`].
+    pub(crate) longest_ns: Nanos,
+    /// All of them.
+    pub(crate) sum_ns: Nanos,
+    /// How many.
+    pub(crate) count: u64,
 }
 
 impl Looks {
     pub(crate) fn from(now: Nanos) -> Looks {
-        Looks { last: AtomicU64::new(now), longest: AtomicU64::new(0) }
+        Looks {
+            last: AtomicU64::new(now),
+            longest: AtomicU64::new(0),
+            sum: AtomicU64::new(0),
+            count: AtomicU64::new(0),
+        }
     }
 
     /// Forgets all before now.
     pub(crate) fn begin(&self, now: Nanos) {
         self.last.store(now, Ordering::Relaxed);
-        self.longest.store(0, Ordering::Relaxed);
+        [&self.longest, &self.sum, &self.count].into_iter().for_each(|one| one.store(0, Ordering::Relaxed));
     }
 
     /// A thread runs now.
     pub(crate) fn note(&self, now: Nanos) {
         let since = now.saturating_sub(self.last.fetch_max(now, Ordering::Relaxed));
-        if since > LOOK_NS {
-            self.longest.fetch_max(since - LOOK_NS, Ordering::Relaxed);
+        if since > WAKE_NS + LATE_NS {
+            self.gap(since - WAKE_NS);
         }
     }
 
-    /// The longest time in which nothing ran; 0 where it is not worth a word.
-    pub(crate) fn paused_ns(&self) -> Nanos {
-        let longest = self.longest.load(Ordering::Relaxed);
-        if longest < PAUSE_NS { 0 } else { longest }
+    #[cold]
+    fn gap(&self, ns: Nanos) {
+        self.longest.fetch_max(ns, Ordering::Relaxed);
+        self.sum.fetch_add(ns, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
     }
+
+    /// The gaps so far.
+    pub(crate) fn gaps(&self) -> Gaps {
+        let longest = self.longest.load(Ordering::Relaxed);
+        Gaps {
+            longest_ns: if longest < PAUSE_NS { 0 } else { longest },
+            sum_ns: self.sum.load(Ordering::Relaxed),
+            count: self.count.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Gaps {
+    /// The gaps in a run without `explained_ns`: waits for a processor that other programs had, or that a quota or a hypervisor withheld. None if
+    /// the rest is too short to report.
+    pub(crate) fn stopped_ns(&self, explained_ns: Nanos, run_ns: Nanos) -> Option<Nanos> {
+        let stopped = self.sum_ns.saturating_sub(explained_ns);
+        let enough = stopped >= STOPPED_NS && percent(stopped, run_ns) >= STOPPED_PERCENT;
+        enough.then_some(stopped)
+    }
+}
+
+/// A time as a share of a run.
+pub(crate) fn percent(ns: Nanos, run_ns: Nanos) -> f64 {
+    (ns as f64 / run_ns.max(1) as f64 * 100.0).min(100.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What looks at these times tell, after one at 0.
-    fn paused(looks: &[Nanos]) -> Nanos {
+    const MS: Nanos = 1_000_000;
+
+    /// The gaps that looks at these times leave, after one at 0.
+    fn gaps(looks: &[Nanos]) -> Gaps {
         let seen = Looks::from(0);
         looks.iter().for_each(|&now| seen.note(now));
-        seen.paused_ns()
+        seen.gaps()
     }
 
     #[test]
-    fn a_time_without_any_look_is_told_and_a_late_look_is_not() {
-        assert_eq!(paused(&[LOOK_NS, 2 * LOOK_NS, 3 * LOOK_NS + 5_000_000_000]), 5_000_000_000);
-        assert_eq!(paused(&[LOOK_NS, 2 * LOOK_NS + PAUSE_NS / 2]), 0);
+    fn a_time_without_any_look_is_a_pause_and_a_late_look_is_not() {
+        assert_eq!(gaps(&[WAKE_NS, 2 * WAKE_NS, 3 * WAKE_NS + 5_000 * MS]).longest_ns, 5_000 * MS);
+        assert_eq!(gaps(&[WAKE_NS, 2 * WAKE_NS + PAUSE_NS / 2]).longest_ns, 0);
+        assert_eq!(gaps(&[WAKE_NS, 2 * WAKE_NS + LATE_NS]), Gaps::default());
     }
 
     #[test]
     fn a_thread_that_waits_while_another_runs_was_not_stopped() {
-        let one_runs: Vec<Nanos> = (1..1000).map(|ms| ms * 1_000_000).collect();
-        assert_eq!(paused(&[&one_runs[..], &[1_000_000_000]].concat()), 0);
-        // A look that was taken before another and is told after it.
-        assert_eq!(paused(&[LOOK_NS, PAUSE_NS, LOOK_NS]), 0);
+        let one_runs: Vec<Nanos> = (1..1000).map(|ms| ms * MS).collect();
+        assert_eq!(gaps(&[&one_runs[..], &[1_000_000_000]].concat()), Gaps::default());
+        // A look that was taken before another and is noted after it.
+        assert_eq!(gaps(&[WAKE_NS, PAUSE_NS / 4, WAKE_NS]).longest_ns, 0);
     }
 
     #[test]
-    fn what_lay_before_the_beginning_is_forgotten() {
+    fn what_was_before_the_beginning_is_forgotten() {
         let looks = Looks::from(0);
         looks.note(2 * PAUSE_NS);
         looks.begin(5 * PAUSE_NS);
-        looks.note(5 * PAUSE_NS + LOOK_NS);
-        assert_eq!(looks.paused_ns(), 0);
+        looks.note(5 * PAUSE_NS + WAKE_NS);
+        assert_eq!(looks.gaps(), Gaps::default());
+    }
+
+    #[test]
+    fn short_stops_add_up_less_what_others_had() {
+        // Stopped for 20 of each 40 ms, a thread that looks every millisecond between.
+        let looks: Vec<Nanos> = (0..1000).filter(|ms| ms % 40 < 20).map(|ms| ms * MS).collect();
+        let gaps = gaps(&looks);
+        assert_eq!((gaps.count, gaps.longest_ns), (24, 0));
+        assert!((400 * MS..500 * MS).contains(&gaps.sum_ns), "{gaps:?}");
+        assert_eq!(gaps.stopped_ns(0, 1000 * MS), Some(gaps.sum_ns));
+        assert_eq!(gaps.stopped_ns(gaps.sum_ns - 10 * MS, 1000 * MS), None, "others had nearly all of it");
+        assert_eq!(gaps.stopped_ns(0, 60_000 * MS), None, "too little of a long run");
     }
 }

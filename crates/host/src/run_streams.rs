@@ -1,6 +1,6 @@
 //! The streams of a run: a thread each, made ready one after another and started together.
 
-use crate::pause::{LOOK_NS, Looks};
+use crate::pause::{Gaps, LOOK_NS, Looks, WAKE_NS as WATCH_NS};
 use crate::session::{Halt, Time};
 use machine::{Error, Nanos, OnFailure, RequestSource, Result, RunOptions, Start};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,12 +94,14 @@ impl StartBarrier {
     /// Waits until so many streams have ended, and looks at the clock meanwhile, and at what else the caller wants to see.
     fn watch(&self, streams: usize, time: impl Time, looks: &Looks, look: impl Fn()) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = time.now() + LOOK_NS;
         while state.ended < streams {
-            let waited = self.changed.wait_timeout(state, Duration::from_nanos(LOOK_NS));
-            let waited = waited.unwrap_or_else(PoisonError::into_inner);
-            state = waited.0;
-            looks.note(time.now());
-            if waited.1.timed_out() {
+            let waited = self.changed.wait_timeout(state, Duration::from_nanos(WATCH_NS));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let now = time.now();
+            looks.note(now);
+            if now >= next && state.ended < streams {
+                next = now + LOOK_NS;
                 look();
             }
         }
@@ -115,13 +117,12 @@ pub(crate) struct PartStreams<'p, S, W, F> {
     pub(crate) finish: F,
 }
 
-/// Does the work, and tells the longest time in it in which nothing of this process ran, where it is long enough to be told, with what the
-/// watching thread saw before and after it.
+/// Does the work, and returns the gaps in it in which nothing of this process ran, with what the watching thread saw before and after it.
 pub(crate) fn watched<T, S: Send>(
     time: impl Time + Send,
     look: impl Fn() -> S + Send,
     work: impl FnOnce() -> T,
-) -> (T, Option<(Nanos, S, S)>) {
+) -> (T, Option<(Gaps, S, S)>) {
     let barrier = &StartBarrier::default();
     std::thread::scope(|scope| {
         let watch = move || {
@@ -129,7 +130,7 @@ pub(crate) fn watched<T, S: Send>(
             // From now on nothing is missed.
             drop(Ready { barrier });
             barrier.watch(1, time, &looks, || {});
-            (looks.paused_ns(), before, look())
+            (looks.gaps(), before, look())
         };
         let watcher = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, watch);
         if watcher.is_ok() {
@@ -150,8 +151,8 @@ pub(crate) struct Ran<T> {
     pub(crate) began: Nanos,
     /// How each part ended.
     pub(crate) ends: Vec<PartEnd<T>>,
-    /// The longest time in which nothing of this process ran, where it is long enough to be told.
-    pub(crate) paused_ns: Nanos,
+    /// Time in which nothing of this process ran.
+    pub(crate) gaps: Gaps,
 }
 
 /// What a part's streams came to: the last completion, and what `finish` returned.
@@ -234,11 +235,11 @@ where
         looks.begin(time.now());
         barrier.open(began);
         barrier.watch(streams, time, &looks, look);
-        let paused_ns = looks.paused_ns();
+        let gaps = looks.gaps();
         let ends: Vec<PartEnd<T>> = workers.into_iter().map(|threads| part_end(threads, began)).collect();
         match (refused, options.on_failure) {
             (Some(error), _) => Err(error),
-            (None, OnFailure::EndPart) => Ok(Ran { began, ends, paused_ns }),
+            (None, OnFailure::EndPart) => Ok(Ran { began, ends, gaps }),
             (None, OnFailure::EndRun) => {
                 let mut errors = Vec::new();
                 let mut fine = Vec::new();
@@ -248,7 +249,7 @@ where
                         Err(error) => errors.push(error),
                     }
                 }
-                first(errors).map_or(Ok(Ran { began, ends: fine, paused_ns }), Err)
+                first(errors).map_or(Ok(Ran { began, ends: fine, gaps }), Err)
             }
         }
     })

@@ -33,8 +33,8 @@ pub use layer::{ArrayFacts, FileSystemFacts, Layer, LayerFacts, LayerKind, Parti
 pub use run::{Buffers, IoClass, IoPriority, OnFailure, Part, PartUsage, RunOptions, RunUsage, Scheduling, Start};
 pub use source::{Completion, Nanos, Next, Op, Request, RequestSource, Stability};
 pub use usage::{
-    BlockTimes, CpuTimes, DeviceUse, DirtyUse, MemoryUse, ParityUse, Pause, PhaseUse, ProcessorTimes, RequestTimes,
-    ResourceKind, ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
+    BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, MemoryUse, ParityUse, Pause, PhaseUse, PressureUse,
+    ProcessorTimes, QuotaUse, RequestTimes, ResourceKind, ResourceUse, Stage, StageTime, TimesSource, Usage, Waits,
 };
 
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! A run: parts that start together.
 
 use crate::{
-    Access, BlockTimes, CpuTimes, DeviceUse, DirtyUse, Error, Nanos, ParityUse, Pause, ResourceUse, Result, Usage,
-    Waits,
+    Access, BlockTimes, CpuTimes, DeviceUse, DirtyUse, Disturbance, Error, Nanos, ParityUse, Pause, ResourceUse,
+    Result, Usage, Waits,
 };
 
 /// A target, how it is accessed, and the request sources that ask it.
@@ -118,6 +118,8 @@ pub struct RunOptions {
 pub struct RunUsage {
     /// When the sources began, on the machine's clock.
     pub began: Nanos,
+    /// The same since the program began.
+    pub since_start_ns: Nanos,
     /// Processor time of the whole run.
     pub cpu: CpuTimes,
     /// Bytes that this process asked of the block layer itself (read, write): less than asked means that a cache served.
@@ -126,8 +128,10 @@ pub struct RunUsage {
     pub resources: Vec<ResourceUse>,
     /// Warnings about this run, in short sentences.
     pub warnings: Vec<String>,
-    /// The longest time in which the program did not run, where there was one.
+    /// Time in which the program did not run, if there was any.
     pub paused: Option<Pause>,
+    /// Other users of the computer.
+    pub disturbance: Disturbance,
     /// When the block layer had requests, of all parts ([`Usage::block_times`]).
     pub block_times: Vec<BlockTimes>,
     /// What each part used, in the order of the parts.
@@ -158,12 +162,24 @@ pub struct PartUsage {
 impl RunUsage {
     /// Usage by part; processor time, block-layer bytes and warnings are the whole run's, for nothing tells the parts apart.
     pub fn by_part(self) -> impl Iterator<Item = Result<Usage>> {
-        let RunUsage { began, cpu, block_bytes, resources, warnings, paused, block_times, parts } = self;
+        let RunUsage {
+            began,
+            since_start_ns,
+            cpu,
+            block_bytes,
+            resources,
+            warnings,
+            paused,
+            disturbance,
+            block_times,
+            parts,
+        } = self;
         parts.into_iter().map(move |part| {
             let PartUsage { elapsed_ns, sync_ns, process_ns, unserved_ns, dirty, device, waits, parity } = part?;
             let (resources, warnings, block_times) = (resources.clone(), warnings.clone(), block_times.clone());
             Ok(Usage {
                 began,
+                since_start_ns,
                 elapsed_ns,
                 sync_ns,
                 cpu,
@@ -180,6 +196,7 @@ impl RunUsage {
                 resources,
                 warnings,
                 paused,
+                disturbance,
                 block_times,
             })
         })

@@ -109,18 +109,30 @@ pub struct PhaseUse {
     pub percent: f64,
 }
 
-/// A time within a run in which the program did not run at all: what was measured then is not the target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Time within a run in which the program did not run at all: what was measured then is not the target.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pause {
-    /// How long.
+    /// How long, in all.
     pub ns: Nanos,
+    /// How often.
+    pub times: u64,
+    /// Its share of the run, in percent.
+    pub percent: f64,
     /// Who had it, as the beginning of a sentence that goes on with `for 5.0 s`.
     pub cause: &'static str,
 }
 
 impl std::fmt::Display for Pause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} for {:.1} s", self.cause, self.ns as f64 / 1e9)
+        let seconds = self.ns as f64 / 1e9;
+        if self.times > 1 {
+            return write!(
+                f,
+                "{} {} times, for {:.0} % of the run ({seconds:.2} s)",
+                self.cause, self.times, self.percent
+            );
+        }
+        write!(f, "{} for {seconds:.1} s", self.cause)
     }
 }
 
@@ -231,6 +243,43 @@ pub struct DirtyUse {
     pub held_percent: f64,
 }
 
+/// The effect of a control group's processor quota on the processes in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuotaUse {
+    /// Periods in which they wanted a processor.
+    pub periods: u64,
+    /// Periods in which they used all of the quota and were held until the next one.
+    pub throttled: u64,
+    /// For how long they were held, all processors together.
+    pub throttled_ns: Nanos,
+}
+
+/// For how long tasks waited for a resource, by the kernel's pressure stall information: `some` of them, or all that were not idle (`full`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PressureUse {
+    /// Some waited for a processor.
+    pub cpu_some_ns: Nanos,
+    /// Some waited for memory: reclaim, swap, refaults.
+    pub memory_some_ns: Nanos,
+    /// All did.
+    pub memory_full_ns: Nanos,
+    /// Some waited for storage.
+    pub io_some_ns: Nanos,
+    /// All did.
+    pub io_full_ns: Nanos,
+}
+
+/// Other users of the computer while a run was made, by the kernel's counts.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Disturbance {
+    /// The effect of a processor quota; none without a quota.
+    pub quota: Option<QuotaUse>,
+    /// Pressure of this program's control group, or of the system if it is in the root group; none if the kernel does not count it.
+    pub pressure: Option<PressureUse>,
+    /// Processors that other programs kept busy.
+    pub others_processors: f64,
+}
+
 /// What streams computed of parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ParityUse {
@@ -245,6 +294,8 @@ pub struct ParityUse {
 pub struct Usage {
     /// When the sources began, on the machine's clock.
     pub began: Nanos,
+    /// The same since the program began.
+    pub since_start_ns: Nanos,
     /// From the beginning to the last completion.
     pub elapsed_ns: Nanos,
     /// From the last completion to stable storage, where [`crate::Access::sync_at_end`] asked for it.
@@ -277,8 +328,10 @@ pub struct Usage {
     pub resources: Vec<ResourceUse>,
     /// Warnings about this run, in short sentences.
     pub warnings: Vec<String>,
-    /// The longest time in which the program did not run, where there was one.
+    /// Time in which the program did not run, if there was any.
     pub paused: Option<Pause>,
+    /// Other users of the computer.
+    pub disturbance: Disturbance,
     /// When the block layer had requests, where that was asked and can be seen: those of the program's threads, and those of anybody. A
     /// throttle lets a thread of the kernel's send what it held back.
     pub block_times: Vec<BlockTimes>,

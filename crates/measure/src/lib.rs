@@ -4,6 +4,7 @@
 
 mod beside;
 mod ceiling;
+mod course;
 pub mod histogram;
 mod repeat;
 mod sample;
@@ -16,6 +17,7 @@ mod verified;
 
 pub use beside::{Company, Job, measure_beside};
 pub use ceiling::{Ceiling, Ceilings};
+pub use course::{Course, RatePhase, course, course_of_runs};
 pub use repeat::{
     Measured, Repeated, Repeats, Standing, await_throttle, cached_before, counted, ends_with_flush, measure, next_run,
     of_whole_bursts, ramp, rate_estimate, rate_estimate_beside, rate_spread, repeat, rounds,

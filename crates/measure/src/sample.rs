@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn a_paused_run_is_left_out_and_repeated_but_not_for_ever() {
-        let pause = Some(Pause { ns: 5_000_000_000, cause: "the program was stopped" });
+        let pause = Some(Pause { ns: 5_000_000_000, times: 1, percent: 50.0, cause: "the program was stopped" });
         let ran = |pauses: &[Option<Pause>]| {
             let mut runs = 0;
             let run = || {

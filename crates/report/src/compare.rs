@@ -46,6 +46,7 @@ fn word(one: &Difference) -> String {
             _ => "no difference".into(),
         },
         Verdict::Untold => "one value a side".into(),
+        Verdict::Changing => "the rate changed while measured".into(),
     }
 }
 

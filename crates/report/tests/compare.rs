@@ -14,7 +14,7 @@ fn side(name: &str, rates: &[(&str, &str, &[f64])]) -> Side {
             Reading::of_runs(Measure::Throughput, runs.to_vec()),
             Reading::of_runs(Measure::LatencyP99, runs.iter().map(|rate| 1e12 / rate).collect()),
         ],
-        error: None,
+        ..Asked::default()
     });
     Side { name: name.into(), asked: asked.collect(), warnings: Vec::new() }
 }

@@ -1,5 +1,6 @@
 //! What the runs of a point really were and what they cost, beside what was asked.
 
+use crate::disturbances::Disturbances;
 use machine::units::MIB;
 use machine::{RequestTimes, ResourceUse};
 use measure::{Sample, stats};
@@ -63,6 +64,9 @@ pub struct Achieved {
     /// In how many of all looks, in percent, there were so many that the kernel held writers back; mean over the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirty_held_percent: Option<f64>,
+    /// Other users of the processors and the memory.
+    #[serde(default)]
+    pub disturbances: Disturbances,
     /// Share of the processors' time that a hypervisor took away, in percent of one processor.
     pub steal_percent: f64,
     /// How often a stream slept until requests completed, per request: each is a wake that the kernel's side pays.
@@ -217,6 +221,7 @@ impl Achieved {
             dirty_percent: dirty().map(|dirty| dirty.most_percent).max_by(f64::total_cmp),
             dirty_held_percent: (dirty().count() == samples.len() && !samples.is_empty())
                 .then(|| dirty().map(|dirty| dirty.held_percent).sum::<f64>() / runs),
+            disturbances: Disturbances::of(workload, samples),
             steal_percent: sum(&|sample| sample.usage.cpu.steal_ns as f64) / counted * 100.0,
             waits_per_request: samples
                 .iter()

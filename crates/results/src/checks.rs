@@ -1,10 +1,11 @@
 //! Reasons to doubt a figure, found in the figures themselves.
 
 use crate::point::Numbers;
-use machine::units::{show_rate, show_size};
+use crate::rate_change::RateChange;
+use machine::units::show_size;
 use machine::{CacheState, Layer, TargetFacts};
 use measure::stats::Verdict;
-use measure::{Sample, Verification, rate_estimate};
+use measure::{Sample, Verification};
 use workload::{Pattern, Workload};
 
 /// Direct I/O of which more than this share never reached a device was served by a cache.
@@ -22,7 +23,7 @@ const CEILING_PERCENT: f64 = 50.0;
 /// A change within a run smaller than this is left to the interval.
 const CHANGE_PERCENT: f64 = 15.0;
 
-/// A change between runs by less than this factor is left to the interval.
+/// A difference between points by less than this factor is left to their intervals.
 pub(crate) const CHANGE_FACTOR: f64 = 1.5;
 
 /// A run that goes in order over more than this share of a rotating disk meets tracks of different length.
@@ -86,8 +87,11 @@ pub(crate) fn warnings(workload: &Workload, facts: &TargetFacts, samples: &[Samp
                 .into(),
         );
     }
-    warnings.extend(unsteady(workload, facts, samples));
-    warnings.extend(changed_between_runs(samples, numbers));
+    match &numbers.rate_change {
+        Some(change) => warnings.push(change.said()),
+        None => warnings.extend(unsteady(workload, facts, samples)),
+    }
+    warnings.extend(achieved.disturbances.doubts(achieved.from_cache_percent));
     for warning in samples.iter().flat_map(|sample| &sample.usage.warnings) {
         if !warnings.contains(warning) {
             warnings.push(warning.clone());
@@ -173,57 +177,35 @@ fn unsteady(workload: &Workload, facts: &TargetFacts, samples: &[Sample]) -> Opt
     if (change - 1.0).abs() * 100.0 < CHANGE_PERCENT {
         return None;
     }
+    across_tracks(workload, facts, longest).or(Some(said))
+}
+
+/// A rate that changed because a run went over the tracks of a rotating disk.
+fn across_tracks(workload: &Workload, facts: &TargetFacts, longest: &Sample) -> Option<String> {
     let across = across_disk(workload, facts, longest);
     let slowest = slowest_share(&longest.slice_rates);
-    if across > ACROSS_SHARE && slowest >= INNERMOST_SHARE {
-        return Some(format!(
+    (across > ACROSS_SHARE && slowest >= INNERMOST_SHARE).then(|| {
+        format!(
             "the slowest part of a run had {:.0} % of the rate of the fastest, as it went over {:.0} % of a rotating disk: \
              the tracks outside hold more than those inside",
             slowest * 100.0,
             across * 100.0
-        ));
-    }
-    Some(said)
+        )
+    })
 }
 
-/// A rate that was another from some run on: a limit, a credit or somebody else's load came or went.
-fn changed_between_runs(samples: &[Sample], numbers: &Numbers) -> Option<String> {
-    let rates: Vec<f64> = samples.iter().map(Sample::iops).collect();
-    let (first, before, after) = change(&rates, within(samples))?;
-    let bytes = numbers.throughput_bytes_per_s / numbers.iops;
-    let runs = |count: usize| if count == 1 { "run".to_string() } else { format!("{count} runs") };
-    Some(format!(
-        "the rate changed between runs: {} in the first {}, {} in the {} after; the mean of both is the rate of neither",
-        show_rate(before * bytes),
-        runs(first),
-        show_rate(after * bytes),
-        runs(rates.len() - first)
-    ))
-}
-
-/// The most that the rate of a single run is uncertain by, in requests per second; 0 where no run tells.
-fn within(samples: &[Sample]) -> f64 {
-    let of = |sample: &Sample| rate_estimate(std::slice::from_ref(sample)).map_or(0.0, |rate| rate.high - rate.low);
-    samples.iter().map(of).fold(0.0, f64::max)
-}
-
-/// Where a series of rates changes for good: how many lie before, and the means before and after. The two sides are apart by more than
-/// twice what either of them, or one rate by itself, varies by.
-fn change(rates: &[f64], each: f64) -> Option<(usize, f64, f64)> {
-    let range = |part: &[f64]| {
-        part.iter().fold((f64::INFINITY, 0.0f64), |(least, most), rate| (least.min(*rate), most.max(*rate)))
-    };
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let apart = |at: usize| {
-        let (a, b) = rates.split_at(at);
-        let ((a_low, a_high), (b_low, b_high)) = (range(a), range(b));
-        let gap = (a_low - b_high).max(b_low - a_high);
-        let spread = (a_high - a_low).max(b_high - b_low).max(each);
-        let factor = mean(b) / mean(a);
-        (gap > 2.0 * spread && !(1.0 / CHANGE_FACTOR..=CHANGE_FACTOR).contains(&factor)).then_some((gap, at))
-    };
-    let (_, at) = (1..rates.len()).filter_map(apart).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some((at, mean(&rates[..at]), mean(&rates[at..])))
+/// The change of a rate: a limit, a credit or another program's load came or went.
+pub(crate) fn rate_change(
+    workload: &Workload,
+    facts: &TargetFacts,
+    samples: &[Sample],
+    bytes: f64,
+) -> Option<RateChange> {
+    let longest = samples.iter().max_by_key(|sample| sample.slice_rates.len())?;
+    let found = measure::course(samples)?;
+    // The tracks of a disk differ in length: the rate follows them.
+    let by_tracks = found.within && across_tracks(workload, facts, longest).is_some();
+    (!by_tracks).then(|| RateChange::of(&found, bytes))
 }
 
 /// The rate of the slowest eighth of a run as a share of that of the fastest.
@@ -242,25 +224,4 @@ fn across_disk(workload: &Workload, facts: &TargetFacts, sample: &Sample) -> f64
     let bytes = sample.requests_with_ramp as f64 * f64::from(workload.request_bytes);
     let region = workload.region(facts.size_bytes).1 as f64;
     bytes.min(region) / facts.size_bytes as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::change;
-
-    #[test]
-    fn a_limit_that_drops_between_two_runs_is_a_change() {
-        assert_eq!(change(&[40.0, 10.0], 1.0), Some((1, 40.0, 10.0)));
-        assert_eq!(change(&[10.0, 10.2, 9.8, 40.0, 41.0], 0.5), Some((3, 10.0, 40.5)));
-    }
-
-    #[test]
-    fn noise_is_none() {
-        assert_eq!(change(&[40.0, 30.0], 1.0), None, "too small");
-        assert_eq!(change(&[40.0, 10.0], 20.0), None, "either run is as uncertain as they differ");
-        assert_eq!(change(&[40.0, 10.0, 39.0], 1.0), None, "it came back");
-        assert_eq!(change(&[50.0, 90.0, 20.0, 60.0], 1.0), None);
-        assert_eq!(change(&[40.0], 1.0), None);
-        assert_eq!(change(&[], 0.0), None);
-    }
 }

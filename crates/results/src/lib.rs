@@ -9,6 +9,7 @@ mod checks;
 pub mod columns;
 pub mod compare;
 mod csv;
+mod disturbances;
 mod document;
 mod figure;
 pub mod history;
@@ -23,6 +24,7 @@ mod output;
 mod parquet;
 mod point;
 mod question;
+mod rate_change;
 
 pub use achieved::{Achieved, CpuPerRequest, cached_percent};
 pub use answer::{
@@ -31,6 +33,7 @@ pub use answer::{
 };
 pub use checks::{CACHED_PERCENT, cache_doubts};
 pub use csv::{csv, history_csv};
+pub use disturbances::Disturbances;
 pub use document::{Began, Experiment, Kind, Program, Results, SCHEMA};
 pub use figure::{Axis, Figure, Series, Value};
 pub use interference::{Beside, Interference, measure_interference};
@@ -44,3 +47,4 @@ pub use output::{Output, OutputError, append};
 pub use parquet::HistoryTable;
 pub use point::{LatencySummary, Numbers, Point, RunNumbers, WorkloadRecord, folded_warnings, measure_points};
 pub use question::Question;
+pub use rate_change::{RateChange, RatePhase};

@@ -2,6 +2,7 @@
 
 use crate::achieved::{Achieved, CpuPerRequest, mean};
 use crate::checks;
+use crate::rate_change::RateChange;
 use machine::{Allocation, CacheState, Machine, TargetFacts};
 use measure::histogram::Histogram;
 use measure::{Ceiling, Measured, Repeats, Sample, Verification, counted, ends_with_flush, rate_estimate, stats};
@@ -74,6 +75,9 @@ pub struct Numbers {
     pub read_latency_ns: Option<LatencySummary>,
     /// The same of writes alone, in a mix.
     pub write_latency_ns: Option<LatencySummary>,
+    /// How the rate changed while it was measured; absent if one rate describes the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_change: Option<RateChange>,
     /// Processor time a request.
     pub cpu_ns_per_request: CpuPerRequest,
     /// What the run really was.
@@ -334,6 +338,7 @@ impl Numbers {
             latency_ns: LatencySummary::from(&both),
             read_latency_ns: mix.then(|| LatencySummary::from(&latency[0])),
             write_latency_ns: mix.then(|| LatencySummary::from(&latency[1])),
+            rate_change: checks::rate_change(workload, facts, all, request),
             cpu_ns_per_request: CpuPerRequest::from_samples(samples),
             achieved,
             warnings: Vec::new(),
@@ -464,8 +469,9 @@ mod tests {
     #[test]
     fn a_limit_that_drops_between_two_runs_is_named() {
         let found = numbers(&[run(640.0, 1000, 0), run(160.0, 1000, 0)]);
-        let said = "the rate changed between runs: 40.0 MiB/s in the first run, 10.0 MiB/s in the run after";
+        let said = "the rate changed: 40.0 MiB/s, then 10.0 MiB/s from 0 ns on (after 40.0 MiB)";
         assert!(found.warnings.iter().any(|warning| warning.starts_with(said)), "{:?}", found.warnings);
+        assert!(found.rate_change.is_some_and(|change| change.phases.len() == 2 && !change.within_run));
         assert_eq!(numbers(&[run(640.0, 1000, 0), run(630.0, 1000, 0)]).warnings, Vec::<String>::new());
     }
 

@@ -160,7 +160,9 @@ impl Tried {
             (true, false) => Outcome::Helps,
             (false, true) => Outcome::Worse,
             (true, true) => Outcome::Mixed,
-            (false, false) if open || rates.contains(&Verdict::Untold) => Outcome::Undecided,
+            (false, false) if open || rates.iter().any(|one| matches!(one, Verdict::Untold | Verdict::Changing)) => {
+                Outcome::Undecided
+            }
             (false, false) if of_rate().any(wide) => Outcome::NoGain,
             (false, false) => Outcome::NoDifference,
         }

@@ -6,10 +6,10 @@ use crate::plan::{Change, Plan, Trial};
 use crate::prove::{Target, prove};
 use crate::sentences::sentences;
 use machine::{Error, Nanos, Result};
-use measure::Sample;
 use measure::turns::{self, Answer, Arms, Stop, Turns, in_turn};
-use results::Program;
+use measure::{RatePhase, Sample, course_of_runs};
 use results::compare::{Asked, Comparison, Difference, InTurn, OF_A_RUN, Series, of_a_run};
+use results::{Program, RateChange};
 use workload::Workload;
 
 /// Share of the time that the combination gets.
@@ -66,6 +66,8 @@ struct Trying<'a, S> {
     questions: &'a [Question],
     /// For each question and arm the run with the longest warm-up.
     slowest: Vec<[Option<Sample>; 2]>,
+    /// For each question its runs with the present setting, and the bytes that they moved.
+    as_it_is: Vec<(Vec<RatePhase>, u64)>,
     /// Time that had passed before.
     before_ns: Nanos,
     warnings: &'a mut Vec<String>,
@@ -98,6 +100,11 @@ impl<S: Subject> Arms<{ OF_A_RUN.len() }> for Trying<'_, S> {
             }
         }
         let values = of_a_run(&sample);
+        if arm == 0 {
+            let (runs, moved) = &mut self.as_it_is[question];
+            runs.push(RatePhase { from_ns: sample.usage.since_start_ns, after_bytes: *moved, iops: sample.iops() });
+            *moved += sample.bytes_with_ramp;
+        }
         if slowest.as_ref().is_none_or(|other| sample.warm_up_ns > other.warm_up_ns) {
             *slowest = Some(sample);
         }
@@ -107,6 +114,18 @@ impl<S: Subject> Arms<{ OF_A_RUN.len() }> for Trying<'_, S> {
     fn on_block(&mut self, question: usize, block: usize, passed_ns: Nanos) {
         let label = format!("{}, block {block}", self.questions[question].label);
         self.subject.on_block(&label, self.before_ns.saturating_add(passed_ns));
+    }
+}
+
+impl<S> Trying<'_, S> {
+    /// A sentence for each question in which the present setting did not keep its rate.
+    fn changes(&self) -> Vec<String> {
+        let of = |(question, (runs, _)): (&Question, &(Vec<RatePhase>, u64))| {
+            let course = course_of_runs(runs, 0.0, |run| runs[run])?;
+            let bytes = f64::from(question.workloads[0].request_bytes);
+            Some(format!("{}, as it is: {}", question.label, RateChange::of(&course, bytes).said()))
+        };
+        self.questions.iter().zip(&self.as_it_is).filter_map(of).collect()
     }
 }
 
@@ -216,8 +235,11 @@ fn ask<S: Subject>(
     };
     let before_ns = subject.now().saturating_sub(began);
     let slowest = questions.iter().map(|_| [None, None]).collect();
-    let mut trying = Trying { subject, questions: &questions, slowest, before_ns, warnings };
+    let as_it_is = questions.iter().map(|_| (Vec::new(), 0)).collect();
+    let mut trying = Trying { subject, questions: &questions, slowest, as_it_is, before_ns, warnings };
     let turns = in_turn(&mut trying, questions.len(), turns_limits)?;
+    let changes = trying.changes();
+    warnings.extend(changes);
     let differences = differences(&questions, &turns, limits);
     let tried = sets.iter().enumerate().map(|(set, trials)| {
         let own: Vec<usize> = (0..of_set.len()).filter(|&index| of_set[index].0 == set).collect();

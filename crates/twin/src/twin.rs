@@ -14,8 +14,8 @@ use crate::world::array::Controller;
 use crate::world::files::VOLUME;
 use crate::world::{Member, World};
 use machine::{
-    Capabilities, CpuTimes, DeviceUse, Engine, Error, MachineFacts, MemoryUse, Nanos, OnFailure, Part, PartUsage, Reap,
-    RequestSource, RunOptions, RunUsage, Start, TargetFacts, TargetKind, TargetSpec,
+    Capabilities, CpuTimes, DeviceUse, Disturbance, Engine, Error, MachineFacts, MemoryUse, Nanos, OnFailure, Part,
+    PartUsage, Reap, RequestSource, RunOptions, RunUsage, Start, TargetFacts, TargetKind, TargetSpec,
 };
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -394,11 +394,13 @@ fn usage(
     let (busy, charged) = (world.cpu.busy, world.cpu.busy - world.cpu.uncharged);
     RunUsage {
         began,
+        since_start_ns: began,
         cpu: CpuTimes { user_ns: 0, system_ns: charged, machine_ns: busy, steal_ns: 0, instructions_user: None },
         block_bytes: Some((all.read_bytes, all.write_bytes)),
         resources: utilisation::resources(world, ran),
         warnings: Vec::new(),
         paused: None,
+        disturbance: Disturbance::default(),
         block_times: Vec::new(),
         parts: files.iter().zip(outcomes).map(|(files, outcome)| Ok(part(files, outcome?))).collect(),
     }

@@ -188,6 +188,13 @@ impl Throttle {
         }
         Ok(throttle)
     }
+
+    /// From now on all of its limits have this value.
+    pub fn change(&self, limit: u64) {
+        for file in &self.files {
+            fs::write(file, format!("{} {limit}", self.number)).unwrap();
+        }
+    }
 }
 
 impl Drop for Throttle {

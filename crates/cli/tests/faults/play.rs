@@ -56,10 +56,21 @@ pub enum Step {
     Fails(&'static str),
     /// A line that is stopped while this fault of a FUSE file system holds a request of its up, goes on later, and ends so.
     Stop { fs: &'static str, at: Fault, line: &'static str, ends: Ends },
+    /// A line that is stopped for 20 of each 40 ms until its end, by signals or by a freezer's group, and ends so.
+    Stutter(Stops, By, &'static str, Ends),
     /// So many of one line begin at once.
     Together(usize, &'static str, Ends),
     /// So many of one line, each ended by a signal at a moment that the seed chooses.
     Storm { seed: u64, times: u32, line: &'static str, signal: i32 },
+}
+
+/// A way to stop a command.
+#[derive(Debug, Clone, Copy)]
+pub enum Stops {
+    /// SIGSTOP and SIGCONT.
+    Signals,
+    /// The freezer of a control group of the stage.
+    Freezer(&'static str),
 }
 
 /// A state to wait for.
@@ -175,6 +186,9 @@ const PROGRAM_FD: i32 = 97;
 /// How long a command stays stopped.
 const STOP: Duration = Duration::from_millis(600);
 
+/// How long a command that stutters is stopped, and how long it then runs.
+const STUTTER: Duration = Duration::from_millis(20);
+
 /// No command may take longer: it hangs.
 const PATIENCE: Duration = Duration::from_secs(40);
 
@@ -288,6 +302,12 @@ impl Running {
         }
     }
 
+    /// Whether it has ended; it can still be signalled until its end is waited for.
+    fn has_ended(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+        stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
+    }
+
     /// Whether all threads of it are stopped.
     fn is_stopped(&self) -> bool {
         let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
@@ -383,6 +403,22 @@ pub fn play(name: &str, row: &Row) {
                 until(&stage, Some(&mut stopped), State::Stopped);
                 stopped.signal(libc::SIGCONT);
                 stopped.ends(ends);
+            }
+            Step::Stutter(stops, by, line, ends) => {
+                let stuttering = Running::start(&stage, *by, line);
+                let frozen = |frozen: bool| match stops {
+                    Stops::Signals => stuttering.signal(if frozen { libc::SIGSTOP } else { libc::SIGCONT }),
+                    Stops::Freezer(group) => stage.freeze(group, frozen),
+                };
+                let until = Instant::now() + PATIENCE;
+                while !stuttering.has_ended() && Instant::now() < until {
+                    for stop in [true, false] {
+                        frozen(stop);
+                        std::thread::sleep(STUTTER);
+                    }
+                }
+                frozen(false);
+                stuttering.ends(ends);
             }
             Step::Together(times, line, ends) => {
                 let all: Vec<Running> = (0..*times).map(|_| Running::start(&stage, PLAIN, line)).collect();

@@ -108,7 +108,7 @@ pub enum Given {
     /// Mounted on a new directory, by these words for `mount`; `{NAME}` is replaced.
     Volume(&'static str, &'static str),
     /// A directory appears in the place of another too (a bind mount).
-    Bound(&'static str, &'static str),
+    BoundOver(&'static str, &'static str),
     /// A line of the shell, in the stage's directory.
     Shell(&'static str),
     /// Unmounted, although it is in use.
@@ -161,6 +161,19 @@ impl Stage {
         let directory = memory_directory();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
         Stage { props: Vec::new(), devices: BTreeMap::new(), directory, before: BTreeMap::new() }
+    }
+
+    /// Freezes a control group, or lets it go on: by the freezer of version 1 or of version 2, whichever it has.
+    pub fn freeze(&self, group: &str, frozen: bool) {
+        let group = self.path(group);
+        let (old, new) = (group.join("freezer.state"), group.join("cgroup.freeze"));
+        let (file, text) = match (old.exists(), frozen) {
+            (true, true) => (old, "FROZEN"),
+            (true, false) => (old, "THAWED"),
+            (false, true) => (new, "1"),
+            (false, false) => (new, "0"),
+        };
+        fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     }
 
     /// Its directory.
@@ -381,7 +394,7 @@ impl Stage {
                 let words = self.word(words).into_string().expect("plain words");
                 self.mount(name, &words.split(' ').collect::<Vec<_>>())
             }
-            Given::Bound(name, over) => {
+            Given::BoundOver(name, over) => {
                 let (name, over) = (at(name), at(over));
                 tool("mount", &["--bind", &shown(&name), &shown(&over)])?;
                 self.props.push(Prop::Mount(over));

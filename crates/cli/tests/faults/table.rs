@@ -8,8 +8,8 @@ use crate::fuse::Fault;
 use crate::fuse::Instead::{Error, Flip, Half, Hang, Hold, Lose, Misplace, Tear};
 use crate::play::Sink::{Full as FullSink, Unread};
 use crate::play::State::{Gone, Hangs, Long, Mapped, Read as HasRead, Said, Set, TestFile, Written};
-use crate::play::Step::{Do, Ended, Fails, Met, Run, Signal, Start, Stop, Storm, Together, Until};
-use crate::play::{By, Ends, INTERRUPTED, KILLED, PLAIN, Row, UNHARMED};
+use crate::play::Step::{Do, Ended, Fails, Met, Run, Signal, Start, Stop, Storm, Stutter, Together, Until};
+use crate::play::{By, Ends, INTERRUPTED, KILLED, PLAIN, Row, Stops, UNHARMED};
 use crate::play::{failed_points, fails, no_result, play, refused, run, well};
 use crate::stage::Given::*;
 use crate::stage::{DISK, Limit};
@@ -36,6 +36,7 @@ macro_rules! section {
 }
 
 mod corruption;
+mod disturbed;
 mod endings;
 mod failing;
 mod held;
@@ -55,6 +56,7 @@ pub static TABLE: &[&Section] = &[
     &failing::SECTION,
     &corruption::SECTION,
     &limits::SECTION,
+    &disturbed::SECTION,
     &endings::SECTION,
     &ownership::SECTION,
     &together::SECTION,

@@ -224,8 +224,14 @@ impl<'a, M: Machine> Group<'a, M> {
         };
         let same_devices = parts.iter().all(|part| devices(part) == devices(&parts[0]));
         let run = self.machine.run(&mut parts, options).map_err(failed)?;
-        let mut whole = Usage { began: run.began, cpu: run.cpu, block_bytes: run.block_bytes, ..Usage::default() };
-        whole.warnings = run.warnings;
+        let mut whole = Usage {
+            began: run.began,
+            since_start_ns: run.since_start_ns,
+            cpu: run.cpu,
+            block_bytes: run.block_bytes,
+            ..Usage::default()
+        };
+        (whole.warnings, whole.disturbance) = (run.warnings, run.disturbance);
         for (job, part) in jobs.into_iter().zip(run.parts) {
             match part {
                 Ok(part) => {

@@ -73,7 +73,7 @@ fn asked(kind: &str, settings: &[(&str, String)], readings: Vec<Reading>) -> Ask
         keys,
         kind: kind.into(),
         readings: readings.into_iter().filter(|one| one.value.is_finite() && one.value > 0.0).collect(),
-        error: None,
+        ..Asked::default()
     }
 }
 

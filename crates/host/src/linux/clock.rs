@@ -37,6 +37,11 @@ impl Clock {
         *CLOCK.get_or_init(Clock::calibrate)
     }
 
+    /// The time at which it was begun: when the program was.
+    pub(crate) fn start(&self) -> Nanos {
+        self.base_ns
+    }
+
     /// What keeps the time, for the record.
     pub(crate) fn source(&self) -> &'static str {
         if self.factor == 0 { "clock_gettime" } else { "tsc" }

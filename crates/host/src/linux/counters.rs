@@ -4,9 +4,11 @@
 //! snapshot costs a few system calls and nothing between them. A snapshot is a plain value; two of them
 //! give the difference that a run used.
 
+mod disturbance;
 mod others;
 mod perf;
 
+pub(crate) use disturbance::{DisturbanceMeter, DisturbanceSnapshot};
 pub use others::OtherPrograms;
 pub use perf::{PerfCounter, PerfUnavailable};
 

@@ -7,7 +7,7 @@ mod uring;
 mod worker;
 
 use super::clock::Clock;
-use super::counters::{CpuMeter, ProcessIoMeter};
+use super::counters::{CpuMeter, DisturbanceMeter, ProcessIoMeter};
 use super::facts::Roots;
 use super::owned_file::{make_hidden, remove_parts};
 use super::snapshot::{Moment, pause};
@@ -38,13 +38,19 @@ pub struct HostFiles {
     clock: Clock,
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
+    disturbance: DisturbanceMeter,
 }
 
 impl HostFiles {
     /// This computer's files. What its kernel does not count is left out of [`FileSystem::usage`].
     pub fn new() -> Self {
         let roots = Roots::default();
-        HostFiles { clock: Clock::get(), cpu: CpuMeter::open(&roots).ok(), io: ProcessIoMeter::open(&roots).ok() }
+        HostFiles {
+            clock: Clock::get(),
+            cpu: CpuMeter::open(&roots).ok(),
+            io: ProcessIoMeter::open(&roots).ok(),
+            disturbance: DisturbanceMeter::open(&roots),
+        }
     }
 }
 
@@ -73,10 +79,13 @@ impl FileSystem for HostFiles {
 
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         let stolen = || self.cpu.as_ref().and_then(|meter| meter.read().ok()).map_or(0, |cpu| cpu.steal_ns);
-        let (done, seen) = run_streams::watched(self.clock, || (Moment::now(), stolen()), work);
-        let paused = seen.and_then(|(paused_ns, (before, stolen_before), (after, stolen_after))| {
-            pause(&before, &after, paused_ns, stolen_after.saturating_sub(stolen_before))
-        });
+        let look = || (Moment::now(), stolen(), self.disturbance.read());
+        let (done, seen) = run_streams::watched(self.clock, look, work);
+        let paused =
+            seen.and_then(|(gaps, (before, stolen_before, quota_before), (after, stolen_after, quota_after))| {
+                let held_ns = quota_after.quota_since(&quota_before).map_or(0, |quota| quota.throttled_ns);
+                pause(&before, &after, gaps, stolen_after.saturating_sub(stolen_before), held_ns)
+            });
         (done, paused)
     }
 

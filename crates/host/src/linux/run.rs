@@ -64,13 +64,13 @@ pub(crate) fn run<S: RequestSource>(
     let mut usage = RunUsage { warnings, ..RunUsage::default() };
     let mut failure = None;
     match outcome {
-        Ok(Outcome { before, after, ran: Ran { began, ends, paused_ns }, unregistered }) => {
+        Ok(Outcome { before, after, ran: Ran { began, ends, gaps }, unregistered }) => {
             usage.warnings.extend(unregistered.then(|| UNREGISTERED.into()));
             let device = meters.between(&before, &after, &mut usage);
             usage.block_times =
                 trace.and_then(|trace| trace.end(|at| before.clock_at(&after, at)).ok()).unwrap_or_default();
-            usage.paused = before.pause_until(&after, paused_ns, &usage);
-            usage.began = began;
+            usage.paused = before.pause_until(&after, gaps, &usage);
+            (usage.began, usage.since_start_ns) = (began, began.saturating_sub(context.clock.start()));
             usage.parts = (ends.into_iter().zip(device))
                 .map(|(end, device)| {
                     let (last, (End { sync_ns, process_ns, dirty }, Told { waits, parity, unserved_ns })) = end?;
@@ -274,9 +274,9 @@ fn streams<S: RequestSource>(
         parity: tally.parity(),
         unserved_ns: counts.then(|| tally.unserved_ns()),
     });
-    let Ran { began, ends, paused_ns } = ran;
+    let Ran { began, ends, gaps } = ran;
     let ends = ends.into_iter().zip(told).map(|(end, told)| end.map(|(last, end)| (last, (end, told))));
-    let ran = Ran { began, ends: ends.collect(), paused_ns };
+    let ran = Ran { began, ends: ends.collect(), gaps };
     Ok(Outcome { before: before.unwrap_or_else(|| meters.take()), after, ran, unregistered })
 }
 

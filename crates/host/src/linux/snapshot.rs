@@ -2,14 +2,14 @@
 
 use super::clock::{Clock, boot_now, kernel_now};
 use super::counters::{
-    CpuMeter, CpuSnapshot, DeviceMeter, DeviceSnapshot, IdleBaseline, OtherPrograms, PerfCounter, ProcessIo,
-    ProcessIoMeter,
+    CpuMeter, CpuSnapshot, DeviceMeter, DeviceSnapshot, DisturbanceMeter, DisturbanceSnapshot, IdleBaseline,
+    OtherPrograms, PerfCounter, ProcessIo, ProcessIoMeter,
 };
 use super::facts::Roots;
 use super::target::HostTarget;
-use crate::pause::PAUSE_NS;
+use crate::pause::{Gaps, PAUSE_NS, percent};
 use crate::session::Time;
-use machine::{DeviceUse, Nanos, Part, Pause, RunUsage};
+use machine::{DeviceUse, Disturbance, Nanos, Part, Pause, RunUsage};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,6 +24,7 @@ const LEAST_WATCH_NS: Nanos = 100_000_000;
 pub(crate) struct MachineMeters {
     cpu: Option<CpuMeter>,
     io: Option<ProcessIoMeter>,
+    disturbance: DisturbanceMeter,
     /// The other programs; absent until a thread has read them, for nobody should wait for that.
     others: Arc<Mutex<Option<Watched>>>,
 }
@@ -45,7 +46,12 @@ impl MachineMeters {
             *to_fill.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some(Watched { last, baseline: IdleBaseline::NONE });
         });
-        MachineMeters { cpu: CpuMeter::open(&roots).ok(), io: ProcessIoMeter::open(&roots).ok(), others }
+        MachineMeters {
+            cpu: CpuMeter::open(&roots).ok(),
+            io: ProcessIoMeter::open(&roots).ok(),
+            disturbance: DisturbanceMeter::open(&roots),
+            others,
+        }
     }
 
     /// What the other programs used lately; nothing as long as they were not watched for long enough.
@@ -85,24 +91,37 @@ impl Moment {
     }
 }
 
-/// The time between two moments in which this process did not run, and who had it. `paused_ns`: as long as its own
-/// clock tells; `steal_ns`: what the hypervisor took meanwhile.
-pub(crate) fn pause(before: &Moment, after: &Moment, paused_ns: Nanos, steal_ns: Nanos) -> Option<Pause> {
+/// The time between two moments in which this process did not run, and who had it: gaps in which none of its threads looked at the clock.
+/// `steal_ns`: what the hypervisor took meanwhile; `held_ns`: for how long a processor quota held it.
+pub(crate) fn pause(before: &Moment, after: &Moment, gaps: Gaps, steal_ns: Nanos, held_ns: Nanos) -> Option<Pause> {
     let passed = |of: fn(&Moment) -> Nanos| of(after).saturating_sub(of(before));
     let suspended = passed(|moment| moment.boot_at).saturating_sub(passed(|moment| moment.kernel_at));
     if suspended >= PAUSE_NS {
-        return Some(Pause { ns: suspended.max(paused_ns), cause: "the computer was suspended" });
+        let ns = suspended.max(gaps.longest_ns);
+        let percent = percent(ns, passed(|moment| moment.boot_at));
+        return Some(Pause { ns, times: 1, percent, cause: "the computer was suspended" });
     }
+    let run_ns = passed(|moment| moment.kernel_at);
     let waited = after.waited_ns.zip(before.waited_ns).map_or(0, |(after, before)| after.saturating_sub(before));
+    if gaps.longest_ns == 0 {
+        let ns = gaps.stopped_ns(waited.max(held_ns) + steal_ns, run_ns)?;
+        return Some(Pause { ns, times: gaps.count, percent: percent(ns, run_ns), cause: STOPPED });
+    }
+    let paused_ns = gaps.longest_ns;
     let cause = if steal_ns >= paused_ns / 2 {
         "the hypervisor gave this computer no processor"
+    } else if held_ns >= paused_ns / 2 {
+        "the processor quota of the control group left this program no processor"
     } else if waited >= paused_ns / 2 {
         "other programs left this one no processor"
     } else {
-        "the program was stopped"
+        STOPPED
     };
-    (paused_ns > 0).then_some(Pause { ns: paused_ns, cause })
+    Some(Pause { ns: paused_ns, times: 1, percent: percent(paused_ns, run_ns), cause })
 }
+
+/// The cause if no other program had the time: a signal, a debugger or a freezer.
+const STOPPED: &str = "the program was stopped";
 
 /// What the meters showed at one moment.
 pub(crate) struct Snapshot {
@@ -111,6 +130,7 @@ pub(crate) struct Snapshot {
     cpu: Option<CpuSnapshot>,
     devices: Vec<Option<DeviceSnapshot>>,
     io: Option<ProcessIo>,
+    disturbance: DisturbanceSnapshot,
     instructions: Option<u64>,
 }
 
@@ -147,6 +167,7 @@ impl<'a> Meters<'a> {
             cpu: self.machine.cpu.as_ref().and_then(|meter| meter.read().ok()),
             devices: self.devices.iter().map(|meter| meter.as_ref().and_then(|meter| meter.read().ok())).collect(),
             io: self.machine.io.as_ref().and_then(|meter| meter.read().ok()),
+            disturbance: self.machine.disturbance.read(),
             instructions: self.count.as_mut().and_then(PerfCounter::read),
         }
     }
@@ -161,6 +182,11 @@ impl<'a> Meters<'a> {
         usage.cpu.instructions_user =
             before.instructions.zip(after.instructions).map(|(before, after)| after.saturating_sub(before));
         usage.warnings.extend(baseline.warning());
+        usage.disturbance = Disturbance {
+            quota: after.disturbance.quota_since(&before.disturbance),
+            pressure: after.disturbance.pressure_since(&before.disturbance),
+            others_processors: baseline.busy_processors,
+        };
         let (ours, kernel) = (after.at - before.at, after.moment.kernel_at - before.moment.kernel_at);
         let (ours, kernel) = (ours as f64, kernel as f64);
         if kernel > 1e7 && (ours / kernel - 1.0).abs() > CLOCK_TOLERANCE {
@@ -184,8 +210,9 @@ impl Snapshot {
     }
 
     /// The time until `after` in which this process did not run ([`pause`]).
-    pub(crate) fn pause_until(&self, after: &Snapshot, paused_ns: Nanos, usage: &RunUsage) -> Option<Pause> {
-        pause(&self.moment, &after.moment, paused_ns, usage.cpu.steal_ns)
+    pub(crate) fn pause_until(&self, after: &Snapshot, gaps: Gaps, usage: &RunUsage) -> Option<Pause> {
+        let held_ns = usage.disturbance.quota.map_or(0, |quota| quota.throttled_ns);
+        pause(&self.moment, &after.moment, gaps, usage.cpu.steal_ns, held_ns)
     }
 }
 
@@ -221,22 +248,43 @@ mod tests {
 
     #[test]
     fn a_suspended_computer_is_told_by_the_clock_that_goes_on() {
-        let suspended = pause(&moment(100, 7, 1), &moment(104, 12, 1), 0, 0).unwrap();
+        let none = Gaps::default();
+        let suspended = pause(&moment(100, 7, 1), &moment(104, 12, 1), none, 0, 0).unwrap();
         assert_eq!((suspended.ns, suspended.cause), (5 * SECOND, "the computer was suspended"));
-        assert_eq!(pause(&moment(100, 7, 1), &moment(104, 7, 1), 0, 0), None, "suspended only before the run");
+        assert_eq!(pause(&moment(100, 7, 1), &moment(104, 7, 1), none, 0, 0), None, "suspended only before the run");
         let slept = Moment { boot_at: 104 * SECOND + PAUSE_NS - 1, ..moment(104, 0, 0) };
-        assert_eq!(pause(&moment(100, 0, 0), &slept, 0, 0), None, "the clocks are not read at once");
+        assert_eq!(pause(&moment(100, 0, 0), &slept, none, 0, 0), None, "the clocks are not read at once");
     }
 
     #[test]
     fn who_had_the_time_of_a_pause_is_told() {
-        let cause = |steal_ns: Nanos, waited_s: u64| {
-            pause(&moment(100, 0, 3), &moment(110, 0, 3 + waited_s), 5 * SECOND, steal_ns).unwrap().cause
+        let long = Gaps { longest_ns: 5 * SECOND, sum_ns: 5 * SECOND, count: 1 };
+        let cause = |steal_ns: Nanos, waited_s: u64, held_s: u64| {
+            let after = moment(110, 0, 3 + waited_s);
+            pause(&moment(100, 0, 3), &after, long, steal_ns, held_s * SECOND).unwrap().cause
         };
-        assert_eq!(cause(0, 0), "the program was stopped");
-        assert_eq!(cause(4 * SECOND, 0), "the hypervisor gave this computer no processor");
-        assert_eq!(cause(SECOND, 4), "other programs left this one no processor");
+        assert_eq!(cause(0, 0, 0), "the program was stopped");
+        assert_eq!(cause(4 * SECOND, 0, 0), "the hypervisor gave this computer no processor");
+        assert_eq!(cause(SECOND, 4, 0), "other programs left this one no processor");
+        assert_eq!(cause(0, 4, 4), "the processor quota of the control group left this program no processor");
         let unknown = Moment { waited_ns: None, ..moment(110, 0, 0) };
-        assert_eq!(pause(&moment(100, 0, 0), &unknown, SECOND, 0).unwrap().cause, "the program was stopped");
+        assert_eq!(pause(&moment(100, 0, 0), &unknown, long, 0, 0).unwrap().cause, "the program was stopped");
+    }
+
+    #[test]
+    fn short_stops_that_nobody_else_had_the_time_of_are_a_pause() {
+        let short = Gaps { longest_ns: 0, sum_ns: 4 * SECOND, count: 250 };
+        let paused = |waited_s: u64, steal_ns: Nanos, held_ns: Nanos| {
+            pause(&moment(100, 0, 0), &moment(110, 0, waited_s), short, steal_ns, held_ns)
+        };
+        let stopped = paused(0, 0, 0).unwrap();
+        assert_eq!(stopped.to_string(), "the program was stopped 250 times, for 40 % of the run (4.00 s)");
+        assert_eq!(paused(4, 0, 0), None, "other programs had the time: that is contention");
+        assert_eq!(
+            (paused(0, 4 * SECOND, 0), paused(0, 0, 4 * SECOND)),
+            (None, None),
+            "a hypervisor or a quota had it"
+        );
+        assert_eq!(paused(1, 0, 0).unwrap().ns, 3 * SECOND);
     }
 }

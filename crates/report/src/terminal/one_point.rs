@@ -125,6 +125,9 @@ fn say_rate(block: &mut Block, point: &Point, numbers: &Numbers) {
         Some([low, high]) => format!("95 % interval {}", range(&rate(low), &rate(high))),
         None => "too short for an interval".into(),
     };
+    if let Some(change) = &numbers.rate_change {
+        block.say("rate", Tone::Strong, &change.rates());
+    }
     let runs = if numbers.repeats == 1 { "1 run".to_string() } else { format!("{} runs", numbers.repeats) };
     let until = point.written_until().map(|until| format!(" {until}")).unwrap_or_default();
     let text = format!(
@@ -132,7 +135,10 @@ fn say_rate(block: &mut Block, point: &Point, numbers: &Numbers) {
         rate(numbers.throughput_bytes_per_s),
         short_count(numbers.iops)
     );
-    block.say("rate", Tone::Strong, &text);
+    match numbers.rate_change {
+        Some(_) => block.say("", Tone::Plain, &format!("mean {text}")),
+        None => block.say("rate", Tone::Strong, &text),
+    }
     if let (Some(returned), Some(flush)) = (numbers.achieved.returned_bytes_per_s, numbers.achieved.sync_ns) {
         let text = format!("{} until the last write returned; the flush took {}", rate(returned), show_time(flush));
         block.say("", Tone::Plain, &text);

@@ -101,6 +101,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
             },
             read_latency_ns: None,
             write_latency_ns: None,
+            rate_change: None,
             cpu_ns_per_request: CpuPerRequest {
                 user: process * 0.22,
                 system: process * 0.78,
@@ -130,6 +131,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
                 unserved_percent: None,
                 dirty_percent: None,
                 dirty_held_percent: None,
+                disturbances: results::Disturbances::default(),
                 steal_percent: 0.4,
                 sync_ns: (workload.writes() && buffered).then_some(412e6),
                 synced_bytes_per_s: (workload.writes() && buffered).then_some(rate),

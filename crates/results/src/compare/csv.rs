@@ -35,6 +35,7 @@ fn row(one: &Difference) -> [String; 14] {
         Verdict::Worse => one.measure.words()[1],
         Verdict::NoDifference => "no difference",
         Verdict::Untold => "",
+        Verdict::Changing => "rate changed",
     };
     [
         one.label.clone(),

@@ -12,16 +12,19 @@ const CHANCE: f64 = 0.05;
 pub(super) struct Told {
     difference: Difference,
     change: Option<Change>,
+    /// The rate of a side changed while it was measured, and what it changed to may be all that the two differ by.
+    changing: bool,
 }
 
 impl Told {
-    /// From readings that were made apart. `None` where there is no ratio of the two.
-    pub(super) fn apart(asked: &Asked, a: &Reading, b: &Reading) -> Option<Told> {
+    /// From readings that were made apart. `None` where there is no ratio of the two. `changing`: see [`Told::changing`].
+    pub(super) fn apart(asked: &Asked, a: &Reading, b: &Reading, changing: bool) -> Option<Told> {
         let change = match (level(a), level(b)) {
             (Some(a), Some(b)) => Some(Change::between(&a, &b)),
             _ => None,
         };
-        Told::new(asked, a.measure, [a.value, b.value], [a.runs.clone(), b.runs.clone()], change)
+        let told = Told::new(asked, a.measure, [a.value, b.value], [a.runs.clone(), b.runs.clone()], change)?;
+        Some(Told { changing, ..told })
     }
 
     /// From blocks of runs that were made in turn.
@@ -68,7 +71,7 @@ impl Told {
             detectable_percent: change.map(|change| change.detectable * 100.0).filter(|percent| percent.is_finite()),
             verdict: Verdict::Untold,
         };
-        Some(Told { difference, change })
+        Some(Told { difference, change, changing: false })
     }
 }
 
@@ -110,11 +113,14 @@ pub(super) fn judge(told: Vec<Told>, worth_percent: f64) -> (Vec<Difference>, Ve
         rest = others;
         let known: Vec<f64> = of_measure.iter().filter_map(|one| one.difference.p).collect();
         let mut adjusted = holm(&known).into_iter();
-        for Told { difference, .. } in &mut of_measure {
+        for Told { difference, changing, .. } in &mut of_measure {
             if let (Some(interval), Some(_)) = (difference.interval_95_percent, difference.p) {
                 let p = adjusted.next().unwrap_or(1.0);
                 difference.p_holm = Some(p);
                 difference.verdict = verdict(measure, interval, p, worth_percent);
+            }
+            if *changing {
+                difference.verdict = Verdict::Changing;
             }
         }
         summaries.extend(self::summaries(measure, &of_measure, worth_percent));
@@ -147,7 +153,7 @@ fn summaries(measure: Measure, told: &[Told], worth_percent: f64) -> Vec<Summary
         let adjusted = holm(&of_kinds.iter().filter_map(|one| one.p).collect::<Vec<f64>>());
         for (one, p) in of_kinds.iter_mut().filter(|one| one.p.is_some()).zip(adjusted) {
             one.p = Some(p);
-            if let Some(interval) = one.interval_95_percent {
+            if let (Some(interval), true) = (one.interval_95_percent, one.verdict != Verdict::Changing) {
                 one.verdict = verdict(measure, interval, p, worth_percent);
             }
         }
@@ -157,6 +163,9 @@ fn summaries(measure: Measure, told: &[Told], worth_percent: f64) -> Vec<Summary
 }
 
 fn summary(measure: Measure, kind: Option<&str>, told: &[&Told], worth_percent: f64) -> Summary {
+    // A mean is over what can be compared, as far as anything can.
+    let sound: Vec<&Told> = told.iter().filter(|one| !one.changing).copied().collect();
+    let told = if sound.is_empty() { told } else { &sound };
     let changes: Option<Vec<Change>> = told.iter().map(|one| one.change).collect();
     let (mean, interval_from) = match changes {
         Some(changes) => (Change::geometric_mean(&changes), IntervalFrom::Runs),
@@ -179,6 +188,7 @@ fn summary(measure: Measure, kind: Option<&str>, told: &[&Told], worth_percent: 
         worse: count(Verdict::Worse),
         no_difference: count(Verdict::NoDifference),
         verdict: match (mean, interval_95_percent) {
+            _ if sound.is_empty() => Verdict::Changing,
             (Some(mean), Some(interval)) => verdict(measure, interval, mean.p, worth_percent),
             _ => Verdict::Untold,
         },

@@ -124,6 +124,8 @@ pub enum Verdict {
     NoDifference,
     /// One value a side tells no interval: the change may be chance.
     Untold,
+    /// The rate of a side changed while it was measured, and one of its rates is within what the other side had: the change may be that.
+    Changing,
 }
 
 /// The mean change over several questions.
@@ -197,12 +199,17 @@ pub fn compare(a: &Side, b: &Side, program: Program, worth_percent: f64) -> Comp
                 .failed
                 .extend(side.error.iter().map(|error| format!("{}: failed on {name}: {error}", side.label)));
         }
+        let changing = side::changing(asked, other);
+        for (side, name) in [(asked, &a.name), (other, &b.name)] {
+            let change = side.changed.iter().map(|change| format!("{name}: {}: {}", side.label, change.said()));
+            comparison.warnings.extend(change);
+        }
         for reading in &asked.readings {
             let Some(with) = other.readings.iter().find(|with| with.measure == reading.measure) else { continue };
-            told.extend(Told::apart(asked, reading, with));
+            told.extend(Told::apart(asked, reading, with, changing));
         }
     }
-    comparison.warnings = a.warnings.iter().map(|warning| format!("{}: {warning}", a.name)).collect();
+    comparison.warnings.extend(a.warnings.iter().map(|warning| format!("{}: {warning}", a.name)));
     comparison.warnings.extend(b.warnings.iter().map(|warning| format!("{}: {warning}", b.name)));
     comparison.finish(told)
 }

@@ -107,6 +107,10 @@ fn of_one(comparison: &Comparison, one: &Difference) -> String {
             let seen = would_show(one.detectable_percent);
             format!("No difference between {b} and {a}: {} ({more}{seen}).", signed(one.change_percent))
         }
+        Verdict::Changing => format!(
+            "{b} against {a}: {}, and a rate changed while it was measured: that alone may be the difference. Measure again when it is steady.",
+            signed(one.change_percent)
+        ),
         verdict => {
             format!("{b} is {} {} than {a} ({more}).", size(one.change_percent), word(one.measure, verdict))
         }
@@ -136,6 +140,10 @@ fn of_many(comparison: &Comparison, all: &Summary) -> String {
             )
         }
         Verdict::Untold => format!("{b} against {a}: {} on average {points} ({geometric}).", signed(all.mean_percent)),
+        Verdict::Changing => format!(
+            "{b} against {a}: {} on average {points}, and the rate of each changed while it was measured: that alone may be the difference.",
+            signed(all.mean_percent)
+        ),
         verdict => format!(
             "{b} is {} {} than {a} on average {points} ({geometric}).",
             size(all.mean_percent),
@@ -157,6 +165,7 @@ fn short(all: &Summary) -> String {
     match all.verdict {
         Verdict::NoDifference => format!("shows no difference: {}{interval}", signed(all.geometric_mean_percent)),
         Verdict::Untold => format!("{}, not told from chance", signed(all.geometric_mean_percent)),
+        Verdict::Changing => format!("{}, while the rate changed", signed(all.geometric_mean_percent)),
         verdict => format!(
             "is {} {}{interval}",
             size(all.geometric_mean_percent),

@@ -5,6 +5,7 @@ use crate::document::Results;
 use crate::operation::OperationRate;
 use crate::point::{Numbers, Point, RunNumbers, folded_warnings};
 use crate::question::Question;
+use crate::rate_change::RateChange;
 use machine::units::show_size;
 use workload::OpKind;
 
@@ -34,6 +35,8 @@ pub struct Asked {
     pub readings: Vec<Reading>,
     /// Why there are none.
     pub error: Option<String>,
+    /// How the rate changed while it was measured, if it did.
+    pub changed: Option<RateChange>,
 }
 
 /// One measure of one question.
@@ -118,10 +121,30 @@ impl Asked {
     }
 }
 
+/// Whether two answers to a question may differ only because the rate of one of them changed while it was measured: a rate that it had is within
+/// the rates of the other.
+pub(super) fn changing(a: &Asked, b: &Asked) -> bool {
+    let range = |asked: &Asked| {
+        let rate = asked.readings.iter().find(|reading| reading.measure == Measure::Throughput)?;
+        let [low, high] = rate.interval_95.filter(|_| asked.changed.is_none()).unwrap_or([rate.value; 2]);
+        let [least, most] = asked.changed.as_ref().map_or([low, high], RateChange::range);
+        Some([least.min(low), most.max(high)])
+    };
+    let overlap = range(a).zip(range(b)).is_some_and(|([a_low, a_high], [b_low, b_high])| {
+        // A rate that is as good as the other's is within it.
+        a_low <= b_high * ALIKE && b_low <= a_high * ALIKE
+    });
+    overlap && (a.changed.is_some() || b.changed.is_some())
+}
+
+/// Rates that differ by less than this factor are alike.
+const ALIKE: f64 = 1.1;
+
 /// What a point says.
 fn of_point(point: &Point, exact: bool) -> Asked {
     let readings = point.numbers.as_ref().map(|numbers| of_numbers(numbers, exact)).unwrap_or_default();
-    Asked { readings, error: point.error.clone(), ..asked(point) }
+    let changed = point.numbers.as_ref().and_then(|numbers| numbers.rate_change.clone());
+    Asked { readings, error: point.error.clone(), changed, ..asked(point) }
 }
 
 /// The question of a point, without its figures.
@@ -188,6 +211,6 @@ fn of_rate(rate: &OperationRate) -> Asked {
         keys: vec![("operation".into(), rate.operation.clone()), ("settings".into(), rate.settings.clone())],
         kind: rate.operation.clone(),
         readings,
-        error: None,
+        ..Asked::default()
     }
 }

@@ -267,5 +267,6 @@ fn asked(keys: &[(String, String)], readings: Vec<Reading>, error: Option<String
         },
         readings,
         error,
+        changed: None,
     }
 }

@@ -21,6 +21,7 @@ fn results(target: &str, unix_s: u64, rate: f64, read_ahead: &str) -> Results {
         latency_ns: LatencySummary::from(&Histogram::new()),
         read_latency_ns: None,
         write_latency_ns: None,
+        rate_change: None,
         cpu_ns_per_request: CpuPerRequest { user: 1.0, system: 2.0, machine: 3.0, process_interval_95: None },
         achieved: Achieved::default(),
         warnings: Vec::new(),

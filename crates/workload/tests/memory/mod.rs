@@ -64,7 +64,10 @@ impl FileSystem for MemoryFiles {
 
     fn watched<T>(&self, work: impl FnOnce() -> T) -> (T, Option<Pause>) {
         let paused = self.0.watched.fetch_add(1, Ordering::SeqCst) < self.0.pauses.load(Ordering::SeqCst);
-        (work(), paused.then_some(Pause { ns: 1_000_000_000, cause: "the program was stopped" }))
+        (
+            work(),
+            paused.then_some(Pause { ns: 1_000_000_000, times: 1, percent: 50.0, cause: "the program was stopped" }),
+        )
     }
 
     fn open(&self, _: &AreaSpec) -> Result<MemoryArea, FileError> {

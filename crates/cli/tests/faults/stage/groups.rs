@@ -13,6 +13,8 @@ pub enum Limit {
     Processes(u32),
     /// Share of one processor's time, in percent.
     Processor(u32),
+    /// None: a group that can be frozen.
+    Frozen,
 }
 
 /// Files of a control group, and what is written into each.
@@ -22,6 +24,7 @@ impl Limit {
     /// The controller, then the file and its text in control groups of version 1 and of version 2.
     fn files(self) -> (&'static str, Texts, Texts) {
         match self {
+            Limit::Frozen => ("freezer", Vec::new(), Vec::new()),
             Limit::Memory(bytes) => (
                 "memory",
                 vec![("memory.limit_in_bytes", bytes.to_string())],

@@ -280,7 +280,7 @@ section![
             Do(Shell(
                 "cd halfpower-*.files && mkdir s77 s78 && echo mine >notes.txt && echo mine >s78/thesis && ln -s ../mine s79"
             )),
-            Do(Bound("mine", "halfpower-*/s77")),
+            Do(BoundOver("mine", "halfpower-*/s77")),
             run(&["metadata {here} --files 4 --rounds 1", "postmark pm"], well(&["notes.txt", "cannot remove"])),
             Do(Shell(
                 "cd halfpower-*.files && cat notes.txt s78/thesis && test -L s79 && test ! -e s0 && cmp s77/7 ../mine/7"
@@ -299,7 +299,7 @@ section![
             Start("metadata {here} --files 20000 --rounds 1000"),
             Until(Long("halfpower-*/s9", 0)),
             Do(Shell("cd halfpower-*.files && mkdir s77 && echo mine >notes.txt && echo mine >s3/thesis")),
-            Do(Bound("mine", "halfpower-*/s77")),
+            Do(BoundOver("mine", "halfpower-*/s77")),
             Signal(SIGINT),
             Ended(Ends { words: &["notes.txt", "s77", "s3/thesis", "cannot remove"], ..INTERRUPTED }),
             Do(Shell("umount halfpower-*.files/s77 && rm -r halfpower-*.files")),

@@ -34,6 +34,7 @@ pub(crate) use same_data::Namespaces;
 pub use same_data::is_same_data;
 pub use signature::signature;
 pub use throttle::cgroup_v1_root;
+pub(crate) use throttle::{pressure_files, processor_counts};
 
 use std::path::{Path, PathBuf};
 

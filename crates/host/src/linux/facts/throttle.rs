@@ -151,6 +151,22 @@ pub(super) fn memory_left(roots: &Roots) -> Vec<u64> {
     v2.chain(v1).collect()
 }
 
+/// The files in which the kernel counts the effect of processor quotas on this process: of its own group and each ancestor, in both versions.
+pub(crate) fn processor_counts(roots: &Roots) -> Vec<PathBuf> {
+    let groups = groups_v2(roots).into_iter().chain(groups_v1(roots, "cpu"));
+    groups.map(|(_, dir)| dir.join("cpu.stat")).collect()
+}
+
+/// The kernel's counts of pressure: of this process' own group of version 2, or of the whole system if that is the root.
+pub(crate) fn pressure_files(roots: &Roots) -> [PathBuf; 3] {
+    let own = groups_v2(roots).into_iter().next().filter(|(group, _)| group != "/");
+    ["cpu", "memory", "io"].map(|resource| {
+        let of_group =
+            own.as_ref().map(|(_, dir)| dir.join(format!("{resource}.pressure"))).filter(|file| file.exists());
+        of_group.unwrap_or_else(|| roots.proc.join("pressure").join(resource))
+    })
+}
+
 /// Processors that the control groups of this process allow it, where they limit it: a share of the time of one for 0.5.
 pub(super) fn processor_quota(roots: &Roots) -> Option<f64> {
     let v2 = groups_v2(roots).into_iter().filter_map(|(_, dir)| {

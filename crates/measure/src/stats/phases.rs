@@ -1,0 +1,321 @@
+//! Changes of a rate while it is measured: the mean of two rates describes neither.
+//!
+//! The values are the rates of runs, or of slices of one run, in the order of time. Rates change by factors, so their logarithms are used. The
+//! best single step is searched, and both of its sides are searched in turn (binary segmentation, Scott and Knott 1974; for a rate that goes to
+//! and fro also from shorter stretches, after Kovács, Bühlmann, Li and Munk, Biometrika 110, 2023). A step counts by one of two rules:
+//!
+//! * **Gap**, at any number of values: the two sides leave a gap between them that is more than twice as wide as either side and as what a
+//!   value is uncertain by, and their rates differ by [`FEW_FACTOR`] or more.
+//! * **Test**, from [`LEAST_TESTED`] values: Student's t of the two means with the autocorrelation that the residuals show, at a level that the
+//!   search is allowed for. Nine of ten pairs must be in the same order, so that one outlier makes no step. A slide, along a
+//!   line through the rates or their logarithms, is tested in the same way.
+//!
+//! # False alarms
+//! At most 1 of 100 stationary series shows a change: from 8 values on in white noise of 30 %, lognormal noise of 40 %, stalls with Cauchy's tails and
+//! autocorrelated noise (0.5 with 20 %, 0.9 with 7 %; from 100 values on 0.9 with 20 %). The form of fewer values cannot distinguish a step from
+//! runs that scatter: the bound then holds for a scatter of up to 10 %. `tests/stats_phases.rs` tries all of this.
+
+use super::distribution::student_quantile;
+use super::series::{Line, autocorrelation_at_1, mean, median};
+use std::ops::Range;
+
+/// Rates that differ by less than this factor are left to the interval.
+const LEAST_FACTOR: f64 = 1.25;
+/// The same if only the gap between them shows it.
+const FEW_FACTOR: f64 = 1.5;
+/// The same of two or three values: on a loaded machine runs often differ by 1.5.
+const FEWEST_FACTOR: f64 = 1.8;
+/// Values from which their own scatter says something.
+const FEWEST: usize = 4;
+/// Values from which a test is made.
+const LEAST_TESTED: usize = 8;
+/// Values that each side of a tested step has.
+const LEAST_SIDE: usize = 3;
+/// Probability, one-sided, at which a step whose place is searched for is believed.
+const STEP_TAIL: f64 = 0.00003;
+/// The same of a straight line, whose place is given.
+const LINE_TAIL: f64 = 0.0001;
+/// Share of the pairs of both sides that must be in the order of their means.
+const IN_ORDER: f64 = 0.9;
+/// Shortest stretch that is searched by itself after the whole showed nothing.
+const LEAST_STRETCH: usize = 6;
+/// Gap that such a stretch must show, in widths of its sides, times its length: the shorter it is the more often chance makes one.
+const STRETCH_GAP: f64 = 60.0;
+/// A value below this share of the median is taken for it: a stall has no logarithm.
+const FLOOR: f64 = 0.001;
+/// Values from which a slide can be seen.
+const LEAST_LINE: usize = 5;
+/// A slide that explains this share of the variance needs no test.
+const EXPLAINED: f64 = 0.93;
+
+/// A stretch of a measurement with a rate of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Phase {
+    /// Its values.
+    pub values: Range<usize>,
+    /// Its mean rate; in a gradual course the rate at its beginning and its end.
+    pub rate: f64,
+}
+
+/// How the rate of a measurement changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    /// Two or more. A value between two of them belongs to neither.
+    pub phases: Vec<Phase>,
+    /// The rate slid from the first phase's to the second's.
+    pub gradual: bool,
+}
+
+/// The phases of a series of rates; `None` if one rate describes it. `uncertain` is how wide the interval of one value is, as a share of it.
+pub fn phases(values: &[f64], uncertain: f64) -> Option<Course> {
+    if values.len() < 2 || !values.iter().all(|value| value.is_finite() && *value >= 0.0) {
+        return None;
+    }
+    let floor = median(values).max(mean(values)) * FLOOR;
+    if floor <= 0.0 {
+        return None;
+    }
+    let logs: Vec<f64> = values.iter().map(|value| value.max(floor).ln()).collect();
+    let search = Search { logs: &logs, uncertain: uncertain.max(0.0).ln_1p() };
+    let mut found = Vec::new();
+    search.split(0..logs.len(), &mut found);
+    // A single value between two levels was made while one became the other.
+    let mut level = 1;
+    while level + 1 < found.len() {
+        let [before, here, after] = [level - 1, level, level + 1].map(|at| mean(&logs[found[at].clone()]));
+        let passing = found[level].len() == 1 && (before.min(after)..=before.max(after)).contains(&here);
+        if passing {
+            found.remove(level);
+        } else {
+            level += 1;
+        }
+    }
+    let phases: Vec<Phase> =
+        found.iter().map(|part| Phase { values: part.clone(), rate: mean(&values[part.clone()]) }).collect();
+    let slide = search.slide();
+    let steps_left = left_over(&logs, &found);
+    if let Some((from, to, slide_left)) = slide
+        && (phases.len() < 2 || slide_left <= steps_left)
+    {
+        let half = logs.len() / 2;
+        let phases =
+            vec![Phase { values: 0..half, rate: from.exp() }, Phase { values: half..logs.len(), rate: to.exp() }];
+        return Some(Course { phases, gradual: true });
+    }
+    (phases.len() > 1).then_some(Course { phases, gradual: false })
+}
+
+/// The variance that levels leave over.
+fn left_over(logs: &[f64], parts: &[Range<usize>]) -> f64 {
+    let of = |part: &Range<usize>| {
+        let level = mean(&logs[part.clone()]);
+        logs[part.clone()].iter().map(|log| (log - level).powi(2)).sum::<f64>()
+    };
+    let count: usize = parts.iter().map(ExactSizeIterator::len).sum();
+    parts.iter().map(of).sum::<f64>() / count.saturating_sub(2 * parts.len()).max(1) as f64
+}
+
+struct Search<'a> {
+    logs: &'a [f64],
+    /// Width of the interval of a value, as a difference of logarithms.
+    uncertain: f64,
+}
+
+impl Search<'_> {
+    /// Adds the levels within `part`, in order.
+    fn split(&self, part: Range<usize>, found: &mut Vec<Range<usize>>) {
+        let step = self.step(part.clone()).or_else(|| self.step_of_a_stretch(part.clone()));
+        match step {
+            Some((before, after)) => {
+                self.split(part.start..before.end, found);
+                self.split(after.start..part.end, found);
+            }
+            None => found.push(part),
+        }
+    }
+
+    /// The best step of `part`, if it is believed: the values before it and those after it. A value in between was made while it happened.
+    fn step(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
+        let at = best_step(&self.logs[part.clone()])? + part.start;
+        let sides = [(at, at), (at - 1, at), (at, at + 1)];
+        sides.into_iter().find_map(|(end, start)| {
+            if end <= part.start || start >= part.end || (end != start && part.len() < 4) {
+                return None;
+            }
+            let (before, after) = (part.start..end, start..part.end);
+            let between = self.logs[end..start].iter().all(|log| {
+                let levels = [mean(&self.logs[before.clone()]), mean(&self.logs[after.clone()])];
+                (levels[0].min(levels[1])..=levels[0].max(levels[1])).contains(log)
+            });
+            let (first, second) = (&self.logs[before.clone()], &self.logs[after.clone()]);
+            let alone = part.len() >= LEAST_TESTED && before.len().min(after.len()) < 2;
+            (between && !alone && (self.gap(first, second, 2.0) || tested(first, second))).then_some((before, after))
+        })
+    }
+
+    /// The widest step within a shorter stretch of `part`: one that is undone later does not show in the whole.
+    fn step_of_a_stretch(&self, part: Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
+        let mut length = part.len() / 2;
+        while length >= LEAST_STRETCH {
+            let starts = (part.start..=part.end - length).step_by((length / 2).max(1));
+            let steps = starts.filter_map(|start| {
+                let at = start + best_step(&self.logs[start..start + length])?;
+                let (before, after) = (&self.logs[start..at], &self.logs[at..start + length]);
+                let sides = before.len() >= LEAST_SIDE && after.len() >= LEAST_SIDE;
+                (sides && self.gap(before, after, (STRETCH_GAP / length as f64).max(3.0)))
+                    .then(|| ((mean(after) - mean(before)).abs(), at))
+            });
+            if let Some((_, at)) = steps.max_by(|a, b| a.0.total_cmp(&b.0)) {
+                return Some((part.start..at, at..part.end));
+            }
+            length /= 2;
+        }
+        None
+    }
+
+    /// Whether the sides leave a gap that is `times` as wide as each of them.
+    fn gap(&self, before: &[f64], after: &[f64], times: f64) -> bool {
+        let ends =
+            |part: &[f64]| part.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+        let ((a_low, a_high), (b_low, b_high)) = (ends(before), ends(after));
+        let gap = (a_low - b_high).max(b_low - a_high);
+        let width = (a_high - a_low).max(b_high - b_low).max(self.uncertain);
+        let factor = if before.len() + after.len() < FEWEST { FEWEST_FACTOR } else { FEW_FACTOR };
+        gap > times * width && (mean(after) - mean(before)).abs() >= factor.ln()
+    }
+
+    /// The logarithms at both ends of a slide, and the variance that it leaves over, if it is believed: a line through the rates or through
+    /// their logarithms.
+    fn slide(&self) -> Option<(f64, f64, f64)> {
+        let n = self.logs.len();
+        if n < LEAST_LINE {
+            return None;
+        }
+        let rates: Vec<f64> = self.logs.iter().map(|log| log.exp()).collect();
+        let (linear, exponential) = (Line::through(&rates), Line::through(self.logs));
+        let least = FLOOR * mean(&rates);
+        let fits: [Vec<f64>; 2] =
+            [(0..n).map(|t| linear.at(t).max(least).ln()).collect(), (0..n).map(|t| exponential.at(t)).collect()];
+        let (fit, rest, squares) = fits
+            .into_iter()
+            .map(|fit| {
+                let rest: Vec<f64> = self.logs.iter().zip(&fit).map(|(log, fit)| log - fit).collect();
+                let squares: f64 = rest.iter().map(|v| v * v).sum();
+                (fit, rest, squares)
+            })
+            .min_by(|a, b| a.2.total_cmp(&b.2))?;
+        let level = mean(self.logs);
+        let squares_of = |values: &[f64]| values.iter().map(|v| (v - level).powi(2)).sum::<f64>();
+        let (from, to) = (fit[0], fit[n - 1]);
+        let change = (to - from).abs();
+        let all = squares_of(self.logs);
+        let in_order = || n >= LEAST_TESTED || self.logs.windows(2).all(|pair| (pair[1] > pair[0]) == (to > from));
+        let straight = change >= FEW_FACTOR.ln() && squares <= (1.0 - EXPLAINED) * all && in_order();
+        let tested = || {
+            let noise = Noise::of(&rest, 2);
+            let critical = student_quantile(1.0 - LINE_TAIL, noise.degrees) * noise.error;
+            let share = 2.0 * squares <= all;
+            n >= LEAST_TESTED && change >= LEAST_FACTOR.ln() && share && squares_of(&fit) > critical * critical
+        };
+        (straight || tested()).then_some((from, to, squares / (n - 2) as f64))
+    }
+}
+
+/// The first value of the second of two levels that fit best by least squares.
+fn best_step(logs: &[f64]) -> Option<usize> {
+    let n = logs.len() as f64;
+    let all = mean(logs);
+    let mut sum = 0.0;
+    let explained = logs.iter().enumerate().take(logs.len().checked_sub(1)?).map(|(t, log)| {
+        sum += log - all;
+        let at = (t + 1) as f64;
+        (sum * sum / (at * (n - at)), t + 1)
+    });
+    explained.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, at)| at)
+}
+
+/// The noise about a fit.
+struct Noise {
+    /// Standard error of a mean of one value, the correlation of neighbours allowed for.
+    error: f64,
+    degrees: f64,
+}
+
+impl Noise {
+    /// From the residuals of a fit with this number of parameters.
+    fn of(rest: &[f64], parameters: usize) -> Noise {
+        let n = rest.len() as f64;
+        let free = (n - parameters as f64).max(1.0);
+        let r = autocorrelation_at_1(rest);
+        // A fit takes correlation away (Kendall 1954), and one that was searched for more; so the upper end of what it may be counts.
+        let phi = (r + (2.0 + 4.0 * r.max(0.0)) / n + 1.0 / n.sqrt()).clamp(0.0, 0.97);
+        let inflation = (1.0 + phi) / (1.0 - phi);
+        let variance = rest.iter().map(|v| v * v).sum::<f64>() / free;
+        Noise { error: (variance * inflation).sqrt(), degrees: (free / inflation).max(2.0) }
+    }
+}
+
+/// Whether two stretches have different means beyond chance, and are in order.
+fn tested(before: &[f64], after: &[f64]) -> bool {
+    let (m, n) = (before.len(), after.len());
+    if m + n < LEAST_TESTED || m.min(n) < LEAST_SIDE {
+        return false;
+    }
+    let levels = [mean(before), mean(after)];
+    let change = levels[1] - levels[0];
+    if change.abs() < LEAST_FACTOR.ln() || in_order(before, after, change > 0.0) < IN_ORDER {
+        return false;
+    }
+    let rest: Vec<f64> =
+        before.iter().map(|log| log - levels[0]).chain(after.iter().map(|log| log - levels[1])).collect();
+    let noise = Noise::of(&rest, 2);
+    let error = noise.error * (1.0 / m as f64 + 1.0 / n as f64).sqrt();
+    change.abs() > student_quantile(1.0 - STEP_TAIL, noise.degrees) * error
+}
+
+/// The share of pairs of which the second is larger (`up`) or smaller; equal ones count for half.
+fn in_order(before: &[f64], after: &[f64], up: bool) -> f64 {
+    let mut sorted = before.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let below = |log: &f64| {
+        let less = sorted.partition_point(|one| one < log) as f64;
+        let equal = sorted.partition_point(|one| one <= log) as f64 - less;
+        less + equal / 2.0
+    };
+    let share = after.iter().map(below).sum::<f64>() / (before.len() * after.len()) as f64;
+    if up { share } else { 1.0 - share }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rates of the phases.
+    fn rates(values: &[f64]) -> Vec<f64> {
+        phases(values, 0.02).map_or(Vec::new(), |course| course.phases.iter().map(|one| one.rate).collect())
+    }
+
+    #[test]
+    fn a_limit_that_falls_within_a_run_leaves_that_run_to_neither_side() {
+        assert_eq!(rates(&[20.0, 20.1, 20.0, 11.0, 2.0, 2.0, 2.1, 2.0, 2.0, 1.9]), [20.033333333333335, 2.0]);
+        assert_eq!(rates(&[40.0, 10.0]), [40.0, 10.0]);
+        assert_eq!(rates(&[40.0, 30.0]), [0.0; 0], "too small");
+        assert_eq!(phases(&[40.0, 10.0], 2.0), None, "either is as uncertain as they differ");
+        assert_eq!(rates(&[50.0, 90.0, 20.0, 60.0]), [0.0; 0]);
+        assert_eq!(rates(&[5.0; 40]), [0.0; 0]);
+        assert_eq!(rates(&[0.0; 40]), [0.0; 0]);
+        assert_eq!(rates(&[1.0, f64::NAN]), [0.0; 0]);
+    }
+
+    #[test]
+    fn several_levels_and_a_slope_are_not_one_another() {
+        let stairs: Vec<f64> = [20.0, 8.0, 2.0].iter().flat_map(|level| [*level; 6]).collect();
+        assert_eq!(rates(&stairs), [20.0, 8.0, 2.0]);
+        let slope: Vec<f64> = (0..30).map(|t| 20.0 * 0.97f64.powi(t) * if t % 2 == 0 { 1.01 } else { 0.99 }).collect();
+        let course = phases(&slope, 0.02).unwrap();
+        assert!(course.gradual && (course.phases[0].rate - 20.0).abs() < 0.3, "{course:?}");
+        assert!((course.phases[1].rate - 8.27).abs() < 0.3, "{course:?}");
+        let saw: Vec<f64> = (0..60).map(|t| if t / 10 % 2 == 0 { 20.0 } else { 5.0 }).collect();
+        assert_eq!(rates(&saw), [20.0, 5.0, 20.0, 5.0, 20.0, 5.0]);
+    }
+}

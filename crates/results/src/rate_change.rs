@@ -1,0 +1,78 @@
+//! A rate that changed while it was measured.
+
+use machine::units::{show_rate, show_size_rounded, show_time};
+use measure::Course;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the rate changed from the first run of a point to its last: its mean is the rate of no phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateChange {
+    /// The rates in the order of time: two or more.
+    pub phases: Vec<RatePhase>,
+    /// The rate slid from that of the first phase to that of the last; otherwise it stepped.
+    pub gradual: bool,
+    /// It was seen within a run, and not between runs.
+    pub within_run: bool,
+}
+
+/// A stretch of time with a rate of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RatePhase {
+    /// When it began, in seconds since the command did.
+    pub from_s: f64,
+    /// Bytes that the runs of this point had moved until then.
+    pub after_bytes: u64,
+    /// Its rate.
+    pub throughput_bytes_per_s: f64,
+}
+
+impl RateChange {
+    /// From the course of the runs, with the mean size of a request.
+    pub fn of(course: &Course, bytes: f64) -> RateChange {
+        let phase = |phase: &measure::RatePhase| RatePhase {
+            from_s: phase.from_ns as f64 / 1e9,
+            after_bytes: phase.after_bytes,
+            throughput_bytes_per_s: phase.iops * bytes,
+        };
+        RateChange {
+            phases: course.phases.iter().map(phase).collect(),
+            gradual: course.gradual,
+            within_run: course.within,
+        }
+    }
+
+    /// The lowest rate and the highest.
+    pub fn range(&self) -> [f64; 2] {
+        let rates = self.phases.iter().map(|phase| phase.throughput_bytes_per_s);
+        [rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max)]
+    }
+
+    /// The rates with the time at which each began: `19.1 MiB/s, then 1.9 MiB/s from 4.2 s on (after 76 MiB)`.
+    pub fn rates(&self) -> String {
+        let mut said = String::new();
+        for (number, phase) in self.phases.iter().enumerate() {
+            let rate = show_rate(phase.throughput_bytes_per_s);
+            let (at, after) = (show_time(phase.from_s * 1e9), show_size_rounded(phase.after_bytes as f64));
+            said += &match (number, self.gradual) {
+                (0, true) => format!("{rate} at {at}"),
+                (0, false) => rate,
+                (_, true) => format!(", slid to {rate} by {at} (after {after})"),
+                (_, false) => format!(", then {rate} from {at} on (after {after})"),
+            };
+        }
+        said
+    }
+
+    /// The doubt.
+    pub fn said(&self) -> String {
+        let within = if self.within_run { " within a run" } else { "" };
+        let first_last = self.phases.first().zip(self.phases.last());
+        let fell = first_last.is_some_and(|(a, b)| b.throughput_bytes_per_s < a.throughput_bytes_per_s);
+        let cause = match (self.within_run, self.gradual, fell) {
+            (true, false, true) => ": a burst credit or a cache ran out, or a limit changed",
+            _ => "",
+        };
+        format!("the rate changed{within}: {}{cause}; one mean describes none of it", self.rates())
+    }
+}
