@@ -7,9 +7,11 @@
 
 mod access;
 mod data;
+pub mod directory;
 mod error;
 mod facts;
 pub mod files;
+pub mod input;
 mod knob;
 pub mod mark;
 mod run;
