@@ -2,16 +2,16 @@
 
 use crate::input::check_regular;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, RenameFlags, fsync, linkat, mkdirat, openat, readlinkat};
-use rustix::fs::{renameat, renameat_with, unlinkat};
+use rustix::fs::{chmodat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, FileType, Metadata};
+use std::fs::{self, File, FileType, Metadata, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -43,26 +43,22 @@ impl Directory {
     /// # Errors
     /// As [`Directory::open`].
     pub fn held(path: &Path) -> io::Result<Arc<Directory>> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = held.get_or_insert_default();
-        if let Some(known) = held.get(path) {
-            return Ok(known.clone());
-        }
-        let opened = Arc::new(Directory::open(path)?);
-        held.insert(path.into(), opened.clone());
-        Ok(opened)
+        hold(path, None, &mut Vec::new())
     }
 
-    /// Makes the directory where it is not there yet, with those above it, and holds it as [`Directory::held`] does.
+    /// [`Directory::held`], which makes the directory where it is not there yet, with those above it.
     ///
     /// # Errors
     /// As [`Directory::open`], and a directory that cannot be made.
     pub fn make(path: &Path, mode: u32) -> io::Result<(Arc<Directory>, Vec<MadeDirectory>)> {
         let mut made = Vec::new();
-        let opened = Arc::new(resolve(path, Some(mode), &mut made)?);
-        HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(path.into(), opened.clone());
-        Ok((opened, made))
+        match hold(path, Some(mode), &mut made) {
+            Ok(held) => Ok((held, made)),
+            Err(error) => {
+                remove_empty(&made);
+                Err(error)
+            }
+        }
     }
 
     /// Opens a directory.
@@ -180,6 +176,14 @@ impl Directory {
         matches!((file.metadata(), self.look(name)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
 
+    /// Sets its permissions.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn set_mode(&self, mode: u32) -> io::Result<()> {
+        self.readable()?.set_permissions(Permissions::from_mode(mode))
+    }
+
     /// Brings its names to stable storage.
     ///
     /// # Errors
@@ -222,6 +226,21 @@ pub fn is_trusted(uid: u32) -> bool {
     !geteuid().is_root() || uid == 0 || is_caller("SUDO_UID") || is_caller("PKEXEC_UID")
 }
 
+/// The directory that was found at a path the first time; made with `mode` where it is missing.
+fn hold(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Arc<Directory>> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let held = held.get_or_insert_default();
+    // One that was removed can hold nothing any more.
+    let is_there = |known: &&Arc<Directory>| known.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
+    if let Some(known) = held.get(path).filter(is_there) {
+        return Ok(known.clone());
+    }
+    let resolved = Arc::new(resolve(path, mode, made)?);
+    held.insert(path.into(), resolved.clone());
+    Ok(resolved)
+}
+
 /// Follows a path one name at a time, so that every link on the way is seen; makes what is missing with `mode`.
 fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Directory> {
     const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -242,6 +261,11 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
             Err(Errno::NOENT) if mode.is_some() => {
                 mkdirat(&at, &name, Mode::from_raw_mode(mode.unwrap_or_default()))?;
                 let next = File::from(openat(&at, &name, FLAGS, Mode::empty())?);
+                let mode = next.metadata()?.mode();
+                if mode & 0o700 != 0o700 && !geteuid().is_root() {
+                    // A mask that keeps its owner out.
+                    chmodat(&at, &name, Mode::from_raw_mode(mode & 0o777 | 0o700), AtFlags::empty())?;
+                }
                 made.push((std::mem::replace(&mut at, next), name));
             }
             // What a link is called with these flags.
@@ -298,4 +322,3 @@ pub fn parent(path: &Path) -> &Path {
 pub fn remove_empty(made: &[MadeDirectory]) {
     made.iter().rev().take_while(|(above, name)| unlinkat(above, name, AtFlags::REMOVEDIR).is_ok()).for_each(drop);
 }
-

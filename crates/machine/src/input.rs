@@ -25,7 +25,8 @@ impl Input {
     /// # Errors
     /// It cannot be opened, is another kind of file, or is larger than the bound.
     pub fn open(self, path: &Path) -> io::Result<Bounded<File>> {
-        let file: File = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty())?.into();
+        let file: File =
+            open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty())?.into();
         let metadata = file.metadata()?;
         if is_own_open_file(path) && !metadata.is_dir() {
             // Its writer may need time.

@@ -106,11 +106,9 @@ pub(super) fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     let name = name.split_once(',').map_or(name, |(name, _)| name).trim();
     let text = match preset::text(name) {
         Some(text) => text.to_owned(),
-        None => {
-            preset::DESCRIPTION
-                .text(Path::new(name))
-                .map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?
-        }
+        None => preset::DESCRIPTION
+            .text(Path::new(name))
+            .map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?,
     };
     if arguments.toml {
         return say(&text);

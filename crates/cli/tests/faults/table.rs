@@ -40,6 +40,7 @@ mod failing;
 mod input;
 mod limits;
 mod names;
+mod others;
 mod outputs;
 mod targets;
 mod together;
@@ -53,6 +54,7 @@ pub static TABLE: &[&Section] = &[
     &endings::SECTION,
     &together::SECTION,
     &names::SECTION,
+    &others::SECTION,
     &input::SECTION,
 ];
 
