@@ -17,7 +17,7 @@ use tune::Tuning;
 /// Names the file in place of `--history`; `none` keeps nothing.
 const VARIABLE: &str = "HALFPOWER_HISTORY";
 
-/// What an export to a file holds in memory.
+/// Bytes of an export to a file, which is made in memory.
 const MAX_EXPORT_BYTES: usize = 1 << 30;
 
 /// The questions that a trend shows, those with most readings.

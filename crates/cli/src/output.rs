@@ -116,7 +116,7 @@ pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Says where the directory of an output is by now.
+/// Names the present path of an output's directory.
 fn moved(path: &Path) -> Failure {
     let held = machine::directory::Directory::held(directory::parent(path));
     let now = held.and_then(|held| std::fs::read_link(format!("/proc/self/fd/{}", held.as_fd().as_raw_fd())));
@@ -136,7 +136,7 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
         Ok(place.join(&name))
     };
-    // The usual place will do where root may not trust the one that is named.
+    // The usual place is the second choice if root may not trust the one in TMPDIR.
     let kept = keep_in(&std::env::temp_dir()).or_else(|why| keep_in(Path::new(TEMPORARY)).map_err(|_| why));
     Failure::Run(match kept {
         Ok(path) => format!("{error}; what should be there is in {}", path.display()),

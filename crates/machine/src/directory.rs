@@ -46,7 +46,7 @@ impl Directory {
         hold(path, None, &mut Vec::new())
     }
 
-    /// [`Directory::held`], which makes the directory where it is not there yet, with those above it.
+    /// [`Directory::held`], which makes a missing directory and those above it.
     ///
     /// # Errors
     /// As [`Directory::open`], and a directory that cannot be made.
@@ -64,8 +64,8 @@ impl Directory {
     /// Opens a directory.
     ///
     /// # Errors
-    /// It is not there, is no directory, or root would write where another user may have put it: a symbolic link of another user on the way, or
-    /// a directory of another user in one where that user can make directories.
+    /// It is missing or not a directory, or root must not trust it: a symbolic link of another user is on the way, or
+    /// another user made it in a directory in which that user can.
     pub fn open(path: &Path) -> io::Result<Directory> {
         resolve(path, None, &mut Vec::new())
     }
@@ -88,7 +88,7 @@ impl Directory {
         matches!((self.metadata(), fs::metadata(&self.path)), (Ok(own), Ok(there)) if is_same_file(&own, &there))
     }
 
-    /// What has a name in it; of a symbolic link the link itself.
+    /// The file of a name in it; of a symbolic link the link itself.
     ///
     /// # Errors
     /// Nothing has, or the system's.
@@ -96,7 +96,7 @@ impl Directory {
         look_at(self, name, OFlags::NOFOLLOW)
     }
 
-    /// What a name in it leads to.
+    /// The file that a name in it leads to.
     ///
     /// # Errors
     /// As [`Directory::look`].
@@ -226,7 +226,7 @@ pub fn is_trusted(uid: u32) -> bool {
     !geteuid().is_root() || uid == 0 || is_caller("SUDO_UID") || is_caller("PKEXEC_UID")
 }
 
-/// The directory that was found at a path the first time; made with `mode` where it is missing.
+/// The directory that was found at a path the first time; made with `mode` if it is missing.
 fn hold(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io::Result<Arc<Directory>> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -268,7 +268,7 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
                 }
                 made.push((std::mem::replace(&mut at, next), name));
             }
-            // What a link is called with these flags.
+            // The errors of a link with these flags.
             Err(error @ (Errno::NOTDIR | Errno::LOOP)) => {
                 let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let link = File::from(openat(&at, &name, flags, Mode::empty())?);

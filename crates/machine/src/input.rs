@@ -53,7 +53,7 @@ impl Input {
         text(self.read(path)?)
     }
 
-    /// What is open already, read up to the bound and no further.
+    /// Reads an open file up to the bound and no further.
     pub fn bounded<R: Read>(self, from: R) -> Bounded<R> {
         Bounded { from, left: self.max_bytes, input: self }
     }
@@ -76,7 +76,7 @@ pub fn text(bytes: Vec<u8>) -> io::Result<String> {
 /// The next line without its end; none after the last.
 ///
 /// # Errors
-/// What the reader says, a line of more than `max_bytes`, and bytes that are not UTF-8.
+/// Errors of the reader, a line of more than `max_bytes`, and bytes that are not UTF-8.
 pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     if from.take(max_bytes as u64 + 2).read_until(b'\n', &mut line)? == 0 {
@@ -91,7 +91,7 @@ pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option
     text(line).map(Some)
 }
 
-/// Refuses anything but a regular file; called with what was opened, so that no other file can take its place.
+/// Refuses anything but a regular file; called with the metadata of the open file, so that no other can take its place.
 ///
 /// # Errors
 /// Its type is another one.
@@ -131,14 +131,14 @@ impl<R: Read> Bounded<R> {
     /// All bytes.
     ///
     /// # Errors
-    /// What the reader says, and more bytes than the bound.
+    /// Errors of the reader, and more bytes than the bound.
     pub fn all(mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// What it reads from.
+    /// The reader.
     pub fn get_ref(&self) -> &R {
         &self.from
     }

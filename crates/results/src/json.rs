@@ -72,7 +72,7 @@ pub fn read(path: &Path) -> Result<Results, Error> {
 /// Reads results from the text of a file.
 ///
 /// # Errors
-/// It is no document of ours, or is one of another version.
+/// It is not a document of ours, or has another version.
 pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
     let malformed = |error: serde_json::Error| Error::Malformed { path: path.into(), why: error.to_string() };
     let Header { schema } = serde_json::from_str(text).map_err(malformed)?;

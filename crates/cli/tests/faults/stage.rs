@@ -95,7 +95,7 @@ pub enum Given {
     Owned(&'static str, u32),
     /// Moved to NAME.was; a symbolic link to another name takes its place.
     Replaced(&'static str, &'static str),
-    /// A socket that nobody reads.
+    /// A socket without a reader.
     Socket(&'static str),
     /// A process of this user holds a shared lock on a file.
     Locked(&'static str, u32),

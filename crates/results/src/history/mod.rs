@@ -40,7 +40,7 @@ pub enum HistoryError {
         /// The system's words.
         source: io::Error,
     },
-    /// A place that is none for a history.
+    /// A file that cannot be a history.
     #[error("the history {}: {why}; name another file with --history, or leave it out with --no-history", path.display())]
     Refused {
         /// The history's file.

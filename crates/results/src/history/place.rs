@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The path of a history without links on its way; its directory is made where it is not there.
+/// The path of a history without links on its way; its directory is made if it is missing.
 ///
 /// # Errors
 /// A directory that cannot be made, something else than a file, and as root a file or a link of another user.

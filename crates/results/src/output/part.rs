@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-/// How often a file is made again if another process takes it for what a killed run left.
+/// How often a file is made again if another process takes it for a leftover.
 const ATTEMPTS: u32 = 100;
 
 /// A new file of a random name; it goes when it is dropped.
@@ -35,10 +35,10 @@ impl Part {
         &mut self.file
     }
 
-    /// Gives it its name, in place of what has it.
+    /// Gives it its name, which may be taken.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub(super) fn replace(self, name: &OsStr) -> io::Result<()> {
         self.directory.rename(&self.name, name)
     }
@@ -46,7 +46,7 @@ impl Part {
     /// Gives it its name, which must be free.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub(super) fn take_free(self, name: &OsStr) -> io::Result<()> {
         self.directory.rename_to_free(&self.name, name)
     }
@@ -55,7 +55,7 @@ impl Part {
 /// A new file of a random name, locked.
 ///
 /// # Errors
-/// What the system says.
+/// Errors of the system.
 pub(super) fn make(directory: &Arc<Directory>) -> io::Result<Part> {
     let mut left = ATTEMPTS;
     loop {
@@ -88,7 +88,7 @@ fn once(directory: &Arc<Directory>, is_last: bool) -> io::Result<Part> {
     Ok(part)
 }
 
-/// Removes what killed runs left in a directory: it bears halfpower's mark, and nobody holds its lock.
+/// Removes what killed runs left in a directory: they have halfpower's mark, and no process holds their lock.
 pub(super) fn remove_leftovers(directory: &Directory) {
     let Ok(inode) = directory.metadata().map(|metadata| metadata.ino()) else { return };
     for name in directory.names().unwrap_or_default() {

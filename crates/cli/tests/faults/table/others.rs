@@ -1,6 +1,6 @@
 use super::*;
 
-/// Somebody who is not root.
+/// An ordinary user.
 const STRANGER: u32 = 64_000;
 
 /// Replaces the directory of outputs while a read of a faulty file system waits, then lets it go on.
@@ -10,7 +10,7 @@ macro_rules! replaced {
             fault: concat!(
                 "another user replaces the output's directory by a link during `",
                 $line,
-                "`: nothing goes where the link leads"
+                "`: no file goes to the link's target"
             ),
             given: &[
                 Faulty("fs", &[]),
@@ -21,7 +21,7 @@ macro_rules! replaced {
                 Directory("elsewhere"),
             ],
             steps: &[
-                Do(Faults("fs", &[fault(Read, 512 * KIB, Hold)])),
+                Do(Faults("fs", &[fault(Read, 0, Hold)])),
                 Start($line),
                 Until(Hangs("fs")),
                 Do(Replaced("parent/out", "elsewhere")),
@@ -99,7 +99,7 @@ const FROM_ZERO: By = under("with /dev/zero as standard input", &["sh", "-c", "e
 /// A trial that goes on until it is killed.
 const TUNE_DISK: &str = "tune {disk} --yes --knob read_ahead_kb=132 --bytes 64k --buffered --until 0.0001% --budget 1h";
 
-/// A journal of one setting; its writer's number is no process's.
+/// A journal of one setting; no process has its writer's number.
 macro_rules! journal {
     ($entry:literal) => {
         concat!(
@@ -113,8 +113,8 @@ macro_rules! journal {
 section![
     "Other users",
     "A directory is looked up once: another user who replaces it during a run changes nothing. Root writes into no directory and \
- follows no link that another user may have put in its way. Locks and the journal are their owner's alone, and the journal sets \
- nothing but tune's own knobs. No file that is read is waited for, and each has a largest size.",
+ follows no link that another user may have put in its way. Only their owner can open the locks and the journal, and the journal sets \
+ only tune's own knobs. No read waits for a pipe, and each has a bound.",
     a_fio_document_in_a_replaced_directory =
         replaced!("fio --name=a --filename=fs/mine --rw=read --direct=1 --json=parent/out/out.json"),
     fio_logs_in_a_replaced_directory = replaced!(
@@ -135,7 +135,7 @@ section![
     a_tuning_in_a_replaced_directory =
         replaced!("tune fs/mine --direct --knob depth=8 --bytes 64k --budget 1s --yes --output parent/out/out.json"),
     a_directory_of_another_user = Row {
-        fault: "root's output goes into a directory that another user made in one where everybody may",
+        fault: "root's output would go into a directory that another user made in a world-writable one",
         given: &[
             POSTMARK,
             Directory("shared"),
@@ -160,7 +160,7 @@ section![
         ..UNHARMED
     },
     a_link_of_ones_own = Row {
-        fault: "the directory is a symbolic link of the user's own: it is followed, and the files go where it leads",
+        fault: "the directory is a symbolic link of the user's own: it is followed, and the files go to its target",
         given: &[Directory("data"), Link("out", "data")],
         steps: &[
             run(
@@ -223,13 +223,13 @@ section![
         leaves: &["state/tune.lock", "state/tune.lock.was", "state/tune.journal", "state/tune.journal.was"],
     },
     a_pipe_in_place_of_the_lock = Row {
-        fault: "a named pipe has the name of the lock beside a journal",
+        fault: "a named pipe has the name of the lock",
         given: &[Directory("state"), Pipe("state/tune.lock"), Text("state/tune.journal", journal!("")),],
         steps: &[run(&["twin list"], well(&["state/tune.lock", "named pipe"]))],
         ..UNHARMED
     },
     a_journal_of_other_settings = Row {
-        fault: "a journal names a kernel parameter that is none of tune's: it is refused and left alone",
+        fault: "a journal names a kernel parameter that tune never sets: it is refused and kept",
         given: &[
             Directory("state"),
             Text("state/tune.lock", ""),
@@ -242,11 +242,11 @@ section![
                 )
             ),
         ],
-        steps: &[run(&["twin list"], well(&["/proc/sys/vm/swappiness is no place of a setting"]))],
+        steps: &[run(&["twin list"], well(&["/proc/sys/vm/swappiness is not a setting"]))],
         ..UNHARMED
     },
     a_journal_of_other_values = Row {
-        fault: "a journal gives a knob a value that it cannot have, or names a file that says which drive it was and is none",
+        fault: "a journal gives a knob a value that it cannot have",
         given: &[
             Directory("state"),
             Text("state/tune.lock", ""),
@@ -281,7 +281,7 @@ section![
         ..UNHARMED
     },
     a_pipe_is_read = Row {
-        fault: "what is to be read is a named pipe: it is refused, and not waited for",
+        fault: "a file that is read is a named pipe: it is refused at once",
         given: &[
             Pipe("strange"),
             Pipe("strange.toml"),
@@ -292,7 +292,7 @@ section![
         ..UNHARMED
     },
     a_device_is_read = Row {
-        fault: "what is to be read is a device without an end",
+        fault: "a file that is read is an endless device",
         given: &[
             CharNode("strange", 5),
             CharNode("strange.toml", 5),
@@ -303,7 +303,7 @@ section![
         ..UNHARMED
     },
     a_directory_is_read = Row {
-        fault: "what is to be read is a directory or a socket",
+        fault: "a file that is read is a directory or a socket",
         given: &[
             Directory("strange"),
             Socket("strange.toml"),
@@ -314,7 +314,7 @@ section![
         ..UNHARMED
     },
     a_large_file_is_read = Row {
-        fault: "what is to be read is larger than any file of its kind: the message names the bound",
+        fault: "a file that is read is larger than any of its kind: the message names the bound",
         given: &[
             Text("strange", ""),
             Length("strange", 80 << 20),
@@ -351,7 +351,7 @@ section![
         ..UNHARMED
     },
     a_pipe_of_the_shell = Row {
-        fault: "a file is what a shell's <(command) gives: it is read as any other",
+        fault: "a file that is read is a shell's <(command): it is read like any other",
         given: &[Text("a.csv", "speed\n1\n2\n3\n"), Text("b.csv", "speed\n2\n3\n4\n")],
         steps: &[Run(
             under(
@@ -364,7 +364,7 @@ section![
         ..UNHARMED
     },
     the_home_of_another_user = Row {
-        fault: "root runs with HOME and TMPDIR of another user: the history and the document go nowhere in them",
+        fault: "root runs with HOME and TMPDIR of another user: neither the history nor a document is written there",
         given: &[
             Directory("home"),
             Owned("home", STRANGER),

@@ -1,7 +1,7 @@
 //! The journal of settings: on stable storage before any of them is touched, so that whoever comes next can put them back.
 //!
 //! One file, `tune.journal`, in the state directory, beside a lock that its writer holds as long as it lives. A journal whose lock is
-//! free was left by a killed program. Both are their owner's alone: nobody else can read them, so nobody else can hold the lock. Settings of the kernel do not survive a restart of the computer, except those that say so.
+//! free was left by a killed program. Only their owner can open either, so no other user can hold the lock. Settings of the kernel do not survive a restart of the computer, except those that say so.
 
 use super::known;
 use super::lock::{Holder, Lock, LockError};
@@ -52,7 +52,7 @@ pub enum JournalError {
         /// Who holds it.
         holder: Holder,
     },
-    /// A value that the knob cannot have, or a place that is none of a knob.
+    /// A value that the knob cannot have.
     #[error("{0}; name another value with --knob NAME=VALUE")]
     Value(String),
     /// There is no directory for it.
@@ -274,7 +274,7 @@ impl Journal {
         let path = directory.path().join(LOCK);
         let metadata = directory.metadata().map_err(failed("look at", directory.path()))?;
         if metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-            let why = "others may write in this directory, and could change what is put back; name another with";
+            let why = "others may write in this directory, and could change the journal; name another with";
             return Err(JournalError::Unusable {
                 path: directory.path().into(),
                 why: format!("{why} {STATE_VARIABLE}"),
@@ -363,9 +363,9 @@ fn read(directory: &Directory) -> Result<Document, JournalError> {
     let unusable = |why: String| JournalError::Unusable { path: path.clone(), why };
     let file = directory.open_regular(OsStr::new(JOURNAL)).map_err(|error| unusable(error.to_string()))?;
     let metadata = file.metadata().map_err(failed("read", &path))?;
-    // What it says is done with our rights: nobody else may have written it.
+    // It is obeyed with our rights: another user must not have written it.
     if metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
-        return Err(unusable("a journal of settings that somebody else can have written".into()));
+        return Err(unusable("another user can have written this journal of settings".into()));
     }
     Document::parse(io::BufReader::new(TEXT.bounded(file))).map_err(unusable)
 }

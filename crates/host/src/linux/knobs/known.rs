@@ -60,7 +60,7 @@ fn known(place: &Place) -> Option<(String, Values)> {
 /// # Errors
 /// Its place is not one of the knob's, or a value not one that the knob can have, in a sentence.
 pub(super) fn check(entry: &Entry) -> Result<(), String> {
-    let strange = |place: &Place| format!("{} is no place of a setting that tune changes", place.path().display());
+    let strange = |place: &Place| format!("{} is not a setting that tune changes", place.path().display());
     let Some((name, values)) = known(&entry.place).filter(|(name, _)| *name == entry.knob) else {
         return Err(strange(&entry.place));
     };

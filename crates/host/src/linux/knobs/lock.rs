@@ -1,4 +1,4 @@
-//! A lock that is its owner's alone: a file that nobody else can open, so that nobody else can hold it.
+//! A lock that only its owner can hold: no other user can open the file.
 
 use crate::linux::sys;
 use machine::directory::Directory;
@@ -20,7 +20,7 @@ pub(super) struct Lock(#[allow(dead_code, reason = "open, so locked")] File);
 /// Why a lock could not be taken.
 #[derive(Debug)]
 pub(super) enum LockError {
-    /// Somebody holds it.
+    /// Another process holds it.
     Held(Holder),
     /// A system call failed, or something else has its name.
     Io(io::Error),
@@ -77,27 +77,29 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Who holds the lock of this file: by its numbers in `/proc/locks` (proc(5)), or by an open file, for file systems that show others there.
+    /// Who holds the lock of this file: who took it by `/proc/locks` (proc(5)), or, if that process has ended and left it to others, every process
+    /// that has the file open.
     fn of(file: &File) -> io::Result<Holder> {
         let own = file.metadata()?;
         let device = format!("{:02x}:{:02x}:{}", major(own.dev()), minor(own.dev()), own.ino());
-        let mut holder = Holder::default();
+        let mut takers = Vec::new();
         for line in fs::read_to_string("/proc/locks").unwrap_or_default().lines() {
-            let fields: Vec<&str> = line.split_whitespace().filter(|field| *field != "->").collect();
-            let [_, "FLOCK", _, _, pid, place, ..] = fields[..] else { continue };
+            // One that waits for the lock has an arrow in place of the kind.
+            let [_, "FLOCK", _, _, pid, place, ..] = line.split_whitespace().collect::<Vec<_>>()[..] else { continue };
             let Ok(pid) = pid.parse::<u32>() else { continue };
+            // Some file systems show another device there.
             let is_same_inode = place.rsplit(':').next() == Some(own.ino().to_string().as_str());
-            let is_known = holder.processes.iter().any(|(known, ..)| *known == pid);
-            // A file that waits for the lock is listed with an arrow.
-            if line.contains("->") || is_known || !(place == device || is_same_inode && has_open(pid, file)) {
-                continue;
+            if place == device && is_alive(pid) || is_same_inode && has_open(pid, file) {
+                takers.push(pid);
             }
-            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-            let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-            let user = field("Uid:").and_then(|ids| ids.split_whitespace().next()?.parse().ok());
-            holder.processes.push((pid, user, field("Name:").unwrap_or("unknown").to_owned()));
         }
-        Ok(holder)
+        if takers.is_empty() {
+            let entries = fs::read_dir("/proc")?.flatten();
+            let others = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+            takers = others.filter(|pid| *pid != std::process::id() && has_open(*pid, file)).collect();
+        }
+        takers.dedup();
+        Ok(Holder { processes: takers.into_iter().map(described).collect() })
     }
 
     /// Whether this process is one of them.
@@ -111,6 +113,18 @@ impl Holder {
         let is_other = |user: Option<u32>| user.is_some_and(|user| user != own && user != 0);
         !self.processes.is_empty() && self.processes.iter().all(|(_, user, _)| is_other(*user))
     }
+}
+
+/// A process with its user and name.
+fn described(pid: u32) -> (u32, Option<u32>, String) {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let user = field("Uid:").and_then(|ids| ids.split_whitespace().next()?.parse().ok());
+    (pid, user, field("Name:").unwrap_or("unknown").to_owned())
+}
+
+fn is_alive(pid: u32) -> bool {
+    fs::metadata(format!("/proc/{pid}/status")).is_ok()
 }
 
 /// Whether a process has a file open.

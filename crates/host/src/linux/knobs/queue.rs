@@ -225,7 +225,7 @@ pub(super) fn is_identity(file: &Path) -> bool {
 /// A drive's own write cache.
 const CACHE_TYPE: &str = "cache_type";
 
-/// What the kernel shows of one (drivers/scsi/sd.c).
+/// The modes that the kernel shows (drivers/scsi/sd.c).
 const CACHE_TYPES: [&str; 4] = ["write through", "none", "write back", "write back, no read (daft)"];
 
 /// Every word of a list of choices.

@@ -126,7 +126,7 @@ pub(super) fn known(file: &Path) -> Option<(String, Values)> {
     }
 }
 
-/// The place that is set where the value before cannot be written at this one.
+/// The place that is set instead if the earlier value cannot be written here.
 pub(super) fn undo_of(place: &Place) -> Option<Place> {
     let name = place.path().strip_prefix(VM).ok()?.to_str()?;
     PARAMETERS.iter().find(|one| one.name == name)?.instead.map(vm)
