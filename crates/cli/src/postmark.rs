@@ -8,7 +8,7 @@ use clap::Args;
 use dialect::postmark::{Outcome, PROMPT, PostmarkResult, Session};
 use host::Host;
 use host::files::directory_facts;
-use machine::directory::{Directory, is_trusted, parent};
+use machine::directory::{Directory, PRIVATE, is_trusted, parent};
 use machine::text::PrintableWriter;
 use places::Places;
 use results::{Began, Kind, Output, Results};
@@ -317,7 +317,7 @@ fn start_file() -> Result<Option<&'static Path>, Failure> {
 
 /// Whether lines may be read from and kept in this file: a regular one that the user trusts, or none yet.
 fn is_usable(path: &Path) -> bool {
-    let (Ok((directory, _)), Some(name)) = (Directory::make(parent(path), 0o700), path.file_name()) else {
+    let (Ok((directory, _)), Some(name)) = (Directory::make(parent(path), PRIVATE), path.file_name()) else {
         return false;
     };
     match directory.look(name) {

@@ -18,6 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Symbolic links on a path's way; the kernel follows as many.
 const MAX_LINKS: u32 = 40;
 
+/// Permissions of a directory that only its owner can use: of the journal, of the history.
+pub const PRIVATE: u32 = 0o700;
+
 /// The directories whose paths were resolved, by those paths.
 static HELD: Mutex<Option<HashMap<PathBuf, Arc<Directory>>>> = Mutex::new(None);
 
@@ -251,6 +254,7 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
         let is_name = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
         path.components().filter(is_name).map(|part| part.as_os_str().to_owned()).collect()
     };
+    let refused = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     let mut at = start(path)?;
     let mut rest: VecDeque<OsString> = names(path).into();
     let is_here = rest.is_empty() && path.is_relative();
@@ -259,6 +263,11 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
         match openat(&at, &name, FLAGS, Mode::empty()) {
             Ok(next) => at = next.into(),
             Err(Errno::NOENT) if mode.is_some() => {
+                let owner = at.metadata()?.uid();
+                // It would keep that user out of a part of the home directory.
+                if mode == Some(PRIVATE) && geteuid().is_root() && owner != 0 {
+                    return refused(format!("root keeps nothing in a directory of another user (uid {owner})"));
+                }
                 mkdirat(&at, &name, Mode::from_raw_mode(mode.unwrap_or_default()))?;
                 let next = File::from(openat(&at, &name, FLAGS, Mode::empty())?);
                 let mode = next.metadata()?.mode();
@@ -289,7 +298,6 @@ fn resolve(path: &Path, mode: Option<u32>, made: &mut Vec<MadeDirectory>) -> io:
             Err(error) => return Err(error.into()),
         }
     }
-    let refused = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     let own = at.metadata()?.uid();
     if let Some(owner) = link_owners.into_iter().find(|owner| *owner != own) {
         return refused(format!("a symbolic link of another user (uid {owner}) is on its way"));

@@ -97,6 +97,8 @@ pub enum Given {
     Replaced(&'static str, &'static str),
     /// A socket without a reader.
     Socket(&'static str),
+    /// Processes of the stage end, and release what they hold.
+    Unheld,
     /// A process of this user holds a shared lock on a file.
     Locked(&'static str, u32),
     /// A control group of this name with a limit; no process is in it.
@@ -424,6 +426,10 @@ impl Stage {
                 symlink(at(by), at(name)).map_err(io(name))
             }
             Given::Socket(name) => UnixListener::bind(at(name)).map(drop).map_err(io(name)),
+            Given::Unheld => {
+                self.props.retain(|prop| !matches!(prop, Prop::Process(_)));
+                Ok(())
+            }
             Given::Locked(name, user) => {
                 let id = format!("--reuid={user}");
                 let script = "exec 9<\"$0\"; flock --shared 9 && echo && exec sleep 1000";

@@ -1,7 +1,7 @@
 //! Where a history is: SQLite opens a file by its path, so the path is resolved and checked before.
 
 use super::HistoryError;
-use machine::directory::{Directory, is_same_file, is_trusted, parent};
+use machine::directory::{Directory, PRIVATE, is_same_file, is_trusted, parent};
 use machine::input::check_regular;
 use rustix::fs::{Gid, Uid, fchown};
 use std::fs;
@@ -17,8 +17,8 @@ pub(super) fn resolved(path: &Path) -> Result<PathBuf, HistoryError> {
     let refused = |why: String| HistoryError::Refused { path: path.into(), why };
     let failed = |error: io::Error| refused(error.to_string());
     let name = path.file_name().ok_or_else(|| refused("it is a directory".into()))?;
-    let (directory, _) =
-        Directory::make(parent(path), 0o700).map_err(|source| HistoryError::Directory { path: path.into(), source })?;
+    let (directory, _) = Directory::make(parent(path), PRIVATE)
+        .map_err(|source| HistoryError::Directory { path: path.into(), source })?;
     match directory.look(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let owner = directory.metadata().map_err(failed)?;

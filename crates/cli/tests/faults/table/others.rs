@@ -126,7 +126,8 @@ section![
         replaced!("iozone -i 1 -r 64k -s 1m -I --repeats 1 -f fs/mine --html parent/out/out.html"),
     a_diskspd_document_in_a_replaced_directory =
         replaced!("diskspd -d1 -W0 -Sh -b64K --json parent/out/out.json fs/mine"),
-    a_sqlio_document_in_a_replaced_directory = replaced!("sqlio -kR -s1 -b64 --json parent/out/out.json fs/mine"),
+    a_sqlio_document_in_a_replaced_directory =
+        replaced!("sqlio -kR -s1 -b64 --size 1m -BN --json parent/out/out.json fs/mine"),
     a_study_in_a_replaced_directory =
         replaced!("study fs/mine --quick --budget 5s --only unbuffered --output parent/out"),
     a_comparison_in_a_replaced_directory = replaced!(
@@ -195,8 +196,10 @@ section![
             Ended(KILLED),
             Do(Locked("state/tune.lock", 0)),
             run(&["twin list"], well(&["state/tune.lock is locked by process", "(sleep)", "read_ahead_kb of loop"])),
+            Do(Unheld),
+            run(&["twin list"], well(&["put back 1 setting"])),
         ],
-        leaves: &["state/tune.lock", "state/tune.journal", "disk/queue/read_ahead_kb"],
+        leaves: &["state/tune.lock"],
     },
     a_state_directory_of_another_user = Row {
         fault: "others may write in the directory of the journal",
@@ -352,16 +355,22 @@ section![
     },
     a_pipe_of_the_shell = Row {
         fault: "a file that is read is a shell's <(command): it is read like any other",
-        given: &[Text("a.csv", "speed\n1\n2\n3\n"), Text("b.csv", "speed\n2\n3\n4\n")],
-        steps: &[Run(
-            under(
-                "as bash passes it",
-                &["bash", "-c", "exec \"$0\" compare <(cat a.csv) <(cat b.csv) --columns speed,speed"]
+        given: &[],
+        steps: &[
+            run(
+                &[
+                    "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=a.json",
+                    "fio --name=a --filename=twin:gateway-1997 --rw=read --size=1m --json=b.json",
+                ],
+                well(&[])
             ),
-            &["compare"],
-            well(&[])
-        )],
-        ..UNHARMED
+            Run(
+                under("as bash passes it", &["bash", "-c", "exec \"$0\" \"$@\" <(cat a.json) <(cat b.json)"]),
+                &["compare"],
+                well(&[])
+            ),
+        ],
+        leaves: &["a.json", "b.json"],
     },
     the_home_of_another_user = Row {
         fault: "root runs with HOME and TMPDIR of another user: neither the history nor a document is written there",
@@ -375,7 +384,7 @@ section![
         steps: &[Run(
             AS_SU,
             &["run twin:gateway-1997 --runtime 10ms"],
-            well(&["this result is not in the history", "another user"])
+            well(&["this result is not in the history", "of another user (uid 64000)"])
         )],
         ..UNHARMED
     },

@@ -7,7 +7,7 @@ use super::known;
 use super::lock::{Holder, Lock, LockError};
 use super::place::Place;
 use crate::linux::facts::Roots;
-use machine::directory::Directory;
+use machine::directory::{Directory, PRIVATE};
 use machine::input::Input;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
@@ -254,10 +254,10 @@ impl Journal {
     /// The directory or the lock cannot be made; another program holds the lock; a journal that cannot be read, or whose settings cannot be
     /// put back.
     pub fn begin(directory: &Path, roots: &Roots, told: &mut Vec<String>) -> Result<Journal, JournalError> {
-        let (opened, made) = Directory::make(directory, 0o700).map_err(failed("make the directory", directory))?;
+        let (opened, made) = Directory::make(directory, PRIVATE).map_err(failed("make the directory", directory))?;
         if !made.is_empty() || named(STATE_VARIABLE).is_none() {
             // Whatever the mask, and whatever an earlier version made of it.
-            opened.set_mode(0o700).map_err(failed("set the permissions of", directory))?;
+            opened.set_mode(PRIVATE).map_err(failed("set the permissions of", directory))?;
         }
         let journal = Journal::locked(opened)?;
         if journal.is_there() {
