@@ -127,7 +127,7 @@ section![
     a_diskspd_document_in_a_replaced_directory =
         replaced!("diskspd -d1 -W0 -Sh -b64K --json parent/out/out.json fs/mine"),
     a_sqlio_document_in_a_replaced_directory =
-        replaced!("sqlio -kR -s1 -b64 --size 1m -BN --json parent/out/out.json fs/mine"),
+        replaced!("sqlio -kR -frandom --runtime 20ms -b64 --json parent/out/out.json fs/mine"),
     a_study_in_a_replaced_directory =
         replaced!("study fs/mine --quick --budget 5s --only unbuffered --output parent/out"),
     a_comparison_in_a_replaced_directory = replaced!(
@@ -195,7 +195,9 @@ section![
             Signal(SIGKILL),
             Ended(KILLED),
             Do(Locked("state/tune.lock", 0)),
-            run(&["twin list"], well(&["state/tune.lock is locked by process", "(sleep)", "read_ahead_kb of loop"])),
+            // What stays changed until the lock is free is not yet looked at.
+            Start("twin list"),
+            Ended(well(&["state/tune.lock is locked by process", "(sleep)", "read_ahead_kb of loop"])),
             Do(Unheld),
             run(&["twin list"], well(&["put back 1 setting"])),
         ],
