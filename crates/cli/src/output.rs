@@ -132,9 +132,11 @@ fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
         name.push(suffix);
     }
     let keep_in = |place: &Path| -> io::Result<PathBuf> {
-        let mut file = machine::directory::Directory::held(place)?.create(&name, 0o600)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?;
-        Ok(place.join(&name))
+        let directory = machine::directory::Directory::held(place)?;
+        let mut file = directory.create(&name, 0o600)?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        // A part of a document is of no use.
+        written.inspect_err(|_| drop(directory.remove(&name))).map(|()| place.join(&name))
     };
     // The usual place is the second choice if root may not trust the one in TMPDIR.
     let kept = keep_in(&std::env::temp_dir()).or_else(|why| keep_in(Path::new(TEMPORARY)).map_err(|_| why));
