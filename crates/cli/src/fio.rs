@@ -10,11 +10,12 @@ use dialect::fio::{
 };
 use host::counters::{DeviceMeter, ProcessCounts};
 use host::facts::Roots;
+use machine::input::Input;
 use machine::text::{printable, printable_lines};
 use machine::{Machine, TargetFacts};
 use results::{Began, Kind, Output, Results};
 use std::fs;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -119,7 +120,7 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
     check_command(&command, &plan)?;
     let mut arrangement = Arrangement::new(&plan, &look_here, &command.destroy)?;
     if !command.parse_only {
-        load_states(&mut arrangement, &plan, state_directory(&command), &|path| fs::read(path))?;
+        load_states(&mut arrangement, &plan, state_directory(&command), &|path| STATE.read(path))?;
     }
     let outputs = Outputs::new(&command, &plan, &arrangement)?;
     let names: Vec<&Path> = arrangement.files.iter().map(|file| file.path.as_path()).collect();
@@ -128,16 +129,14 @@ pub(crate) fn fio(arguments: &[String]) -> Result<(), Failure> {
 
 /// The bytes of a job file; as in fio `-` is the standard input.
 fn job_file(path: &Path) -> io::Result<Vec<u8>> {
-    if path != Path::new("-") {
-        return fs::read(path);
-    }
-    let mut bytes = Vec::new();
-    io::stdin().lock().take(MOST_JOB_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_JOB_FILE { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+    if path == Path::new("-") { JOB_FILE.bounded(io::stdin().lock()).all() } else { JOB_FILE.read(path) }
 }
 
-/// The longest job file that is taken from the standard input.
-const MOST_JOB_FILE: u64 = 16 << 20;
+/// A file of jobs; one of all sections that are allowed has some MiB.
+const JOB_FILE: Input = Input::new("a job file", 16 << 20);
+
+/// How far an earlier run had written.
+const STATE: Input = Input::new("a verification state", 16 << 20);
 
 /// A variable of the environment, or a fact of this computer.
 fn variable(name: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::output::{self, print, tell};
 use clap::{Args, Subcommand};
-use machine::units::parse_time;
+use machine::units::{parse_time, show_size};
 use machine::{MachineFacts, TargetFacts};
 use report::history::Told;
 use results::Results;
@@ -16,6 +16,9 @@ use tune::Tuning;
 
 /// Names the file in place of `--history`; `none` keeps nothing.
 const VARIABLE: &str = "HALFPOWER_HISTORY";
+
+/// Bytes of an export to a file, which is made in memory.
+const MAX_EXPORT_BYTES: usize = 1 << 30;
 
 /// The questions that a trend shows, those with most readings.
 const MOST_TRENDS: usize = 12;
@@ -330,6 +333,13 @@ fn export(history: &History, format: &str, file: Option<&Path>) -> Result<(), Fa
         } else if entry.has_points() {
             text += &results::history_csv(&entry, &history.results(entry.id)?, first);
             first = false;
+        }
+        if text.len() > MAX_EXPORT_BYTES {
+            let hint = "leave out --output and redirect standard output, or remove entries with history prune";
+            return Err(Failure::Usage(format!(
+                "the history is too large for one file ({}): {hint}",
+                show_size(text.len() as u64)
+            )));
         }
         if file.is_none() {
             print(&std::mem::take(&mut text))?;

@@ -3,15 +3,21 @@
 use crate::Failure;
 pub(crate) use crate::console::{print, tell};
 use host::facts::Roots;
+use machine::directory::{self, MadeDirectory};
 use machine::text::printable;
 use results::{Output, OutputError, Results};
-use std::fs;
-use std::io::{IsTerminal, Write};
+use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Set once at the start, by `--force`: files that halfpower did not make may be replaced.
 static FORCE: AtomicBool = AtomicBool::new(false);
+
+/// The usual place of temporary files (hier(7)).
+const TEMPORARY: &str = "/tmp";
 
 /// Lets outputs replace files that halfpower did not make.
 pub(crate) fn force() {
@@ -43,7 +49,7 @@ impl From<OutputError> for Failure {
     fn from(error: OutputError) -> Self {
         match error {
             OutputError::Refused { .. } => Failure::Usage(error.to_string()),
-            OutputError::Io { .. } => Failure::Run(error.to_string()),
+            OutputError::Moved { .. } | OutputError::Io { .. } => Failure::Run(error.to_string()),
         }
     }
 }
@@ -106,20 +112,39 @@ pub(crate) fn json(text: serde_json::Result<String>) -> Result<String, Failure> 
 /// Writes an output. Where that fails after all, the text goes to a new file among the temporary ones, and the error names it.
 ///
 /// # Errors
-/// The output could not be written, whether or not the text was kept elsewhere.
+/// The output could not be written, whether or not the text was kept elsewhere, or its directory has another path by now.
 pub(crate) fn save(output: &Output, text: &str) -> Result<(), Failure> {
-    let Err(error) = output.write(text.as_bytes()) else { return Ok(()) };
-    Err(kept_elsewhere(&error.to_string(), output.path(), text))
+    match output.write(text.as_bytes()) {
+        Ok(()) => Ok(()),
+        Err(OutputError::Moved { path }) => Err(moved(&path)),
+        Err(error) => Err(kept_elsewhere(&error.to_string(), output.path(), text)),
+    }
+}
+
+/// Names the present path of an output's directory.
+fn moved(path: &Path) -> Failure {
+    let held = machine::directory::Directory::held(directory::parent(path));
+    let now = held.and_then(|held| std::fs::read_link(format!("/proc/self/fd/{}", held.as_fd().as_raw_fd())));
+    let now = now.map_or_else(|_| "the directory that was there before".into(), |now| now.display().to_string());
+    Failure::Run(format!("{}: this directory was moved or replaced meanwhile; the file is in {now}", path.display()))
 }
 
 /// Keeps a text that cannot be written where it should be, and says where.
 fn kept_elsewhere(error: &str, path: &Path, text: &str) -> Failure {
-    let suffix = path.extension().map(|suffix| format!(".{}", suffix.to_string_lossy())).unwrap_or_default();
-    let kept = tempfile::Builder::new().prefix("halfpower-").suffix(&suffix).tempfile().and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        Ok(file.keep().map_err(|error| error.error)?.1)
-    });
+    let mut name = OsString::from(format!("halfpower-{:016x}", RandomState::new().build_hasher().finish()));
+    if let Some(suffix) = path.extension() {
+        name.push(".");
+        name.push(suffix);
+    }
+    let keep_in = |place: &Path| -> io::Result<PathBuf> {
+        let directory = machine::directory::Directory::held(place)?;
+        let mut file = directory.create(&name, 0o600)?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        // A part of a document is of no use.
+        written.inspect_err(|_| drop(directory.remove(&name))).map(|()| place.join(&name))
+    };
+    // The usual place is the second choice if root may not trust the one in TMPDIR.
+    let kept = keep_in(&std::env::temp_dir()).or_else(|why| keep_in(Path::new(TEMPORARY)).map_err(|_| why));
     Failure::Run(match kept {
         Ok(path) => format!("{error}; what should be there is in {}", path.display()),
         Err(other) => format!("{error}; nor can it be kept among the temporary files: {other}"),
@@ -165,18 +190,18 @@ pub(crate) fn show_study(results: &Results, report: Option<&Path>, json: bool) -
     print(&text)
 }
 
-/// A directory for the files of a command, tried before anything is measured.
+/// A directory for the files of a command, held open and tried before anything is measured.
 pub(crate) struct Directory<'a> {
     path: &'a Path,
     targets: &'a [&'a Path],
-    /// Directories that were made for it, the innermost first.
-    made: Vec<&'a Path>,
+    /// Directories that were made for it, the outermost first.
+    made: Vec<MadeDirectory>,
 }
 
 /// What stays empty goes: a command that is refused leaves nothing.
 impl Drop for Directory<'_> {
     fn drop(&mut self) {
-        self.made.iter().try_for_each(fs::remove_dir).unwrap_or_default();
+        directory::remove_empty(&self.made);
     }
 }
 
@@ -186,8 +211,9 @@ impl<'a> Directory<'a> {
     /// # Errors
     /// It cannot be made, or one of the files must not be written.
     pub(crate) fn new(path: &'a Path, targets: &'a [&'a Path], files: &[&str]) -> Result<Directory<'a>, Failure> {
-        let made = path.ancestors().take_while(|part| !part.as_os_str().is_empty() && !part.exists()).collect();
-        fs::create_dir_all(path).map_err(|error| {
+        // The files' own lookups find it under the name that they have.
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let (_, made) = machine::directory::Directory::make(path, 0o777).map_err(|error| {
             let why = format!("cannot make this directory: {error}; name one that you may write");
             Failure::Usage(format!("--output {}: {why}", path.display()))
         })?;

@@ -8,6 +8,7 @@ use clap::Args;
 use dialect::postmark::{Outcome, PROMPT, PostmarkResult, Session};
 use host::Host;
 use host::files::directory_facts;
+use machine::directory::{Directory, PRIVATE, is_trusted, parent};
 use machine::text::PrintableWriter;
 use places::Places;
 use results::{Began, Kind, Output, Results};
@@ -15,6 +16,7 @@ use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use serde::Serialize;
 use std::io::{self, BufRead, IsTerminal, Read, Stdin, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,7 +89,10 @@ impl Talk<'_> {
     /// From the banner to the last line.
     fn hold(&mut self, file: Option<&Path>) -> Result<Outcome, Failure> {
         self.session.begin(&mut report()).map_err(cannot_print)?;
-        let start = file.or_else(|| Some(Path::new(START_FILE)).filter(|path| path.exists()));
+        let start = match file {
+            Some(file) => Some(file),
+            None => start_file()?,
+        };
         let mut outcome = Outcome::Continue;
         if let Some(start) = start {
             outcome = self
@@ -143,7 +148,7 @@ impl Talk<'_> {
         let config =
             rustyline::Config::builder().auto_add_history(true).max_history_size(HISTORY).map_err(unreadable)?.build();
         let mut editor = DefaultEditor::with_config(config).map_err(unreadable)?;
-        let history = history_file();
+        let history = history_file().filter(|path| is_usable(path));
         if let Some(path) = &history {
             // The first session has none.
             let _ = editor.load_history(path);
@@ -151,7 +156,6 @@ impl Talk<'_> {
         let ended = self.conversation(&mut editor);
         if let Some(path) = &history {
             // History is a convenience: failing to save it is no error.
-            let _ = path.parent().map(std::fs::create_dir_all);
             let _ = editor.save_history(path);
         }
         ended.map_err(|error| match error {
@@ -292,6 +296,34 @@ fn next_line(stdin: &Stdin) -> io::Result<Option<String>> {
         line.pop();
     }
     Ok(Some(String::from_utf8_lossy(&line).into_owned()))
+}
+
+/// The usual file of commands, if there is one.
+///
+/// # Errors
+/// Root would obey another user.
+fn start_file() -> Result<Option<&'static Path>, Failure> {
+    let path = Path::new(START_FILE);
+    match std::fs::metadata(path) {
+        Ok(metadata) if !is_trusted(metadata.uid()) => {
+            let uid = metadata.uid();
+            Err(Failure::Usage(format!(
+                "{START_FILE}: another user (uid {uid}) wrote these commands; name the file to run them as root"
+            )))
+        }
+        found => Ok(found.is_ok().then_some(path)),
+    }
+}
+
+/// Whether lines may be read from and kept in this file: a regular one that the user trusts, or none yet.
+fn is_usable(path: &Path) -> bool {
+    let (Ok((directory, _)), Some(name)) = (Directory::make(parent(path), PRIVATE), path.file_name()) else {
+        return false;
+    };
+    match directory.look(name) {
+        Ok(metadata) => metadata.is_file() && is_trusted(metadata.uid()),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
 }
 
 /// The history file, in the user's state directory, if there is one.

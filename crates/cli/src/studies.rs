@@ -79,23 +79,27 @@ pub(crate) fn study_on<M: Machine>(machine: &M, spec: &TargetSpec, plan: &Plan) 
 
 /// Writes the report of a document again.
 pub(crate) fn report(arguments: &ReportArguments) -> Result<(), Failure> {
-    let results = results::read(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
+    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
+    let text = results::DOCUMENT
+        .text(&arguments.results)
+        .map_err(|error| usage(&format_args!("cannot read {}: {error}", arguments.results.display())))?;
+    let results = results::parse(&arguments.results, &text).map_err(|error| usage(&error))?;
     let beside = arguments.results.parent().unwrap_or(Path::new("."));
     let directory = arguments.output.as_deref().unwrap_or(beside);
     let directory = Directory::new(directory, &[], &["report.html"])?;
     let report = directory.save_report(&results)?;
-    surfaces(arguments, &results, &directory)?;
+    surfaces(&text, &results, &directory)?;
     output::show_study(&results, Some(&report), false)
 }
 
 /// The page of surfaces of a document that `halfpower iozone` wrote: it holds the rates over file and record sizes beside the points.
-fn surfaces(arguments: &ReportArguments, results: &Results, directory: &Directory<'_>) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(&arguments.results).map_err(|error| Failure::Usage(error.to_string()))?;
-    let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let Some(own) = document.get("iozone").and_then(|own| serde_json::from_value(own.clone()).ok()) else {
-        return Ok(());
-    };
-    let own: dialect::iozone::IozoneResult = own;
+fn surfaces(text: &str, results: &Results, directory: &Directory<'_>) -> Result<(), Failure> {
+    #[derive(serde::Deserialize)]
+    struct Document {
+        iozone: dialect::iozone::IozoneResult,
+    }
+    // A document of another command has none.
+    let Ok(Document { iozone: own }) = serde_json::from_str(text) else { return Ok(()) };
     if own.surfaces.is_empty() {
         return Ok(());
     }

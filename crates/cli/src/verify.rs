@@ -4,13 +4,15 @@ use crate::arguments::TargetArguments;
 use crate::target::{Where, resolve};
 use crate::{Failure, output};
 use clap::Args;
+use machine::directory::{Directory, parent};
+use machine::input::Input;
 use machine::text::printable_lines;
 use machine::{Access, Allocation, Buffering, CacheState, Engine, Hint, Machine, Memory, Reap, TargetKind, TargetSpec};
 use measure::{Repeats, Verification, VerifyStats, measure_verified, read_back};
 use results::Point;
 use serde::Serialize;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use workload::Workload;
@@ -66,12 +68,19 @@ pub(crate) fn measured<M: Machine>(
     Ok(Point::of(workload, &facts, &measured).verified(found))
 }
 
+/// The log of a run that verifies; it is read a record at a time.
+const LOG: Input = Input::new("a log of writes", 1 << 40);
+
 /// Creates the log. An existing one is never overwritten: it is the only record of what that run wrote.
 ///
 /// # Errors
 /// It exists or cannot be created.
 pub(crate) fn new_log(path: &Path) -> machine::Result<File> {
-    File::options().write(true).create_new(true).open(path).map_err(|error| {
+    let make = || match path.file_name() {
+        Some(name) => Directory::held(parent(path))?.create(name, 0o666),
+        None => Err(io::ErrorKind::IsADirectory.into()),
+    };
+    make().map_err(|error| {
         let hint = "name a new file in a directory that is there";
         machine::Error::refused(
             format!("--verify-log {}", path.display()),
@@ -99,7 +108,7 @@ pub(crate) fn judge(found: &Verification) -> Result<(), Failure> {
 /// Checks what an earlier run wrote.
 pub(crate) fn verify(arguments: &Arguments) -> Result<(), Failure> {
     let bad_log = |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", arguments.log.display()));
-    let file = File::open(&arguments.log).map_err(|error| bad_log(&error))?;
+    let file = LOG.open(&arguments.log).map_err(|error| bad_log(&error))?;
     let (verifier, resumed) = Verifier::resume(BufReader::new(file)).map_err(|error| bad_log(&error))?;
     // In a directory a new file would be made, in which nothing that the run wrote can be.
     if let Some(named) = match arguments.target.targets.as_slice() {

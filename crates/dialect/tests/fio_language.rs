@@ -172,7 +172,7 @@ fn what_is_not_served_is_one_error_with_its_place_and_the_hint() {
         ("[a]\nsize=1m\nverify=nil", "line 3: option verify=nil", "crc32c"),
         ("[a]\nverify=crc32c\nverify_offset=20", "verify_offset=20", "give 44 to 4052"),
         ("[a]\nverify=crc32c\nverify_offset=4060", "verify_offset=4060", "give 44 to 4052"),
-        ("[a]\nread_iolog=/", "read_iolog=/", "not a regular file"),
+        ("[a]\nread_iolog=/", "read_iolog=/", "a directory; name a regular file"),
         ("[a]\nread_iolog=/x:/y", "2 traces", "job of its own"),
         ("[a]\nreplay_align=3000", "replay_align=3000", "4096"),
         ("[a]\nreplay_skip=trims", "'trims'", "read, write, trim, sync"),

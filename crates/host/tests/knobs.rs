@@ -293,9 +293,9 @@ fn a_journal_that_somebody_else_can_have_written_is_not_followed() {
     session.set(&[(place.number("read_ahead_kb"), "4")]).unwrap();
     let text = fs::read_to_string(place.journal()).unwrap();
     let cases: [(&str, String, u32); 4] = [
-        ("somebody else", text.clone(), 0o666),
-        ("no place of a setting", text.replace("/sys/class/block/sda/queue/read_ahead_kb", "/etc/passwd"), 0o600),
-        ("no place of a setting", text.replace("/sys/class", "/sys/../etc"), 0o600),
+        ("another user", text.clone(), 0o666),
+        ("not a setting", text.replace("/sys/class/block/sda/queue/read_ahead_kb", "/etc/passwd"), 0o600),
+        ("not a setting", text.replace("/sys/class", "/sys/../etc"), 0o600),
         ("not a journal", text[..text.len() / 2].to_owned(), 0o600),
     ];
     for (why, text, mode) in cases {
@@ -318,4 +318,42 @@ fn a_second_session_waits_for_the_first() {
     assert!(error.contains("another halfpower tune is running"), "{error}");
     drop(first);
     Session::begin(place.state.path(), &place.roots(), &[], &mut Vec::new()).unwrap();
+}
+
+#[test]
+fn every_value_of_every_knob_may_be_journaled_and_no_other() {
+    for (name, path) in [("sata_hdd", "/home"), ("nvme", "/var/lib/file")] {
+        let tree = Tree::new(name);
+        with_memory(&tree);
+        let all = knobs(&tree, path).into_iter().map(|knob| {
+            let values = knob.knob.alternatives.iter().map(|one| one.value.clone()).collect();
+            (knob, values)
+        });
+        let all: Vec<(HostKnob, Vec<String>)> = all.collect();
+        let state = tempfile::tempdir().unwrap();
+        let session = Session::begin(state.path(), &tree.roots(), &all, &mut Vec::new()).unwrap();
+        assert!(state.path().join("tune.journal").exists());
+        drop(session);
+    }
+    let place = Place::new();
+    let knob = place.knobs[place.number("read_ahead_kb")].clone();
+    let wrong = [(knob, vec!["much".to_owned()])];
+    let error = Session::begin(place.state.path(), &place.roots(), &wrong, &mut Vec::new()).unwrap_err().to_string();
+    assert!(error.contains("'much' is not a whole number") && !place.journal().exists(), "{error}");
+}
+
+#[test]
+fn only_its_owner_can_open_the_lock() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let state = place.state.path().join("state");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let begin = || Session::begin(&state, &place.roots(), &[], &mut Vec::new()).unwrap();
+    drop(begin());
+    let lock = state.join("tune.lock");
+    assert_eq!((mode(&state), mode(&lock)), (0o700, 0o600));
+    // As an earlier version made it.
+    fs::set_permissions(&lock, fs::Permissions::from_mode(0o644)).unwrap();
+    drop(begin());
+    assert_eq!(mode(&lock), 0o600);
 }

@@ -2,11 +2,13 @@
 
 use crate::stack_distance::{MissRatio, StackDistances};
 use crate::{Error, Result};
+use machine::input::next_line;
 use machine::{
     Access, Allocation, Buffering, CacheState, Completion, Engine, Hint, Machine, Memory, Nanos, Next, Op, Reap,
     Request, RequestSource,
 };
 use serde::Serialize;
+use std::io::BufRead;
 use twin::{Setup, Twin, WritePolicy};
 
 /// One request of a trace.
@@ -28,8 +30,24 @@ pub struct Record {
 /// # Errors
 /// The line that is wrong and why; a trace without requests.
 pub fn parse(text: &str) -> Result<Vec<Record>> {
+    read(text.as_bytes())
+}
+
+/// Requests of a trace that are kept in memory, 24 B each.
+const MAX_RECORDS: usize = 1 << 25;
+
+/// Bytes of a line.
+const MAX_LINE_BYTES: usize = 4096;
+
+/// Reads a trace as [`parse`] does, a line at a time.
+///
+/// # Errors
+/// As [`parse`]; a line that cannot be read, more than 2^25 requests.
+pub fn read(mut from: impl BufRead) -> Result<Vec<Record>> {
     let mut records: Vec<Record> = Vec::new();
-    for (index, line) in text.lines().enumerate() {
+    for index in 0.. {
+        let unreadable = |error: std::io::Error| Error::Trace { line: index + 1, reason: error.to_string() };
+        let Some(line) = next_line(&mut from, MAX_LINE_BYTES).map_err(unreadable)? else { break };
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') || (records.is_empty() && line.starts_with("time")) {
             continue;
@@ -50,6 +68,9 @@ pub fn parse(text: &str) -> Result<Vec<Record>> {
         let bytes =
             u32::try_from(number("bytes", bytes)?).map_err(|_| wrong("a request of 4 GiB or more".to_owned()))?;
         if bytes > 0 {
+            if records.len() == MAX_RECORDS {
+                return Err(wrong(format!("more than {MAX_RECORDS} requests; name a part of the trace")));
+            }
             records.push(Record { time_ns: number("time_ns", time)?, op, offset: number("offset", offset)?, bytes });
         }
     }

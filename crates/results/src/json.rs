@@ -1,10 +1,13 @@
 //! Results on disk: JSON in and out, schema versions.
 
 use crate::document::{Results, SCHEMA};
-use serde::Serialize;
-use std::fs;
+use machine::input::Input;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// A document that halfpower wrote; a study's has some MiB.
+pub const DOCUMENT: Input = Input::new("a results document", 64 << 20);
 
 /// Why results cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -62,14 +65,28 @@ pub fn to_json_with(results: &Results, command: &str, own: &impl Serialize) -> s
 /// # Errors
 /// The file cannot be read, is no document of ours, or is one of another version.
 pub fn read(path: &Path) -> Result<Results, Error> {
-    let text = fs::read_to_string(path).map_err(|source| Error::Io { path: path.into(), source })?;
-    let malformed = |why: String| Error::Malformed { path: path.into(), why };
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| malformed(error.to_string()))?;
-    match value.get("schema").and_then(|schema| schema.as_str()) {
-        Some(SCHEMA) => serde_json::from_value(value).map_err(|error| malformed(error.to_string())),
+    let text = DOCUMENT.text(path).map_err(|source| Error::Io { path: path.into(), source })?;
+    parse(path, &text)
+}
+
+/// Reads results from the text of a file.
+///
+/// # Errors
+/// It is not a document of ours, or has another version.
+pub fn parse(path: &Path, text: &str) -> Result<Results, Error> {
+    let malformed = |error: serde_json::Error| Error::Malformed { path: path.into(), why: error.to_string() };
+    let Header { schema } = serde_json::from_str(text).map_err(malformed)?;
+    match schema.as_deref() {
+        Some(SCHEMA) => serde_json::from_str(text).map_err(malformed),
         Some(found) => Err(Error::Version { path: path.into(), found: found.into() }),
-        None => Err(malformed("it names no schema".into())),
+        None => Err(Error::Malformed { path: path.into(), why: "it names no schema".into() }),
     }
+}
+
+/// The part of a document that says how to read the rest.
+#[derive(Deserialize)]
+struct Header {
+    schema: Option<String>,
 }
 
 /// The JSON Schema of the document, as it stands in `schema/`.

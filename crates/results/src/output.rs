@@ -1,16 +1,23 @@
 //! Files that halfpower writes: one way for every output of every command, and nothing of the user's is overwritten.
 //!
 //! A character device, a pipe and standard output are written into. Any other output is first written in full to a temporary file of a
-//! random name beside it, brought to stable storage, and then renamed. A file that is there already is replaced only if it bears the mark of one
+//! random name in the same directory, brought to stable storage, and then renamed. The directory is held open from the first check on: whatever
+//! becomes of its path, the file goes into that one. A file that is there already is replaced only if it bears the mark of one
 //! that halfpower made and nobody changed ([`own`]), or if that was asked for. What a killed run left of a temporary file goes with the next output
 //! beside it.
 
 mod own;
 mod part;
 
+use machine::directory::{Directory, is_same_file, is_trusted, parent};
+use machine::input::is_own_open_file;
+use rustix::fs::{Mode, OFlags, openat};
+use std::ffi::OsString;
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Why a file cannot be an output, or could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +31,12 @@ pub enum OutputError {
         path: PathBuf,
         /// Why, and what to do instead.
         why: String,
+    },
+    /// It was written, and its directory has another path by now.
+    #[error("cannot write {}: its directory was moved or replaced meanwhile; the file is in the directory that was there before", path.display())]
+    Moved {
+        /// Which file.
+        path: PathBuf,
     },
     /// A system call failed.
     #[error("cannot write {}: {source}", path.display())]
@@ -40,6 +53,8 @@ pub enum OutputError {
 pub struct Output {
     option: String,
     path: PathBuf,
+    /// Its directory and its name there; none for one of the process's own open files.
+    at: Option<(Arc<Directory>, OsString)>,
     force: bool,
 }
 
@@ -59,21 +74,42 @@ impl Output {
     /// # Errors
     /// A place that cannot be written, a file of somebody else's, one of `targets`.
     pub fn new(option: &str, path: &Path, force: bool, targets: &[PathBuf]) -> Result<Output, OutputError> {
-        let output = Output { option: option.into(), path: path.into(), force };
-        if let Some(target) = targets.iter().find(|target| is_same(target, path)) {
+        let output = Output::at(option, path, force)?;
+        if let Some(target) = targets.iter().find(|target| output.is_target(target)) {
             return Err(output.refused(format!(
                 "it is what is measured, or lies under it, or is read ({}); name another file",
                 target.display()
             )));
         }
-        match output.place()? {
-            Place::Stream => {}
-            Place::Free | Place::Replaceable(_) => {
-                part::remove_leftovers(parent(path));
-                drop(output.temporary()?);
-            }
+        if let (Place::Free | Place::Replaceable(_), Some((directory, _))) = (output.place()?, &output.at) {
+            part::remove_leftovers(directory);
+            drop(output.temporary(directory)?);
         }
         Ok(output)
+    }
+
+    /// The directory of an output, held open, and its name there.
+    fn at(option: &str, path: &Path, force: bool) -> Result<Output, OutputError> {
+        let mut output = Output { option: option.into(), path: path.into(), at: None, force };
+        if !is_own_open_file(path) {
+            let name = path.file_name().ok_or_else(|| output.refused("it is a directory; name a file"))?;
+            let directory = Directory::held(parent(path)).map_err(|error| output.unusable(parent(path), &error))?;
+            output.at = Some((directory, name.to_owned()));
+        }
+        Ok(output)
+    }
+
+    /// Whether it is this file or device, whether or not it is there yet.
+    fn is_target(&self, target: &Path) -> bool {
+        let Some((directory, name)) = &self.at else { return false };
+        match (directory.follow(name), fs::metadata(target)) {
+            (Ok(own), Ok(target)) => is_same_file(&own, &target),
+            (Err(_), Err(_)) => {
+                let above = fs::metadata(parent(target)).ok().zip(directory.metadata().ok());
+                above.is_some_and(|(a, b)| is_same_file(&a, &b)) && target.file_name() == Some(name)
+            }
+            _ => false,
+        }
     }
 
     /// The file.
@@ -87,26 +123,27 @@ impl Output {
     /// It cannot be written, or a file of somebody else's has appeared there since.
     pub fn write(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
-        if matches!(self.place()?, Place::Stream) {
-            return self.write_into(bytes).map_err(failed);
-        }
-        let mut temporary = self.temporary()?;
-        temporary.write_all(bytes).map_err(failed)?;
-        temporary.as_file().sync_all().map_err(failed)?;
+        let (directory, name) = match (self.place()?, &self.at) {
+            (Place::Stream, _) | (_, None) => return self.write_into(bytes).map_err(failed),
+            (_, Some(at)) => (&at.0, &at.1),
+        };
+        let mut temporary = self.temporary(directory)?;
+        temporary.file().write_all(bytes).map_err(failed)?;
+        temporary.file().sync_all().map_err(failed)?;
         // The file there may have changed since the first look.
         let place = self.place()?;
-        own::mark(&self.path, temporary.as_file(), bytes);
-        let kept = match place {
-            Place::Replaceable(before) => {
-                temporary.as_file().set_permissions(before.permissions()).map_err(failed)?;
-                temporary.persist(&self.path)
-            }
-            _ => temporary.persist_noclobber(&self.path),
-        };
-        kept.map_err(|error| failed(error.error))?;
+        if let Place::Replaceable(before) = &place {
+            temporary.file().set_permissions(before.permissions()).map_err(failed)?;
+        }
+        own::mark(directory, name, temporary.file(), bytes);
+        match place {
+            Place::Replaceable(_) => temporary.replace(name),
+            _ => temporary.take_free(name),
+        }
+        .map_err(failed)?;
         // The rename, too. A directory that cannot be synced is no failure: the file is there.
-        let _ = File::open(parent(&self.path)).and_then(|directory| directory.sync_all());
-        Ok(())
+        let _ = directory.sync();
+        if directory.is_in_place() { Ok(()) } else { Err(OutputError::Moved { path: self.path.clone() }) }
     }
 
     /// Adds to the end of the file, which is made where it is not there.
@@ -115,20 +152,18 @@ impl Output {
     /// It cannot be written, or is no place for a report.
     fn add(&self, bytes: &[u8]) -> Result<(), OutputError> {
         let failed = |source| OutputError::Io { path: self.path.clone(), source };
-        let place = self.place()?;
-        let mut options = OpenOptions::new();
-        options.append(true);
-        let mut file = match &place {
-            Place::Stream => return self.write_into(bytes).map_err(failed),
-            Place::Free => options.create_new(true).open(&self.path).map_err(failed)?,
-            Place::Replaceable(_) => options.open(&self.path).map_err(failed)?,
+        let mut file = match (self.place()?, &self.at) {
+            (Place::Stream, _) | (_, None) => return self.write_into(bytes).map_err(failed),
+            (Place::Free, Some((directory, name))) => directory.create(name, 0o666).map_err(failed)?,
+            (Place::Replaceable(before), Some((directory, name))) => {
+                let file = directory.open_to_append(name).map_err(failed)?;
+                // What was looked at is what is written.
+                if !is_same_file(&before, &file.metadata().map_err(failed)?) {
+                    return Err(self.refused("it was replaced at this very moment"));
+                }
+                file
+            }
         };
-        // What was looked at is what is written.
-        if let Place::Replaceable(before) = &place
-            && !is_same_file(before, &file.metadata().map_err(failed)?)
-        {
-            return Err(self.refused("it was replaced at this very moment"));
-        }
         write_and_flush(&mut file, bytes).map_err(failed)
     }
 
@@ -136,19 +171,26 @@ impl Output {
         OutputError::Refused { option: self.option.clone(), path: self.path.clone(), why: why.into() }
     }
 
+    /// A directory in which no file can be made.
+    fn unusable(&self, directory: &Path, error: &io::Error) -> OutputError {
+        self.refused(match error.kind() {
+            io::ErrorKind::NotFound => format!("there is no directory {}; make it first", directory.display()),
+            _ => format!("no file can be made in {}: {error}; name another place", directory.display()),
+        })
+    }
+
     /// What stands there, if it may be an output.
     fn place(&self) -> Result<Place, OutputError> {
-        if is_standard_stream(&self.path) {
-            return Ok(Place::Stream);
-        }
+        let Some((directory, name)) = &self.at else { return Ok(Place::Stream) };
         let io = |source| OutputError::Io { path: self.path.clone(), source };
-        let itself = match fs::symlink_metadata(&self.path) {
+        let itself = match directory.look(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::Free),
             Err(error) => return Err(self.refused(format!("it cannot be looked at: {error}"))),
             Ok(metadata) => metadata,
         };
-        let is_link = itself.file_type().is_symlink();
-        let there = if is_link { fs::metadata(&self.path).ok() } else { Some(itself) };
+        let is_link = itself.is_symlink();
+        let follows = is_link && is_trusted(itself.uid());
+        let there = if follows { directory.follow(name).ok() } else { Some(itself) };
         match there {
             Some(there) if is_stream(there.file_type()) => Ok(Place::Stream),
             _ if is_link => Err(self.refused("it is a symbolic link; name the file that it should be")),
@@ -156,7 +198,9 @@ impl Output {
             Some(there) if !there.is_file() => {
                 Err(self.refused("it is a device that keeps data, and no place for a report; name a file"))
             }
-            Some(there) if self.force || is_own(&self.path, there.len()).map_err(io)? => Ok(Place::Replaceable(there)),
+            Some(there) if self.force || is_own(directory, name, there.len()).map_err(io)? => {
+                Ok(Place::Replaceable(there))
+            }
             _ => Err(self.refused(
                 "this file is there already, and halfpower did not make it, or it was changed since; name another, or add --force to replace it",
             )),
@@ -164,23 +208,24 @@ impl Output {
     }
 
     /// A new file of a random name in the same directory; it goes when it is dropped.
-    fn temporary(&self) -> Result<tempfile::NamedTempFile, OutputError> {
-        let directory = parent(&self.path);
-        part::make(directory).map_err(|error| {
-            let why = match error.kind() {
-                io::ErrorKind::NotFound => format!("there is no directory {}; make it first", directory.display()),
-                _ => format!("no file can be made in {}: {error}; name another place", directory.display()),
-            };
-            self.refused(why)
-        })
+    fn temporary(&self, directory: &Arc<Directory>) -> Result<part::Part, OutputError> {
+        part::make(directory).map_err(|error| self.unusable(directory.path(), &error))
     }
 
     fn write_into(&self, bytes: &[u8]) -> io::Result<()> {
-        let written = match self.path.to_str() {
-            Some("/dev/stdout") => write_and_flush(&mut io::stdout().lock(), bytes),
-            Some("/dev/stderr") => write_and_flush(&mut io::stderr().lock(), bytes),
-            _ => {
+        let written = match (self.path.to_str(), &self.at) {
+            (Some("/dev/stdout"), _) => write_and_flush(&mut io::stdout().lock(), bytes),
+            (Some("/dev/stderr"), _) => write_and_flush(&mut io::stderr().lock(), bytes),
+            (_, None) => {
                 OpenOptions::new().append(true).open(&self.path).and_then(|mut file| write_and_flush(&mut file, bytes))
+            }
+            (_, Some((directory, name))) => {
+                let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC;
+                let mut file = File::from(openat(directory, name, flags, Mode::empty())?);
+                if !is_stream(file.metadata()?.file_type()) {
+                    return Err(io::Error::other("it was replaced at this very moment"));
+                }
+                write_and_flush(&mut file, bytes)
             }
         };
         match written {
@@ -197,70 +242,21 @@ impl Output {
 /// # Errors
 /// It cannot be written, or is no place for a report.
 pub fn append(option: &str, path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
-    Output { option: option.into(), path: path.into(), force: true }.add(bytes)
+    Output::at(option, path, true)?.add(bytes)
 }
 
 fn write_and_flush(to: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
-fn parent(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// A name of one of the process's own open files.
-fn is_standard_stream(path: &Path) -> bool {
-    ["/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
-        || ["/dev/fd", "/proc/self/fd"].iter().any(|directory| path.parent() == Some(Path::new(directory)))
-}
-
 /// A character device, a pipe or a socket.
-#[cfg(unix)]
 fn is_stream(kind: FileType) -> bool {
-    use std::os::unix::fs::FileTypeExt;
     kind.is_char_device() || kind.is_fifo() || kind.is_socket()
 }
 
-#[cfg(not(unix))]
-fn is_stream(_: FileType) -> bool {
-    false
-}
-
-/// Two names of the same file or device, whether or not it is there yet.
-fn is_same(one: &Path, other: &Path) -> bool {
-    match (fs::metadata(one), fs::metadata(other)) {
-        (Ok(a), Ok(b)) => is_same_file(&a, &b),
-        (Err(_), Err(_)) => match (full(one), full(other)) {
-            (Some(a), Some(b)) => a == b,
-            _ => one == other,
-        },
-        _ => false,
-    }
-}
-
-/// The full name of a file that is not there, without links on its way.
-fn full(path: &Path) -> Option<PathBuf> {
-    Some(fs::canonicalize(parent(path)).ok()?.join(path.file_name()?))
-}
-
-#[cfg(unix)]
-fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    let device = |kind: FileType| kind.is_block_device() || kind.is_char_device();
-    if device(a.file_type()) && device(b.file_type()) {
-        return a.file_type() == b.file_type() && a.rdev() == b.rdev();
-    }
-    (a.dev(), a.ino()) == (b.dev(), b.ino()) && a.file_type() == b.file_type()
-}
-
-#[cfg(not(unix))]
-fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
-    false
-}
-
 /// Whether a regular file is one that halfpower made, or empty.
-fn is_own(path: &Path, length: u64) -> io::Result<bool> {
-    Ok(length == 0 || own::is_own(path, &File::open(path)?))
+fn is_own(directory: &Directory, name: &std::ffi::OsStr, length: u64) -> io::Result<bool> {
+    Ok(length == 0 || own::is_own(directory, name, &directory.open_regular(name)?))
 }
 
 #[cfg(test)]
@@ -351,7 +347,6 @@ mod tests {
         assert!(refusal(Path::new("/proc/r.json"), false, &[]).contains("/proc"));
     }
 
-    #[cfg(unix)]
     #[test]
     fn what_is_added_goes_to_the_end_of_a_file_and_into_no_link() {
         let here = tempfile::tempdir().unwrap();
@@ -367,7 +362,6 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), "more\nmore\n");
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_link_is_never_followed_to_a_file() {
         let here = tempfile::tempdir().unwrap();
@@ -379,7 +373,6 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), "");
     }
 
-    #[cfg(unix)]
     #[test]
     fn devices_are_written_into_and_stay_devices() {
         let null = Path::new("/dev/null");

@@ -2,7 +2,9 @@
 
 use crate::description::Description;
 use crate::{Error, Result};
+use machine::input::Input;
 use std::ops::Range;
+use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -28,6 +30,9 @@ pub fn text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
+/// A file that describes a machine.
+pub const DESCRIPTION: Input = Input::new("a machine's description", 1 << 20);
+
 /// The machine of that name, or of that file where the name ends in `.toml`.
 ///
 /// # Errors
@@ -40,7 +45,7 @@ pub fn load(name: &str) -> Result<Description> {
         return Err(Error::Unknown { name: name.to_owned(), known: names().collect::<Vec<_>>().join(", ") });
     }
     let text =
-        std::fs::read_to_string(name).map_err(|e| Error::File { file: name.to_owned(), reason: e.to_string() })?;
+        DESCRIPTION.text(Path::new(name)).map_err(|e| Error::File { file: name.to_owned(), reason: e.to_string() })?;
     parse(name, &text)
 }
 

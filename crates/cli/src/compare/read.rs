@@ -1,14 +1,19 @@
 //! Results as sides of a comparison, whoever wrote them.
 
 use crate::Failure;
+use machine::input::Input;
 use results::Results;
 use results::compare::{COMPARE_SCHEMA, Columns, Comparison, Side, read_table};
-use serde_json::Value;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Reports larger than this are no reports.
-const MOST_BYTES: u64 = 256 << 20;
+/// A report of halfpower or of another tool, or a table.
+const REPORT: Input = Input::new("a report", 64 << 20);
+
+/// A document of halfpower, as far as it says how to read the rest.
+#[derive(serde::Deserialize)]
+struct Document {
+    schema: String,
+}
 
 /// The two sides that one or two results hold.
 ///
@@ -51,23 +56,19 @@ pub(super) fn kept(results: &[PathBuf]) -> Result<Option<Comparison>, Failure> {
         }
         None => text(&bytes(path)?),
     };
-    let Ok(document) = serde_json::from_str::<Value>(&text) else { return Ok(None) };
-    if document.get("schema").and_then(Value::as_str) != Some(COMPARE_SCHEMA) {
+    let schema = serde_json::from_str::<Document>(&text).map(|document| document.schema);
+    if !schema.is_ok_and(|schema| schema == COMPARE_SCHEMA) {
         return Ok(None);
     }
     let damaged =
         |error| Failure::Usage(format!("{}: this comparison cannot be read: {error}; make it again", path.display()));
-    serde_json::from_value(document).map(Some).map_err(damaged)
+    serde_json::from_str(&text).map(Some).map_err(damaged)
 }
 
 /// What a report holds.
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |why: String| Failure::Usage(format!("cannot read {}: {why}", path.display()));
-    let size = fs::metadata(path).map_err(|error| unreadable(error.to_string()))?.len();
-    if size > MOST_BYTES {
-        return Err(unreadable("it is too large for a report; name a results.json or a tool's report".into()));
-    }
-    fs::read(path).map_err(|error| unreadable(error.to_string()))
+    REPORT.read(path).map_err(|error| unreadable(format!("{error}; name a results.json or a tool's report")))
 }
 
 /// The number of an entry of the history, where no file has this name.
@@ -87,10 +88,8 @@ fn read(path: &Path, columns: Option<&Columns>) -> Result<Vec<Side>, Failure> {
     if is_csv(path, &text) || columns.is_some() {
         return read_table(&name, &text, columns).map_err(|error| usage(&error));
     }
-    if let Ok(document) = serde_json::from_str::<Value>(&text)
-        && document.get("schema").is_some()
-    {
-        let results = results::read(path).map_err(|error| usage(&error))?;
+    if serde_json::from_str::<Document>(&text).is_ok() {
+        let results = results::parse(path, &text).map_err(|error| usage(&error))?;
         return Ok(vec![Side::of(&named(&name, &results), &results)]);
     }
     dialect::reading::read_report(&name, &text).map(|side| vec![side]).map_err(|error| usage(&error))

@@ -6,6 +6,7 @@ use clap::Args;
 use machine::units::{show_rate, show_size_rounded, significant};
 use machine::{Layer, Machine};
 use serde::Serialize;
+use std::path::Path;
 use twin::preset::{self, Sourced};
 use twin::settings::SETTINGS;
 use twin::{Setup, Twin};
@@ -105,9 +106,9 @@ pub(super) fn show(arguments: &ShowArguments) -> Result<(), Failure> {
     let name = name.split_once(',').map_or(name, |(name, _)| name).trim();
     let text = match preset::text(name) {
         Some(text) => text.to_owned(),
-        None => {
-            std::fs::read_to_string(name).map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?
-        }
+        None => preset::DESCRIPTION
+            .text(Path::new(name))
+            .map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?,
     };
     if arguments.toml {
         return say(&text);

@@ -10,7 +10,8 @@ use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt, lchown, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
@@ -127,6 +128,16 @@ pub enum Given {
     Released(&'static str),
     /// Permissions.
     Mode(&'static str, u32),
+    /// The user of this number owns it.
+    Owned(&'static str, u32),
+    /// Moved to NAME.was; a symbolic link to another name takes its place.
+    Replaced(&'static str, &'static str),
+    /// A socket without a reader.
+    Socket(&'static str),
+    /// Processes of the stage end, and release what they hold.
+    Unheld,
+    /// A process of this user holds a shared lock on a file.
+    Locked(&'static str, u32),
     /// A control group of this name with a limit; no process is in it.
     Group(&'static str, Limit),
 }
@@ -435,6 +446,29 @@ impl Stage {
                 self.devices.insert(name, shown(&group));
                 self.props.push(Prop::Group(group));
                 Ok(())
+            }
+            Given::Owned(name, user) => lchown(at(name), Some(user), Some(user)).map_err(io(name)),
+            Given::Replaced(name, by) => {
+                fs::rename(at(name), at(&format!("{name}.was"))).map_err(io(name))?;
+                symlink(at(by), at(name)).map_err(io(name))
+            }
+            Given::Socket(name) => UnixListener::bind(at(name)).map(drop).map_err(io(name)),
+            Given::Unheld => {
+                self.props.retain(|prop| !matches!(prop, Prop::Process(_)));
+                Ok(())
+            }
+            Given::Locked(name, user) => {
+                let id = format!("--reuid={user}");
+                let script = "exec 9<\"$0\"; flock --shared 9 && echo && exec sleep 1000";
+                let mut holder = Command::new("setpriv")
+                    .args([&id, "--clear-groups", "sh", "-c", script])
+                    .arg(at(name))
+                    .stdout(Stdio::piped())
+                    .spawn()
+                    .map_err(io("setpriv"))?;
+                let locked = holder.stdout.take().expect("piped").read(&mut [0]).is_ok_and(|bytes| bytes == 1);
+                self.props.push(Prop::Process(holder));
+                if locked { Ok(()) } else { Err(format!("{name}: no lock")) }
             }
             Given::Mode(name, mode) => {
                 fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).map_err(io(name))

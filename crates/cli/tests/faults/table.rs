@@ -43,6 +43,7 @@ mod held;
 mod input;
 mod limits;
 mod names;
+mod others;
 mod outputs;
 mod ownership;
 mod targets;
@@ -61,6 +62,7 @@ pub static TABLE: &[&Section] = &[
     &ownership::SECTION,
     &together::SECTION,
     &names::SECTION,
+    &others::SECTION,
     &input::SECTION,
 ];
 

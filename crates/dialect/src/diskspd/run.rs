@@ -6,7 +6,7 @@ use super::{Options, read_profile};
 use crate::concurrent::{self, RequestShape, RunPlan, TargetRan, ThreadOrder, ToolJob, ToolResult};
 use crate::parse::is_twin;
 use crate::sqlio;
-use machine::units::show_size;
+use machine::input::Input;
 use machine::{Engine, Error, Machine, Nanos, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::histogram::Histogram;
 use results::Point;
@@ -15,8 +15,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use workload::{Stop, Workload};
 
-/// The largest profile: a name that is a disk's by mistake should not fill the memory.
-const LARGEST_PROFILE: u64 = 4 << 20;
+/// A file of a profile.
+const PROFILE: Input = Input::new("a profile", 4 << 20);
+
+/// A file of data, of which no more is read than is asked for.
+const SOURCE: Input = Input::new("a file of data", u64::MAX);
 
 /// The profile that the options are or name.
 ///
@@ -25,11 +28,7 @@ const LARGEST_PROFILE: u64 = 4 << 20;
 pub fn profile(options: &Options) -> Result<Profile> {
     let Some(path) = &options.file else { return Ok(options.profile.clone()) };
     let failed = |why: String| Error::refused(format!("-X{}", path.display()), why, "name an XML profile");
-    let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
-    if size > LARGEST_PROFILE {
-        return Err(failed(format!("it has {}", show_size(size))));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let text = PROFILE.text(path).map_err(|error| failed(error.to_string()))?;
     let mut profile = read_profile(&text)?;
     if options.profile.format != super::Format::Text {
         profile.format = options.profile.format;
@@ -189,7 +188,7 @@ fn source(target: &Target) -> Result<Option<Arc<[u8]>>> {
     let Some(path) = &target.source_file else { return Ok(None) };
     let failed = |why: String| Error::refused(format!("-Z{bytes},{}", path.display()), why, "name a file with data");
     let mut data = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+    let file = SOURCE.open(path).map_err(|error| failed(error.to_string()))?;
     file.take(bytes).read_to_end(&mut data).map_err(|error| failed(error.to_string()))?;
     if data.is_empty() {
         return Err(failed("it is empty".into()));

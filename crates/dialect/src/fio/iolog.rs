@@ -6,17 +6,24 @@
 use super::jobfile::cut;
 use super::turns::FileTurns;
 use super::value::Reason;
+use machine::input::{Input, next_line};
 use machine::units::show_size;
 use machine::{Nanos, Op, Request, Stability};
 use std::fmt::Write;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use workload::Sequence;
 
 /// The most requests of a trace: they are held in memory.
 const MOST_ENTRIES: usize = 50_000_000;
+
+/// A trace in text; it is read a line at a time.
+const TRACE: Input = Input::new("a trace", 16 << 30);
+
+/// Bytes of a line: a name, an action and two numbers.
+const MAX_LINE_BYTES: usize = 8192;
+
 /// The most files of a trace.
 const MOST_FILES: usize = 1024;
 const MICROSECOND_NS: u64 = 1000;
@@ -65,12 +72,7 @@ impl Trace {
     /// It cannot be read or is no trace; the reason alone.
     pub(crate) fn load(path: &str) -> Result<Trace, Reason> {
         let cannot = |error: std::io::Error| format!("cannot read {}: {error}", cut(path));
-        // Opening a pipe would wait for its other end.
-        let is_file = std::fs::metadata(path).map_err(cannot)?.is_file();
-        if !is_file {
-            return Err(format!("{} is not a regular file", cut(path)));
-        }
-        Trace::read(BufReader::new(File::open(path).map_err(cannot)?))
+        Trace::read(BufReader::new(TRACE.open(Path::new(path)).map_err(cannot)?))
     }
 
     /// Understands the lines of a trace.
@@ -88,9 +90,10 @@ impl Trace {
         };
         let mut trace = Trace { timed, ..Trace::default() };
         let mut waited_ns = 0;
-        for (index, line) in text.lines().enumerate() {
+        for index in 0.. {
             let wrong = |why: &str| format!("line {}: {why}", index + 2);
-            let line = line.map_err(|error| wrong(&format!("it cannot be read: {error}")))?;
+            let line = next_line(&mut text, MAX_LINE_BYTES);
+            let Some(line) = line.map_err(|error| wrong(&format!("it cannot be read: {error}")))? else { break };
             trace.take(&line, timed, &mut waited_ns).map_err(|why| wrong(&why))?;
             if trace.entries.len() > MOST_ENTRIES {
                 return Err(format!("it has more than {MOST_ENTRIES} requests; replay a part of it"));

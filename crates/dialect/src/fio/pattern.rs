@@ -1,8 +1,9 @@
 //! What fills a block again and again: fio's `verify_pattern` and `buffer_pattern`.
 
 use super::value::Reason;
-use std::fs::File;
+use machine::input::Input;
 use std::io::Read;
+use std::path::Path;
 
 /// Bytes of `%o`: an offset, the lowest byte first.
 const OFFSET_BYTES: usize = 8;
@@ -87,12 +88,13 @@ pub(crate) fn plain_pattern(text: &str) -> Result<Vec<u8>, Reason> {
 /// How a pattern is written.
 const PATTERN_HINT: &str = "write it as 0xdeadbeef, \"text\", a number, 'file' or %o, or several of them";
 
+/// A file that holds a pattern, of which no more is read than a pattern may have.
+const PATTERN_FILE: Input = Input::new("a file of a pattern", u64::MAX);
+
 /// What a file holds, up to one byte more than a pattern may have; none: it cannot be read, is empty or no file.
 fn pattern_file(path: &str) -> Option<Vec<u8>> {
-    // Opening a pipe would wait for its other end.
-    let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).and_then(|_| File::open(path).ok())?;
     let mut bytes = Vec::new();
-    file.take(MOST_PATTERN as u64 + 1).read_to_end(&mut bytes).ok()?;
+    PATTERN_FILE.open(Path::new(path)).ok()?.take(MOST_PATTERN as u64 + 1).read_to_end(&mut bytes).ok()?;
     Some(bytes).filter(|bytes| !bytes.is_empty())
 }
 

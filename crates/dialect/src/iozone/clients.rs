@@ -3,12 +3,13 @@
 use super::Options;
 use super::options::MAX_CHILDREN;
 use crate::parse::{refuse, shortened};
+use machine::input::Input;
 use machine::{Error, Result};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// The largest list: a name that is a disk's by mistake should not fill the memory.
-const LARGEST_LIST: u64 = 1 << 20;
+/// A file that `-+m` names.
+const CLIENTS: Input = Input::new("a list of clients", 1 << 20);
 
 /// A line of the list: where a process runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,11 +63,7 @@ impl Client {
 /// Reads a list of clients.
 fn read(list: &Path) -> Result<Vec<Client>> {
     let failed = |why: String| Error::refused(format!("-+m {}", list.display()), why, "name a list of clients");
-    let size = std::fs::metadata(list).map_err(|error| failed(error.to_string()))?.len();
-    if size > LARGEST_LIST {
-        return Err(failed(format!("it has {size} bytes")));
-    }
-    let text = std::fs::read_to_string(list).map_err(|error| failed(error.to_string()))?;
+    let text = CLIENTS.text(list).map_err(|error| failed(error.to_string()))?;
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !(line.starts_with('#') || line.trim().is_empty()));
     let clients: Vec<Client> = lines.map(|(number, line)| Client::parse(list, number, line)).collect::<Result<_>>()?;
     if clients.is_empty() || clients.len() > MAX_CHILDREN as usize {

@@ -94,6 +94,7 @@ fn unwritten(error: OutputError) -> Error {
             Error::refused(format!("{option} {}", path.display()), why, hint)
         }
         OutputError::Io { path, source } => Error::io("cannot write", &path)(source),
+        moved @ OutputError::Moved { .. } => Error::Unsupported(moved.to_string()),
     }
 }
 

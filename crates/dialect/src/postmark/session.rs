@@ -5,8 +5,8 @@ use super::{
     show, terse,
 };
 use machine::files::{FileError, FileSystem};
-use std::fs::File;
-use std::io::{self, Read, Write};
+use machine::input::Input;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -24,8 +24,8 @@ pub enum Outcome {
 /// Files that load files that load files end somewhere.
 const DEEPEST: u32 = 16;
 
-/// The largest file of commands: a slip of the hand that names a disk image should not fill the memory.
-const LARGEST_FILE: u64 = 16 << 20;
+/// A file that `load` names: a disk image that is named by mistake should not fill the memory.
+const COMMANDS: Input = Input::new("a file of commands", 16 << 20);
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -125,13 +125,7 @@ impl<'a, F: FileSystem> Session<'a, F> {
         if self.depth >= DEEPEST {
             return Err(format!("{DEEPEST} files already load one another"));
         }
-        let file = File::open(path).map_err(|error| error.to_string())?;
-        let mut bytes = Vec::new();
-        file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-        if bytes.len() as u64 > LARGEST_FILE {
-            return Err(format!("it has more than {LARGEST_FILE} bytes, which no file of commands has"));
-        }
-        Ok(as_text(&bytes))
+        Ok(as_text(&COMMANDS.read(path).map_err(|error| error.to_string())?))
     }
 
     fn obey(&mut self, line: &str, at_prompt: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<Outcome> {

@@ -6,7 +6,7 @@ use super::{Access, FileJob, Kind, Multi, Options, files, parse_parameters, repo
 use crate::concurrent::{self, RequestShape, RunPlan, ToolJob};
 use crate::display::print;
 use crate::parse::is_twin;
-use machine::units::show_size;
+use machine::input::Input;
 use machine::{Error, Machine, ProcessorTimes, Result, TargetFacts, TargetKind, TargetSpec};
 use measure::Sample;
 use measure::histogram::Histogram;
@@ -33,8 +33,8 @@ pub struct SqlioResult {
     pub target: Option<TargetFacts>,
 }
 
-/// The largest parameter file: a name that is a disk's by mistake should not fill the memory.
-const LARGEST_PARAMETERS: u64 = 1 << 20;
+/// A file that names the files of a run.
+const PARAMETERS: Input = Input::new("a parameter file", 1 << 20);
 
 /// The files of a run, of the parameter file where one is named.
 ///
@@ -43,11 +43,7 @@ const LARGEST_PARAMETERS: u64 = 1 << 20;
 pub fn jobs(options: &Options) -> Result<Vec<FileJob>> {
     let Some(path) = &options.parameters else { return files(options, &[]) };
     let failed = |why: String| Error::refused(format!("-F{}", path.display()), why, "name a parameter file");
-    let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
-    if size > LARGEST_PARAMETERS {
-        return Err(failed(format!("it has {}", show_size(size))));
-    }
-    let text = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    let text = PARAMETERS.read(path).map_err(|error| failed(error.to_string()))?;
     files(options, &parse_parameters(&String::from_utf8_lossy(&text))?)
 }
 

@@ -7,6 +7,7 @@ use crate::{Result, run, workload};
 use machine::{Allocation, Buffering, Engine, Hint, Machine, Op};
 use published::Measured;
 use serde::Serialize;
+use std::path::Path;
 use twin::bus::Phase;
 use twin::{Twin, preset};
 use workload::{Stop, Workload};
@@ -217,8 +218,8 @@ pub fn validate_machine(machine: &str) -> Result<Validation> {
     figures.push(hits);
     figures.push(again);
     figures.push(table4(machine)?);
-    let text =
-        preset::text(machine).map_or_else(|| std::fs::read_to_string(machine).unwrap_or_default(), str::to_owned);
+    let text = preset::text(machine)
+        .map_or_else(|| preset::DESCRIPTION.text(Path::new(machine)).unwrap_or_default(), str::to_owned);
     let numbers = preset::numbers(machine, &text)?;
     let is_fitted = |source: &Option<String>| source.as_deref().is_some_and(|source| source.starts_with("fitted"));
     let fitted: Vec<(String, f64)> = numbers

@@ -5,6 +5,7 @@
 
 mod fingerprint;
 mod migrations;
+mod place;
 mod trend;
 
 pub use fingerprint::{Fingerprint, difference};
@@ -12,15 +13,18 @@ pub use trend::{Occurrence, Trend, trends};
 
 use crate::compare::{Asked, Measure, Side};
 use crate::document::{Kind, Program, Results};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use serde::Serialize;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Another program that writes is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest document, as in a file of its own ([`crate::DOCUMENT`]).
+const MAX_VALUE_BYTES: i32 = 64 << 20;
 
 /// Between two tries to set a history up that others set up too.
 const RETRY: Duration = Duration::from_millis(10);
@@ -35,6 +39,14 @@ pub enum HistoryError {
         path: PathBuf,
         /// The system's words.
         source: io::Error,
+    },
+    /// A file that cannot be a history.
+    #[error("the history {}: {why}; name another file with --history, or leave it out with --no-history", path.display())]
+    Refused {
+        /// The history's file.
+        path: PathBuf,
+        /// Why.
+        why: String,
     },
     /// SQLite refuses.
     #[error("the history {}: {source}; name another file with --history, or leave it out with --no-history", path.display())]
@@ -201,11 +213,10 @@ impl History {
     /// # Errors
     /// A place that cannot be written, a file that is no history or of a newer version.
     pub fn open(path: &Path) -> Result<History, HistoryError> {
-        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-            fs::create_dir_all(directory).map_err(|source| HistoryError::Directory { path: path.into(), source })?;
-        }
         let sqlite = |source| HistoryError::Sqlite { path: path.into(), source };
-        let mut connection = Connection::open(path).map_err(sqlite)?;
+        let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let mut connection = Connection::open_with_flags(place::resolved(path)?, flags).map_err(sqlite)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES).map_err(sqlite)?;
         connection.busy_timeout(PATIENCE).map_err(sqlite)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(sqlite)?;
         let began = Instant::now();

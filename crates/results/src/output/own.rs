@@ -3,16 +3,21 @@
 //! It is the length and a checksum of the content. An extended attribute holds it, with a number that fits the file's own
 //! ([`machine::mark::mark`]), so that a copy does not bear it. Where no attribute can be written, a hidden file beside the output does.
 
-use std::ffi::OsString;
-use std::fs::{self, File, Metadata};
+use machine::directory::Directory;
+use machine::input::Input;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
 
 /// How a hidden file beside an output begins.
 const TITLE: &str = "halfpower output ";
 
 /// A mark is shorter.
 const LONGEST: usize = 128;
+
+/// The file that holds one.
+const BESIDE: Input = Input::new("a mark of halfpower", LONGEST as u64);
 
 /// What a mark says of the content: its length, and its checksum (FNV-1a).
 fn state(mut content: impl Read) -> io::Result<String> {
@@ -32,77 +37,53 @@ fn state(mut content: impl Read) -> io::Result<String> {
 
 /// Marks an output with this content: a file that has its name already, or will be renamed to it. What cannot be marked is no failure: the next
 /// run asks for --force.
-pub(super) fn mark(path: &Path, file: &File, content: &[u8]) {
+pub(super) fn mark(directory: &Directory, name: &OsStr, file: &File, content: &[u8]) {
     let Ok(state) = state(content) else { return };
     if !attribute::write(file, &state) {
-        let _ = write_beside(path, &state);
+        let _ = write_beside(directory, name, &state);
     }
 }
 
 /// Whether a file is as halfpower wrote it under this name. It is read only where it has a mark, and the length that the mark says.
-pub(super) fn is_own(path: &Path, file: &File) -> bool {
+pub(super) fn is_own(directory: &Directory, name: &OsStr, file: &File) -> bool {
     let Ok(metadata) = file.metadata() else { return false };
-    let told = attribute::read(file, &metadata).or_else(|| read_beside(path, &metadata));
-    let same =
-        |told: String| told.starts_with(&format!("{} ", metadata.len())) && state(file).is_ok_and(|is| is == told);
+    let told = attribute::read(file, &metadata).or_else(|| read_beside(directory, name, &metadata));
+    let same = |told: String| {
+        told.starts_with(&format!("{} ", metadata.len())) && state(file.take(metadata.len())).is_ok_and(|is| is == told)
+    };
     told.is_some_and(same)
 }
 
 /// The hidden file beside an output; a test file has one of another name.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".halfpower-output");
-    path.with_file_name(name)
+fn beside(name: &OsStr) -> OsString {
+    let mut beside = OsString::from(".");
+    beside.push(name);
+    beside.push(".halfpower-output");
+    beside
 }
 
-fn write_beside(path: &Path, state: &str) -> io::Result<()> {
-    let beside = beside(path);
+fn write_beside(directory: &Directory, name: &OsStr, state: &str) -> io::Result<()> {
+    let beside = beside(name);
     // Whatever stands there: only what is a mark itself is replaced.
-    if mark_of(&beside).is_some() {
-        fs::remove_file(&beside)?;
+    if mark_of(directory, &beside).is_some() {
+        directory.remove(&beside)?;
     }
-    io::Write::write_all(&mut File::create_new(&beside)?, format!("{TITLE}{state}\n").as_bytes())
+    io::Write::write_all(&mut directory.create(&beside, 0o666)?, format!("{TITLE}{state}\n").as_bytes())
 }
 
 /// What the file beside an output says, if both have one owner: in a directory of many users anybody can put one there.
-fn read_beside(path: &Path, output: &Metadata) -> Option<String> {
-    let (state, metadata) = mark_of(&beside(path))?;
-    is_one_owner(output, &metadata).then_some(state)
+fn read_beside(directory: &Directory, name: &OsStr, output: &Metadata) -> Option<String> {
+    let (state, metadata) = mark_of(directory, &beside(name))?;
+    (output.uid() == metadata.uid()).then_some(state)
 }
 
-fn mark_of(beside: &Path) -> Option<(String, Metadata)> {
-    let metadata = fs::symlink_metadata(beside).ok().filter(Metadata::is_file)?;
-    let mut text = String::new();
-    File::open(beside).ok()?.take(LONGEST as u64).read_to_string(&mut text).ok()?;
+fn mark_of(directory: &Directory, beside: &OsStr) -> Option<(String, Metadata)> {
+    let file = directory.open_regular(beside).ok()?;
+    let metadata = file.metadata().ok()?;
+    let text = String::from_utf8(BESIDE.bounded(file).all().ok()?).ok()?;
     Some((text.strip_prefix(TITLE)?.trim_end().to_owned(), metadata))
 }
 
-#[cfg(unix)]
-fn is_one_owner(a: &Metadata, b: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    a.uid() == b.uid()
-}
-
-#[cfg(not(unix))]
-fn is_one_owner(_: &Metadata, _: &Metadata) -> bool {
-    true
-}
-
-#[cfg(not(unix))]
-mod attribute {
-    use super::{File, Metadata};
-
-    pub(super) fn write(_: &File, _: &str) -> bool {
-        false
-    }
-
-    pub(super) fn read(_: &File, _: &Metadata) -> Option<String> {
-        None
-    }
-}
-
-#[cfg(unix)]
 mod attribute {
     use super::{File, LONGEST, Metadata};
     use rustix::fs::{XattrFlags, fgetxattr, fsetxattr};
@@ -133,30 +114,32 @@ mod attribute {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn the_file_beside_tells_an_output_as_it_was_written_and_replaces_nothing_of_the_users() {
         let here = tempfile::tempdir().unwrap();
         let (output, hidden) = (here.path().join("l_bw.1.log"), here.path().join(".l_bw.1.log.halfpower-output"));
         fs::write(&output, "1, 2\n").unwrap();
-        let is_own = || is_own(&output, &File::open(&output).unwrap());
+        let directory = Directory::open(here.path()).unwrap();
+        let name = OsStr::new("l_bw.1.log");
+        let is_own = || is_own(&directory, name, &File::open(&output).unwrap());
         assert!(!is_own());
         fs::write(&hidden, "mine").unwrap();
-        assert!(write_beside(&output, "5 0").is_err() && !is_own());
+        assert!(write_beside(&directory, name, "5 0").is_err() && !is_own());
         assert_eq!(fs::read_to_string(&hidden).unwrap(), "mine");
         fs::remove_file(&hidden).unwrap();
         for content in ["3, 4\n", "5, 6\n"] {
             fs::write(&output, content).unwrap();
             assert!(!is_own(), "changed since");
-            write_beside(&output, &state(content.as_bytes()).unwrap()).unwrap();
+            write_beside(&directory, name, &state(content.as_bytes()).unwrap()).unwrap();
             assert!(is_own());
         }
         let copy = here.path().join("copy");
         fs::copy(&output, &copy).unwrap();
-        assert!(!super::is_own(&copy, &File::open(&copy).unwrap()));
+        assert!(!super::is_own(&directory, OsStr::new("copy"), &File::open(&copy).unwrap()));
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_link_or_another_users_file_beside_is_no_mark() {
         let here = tempfile::tempdir().unwrap();
@@ -164,14 +147,16 @@ mod tests {
         fs::write(&output, "text").unwrap();
         let mark = format!("{TITLE}{}\n", state(&b"text"[..]).unwrap());
         fs::write(&elsewhere, &mark).unwrap();
-        std::os::unix::fs::symlink(&elsewhere, beside(&output)).unwrap();
-        let is_own = || is_own(&output, &File::open(&output).unwrap());
+        let directory = Directory::open(here.path()).unwrap();
+        let beside = here.path().join(beside(OsStr::new("out")));
+        std::os::unix::fs::symlink(&elsewhere, &beside).unwrap();
+        let is_own = || is_own(&directory, OsStr::new("out"), &File::open(&output).unwrap());
         assert!(!is_own());
-        fs::remove_file(beside(&output)).unwrap();
-        fs::write(beside(&output), &mark).unwrap();
+        fs::remove_file(&beside).unwrap();
+        fs::write(&beside, &mark).unwrap();
         assert!(is_own());
         // Only root can give a file away.
-        if std::os::unix::fs::chown(beside(&output), Some(12_345), None).is_ok() {
+        if std::os::unix::fs::chown(&beside, Some(12_345), None).is_ok() {
             assert!(!is_own());
         }
     }

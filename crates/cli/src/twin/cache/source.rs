@@ -2,13 +2,18 @@
 
 use crate::Failure;
 use clap::Args;
+use machine::input::Input;
 use machine::units::{GIB, parse_size, show_size};
 use machine::{Engine, Machine, Op};
-use predict::trace::{Pace, Record, parse};
-use std::io::Read;
+use predict::trace::{Pace, Record, read};
+use std::io::BufReader;
+use std::path::Path;
 use std::str::FromStr;
 use twin::{Setup, Twin};
 use workload::{Cursor, OpKind, Pattern, Sequence, Workload};
+
+/// A block trace; it is read a line at a time.
+const TRACE: Input = Input::new("a block trace", 16 << 30);
 
 /// Requests of a workload at most: they are kept in memory.
 const MOST_REQUESTS: u64 = 50_000_000;
@@ -96,17 +101,14 @@ impl Source {
             };
         };
         if source == "-" {
-            let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| Failure::Usage(format!("cannot read standard input: {error}; give a trace of text")))?;
-            return parse(&text).map_err(|error| Failure::Usage(format!("standard input: {error}")));
+            return read(std::io::stdin().lock()).map_err(|error| Failure::Usage(format!("standard input: {error}")));
         }
-        let text = std::fs::read_to_string(source).map_err(|error| {
+        let trace = TRACE.open(Path::new(source)).map_err(|error| {
             Failure::Usage(format!(
                 "{source}: {error}; name a block trace (lines of time_ns,op,offset,bytes), or give a workload with --pattern"
             ))
         })?;
-        parse(&text).map_err(|error| Failure::Usage(format!("{source}: {error}")))
+        read(BufReader::new(trace)).map_err(|error| Failure::Usage(format!("{source}: {error}")))
     }
 
     fn workload(&self, request_bytes: u32) -> Workload {

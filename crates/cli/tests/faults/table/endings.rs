@@ -56,7 +56,7 @@ section![
     },
     interrupted_comparisons = Row {
         fault: "a signal during a comparison, a study of layers, a check, a trial of settings",
-        given: &[Disk("disk"), Directory("state"), Text("state/tune.lock", "")],
+        given: &[Disk("disk"), Directory("state"), Text("state/tune.lock", ""), Mode("state/tune.lock", 0o600)],
         steps: &[
             Start("compare --a {here} --b {here} --size 1m --buffered --op write --until 0.0001% --budget 1h"),
             Until(Written(4 * MIB)),
@@ -106,6 +106,7 @@ section![
             Disk("disk"),
             Directory("state"),
             Text("state/tune.lock", ""),
+            Mode("state/tune.lock", 0o600),
             POSTMARK,
             Text("much", "set location {here}\nset number 20000\nset transactions 20000\nrun\n")
         ],
@@ -144,6 +145,7 @@ section![
             Disk("disk"),
             Directory("state"),
             Text("state/tune.lock", ""),
+            Mode("state/tune.lock", 0o600),
             POSTMARK,
             Text("much", "set location {here}\nset number 20000\nset transactions 20000\nrun\n")
         ],
@@ -226,7 +228,7 @@ section![
     },
     killed_while_a_setting_is_tried = Row {
         fault: "kill -9 while a setting of the kernel is another: the next command of any kind puts it back",
-        given: &[Disk("disk"), Directory("state"), Text("state/tune.lock", "")],
+        given: &[Disk("disk"), Directory("state"), Text("state/tune.lock", ""), Mode("state/tune.lock", 0o600)],
         steps: &[
             Start(TUNE_DISK),
             Until(Set("disk", "read_ahead_kb", "132")),

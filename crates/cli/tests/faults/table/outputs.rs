@@ -358,7 +358,13 @@ section![
     },
     a_strange_journal = Row {
         fault: "what stands under the journal's name is no journal: every command says so and goes on, and nothing is set",
-        given: &[Disk("disk"), Directory("state"), Text("state/tune.lock", ""), Noise("state/tune.journal")],
+        given: &[
+            Disk("disk"),
+            Directory("state"),
+            Text("state/tune.lock", ""),
+            Mode("state/tune.lock", 0o600),
+            Noise("state/tune.journal")
+        ],
         steps: &[
             run(&["twin list", "run twin:gateway-1997 --runtime 10ms"], well(&["state/tune.journal", "not a journal"])),
             run(

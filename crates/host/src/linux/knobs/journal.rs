@@ -1,17 +1,23 @@
 //! The journal of settings: on stable storage before any of them is touched, so that whoever comes next can put them back.
 //!
 //! One file, `tune.journal`, in the state directory, beside a lock that its writer holds as long as it lives. A journal whose lock is
-//! free was left by a killed program. Settings of the kernel do not survive a restart of the computer, except those that say so.
+//! free was left by a killed program. Only their owner can open either, so no other user can hold the lock. Settings of the kernel do not survive a restart of the computer, except those that say so.
 
+use super::known;
+use super::lock::{Holder, Lock, LockError};
 use super::place::Place;
 use crate::linux::facts::Roots;
-use crate::linux::sys;
+use machine::directory::{Directory, PRIVATE};
+use machine::input::Input;
+use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Names the state directory in place of the usual one.
 pub const STATE_VARIABLE: &str = "HALFPOWER_STATE";
@@ -28,18 +34,27 @@ const UNFINISHED: &str = "tune.journal.new";
 /// The journal's version.
 const VERSION: u32 = 1;
 
-/// A larger file is no journal.
-const LARGEST: u64 = 4 << 20;
+/// The file of a journal.
+const TEXT: Input = Input::new("a journal of settings", 4 << 20);
+
+/// How often a lock that is not its journal's writer's is tried again, and after how long: another command may be putting the settings back.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Why settings cannot be changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another program changes settings now.
-    #[error("another halfpower tune is running ({} is locked); wait for its end", path.display())]
+    #[error("another halfpower tune is running ({} is locked by {holder}); wait for its end", path.display())]
     Busy {
         /// The lock.
         path: PathBuf,
+        /// Who holds it.
+        holder: Holder,
     },
+    /// A value that the knob cannot have.
+    #[error("{0}; name another value with --knob NAME=VALUE")]
+    Value(String),
     /// There is no directory for it.
     #[error("there is no place for the journal of settings: set HOME, or name a directory with {STATE_VARIABLE}")]
     NoPlace,
@@ -187,13 +202,7 @@ impl Document {
         if document.version != VERSION {
             return Err(format!("a journal of version {}, and this halfpower knows {VERSION}", document.version));
         }
-        let strange = |entry: &&Entry| {
-            !entry.place.is_allowed() || entry.undo.as_ref().is_some_and(|(place, _)| !place.is_allowed())
-        };
-        match document.entries.iter().find(strange) {
-            Some(entry) => Err(format!("{} is no place of a setting", entry.place.path().display())),
-            None => Ok(document),
-        }
+        document.entries.iter().try_for_each(known::check).map(|()| document)
     }
 }
 
@@ -208,15 +217,14 @@ pub fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
 /// A journal whose lock is held.
 #[derive(Debug)]
 pub struct Journal {
-    directory: PathBuf,
+    directory: Arc<Directory>,
     // Held as long as the journal is ours.
-    _lock: File,
+    _lock: Lock,
 }
 
 /// The state directory: [`STATE_VARIABLE`], for root `/var/lib/halfpower`, otherwise `halfpower` in `$XDG_STATE_HOME` or
 /// `~/.local/state`.
 pub fn state_directory() -> Option<PathBuf> {
-    let named = |name: &str| -> Option<OsString> { std::env::var_os(name).filter(|value| !value.is_empty()) };
     if let Some(directory) = named(STATE_VARIABLE) {
         return Some(directory.into());
     }
@@ -227,6 +235,11 @@ pub fn state_directory() -> Option<PathBuf> {
     let state = named("XDG_STATE_HOME").map(PathBuf::from).and_then(absolute);
     let home = || named("HOME").map(PathBuf::from).and_then(absolute).map(|home| home.join(".local/state"));
     Some(state.or_else(home)?.join("halfpower"))
+}
+
+/// A variable of the environment that is not empty.
+fn named(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// This start of the computer.
@@ -241,15 +254,15 @@ impl Journal {
     /// The directory or the lock cannot be made; another program holds the lock; a journal that cannot be read, or whose settings cannot be
     /// put back.
     pub fn begin(directory: &Path, roots: &Roots, told: &mut Vec<String>) -> Result<Journal, JournalError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o755)
-            .create(directory)
-            .map_err(failed("make the directory", directory))?;
-        let journal = Journal::locked(directory)?;
-        if journal.path().exists() {
+        let (opened, made) = Directory::make(directory, PRIVATE).map_err(failed("make the directory", directory))?;
+        if !made.is_empty() || named(STATE_VARIABLE).is_none() {
+            // Whatever the mask, and whatever an earlier version made of it.
+            opened.set_mode(PRIVATE).map_err(failed("set the permissions of", directory))?;
+        }
+        let journal = Journal::locked(opened)?;
+        if journal.is_there() {
             told.extend(journal.recover(roots)?);
-            if journal.path().exists() {
+            if journal.is_there() {
                 let why = "settings of an earlier run could not be put back".into();
                 return Err(JournalError::Unusable { path: journal.path(), why });
             }
@@ -257,20 +270,29 @@ impl Journal {
         Ok(journal)
     }
 
-    fn locked(directory: &Path) -> Result<Journal, JournalError> {
-        let path = directory.join(LOCK);
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o644).custom_flags(libc::O_NOFOLLOW);
-        let lock = options.open(&path).map_err(failed("open", &path))?;
-        match sys::try_lock(&lock) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(JournalError::Busy { path }),
-            Err(error) => Err(failed("lock", &path)(error)),
-            Ok(()) => Ok(Journal { directory: directory.into(), _lock: lock }),
+    fn locked(directory: Arc<Directory>) -> Result<Journal, JournalError> {
+        let path = directory.path().join(LOCK);
+        let metadata = directory.metadata().map_err(failed("look at", directory.path()))?;
+        if metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+            let why = "others may write in this directory, and could change the journal; name another with";
+            return Err(JournalError::Unusable {
+                path: directory.path().into(),
+                why: format!("{why} {STATE_VARIABLE}"),
+            });
+        }
+        match Lock::take(&directory, OsStr::new(LOCK)) {
+            Ok(lock) => Ok(Journal { directory, _lock: lock }),
+            Err(LockError::Held(holder)) => Err(JournalError::Busy { path, holder }),
+            Err(LockError::Io(error)) => Err(failed("lock", &path)(error)),
         }
     }
 
     fn path(&self) -> PathBuf {
-        self.directory.join(JOURNAL)
+        self.directory.path().join(JOURNAL)
+    }
+
+    fn is_there(&self) -> bool {
+        is_there(&self.directory, JOURNAL)
     }
 
     /// Writes the entries to stable storage: all of them are there afterwards, or as before.
@@ -282,12 +304,11 @@ impl Journal {
         let document =
             Document { version: VERSION, pid: std::process::id(), boot_id: boot_id(roots), entries: entries.to_vec() };
         let text = serde_json::to_vec_pretty(&document).map_err(io::Error::other).map_err(failed("write", &path))?;
-        let new = self.directory.join(UNFINISHED);
-        let _ = fs::remove_file(&new);
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(&new).map_err(failed("make", &new))?;
+        let (new, named) = (self.directory.path().join(UNFINISHED), OsStr::new(UNFINISHED));
+        let _ = self.directory.remove(named);
+        let mut file = self.directory.create(named, 0o600).map_err(failed("make", &new))?;
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed("write", &new))?;
-        fs::rename(&new, &path).map_err(failed("write", &path))?;
+        self.directory.rename(named, OsStr::new(JOURNAL)).map_err(failed("write", &path))?;
         self.sync_directory()
     }
 
@@ -297,34 +318,19 @@ impl Journal {
     /// The journal cannot be removed.
     pub fn remove(&self) -> Result<(), JournalError> {
         let path = self.path();
-        match fs::remove_file(&path) {
+        match self.directory.remove(OsStr::new(JOURNAL)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("remove", &path)(error)),
             _ => self.sync_directory(),
         }
     }
 
     fn sync_directory(&self) -> Result<(), JournalError> {
-        let synced = File::open(&self.directory).and_then(|directory| directory.sync_all());
-        synced.map_err(failed("write", &self.directory))
-    }
-
-    fn read(&self) -> Result<Document, JournalError> {
-        let path = self.path();
-        let unusable = |why: String| JournalError::Unusable { path: path.clone(), why };
-        let mut options = OpenOptions::new();
-        let file = options.read(true).custom_flags(libc::O_NOFOLLOW).open(&path).map_err(failed("read", &path))?;
-        let metadata = file.metadata().map_err(failed("read", &path))?;
-        // What it says is done with our rights: nobody else may have written it.
-        let ours = metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0;
-        if !metadata.is_file() || !ours || metadata.len() > LARGEST {
-            return Err(unusable("a journal of settings that somebody else can have written".into()));
-        }
-        Document::parse(io::BufReader::new(file)).map_err(unusable)
+        self.directory.sync().map_err(failed("write", self.directory.path()))
     }
 
     /// Puts back what the journal holds. What cannot be put back stays in it. Returns sentences for the user.
     fn recover(&self, roots: &Roots) -> Result<Vec<String>, JournalError> {
-        let document = self.read()?;
+        let document = read(&self.directory)?;
         let same_boot = document.boot_id == boot_id(roots);
         let entries: Vec<Entry> = document.entries.into_iter().filter(|entry| same_boot || entry.persistent).collect();
         let put_back = put_back(roots, &entries);
@@ -345,6 +351,23 @@ impl Journal {
         }
         Ok(told)
     }
+}
+
+fn is_there(directory: &Directory, name: &str) -> bool {
+    directory.look(OsStr::new(name)).is_ok()
+}
+
+/// Reads a journal, whoever holds the lock.
+fn read(directory: &Directory) -> Result<Document, JournalError> {
+    let path = directory.path().join(JOURNAL);
+    let unusable = |why: String| JournalError::Unusable { path: path.clone(), why };
+    let file = directory.open_regular(OsStr::new(JOURNAL)).map_err(|error| unusable(error.to_string()))?;
+    let metadata = file.metadata().map_err(failed("read", &path))?;
+    // It is obeyed with our rights: another user must not have written it.
+    if metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+        return Err(unusable("another user can have written this journal of settings".into()));
+    }
+    Document::parse(io::BufReader::new(TEXT.bounded(file))).map_err(unusable)
 }
 
 /// What putting entries back came to.
@@ -375,41 +398,50 @@ pub fn put_back(roots: &Roots, entries: &[Entry]) -> PutBack {
 /// Puts back what a killed tune left, whatever command comes next. One look at a directory where nothing was left; a living
 /// tune's settings are its own. Returns sentences for the user.
 pub fn recover() -> Vec<String> {
-    let Some(own) = state_directory() else { return Vec::new() };
-    let mut told = recover_in(&own, &Roots::default());
-    // Root's settings are told to others too, who cannot put them back.
-    let roots_own = Path::new(ROOTS_STATE);
-    let named = std::env::var_os(STATE_VARIABLE).is_some();
-    if !named && own != roots_own && roots_own.join(JOURNAL).exists() && is_left(roots_own) {
-        told.push(format!(
-            "a killed tune of root's has left settings changed ({}); any halfpower command of root's puts them back",
-            roots_own.join(JOURNAL).display()
-        ));
-    }
-    told
-}
-
-/// Whether nobody holds the lock beside a journal.
-fn is_left(directory: &Path) -> bool {
-    File::open(directory.join(LOCK)).is_ok_and(|lock| sys::try_lock(&lock).is_ok())
+    state_directory().map_or_else(Vec::new, |own| recover_in(&own, &Roots::default()))
 }
 
 /// [`recover`] in one state directory.
 pub fn recover_in(directory: &Path, roots: &Roots) -> Vec<String> {
-    let unfinished = directory.join(UNFINISHED);
-    if !directory.join(JOURNAL).exists() && !unfinished.exists() {
-        return Vec::new();
-    }
-    let journal = match Journal::locked(directory) {
-        Err(JournalError::Busy { .. }) => return Vec::new(),
-        Err(error) => return vec![error.to_string()],
-        Ok(journal) => journal,
+    let directory = match Directory::open(directory) {
+        Ok(opened) => Arc::new(opened),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Vec::new();
+        }
+        Err(error) => return vec![failed("look for a journal of settings in", directory)(error).to_string()],
+    };
+    let mut left = TRIES;
+    let journal = loop {
+        // Another command may have put them back meanwhile.
+        if !is_there(&directory, JOURNAL) && !is_there(&directory, UNFINISHED) {
+            return Vec::new();
+        }
+        left -= 1;
+        match (Journal::locked(directory.clone()), read(&directory)) {
+            (Ok(journal), _) => break journal,
+            (Err(JournalError::Busy { holder, .. }), Ok(document)) if holder.is(document.pid) => return Vec::new(),
+            (Err(JournalError::Busy { .. }), _) if left > 0 => std::thread::sleep(PAUSE),
+            (Err(JournalError::Busy { path, holder }), document) => return vec![unlocked(&path, &holder, document)],
+            (Err(error), _) => return vec![error.to_string()],
+        }
     };
     // Killed before the journal was complete: nothing was set yet. A name that cannot be removed harms nothing.
-    let _ = fs::remove_file(&unfinished);
-    // Another one may have put them back meanwhile.
-    if !journal.path().exists() {
+    let _ = directory.remove(OsStr::new(UNFINISHED));
+    if !journal.is_there() {
         return Vec::new();
     }
     journal.recover(roots).unwrap_or_else(|error| vec![error.to_string()])
+}
+
+/// Says what stays changed because another program than tune holds the lock.
+fn unlocked(lock: &Path, holder: &Holder, document: Result<Document, JournalError>) -> String {
+    let entries = document.map_or_else(|_| Vec::new(), |document| document.entries);
+    let mut names: Vec<String> = entries.iter().map(|entry| format!("{} of {}", entry.knob, entry.of)).collect();
+    names.dedup();
+    format!(
+        "settings that a killed tune left changed cannot be put back: {} is locked by {holder}, which is not that tune; \
+         changed may be {}; end that process, and any halfpower command puts them back",
+        lock.display(),
+        if names.is_empty() { "those in the journal".into() } else { names.join("; ") }
+    )
 }

@@ -6,6 +6,8 @@
 //! remembers them for whoever comes after a kill.
 
 pub mod journal;
+mod known;
+mod lock;
 mod mounted;
 mod place;
 mod queue;
@@ -17,6 +19,7 @@ pub use session::Session;
 
 use super::facts::{Roots, Under};
 use journal::Entry;
+use known::Values;
 use machine::{Alternative, Keep, Knob};
 use std::path::{Path, PathBuf};
 

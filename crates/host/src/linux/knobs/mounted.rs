@@ -1,6 +1,6 @@
 //! Knobs of mounts, set by remount: times of access, the interval between commits, discard (mount(8), ext4(5), btrfs(5)).
 
-use super::{HostKnob, Keeper, Place};
+use super::{HostKnob, Keeper, Place, Values};
 use crate::linux::facts::{Mount, Roots, mount_of};
 use machine::Matters;
 use std::path::{Path, PathBuf};
@@ -56,6 +56,16 @@ const ROWS: [Row; 3] = [
         risk: super::safe,
     },
 ];
+
+/// The knob of a mount, and its values.
+pub(super) fn known(place: &Place) -> (String, Values) {
+    let (name, values) = match place {
+        Place::Atime(_) => ("atime", Values::Words(&["noatime", "relatime", "strictatime"])),
+        Place::Discard(_) => ("discard", Values::Words(&["discard", "nodiscard"])),
+        Place::Commit(_) | Place::File(_) => ("commit", Values::Number),
+    };
+    (name.into(), values)
+}
 
 /// The knobs of the mounts on which the targets lie.
 pub(super) fn knobs(roots: &Roots, paths: &[&Path]) -> Vec<HostKnob> {

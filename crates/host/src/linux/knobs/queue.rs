@@ -1,9 +1,9 @@
 //! Knobs of block devices: their request queues, schedulers and write caches (Documentation/ABI/stable/sysfs-block).
 
-use super::{HostKnob, Keeper, Place, safe};
+use super::{HostKnob, Keeper, Place, Values, safe};
 use crate::linux::facts::{Roots, Under, device_directory, disk_of_partition, names, text};
 use machine::Matters;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Which devices of a stack a knob belongs to.
 #[derive(Clone, Copy, PartialEq)]
@@ -35,8 +35,7 @@ struct Row {
     on: On,
     matters: Matters,
     try_: fn(&Queue<'_>) -> Vec<u64>,
-    /// Instead of numbers: names out of the list of choices.
-    names: bool,
+    values: Values,
     resets: &'static [&'static str],
     risk: fn(&str, &str) -> Option<String>,
 }
@@ -47,7 +46,7 @@ const ROW: Row = Row {
     on: On::Disks,
     matters: Matters::Always,
     try_: |_| Vec::new(),
-    names: false,
+    values: Values::Number,
     resets: &[],
     risk: safe,
 };
@@ -64,7 +63,13 @@ const ROWS: [Row; 9] = [
         try_: |_| vec![128, 1024, 4096],
         ..ROW
     },
-    Row { name: "scheduler", about: "who orders the requests of several programs", names: true, resets: &RESET, ..ROW },
+    Row {
+        name: "scheduler",
+        about: "who orders the requests of several programs",
+        values: Values::Name,
+        resets: &RESET,
+        ..ROW
+    },
     Row {
         name: "nr_requests",
         about: "requests that wait in the kernel at most",
@@ -119,7 +124,7 @@ const ROWS: [Row; 9] = [
         name: "write_cache",
         about: "whether the kernel takes the device's write cache for volatile and flushes it",
         matters: Matters::Writes,
-        names: true,
+        values: Values::Words(&["write back", "write through"]),
         risk: |_, value| {
             (value == "write through").then(|| {
                 "the kernel no longer flushes the device's cache, and what it holds is lost with the power".into()
@@ -190,10 +195,38 @@ fn devices(roots: &Roots, under: &[Under], on: On) -> Vec<String> {
     all
 }
 
+/// Block devices by their names.
+const DEVICES: &str = "/sys/class/block";
+
 /// A file of a device's by the machine's own path.
 fn file_of(device: &str, file: &str) -> Place {
-    Place::File(PathBuf::from(format!("/sys/class/block/{device}/{file}")))
+    Place::File(Path::new(DEVICES).join(device).join(file))
 }
+
+/// The knob whose file of a device this is, and its values.
+pub(super) fn known(file: &Path) -> Option<(&'static str, Values)> {
+    let rest = file.strip_prefix(DEVICES).ok()?.to_str()?;
+    match rest.split('/').collect::<Vec<_>>()[..] {
+        [_, "queue", name] => ROWS.iter().find(|row| row.name == name).map(|row| (row.name, row.values)),
+        [_, "queue", "iosched", name] => {
+            PARAMETERS.iter().find(|one| one.name == name).map(|one| (one.name, Values::Number))
+        }
+        [_, "device", "scsi_disk", _, CACHE_TYPE] => Some((CACHE_TYPE, Values::Words(&CACHE_TYPES))),
+        _ => None,
+    }
+}
+
+/// Whether this file says which drive has the device's name now.
+pub(super) fn is_identity(file: &Path) -> bool {
+    let rest = file.strip_prefix(DEVICES).ok().and_then(Path::to_str).unwrap_or_default();
+    matches!(rest.split('/').collect::<Vec<_>>()[..], [_, "device", "wwid"])
+}
+
+/// A drive's own write cache.
+const CACHE_TYPE: &str = "cache_type";
+
+/// The modes that the kernel shows (drivers/scsi/sd.c).
+const CACHE_TYPES: [&str; 4] = ["write through", "none", "write back", "write back, no read (daft)"];
 
 /// Every word of a list of choices.
 fn choices(roots: &Roots, place: &Place) -> Vec<String> {
@@ -228,9 +261,9 @@ fn of_row(roots: &Roots, under: &[Under], row: &Row) -> Option<HostKnob> {
     knob.risk = row.risk;
     let present = knob.knob.present.clone();
     let queue = Queue { present: &present, choices: list, attribute: &|name| text(first.join("queue").join(name)) };
-    let values: Vec<String> = match (row.name, row.names) {
-        ("write_cache", _) => vec!["write back".into(), "write through".into()],
-        (_, true) => queue.choices.clone(),
+    let values: Vec<String> = match row.values {
+        Values::Words(words) => words.iter().map(|&word| word.to_owned()).collect(),
+        Values::Name => queue.choices.clone(),
         _ => (row.try_)(&queue).into_iter().map(|value| value.to_string()).collect(),
     };
     Some(knob.with_values(values))
@@ -250,15 +283,16 @@ fn of_parameter(roots: &Roots, disks: &[String], parameter: &Parameter) -> Optio
 /// The mode of a SCSI drive's own write cache, which the drive keeps (sd(4)). One drive at a time: it is told from others by its name.
 fn cache_type(roots: &Roots, disks: &[String]) -> Option<HostKnob> {
     let [disk] = disks else { return None };
-    let directory = Path::new("/sys/class/block").join(disk).join("device/scsi_disk");
+    let directory = Path::new(DEVICES).join(disk).join("device/scsi_disk");
     let scsi = names(roots.resolve(&directory)).into_iter().next()?;
-    let place = Place::File(directory.join(&scsi).join("cache_type"));
-    let keeper = Keeper::Udev { devices: vec![disk.clone()], attribute: format!("device/scsi_disk/{scsi}/cache_type") };
+    let place = Place::File(directory.join(&scsi).join(CACHE_TYPE));
+    let keeper =
+        Keeper::Udev { devices: vec![disk.clone()], attribute: format!("device/scsi_disk/{scsi}/{CACHE_TYPE}") };
     let about = "the drive's own write cache";
-    let mut knob = HostKnob::at(roots, "cache_type", disk.clone(), about, vec![place], keeper)?;
+    let mut knob = HostKnob::at(roots, CACHE_TYPE, disk.clone(), about, vec![place], keeper)?;
     knob.knob.matters = Matters::Writes;
     knob.persistent = true;
-    let wwid = PathBuf::from(format!("/sys/class/block/{disk}/device/wwid"));
+    let wwid = Path::new(DEVICES).join(disk).join("device/wwid");
     knob.identity = text(roots.resolve(&wwid)).map(|name| (wwid, name));
     knob.risk = |_, value| {
         (value == "write back").then(|| {

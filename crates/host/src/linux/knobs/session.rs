@@ -55,6 +55,10 @@ impl Session {
             }
             numbered.push(Numbered { entries: from..entries.len(), resets: knob.knob.resets.clone() });
         }
+        // An entry that would not be put back after a kill is not begun with.
+        if let Some(why) = entries.iter().find_map(|entry| super::known::check(entry).err()) {
+            return Err(JournalError::Value(why));
+        }
         if !entries.is_empty() {
             journal.write(roots, &entries)?;
         }

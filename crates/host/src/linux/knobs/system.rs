@@ -1,9 +1,9 @@
 //! Knobs of the whole computer: dirty data and caches (Documentation/admin-guide/sysctl/vm.rst), huge pages, processors, interrupts.
 
-use super::{HostKnob, Keeper, Place};
+use super::{HostKnob, Keeper, Place, Values};
 use crate::linux::facts::{Roots, Under, device_directory, names, text};
 use machine::Matters;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Whose they are.
 const ALL: &str = "this computer";
@@ -91,7 +91,45 @@ pub(super) fn knobs(roots: &Roots, under: &[Under]) -> Vec<HostKnob> {
 }
 
 fn vm(name: &str) -> Place {
-    Place::File(PathBuf::from("/proc/sys/vm").join(name))
+    Place::File(Path::new(VM).join(name))
+}
+
+/// Parameters of memory.
+const VM: &str = "/proc/sys/vm";
+
+const PROCESSORS: &str = "/sys/devices/system/cpu";
+
+const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// Values of [`HUGE_PAGES`].
+const HUGE: [&str; 3] = ["always", "madvise", "never"];
+
+/// The knob that has this file, and its values.
+pub(super) fn known(file: &Path) -> Option<(String, Values)> {
+    let parts =
+        |root: &str| -> Option<Vec<&str>> { Some(file.strip_prefix(root).ok()?.to_str()?.split('/').collect()) };
+    if file == Path::new(HUGE_PAGES) {
+        return Some(("transparent_hugepage".into(), Values::Words(&HUGE)));
+    }
+    if let Some([name]) = parts(VM).as_deref() {
+        return PARAMETERS.iter().any(|one| one.name == *name).then(|| (format!("vm.{name}"), Values::Number));
+    }
+    if let Some([number, "smp_affinity_list"]) = parts("/proc/irq").as_deref() {
+        return is_numbered(number, "").then(|| ("irq_affinity".into(), Values::Processors));
+    }
+    match parts(PROCESSORS)?[..] {
+        [cpu, "cpufreq", "scaling_governor"] if is_numbered(cpu, "cpu") => Some(("governor".into(), Values::Name)),
+        [cpu, "cpuidle", state, "disable"] if is_numbered(cpu, "cpu") && is_numbered(state, "state") => {
+            Some(("no_deep_idle".into(), Values::Number))
+        }
+        _ => None,
+    }
+}
+
+/// The place that is set instead if the earlier value cannot be written here.
+pub(super) fn undo_of(place: &Place) -> Option<Place> {
+    let name = place.path().strip_prefix(VM).ok()?.to_str()?;
+    PARAMETERS.iter().find(|one| one.name == name)?.instead.map(vm)
 }
 
 fn of_parameter(roots: &Roots, parameter: &Parameter) -> Option<HostKnob> {
@@ -115,14 +153,14 @@ fn of_parameter(roots: &Roots, parameter: &Parameter) -> Option<HostKnob> {
 }
 
 fn huge_pages(roots: &Roots) -> Option<HostKnob> {
-    let place = Place::File("/sys/kernel/mm/transparent_hugepage/enabled".into());
+    let place = Place::File(HUGE_PAGES.into());
     let about = "where memory comes in huge pages";
     let knob = HostKnob::at(roots, "transparent_hugepage", ALL.into(), about, vec![place], Keeper::Tmpfiles)?;
-    Some(knob.with_values(["always", "madvise", "never"].map(str::to_owned)))
+    Some(knob.with_values(HUGE.map(str::to_owned)))
 }
 
 fn governor(roots: &Roots) -> Option<HostKnob> {
-    let root = PathBuf::from("/sys/devices/system/cpu");
+    let root = PathBuf::from(PROCESSORS);
     let processors: Vec<PathBuf> = names(roots.resolve(&root))
         .into_iter()
         .filter(|name| is_numbered(name, "cpu"))
@@ -139,7 +177,7 @@ fn governor(roots: &Roots) -> Option<HostKnob> {
 
 /// The switches of the deep idle states of all processors: 1 keeps processors out of them.
 fn idle(roots: &Roots) -> Option<HostKnob> {
-    let root = PathBuf::from("/sys/devices/system/cpu");
+    let root = PathBuf::from(PROCESSORS);
     let mut places = Vec::new();
     for processor in names(roots.resolve(&root)).into_iter().filter(|name| is_numbered(name, "cpu")) {
         let states = root.join(processor).join("cpuidle");

@@ -1,0 +1,80 @@
+//! Which places and values an entry of a journal may have: those of the tables, and nothing else below `/sys` and `/proc`.
+
+use super::journal::Entry;
+use super::place::Place;
+use super::{mounted, queue, system};
+use std::path::Component;
+
+/// Which values a knob can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Values {
+    /// A whole number from 0 up, or -1, which the kernel shows of a throttle that is off.
+    Number,
+    /// One of these.
+    Words(&'static [&'static str]),
+    /// A name from a list of the kernel's: a scheduler, a governor.
+    Name,
+    /// Numbers and ranges of processors.
+    Processors,
+}
+
+impl Values {
+    fn allow(self, value: &str) -> bool {
+        let only = |more: &str| !value.is_empty() && value.chars().all(|c| c.is_ascii_digit() || more.contains(c));
+        match self {
+            Values::Number => value == "-1" || value.parse::<u64>().is_ok(),
+            Values::Words(words) => words.contains(&value),
+            Values::Name => {
+                !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+            }
+            Values::Processors => only(",-"),
+        }
+    }
+
+    fn what(self) -> String {
+        match self {
+            Values::Number => "a whole number".into(),
+            Values::Words(words) => format!("one of {}", words.join(", ")),
+            Values::Name => "a name of letters and digits".into(),
+            Values::Processors => "a list of processors".into(),
+        }
+    }
+}
+
+/// The knob of a place and its values; none of a place that is not in the tables.
+fn known(place: &Place) -> Option<(String, Values)> {
+    let is_plain = place.path().components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    if !is_plain || !place.path().is_absolute() {
+        return None;
+    }
+    match place {
+        Place::File(file) => {
+            queue::known(file).map(|(name, values)| (name.to_owned(), values)).or_else(|| system::known(file))
+        }
+        mount => Some(mounted::known(mount)),
+    }
+}
+
+/// Refuses an entry that tune cannot have made.
+///
+/// # Errors
+/// Its place is not one of the knob's, or a value not one that the knob can have, in a sentence.
+pub(super) fn check(entry: &Entry) -> Result<(), String> {
+    let strange = |place: &Place| format!("{} is not a setting that tune changes", place.path().display());
+    let Some((name, values)) = known(&entry.place).filter(|(name, _)| *name == entry.knob) else {
+        return Err(strange(&entry.place));
+    };
+    if let Some(value) = entry.ours.iter().chain([&entry.before]).find(|value| !values.allow(value)) {
+        return Err(format!("{name} of {}: '{value}' is not {}", entry.of, values.what()));
+    }
+    if let Some((place, value)) = &entry.undo {
+        let allowed = known(place).is_some_and(|(_, values)| values.allow(value));
+        if !allowed || system::undo_of(&entry.place).as_ref() != Some(place) {
+            return Err(strange(place));
+        }
+    }
+    match &entry.identity {
+        Some((file, _)) if !queue::is_identity(file) => Err(format!("{} identifies no drive", file.display())),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,150 @@
+//! A lock that only its owner can hold: no other user can open the file.
+
+use crate::linux::sys;
+use machine::directory::Directory;
+use rustix::fs::{Mode, fchmod, major, minor};
+use rustix::process::geteuid;
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+/// How often a lock is tried that is replaced at that very moment.
+const ATTEMPTS: u32 = 10;
+
+/// A lock, held as long as it lives.
+#[derive(Debug)]
+pub(super) struct Lock(#[allow(dead_code, reason = "open, so locked")] File);
+
+/// Why a lock could not be taken.
+#[derive(Debug)]
+pub(super) enum LockError {
+    /// Another process holds it.
+    Held(Holder),
+    /// A system call failed, or something else has its name.
+    Io(io::Error),
+}
+
+impl From<io::Error> for LockError {
+    fn from(error: io::Error) -> Self {
+        LockError::Io(error)
+    }
+}
+
+impl Lock {
+    /// Takes a lock, or fails at once. A lock file that others can open is closed to them, and replaced if one of them holds it.
+    pub(super) fn take(directory: &Directory, name: &OsStr) -> Result<Lock, LockError> {
+        for _ in 0..ATTEMPTS {
+            let file = match directory.create(name, 0o600) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => directory.open_to_append(name)?,
+                made => made?,
+            };
+            let metadata = file.metadata()?;
+            if metadata.uid() != geteuid().as_raw() {
+                let why = format!("it belongs to another user (uid {}); remove it", metadata.uid());
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why).into());
+            }
+            if metadata.mode() & 0o777 != 0o600 {
+                fchmod(&file, Mode::RUSR | Mode::WUSR).map_err(io::Error::from)?;
+            }
+            match sys::try_lock(&file) {
+                // Replaced between the two it is not the lock any more.
+                Ok(()) if directory.is_name_of(name, &file) => return Ok(Lock(file)),
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let holder = Holder::of(&file)?;
+                    if !holder.is_stranger() {
+                        return Err(LockError::Held(holder));
+                    }
+                    // It was opened when others could.
+                    if directory.is_name_of(name, &file) {
+                        directory.remove(name)?;
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::Error::from(io::ErrorKind::WouldBlock).into())
+    }
+}
+
+/// The processes that hold a lock, as far as they are known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Holder {
+    /// Number, user and name of each.
+    processes: Vec<(u32, Option<u32>, String)>,
+}
+
+impl Holder {
+    /// Who holds the lock of this file: who took it by `/proc/locks` (proc(5)), or, if that process has ended and left it to others, every process
+    /// that has the file open.
+    fn of(file: &File) -> io::Result<Holder> {
+        let own = file.metadata()?;
+        let device = format!("{:02x}:{:02x}:{}", major(own.dev()), minor(own.dev()), own.ino());
+        let mut takers = Vec::new();
+        for line in fs::read_to_string("/proc/locks").unwrap_or_default().lines() {
+            // One that waits for the lock has an arrow in place of the kind.
+            let [_, "FLOCK", _, _, pid, place, ..] = line.split_whitespace().collect::<Vec<_>>()[..] else { continue };
+            let Ok(pid) = pid.parse::<u32>() else { continue };
+            // Some file systems show another device there.
+            let is_same_inode = place.rsplit(':').next() == Some(own.ino().to_string().as_str());
+            if place == device && is_alive(pid) || is_same_inode && has_open(pid, file) {
+                takers.push(pid);
+            }
+        }
+        if takers.is_empty() {
+            let entries = fs::read_dir("/proc")?.flatten();
+            let others = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+            takers = others.filter(|pid| *pid != std::process::id() && has_open(*pid, file)).collect();
+        }
+        takers.dedup();
+        Ok(Holder { processes: takers.into_iter().map(described).collect() })
+    }
+
+    /// Whether this process is one of them.
+    pub(super) fn is(&self, pid: u32) -> bool {
+        self.processes.iter().any(|(holder, ..)| *holder == pid)
+    }
+
+    /// Whether all of them are known and belong to users who may not keep us waiting.
+    fn is_stranger(&self) -> bool {
+        let own = geteuid().as_raw();
+        let is_other = |user: Option<u32>| user.is_some_and(|user| user != own && user != 0);
+        !self.processes.is_empty() && self.processes.iter().all(|(_, user, _)| is_other(*user))
+    }
+}
+
+/// A process with its user and name.
+fn described(pid: u32) -> (u32, Option<u32>, String) {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let user = field("Uid:").and_then(|ids| ids.split_whitespace().next()?.parse().ok());
+    (pid, user, field("Name:").unwrap_or("unknown").to_owned())
+}
+
+fn is_alive(pid: u32) -> bool {
+    fs::metadata(format!("/proc/{pid}/status")).is_ok()
+}
+
+/// Whether a process has a file open.
+fn has_open(pid: u32, file: &File) -> bool {
+    let Ok(own) = file.metadata() else { return false };
+    fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .any(|one| fs::metadata(one.path()).is_ok_and(|open| (open.dev(), open.ino()) == (own.dev(), own.ino())))
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.processes.is_empty() {
+            return f.write_str("a process that cannot be seen from here");
+        }
+        for (index, (pid, _, name)) in self.processes.iter().enumerate() {
+            write!(f, "{}process {pid} ({})", if index > 0 { ", " } else { "" }, machine::text::printable(name))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! Files that are read: one way for all of them. No pipe is waited for, no device is read, and nothing is read beyond a bound.
+
+use crate::units::show_size;
+use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
+use std::fs::{File, FileType, Metadata};
+use std::io::{self, BufRead, Read};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// A kind of file that is read, and its largest size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Input {
+    what: &'static str,
+    max_bytes: u64,
+}
+
+impl Input {
+    /// A kind of file by its name with an article, and the size beyond which a file is not one.
+    pub const fn new(what: &'static str, max_bytes: u64) -> Input {
+        Input { what, max_bytes }
+    }
+
+    /// Opens a regular file, or one of the process's own open files (`/dev/stdin`, `/dev/fd/N`), which a shell's `<(command)` is.
+    ///
+    /// # Errors
+    /// It cannot be opened, is another kind of file, or is larger than the bound.
+    pub fn open(self, path: &Path) -> io::Result<Bounded<File>> {
+        let file: File =
+            open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty())?.into();
+        let metadata = file.metadata()?;
+        if is_own_open_file(path) && !metadata.is_dir() {
+            // Its writer may need time.
+            fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+            return Ok(self.bounded(file));
+        }
+        check_regular(&metadata)?;
+        if metadata.len() > self.max_bytes { Err(self.too_large(Some(metadata.len()))) } else { Ok(self.bounded(file)) }
+    }
+
+    /// All bytes of a file.
+    ///
+    /// # Errors
+    /// As [`Input::open`], and a file that cannot be read or grows beyond the bound.
+    pub fn read(self, path: &Path) -> io::Result<Vec<u8>> {
+        self.open(path)?.all()
+    }
+
+    /// A file as text.
+    ///
+    /// # Errors
+    /// As [`Input::read`], and bytes that are not UTF-8.
+    pub fn text(self, path: &Path) -> io::Result<String> {
+        text(self.read(path)?)
+    }
+
+    /// Reads an open file up to the bound and no further.
+    pub fn bounded<R: Read>(self, from: R) -> Bounded<R> {
+        Bounded { from, left: self.max_bytes, input: self }
+    }
+
+    fn too_large(self, bytes: Option<u64>) -> io::Error {
+        let Input { what, max_bytes } = self;
+        let (has, most) = (bytes.map_or("more".into(), show_size), show_size(max_bytes));
+        io::Error::new(io::ErrorKind::FileTooLarge, format!("it has {has}, and {what} has at most {most}"))
+    }
+}
+
+/// Bytes as text.
+///
+/// # Errors
+/// They are not UTF-8.
+pub fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text (UTF-8)"))
+}
+
+/// The next line without its end; none after the last.
+///
+/// # Errors
+/// Errors of the reader, a line of more than `max_bytes`, and bytes that are not UTF-8.
+pub fn next_line(from: &mut impl BufRead, max_bytes: usize) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    if from.take(max_bytes as u64 + 2).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    let end = line.strip_suffix(b"\n").map_or(line.len(), |rest| rest.strip_suffix(b"\r").unwrap_or(rest).len());
+    line.truncate(end);
+    if line.len() > max_bytes {
+        let why = format!("the line has more than {}", show_size(max_bytes as u64));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    text(line).map(Some)
+}
+
+/// Refuses anything but a regular file; called with the metadata of the open file, so that no other can take its place.
+///
+/// # Errors
+/// Its type is another one.
+pub fn check_regular(metadata: &Metadata) -> io::Result<()> {
+    if metadata.is_file() {
+        return Ok(());
+    }
+    let why = format!("it is {}; name a regular file", kind_name(metadata.file_type()));
+    Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+}
+
+fn kind_name(kind: FileType) -> &'static str {
+    match () {
+        () if kind.is_dir() => "a directory",
+        () if kind.is_fifo() => "a named pipe",
+        () if kind.is_socket() => "a socket",
+        () if kind.is_block_device() || kind.is_char_device() => "a device",
+        () => "a symbolic link",
+    }
+}
+
+/// Whether a path names one of the process's own open files.
+pub fn is_own_open_file(path: &Path) -> bool {
+    ["/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|name| path == Path::new(name))
+        || ["/dev/fd", "/proc/self/fd"].iter().any(|directory| path.parent() == Some(Path::new(directory)))
+}
+
+/// A reader that fails at the first byte beyond the bound.
+#[derive(Debug)]
+pub struct Bounded<R> {
+    from: R,
+    left: u64,
+    input: Input,
+}
+
+impl<R: Read> Bounded<R> {
+    /// All bytes.
+    ///
+    /// # Errors
+    /// Errors of the reader, and more bytes than the bound.
+    pub fn all(mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The reader.
+    pub fn get_ref(&self) -> &R {
+        &self.from
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // One byte more shows that there is more.
+        let most = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.from.read(&mut buffer[..most])?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| self.input.too_large(None))?;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: Input = Input::new("a small file", 4);
+
+    #[test]
+    fn a_reader_ends_at_the_bound() {
+        assert_eq!(SMALL.bounded(&b"abcd"[..]).all().unwrap(), b"abcd");
+        let error = SMALL.bounded(&b"abcde"[..]).all().unwrap_err();
+        assert_eq!(error.to_string(), "it has more, and a small file has at most 4 B");
+        assert!(SMALL.bounded(io::repeat(0)).all().is_err());
+    }
+
+    #[test]
+    fn lines_are_bounded_and_lose_their_ends() {
+        let mut text = &b"one\r\ntwo\n\nlast"[..];
+        let lines: Vec<String> = std::iter::from_fn(|| next_line(&mut text, 4).unwrap()).collect();
+        assert_eq!(lines, ["one", "two", "", "last"]);
+        assert!(next_line(&mut &b"longer\n"[..], 4).is_err());
+        assert!(next_line(&mut io::BufReader::new(io::repeat(b'x')), 1 << 10).is_err());
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused() {
+        for (path, kind) in [("/", "a directory"), ("/dev/zero", "a device")] {
+            let error = SMALL.read(Path::new(path)).unwrap_err().to_string();
+            assert!(error.contains(kind), "{error}");
+        }
+    }
+}
