@@ -24,6 +24,7 @@ impl Random {
 /// How the rates of slices vary about a long-run rate of 1.
 #[derive(Debug, Clone, Copy)]
 pub struct Noise {
+    #[allow(dead_code, reason = "not every test prints it")]
     pub name: &'static str,
     /// Correlation of neighbouring slices.
     pub phi: f64,

@@ -5,6 +5,7 @@ use crate::{Achieved, CpuPerRequest};
 use machine::{Layer, LayerKind, MachineFacts, TargetFacts, TargetKind};
 use measure::histogram::Histogram;
 use std::collections::BTreeMap;
+use std::fs;
 use workload::Workload;
 
 /// A document of one point with this rate.
