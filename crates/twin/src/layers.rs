@@ -1,4 +1,4 @@
-//! The layers under a simulated target, with what each advertises.
+//! The layers under a simulated target, with their advertised rates.
 
 use crate::device::Drives;
 use crate::settings::Setup;
@@ -7,15 +7,15 @@ use machine::units::show_rate;
 use machine::{Layer, LayerKind};
 use std::collections::BTreeMap;
 
-/// Who tells the rates of a simulated machine: each stands in its description, with its source beside it.
-const TOLD_BY: &str = "the machine's description";
+/// Source of a simulated machine's rates: its description gives each with its origin.
+const SOURCE: &str = "the machine's description";
 
-/// The formula of what so many of a kind advertise together.
+/// The formula for the combined advertised rate of `count` parts.
 pub(crate) fn formula(count: u32, rate: Option<f64>) -> Option<String> {
     let rate = rate.filter(|_| count > 0)?;
     Some(match count {
-        1 => TOLD_BY.to_owned(),
-        _ => format!("{count} x {}, {TOLD_BY}", show_rate(rate / f64::from(count))),
+        1 => SOURCE.to_owned(),
+        _ => format!("{count} x {}, {SOURCE}", show_rate(rate / f64::from(count))),
     })
 }
 
