@@ -1,4 +1,5 @@
-//! Trials on another target: the same requests to the device below a file system, or to two files instead of one.
+//! Trials on another target: the same requests to the device below a file system, or to two files
+//! instead of one.
 
 use crate::sampler::{Entry, Sampler};
 use crate::setting::Setting;
@@ -7,33 +8,33 @@ use measure::stats::{Ratio, ratio_interval};
 use measure::{Options, Sample, sample};
 use workload::{OpKind, Workload};
 
-/// Pairs of runs of each trial that are hoped for.
+/// Desired pairs of runs per trial.
 const PAIRS: u32 = 4;
 
-/// Files are made anew where filling them takes at most this share of the budget.
+/// New files are created only if filling them takes at most this share of the budget.
 const FILL_SHARE: f64 = 0.04;
 
-/// Bytes of each of two files, at least.
+/// Minimum size of each of two files.
 const LEAST_FILE: u64 = 8 << 20;
 
-/// Which other target.
+/// The other target.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Other {
-    /// The device below the file system, by its name: faster where the file system is a limit.
+    /// The device below the file system, by its name: faster if the file system is a limit.
     Device(String),
-    /// Two files: faster where what writers of one file share is a limit.
+    /// Two files: faster if a resource shared by the writers of one file is a limit.
     TwoFiles,
 }
 
-/// What the same requests came to on another target.
+/// Result of the same requests on another target.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Beside {
     pub(crate) other: Other,
-    /// Requests per second there over those on the target of the study.
+    /// Requests per second there over those on the study's target.
     pub(crate) ratio: Ratio,
 }
 
-/// Makes the trial that fits a case's operation, as far as there is time; none where there is no such target.
+/// Runs the trial that fits a case's operation, time permitting; `None` without such a target.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -45,7 +46,7 @@ pub(crate) fn beside<M: Machine>(
     until: Nanos,
 ) -> Result<Option<Beside>> {
     let workload = sampler.entries[base].workload.clone();
-    // A throttle is told anyway, and would be shared.
+    // A throttle is reported by the system, and both targets would share it.
     if sampler.bursty || !sampler.noisy || sampler.machine.now() >= until || !workload.buffering.is_direct() {
         return Ok(None);
     }
@@ -58,10 +59,10 @@ pub(crate) fn beside<M: Machine>(
     Ok(ratio.map(|ratio| Beside { other, ratio }))
 }
 
-/// A target with its name and the workload for it.
+/// A target with its name and workload.
 type Opened<T> = Option<(Other, T, Workload)>;
 
-/// The device below, and the piece of it where the file lies.
+/// The device below, restricted to the file's extent.
 fn device<M: Machine>(sampler: &Sampler<'_, M>, workload: &Workload) -> Opened<M::Target> {
     let below = sampler.machine.below(sampler.target)?;
     let (start, bytes) = below.region;
@@ -86,7 +87,7 @@ fn two_files<M: Machine>(
     if !outstanding || size < LEAST_FILE {
         return None;
     }
-    // Chunks of a request: each request goes to one of the two.
+    // The chunk is at least a request, so each request goes to one of the two.
     let chunk = u64::from(workload.request_bytes).next_power_of_two();
     let two =
         TargetSpec { places: vec![place.clone(), place.clone()], size: Some(2 * size), chunk, ..TargetSpec::default() };
@@ -96,7 +97,8 @@ fn two_files<M: Machine>(
     Some((Other::TwoFiles, target, workload.clone()))
 }
 
-/// Runs in turn on the study's target and on the other; none where they fail there, or too few were made.
+/// Interleaved runs on the study's target and on the other; `None` if they fail there, or are too
+/// few.
 fn pairs<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     target: &mut M::Target,

@@ -1,4 +1,5 @@
-//! The published rules for fast sequential I/O (the 1997 study's conclusion), each held or broken on this machine, with its number.
+//! The published rules for fast sequential I/O (conclusion of the 1997 study), each confirmed or
+//! refuted on this machine with its number.
 
 use crate::found::Found;
 use crate::sampler::Entry;
@@ -7,12 +8,12 @@ use machine::{Allocation, Buffering, CacheState, Layer, LayerKind};
 use results::{Bottleneck, Limit, LimitOf, Rule, RuleState};
 use workload::{OpKind, Pattern, Workload};
 
-/// A difference worth following a rule for.
+/// Minimum ratio that makes a rule worth following.
 const WORTH: f64 = 1.1;
 
 const LARGE: u32 = 1 << 20;
 
-/// Every rule.
+/// All rules.
 pub(crate) fn checklist(found: &Found<'_>, limits: &[Limit]) -> Vec<Rule> {
     let layers = &found.setting.facts.layers;
     let rules = [
@@ -37,7 +38,7 @@ fn judged(holds: bool, evidence: String) -> Judged {
     Some((if holds { RuleState::Held } else { RuleState::Broken }, evidence))
 }
 
-/// The rate of the entry that a test picks.
+/// The rate of the entry that `pick` selects.
 fn rate<'a>(found: &'a Found<'_>, pick: impl Fn(&Workload) -> bool) -> Option<(f64, &'a Entry)> {
     let usual = |one: &&Entry| {
         let workload = &one.workload;
@@ -48,7 +49,7 @@ fn rate<'a>(found: &'a Found<'_>, pick: impl Fn(&Workload) -> bool) -> Option<(f
     Some((entry.point().rate()?, entry))
 }
 
-/// Cold reads through the page cache, one at a time.
+/// Cold reads through the page cache at depth 1.
 fn cold(found: &Found<'_>, bytes: u32) -> Option<f64> {
     let pick = |one: &Workload| {
         one.op() == OpKind::Read
@@ -61,7 +62,7 @@ fn cold(found: &Found<'_>, bytes: u32) -> Option<f64> {
     rate(found, pick).map(|one| one.0)
 }
 
-/// Direct requests with so many outstanding; the best of any depth for none.
+/// Direct requests at this depth; the best of any depth for `None`.
 fn direct(found: &Found<'_>, op: OpKind, bytes: u32, depth: Option<u32>) -> Option<f64> {
     let pick = |one: &Workload| {
         one.op() == op
@@ -77,7 +78,7 @@ fn direct(found: &Found<'_>, op: OpKind, bytes: u32, depth: Option<u32>) -> Opti
     all.filter(|one| one.shape.is_none()).filter_map(|one| one.point().rate()).max_by(f64::total_cmp)
 }
 
-/// Direct writes one at a time, each on stable storage before the next.
+/// Direct writes at depth 1, each durable before the next.
 fn written_through(found: &Found<'_>, bytes: u32) -> Option<f64> {
     let pick = |one: &Workload| {
         one.op() == OpKind::Write
@@ -90,7 +91,7 @@ fn written_through(found: &Found<'_>, bytes: u32) -> Option<f64> {
     rate(found, pick).map(|one| one.0)
 }
 
-/// The pair of rates whose ratio is the greatest: the rule is judged where it matters most.
+/// The pair of rates with the largest ratio: a rule is judged in its strongest case.
 fn strongest(pairs: impl IntoIterator<Item = (String, Option<(f64, f64)>)>) -> Option<(String, f64, f64)> {
     let known = pairs.into_iter().filter_map(|(what, rates)| rates.map(|(small, large)| (what, small, large)));
     known.max_by(|a, b| (a.2 / a.1).total_cmp(&(b.2 / b.1)))
@@ -176,7 +177,7 @@ fn write_cache(found: &Found<'_>) -> Judged {
         let with = if on { " with it" } else { " without it" };
         evidence += &format!("; 64 KiB writes one at a time: {}{with}", show_rate(alone));
     }
-    // Each write through to stable storage is what the drive does without its cache.
+    // A write-through to stable storage equals the drive without its cache.
     if let Some(through) = written_through(found, 65_536).filter(|_| on) {
         evidence += &format!(", {} where each is on stable storage first", show_rate(through));
     }

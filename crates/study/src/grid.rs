@@ -1,11 +1,12 @@
-//! Grids as data: cells to be measured, and the figures that show them.
+//! Grids as data: the cells to measure, and the figures that show them.
 
 use crate::setting::Setting;
 use results::Axis;
 use std::borrow::Cow;
 use workload::Workload;
 
-/// How much a cell matters: [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a full one.
+/// Priority of a cell: [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a full
+/// study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     Core,
@@ -24,13 +25,13 @@ pub(crate) struct StripeShape {
 #[derive(Debug)]
 pub(crate) struct CurveSet {
     pub(crate) x: Axis,
-    /// Asked for their half-power points.
+    /// Half-power points are wanted.
     pub(crate) half_power: bool,
-    /// The answer tells where each of its curves reaches half of the peak of its operation.
+    /// The answer reports where each curve reaches half of its operation's peak.
     pub(crate) half_of_peak: bool,
     /// Models need every size, not only those that show the curve's shape.
     every_size: bool,
-    /// What is left out last when time is short: 0 before 3.
+    /// Order of removal when time is short: 0 is removed last.
     priority: u32,
     pub(crate) figures: &'static [FigureDesign],
 }
@@ -67,8 +68,8 @@ impl FigureDesign {
     }
 }
 
-/// A curve. Each experiment makes its own by constants and functions that its grid and its conclusion share, so nothing is looked up
-/// that no grid has.
+/// A curve. Grid and conclusion of an experiment build it from shared constants and functions, so a
+/// lookup cannot miss.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) set: &'static CurveSet,
@@ -92,22 +93,22 @@ impl PartialEq for Curve {
     }
 }
 
-/// One point of a grid, and where it is drawn.
+/// One point of a grid, and its position in the figure.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub(crate) curve: Curve,
     pub(crate) x: f64,
     pub(crate) workload: Workload,
     pub(crate) shape: Option<StripeShape>,
-    /// It shows the rate to stable storage, the time of the flush counted too, and not what the axis says.
+    /// Show the rate to stable storage, including the flush, instead of the axis's value.
     pub(crate) synced: bool,
     pub(crate) rank: Rank,
-    /// Index of the point that holds it; none where it was left out.
+    /// Index of its point; `None` if it was left out.
     pub(crate) point: Option<usize>,
 }
 
 impl Cell {
-    /// Whether a curve's shape shows without it, and how much: 0 for a cell that no study can do without.
+    /// How dispensable it is for the curve's shape: 0 for a cell that every study needs.
     pub(crate) fn dispensable(&self) -> u32 {
         let rank = match self.rank {
             Rank::Core => 0,
@@ -128,19 +129,19 @@ impl Cell {
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
     pub(crate) cells: Vec<Cell>,
-    /// Why the experiment is not made.
+    /// Why the experiment is skipped.
     pub(crate) skipped: Option<String>,
     /// What was left out, and why.
     pub(crate) notes: Vec<String>,
 }
 
 impl Grid {
-    /// An empty grid with the setting's note.
+    /// An empty grid with the context's note.
     pub(crate) fn new(setting: &Setting) -> Grid {
         Grid { notes: setting.note(), ..Grid::default() }
     }
 
-    /// The grid of an experiment that is not made.
+    /// The grid of a skipped experiment.
     pub(crate) fn skipped(why: impl Into<String>) -> Grid {
         Grid { skipped: Some(why.into()), ..Grid::default() }
     }

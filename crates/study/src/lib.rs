@@ -1,6 +1,7 @@
 //! Experiments as data, half-power points, cost models, findings.
 //!
-//! [`study()`] asks a machine everything that fits the target and the time, and returns [`results::Results`].
+//! [`study()`] runs every experiment that fits the target and the time, and returns
+//! [`results::Results`].
 
 mod advice;
 mod answer;

@@ -1,4 +1,4 @@
-//! Trials: one change to a workload tells one bottleneck from another.
+//! Trials: a single change to a workload that distinguishes between bottlenecks.
 
 use crate::beside::{Beside, beside};
 use crate::confirm::{LEAST_RUNS, measure_chosen, stands_for};
@@ -16,39 +16,40 @@ use workload::{OpKind, Pattern, Stop, Workload};
 /// Share of the budget at which the trials end.
 const TRIALS_SHARE: f64 = 0.84;
 
-/// Share of the budget at which a peak is no longer asked whether it is one.
+/// Share of the budget at which the search for a deeper peak ends.
 const CLIMB_SHARE: f64 = 0.78;
 
-/// How often the requests outstanding are doubled.
+/// Maximum doublings of the depth.
 const CLIMBS: u32 = 3;
 
-/// Most runs of a trial before the rest of the time is shared out.
+/// Maximum runs of a trial before the remaining time is divided.
 const RUNS: u32 = 4;
 
-/// Ratios of requests per second on which a verdict turns: a gain is one from here on, and fewer requests are fewer from there.
+/// Thresholds of a verdict, as ratios of requests per second: a loss below the first, a gain from
+/// the second on.
 const TURNS: [f64; 2] = [1.0 - SAME, GAIN];
 
-/// How much more the trials of an open verdict matter than other points.
+/// Weight of the trials of an undecided verdict.
 const UNDECIDED_WEIGHT: f64 = 3.0;
 
-/// Sizes of a plain program's requests.
+/// Request sizes of a plain program.
 pub(crate) const PLAIN_BYTES: [u32; 2] = [65_536, 4096];
 
-/// A change that tells one bottleneck from another.
+/// A change that distinguishes between bottlenecks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// Twice the requests outstanding: gains where the time of each request is the limit.
+    /// Twice the requests outstanding: gains if request latency is the limit.
     Deeper,
-    /// One more thread: gains where the thread is the limit.
+    /// One more thread: gains if the thread is the limit.
     Wider,
-    /// Half the request, or twice a small one: as many requests as before where their number is the limit.
+    /// Half the request, or twice a small one: the same request rate if that is the limit.
     Resized,
-    /// The sequential hint: gains where read-ahead is the limit.
+    /// The sequential hint: gains if read-ahead is the limit.
     Hinted,
 }
 
 impl Variant {
-    /// The workload with this change; none where it would be the same, or makes no sense.
+    /// The workload with this change; `None` if it would be the same, or invalid.
     pub(crate) fn of(self, base: &Workload, setting: &Setting) -> Option<Workload> {
         let changed = match self {
             Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
@@ -65,7 +66,7 @@ impl Variant {
         Some(changed)
     }
 
-    /// In words, after which `: +3 %` may stand.
+    /// In words, to be followed by `: +3 %`.
     pub(crate) fn words(self, before: &Workload, after: &Workload) -> String {
         match self {
             Variant::Deeper => format!("{} outstanding instead of {}", after.outstanding(), before.outstanding()),
@@ -89,7 +90,7 @@ fn resized(base: &Workload, setting: &Setting) -> Option<u32> {
     base.request_bytes.checked_mul(2)
 }
 
-/// A rate whose limit is asked for, and the trials that were made of it.
+/// A rate whose limit is wanted, and its trials.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Case {
     pub(crate) of: LimitOf,
@@ -98,24 +99,24 @@ pub(crate) struct Case {
     pub(crate) base: usize,
     /// Changes with the indices of their entries.
     pub(crate) trials: Vec<(Variant, usize)>,
-    /// The same requests to another target.
+    /// The same requests on another target.
     pub(crate) beside: Option<Beside>,
 }
 
 impl Case {
-    /// The ratio of requests per second that a change came to.
+    /// The ratio of requests per second with a change.
     pub(crate) fn ratio(&self, variant: Variant, entries: &[Entry]) -> Option<Ratio> {
         let (_, after) = self.trials.iter().find(|(one, _)| *one == variant)?;
         self.compared(&entries[self.base], &entries[*after])
     }
 
-    /// The ratio of requests per second that a change came to; of a plain write to stable storage.
+    /// The ratio of requests per second with a change; to stable storage for a plain write.
     fn compared(&self, before: &Entry, after: &Entry) -> Option<Ratio> {
         let flushed = self.of == LimitOf::Plain && self.op == OpKind::Write;
         if flushed { flushed_ratio(before, after) } else { ratio(before, after) }
     }
 
-    /// The trials whose intervals still hold a ratio on which the verdict turns.
+    /// The trials whose intervals still contain a threshold of the verdict.
     fn undecided<'a>(&'a self, entries: &'a [Entry]) -> impl Iterator<Item = usize> + 'a {
         let open = |variant: Variant| {
             let turns = if variant == Variant::Resized { &TURNS[..] } else { &TURNS[1..] };
@@ -125,20 +126,20 @@ impl Case {
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
-    /// With the indices that entries have after some were removed; none where its own was.
+    /// Renumbers the entries after removals; `None` if its own entry was removed.
     pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
         let trials = self.trials.into_iter().filter_map(|(variant, index)| Some((variant, indices[index]?))).collect();
         Some(Case { base: indices[self.base]?, trials, ..self })
     }
 }
 
-/// The ratio of requests per second that a change came to; where runs repeat exactly, one of each is the truth.
+/// The ratio of requests per second; if runs repeat exactly, one of each suffices.
 fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let of_one_run = || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
     of_one_run().or_else(|| iops_ratio(before, after))
 }
 
-/// The same of writes, each run's flush counted.
+/// The same for writes, including each run's flush.
 fn flushed_ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let rate = |sample: &Sample| {
         let time = sample.usage.elapsed_ns + sample.usage.sync_ns.unwrap_or(0);
@@ -150,7 +151,8 @@ fn flushed_ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     if shared > 1 { ratio_interval(&a[..shared], &b[..shared]) } else { exact(before, after, *a.first()?, *b.first()?) }
 }
 
-/// The rates whose limits are asked for: the peaks, what a plain program gets, and small random requests.
+/// The rates whose limits are wanted: the peaks, a plain program's rates, and small random
+/// requests.
 fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, peaks: &[(OpKind, usize)]) -> Vec<Case> {
     let case = |of, op, base| Case { of, op, base, trials: Vec::new(), beside: None };
     let mut all: Vec<Case> = peaks.iter().map(|&(op, base)| case(LimitOf::Peak, op, base)).collect();
@@ -178,7 +180,7 @@ fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, peaks: &[(OpKi
     all
 }
 
-/// Whether an entry is what a plain program does: through the page cache, from the start to the end, one request at a time.
+/// Whether an entry is what a plain program does: buffered, sequential, depth 1.
 pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &Setting) -> bool {
     let workload = &entry.workload;
     let cache = match op {
@@ -201,7 +203,8 @@ pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &Setting)
     workload.op() == op && cache && *workload == usual && entry.shape.is_none()
 }
 
-/// A change of an entry: one that is there already, or a new one; none where the change makes no sense or the target has no room for it.
+/// A changed entry: an existing one, or a new one; `None` if the change is invalid or the target
+/// too small.
 fn changed<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     setting: &Setting,
@@ -224,8 +227,9 @@ fn changed<M: Machine>(
     }))
 }
 
-/// Takes twice the requests outstanding for the peak where that is surely faster: where runs differ, what was best at one time may not be at
-/// another, and the study would quote a better rate than its peak. Each is measured beside the other, so that both see the target as it is then.
+/// Moves the peak to twice the depth if that is certainly faster: on a noisy machine the best point
+/// of one moment may not be the best of another, and the study would report a rate above its own
+/// peak. The two are interleaved, so both see the same state of the target.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -244,7 +248,7 @@ pub(crate) fn climb<M: Machine>(
             let deeper = changed(sampler, setting, peaks[number].1, Variant::Deeper);
             tried.extend(deeper.map(|deeper| (number, deeper)));
         }
-        // Without one run of these there is no verdict on a peak, so it may overrun a budget that is too short.
+        // A peak without one of these runs has no verdict, so they may overrun a short budget.
         let deeper: Vec<usize> = tried.iter().map(|one| one.1).collect();
         sampler.rounds(&deeper, 1, Nanos::MAX)?;
         let until = sampler.at(CLIMB_SHARE);
@@ -273,7 +277,7 @@ pub(crate) fn climb<M: Machine>(
     Ok(())
 }
 
-/// Makes the trials of every case, the peaks' first, as far as the time goes.
+/// Runs the trials of every case, the peaks first, time permitting.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -295,9 +299,9 @@ pub(crate) fn investigate<M: Machine>(
             case.trials.extend(changed(sampler, setting, case.base, variant).map(|index| (variant, index)));
         }
     }
-    // Run after run for all of them: where the time is up, each has as many as the others.
+    // One run of each in turn, so all have the same number when time runs out.
     let until = sampler.at(TRIALS_SHARE);
-    // Plain writes last: their own phases tell most of it, and a run takes its flush longer.
+    // Plain writes last: their phases explain most of it, and their flush makes runs longer.
     for (of, writes) in
         [(LimitOf::Peak, true), (LimitOf::Plain, false), (LimitOf::Random, true), (LimitOf::Plain, true)]
     {
@@ -306,7 +310,8 @@ pub(crate) fn investigate<M: Machine>(
         sampler.rounds(&indices, 1, until)?;
     }
     for case in &cases {
-        // A throttle is told anyway, and another run through it would cost the next one its rest.
+        // A throttle is reported by the system, and an extra run through it would use up the next
+        // one's burst credit.
         if !sampler.bursty && sampler.machine.now() < sampler.at(1.0) {
             sampler.trace(case.base)?;
         }
@@ -328,7 +333,7 @@ pub(crate) fn investigate<M: Machine>(
     Ok(cases)
 }
 
-/// Whether the target's cache may read further ahead where the program says that it reads in order. That of a simulated machine says so.
+/// Whether the target's read-ahead reacts to a sequential hint; a simulated machine says so itself.
 fn heeds_hints(setting: &Setting) -> bool {
     let told = |layer: &machine::Layer| layer.settings.contains_key("sequential_hint_factor");
     setting.facts.kind != TargetKind::Simulated || setting.facts.layers.iter().any(told)

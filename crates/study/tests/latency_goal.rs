@@ -1,4 +1,4 @@
-//! What is said of the best rate whose slow requests stay within a goal.
+//! The best rate whose slow requests meet a latency goal.
 
 use machine::{Engine, Machine, TargetSpec};
 use measure::Repeats;

@@ -1,4 +1,4 @@
-//! The verdict on machines whose truth is known: the part that is made the narrowest is the one that is named.
+//! The verdict on machines of known truth: it must name the component that was made the narrowest.
 
 use machine::units::MIB;
 use machine::{ResourceKind, TargetSpec};
@@ -25,10 +25,10 @@ fn named(name: &str) -> Twin {
     Twin::from_name(name).expect("a machine")
 }
 
-/// The machine of the 1997 study with so many Barracuda 4s on so many Fast-Wide buses.
+/// The machine of the 1997 study with `disks` Barracuda 4s on `buses` Fast-Wide buses.
 fn gateway(disks: u32, buses: u32, change: impl FnOnce(&mut Description)) -> Twin {
     let mut description = preset::load("gateway-1997").expect("a preset");
-    // As many disks on each, not two on the first before the next has any.
+    // Spread the disks over the buses, instead of filling the first one.
     description.volume.bus_disks = 1;
     change(&mut description);
     let mut setup = Setup::of(description);
@@ -36,7 +36,7 @@ fn gateway(disks: u32, buses: u32, change: impl FnOnce(&mut Description)) -> Twi
     Twin::new(setup)
 }
 
-/// Adapters of so many buses.
+/// Adapters with this many buses.
 fn adapter(buses: u32, bytes_per_s: f64) -> Option<twin::description::Adapter> {
     let name = "2940UW".into();
     Some(twin::description::Adapter { name, bytes_per_s, advertised_bytes_per_s: Some(40e6), buses })
@@ -55,7 +55,7 @@ fn cloud(change: impl FnOnce(&mut twin::description::CloudVolume)) -> Twin {
     Twin::new(Setup::of(description))
 }
 
-/// What a part is called as a limit.
+/// A component's name as a limit.
 fn bottleneck(kind: ResourceKind) -> Bottleneck {
     match kind {
         ResourceKind::Processor => Bottleneck::Processor,
@@ -184,7 +184,7 @@ fn what_is_not_the_peak_has_another_limit_on_modern_machines() {
         let found = found.unwrap_or_else(|| panic!("{name}: no {of} {op}"));
         assert_eq!(found.what, truth, "{name}, {why}: {}", found.sentence);
     }
-    // No verdict is at odds with its own trials.
+    // No verdict contradicts its own trials.
     for (name, results) in &studied {
         for limit in &results.answer.as_ref().expect("an answer").limits {
             let ratio = |change: &str| limit.trials.iter().find(|one| one.change.contains(change))?.iops_ratio;
@@ -203,7 +203,7 @@ fn what_is_not_the_peak_has_another_limit_on_modern_machines() {
     }
 }
 
-/// A disk behind a hypervisor whose workers move data at any rate, each request in so many us.
+/// A virtual disk whose workers move data at any rate, with a fixed time in us per request.
 fn served(cores: u32, request_us: f64, (workers, service_us): (u32, f64)) -> Twin {
     virtio(|one| {
         one.file_system.command_bytes = 64 * MIB;
@@ -241,12 +241,12 @@ fn a_disk_bus_gives_what_it_does_while_it_works() {
         stage.rates.iter().find(|rate| rate.op == OpKind::Read).expect("a rate of reads")
     };
     let reached = |kind| read(kind).achieved.as_ref().expect("a rate").throughput_bytes_per_s;
-    // The 1997 study's figure 1: PCI advertises 133 and gives 72 MB/s, whoever uses it.
+    // The 1997 study's figure 1: PCI advertises 133 and gives 72 MB/s to any user.
     assert!((reached(StageKind::Pci) / 75.5e6 - 1.0).abs() < 0.02, "{}", reached(StageKind::Pci));
     assert!(read(StageKind::Bus).narrowest && read(StageKind::Bus).busy_percent > Some(95.0));
     assert!(read(StageKind::Bus).share_percent > Some(70.0) && read(StageKind::Bus).share_percent < Some(95.0));
     assert!(reached(StageKind::Device) > reached(StageKind::Bus), "the disks could give more");
-    // Each connection costs the bus phases without data: a part has a half-power point of its own.
+    // Each connection costs bus phases without data, so the component has its own half-power point.
     let half = |kind| read(kind).half_power_bytes.expect("a size");
     assert!(half(StageKind::Bus) > 0.0 && half(StageKind::Pci) <= half(StageKind::Bus), "{}", half(StageKind::Bus));
     let told = |kind| read(kind).advertised.as_ref().expect("a rate").formula.as_str();

@@ -1,4 +1,5 @@
-//! What is said of a rate that did not hold: real causes are told, rhythms and whole requests are not.
+//! Warnings about unsteady rates: real causes are reported, periodic patterns and whole requests
+//! are not.
 
 use machine::{Buffering, CacheState, Engine, Machine, TargetSpec};
 use measure::{Options, sample};
@@ -37,14 +38,14 @@ fn deep(request_bytes: u32, depth: u32, seconds: u64) -> Workload {
 #[test]
 fn rhythms_and_whole_requests_are_no_change() {
     let steady = [
-        // Beats of requests against the slices.
+        // Requests beat against the slices.
         Workload { request_bytes: 4096, read_percent: 0, ..deep(4096, 1, 10) },
         deep(8192, 3, 10),
         deep(262_144, 1, 10),
-        // Tracks, and the heads between them.
+        // Tracks, and the head movements between them.
         Workload { buffering: Buffering::Buffered, cache: CacheState::Cold, ..deep(2048, 1, 10) },
         deep(131_072, 8, 10),
-        // Many outstanding, which drain when the time is up.
+        // A deep queue drains at the end.
         Workload { pattern: Pattern::Random, ..deep(4096, 128, 10) },
         Workload { read_percent: 0, ..deep(8192, 32, 10) },
         Workload { read_percent: 0, ..deep(512, 128, 10) },

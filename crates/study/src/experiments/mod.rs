@@ -1,4 +1,4 @@
-//! The experiments. Each has a folder that owns all about it; to add one is to add a folder and a line to [`ALL`].
+//! The experiments. Each has its own folder; to add one, add a folder and a line in [`ALL`].
 
 mod alignment;
 mod allocation;
@@ -18,7 +18,7 @@ use crate::found::{Conclusion, Found};
 use crate::grid::{Cell, CurveSet, Grid};
 use crate::setting::Setting;
 
-/// What every experiment uses.
+/// Imports shared by all experiments.
 mod prelude {
     pub(super) use super::Experiment;
     pub(super) use crate::findings::{Change, Comparison};
@@ -32,7 +32,7 @@ mod prelude {
     pub(super) use workload::{OpKind, Pattern, Workload};
 }
 
-/// A question, the grid whose points answer it, and what they say.
+/// A question, the grid of points that answers it, and its conclusion.
 pub(crate) struct Experiment {
     /// Its name in the document and for `--only`.
     pub(crate) id: &'static str,
@@ -40,15 +40,15 @@ pub(crate) struct Experiment {
     pub(crate) question: &'static str,
     /// In the order of the report.
     pub(crate) curves: &'static [&'static CurveSet],
-    /// The cells to be measured on this target.
+    /// The cells to measure on this target.
     pub(crate) grid: fn(&Setting) -> Grid,
-    /// What the points say.
+    /// Draws the conclusion.
     pub(crate) conclude: fn(&Found<'_>) -> Conclusion,
-    /// Whether a size is added between the two around each half-power point.
+    /// Whether to add a size between the two around each half-power point.
     pub(crate) refines: bool,
-    /// Whether the instructions of a cell's requests are counted.
+    /// Whether to count the instructions of a cell's requests.
     pub(crate) counts_instructions: fn(&Cell) -> bool,
-    /// Whether it needs the rates of the machine's memory.
+    /// Whether it needs the machine's memory rates.
     pub(crate) needs_memory: bool,
 }
 

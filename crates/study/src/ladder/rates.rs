@@ -1,4 +1,4 @@
-//! The rates of a stage: what it advertises, and what it achieved by the points of the study.
+//! The rates of a stage: advertised, and achieved by the study's points.
 
 use super::Rungs;
 use machine::units::{show_rate, show_size};
@@ -7,7 +7,7 @@ use measure::stats;
 use results::{Advertises, Axis, LimitOf, Peak, Point, Reached, StageRate, Varied};
 use workload::{OpKind, Workload};
 
-/// The fewest request sizes that a curve has.
+/// Minimum request sizes of a curve.
 const LEAST_SIZES: usize = 3;
 
 impl Rungs<'_> {
@@ -38,7 +38,7 @@ impl Rungs<'_> {
         Some(rate(op, None, Some(achieved)))
     }
 
-    /// The best rate of copying memory, by one thread or by all.
+    /// The best memory copy rate, by one thread or by all.
     fn copy(&self) -> Option<Reached> {
         let copies = self.found.memory.as_ref().ok()?.iter().filter(|one| one.kind == "copy");
         let (mean, one) = copies
@@ -59,7 +59,7 @@ impl Rungs<'_> {
         Some(rate(op, None, Some(self.copy()?)))
     }
 
-    /// The best of the points that a test picks.
+    /// The best of the points that `pick` selects.
     fn best(&self, op: OpKind, pick: impl Fn(&Point) -> bool) -> Option<(usize, &Point)> {
         let of_op = self.found.points.iter().enumerate().filter(|(_, one)| one.workload.op == op && pick(one));
         of_op
@@ -80,8 +80,9 @@ impl Rungs<'_> {
         Some(self.measured(op, ceiling, index, point, &how))
     }
 
-    /// What memory allows one thread that reads or writes through the page cache: a copy, or, where it is faster than a copy, one side
-    /// of it alone: the program's buffer stays in the processor's cache. None where it is faster than that, too: all of it does.
+    /// Memory's limit for one thread on page-cache I/O: a copy, or only one side of it if the rate
+    /// exceeds a copy, since the program's buffer stays in the CPU cache. `None` if the rate
+    /// exceeds that too: then everything stays in the CPU cache.
     fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
         let (one_side, words) = match op {
             OpKind::Write => ("write", "writing memory: the program's buffer stays in the processor's cache"),
@@ -132,7 +133,7 @@ impl Rungs<'_> {
         Some(StageRate { half_power_bytes: half, ..self.measured(op, below, peak.point, point, "measured: the peak") })
     }
 
-    /// The request size at which the requests that make a peak get half of it.
+    /// The request size at which the peak's kind of request gets half of the peak.
     fn half_power_of_peak(&self, peak: &Peak) -> Option<f64> {
         let depth = format!("depth {}", self.found.points[peak.point].workload.depth);
         let half = self.answer.half_power.iter().find(|half| {
@@ -144,7 +145,7 @@ impl Rungs<'_> {
         half.and_then(|half| half.crossing.or(half.smallest))
     }
 
-    /// A stage that a point measured.
+    /// A stage measured by a point.
     fn measured(
         &self,
         op: OpKind,
@@ -172,7 +173,7 @@ impl Rungs<'_> {
         own.half_power.as_ref().and_then(|half| half.crossing.or(half.smallest))
     }
 
-    /// What a part gives while it works: the rate of the peak over the share of the time in which it worked.
+    /// A component's rate while it works: the peak over its utilisation.
     pub(super) fn by_busy_time(
         &self,
         op: OpKind,
@@ -199,7 +200,8 @@ impl Rungs<'_> {
         })
     }
 
-    /// The request size at which a part gives half of its best while it works, by the points that differ from the peak in that size alone.
+    /// The request size at which a component works at half of its best rate, from the points that
+    /// differ from the peak only in size.
     fn half_power_by_busy_time(&self, peak: &Peak, kinds: &[ResourceKind]) -> Option<f64> {
         let own = &self.found.points[peak.point].workload;
         let shape = &self.found.entries.get(peak.point)?.shape;
@@ -265,7 +267,7 @@ impl Rungs<'_> {
     }
 }
 
-/// A rate of a stage, its share computed.
+/// A rate of a stage, with its share.
 pub(super) fn rate(op: OpKind, advertised: Option<Advertises>, achieved: Option<Reached>) -> StageRate {
     let share = |(promised, reached): (&Advertises, &Reached)| {
         reached.throughput_bytes_per_s / promised.throughput_bytes_per_s * 100.0

@@ -1,4 +1,4 @@
-//! Limits above the device, each alone.
+//! Limits above the device, one at a time.
 
 use super::verdict::{REQUEST, base, layer, limit_among, limit_of, tried, workload};
 use super::{entry, facts};
@@ -14,7 +14,7 @@ use results::{Bottleneck, Limit, LimitOf, Point};
 use std::collections::BTreeMap;
 use workload::{OpKind, Workload};
 
-/// A file on a file system with these mount options, on a disk with such a queue.
+/// A file on a file system with these mount options, on a disk with this queue length.
 fn on_file_system(options: &str, nr_requests: &str) -> TargetFacts {
     let mut facts = layer(LayerKind::FileSystem, None, None);
     facts.layers[0].settings = BTreeMap::from([("mount".to_owned(), options.to_owned())]);
@@ -25,7 +25,7 @@ fn on_file_system(options: &str, nr_requests: &str) -> TargetFacts {
     facts
 }
 
-/// A device with so many requests in it on average, busy so many percent of the time.
+/// A device with this mean queue depth and busy percentage.
 fn in_device(depth: f64, busy: u64) -> impl Fn(&mut measure::Sample) {
     move |sample| {
         sample.usage.device = Some(DeviceUse {
@@ -51,7 +51,7 @@ fn traced(percents: [f64; 4]) -> impl FnOnce(&mut [Point]) {
     }
 }
 
-/// Random reads, eight outstanding, beside points with these depths and rates.
+/// Random reads at depth 8, among points with these depths and rates.
 fn among(base: Entry, others: &[(u32, f64)], facts: &TargetFacts, change: impl FnOnce(&mut [Point])) -> Limit {
     let others = others.iter().map(|&(depth, iops)| entry(Workload { depth, ..workload() }, &[iops]));
     let entries: Vec<Entry> = std::iter::once(base).chain(others).collect();
@@ -135,7 +135,8 @@ fn the_same_requests_without_the_file_system_refute_it_or_name_it() {
     assert_eq!(shared.what, Bottleneck::FileSystem);
 }
 
-/// A plain write whose thread is busy for this share of its second, flushed in so many seconds at the end.
+/// A plain write whose thread is busy for this share of its second, with a final flush of `flush_s`
+/// seconds.
 fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes: f64) -> Entry {
     let plain = Workload {
         request_bytes: REQUEST,
@@ -209,7 +210,8 @@ fn what_a_plain_write_waits_for() {
 
 #[test]
 fn plain_writes_to_a_throttled_device_are_counted_page_by_page() {
-    // 62.5 MiB/s and a flush as long as the run: 8000 pages a second reach the throttle, which merging makes fewer at the device.
+    // 62.5 MiB/s and a flush as long as the run: 8000 pages a second reach the throttle, and
+    // merging leaves fewer at the device.
     let of = |write_iops: u64, kind| {
         let mut facts = TargetFacts { kind, ..layer(LayerKind::Throttle, None, None) };
         facts.layers[0].settings.insert("write_iops".into(), write_iops.to_string());

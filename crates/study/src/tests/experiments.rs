@@ -10,7 +10,7 @@ use machine::{Allocation, CacheState, Hint, TargetFacts};
 use std::collections::BTreeSet;
 use workload::Pattern;
 
-/// Distinct values of an iterator that has no value twice.
+/// Asserts that an iterator has no duplicates.
 fn distinct<T: Ord + std::fmt::Debug>(values: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut seen = BTreeSet::new();
     for value in values {
@@ -20,7 +20,7 @@ fn distinct<T: Ord + std::fmt::Debug>(values: impl IntoIterator<Item = T>) -> BT
     seen
 }
 
-/// The device behind the caches and files that the experiments ask about.
+/// The device behind the caches and files of the experiments.
 fn truth(cell: &Cell) -> Option<f64> {
     let workload = &cell.workload;
     let plain = device(workload);
@@ -46,7 +46,7 @@ fn truth(cell: &Cell) -> Option<f64> {
 
 #[test]
 fn ids_and_figures_are_unique() {
-    // What `--only` takes and documents hold: a name is kept for good.
+    // Names are part of `--only` and of documents, so they never change.
     let known = "memory buffered unbuffered cost depth random completions allocation alignment streams location stripe device_cache";
     assert_eq!(experiment_ids().collect::<Vec<_>>().join(" "), known);
     distinct(ALL.iter().map(|experiment| experiment.title));
@@ -112,7 +112,7 @@ fn nothing_is_concluded_from_nothing() {
     }
 }
 
-/// What all experiments say, a line each.
+/// The sentences of all experiments, one per line.
 fn sentences(setting: Setting, truth: impl Fn(&Cell) -> Option<f64>) -> String {
     let measured = Measured::new(setting, truth);
     let found = measured.found();

@@ -1,4 +1,4 @@
-//! What is asked of a target, and what is left out when time is short.
+//! The grid of a target, and its reduction when time is short.
 
 use super::{facts, setting};
 use crate::experiments::ALL;

@@ -1,4 +1,4 @@
-//! The ladder on targets whose layers are known.
+//! The ladder on targets with known layers.
 
 use super::verdict::{REQUEST, workload};
 use super::{entry, facts};
@@ -46,7 +46,7 @@ fn on_layers() -> TargetFacts {
     }
 }
 
-/// Reads of 64 KiB at 1000 a second, and writes through the page cache.
+/// 64 KiB reads at 1000 a second, and buffered writes.
 fn made(facts: TargetFacts, what: Option<Bottleneck>) -> (Ladder, Answer) {
     let buffered = Workload {
         read_percent: 0,
@@ -158,7 +158,7 @@ fn the_file_system_and_the_network_are_marked_as_the_limit() {
     };
     assert_eq!(marked(Bottleneck::FileSystem), [(StageKind::Direct, "ext4 on /".to_owned())]);
     assert_eq!(marked(Bottleneck::Network), [(StageKind::Network, "nfs4 to server:/x".to_owned())]);
-    // Nothing was read through the page cache: the stage is marked without a rate.
+    // No reads went through the page cache: the stage is marked without a rate.
     let refused = TargetFacts { direct: false, ..on_layers() };
     let (ladder, _) = made(refused, Some(Bottleneck::FileSystem));
     let buffered = ladder.stages.iter().find(|stage| stage.kind == StageKind::Buffered).expect("a stage");

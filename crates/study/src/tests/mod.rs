@@ -22,7 +22,7 @@ use measure::stats::Verdict;
 use results::Point;
 use workload::Workload;
 
-/// A test file of 8 GiB in a directory, written and read past the page cache.
+/// A test file of 8 GiB in a directory, written and read with direct I/O.
 fn facts() -> TargetFacts {
     TargetFacts {
         name: "target".into(),
@@ -44,7 +44,7 @@ fn facts() -> TargetFacts {
     }
 }
 
-/// A target on which every experiment can be made.
+/// A target that supports every experiment.
 fn setting() -> Setting {
     let speed = OpSpeed { bytes_per_s: 2e9, iops: 5e5 };
     Setting {
@@ -57,13 +57,13 @@ fn setting() -> Setting {
     }
 }
 
-/// A run of a second at this many requests per second, its slices one percent up and down.
+/// A run of one second at this many requests per second; its slices vary by one percent.
 fn run(workload: &Workload, iops: f64) -> Sample {
     let mut latency = Histogram::new();
     latency.record(1000);
     let latency = if workload.writes() { [Histogram::new(), latency] } else { [latency, Histogram::new()] };
     let (requests, request) = (iops.round() as u64, u64::from(workload.request_bytes));
-    // What a request costs: 2 us and 0.1 ns a byte past the cache, 1 us and 0.3 ns a byte through it.
+    // Cost of a request: 2 us plus 0.1 ns per byte direct, 1 us plus 0.3 ns per byte buffered.
     let (fixed, per_byte) = if workload.buffering.is_direct() { (2000.0, 0.1) } else { (1000.0, 0.3) };
     let cpu_ns = ((fixed + per_byte * request as f64) * requests as f64) as u64;
     Sample {
@@ -99,7 +99,7 @@ fn entry(workload: Workload, runs_iops: &[f64]) -> Entry {
     entry
 }
 
-/// A study of which every cell was measured.
+/// A study in which every cell was measured.
 struct Measured {
     setting: Setting,
     trials: Vec<Trial>,
@@ -109,7 +109,8 @@ struct Measured {
 }
 
 impl Measured {
-    /// Every experiment on this target, each cell with three runs at the rate that `truth` gives it; none: it was not measured.
+    /// Every experiment on this target, with three runs per cell at the rate from `truth`; `None`
+    /// means not measured.
     fn new(setting: Setting, truth: impl Fn(&Cell) -> Option<f64>) -> Measured {
         let mut entries = Vec::new();
         let trial = |experiment: &&'static crate::experiments::Experiment| {
@@ -143,7 +144,7 @@ impl Measured {
     }
 }
 
-/// Requests per second of a device that takes a fixed time and a time for each byte, with so many of them at once: at most 2 GB/s for reads
+/// Requests per second of a device with a fixed time plus a time per byte, up to 2 GB/s for reads
 /// and half of that for writes.
 fn device(workload: &Workload) -> f64 {
     let bytes = f64::from(workload.request_bytes);

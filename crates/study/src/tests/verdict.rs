@@ -1,4 +1,4 @@
-//! What limits a rate, each cause alone.
+//! Limits of a rate, one cause at a time.
 
 use super::{entry, facts};
 use crate::sampler::Entry;
@@ -13,7 +13,7 @@ use workload::{OpKind, Workload};
 
 pub(super) const REQUEST: u32 = 65_536;
 
-/// One thread copies memory at this rate.
+/// The rate at which one thread copies memory.
 const COPY: f64 = 80e6;
 
 pub(super) fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>) -> TargetFacts {
@@ -29,19 +29,19 @@ pub(super) fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>
     TargetFacts { layers: vec![layer], ..facts() }
 }
 
-/// Reads of 64 KiB by one thread, 8 outstanding.
+/// 64 KiB reads by one thread at depth 8.
 pub(super) fn workload() -> Workload {
     Workload { request_bytes: REQUEST, depth: 8, engine: Engine::IoUring, ..Workload::default() }
 }
 
-/// A thousand of them a second, changed as a case has it.
+/// A thousand of them a second, modified by `change`.
 pub(super) fn base(change: impl FnOnce(&mut measure::Sample)) -> Entry {
     let mut made = entry(workload(), &[1000.0]);
     change(&mut made.measured.samples[0]);
     made
 }
 
-/// A trial of them that came to so many requests per second.
+/// A trial of them with this many requests per second.
 pub(super) fn tried(variant: Variant, iops: f64) -> (Variant, Entry) {
     let changed = match variant {
         Variant::Deeper => Workload { depth: 16, ..workload() },
@@ -65,7 +65,7 @@ pub(super) fn limit_of(
     limit_among(&case, &entries, facts, peak, |_| {})
 }
 
-/// The limit of a case among other points, which are changed first.
+/// The limit of a case among other points, modified first.
 pub(super) fn limit_among(
     case: &Case,
     entries: &[Entry],
@@ -221,9 +221,9 @@ fn what_a_plain_program_waits_for() {
         one
     };
     assert_eq!(of(busy(950_000_000, 0, 1000.0), vec![tried(Variant::Wider, 1900.0)], rate * 4.0), Bottleneck::Thread);
-    // What the kernel does on the process' account after the last return keeps no thread busy.
+    // Kernel work charged to the process after the last return keeps no thread busy.
     assert_eq!(of(busy(300_000_000, 1_300_000_000, 1000.0), vec![], rate * 4.0), Bottleneck::Latency);
-    // 65.5 of the 80 MB/s that one thread copies: copying alone takes most of the time; half as fast it is the calls.
+    // 65.5 of the 80 MB/s copy rate: copying takes most of the time; at half of it the calls do.
     assert_eq!(of(busy(840_000_000, 0, 1000.0), vec![], rate * 4.0), Bottleneck::Memory);
     let calls = || busy(600_000_000, 0, 400.0);
     assert_eq!(of(calls(), vec![], rate * 4.0), Bottleneck::Thread, "another one would have the other processor");
@@ -254,7 +254,7 @@ fn parts_that_count_their_own_time_decide() {
 
 #[test]
 fn a_layer_counts_for_what_of_the_bytes_passes_through_it() {
-    // Two disks on each of two buses: the saturation figure's disk of 20 and bus of 30.
+    // Two disks on each of two buses: disks of 20 and buses of 30 MB/s.
     let all = |disks: u32, buses: u32| {
         let mut facts = layer(LayerKind::Throttle, Some(20.0), None);
         let mut part = facts.layers.remove(0);
@@ -297,7 +297,7 @@ fn of_many_threads_some_always_wait_for_a_processor() {
         made.measured.samples[0].usage.unserved_ns = Some(unserved);
         limit_of(LimitOf::Random, made, vec![tried(Variant::Deeper, 1000.0)], &facts(), 1e9)
     };
-    // Each waits for 45 % of the time, less than it waits for its requests.
+    // Each waits 45 % of the time for a processor, less than it waits for its requests.
     let found = of(64 * 450_000_000);
     assert_eq!(found.what, Bottleneck::Processor, "{}", found.sentence);
     assert!(found.sentence.contains("of the 64 threads that issue them 29 could run"), "{}", found.sentence);
@@ -315,7 +315,7 @@ fn a_throttle_counts_requests_of_its_own() {
     };
     let throttle = layer(LayerKind::Throttle, None, Some(1000.0));
     assert_eq!(limit_of(LimitOf::Peak, merged(), vec![], &throttle, 1e9).what, Bottleneck::Throttle);
-    // Half of what is admitted gets through to a plain program, whose requests wait for each other.
+    // A plain program gets half of the throttle's rate, as its requests wait for each other.
     let half = layer(LayerKind::Throttle, Some(2000.0 * f64::from(REQUEST)), None);
     assert_eq!(limit_of(LimitOf::Plain, base(|_| {}), vec![], &half, 1e9).what, Bottleneck::Throttle);
     assert_ne!(limit_of(LimitOf::Peak, base(|_| {}), vec![], &half, 1e9).what, Bottleneck::Throttle);
@@ -325,7 +325,7 @@ fn a_throttle_counts_requests_of_its_own() {
     assert_eq!(limit_of(LimitOf::Plain, base(|_| {}), vec![], &burst, rate / 1.4).what, Bottleneck::Throttle);
 }
 
-/// A plain read whose thread is busy for 36 % of the time, of which requests of 128 KiB reach the device where `ahead`.
+/// A plain read whose thread is 36 % busy; with `ahead`, 128 KiB requests reach the device.
 fn plain_read(ahead: bool) -> Entry {
     let plain = Workload {
         request_bytes: REQUEST,
@@ -349,7 +349,7 @@ fn plain_limit(base: Entry, tried: Vec<(Variant, Entry)>) -> Limit {
 #[test]
 fn what_is_told_of_a_trial_follows_from_the_verdict() {
     use Variant::{Deeper, Resized, Wider};
-    // A gain of one more thread beside an idle one: it was waiting.
+    // One more thread gains next to an idle one: it was waiting.
     let waits = plain_limit(plain_read(false), vec![tried(Wider, 1446.0)]);
     assert_eq!(waits.what, Bottleneck::Latency, "{}", waits.sentence);
     assert!(
@@ -360,7 +360,7 @@ fn what_is_told_of_a_trial_follows_from_the_verdict() {
         waits.sentence
     );
     assert_eq!(waits.would_refute, None, "it was made");
-    // The same number of another size confirms latency, and does not make their number the limit.
+    // The same rate at another size confirms latency, and does not make the request rate the limit.
     let deep = |tried| limit_of(LimitOf::Random, base(|_| {}), tried, &facts(), 1e9);
     let steep = deep(vec![tried(Resized, 1000.0), tried(Deeper, 1369.0)]);
     assert_eq!(steep.what, Bottleneck::Latency);
@@ -371,7 +371,7 @@ fn what_is_told_of_a_trial_follows_from_the_verdict() {
     );
     let told: Vec<&str> = steep.trials.iter().map(|trial| trial.outcome.as_str()).collect();
     assert!(told.iter().any(|one| one.ends_with("so their size takes next to no time")), "{told:?}");
-    // The trial that tests the verdict is told, not the first one.
+    // The trial that tests the verdict is reported, not the first one.
     let number = deep(vec![tried(Deeper, 1000.0), tried(Resized, 1000.0)]);
     assert!(number.sentence.ends_with("as many requests/s, so their number is the limit"), "{}", number.sentence);
 }
@@ -400,7 +400,7 @@ fn a_verdict_that_its_trial_refutes_gives_way_to_the_next() {
         none.excluded
     );
     assert_eq!(none.would_refute, None, "there is no verdict");
-    // A device that is busy nearly all the time is what neither more read ahead nor another thread gets more out of.
+    // A nearly saturated device: neither read-ahead nor another thread gains anything.
     let mut busy = plain_read(true);
     busy.measured.samples[0].usage.device.as_mut().unwrap().busy_ns = 880_000_000;
     let device = plain_limit(busy, vec![flat(Variant::Hinted), flat(Variant::Wider)]);
@@ -426,7 +426,7 @@ fn the_experiment_that_would_refute_a_verdict_is_named_where_none_decided() {
     assert_eq!((open.what, open.would_refute.as_deref()), (Bottleneck::Thread, Some(would)), "{}", open.sentence);
 }
 
-/// A thread that is busy nearly all the time, on one of two processors.
+/// A thread that is nearly always busy, on one of two processors.
 fn processors_of(sample: &mut measure::Sample) {
     sample.usage.cpu = CpuTimes { machine_ns: 950_000_000, user_ns: 950_000_000, ..CpuTimes::default() };
 }

@@ -1,4 +1,4 @@
-//! What requests lose that begin off their natural place.
+//! What does misalignment cost?
 
 use super::prelude::*;
 
@@ -11,7 +11,8 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Shifts off the natural place: a sector, half a page, a page, three pages (the 1997 study's), a partition start at sector 63.
+/// Offsets: a sector, half a page, a page, three pages (the 1997 study's), a partition start at
+/// sector 63.
 const SHIFTS: [u32; 6] = [0, 512, 2048, 4096, 12 << 10, 32_256];
 
 /// Request sizes and their depths.

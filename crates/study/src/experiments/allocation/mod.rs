@@ -1,4 +1,4 @@
-//! What it costs to write where nothing was written before.
+//! The cost of writing to unwritten space.
 
 use super::prelude::*;
 use machine::{Allocation, TargetKind};
@@ -70,7 +70,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     Conclusion { sentences: sentence(at).into_iter().collect(), comparisons, ..Conclusion::default() }
 }
 
-/// What each state does to writes of 64 KiB, against space written before.
+/// Effect of each allocation state on 64 KiB writes, relative to overwriting.
 fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {
     let mut said = Vec::new();
     at(Allocation::Written, DEPTHS[0]).or(at(Allocation::Written, DEPTHS[1]))?;

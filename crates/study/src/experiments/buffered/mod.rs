@@ -1,4 +1,4 @@
-//! What a simple program gets: through the page cache, one request at a time.
+//! The rates of a simple program: through the page cache, one request at a time.
 
 mod phases;
 
@@ -96,7 +96,8 @@ fn sentences(found: &Found<'_>) -> Vec<String> {
     said
 }
 
-/// At which sizes the page cache pays, and at which it costs, against one direct request at a time.
+/// The sizes at which the page cache gains, and at which it costs, relative to one direct request
+/// at a time.
 fn against_direct(op: OpKind, buffered: &[Reading], direct: &[Reading]) -> Option<String> {
     let pairs: Vec<(Reading, Reading)> = buffered
         .iter()

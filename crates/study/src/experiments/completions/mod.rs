@@ -1,4 +1,4 @@
-//! What a program gains that waits for several completions at a time, or polls for them.
+//! The gain from reaping several completions at a time, or from polling.
 
 use super::prelude::*;
 use machine::{Reap, TargetKind};
@@ -12,10 +12,10 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Requests outstanding: enough that half of them can be waited for.
+/// Queue depth: deep enough to wait for half of it at once.
 const DEPTH: u32 = 32;
 
-/// Completions waited for.
+/// Completions per wait.
 const COMPLETIONS: [(u32, Rank); 4] = [(1, Rank::Core), (4, Rank::Usual), (8, Rank::Core), (16, Rank::Usual)];
 
 static BY_COMPLETIONS: CurveSet = CurveSet::new(
@@ -24,7 +24,7 @@ static BY_COMPLETIONS: CurveSet = CurveSet::new(
     &[FigureDesign::new("completions", "Random requests, by completions waited for at a time", Axis::Iops)],
 );
 
-/// One reading for each operation: a program that polls takes each completion as it comes.
+/// One reading per operation: a polling program takes each completion as it arrives.
 static POLLING: CurveSet = CurveSet::new(
     Axis::Completions,
     5,

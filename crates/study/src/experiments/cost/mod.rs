@@ -1,4 +1,4 @@
-//! What a request costs the processor, and a byte.
+//! Processor cost per request and per byte.
 
 use super::prelude::*;
 use super::{buffered, unbuffered};
@@ -18,10 +18,10 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     )
 };
 
-/// Bytes of the requests whose saving is told.
+/// Request size for which the saving is reported.
 const LARGE: f64 = 65_536.0;
 
-/// Processors below which a saving is not told.
+/// Minimum saving to report, in processors.
 const LEAST_SAVING: f64 = 0.05;
 
 static BY_SIZE: CurveSet = CurveSet::new(
@@ -72,7 +72,8 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     conclusion
 }
 
-/// Which of direct and buffered requests take less of the processor, from which size on, and how much that is at the best rate.
+/// Whether direct or buffered requests use less processor time, from which size on, and how much at
+/// the best rate.
 fn sentence(found: &Found<'_>, op: OpKind, models: &[Vec<CostModel>; 2]) -> Option<String> {
     let [direct, buffered] =
         [0, 1].map(|mode: usize| models[mode].iter().find(|model| model.whose == CostScope::Process));
@@ -100,7 +101,8 @@ fn sentence(found: &Found<'_>, op: OpKind, models: &[Vec<CostModel>; 2]) -> Opti
     Some(said)
 }
 
-/// Processors that large direct requests save at the best rate, and what they cost in speed; `ns_per_byte` is the processor time saved.
+/// Processors that large direct requests save at the best rate, and their cost in speed;
+/// `ns_per_byte` is the processor time saved.
 fn saving(found: &Found<'_>, op: OpKind, ns_per_byte: f64) -> Option<String> {
     let rate = found.measured.of(op)?.bytes_per_s;
     let processors = ns_per_byte * rate / 1e9;

@@ -1,4 +1,4 @@
-//! What the device's own cache does.
+//! Effect of the device's own cache.
 
 use super::prelude::*;
 use results::ServiceMode;
@@ -12,11 +12,11 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// The pause before a prefetched block is requested: more than a revolution of the slowest drive, so that what a drive reads ahead
-/// is there.
+/// The pause before a prefetched block is requested: more than a revolution of the slowest drive,
+/// so its prefetch is complete.
 const PREFETCH_PAUSE_NS: u64 = 12_000_000;
 
-/// A cache that is this much quicker than a miss is one.
+/// A hit must be this much faster than a miss to count as cached.
 const CACHED: f64 = 1.5;
 
 static BY_SIZE: CurveSet = CurveSet::new(
@@ -57,7 +57,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     }
 }
 
-/// How much quicker than a miss the two kinds of hit are.
+/// Speed-up of the two kinds of hit over a miss.
 fn sentence(miss: Reading, again: Option<Reading>, ahead: Option<Reading>) -> Option<String> {
     let (again, ahead) = (again?, ahead?);
     let quicker = |hit: Reading| (miss.y / hit.y >= CACHED).then(|| times(miss.y / hit.y));

@@ -1,4 +1,4 @@
-//! How fast memory is, and a file that lies in the page cache.
+//! The speed of memory, and of a file in the page cache.
 
 use super::prelude::*;
 use machine::MemoryUse;
@@ -57,7 +57,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     }
 }
 
-/// What copying reaches, with one thread and with all.
+/// Copy rates, with one thread and with all.
 fn copies(rates: &[MemoryUse]) -> Option<String> {
     let mut copies: Vec<&MemoryUse> =
         rates.iter().filter(|one| one.kind == "copy" && !one.rates_bytes_per_s.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! What becomes of sequential streams when several compete.
+//! Competing sequential streams.
 
 use super::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What several targets give together as RAID 0.
+//! Several targets combined as RAID 0.
 
 use super::prelude::*;
 use crate::found::NOTICEABLE;
@@ -15,7 +15,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// The chunk where others are not varied.
+/// The chunk size while other settings vary.
 const CHUNK: u64 = 64 * KIB;
 
 const CHUNKS: [(u64, Rank); 6] = [
@@ -66,7 +66,8 @@ fn by_depth(op: OpKind) -> Curve {
     Curve::of(&BY_DEPTH, op)
 }
 
-/// Depths, with one request more than there are members: with as many, one member often waits.
+/// Depths, including one more than there are members: with exactly as many, one member is often
+/// idle.
 fn depths(count: u32) -> BTreeSet<u32> {
     [1, 2, 4, 8, 16, 32, count + 1].into()
 }
@@ -132,7 +133,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     conclusion
 }
 
-/// What all members give together, against the sum of each alone.
+/// The combined rate of all members, relative to the sum of their single rates.
 fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
     let alone = found.curve(&alone(op));
     let by_number = found.curve(&members(op));
@@ -148,8 +149,8 @@ fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
     ))
 }
 
-/// Where more members add nothing: `three members fill what they share (15.8 MiB/s); the fourth adds nothing`. None where each adds something,
-/// and where the runs are too uneven to tell.
+/// Detects the point at which more members add nothing: `three members fill what they share (15.8
+/// MiB/s); the fourth adds nothing`. `None` if each adds something, or if the runs are too uneven.
 fn knee(by_number: &[Reading]) -> Option<String> {
     let best = best(by_number)?;
     let filled = |one: &Reading| one.y >= best.y * (1.0 - NOTICEABLE) && one.change_to(&best) == Effect::Nothing;
@@ -183,7 +184,8 @@ fn ordinal(number: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Rates in MiB/s of one member, two, and so on, each known to this share of it; none: its runs repeat exactly.
+    /// Rates in MiB/s of one member, two, and so on, each known to this share; `None`: runs repeat
+    /// exactly.
     fn said(rates: &[f64], half_width: Option<f64>) -> Option<String> {
         let reading = |(point, &rate): (usize, &f64)| {
             let y = rate * (1u64 << 20) as f64;

@@ -1,4 +1,4 @@
-//! What the storage itself gives to one request at a time.
+//! The storage's own rate at depth 1.
 
 use super::prelude::*;
 use machine::Buffering;
