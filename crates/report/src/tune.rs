@@ -1,4 +1,4 @@
-//! A tuning in a terminal: what is planned, or what was found.
+//! A tuning in a terminal: the plan, or the results.
 
 use crate::format::duration;
 use crate::terminal::{Tone, paint, table, wrap};
@@ -6,7 +6,6 @@ use machine::text::printable;
 use results::compare::{Difference, Measure};
 use tune::{KeepLine, Outcome, Tried, Tuning};
 
-/// Lines of a text in a tone.
 fn say(out: &mut String, tone: Tone, text: &str, width: usize, colour: bool) {
     for line in wrap(text, width) {
         out.push_str(&paint(tone, &line, colour));
@@ -18,7 +17,7 @@ fn head(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// The plan: what would be tried, from what to what, and how long it takes.
+/// The plan: the trials with their values, and the time they take.
 pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -68,7 +67,7 @@ fn planned(steps: &[tune::Step]) -> Vec<String> {
     [&first.knob, &first.of, &first.from, &to.join(", "), &about].map(|text| printable(text)).to_vec()
 }
 
-/// What was found: what is worth keeping, the table of everything tried, the lines and the command.
+/// The results: conclusions, the table of all trials, the lines to keep and the commands.
 pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -89,7 +88,7 @@ pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     }
     for (place, lines) in by_place(&tuning.keep) {
         out.push_str(&format!("\nTo keep it, {}:\n", printable(place)));
-        // Exactly as they go into a file: never wrapped.
+        // Verbatim lines of a file: never wrapped.
         lines.iter().for_each(|line| out.push_str(&format!("    {}\n", printable(line))));
     }
     if !tuning.prove.is_empty() {
@@ -147,7 +146,7 @@ fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
     rates.iter().map(row).collect()
 }
 
-/// With the smallest change that would have been seen.
+/// With the smallest change that would have been detected.
 fn would_show(word: &str, rate: &Difference) -> String {
     match rate.detectable_percent {
         Some(seen) if seen > 0.0 => format!("{word} (≥ {seen:.1} % would show)"),

@@ -1,4 +1,4 @@
-//! A limit with all that was tried, all that was excluded, and what would refute it, wherever people look.
+//! A limit with all its trials, all exclusions, and the refuting experiment, in every output.
 
 mod support;
 
@@ -16,7 +16,7 @@ fn the_page_has_every_trial_and_what_was_excluded() {
         assert!(page.contains(&format!("{wanted}</li>")), "{wanted}");
     }
     assert_eq!(page.matches("<details open>").count(), 1, "what has no name is told at once");
-    // The trial that the sentence tells is not told again.
+    // A trial in the sentence is not repeated.
     let limits = &mut results.answer.as_mut().expect("an answer").limits;
     let unknown = limits.iter_mut().find(|limit| !limit.trials.is_empty()).expect("a limit with a trial");
     unknown.sentence = format!("{}; {TRIED}", unknown.sentence);

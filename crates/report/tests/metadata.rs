@@ -1,4 +1,5 @@
-//! Metadata runs on a file system in memory, whose clock is moved by its operations, and on this computer.
+//! Metadata runs on an in-memory file system whose operations advance the clock, and on this
+//! computer.
 
 #[path = "../../workload/tests/memory/mod.rs"]
 mod memory;

@@ -1,4 +1,4 @@
-//! What the terminal and the CSV files show of synthetic documents, kept as snapshots.
+//! Terminal and CSV output for synthetic documents, kept as snapshots.
 
 mod support;
 
@@ -15,7 +15,7 @@ fn answers() {
 #[test]
 fn the_page_shows_where_an_advertised_rate_is_from() {
     let page = report::html(&support::study()).unwrap().replace("&#x2f;", "/");
-    // Text of the page, and no tooltip alone.
+    // In the page's text, not only in a tooltip.
     assert!(page.contains("<small>PCIe 4.0 x4: 16 GT/s x 4 lanes x 128/130</small>"));
     assert!(page.contains("at least 1672 MiB/s") && page.contains("scheduler none</small>"));
     let mut bare = support::study();

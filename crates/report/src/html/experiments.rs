@@ -11,7 +11,7 @@ use results::{Experiment, Figure, PeakSource, Results};
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// A drawing and the experiment that it belongs to.
+/// A drawing with its experiment.
 pub(super) enum Drawn<'a> {
     Figure(usize, Cow<'a, Figure>),
     Memory(usize, &'a [MemoryUse]),
@@ -39,7 +39,8 @@ impl Drawn<'_> {
     }
 }
 
-/// All drawings of a document in order; their indices make the anchors. A sweep is drawn as one experiment.
+/// All drawings of a document in order; their indices make the anchors. A sweep is drawn as one
+/// experiment.
 pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
     if results.experiments.is_empty() {
         return sweep::figures(&results.points)
@@ -57,7 +58,6 @@ pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
     all
 }
 
-/// An experiment on the page.
 #[derive(Serialize)]
 pub(crate) struct ExperimentView {
     anchor: String,
@@ -69,7 +69,6 @@ pub(crate) struct ExperimentView {
     figures: Vec<FigureView>,
 }
 
-/// A figure on the page.
 #[derive(Serialize)]
 struct FigureView {
     anchor: String,
@@ -77,7 +76,7 @@ struct FigureView {
     description: String,
     scenes: [Scene; 2],
     half_power: Vec<HalfView>,
-    /// The peak to which half power refers, if it is the same for all curves.
+    /// The peak of the half-power points, if all curves share it.
     half: Option<String>,
     notes: Vec<String>,
     table: Table,
@@ -91,11 +90,11 @@ struct HalfView {
     dark: String,
     value: String,
     interval: Option<String>,
-    /// The peak to which half power refers.
+    /// The peak it refers to.
     of: String,
 }
 
-/// The numbers of a figure: rows by x, a column for each curve.
+/// The numbers of a figure: one row per x, one column per curve.
 #[derive(Serialize)]
 struct Table {
     size: String,
@@ -116,7 +115,7 @@ struct Cell {
     failed: bool,
 }
 
-/// The experiments of the document; a sweep makes one.
+/// The experiments of the document; a sweep counts as one.
 pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     let drawn = drawn(results);
     let figures_of = |experiment: usize| -> Vec<FigureView> {
@@ -153,7 +152,8 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// A section that belongs to no study: heading, question, sentence, and figures with anchors from `first` on.
+/// A section outside any study: heading, question, sentence, and figures with anchors from `first`
+/// on.
 pub(crate) fn section_view(
     number: usize,
     first: usize,
@@ -291,7 +291,7 @@ fn table(figure: &Figure) -> Table {
     Table { size: format!("{}, {}", plural(values, "value"), column(figure.y)), head, rows }
 }
 
-/// Rates without a unit, which is in the table's name; times with theirs, as it varies.
+/// Rates without the unit, which is in the table's name; times with theirs, as it varies.
 fn without_unit(axis: results::Axis, y: f64) -> String {
     match axis {
         results::Axis::BytesPerS => crate::format::mib_per_s(y),

@@ -5,10 +5,9 @@ use machine::units::show_size_rounded;
 use results::{Results, Stage, StageRate};
 use serde::Serialize;
 
-/// The least rate that a bar shows, as a share of the greatest: bars are logarithmic.
+/// Minimum rate that a bar shows, as a share of the maximum: bars are logarithmic.
 const LEAST_SHARE: f64 = 1e-3;
 
-/// The ladder on the page.
 #[derive(Serialize)]
 pub(super) struct LadderView {
     stages: Vec<StageView>,
@@ -16,13 +15,12 @@ pub(super) struct LadderView {
     buses: Vec<BusView>,
 }
 
-/// What the phases of a bus took at a peak.
+/// Bus phases at a peak.
 #[derive(Serialize)]
 struct BusView {
     op: String,
     name: String,
     busy: String,
-    /// Names and shares.
     phases: Vec<(String, String)>,
 }
 
@@ -51,11 +49,11 @@ struct StageView {
 struct RateView {
     op: String,
     advertised: String,
-    /// Where it is from.
+    /// Source of the advertised rate.
     promised_by: String,
     achieved: String,
     spread: String,
-    /// How it was measured.
+    /// Measurement method.
     measured_by: String,
     share: String,
     half: String,

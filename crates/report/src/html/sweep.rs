@@ -1,13 +1,14 @@
-//! Figures of a sweep: its document has points and no experiments, so the axes follow from what varies.
+//! Figures of a sweep: its document has points and no experiments, so the axes follow from what
+//! varies.
 
 use machine::units::show_size;
 use results::Point;
 use results::{Axis, Figure, Series, Value};
 
-/// Most curves in a figure: with more, colours and labels no longer tell them apart.
+/// Maximum curves per figure: beyond it colours and labels are too similar.
 const MOST_CURVES: usize = 12;
 
-/// Most values drawn of a sweep; the rest is in the table and in points.csv.
+/// Maximum values drawn of a sweep; the table and points.csv have all of them.
 const MOST_VALUES: usize = 1200;
 
 /// A dimension in which points vary: its axis, a point's value, and its name in a curve's label.
@@ -45,7 +46,8 @@ const DIMENSIONS: [Dimension; 8] = [
     Dimension { axis: None, value: |_| 0.0, name: Point::mode },
 ];
 
-/// Rate, and processor time a request, by the first dimension that varies; a curve for each combination of the others.
+/// Rate, and processor time per request, by the first dimension that varies; one curve per
+/// combination of the others.
 pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     let varies = |dimension: &&Dimension| {
         let mut names = points.iter().map(|point| (dimension.name)(point));

@@ -1,7 +1,7 @@
 //! A rate over two sizes as a surface, seen from the front and from above.
 //!
-//! The floor's front edge is the column axis and its sides are the row axis; both have a place for each value. What lies in front is drawn
-//! last, so it hides what it covers.
+//! The floor's front edge is the column axis and its sides are the row axis; both have a slot per
+//! value. The front is drawn last, so it hides what it covers.
 
 use super::Room;
 use super::colour::{self, Pair};
@@ -13,18 +13,18 @@ use machine::units::show_size;
 use results::Axis;
 use serde::Serialize;
 
-/// Steps of the colours between nothing and the greatest rate.
+/// Colour steps between zero and the maximum rate.
 pub(crate) const BANDS: usize = 16;
 
 /// Sizes of the drawing in a room.
 struct Measures {
-    /// Where the floor's front edge begins, and its length.
+    /// Start of the floor's front edge, and its length.
     left: f64,
     along: f64,
-    /// How far the back lies to the right of the front, and above it.
+    /// Offset of the back from the front, to the right and up.
     skew: f64,
     rise: f64,
-    /// Height of the greatest rate.
+    /// Height of the maximum rate.
     height: f64,
 }
 
@@ -37,7 +37,7 @@ impl Measures {
     }
 }
 
-/// A piece of the surface, or of the line along a row: a path and its step of the colours.
+/// A piece of the surface, or of the line along a row: a path and its colour step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Facet {
     pub path: String,
@@ -50,22 +50,22 @@ pub(crate) struct Peak {
     pub x: f64,
     pub y: f64,
     pub row: usize,
-    /// Its place among the values of its row.
+    /// Index among the values of its row.
     pub value: usize,
     pub band: usize,
 }
 
-/// What is drawn together: the facets behind a row's values, then these.
+/// Drawn together: the facets behind a row's values, then the values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct Layer {
     pub facets: Vec<Facet>,
     pub line: String,
     pub peaks: Vec<Peak>,
-    /// The cliff runs along here.
+    /// Path of the cliff.
     pub cliff: String,
 }
 
-/// A surface that is laid out.
+/// A laid-out surface.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct SurfaceScene {
     pub room: &'static str,
@@ -73,7 +73,7 @@ pub(crate) struct SurfaceScene {
     pub height: f64,
     /// Lines on the walls and on the floor.
     pub grid: Vec<String>,
-    /// The floor's edge, in front.
+    /// The floor's front edge.
     pub base: String,
     pub labels: Vec<Text>,
     pub titles: Vec<Text>,
@@ -83,12 +83,12 @@ pub(crate) struct SurfaceScene {
     pub cliff_leader: Option<Stroke>,
 }
 
-/// The colours from nothing to the greatest rate.
+/// The colours from zero to the maximum rate.
 pub(crate) fn bands() -> Vec<Pair> {
     (0..BANDS).map(|band| colour::ramp(band as f64 / (BANDS - 1) as f64)).collect()
 }
 
-/// Places in the drawing.
+/// Positions in the drawing.
 struct Places<'a> {
     surface: &'a Surface,
     m: Measures,
@@ -99,10 +99,10 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Of a rate over a column and a row; both may lie between two.
+    /// Position of a rate over a column and a row; both may be fractional.
     fn at(&self, column: f64, row: f64, rate: f64) -> (f64, f64) {
         let u = share(column, self.surface.columns.len());
-        // The last row, the greatest, is in front: what follows the cliff is low and hides nothing.
+        // The last row is in front: rates after the cliff are low and hide nothing.
         let v = 1.0 - share(row, self.surface.rows.len());
         let up = (rate / self.most).clamp(0.0, 1.0) * self.m.height;
         (self.m.left + u * self.m.along + v * self.m.skew, self.base - v * self.m.rise - up)
@@ -127,7 +127,7 @@ impl Places<'_> {
     }
 }
 
-/// A place of `count` as a share of the way; one alone is in the middle.
+/// An index as a share of `count`; a single one is in the middle.
 fn share(place: f64, count: usize) -> f64 {
     if count < 2 { 0.5 } else { place / (count - 1) as f64 }
 }
@@ -245,7 +245,7 @@ fn layer(places: &Places<'_>, row: usize) -> Layer {
     layer
 }
 
-/// The line along the surface where files outgrow a cache, and its name at the side.
+/// The line at which files outgrow a cache, and its name at the side.
 fn cliff(scene: &mut SurfaceScene, places: &Places<'_>, room: Room) {
     let Some(after) = places.surface.cliff.as_ref().map(|cliff| cliff.first_slow_row) else { return };
     let Some(layer) = scene.layers.get_mut(after).filter(|_| after > 0) else { return };
@@ -315,7 +315,7 @@ mod tests {
         );
         let peaks: Vec<(usize, usize)> =
             scene.layers.iter().map(|layer| (layer.peaks.len(), layer.facets.len())).collect();
-        // Two columns, three, four; a facet needs three of its corners.
+        // Rows of two, three and four columns; a facet needs three of its corners.
         assert_eq!(peaks, [(2, 0), (3, 2), (4, 3)]);
         let front = &scene.layers[2].peaks[0];
         let back = &scene.layers[0].peaks[0];

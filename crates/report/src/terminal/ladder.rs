@@ -10,17 +10,16 @@ use results::{Bottleneck, Ladder, LimitOf, Results, Stage, StageRate};
 use unicode_width::UnicodeWidthStr;
 use workload::OpKind;
 
-/// Columns of the bars.
 const BAR: usize = 14;
 
-/// Columns of a rate at least.
+/// Minimum columns of a rate.
 const LEAST_RATE: usize = 12;
 
-/// The least rate that a bar shows, as a share of the greatest: bars are logarithmic.
+/// Minimum rate that a bar shows, as a share of the maximum: bars are logarithmic.
 const LEAST_SHARE: f64 = 1e-3;
 
-/// The ladder of a document: a table for reads and one for writes, then what matters of each stage with where its advertised rate is from,
-/// then the risks. Empty without a ladder.
+/// The ladder of a document: a table for reads and one for writes, then each stage's important
+/// settings with the source of its advertised rate, then the risks. Empty without a ladder.
 pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     let Some(ladder) = &results.ladder else { return String::new() };
     let width = width.max(60);
@@ -34,7 +33,7 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     }
     let limits = results.answer.iter().flat_map(|answer| &answer.limits);
     for limit in limits {
-        // What has no name is worth all that is known of it.
+        // Without a verdict, all evidence is shown.
         let unknown = limit.what == Bottleneck::Unknown;
         if unknown || limit.of == LimitOf::Peak {
             lines.extend(text("Limit    ", Tone::Plain, &with_experiment(limit), width));
@@ -62,7 +61,7 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     render(&lines, width, colour)
 }
 
-/// A word, and a text beside it.
+/// A label, with wrapped text to its right.
 fn text(name: &str, tone: Tone, words: &str, width: usize) -> Vec<Line> {
     let body = wrap(words, width.saturating_sub(name.width())).into_iter().enumerate();
     body.map(|(at, line)| {
@@ -84,7 +83,7 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     }
     let most = rates.iter().flat_map(|(_, one)| [advertised(one), achieved(one)]).flatten().fold(0.0, f64::max);
     // Stage, advertised, achieved, spread, share, half power, busy, bar, with a space between them.
-    // A rate of memory has more digits than one of a disk.
+    // A memory rate has more digits than a disk's.
     let told =
         rates.iter().map(|(_, one)| reached(one)).chain(rates.iter().filter_map(|(_, one)| advertised(one).map(rate)));
     let column = told.map(|text| text.width()).fold(LEAST_RATE, usize::max);
@@ -120,7 +119,7 @@ fn advertised(rate: &StageRate) -> Option<f64> {
     rate.advertised.as_ref().map(|one| one.throughput_bytes_per_s)
 }
 
-/// The achieved rate; `≥` where a stage gives that at least.
+/// The achieved rate; `≥` for a lower bound.
 fn reached(one: &StageRate) -> String {
     let Some(reached) = &one.achieved else { return String::new() };
     format!("{}{}", if reached.at_least { "≥" } else { "" }, rate(reached.throughput_bytes_per_s))
@@ -130,7 +129,7 @@ fn achieved(rate: &StageRate) -> Option<f64> {
     rate.achieved.as_ref().map(|one| one.throughput_bytes_per_s)
 }
 
-/// Achieved in full blocks, and light ones up to what is advertised; each step is the same factor.
+/// Achieved in full blocks, and light ones up to the advertised rate; logarithmic.
 fn bar(advertised: Option<f64>, achieved: Option<f64>, most: f64) -> String {
     let columns = |rate: f64| -> usize {
         let share = (rate / most).clamp(LEAST_SHARE, 1.0);
@@ -143,7 +142,7 @@ fn bar(advertised: Option<f64>, achieved: Option<f64>, most: f64) -> String {
     pad(&bar, BAR)
 }
 
-/// Where the advertised rate of each stage is from, and what else matters of it.
+/// The source of each stage's advertised rate, and its other important settings.
 fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for stage in &ladder.stages {
@@ -162,9 +161,9 @@ fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Where the advertised rates of a stage are from: once where reads and writes have the same.
+/// The sources of a stage's advertised rates: once if reads and writes share them.
 fn formulas(stage: &Stage) -> String {
-    // Beside the stage's name, a formula need not begin with it.
+    // The stage's name is next to the formula, so drop it there.
     let own = format!("{}: ", stage.name);
     let short = |one: &StageRate| {
         let formula = &one.advertised.as_ref()?.formula;

@@ -46,7 +46,7 @@ pub fn metadata(result: &MetadataResult) -> String {
     text + &sentence(result) + "\n"
 }
 
-/// What the figures say.
+/// The conclusion from the figures.
 fn sentence(result: &MetadataResult) -> String {
     let rate =
         |wanted: Operation| result.operations.iter().find(|o| o.operation == wanted).map_or(0.0, |o| o.rate_per_s);

@@ -11,7 +11,7 @@ use results::{Achieved, LatencySummary, Numbers, Point};
 /// Width of the column of part names.
 const GUTTER: usize = 9;
 
-/// Most faults shown for a verified run.
+/// Maximum faults shown for a verified run.
 const FAULTS: usize = 10;
 
 struct Block {
@@ -195,7 +195,7 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
     }
 }
 
-/// How busy a bus was, and in which phases.
+/// Utilisation of a bus, and its phases.
 pub(super) fn phases(bus: &ResourceUse) -> String {
     let phases: Vec<String> =
         bus.phases.iter().map(|phase| format!("{} {} %", phase.name, percent(phase.percent))).collect();
@@ -207,7 +207,7 @@ pub(super) fn phases(bus: &ResourceUse) -> String {
     )
 }
 
-/// The distribution on a logarithmic scale from the least to the greatest: `├···┃━━╂──│·····┤`.
+/// The distribution on a logarithmic scale from minimum to maximum: `├···┃━━╂──│·····┤`.
 fn strip(latency: &LatencySummary, room: usize) -> Option<String> {
     let columns = room.saturating_sub(28).min(60);
     let (low, high) = ((latency.min.max(1) as f64).ln(), (latency.max.max(1) as f64).ln());

@@ -8,7 +8,7 @@ use workload::{Pattern, Workload};
 
 const SIZES: [u32; 12] = [512, 2048, 4096, 8192, 16384, 32768, 65536, 131_072, 262_144, 524_288, 1 << 20, 4 << 20];
 
-/// What a point is on the y axis.
+/// A point's value on the y axis.
 fn y_of(axis: Axis, point: &Point) -> (Option<f64>, Option<[f64; 2]>) {
     let Some(numbers) = &point.numbers else { return (None, None) };
     let size = f64::from(point.workload.request_bytes);
@@ -389,7 +389,7 @@ fn device_cache(points: &mut Vec<Point>) -> Experiment {
             .collect();
         series.push(draw(points, Axis::ServiceNs, Curve { name, made }));
     }
-    // Far places take the longer way.
+    // More distant locations are slower.
     for (place, series) in series.iter_mut().enumerate() {
         for value in &mut series.values {
             value.y = value.y.map(|y| y * [0.4, 0.7, 1.0][place]);
