@@ -16,20 +16,17 @@ use workload::{Pattern, Stop, Workload, rng};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Sequential, wrapping at the end.
     Sequential,
     /// Uniformly random over the region.
     Random,
 }
 
-/// A measured point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitPoint {
     pub read_percent: u8,
     pub order: Order,
     pub request_bytes: u32,
     pub depth: u32,
-    /// Bytes of the region accessed.
     pub region_bytes: u64,
     /// Measured throughput, uncached.
     pub throughput_bytes_per_s: f64,
@@ -46,14 +43,12 @@ impl FitPoint {
     }
 }
 
-/// A number that was fitted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fitted {
     /// Path in the machine file.
     pub path: String,
     /// Value before; `None` if the machine did not have this number.
     pub before: Option<f64>,
-    /// Value after.
     pub after: f64,
 }
 
@@ -61,7 +56,6 @@ pub struct Fitted {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     pub point: FitPoint,
-    /// Predicted throughput.
     pub predicted_bytes_per_s: f64,
     /// The point was not used in the fit.
     pub held_out: bool,
@@ -74,14 +68,11 @@ impl Judged {
     }
 }
 
-/// A calibrated machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fit {
     #[serde(skip)]
     pub setup: Setup,
-    /// The fitted numbers.
     pub fitted: Vec<Fitted>,
-    /// All points.
     pub points: Vec<Judged>,
     /// The objective: weighted mean of |ln (predicted / measured)| over the points used in the fit.
     pub loss: f64,
@@ -194,7 +185,6 @@ fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     best.ok_or_else(|| Error::Fit("no starting point".to_owned()))
 }
 
-/// Maximum number of starting points searched.
 const MAX_SEARCHES: usize = 2;
 
 /// Selects a third of the points to hold out, by `seed`.

@@ -5,14 +5,11 @@ use machine::{CacheState, Engine, Machine, Nanos, Op, Usage};
 use twin::{Target, Twin};
 use workload::{Stop, Workload};
 
-/// Result of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     pub bytes: u64,
     pub requests: u64,
-    /// Mean latency of a request.
     pub latency_ns: Nanos,
-    /// Usage reported by the machine.
     pub usage: Usage,
 }
 

@@ -11,7 +11,6 @@ use serde::Serialize;
 use twin::UnitMap;
 use workload::rng;
 
-/// Counts stack distances.
 pub struct StackDistances {
     /// A Fenwick tree over time slots: 1 at each block's last access.
     tree: Vec<u32>,
@@ -150,7 +149,6 @@ impl StackDistances {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MissRatio {
     pub cache_bytes: u64,
-    /// Share of accesses that miss.
     pub miss_ratio: f64,
 }
 
@@ -159,7 +157,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Simulates an LRU cache.
     fn misses(accesses: &[u64], size: usize) -> f64 {
         let mut stack: Vec<u64> = Vec::new();
         let mut misses = 0;

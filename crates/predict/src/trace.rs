@@ -59,7 +59,6 @@ pub fn parse(text: &str) -> Result<Vec<Record>> {
     Ok(records)
 }
 
-/// Pacing of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     Recorded,
@@ -67,13 +66,11 @@ pub enum Pace {
     Outstanding(u32),
 }
 
-/// Result of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replay {
     pub machine: String,
     /// From the first request to the last completion.
     pub elapsed_ns: Nanos,
-    /// Sum of all latencies.
     pub waited_ns: Nanos,
     pub requests: u64,
     pub bytes: u64,
@@ -225,7 +222,6 @@ pub enum Counting {
     Exact,
     /// A hashed sample of the blocks, with this rate.
     Sampled(f64),
-    /// Both, to measure the sampling error.
     Both(f64),
 }
 
@@ -234,9 +230,7 @@ pub enum Counting {
 pub struct MissCurve {
     /// Distinct bytes touched (estimated for a sample).
     pub footprint_bytes: f64,
-    /// From all blocks, if counted.
     pub exact: Option<Vec<MissRatio>>,
-    /// From a sample, if taken.
     pub sampled: Option<Sampled>,
 }
 
@@ -250,7 +244,6 @@ impl MissCurve {
 /// A miss-ratio curve of a sample of the blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sampled {
-    /// Sampling rate.
     pub share: f64,
     pub curve: Vec<MissRatio>,
     /// Maximum error of a miss ratio: against the exact curve or, without one, half of the largest

@@ -6,19 +6,16 @@ use serde::Serialize;
 use twin::{Setup, Twin};
 use workload::{Stop, Workload};
 
-/// A prediction for one workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
     pub throughput_bytes_per_s: f64,
     pub iops: f64,
-    /// Mean latency of a request.
     pub latency_ns: u64,
     /// Processor time per MiB (2^20 bytes).
     pub cpu_ms_per_mib: f64,
     /// The busiest resource, or `latency` if no resource is busy half of the time: the program then
     /// waits for one thing after another.
     pub bottleneck: String,
-    /// Utilisation of the busiest resource.
     pub busiest_share: f64,
 }
 
@@ -35,7 +32,6 @@ pub struct Comparison {
 /// A set of changes and its effect on each workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhatIf {
-    /// The machine before the change.
     pub machine: String,
     pub changes: String,
     pub comparisons: Vec<Comparison>,

@@ -7,7 +7,6 @@ use proptest::prelude::*;
 use twin::Twin;
 use workload::{Pattern, Stop, Workload};
 
-/// Volumes of three disks or more.
 const VOLUMES: [&str; 9] = [
     "",
     ",start=12k",

@@ -11,9 +11,7 @@ use std::collections::VecDeque;
 #[serde(deny_unknown_fields)]
 pub struct BusKind {
     pub advertised_bytes_per_s: f64,
-    /// Data-phase rate toward the host.
     pub in_bytes_per_s: f64,
-    /// Data-phase rate toward the drive.
     pub out_bytes_per_s: f64,
     pub arbitrate_us: f64,
     /// Time for the winner to take the bus.
@@ -42,11 +40,8 @@ pub struct BusKind {
 pub enum Phase {
     Arbitrate,
     ArbitrateWin,
-    /// A target reselects the initiator.
     Reselect,
-    /// The initiator selects a target and waits for its response.
     Select,
-    /// The end of a selection or a reselection.
     SelectEnd,
     MessageIn,
     MessageOut,
@@ -95,7 +90,6 @@ impl Phase {
 pub struct PhaseTimes([Nanos; Phase::ALL.len()]);
 
 impl PhaseTimes {
-    /// Time spent in one phase.
     pub fn get(&self, phase: Phase) -> Nanos {
         self.0[phase as usize]
     }
@@ -126,7 +120,6 @@ pub struct BusTimes {
     pub data_end: Nanos,
     pub status: Nanos,
     pub complete: Nanos,
-    /// Picoseconds per byte toward the host.
     in_ps: u64,
     out_ps: u64,
 }
@@ -159,10 +152,8 @@ impl BusTimes {
     }
 }
 
-/// Why a device asks for the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Connect {
-    /// The adapter sends the next command.
     Select,
     Reselect(u32),
 }
@@ -246,7 +237,6 @@ pub struct Adapter {
     pub name: String,
     /// Rate of one adapter, over all its buses.
     pub bytes_per_s: f64,
-    /// Advertised rate of one adapter.
     #[serde(default)]
     pub advertised_bytes_per_s: Option<f64>,
     /// Disk buses per adapter, assigned in order.

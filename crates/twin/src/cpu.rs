@@ -15,9 +15,7 @@ pub enum Work {
 
 /// Cores that take work: system work first, then program work in arrival order.
 pub struct Cpu {
-    /// When each core finishes all its assigned work.
     free_at: Vec<Nanos>,
-    /// When each core finishes its system work.
     system_free_at: Vec<Nanos>,
     pub busy: Nanos,
     /// Busy time that is charged to no program.

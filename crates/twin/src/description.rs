@@ -16,7 +16,6 @@ pub use crate::device::network::NetworkVolume;
 pub use crate::device::virtio::VirtioDisk;
 pub use crate::memory::{Memory, MemoryLines, MemoryRate};
 
-/// A complete machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
@@ -62,7 +61,6 @@ pub struct Processor {
     /// Percent of a request's cost spent before it reaches the adapter; the rest follows the
     /// interrupt.
     pub before_percent: f64,
-    /// A buffered read.
     pub buffered_read_us: f64,
     /// Cost per byte copied out of the file-system cache.
     pub buffered_read_ns_per_byte: f64,
@@ -98,7 +96,6 @@ pub struct FileSystem {
     pub cache_bytes: u64,
     /// Dirty limit: above it writers block.
     pub dirty_bytes: u64,
-    /// Sequential requests that trigger read-ahead.
     pub sequential_requests: u32,
     /// Units read ahead of the reader.
     pub read_ahead_units: u32,
@@ -106,7 +103,6 @@ pub struct FileSystem {
     /// effect.
     #[serde(default = "one")]
     pub sequential_hint_factor: u32,
-    /// Maximum write-backs in flight.
     pub writeback_depth: u32,
     /// Background dirty limit: above it write-back starts without waiting for the lazy writer.
     pub background_bytes: u64,
@@ -125,7 +121,6 @@ pub struct FileSystem {
     pub sync_flushes_drives: bool,
 }
 
-/// The members of a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Volume {
@@ -136,7 +131,6 @@ pub struct Volume {
     /// Disks placed on one bus before the next one is used.
     #[serde(default = "one")]
     pub bus_disks: u32,
-    /// Stripe chunk.
     pub stripe_bytes: u64,
     /// The drives' write caches are enabled.
     pub wce: bool,
@@ -190,11 +184,9 @@ macro_rules! drives {
 drives! {
     Disk(DiskDrive),
     Flash(FlashDrive),
-    /// A cloud volume, limited by quotas.
     Cloud(CloudVolume),
     /// A virtual disk served by a hypervisor.
     Virtio(VirtioDisk),
-    /// A volume over a network.
     Network(NetworkVolume),
 }
 

@@ -6,25 +6,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
     #[error("no simulated machine is called '{name}'; there are {known}, or give the path of a machine file (.toml)")]
-    Unknown {
-        name: String,
-        /// The presets.
-        known: String,
-    },
+    Unknown { name: String, known: String },
     #[error("setting '{setting}' of the simulated machine: {reason}")]
-    Setting {
-        setting: String,
-        /// Why it is wrong and what would be valid.
-        reason: String,
-    },
+    Setting { setting: String, reason: String },
     #[error("{file}, line {line}: {reason}")]
-    Description {
-        /// The file, or the preset's name.
-        file: String,
-        line: usize,
-        /// Why it is wrong and what would be valid.
-        reason: String,
-    },
+    Description { file: String, line: usize, reason: String },
     #[error("cannot read {file}: {reason}")]
     File { file: String, reason: String },
 }

@@ -16,23 +16,16 @@ impl Wake {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A source's scheduled wake-up.
     Wake(u32),
-    /// A completion is delivered to its source.
     Deliver(u32),
-    /// A source's sync is complete.
     Synced(u32),
-    /// A buffered request continues.
     Step(u32),
-    /// A transfer goes to the devices.
     Launch(u32),
     Send(u32),
     Device(u32, Wake),
     BusFree(u32),
     /// The write-back worker returns from one write of a file.
     WriterBack(u32),
-    /// A pass of the lazy writer.
     LazyScan,
-    /// Check whether the RAM cache is idle.
     RamCacheIdle,
 }

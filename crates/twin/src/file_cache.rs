@@ -33,15 +33,12 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub struct Unit {
     number: u64,
-    /// Pages that hold data.
     pub valid: u64,
     /// Pages not yet written back.
     pub dirty: u64,
     /// Pages being read from the volume.
     pub reading: u64,
-    /// A write-back is in flight.
     pub writing: bool,
-    /// Queued for the write-back worker.
     pub queued: bool,
     /// Requests that wait for pages being read.
     pub waiters: Vec<u32>,
@@ -172,7 +169,6 @@ impl FileCache {
         }
     }
 
-    /// Marks pages dirty and valid.
     pub fn dirty(&mut self, number: u64, pages: u64) {
         let page_bytes = self.page_bytes;
         let unit = self.entry(number);

@@ -50,7 +50,6 @@ impl<E> Kernel<E> {
         self.now
     }
 
-    /// Events handled so far.
     pub fn handled(&self) -> u64 {
         self.handled
     }

@@ -6,7 +6,6 @@ use crate::volume::Kind;
 use machine::units::show_size;
 use machine::{Alternative, Keep, Knob, Matters};
 
-/// A setting that is a knob.
 struct Row {
     /// Name in [`crate::settings::SETTINGS`].
     name: &'static str,

@@ -31,7 +31,6 @@ pub struct MemoryRate {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryLines {
-    /// Bytes per line.
     pub line_bytes: u64,
     /// Time from a miss to the line; the bus is busy throughout.
     pub read_ns: f64,
@@ -50,7 +49,6 @@ struct Way {
     read: f64,
     /// Lines read because they are stored into; only the bus waits.
     owned: f64,
-    /// Lines written back.
     written: f64,
     /// The whole line is loaded, eight bytes at a time.
     loads: bool,
@@ -95,13 +93,11 @@ impl MemoryLines {
 }
 
 impl Memory {
-    /// Methods and their rates.
     pub fn rates(&self) -> Vec<MemoryRate> {
         let Some(lines) = self.lines else { return self.rates.clone() };
         WAYS.iter().map(|way| MemoryRate { kind: way.kind.to_owned(), bytes_per_s: lines.bytes_per_s(way) }).collect()
     }
 
-    /// A contradiction in the description.
     pub fn contradiction(&self) -> Option<&'static str> {
         let copy = self.rates.iter().any(|rate| rate.kind == "copy");
         match self.lines {

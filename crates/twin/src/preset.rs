@@ -18,7 +18,6 @@ const PRESETS: [(&str, &str); 9] = [
     ("nas", include_str!("../presets/nas.toml")),
 ];
 
-/// Names of the built-in machines.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PRESETS.iter().map(|(name, _)| *name)
 }

@@ -23,7 +23,6 @@ pub enum WritePolicy {
 pub struct RamCache {
     blocks: FileCache,
     dirty: BTreeSet<u64>,
-    /// Position of the sweep.
     hand: u64,
     policy: WritePolicy,
     /// Picoseconds to move a byte.
@@ -31,13 +30,10 @@ pub struct RamCache {
     limit: u64,
     /// Below this many dirty bytes, write-back waits until the cache is idle.
     rest: u64,
-    /// Time of the last access.
     asked_at: Nanos,
-    /// An idle check is scheduled.
     watched: bool,
     idle: bool,
     cleaning: u32,
-    /// Everything must be written.
     pub flushing: bool,
     waiting: Vec<u32>,
     /// Bytes written to the volume since the run began.
@@ -59,7 +55,6 @@ const IDLE_AFTER: Nanos = 50_000_000;
 /// headroom for new writes while lazy writes run. Assumed: the published matrices use files that
 /// fit, which stay whole, or files of twice the cache, where the share has no effect.
 const RESIDENT_PERCENT: u64 = 75;
-/// The longest lazy write.
 const MAX_WRITE: u64 = 256 << 10;
 
 impl RamCache {
@@ -101,7 +96,6 @@ impl RamCache {
         self.written + self.blocks.dirty_bytes
     }
 
-    /// Drops an address range.
     pub fn forget(&mut self, addresses: Range<u64>) {
         self.blocks.forget(addresses);
     }
@@ -135,7 +129,6 @@ impl RamCache {
         bytes * self.copy_ps / 1000
     }
 
-    /// Allowed lazy writes in flight.
     fn cleaners(&self) -> u32 {
         if self.flushing || self.idle || !self.waiting.is_empty() || self.blocks.dirty_bytes > self.rest {
             CLEANERS
@@ -239,7 +232,6 @@ impl World {
         }
     }
 
-    /// Writes dirty blocks in the background.
     pub(crate) fn ram_cache_clean(&mut self) {
         loop {
             let Some(cache) = self.ram_cache.as_mut() else { return };
@@ -253,7 +245,6 @@ impl World {
         }
     }
 
-    /// A background write has ended.
     pub(crate) fn ram_cache_cleaned(&mut self, bytes: u64) {
         let Some(cache) = self.ram_cache.as_mut() else { return };
         cache.cleaning -= 1;

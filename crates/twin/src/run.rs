@@ -10,14 +10,12 @@ use std::collections::VecDeque;
 struct Job {
     /// Its files, by the numbers used in requests.
     files: Vec<u32>,
-    /// Synchronous: a source waits for each request.
     blocking: bool,
     /// A source takes completions in request order.
     oldest_first: bool,
     /// Offsets and lengths are multiples of this.
     align: u64,
     sync_at_end: bool,
-    /// Sources still running.
     left: usize,
     outcome: Ended,
     failed: Option<Error>,
@@ -35,7 +33,6 @@ struct Source<'a, S> {
     source: &'a mut S,
     part: usize,
     done: bool,
-    /// When its next wake-up is scheduled.
     wake: Nanos,
     /// Set while it waits for stable storage: since when.
     syncing: Option<Nanos>,
@@ -61,13 +58,10 @@ impl<S: RequestSource> Source<'_, S> {
 
 #[derive(Clone, Copy)]
 enum Waiter {
-    /// A source, between two requests.
     Source(u32, Stability),
-    /// A part, after its last request.
     Part(usize),
 }
 
-/// A run: the sources and what they wait for.
 pub(crate) struct Run<'a, S> {
     world: &'a mut World,
     jobs: Vec<Job>,
@@ -75,11 +69,8 @@ pub(crate) struct Run<'a, S> {
     /// The machine's clock at the world's time zero.
     began: Nanos,
     on_failure: OnFailure,
-    /// Why the run cannot continue.
     refused: Option<Error>,
-    /// Parts still running.
     open: usize,
-    /// Who waits for data to leave the caches.
     waiting: Vec<(Waiter, Barrier)>,
 }
 
@@ -90,7 +81,6 @@ impl<'a, S: RequestSource> Run<'a, S> {
         Run { world, jobs, sources, began, on_failure, refused: None, open: 0, waiting }
     }
 
-    /// Adds a part and prepares its files as `access` asks.
     pub(crate) fn add(&mut self, access: &Access, files: Vec<u32>, sources: &'a mut [S]) {
         self.world.prepare(access, &files);
         let part = self.jobs.len();
@@ -160,7 +150,6 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// Marks a part as failed.
     fn fail(&mut self, part: usize, error: Error) {
         self.sources.iter_mut().filter(|asker| asker.part == part).for_each(|asker| asker.done = true);
         self.jobs[part].left = 0;
@@ -244,7 +233,6 @@ impl<'a, S: RequestSource> Run<'a, S> {
         self.ask(source);
     }
 
-    /// All sources of a part are done.
     fn end(&mut self, part: usize) {
         if self.jobs[part].sync_at_end {
             self.sync(Waiter::Part(part));
@@ -253,7 +241,6 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// Takes all requests the source has now.
     fn ask(&mut self, number: u32) {
         let index = number as usize;
         if self.sources[index].syncing.is_some() || self.sources[index].done {

@@ -7,22 +7,17 @@ use crate::volume::{Kind, Parity};
 use crate::{Error, Result, Shape, preset};
 use machine::units::parse_size;
 
-/// A machine and its configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setup {
     pub description: Description,
-    /// As the user named it.
     pub name: String,
     pub drive: String,
     pub disks: u32,
-    /// Number of buses.
     pub buses: u32,
     /// The drives' write caches are enabled.
     pub wce: bool,
     pub stripe: u64,
-    /// How the drives are combined.
     pub volume: Kind,
-    /// The failed drive.
     pub failed: Option<u32>,
     /// Its replacement is rebuilt while the volume is in use.
     pub rebuild: bool,
@@ -36,7 +31,6 @@ pub struct Setup {
     pub shape: Shape,
 }
 
-/// Settings and their help texts.
 pub const SETTINGS: [(&str, &str); 20] = [
     ("drive=NAME", "drive model, one of the machine's"),
     ("disks=N", "how many, as one volume"),

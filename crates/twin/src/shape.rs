@@ -10,7 +10,6 @@ pub enum Shape {
     /// Completion routines, called while the program sleeps: the programs of the 1997 study.
     #[default]
     Routines,
-    /// A completion port, which returns completions in any order.
     Port,
 }
 
@@ -42,12 +41,10 @@ impl Shape {
         self.row().1
     }
 
-    /// Extra system calls per request.
     pub fn more_calls(self) -> u32 {
         self.row().2
     }
 
-    /// Completions are delivered in request order.
     pub(crate) fn oldest_first(self) -> bool {
         self.row().3
     }

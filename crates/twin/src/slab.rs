@@ -23,7 +23,6 @@ impl<T> Slab<T> {
         (self.records.len() - 1) as u32
     }
 
-    /// The number may be reused.
     pub fn release(&mut self, index: u32) {
         debug_assert!(!self.free.contains(&index), "record {index} released twice");
         self.free.push(index);

@@ -19,9 +19,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a file record.
 const RECORD: u64 = 1024;
-/// Bytes of a directory buffer.
 const INDEX: u64 = 4096;
 /// Entries per buffer: a short name takes about 100 bytes, and a tree's buffers are two thirds
 /// full.
@@ -31,7 +29,6 @@ const DIRECTORY: u64 = 8 << 20;
 /// One part in this many of the volume, starting at one sixteenth, holds directory buffers: within
 /// the eighth that NTFS reserves for its file table. Assumed.
 const DIRECTORIES: u64 = 32;
-/// Bytes of a log record.
 const LOG_RECORD: u64 = 512;
 /// NTFS reserves one part in this many (an eighth) for its master file table.
 const TABLE_ZONE: u64 = 8;
@@ -101,7 +98,6 @@ impl State {
         state
     }
 
-    /// An empty file system with nothing cached.
     fn format(&mut self) {
         self.used = self.used();
         self.began = self.now();
@@ -161,7 +157,6 @@ impl State {
         (self.used.0 + charged, self.used.1 + read, self.used.2 + written)
     }
 
-    /// Runs one call; it returns when the file-system cache has the data.
     fn call(&mut self, op: Op, offset: u64, bytes: u64) {
         if op == Op::Write {
             self.spare_new_pages(offset, bytes);
@@ -190,7 +185,6 @@ impl State {
         }
     }
 
-    /// Addresses of the directory buffer with this file's entry.
     fn index(&self, file: FileId, spec: &AreaSpec) -> u64 {
         let directory = u64::from(file.location) * u64::from(spec.subdirectories.max(1)) + u64::from(file.subdirectory);
         let room = (self.bytes() / DIRECTORIES).max(DIRECTORY);
@@ -198,7 +192,6 @@ impl State {
         self.part(1, 16) + (directory * DIRECTORY + buffer) % room / INDEX * INDEX
     }
 
-    /// Looks a file up: its directory buffer and its record.
     fn look_up(&mut self, file: FileId, spec: &AreaSpec, act: FileAct) -> Result<u64, FileError> {
         let index = self.index(file, spec);
         self.call(Op::Read, index, INDEX);
@@ -210,14 +203,12 @@ impl State {
         Ok(record)
     }
 
-    /// Logs a change of `records` records.
     fn log(&mut self, records: u64) {
         let at = self.log_start() + self.log_at;
         self.log_at = (self.log_at + records * LOG_RECORD) % LOG;
         self.call(Op::Write, at, records * LOG_RECORD);
     }
 
-    /// Updates the cluster bitmap for this cluster.
     fn mark(&mut self, cluster: u64) {
         let bit = cluster / 8 / LOG_RECORD * LOG_RECORD;
         self.call(Op::Write, self.part(3, 32) + bit, LOG_RECORD);
@@ -250,7 +241,6 @@ impl State {
         self.free.insert(at, clusters);
     }
 
-    /// Appends `bytes` to a file, in calls of `block`.
     fn extend(&mut self, file: FileId, bytes: u64, block: u64, act: FileAct) -> Result<(), FileError> {
         let cluster = self.cluster();
         let Some(placed) = self.files.get(&file) else { return Ok(()) };
@@ -296,7 +286,6 @@ impl State {
         }
     }
 
-    /// Writes a file record and its log record.
     fn write_record(&mut self, record: u64) {
         self.log(1);
         self.call(Op::Write, record * RECORD, RECORD);

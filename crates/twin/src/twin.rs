@@ -35,7 +35,6 @@ pub struct Utilisation {
     pub share: f64,
 }
 
-/// The running computer, and when it last moved.
 struct Computer {
     world: World,
     ended: Nanos,
@@ -112,7 +111,6 @@ impl Twin {
         &self.setup
     }
 
-    /// The volume over all drives.
     pub fn volume(&self) -> Target {
         Target { computer: self.computer.clone(), file: VOLUME }
     }
@@ -130,7 +128,6 @@ impl Twin {
         Error::refused(format!("{what} on {}", self.setup.name), why, hint)
     }
 
-    /// Rejects unsupported access before the run.
     fn check<S: RequestSource>(&self, part: &Part<'_, Target, S>) -> machine::Result<()> {
         let (what, why, hint) = if part.access.engine == Engine::Mmap {
             ("engine mmap", "mapped files are not simulated", "take sync, threads, io_uring or libaio")
@@ -153,7 +150,6 @@ impl Twin {
     }
 }
 
-/// The computer, idle.
 pub(crate) fn world(setup: &Setup) -> World {
     let (description, model) = (&setup.description, setup.drive().model());
     let on_bus = setup.disks.div_ceil(setup.buses).max(description.volume.bus_disks);
@@ -346,7 +342,6 @@ impl machine::Machine for Twin {
     }
 }
 
-/// The sum of the known values.
 fn both(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
     one.zip(other).map(|(one, other)| one + other).or(one).or(other)
 }

@@ -64,7 +64,6 @@ fn phases(bus: &Bus) -> Vec<PhaseUse> {
         .collect()
 }
 
-/// The resource kind for a device model's component name.
 fn kind(name: &str) -> ResourceKind {
     match name {
         "processor" => ResourceKind::Processor,

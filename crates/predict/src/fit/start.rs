@@ -10,9 +10,7 @@ use twin::description::{CloudVolume, Drive, FlashDrive, VirtioDisk};
 struct Summary {
     /// Shortest time of a request at depth 1, in microseconds.
     min_latency_us: f64,
-    /// Maximum requests per second.
     iops: f64,
-    /// Maximum bytes per second.
     bytes_per_s: f64,
 }
 
@@ -27,7 +25,6 @@ fn summarise<'a>(points: impl Iterator<Item = &'a FitPoint>) -> Option<Summary> 
     (seen.iops > 0.0).then_some(seen)
 }
 
-/// The starting points of a search.
 pub(super) fn starts(base: &Setup, points: &[&FitPoint]) -> Vec<Setup> {
     let of = |reads: bool| summarise(points.iter().copied().filter(|point| (point.read_percent >= 50) == reads));
     let (read, write) = (of(true), of(false));

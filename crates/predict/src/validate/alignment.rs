@@ -22,18 +22,15 @@ const STARTS: [&str; 2] = ["64k", "32256"];
 /// The published file has 80 GB; these disks hold 70.
 const FILE_BYTES: u64 = 64 << 30;
 
-/// Blocks per run.
 const BLOCKS: u64 = 3072;
 
 const BLOCK_BYTES: u32 = 8192;
 
-/// Requests outstanding per thread.
 const THREAD_DEPTH: u32 = 4;
 
 /// Tolerance of an average, in percentage points.
 const MAX_POINTS_OFF: f64 = 5.0;
 
-/// Gain of an aligned partition.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gain {
     pub op: OpKind,
@@ -61,7 +58,6 @@ pub fn gains() -> Result<Vec<Gain>> {
     published::alignment().into_iter().map(gain).collect()
 }
 
-/// Blocks per second.
 fn rate(start: &str, row: &published::Alignment) -> Result<f64> {
     let twin = Twin::from_name(&format!("{VOLUME},start={start}"))?;
     let file = twin.file(None, Some(FILE_BYTES))?;
@@ -80,7 +76,6 @@ pub fn mean(gains: &[Gain], of: impl Fn(&Gain) -> bool) -> (f64, f64) {
     (mean(|gain| gain.measured), mean(|gain| gain.simulated))
 }
 
-/// The averages the model must match.
 pub(super) fn bars(gains: &[Gain]) -> Vec<Bar> {
     let distance = |(measured, simulated): (f64, f64)| (measured - simulated).abs();
     vec![

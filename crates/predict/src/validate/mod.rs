@@ -26,7 +26,6 @@ pub struct Point {
     pub radial: Option<f64>,
     /// Published value, in the figure's unit.
     pub measured: f64,
-    /// Simulated value.
     pub simulated: f64,
 }
 
@@ -37,12 +36,10 @@ impl Point {
     }
 }
 
-/// A figure or table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     /// `fig3_throughput`, `table4` and the like.
     pub name: String,
-    /// Unit of its values.
     pub unit: String,
     pub points: Vec<Point>,
     pub mean_error: f64,
@@ -56,7 +53,6 @@ impl Figure {
     }
 }
 
-/// A curve of a figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
     pub figure: String,
@@ -121,14 +117,11 @@ fn errors<'a>(points: impl Iterator<Item = &'a Point>) -> (f64, f64) {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
     pub name: String,
-    /// Maximum allowed.
     pub limit: f64,
-    /// Actual value.
     pub value: f64,
     pub holds: bool,
 }
 
-/// The whole comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Validation {
     pub machine: String,
@@ -140,7 +133,6 @@ pub struct Validation {
     pub alignment: Vec<alignment::Gain>,
     /// The limits the model must meet.
     pub bars: Vec<Bar>,
-    /// The machine's calibrated numbers.
     pub fitted: Vec<(String, f64)>,
 }
 
@@ -151,7 +143,6 @@ impl Validation {
 }
 
 const MIB: f64 = (1 << 20) as f64;
-/// The machine of the study.
 const MACHINE: &str = "gateway-1997";
 /// Name of the limit on the number of calibrated numbers.
 pub const NUMBERS_FITTED: &str = "numbers fitted";
@@ -212,7 +203,6 @@ fn twin(machine: &str, drive: &str, disks: u32, more: &str) -> Result<Twin> {
     Ok(Twin::from_name(&format!("{machine},drive={drive},disks={disks}{more}"))?)
 }
 
-/// Runs the study's program for one point.
 fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     let mut settings = format!(",buses={},wce={}", point.buses, if point.wce { "on" } else { "off" });
     match point.raid5 {

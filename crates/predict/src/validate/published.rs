@@ -35,7 +35,6 @@ pub struct Measured {
     pub disks: u32,
     pub buses: u32,
     pub op: Op,
-    /// Through the file-system cache.
     pub buffered: bool,
     /// The drives' write caches were enabled.
     pub wce: bool,
@@ -45,7 +44,6 @@ pub struct Measured {
     pub value: f64,
     /// `MB/s` or `CPU ms/MB`.
     pub unit: &'static str,
-    /// The writes extended the file.
     pub extends: bool,
     /// The file started on a stripe chunk.
     pub aligned: bool,
@@ -63,7 +61,6 @@ fn number(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
-/// Every point of the figures.
 pub fn measurements() -> Vec<Measured> {
     let point = |row: Vec<&'static str>| {
         let whole = |index: usize| number(row[index]) as u32;

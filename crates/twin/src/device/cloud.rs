@@ -4,13 +4,11 @@ use crate::device::{Command, Device, Drives, Model, Slot, Tunable, us};
 use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 
-/// A cloud volume as data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CloudVolume {
     pub about: String,
     pub capacity_bytes: u64,
-    /// Sustained requests per second.
     pub iops: f64,
     /// Requests per second while burst credit lasts.
     pub burst_iops: f64,
@@ -18,7 +16,6 @@ pub struct CloudVolume {
     pub credit_requests: f64,
     /// The largest request that counts as one.
     pub request_bytes: u64,
-    /// Sustained bytes per second.
     pub bytes_per_s: f64,
     /// Bytes per second while burst credit lasts.
     pub burst_bytes_per_s: f64,
@@ -34,7 +31,6 @@ pub struct CloudVolume {
     pub write_us: f64,
     /// Data rate of a single request.
     pub stream_bytes_per_s: f64,
-    /// Maximum queue depth.
     pub queue: u32,
 }
 
@@ -135,7 +131,6 @@ impl Quota {
         self.requests.admit(now, counted).max(self.bytes.admit(now, bytes))
     }
 
-    /// Time the admitted load takes at the allowed rates.
     fn busy(&self) -> Nanos {
         let (requests, bytes) = (self.used.0 / self.requests.spend_per_s, self.used.1 / self.bytes.spend_per_s);
         (requests.max(bytes) * 1e9) as Nanos
@@ -147,12 +142,10 @@ struct Cloud {
     /// For reads, and for writes without their own quota.
     quota: Quota,
     writes: Option<Quota>,
-    /// Time that the load so far takes at the quotas' rates.
     limited: Nanos,
 }
 
 impl Cloud {
-    /// A volume with full credit.
     fn new(volume: CloudVolume) -> Self {
         let (requests, bytes) = (volume.credit_requests.max(1.0), volume.credit_bytes.max(volume.request_bytes as f64));
         let quota = Quota {

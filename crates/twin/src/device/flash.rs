@@ -17,7 +17,6 @@ const REMEMBERED: f64 = 1024.0;
 pub struct FlashDrive {
     pub about: String,
     pub capacity_bytes: u64,
-    /// Advertised link rate.
     pub advertised_bytes_per_s: f64,
     /// Link rate, each way.
     pub link_bytes_per_s: f64,
@@ -27,7 +26,6 @@ pub struct FlashDrive {
     pub command_us: f64,
     /// Controller time per command: the inverse of its maximum rate.
     pub controller_us: f64,
-    /// Maximum queue depth.
     pub queue: u32,
     pub channels: u32,
     pub dies_per_channel: u32,
@@ -40,7 +38,6 @@ pub struct FlashDrive {
     /// Time to program a page in the write cache (one bit per cell).
     pub cache_program_us: f64,
     pub erase_ms: f64,
-    /// Pages per block, per die.
     pub block_pages: u64,
     /// Memory in which a write is safe before it is programmed.
     pub buffer_bytes: u64,
@@ -98,7 +95,6 @@ struct Flash {
     write_end: u64,
     /// Share of recent writes that were not sequential.
     scattered: f64,
-    /// Pages of garbage-collection work not yet charged.
     collect: f64,
     erase: f64,
     die_busy: Nanos,
@@ -208,7 +204,6 @@ impl Flash {
         if durable && self.drive.buffer_bytes == 0 { programmed } else { arrived }
     }
 
-    /// Programs buffered data to the dies, one page at a time.
     fn program(&mut self, at: Nanos, len: u64) -> Nanos {
         let page = self.drive.die_page_bytes;
         self.buffered += len;

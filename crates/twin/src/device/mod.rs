@@ -22,12 +22,10 @@ use crate::slab::Slab;
 use machine::{Layer, LayerKind, Nanos, Op};
 use std::collections::BTreeMap;
 
-/// Converts a description's microseconds to nanoseconds.
 pub(crate) fn us(value: f64) -> Nanos {
     (value * 1e3).round() as Nanos
 }
 
-/// Converts a description's milliseconds to nanoseconds.
 pub(crate) fn ms(value: f64) -> Nanos {
     (value * 1e6).round() as Nanos
 }
@@ -79,14 +77,11 @@ impl Host<'_> {
     }
 }
 
-/// Result of a device event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// This command is done, and the device can take another.
     Done(u32),
-    /// The device can take another command.
     Ready,
-    /// Nothing for the host to do.
     Nothing,
 }
 
@@ -94,7 +89,6 @@ pub(crate) enum Outcome {
 pub(crate) trait Device: Send {
     fn capacity_bytes(&self) -> u64;
 
-    /// Maximum queue depth.
     fn queue(&self) -> u32;
 
     /// Resets the device for a new clock, `idle` after its last work.
@@ -114,7 +108,6 @@ pub(crate) trait Device: Send {
         true
     }
 
-    /// Handles an event the device scheduled, or the end of its connection.
     fn event(&mut self, wake: Wake, _host: &mut Host<'_>) -> Outcome {
         Outcome::Done(wake.command)
     }
@@ -134,11 +127,9 @@ pub(crate) trait Device: Send {
         now
     }
 
-    /// Busy time of each component in a run of `ran`.
     fn busy(&self, ran: Nanos) -> Vec<(&'static str, Nanos)>;
 }
 
-/// Position of a drive in its computer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
     pub number: u32,
@@ -152,7 +143,6 @@ pub struct Drives<'a> {
     pub count: u32,
     pub buses: u32,
     pub wce: bool,
-    /// The machine's kinds of bus.
     pub bus_kinds: &'a BTreeMap<String, BusKind>,
 }
 
@@ -179,7 +169,6 @@ impl Drives<'_> {
 
 /// A number of a description that calibration may change.
 pub struct Tunable<'a> {
-    /// Path within the drive.
     pub name: &'static str,
     pub value: &'a mut f64,
     /// Numbers of the same meaning that move with it.
@@ -195,7 +184,6 @@ impl<'a> Tunable<'a> {
 
 /// A kind of drive as data.
 pub(crate) trait Model {
-    /// Builds the drive, idle.
     fn build(&self, slot: Slot) -> Box<dyn Device>;
 
     /// The kind of bus it needs, if it shares one.

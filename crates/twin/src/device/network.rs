@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 pub struct NetworkVolume {
     pub about: String,
     pub capacity_bytes: u64,
-    /// Link rate, each way.
     pub link_bytes_per_s: f64,
     /// Median round-trip time without data.
     pub round_trip_us: f64,
@@ -19,7 +18,6 @@ pub struct NetworkVolume {
     pub round_trip_spread: f64,
     /// Requests the server works on at a time.
     pub workers: u32,
-    /// Server time for a read.
     pub read_us: f64,
     /// Server time for a write that its cache absorbs.
     pub write_us: f64,
@@ -58,17 +56,13 @@ impl Model for NetworkVolume {
 struct Network {
     volume: NetworkVolume,
     number: u32,
-    /// State of the random number generator for the round-trip time.
     random: u64,
-    /// When each server thread is free.
     workers: Vec<Nanos>,
     /// When the link is free, to the server and back.
     link: [Nanos; 2],
     link_busy: [Nanos; 2],
     worker_busy: Nanos,
-    /// When the server's cache took its last write.
     last_write: Nanos,
-    /// Writes were cached since the last flush.
     cached: bool,
 }
 
@@ -112,7 +106,6 @@ impl Network {
         self.link[way]
     }
 
-    /// Occupies a server thread for `time`.
     fn work(&mut self, at: Nanos, time: Nanos) -> Nanos {
         self.worker_busy += time / self.workers.len() as u64;
         let Some(worker) = self.workers.iter_mut().min() else { return at };

@@ -22,15 +22,12 @@ pub struct VirtioDisk {
     pub batched: bool,
     /// Requests that the hypervisor serves in parallel.
     pub workers: u32,
-    /// Worker time for a read.
     pub read_us: f64,
-    /// Worker time for a write.
     pub write_us: f64,
     /// Copy rate of one worker in a read.
     pub read_bytes_per_s: f64,
     /// Copy rate of one worker in a write.
     pub write_bytes_per_s: f64,
-    /// Combined rate of all workers.
     pub total_bytes_per_s: f64,
     /// Combined read rate if it differs; the number above is then for writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,24 +65,18 @@ impl Model for VirtioDisk {
     }
 }
 
-/// The guest sees a completion.
 const DONE: u8 = 0;
-/// The hypervisor polls the ring.
 const LOOK: u8 = 1;
 
 struct Virtio {
     disk: VirtioDisk,
-    /// When each worker is free.
     workers: Vec<Nanos>,
-    /// When the shared path is free.
     total: Nanos,
     /// Commands the hypervisor has not seen yet, if it takes them in batches.
     ring: VecDeque<u32>,
     /// The hypervisor is awake and will poll the ring again.
     awake: bool,
-    /// Mean busy time per worker.
     worker_busy: Nanos,
-    /// Busy time of the shared path.
     total_busy: Nanos,
 }
 
@@ -137,7 +128,6 @@ impl Device for Virtio {
         (self.total, self.awake, self.worker_busy, self.total_busy) = (0, false, 0, 0);
     }
 
-    /// Serves a command the hypervisor received at `now`.
     fn serve(&mut self, now: Nanos, command: &Command) -> Nanos {
         let Command { op, bytes, durable, .. } = *command;
         let (own, rate) = match op {

@@ -8,17 +8,13 @@ mod stripe;
 use machine::Op;
 use std::ops::Range;
 
-/// Who computes parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Parity {
-    /// The host's processor.
     Host,
-    /// The array's hardware.
     Array,
 }
 
-/// How members are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -33,7 +29,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Minimum number of members.
     pub fn min_members(self) -> u32 {
         match self {
             Kind::Stripe => 1,
@@ -59,7 +54,6 @@ pub struct Layout {
     pub start: u64,
     /// The failed member, and the bytes at the start of its replacement that are rebuilt.
     pub failed: Option<(u32, u64)>,
-    /// Size of each member.
     pub member_bytes: u64,
 }
 
@@ -68,7 +62,6 @@ pub struct Layout {
 pub struct Piece {
     pub member: u32,
     pub op: Op,
-    /// First byte on the member.
     pub offset: u64,
     pub bytes: u64,
 }
@@ -76,7 +69,6 @@ pub struct Piece {
 /// A transfer's member I/O: the first pieces in parallel, then, once all are done, the second.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Issued in parallel.
     pub first: Vec<Piece>,
     /// Issued in parallel after the first.
     pub second: Vec<Piece>,
@@ -140,7 +132,6 @@ impl Layout {
         }
     }
 
-    /// Whether this range of a member is lost.
     fn lost(&self, member: u32, offset: u64, bytes: u64) -> bool {
         self.failed.is_some_and(|(failed, restored)| failed == member && offset + bytes > restored)
     }

@@ -10,7 +10,6 @@ fn parity_member(layout: &Layout, row: u64) -> u32 {
     (members - 1 - row % members) as u32
 }
 
-/// Calls `each` per chunk, as a read.
 fn each_piece(layout: &Layout, offset: u64, bytes: u64, mut each: impl FnMut(Piece)) {
     let data = layout.data_members();
     layout.each_chunk(offset, bytes, |chunk, inside, bytes| {

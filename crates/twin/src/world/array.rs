@@ -8,7 +8,6 @@ use machine::{Nanos, Op};
 
 /// The controller, the only device on its bus.
 pub(crate) struct Controller {
-    /// The bus to the host.
     pub bus: Bus,
     free_at: Nanos,
     /// Memory behind the controller's buses; never a limit.

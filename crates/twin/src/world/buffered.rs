@@ -12,11 +12,8 @@ use std::collections::VecDeque;
 pub(crate) struct Reader {
     end: u64,
     in_order: u32,
-    /// Maximum units of read-ahead in flight.
     window: u32,
-    /// Units still to read.
     ahead: VecDeque<u64>,
-    /// Units in flight.
     reading: u32,
 }
 
@@ -33,7 +30,6 @@ impl World {
         self.kernel.at(at, Event::Step(number));
     }
 
-    /// Advances a buffered request until it must wait.
     pub(super) fn step(&mut self, number: u32) {
         let request = self.requests[number];
         let end = request.offset + u64::from(request.len);
@@ -163,7 +159,6 @@ impl World {
         }
     }
 
-    /// Issues read-ahead for a sequential reader.
     fn read_ahead(&mut self, request: &Request) {
         let (source, offset, end) = (request.source, request.offset, request.offset + u64::from(request.len));
         let hint = self.accesses[request.part as usize].hint;
@@ -209,7 +204,6 @@ impl World {
         }
     }
 
-    /// Completes the request once all of it is copied.
     fn copied(&mut self, number: u32) {
         let request = self.requests[number];
         if request.op == Op::Read || !self.writes_through(&request) {

@@ -12,15 +12,12 @@ use std::ops::Range;
 const FILE_BITS: u32 = 52;
 /// Maximum number of files that addresses can distinguish.
 const MAX_FILES: usize = 1 << (64 - FILE_BITS);
-/// The file that is the volume itself.
 pub(crate) const VOLUME: u32 = 0;
 
 /// A file: its layout on the members, and its state in a run.
 #[derive(Debug, Clone)]
 pub(crate) struct File {
-    /// As the user named it.
     pub name: Option<String>,
-    /// Number of targets that share this file.
     handles: u32,
     pub members: Vec<u32>,
     /// Layout of its bytes on them.
@@ -32,21 +29,17 @@ pub(crate) struct File {
     /// Requested size, over all drives of the machine.
     asked: Option<u64>,
     pub size: u64,
-    /// Its first address.
     pub start: u64,
     /// Address of the end of the data: a write past it extends the file.
     pub valid: u64,
     /// An extending write is in flight.
     pub extending: bool,
-    /// Extending writes that wait.
     pub extenders: VecDeque<u32>,
-    /// Dirty bytes in the cache.
     pub dirty: u64,
     /// Bytes written back since the run began.
     pub written: u64,
     /// Write-backs in flight, and workers between two of them.
     pub outstanding: u32,
-    /// A flush waits for write-back.
     pub flushing: bool,
 }
 
@@ -94,7 +87,6 @@ impl File {
         Some(rows.start + first..rows.end + first)
     }
 
-    /// Resets the state for a run.
     fn rest(&mut self) {
         self.valid = u64::MAX;
         self.extending = false;
@@ -102,7 +94,6 @@ impl File {
         (self.dirty, self.written, self.outstanding, self.flushing) = (0, 0, 0, false);
     }
 
-    /// Lays the file out on these members.
     fn lay(&mut self, members: &[u32], chunk: u64, all: &Layout) {
         self.members = members.to_vec();
         let count = members.len() as u32;
@@ -123,7 +114,6 @@ impl File {
     }
 }
 
-/// The open files of a volume.
 pub(crate) struct Files {
     slots: Vec<Option<File>>,
     all: Layout,
@@ -146,7 +136,6 @@ impl std::ops::IndexMut<u32> for Files {
 }
 
 impl Files {
-    /// Only the volume itself.
     pub fn new(all: Layout, align: u64) -> Files {
         let mut volume = File {
             name: None,
@@ -175,12 +164,10 @@ impl Files {
         (address >> FILE_BITS) as u32
     }
 
-    /// The file at an address.
     pub fn of(&self, address: u64) -> &File {
         &self[Self::number_of(address)]
     }
 
-    /// The file at an address.
     pub fn of_mut(&mut self, address: u64) -> &mut File {
         &mut self[Self::number_of(address)]
     }

@@ -33,7 +33,6 @@ pub(crate) struct Request {
     pub source: u32,
     pub slot: u32,
     pub op: Op,
-    /// First address.
     pub offset: u64,
     pub len: u32,
     /// Buffered: the next byte to copy.
@@ -42,29 +41,28 @@ pub(crate) struct Request {
     pub extends: bool,
 }
 
-/// The owner of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// A direct request.
     Request(u32),
     /// Pages of a cache unit, read on demand or, with `ahead`, for a source's read-ahead.
-    Unit { unit: u64, pages: u64, ahead: Option<u32> },
-    /// The write-back worker.
-    WriteBack { unit: u64 },
-    /// A write-through request.
+    Unit {
+        unit: u64,
+        pages: u64,
+        ahead: Option<u32>,
+    },
+    WriteBack {
+        unit: u64,
+    },
     Through(u32),
     /// The log write of a write-through request.
     Log(u32),
     /// The log write of a sync.
     SyncLog(u32),
-    /// The RAM cache's background write.
     Behind,
-    /// Rebuild of a failed member.
     Rebuild,
 }
 
 impl Owner {
-    /// The transfer belongs to the file system's log.
     fn is_log(self) -> bool {
         matches!(self, Owner::Log(_) | Owner::SyncLog(_))
     }
@@ -75,14 +73,11 @@ impl Owner {
 pub(crate) struct Transfer {
     pub owner: Owner,
     pub op: Op,
-    /// First address.
     pub offset: u64,
     pub bytes: u64,
     /// Must be on stable storage when done.
     pub durable: bool,
-    /// Commands in flight.
     pub pending: u32,
-    /// Parity is computed.
     pub combined: bool,
     /// The second pieces are in progress.
     pub second: bool,
@@ -90,18 +85,15 @@ pub(crate) struct Transfer {
     pub copied: bool,
     /// When its data started to cross the host bus to the array, and when they arrived.
     pub crossed: Option<(Nanos, Nanos)>,
-    /// Rows it has locked.
     pub rows: Option<Range<u64>>,
 }
 
 /// A device and the host's side of it.
 pub(crate) struct Member {
     pub device: Box<dyn Device>,
-    /// Commands not yet accepted.
     waiting: VecDeque<u32>,
     inside: u32,
     queue: u32,
-    /// Commands waiting or in the device.
     flying: u32,
     busy_since: Nanos,
     usage: DeviceUse,
@@ -398,7 +390,6 @@ impl World {
         self.transfer(at, Owner::Request(number), request.op, request.offset, bytes, durable);
     }
 
-    /// Notifies the owner that its transfer is done.
     fn transfer_done(&mut self, owner: Owner, offset: u64, bytes: u64) {
         match owner {
             Owner::Request(number) => {
@@ -443,7 +434,6 @@ impl World {
         }
     }
 
-    /// Extra system calls the program makes per request.
     fn more_calls(&self, request: &Request) -> u32 {
         if self.accesses[request.part as usize].engine.is_async() { self.shape.more_calls() } else { 0 }
     }
@@ -452,7 +442,6 @@ impl World {
         self.accesses[request.part as usize].buffering.is_dsync()
     }
 
-    /// Each write also syncs the metadata.
     fn syncs_metadata(&self, request: &Request) -> bool {
         self.writes_through(request) && self.accesses[request.part as usize].metadata_sync
     }

@@ -69,7 +69,6 @@ impl World {
         true
     }
 
-    /// Unlocks the rows of a finished transfer.
     pub(super) fn give_rows(&mut self, rows: &Range<u64>) {
         for (number, rows) in self.rows.give(rows) {
             self.transfers[number].rows = Some(rows);
@@ -89,7 +88,6 @@ impl World {
         }
     }
 
-    /// One more chunk is rebuilt.
     pub(super) fn rebuilt(&mut self, bytes: u64) {
         if let Some((_, restored)) = self.files[super::files::VOLUME].layout.failed {
             self.files.restored(restored + bytes);

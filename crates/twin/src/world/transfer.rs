@@ -8,7 +8,6 @@ use crate::volume::{Kind, Parity, Piece, Plan};
 use machine::{Nanos, Op};
 
 impl World {
-    /// Starts a transfer at `at`.
     pub(crate) fn transfer(&mut self, at: Nanos, owner: Owner, op: Op, offset: u64, bytes: u64, durable: bool) {
         let record = Transfer {
             owner,
@@ -146,7 +145,6 @@ impl World {
         self.advance(number);
     }
 
-    /// Offers a device its next waiting command.
     fn advance(&mut self, number: u32) {
         let World { members, kernel, commands, buses, pci, array, .. } = self;
         let pci = array.as_mut().map_or(pci, |array| &mut array.memory);
@@ -196,7 +194,6 @@ impl World {
         }
     }
 
-    /// The host receives a command's completion.
     pub(super) fn command_done(&mut self, index: u32) {
         let now = self.now();
         let command = self.commands[index];

@@ -16,17 +16,13 @@ const PASS: u64 = 8;
 /// Size of a mapped view of the cache, from the same book. A write-back never crosses it.
 const VIEW_BYTES: u64 = 256 << 10;
 
-/// State of the cache's workers.
 #[derive(Default)]
 pub(crate) struct Writer {
     outstanding: u32,
-    /// Requests that wait for write-back.
     throttled: VecDeque<u32>,
     /// Bytes the lazy writer may still write in this period.
     quota: u64,
-    /// A lazy-writer pass is scheduled.
     scan_scheduled: bool,
-    /// The first pass is done.
     active: bool,
     /// The newest write's writer gave a sequential hint.
     hinted: bool,
@@ -176,7 +172,6 @@ impl World {
             && !members.into_iter().any(|&member| self.members[member as usize].device.dirty(sent))
     }
 
-    /// Returns to lazy write-back.
     pub fn flushed(&mut self) {
         self.files.all().for_each(|file| file.flushing = false);
         if let Some(cache) = &mut self.ram_cache {

@@ -25,7 +25,6 @@ pub struct Plain {
     pub most: u32,
     pub last: Nanos,
     pub syncs: Vec<Nanos>,
-    /// Cycles through this many targets.
     pub targets: u32,
 }
 

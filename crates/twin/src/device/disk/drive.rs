@@ -17,7 +17,6 @@ pub struct DiskDrive {
     pub rpm: f64,
     /// Maximum deviation of one spindle from the nominal speed, in percent.
     pub rpm_tolerance_percent: f64,
-    /// Recording surfaces.
     pub heads: u64,
     /// Zones from the outside in: cylinders and sectors per track.
     #[serde(default)]
@@ -29,39 +28,30 @@ pub struct DiskDrive {
     /// A formula for the zones, in place of a table.
     #[serde(default)]
     pub zone_law: Option<ZoneLaw>,
-    /// Skew of a head switch.
     pub track_skew_ms: f64,
-    /// Skew of a cylinder switch.
     pub cylinder_skew_ms: f64,
-    /// Head switch during a read.
     pub head_switch_ms: f64,
-    /// Head switch during a write.
     pub write_head_switch_ms: f64,
     /// Seek time in ms by distance in cylinders.
     pub seek: Vec<(u64, f64)>,
     /// Extra settle time of a seek for a write.
     pub write_settle_ms: f64,
-    /// On-board cache.
     pub cache: DiskCache,
     /// The drive's controller.
     pub firmware: Firmware,
-    /// Maximum queue depth.
     pub queue: u32,
 }
 
 impl DiskDrive {
-    /// One revolution at nominal speed.
     pub(super) fn revolution(&self) -> Nanos {
         (60e9 / self.rpm).round() as Nanos
     }
 
-    /// One revolution of drive `number`.
     pub(super) fn revolution_of(&self, number: u32) -> Nanos {
         let differs = if number == 0 { 0.0 } else { 2.0 * spread(number) - 1.0 };
         (60e9 / (self.rpm * (1.0 + differs * self.rpm_tolerance_percent / 100.0))).round() as Nanos
     }
 
-    /// Zones from the outside in: cylinders and sectors per track.
     pub(super) fn all_zones(&self) -> Vec<(u64, u64)> {
         self.zone_law.map_or_else(|| self.stretched_zones(), |law| law.zones())
     }
@@ -117,11 +107,9 @@ impl ZoneLaw {
     }
 }
 
-/// The on-board cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskCache {
-    /// Read segments.
     pub segments: u32,
     pub segment_bytes: u64,
     /// Data can be sent again after it has been sent once.

@@ -10,17 +10,14 @@ use machine::Nanos;
 
 pub const SECTOR: u64 = 512;
 
-/// A range of cylinders with the same number of sectors per track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Zone {
     first_lba: u64,
     first_cylinder: u64,
     sectors_per_track: u64,
-    /// Media time of the zone's first block.
     base: Nanos,
 }
 
-/// The layout of a drive's blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Geometry {
     revolution: Nanos,
@@ -87,7 +84,6 @@ impl Geometry {
         &self.zones[beyond - 1]
     }
 
-    /// Cylinder and surface of a block.
     pub(super) fn place(&self, lba: u64) -> (u64, u64) {
         let zone = self.zone(lba);
         let track = (lba - zone.first_lba) / zone.sectors_per_track;

@@ -25,7 +25,6 @@ const CHOICE: usize = 1024;
 /// within two revolutions.
 const AGEING: Nanos = 8;
 
-/// [`Firmware`] with its times in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct FirmwareTimes {
     read: Nanos,
@@ -73,7 +72,6 @@ struct MediaWork {
     since: Nanos,
 }
 
-/// State of the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Media {
     /// Idle or prefetching.
@@ -88,9 +86,7 @@ enum Media {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Chore {
     command: u32,
-    /// The data are on the platter; otherwise still on the way.
     written: bool,
-    /// Work left.
     left: Nanos,
 }
 
@@ -100,24 +96,19 @@ fn reach(seek: &Seek, geometry: &Geometry, head: u64, lba: u64, write: bool, now
     arrived + geometry.rotation_to(lba, arrived)
 }
 
-/// One disk.
 struct Disk {
     geometry: Geometry,
     seek: Seek,
     firmware: FirmwareTimes,
     cache: ReadCache,
-    /// Index of its bus.
     bus: u32,
     wce: bool,
-    /// Maximum queue depth.
     queue_limit: u32,
     /// Commands for which the adapter has requested the bus, or will at a scheduled time.
     selecting: VecDeque<u32>,
     free_at: Nanos,
-    /// End of its last connection.
     left_bus: Nanos,
     chores: VecDeque<Chore>,
-    /// The first chore is in progress.
     working: bool,
     media: Media,
     pending: Vec<MediaWork>,
@@ -128,7 +119,6 @@ struct Disk {
     list_limit: u32,
     /// Writes done back to back so far.
     list: u32,
-    /// When the head finished its last work.
     media_end: Nanos,
     /// Head time spent on work that a command waited for.
     media_busy: Nanos,
@@ -169,7 +159,6 @@ impl Disk {
         }
     }
 
-    /// Whether the write buffer has room for `bytes` more.
     fn has_room(&self, bytes: u64) -> bool {
         self.write_used == 0 || self.write_used + bytes <= self.write_limit
     }

@@ -19,18 +19,15 @@ struct Segment {
     used: u64,
 }
 
-/// The prefetch that fills a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Prefetch {
     segment: usize,
     /// First block of this pass, and when the head reached it.
     from: u64,
     began: Nanos,
-    /// Block at which it stops.
     limit: u64,
     /// Commands wait for the blocks before this one.
     wanted: u64,
-    /// Other work waits for the head, so the prefetch ends at the limit.
     ending: bool,
 }
 
@@ -45,17 +42,14 @@ impl Prefetch {
     }
 }
 
-/// Result of a cache lookup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lookup {
     /// The data are in the cache or on the way from the platter: sending at `rate` may start at
     /// `ready`.
     Hit {
         ready: Nanos,
-        /// The data were sent before.
         again: bool,
     },
-    /// A miss: the head must seek.
     Miss,
 }
 
@@ -87,7 +81,6 @@ impl ReadCache {
         self.prefetch = None;
     }
 
-    /// Looks up the blocks `lba..end` at `now`; sending them takes `sending`.
     pub(super) fn lookup(&mut self, geometry: &Geometry, lba: u64, end: u64, now: Nanos, sending: Nanos) -> Lookup {
         self.clock += 1;
         if let Some(prefetch) = self.prefetch {
@@ -230,7 +223,6 @@ impl ReadCache {
         prefetch.has(geometry, prefetch.limit).max(now)
     }
 
-    /// The current position of the prefetch.
     pub(super) fn head(&self, geometry: &Geometry, now: Nanos) -> Option<u64> {
         self.prefetch.map(|prefetch| prefetch.head(geometry, now))
     }
@@ -246,7 +238,6 @@ impl ReadCache {
     }
 }
 
-/// Resumes at the next pass of the platter.
 fn resume(geometry: &Geometry, prefetch: &mut Prefetch, now: Nanos) {
     let next = prefetch.limit;
     prefetch.began = now + geometry.rotation_to(next, now);

@@ -11,7 +11,6 @@ use crate::device::{Command, Device, Host, Outcome};
 use crate::event::{Event, Wake};
 use machine::{Nanos, Op};
 
-/// The adapter tries again to send.
 const SEND: u8 = 0;
 /// The connection ends and completes the command.
 const DONE: u8 = 1;
@@ -19,11 +18,9 @@ const DONE: u8 = 1;
 const DISCONNECTED: u8 = 2;
 /// The drive has received a write's data and disconnects.
 const RECEIVED: u8 = 3;
-/// The drive asks for the bus to reselect.
 const RESELECT: u8 = 4;
 const MEDIA: u8 = 5;
 const MEDIA_DONE: u8 = 6;
-/// The head may leave its prefetch.
 const MEDIA_RELEASE: u8 = 7;
 const CHORE_DONE: u8 = 8;
 
@@ -215,7 +212,6 @@ impl Disk {
         (t, Wake { what: DONE, command: index })
     }
 
-    /// Starts the next media work if the head is free.
     fn media_start(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         if self.media != Media::Free || self.pending.is_empty() {
@@ -272,7 +268,6 @@ impl Disk {
         self.do_chores(host);
     }
 
-    /// Lets the controller continue unless the platter needs it.
     fn do_chores(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let Some(chore) = self.chores.front_mut().filter(|_| !self.working) else { return };

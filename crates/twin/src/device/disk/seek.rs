@@ -45,7 +45,6 @@ impl Seek {
         below_time + ((time.saturating_sub(below_time)) as f64 * part) as Nanos
     }
 
-    /// Nanoseconds from one (cylinder, surface) to another, without rotation.
     pub(super) fn time(&self, from: (u64, u64), to: (u64, u64), write: bool) -> Nanos {
         let distance = from.0.abs_diff(to.0);
         if distance > 0 {
