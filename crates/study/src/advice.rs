@@ -15,7 +15,6 @@ use workload::{OpKind, Pattern, Workload};
 /// Minimum gain of the second advice over the first to be reported separately.
 const WORTH_MORE: f64 = 1.25;
 
-/// The rates of a plain program, with their share of the peak.
 pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
     let mut all = Vec::new();
     for op in found.setting.ops() {
@@ -38,7 +37,6 @@ pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
     all
 }
 
-/// The entries of a plain program, larger requests first.
 fn plain_entries(found: &Found<'_>, op: OpKind) -> Vec<usize> {
     let of = |bytes| found.entries.iter().position(|entry| is_plain(entry, op, bytes, found.setting));
     PLAIN_BYTES.into_iter().filter_map(of).collect()
@@ -102,7 +100,6 @@ fn effective_rate(entry: &Entry) -> Option<f64> {
     Some(numbers.achieved.synced_bytes_per_s.unwrap_or(numbers.throughput_bytes_per_s))
 }
 
-/// The 95 % interval of that rate.
 fn effective_interval(entry: &Entry, rate: f64) -> Option<[f64; 2]> {
     let numbers = entry.point().numbers.as_ref()?;
     if numbers.achieved.synced_bytes_per_s.is_none() {
@@ -151,8 +148,8 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
 }
 
 /// The changes from one entry to another, one at a time: the entries before and after each, and the
-/// change. Takes the first order in which every step was measured; `None` without such an
-/// order, or only one change.
+/// change. Takes the first order in which every step was measured; `None` without such an order, or
+/// only one change.
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];
@@ -182,7 +179,6 @@ pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usiz
     if changed.len() < 2 { Vec::new() } else { orders(&changed).into_iter().find_map(path).unwrap_or_default() }
 }
 
-/// All permutations.
 fn orders(all: &[Aspect]) -> Vec<Vec<Aspect>> {
     if all.is_empty() {
         return vec![Vec::new()];
@@ -232,7 +228,6 @@ impl Aspect {
     }
 }
 
-/// The advice and the setting.
 fn words(op: OpKind, before: &Workload, after: &Workload) -> (String, String) {
     let verb = if op == OpKind::Write { "Write" } else { "Read" };
     let mut how = Vec::new();

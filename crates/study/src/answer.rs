@@ -155,7 +155,6 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
     doubts
 }
 
-/// A peak that is still uncertain.
 fn undecided(peak: &Peak, points: &[Point]) -> Option<String> {
     let width = points[peak.point].numbers.as_ref()?.relative_half_width?;
     (width > UNDECIDED).then(|| {
@@ -216,10 +215,7 @@ pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -
     }
     said.extend(sampler.left_out.iter().cloned());
     if sampler.too_long > 0 {
-        said.push(format!(
-            "{} points of which a single round of requests would outlast several runs",
-            sampler.too_long
-        ));
+        said.push(format!("{} points whose requests take longer than several runs", sampler.too_long));
     }
     said
 }

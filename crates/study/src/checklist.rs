@@ -13,17 +13,16 @@ const WORTH: f64 = 1.1;
 
 const LARGE: u32 = 1 << 20;
 
-/// All rules.
 pub(crate) fn checklist(found: &Found<'_>, limits: &[Limit]) -> Vec<Rule> {
     let layers = &found.setting.facts.layers;
     let rules = [
-        ("requests of 8 KiB at least, 64 KiB if possible", sizes(found), "too few sizes were measured"),
+        ("use requests of 8 KiB or more, ideally 64 KiB", sizes(found), "too few sizes were measured"),
         ("buffer small requests, bypass the cache for large ones", bypass(found), "not measured both ways here"),
         ("keep several requests outstanding", depth(found), "not measured at several depths here"),
         ("preallocate files", preallocate(found), "no file was made to grow here"),
-        ("align partitions", align(layers), "there is no partition under the target"),
-        ("let the drive cache writes", write_cache(found), "no drive tells whether it caches writes"),
-        ("enough buses and links", buses(layers, limits), "no bus or link tells its rate"),
+        ("align partitions", align(layers), "the target is not on a partition"),
+        ("let the drive cache writes", write_cache(found), "no drive reports its write cache"),
+        ("enough buses and links", buses(layers, limits), "no bus or link reports its rate"),
     ];
     let rule = |(rule, found, missing): (&str, Judged, &str)| {
         let (state, evidence) = found.unwrap_or_else(|| (RuleState::NotApplicable, missing.to_owned()));
@@ -38,7 +37,6 @@ fn judged(holds: bool, evidence: String) -> Judged {
     Some((if holds { RuleState::Held } else { RuleState::Broken }, evidence))
 }
 
-/// The rate of the entry that `pick` selects.
 fn rate<'a>(found: &'a Found<'_>, pick: impl Fn(&Workload) -> bool) -> Option<(f64, &'a Entry)> {
     let usual = |one: &&Entry| {
         let workload = &one.workload;
@@ -49,7 +47,6 @@ fn rate<'a>(found: &'a Found<'_>, pick: impl Fn(&Workload) -> bool) -> Option<(f
     Some((entry.point().rate()?, entry))
 }
 
-/// Cold reads through the page cache at depth 1.
 fn cold(found: &Found<'_>, bytes: u32) -> Option<f64> {
     let pick = |one: &Workload| {
         one.op() == OpKind::Read
@@ -169,8 +166,8 @@ fn align(layers: &[Layer]) -> Judged {
 
 fn write_cache(found: &Found<'_>) -> Judged {
     let layers = &found.setting.facts.layers;
-    let told = layers.iter().filter(|layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop));
-    let (layer, cache) = told.filter_map(|layer| Some((layer, layer.settings.get("write_cache")?))).next()?;
+    let layers_of_kind = layers.iter().filter(|layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop));
+    let (layer, cache) = layers_of_kind.filter_map(|layer| Some((layer, layer.settings.get("write_cache")?))).next()?;
     let mut evidence = format!("{}: write cache {cache}", layer.name);
     let on = matches!(cache.as_str(), "write back" | "on");
     if let Some(alone) = direct(found, OpKind::Write, 65_536, Some(1)) {
@@ -179,7 +176,7 @@ fn write_cache(found: &Found<'_>) -> Judged {
     }
     // A write-through to stable storage equals the drive without its cache.
     if let Some(through) = written_through(found, 65_536).filter(|_| on) {
-        evidence += &format!(", {} where each is on stable storage first", show_rate(through));
+        evidence += &format!(", {} if each is synced", show_rate(through));
     }
     judged(on, evidence)
 }
@@ -190,9 +187,10 @@ fn buses(layers: &[Layer], limits: &[Limit]) -> Judged {
             && matches!(limit.what, Bottleneck::Bus | Bottleneck::Pci | Bottleneck::Link | Bottleneck::Adapter)
     };
     let paths = [LayerKind::Adapter, LayerKind::Bus, LayerKind::Pci, LayerKind::Link];
-    let told = layers.iter().filter(|layer| paths.contains(&layer.kind));
-    let narrowest =
-        told.filter_map(|layer| Some((layer, layer.advertised_bytes_per_s?))).min_by(|a, b| a.1.total_cmp(&b.1));
+    let layers_of_kind = layers.iter().filter(|layer| paths.contains(&layer.kind));
+    let narrowest = layers_of_kind
+        .filter_map(|layer| Some((layer, layer.advertised_bytes_per_s?)))
+        .min_by(|a, b| a.1.total_cmp(&b.1));
     let rate = narrowest.map(|(layer, rate)| format!("{} admits {}", layer.name, show_rate(rate)));
     if let Some(limit) = limits.iter().find(of_peak) {
         let limits = format!("the {} limits {}s", limit.what, limit.op);

@@ -21,7 +21,6 @@ const LISTS: [&str; 10] = [
     "--cache",
 ];
 
-/// The study's target on the command line.
 pub(crate) struct Command {
     places: Vec<String>,
     size: Option<u64>,
@@ -32,7 +31,6 @@ pub(crate) struct Command {
 }
 
 impl Command {
-    /// Names and options of an open target.
     pub(crate) fn new(spec: &TargetSpec, facts: &TargetFacts) -> Command {
         let quoted = |path: &std::path::PathBuf| quoted(&path.to_string_lossy()).into_owned();
         let mut destroy: Vec<String> =

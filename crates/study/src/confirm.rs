@@ -1,9 +1,9 @@
 //! Measures the best rates again.
 
+use crate::context::StudyContext;
 use crate::plan::Plan;
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
-use crate::setting::Setting;
 use machine::{Allocation, CacheState, Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use std::collections::BTreeSet;
 use workload::{OpKind, Stop, Workload};
@@ -18,17 +18,16 @@ const ROUNDS_TO_CONFIRM: f64 = 10.0;
 const PEAK_WEIGHT: f64 = 2.0;
 const CHOSEN_WEIGHT: f64 = 20.0;
 
-/// Longest run that confirms a peak.
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
 
 /// Minimum runs that confirm a peak, even past the budget: the answer depends on them.
-pub(crate) const LEAST_RUNS: u32 = 3;
+pub(crate) const MIN_RUNS: u32 = 3;
 
 /// Measures the best rates again in longer runs, because the maximum of many noisy values is biased
 /// upwards. Returns the index of each operation's best entry.
 pub(crate) fn confirm<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trials: &[Trial],
     plan: &Plan,
 ) -> Result<Vec<(OpKind, usize)>> {
@@ -45,7 +44,7 @@ pub(crate) fn confirm<M: Machine>(
     }
     let all: Vec<usize> = confirmed.iter().flat_map(|(_, indices)| indices.iter().copied()).collect();
     sampler.weigh(&all, PEAK_WEIGHT);
-    sampler.rounds(&all, LEAST_RUNS, Nanos::MAX)?;
+    sampler.rounds(&all, MIN_RUNS, Nanos::MAX)?;
     sampler.learn_spread();
     let best = |indices: &[usize]| {
         let rated = indices.iter().filter_map(|&index| Some((index, sampler.entries[index].point().rate()?)));
@@ -68,15 +67,14 @@ pub(crate) fn measure_chosen<M: Machine>(sampler: &mut Sampler<'_, M>, chosen: &
     sampler.weigh(chosen, CHOSEN_WEIGHT);
     if sampler.noisy && sampler.machine.now() < sampler.at(CHOICE_SHARE) {
         sampler.begin_again(chosen);
-        sampler.rounds(chosen, LEAST_RUNS, Nanos::MAX)?;
+        sampler.rounds(chosen, MIN_RUNS, Nanos::MAX)?;
     }
     Ok(())
 }
 
-/// The entries that may be an operation's best, fastest first.
 pub(crate) fn candidates<M: Machine>(
     sampler: &Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trials: &[Trial],
     op: OpKind,
 ) -> Vec<usize> {
@@ -92,7 +90,7 @@ pub(crate) fn candidates<M: Machine>(
 }
 
 /// Whether an entry's rate is that of the whole target, and not of a cache in front of it.
-pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &Setting, bursty: bool) -> bool {
+pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &StudyContext, bursty: bool) -> bool {
     let workload = &entry.workload;
     let whole = entry.shape.as_ref().is_none_or(|shape| shape.members.len() as u32 == setting.members);
     let plain = workload.op() == op
@@ -108,7 +106,7 @@ pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &Setting, bursty: b
 }
 
 /// Adds a copy of an entry with longer, steady-state runs.
-fn longer<M: Machine>(sampler: &mut Sampler<'_, M>, index: usize, setting: &Setting, plan: &Plan) -> usize {
+fn longer<M: Machine>(sampler: &mut Sampler<'_, M>, index: usize, setting: &StudyContext, plan: &Plan) -> usize {
     let entry = &sampler.entries[index];
     let round = entry.samples().last().map_or(0.0, |sample| sample.mean_service_ns);
     let in_bursts = entry.in_bursts;

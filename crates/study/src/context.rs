@@ -10,18 +10,16 @@ pub(crate) const OPS: [OpKind; 2] = [OpKind::Read, OpKind::Write];
 
 /// The target, the machine's engines, and the target's estimated speed.
 #[derive(Debug, Clone)]
-pub(crate) struct Setting {
+pub(crate) struct StudyContext {
     pub(crate) facts: TargetFacts,
     pub(crate) engines: Vec<Engine>,
     pub(crate) speed: Speed,
-    /// Length of one run.
     pub(crate) run_ns: Nanos,
     pub(crate) seed: u64,
     /// Members of the target, striped or not.
     pub(crate) members: u32,
 }
 
-/// A target's speed, estimated from short runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Speed {
     pub(crate) read: OpSpeed,
@@ -30,7 +28,6 @@ pub(crate) struct Speed {
     pub(crate) flush_bytes_per_s: f64,
 }
 
-/// Estimated speed of one operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct OpSpeed {
     pub(crate) bytes_per_s: f64,
@@ -45,22 +42,19 @@ impl OpSpeed {
     }
 }
 
-impl Setting {
+impl StudyContext {
     /// Whether direct requests reach something other than memory.
     pub(crate) fn direct(&self) -> bool {
         self.facts.direct && !self.facts.in_memory
     }
 
-    /// Alignment of direct requests.
     pub(crate) fn align(&self) -> u64 {
         u64::from(self.facts.direct_align_bytes)
     }
 
-    /// Why direct requests are impossible.
     pub(crate) fn not_direct(&self) -> String {
         if self.facts.in_memory {
-            return "the file system keeps its files in memory, so there is nothing below the page cache to reach"
-                .into();
+            return "the file system keeps its files in memory, so direct I/O has no device to reach".into();
         }
         self.facts.direct_refused.clone().unwrap_or_default()
     }
@@ -99,7 +93,6 @@ impl Setting {
         }
     }
 
-    /// Reads, and writes if allowed.
     pub(crate) fn ops(&self) -> Vec<OpKind> {
         if self.facts.writable { vec![OpKind::Read, OpKind::Write] } else { vec![OpKind::Read] }
     }
@@ -131,13 +124,11 @@ impl Setting {
         }
     }
 
-    /// The base workload at this depth.
     pub(crate) fn deep(&self, op: OpKind, request: u32, depth: u32) -> Workload {
         let engine = if depth == 1 { Engine::Sync } else { self.deep_engine() };
         Workload { request_bytes: request, depth, engine, ..self.base(op) }
     }
 
-    /// Estimated speed of a workload's operation.
     pub(crate) fn speed_of(&self, workload: &Workload) -> OpSpeed {
         if workload.writes() { self.speed.write } else { self.speed.read }
     }

@@ -1,11 +1,11 @@
 //! Crossings of half of the peak: the sizes around each one are measured even if the grid or the
 //! schedule left them out.
 
+use crate::context::StudyContext;
 use crate::grid::Cell;
 use crate::plan::Plan;
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::{Trial, wanted};
-use crate::setting::Setting;
 use machine::{Machine, Nanos, Result};
 use measure::stats;
 use results::Axis;
@@ -20,9 +20,8 @@ const STRIDE: f64 = 4.0;
 
 /// Runs per size around a crossing: fewer have no interval, and a throttle may admit an extra slice
 /// in any one run.
-const LEAST_RUNS: u32 = 2;
+const MIN_RUNS: u32 = 2;
 
-/// Starting size of a curve without measurements.
 const FIRST_BYTES: f64 = 65_536.0;
 
 /// Curves deeper than one request may overrun a short budget by this factor.
@@ -30,9 +29,7 @@ const OVERRUN_SHARE: f64 = 1.1;
 
 /// A size curve whose crossing is reported.
 struct Curve {
-    /// Index of its trial.
     trial: usize,
-    /// Any of its cells.
     like: Cell,
     /// Half of its operation's peak in bytes per second.
     half: f64,
@@ -48,7 +45,7 @@ struct Curve {
 /// The user's interrupt.
 pub(crate) fn bracket<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trials: &mut [Trial],
     plan: &Plan,
     peaks: &[(OpKind, usize)],
@@ -66,7 +63,7 @@ pub(crate) fn bracket<M: Machine>(
 
 /// The curves whose half-power point is reported, including those of which the grid left out every
 /// single-request cell.
-fn curves(trials: &[Trial], setting: &Setting, plan: &Plan, halves: &[(OpKind, f64)]) -> Vec<Curve> {
+fn curves(trials: &[Trial], setting: &StudyContext, plan: &Plan, halves: &[(OpKind, f64)]) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     for (trial, whole) in wanted(setting, plan).into_iter().enumerate() {
         for cell in whole.grid.cells.into_iter().filter(|cell| cell.curve.set.half_of_peak) {
@@ -84,7 +81,7 @@ fn curves(trials: &[Trial], setting: &Setting, plan: &Plan, halves: &[(OpKind, f
 
 fn bracket_curves<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trials: &mut [Trial],
     mut curves: Vec<Curve>,
     until: Nanos,
@@ -104,14 +101,14 @@ fn bracket_curves<M: Machine>(
         }
         wanted.retain(|&index| {
             let entry = &sampler.entries[index];
-            entry.measured.failure.is_none() && entry.samples().len() < LEAST_RUNS as usize
+            entry.measured.failure.is_none() && entry.samples().len() < MIN_RUNS as usize
         });
         let ends = |sampler: &Sampler<'_, M>| -> usize {
             let ended = |entry: &Entry| entry.samples().len() + usize::from(entry.measured.failure.is_some());
             wanted.iter().map(|&index| ended(&sampler.entries[index])).sum()
         };
         let before = ends(sampler);
-        sampler.rounds(&wanted, LEAST_RUNS, until)?;
+        sampler.rounds(&wanted, MIN_RUNS, until)?;
         // Nothing is left to run, or the time is up.
         if !added && ends(sampler) == before {
             return Ok(());
@@ -122,7 +119,7 @@ fn bracket_curves<M: Machine>(
 /// Adds a size to the curve of a cell; returns its entry, or `None` if its requests take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trial: &mut Trial,
     like: &Cell,
     size: f64,
@@ -153,7 +150,6 @@ fn rates<M: Machine>(sampler: &Sampler<'_, M>, trial: &Trial, like: &Cell) -> Ve
     rated.iter().zip(stats::smoothed(&points)).map(|(&(point, index), y)| (point.x, y, index)).collect()
 }
 
-/// Indices of the two sizes around the crossing, or of the nearest one.
 fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     match rates.iter().position(|one| one.1 >= half) {
         Some(above) => above.saturating_sub(1)..above + 1,

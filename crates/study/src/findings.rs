@@ -13,8 +13,7 @@ use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
 use results::{Finding, FindingStep, Goal, Point};
 use workload::Pattern;
 
-/// Minimum gain to report.
-const LEAST_GAIN: f64 = 1.1;
+const MIN_GAIN: f64 = 1.1;
 
 /// With this many pairs their own variance is used; with fewer, the variance pooled over all
 /// points.
@@ -40,22 +39,18 @@ pub(crate) enum Change {
     Chunk,
 }
 
-/// Two settings to compare.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Comparison {
     change: Change,
     pub(crate) before: usize,
     pub(crate) after: usize,
-    /// The advice, in a few words.
     pub(crate) title: String,
-    /// The setting to use.
     setting: String,
     /// The share of the peak that a plain program reaches with it.
     pub(crate) reaches: Option<Goal>,
 }
 
 impl Comparison {
-    /// A comparison of two readings.
     pub(crate) fn new(
         change: Change,
         before: Reading,
@@ -67,7 +62,6 @@ impl Comparison {
         Comparison { change, before: before.point, after: after.point, title, setting, reaches: None }
     }
 
-    /// Adds the goal that a plain program reaches with it.
     pub(crate) fn reaching(self, goal: Goal) -> Comparison {
         Comparison { reaches: Some(goal), ..self }
     }
@@ -89,7 +83,6 @@ impl Comparison {
     }
 }
 
-/// Results of the comparisons.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Findings {
     /// Findings with a large and certain gain: those a plain program would see first, cheapest
@@ -139,8 +132,8 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
         let before = &entry.workload;
         let sequential = before.pattern == Pattern::Seq;
         match before.buffering {
-            _ if finding.from_plain && low(finding) >= LEAST_GAIN => 0,
-            _ if low(finding) < LEAST_GAIN => 3,
+            _ if finding.from_plain && low(finding) >= MIN_GAIN => 0,
+            _ if low(finding) < MIN_GAIN => 3,
             one if one.is_dsync() => 4,
             one if !one.is_direct() && in_cache(entry) => 3,
             one if one.is_direct() && sequential && before.request_bytes < PLAIN_BYTES[0] => 3,
@@ -186,7 +179,6 @@ pub(crate) fn is_worth_a_word(comparison: &Comparison, entries: &[Entry]) -> boo
     !matches!(gain_of(comparison, entries), Gain::Small)
 }
 
-/// Knowledge of a gain.
 enum Gain {
     /// Too small to report, or not measured.
     Small,
@@ -201,7 +193,7 @@ fn gain_of(comparison: &Comparison, entries: &[Entry]) -> Gain {
         return Gain::Small;
     }
     match any_gain(before, after, comparison.change == Change::Plain) {
-        Some(ratio) if ratio.mean < LEAST_GAIN => Gain::Small,
+        Some(ratio) if ratio.mean < MIN_GAIN => Gain::Small,
         Some(ratio) if ratio.low > 1.0 => Gain::Proven(ratio),
         Some(ratio) => {
             let times = format!("{} times", significant(ratio.mean, 2));
@@ -210,21 +202,17 @@ fn gain_of(comparison: &Comparison, entries: &[Entry]) -> Gain {
             Gain::Unproven(if known { format!("{times}, {}", range()) } else { format!("{times}, not settled") })
         }
         None => match before.point().rate().zip(after.point().rate()) {
-            Some((a, b)) if b >= a * LEAST_GAIN => {
-                Gain::Unproven(format!("{} times in one run", significant(b / a, 2)))
-            }
+            Some((a, b)) if b >= a * MIN_GAIN => Gain::Unproven(format!("{} times in one run", significant(b / a, 2))),
             _ => Gain::Small,
         },
     }
 }
 
-/// The gain from one entry to another; `flushed`: with the flush included.
 fn any_gain(before: &Entry, after: &Entry, flushed: bool) -> Option<Ratio> {
     let flushed = flushed && (before.workload.sync_at_end || after.workload.sync_at_end);
     if flushed { flushed_gain(before, after) } else { gain(before, after) }
 }
 
-/// The gain with the flush included.
 fn flushed_gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let rates = |entry: &Entry| -> Vec<f64> { entry.samples().iter().map(flushed_rate).collect() };
     let (a, b) = (rates(before), rates(after));
@@ -245,7 +233,6 @@ pub(crate) fn flushed_rate(sample: &Sample) -> f64 {
     sample.bytes_with_ramp as f64 * 1e9 / time.max(1) as f64
 }
 
-/// A comparison as a finding.
 fn finding(
     comparison: &Comparison,
     gain: Ratio,
@@ -297,7 +284,6 @@ fn finding(
     })
 }
 
-/// Processor time of the process per MiB, in ns.
 fn cpu_ns_per_mib(point: &Point) -> Option<f64> {
     let bytes = f64::from(point.workload.request_bytes);
     Some(point.numbers.as_ref()?.cpu_ns_per_request.process() * MIB as f64 / bytes)
@@ -313,7 +299,6 @@ fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     Some(Ratio { median, mean, low, high, ..ratio })
 }
 
-/// The same for requests per second.
 pub(crate) fn iops_ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let rates = |entry: &Entry| -> Vec<f64> { entry.samples().iter().map(Sample::iops).collect() };
     let (a, b) = (rates(before), rates(after));

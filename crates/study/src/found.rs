@@ -1,11 +1,11 @@
 //! Measurements as an experiment sees them, and its conclusions.
 
+use crate::context::StudyContext;
 use crate::figures;
 use crate::findings::Comparison;
 use crate::grid::{Cell, Curve};
 use crate::sampler::Entry;
 use crate::schedule::Trial;
-use crate::setting::Setting;
 use machine::MemoryUse;
 use results::{Axis, CostModel, Figure, HalfPower, Point, ServiceModel};
 use workload::OpKind;
@@ -14,7 +14,6 @@ use workload::OpKind;
 /// not the extreme.
 pub(crate) const ENOUGH: f64 = 0.9;
 
-/// Smaller relative differences are not reported.
 pub(crate) const NOTICEABLE: f64 = 0.05;
 
 /// Two readings are equal if their intervals rule out a larger ratio than this, either way.
@@ -34,7 +33,6 @@ impl From<f64> for PeakRate {
     }
 }
 
-/// The best rate of each operation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct PeakRates {
     pub(crate) read: Option<PeakRate>,
@@ -42,7 +40,6 @@ pub(crate) struct PeakRates {
 }
 
 impl PeakRates {
-    /// From the points measured so far.
     pub(crate) fn measured(peaks: &[(OpKind, usize)], points: &[Point]) -> PeakRates {
         let of = |op: OpKind| {
             let (_, point) = peaks.iter().find(|(of, _)| *of == op)?;
@@ -57,7 +54,6 @@ impl PeakRates {
     }
 }
 
-/// A measured value of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) x: f64,
@@ -66,7 +62,6 @@ pub(crate) struct Reading {
     pub(crate) interval_95: Option<[f64; 2]>,
     /// A repeat would give the same value: a single run of a simulated machine needs no interval.
     pub(crate) exact: bool,
-    /// Index of its point.
     pub(crate) point: usize,
 }
 
@@ -75,14 +70,11 @@ pub(crate) struct Reading {
 pub(crate) enum Effect {
     /// Relative change: 0.5 is 50 % more, -0.4 is 40 % less.
     By(f64),
-    /// No relevant change.
     Nothing,
-    /// The runs are too uneven.
     Unsure,
 }
 
 impl Effect {
-    /// The relative gain, if it is one.
     pub(crate) fn gain(self) -> Option<f64> {
         match self {
             Effect::By(more) if more > 0.0 => Some(more),
@@ -109,9 +101,8 @@ impl Reading {
     }
 }
 
-/// Everything measured in a study.
 pub(crate) struct Found<'a> {
-    pub(crate) setting: &'a Setting,
+    pub(crate) setting: &'a StudyContext,
     pub(crate) trials: &'a [Trial],
     pub(crate) entries: &'a [Entry],
     pub(crate) points: &'a [Point],
@@ -129,7 +120,6 @@ impl Found<'_> {
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     }
 
-    /// The measured cells of a curve, by rising x.
     pub(crate) fn cells(&self, curve: &Curve) -> Vec<(&Cell, usize)> {
         let cells = self.trials.iter().flat_map(|trial| &trial.grid.cells).filter(|cell| cell.curve == *curve);
         let mut cells: Vec<(&Cell, usize)> = cells.filter_map(|cell| Some((cell, cell.point?))).collect();
@@ -152,7 +142,6 @@ impl Found<'_> {
         self.cells(curve).into_iter().filter_map(reading).collect()
     }
 
-    /// The reading of a curve at an x.
     pub(crate) fn at(&self, curve: &Curve, x: impl Into<f64>) -> Option<Reading> {
         let x = x.into();
         self.curve(curve).into_iter().find(|reading| reading.x == x)
@@ -173,17 +162,14 @@ pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     readings.iter().copied().find(|reading| reading.y >= share * best)
 }
 
-/// Conclusion of an experiment.
 #[derive(Debug, Default)]
 pub(crate) struct Conclusion {
     pub(crate) sentences: Vec<String>,
     pub(crate) half_power: Vec<HalfPower>,
     pub(crate) costs: Vec<CostModel>,
     pub(crate) service_times: Vec<ServiceModel>,
-    /// Settings to compare, before and after a change.
     pub(crate) comparisons: Vec<Comparison>,
     /// Figures in addition to those of the grid.
     pub(crate) figures: Vec<Figure>,
-    /// Memory rates of the machine.
     pub(crate) memory: Vec<MemoryUse>,
 }

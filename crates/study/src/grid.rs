@@ -1,6 +1,6 @@
 //! Grids as data: the cells to measure, and the figures that show them.
 
-use crate::setting::Setting;
+use crate::context::StudyContext;
 use results::Axis;
 use std::borrow::Cow;
 use workload::Workload;
@@ -14,7 +14,6 @@ pub(crate) enum Rank {
     Rich,
 }
 
-/// A stripe's members and its chunk in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StripeShape {
     pub(crate) members: Vec<u32>,
@@ -25,7 +24,6 @@ pub(crate) struct StripeShape {
 #[derive(Debug)]
 pub(crate) struct CurveSet {
     pub(crate) x: Axis,
-    /// Half-power points are wanted.
     pub(crate) half_power: bool,
     /// The answer reports where each curve reaches half of its operation's peak.
     pub(crate) half_of_peak: bool,
@@ -54,7 +52,6 @@ impl CurveSet {
     }
 }
 
-/// A figure of a set of curves.
 #[derive(Debug)]
 pub(crate) struct FigureDesign {
     pub(crate) id: &'static str,
@@ -73,7 +70,6 @@ impl FigureDesign {
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) set: &'static CurveSet,
-    /// In the legend.
     pub(crate) name: Cow<'static, str>,
 }
 
@@ -93,7 +89,6 @@ impl PartialEq for Curve {
     }
 }
 
-/// One point of a grid, and its position in the figure.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub(crate) curve: Curve,
@@ -103,7 +98,6 @@ pub(crate) struct Cell {
     /// Show the rate to stable storage, including the flush, instead of the axis's value.
     pub(crate) synced: bool,
     pub(crate) rank: Rank,
-    /// Index of its point; `None` if it was left out.
     pub(crate) point: Option<usize>,
 }
 
@@ -125,28 +119,23 @@ impl Cell {
     }
 }
 
-/// An experiment's cells on one target.
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
     pub(crate) cells: Vec<Cell>,
-    /// Why the experiment is skipped.
     pub(crate) skipped: Option<String>,
-    /// What was left out, and why.
     pub(crate) notes: Vec<String>,
 }
 
 impl Grid {
     /// An empty grid with the context's note.
-    pub(crate) fn new(setting: &Setting) -> Grid {
+    pub(crate) fn new(setting: &StudyContext) -> Grid {
         Grid { notes: setting.note(), ..Grid::default() }
     }
 
-    /// The grid of a skipped experiment.
     pub(crate) fn skipped(why: impl Into<String>) -> Grid {
         Grid { skipped: Some(why.into()), ..Grid::default() }
     }
 
-    /// Adds a cell and returns it.
     pub(crate) fn add(&mut self, curve: Curve, x: impl Into<f64>, workload: Workload, rank: Rank) -> &mut Cell {
         let last = self.cells.len();
         self.cells.push(Cell { curve, x: x.into(), workload, shape: None, synced: false, rank, point: None });

@@ -5,10 +5,10 @@
 
 mod advice;
 mod answer;
-mod beside;
 mod checklist;
 mod command;
 mod confirm;
+mod context;
 mod crossings;
 mod decisive;
 mod doubts;
@@ -19,12 +19,12 @@ mod found;
 mod grid;
 mod ladder;
 mod models;
+mod other_target;
 mod plan;
 mod probe;
 mod sampler;
 mod schedule;
 mod sentences;
-mod setting;
 mod study;
 #[cfg(test)]
 mod tests;

@@ -13,13 +13,12 @@ use workload::OpKind;
 const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
 
 /// Above this fit error a line does not describe all points: repeats of a point agree better.
-const MISFIT: f64 = 0.05;
+const MAX_FIT_ERROR: f64 = 0.05;
 /// Two lines must fit this many times better than one to count as two regimes.
 const BETTER: f64 = 2.0;
 /// A time this many times another has grown.
 const GROWS: f64 = 1.5;
 
-/// The point at which a drawn curve reaches half of its own best.
 pub(crate) fn half_power_of_series(x: Axis, y: Axis, series: &Series, points: &[Point]) -> Option<HalfPower> {
     let reading = |value: &results::Value| {
         Some(Reading { x: value.x, y: value.y?, interval_95: value.interval_95, exact: false, point: value.point? })
@@ -161,7 +160,7 @@ pub(crate) fn service_times(found: &Found<'_>, curve: &Curve, mode: ServiceMode)
 
 /// Two lines, below a size and from it on, that fit far better than one.
 fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
-    if one.rms_relative_residual <= MISFIT {
+    if one.rms_relative_residual <= MAX_FIT_ERROR {
         return None;
     }
     let squares = |fit: &LineFit| fit.rms_relative_residual.powi(2) * fit.points.len() as f64;

@@ -1,8 +1,8 @@
 //! Trials on another target: the same requests to the device below a file system, or to two files
 //! instead of one.
 
+use crate::context::StudyContext;
 use crate::sampler::{Entry, Sampler};
-use crate::setting::Setting;
 use machine::{Machine, Nanos, Result, TargetKind, TargetSpec};
 use measure::stats::{Ratio, ratio_interval};
 use measure::{Options, Sample, sample};
@@ -14,22 +14,19 @@ const PAIRS: u32 = 4;
 /// New files are created only if filling them takes at most this share of the budget.
 const FILL_SHARE: f64 = 0.04;
 
-/// Minimum size of each of two files.
-const LEAST_FILE: u64 = 8 << 20;
+const MIN_FILE_BYTES: u64 = 8 << 20;
 
-/// The other target.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Other {
+pub(crate) enum OtherTarget {
     /// The device below the file system, by its name: faster if the file system is a limit.
     Device(String),
     /// Two files: faster if a resource shared by the writers of one file is a limit.
     TwoFiles,
 }
 
-/// Result of the same requests on another target.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Beside {
-    pub(crate) other: Other,
+pub(crate) struct OtherTargetTrial {
+    pub(crate) other: OtherTarget,
     /// Requests per second there over those on the study's target.
     pub(crate) ratio: Ratio,
 }
@@ -38,13 +35,13 @@ pub(crate) struct Beside {
 ///
 /// # Errors
 /// The user's interrupt.
-pub(crate) fn beside<M: Machine>(
+pub(crate) fn try_other_target<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     spec: &TargetSpec,
     (op, base): (OpKind, usize),
     until: Nanos,
-) -> Result<Option<Beside>> {
+) -> Result<Option<OtherTargetTrial>> {
     let workload = sampler.entries[base].workload.clone();
     // A throttle is reported by the system, and both targets would share it.
     if sampler.bursty || !sampler.noisy || sampler.machine.now() >= until || !workload.buffering.is_direct() {
@@ -56,11 +53,10 @@ pub(crate) fn beside<M: Machine>(
     };
     let Some((other, mut target, workload)) = opened else { return Ok(None) };
     let ratio = pairs(sampler, &mut target, base, &workload, until)?;
-    Ok(ratio.map(|ratio| Beside { other, ratio }))
+    Ok(ratio.map(|ratio| OtherTargetTrial { other, ratio }))
 }
 
-/// A target with its name and workload.
-type Opened<T> = Option<(Other, T, Workload)>;
+type Opened<T> = Option<(OtherTarget, T, Workload)>;
 
 /// The device below, restricted to the file's extent.
 fn device<M: Machine>(sampler: &Sampler<'_, M>, workload: &Workload) -> Opened<M::Target> {
@@ -70,13 +66,12 @@ fn device<M: Machine>(sampler: &Sampler<'_, M>, workload: &Workload) -> Opened<M
     let moved = Workload { region_start_bytes: start, region_bytes: Some(bytes), ..workload.clone() };
     let facts = sampler.machine.target_facts(&target);
     moved.check(facts.size_bytes, facts.direct_align_bytes).ok()?;
-    Some((Other::Device(below.name), target, moved))
+    Some((OtherTarget::Device(below.name), target, moved))
 }
 
-/// Two files in the target's directory, each of half its size.
 fn two_files<M: Machine>(
     sampler: &Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     spec: &TargetSpec,
     workload: &Workload,
 ) -> Opened<M::Target> {
@@ -84,7 +79,7 @@ fn two_files<M: Machine>(
     let outstanding = workload.outstanding() > 1 && setting.facts.kind == TargetKind::TestFile && !spec.create;
     let quick = setting.speed.write.bytes_per_s * sampler.budget() as f64 / 1e9 * FILL_SHARE;
     let size = (quick as u64).min(setting.facts.size_bytes / 2) & !((1 << 20) - 1);
-    if !outstanding || size < LEAST_FILE {
+    if !outstanding || size < MIN_FILE_BYTES {
         return None;
     }
     // The chunk is at least a request, so each request goes to one of the two.
@@ -94,7 +89,7 @@ fn two_files<M: Machine>(
     let target = sampler.machine.open(&two).ok()?;
     let facts = sampler.machine.target_facts(&target);
     workload.check(facts.size_bytes, facts.direct_align_bytes).ok()?;
-    Some((Other::TwoFiles, target, workload.clone()))
+    Some((OtherTarget::TwoFiles, target, workload.clone()))
 }
 
 /// Interleaved runs on the study's target and on the other; `None` if they fail there, or are too

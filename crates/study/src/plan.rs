@@ -12,7 +12,6 @@ pub enum Effort {
     Full,
 }
 
-/// The request for a study.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Total budget, on the machine's clock.
@@ -21,12 +20,10 @@ pub struct Plan {
     pub effort: Effort,
     /// Only these experiments ([`crate::experiment_ids`]); empty: all.
     pub only: Vec<String>,
-    /// Seeds everything random.
     pub seed: u64,
 }
 
 impl Plan {
-    /// Whether an experiment is wanted.
     pub fn wants(&self, id: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == id)
     }

@@ -1,8 +1,8 @@
 //! Short runs that estimate the target's speed, to choose grids and run lengths.
 
+use crate::context::{OpSpeed, Speed, StudyContext};
 use crate::plan::Plan;
 use crate::sampler::{LONGEST_RUN_NS, Sampler};
-use crate::setting::{OpSpeed, Setting, Speed};
 use machine::{Error, Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use measure::Repeated;
 use workload::{OpKind, Pattern, Workload};
@@ -13,7 +13,6 @@ const QUIET_REQUESTS: f64 = 2000.0;
 /// Longest run there, for fast requests.
 const LONGEST_QUIET_NS: f64 = 10e9;
 
-/// Shortest run.
 const SHORTEST_RUN_NS: f64 = 30e6;
 
 /// Also a minimum share of the budget: longer studies see effects that settle slowly.
@@ -34,7 +33,6 @@ const BURSTS_A_RUN: u64 = 2;
 /// Minimum single requests per run.
 const REQUESTS_A_RUN: f64 = 20.0;
 
-/// Request size, depth and order of the probing runs.
 const PROBES: [(u32, u32, Pattern); 4] =
     [(4096, 1, Pattern::Random), (65_536, 1, Pattern::Seq), (4096, 16, Pattern::Random), (1 << 20, 2, Pattern::Seq)];
 
@@ -42,10 +40,10 @@ const PROBES: [(u32, u32, Pattern); 4] =
 ///
 /// # Errors
 /// A failed probing run: all else would fail too. The user's interrupt.
-pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Result<Setting> {
+pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Result<StudyContext> {
     let facts = sampler.machine.target_facts(sampler.target);
     let unknown = OpSpeed { bytes_per_s: 1e9, iops: 1e5 };
-    let mut setting = Setting {
+    let mut setting = StudyContext {
         members: facts.members,
         facts,
         engines: sampler.machine.capabilities().engines,
@@ -91,7 +89,7 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
 /// bursts.
 fn probe_one<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     op: OpKind,
     bursts: &mut usize,
 ) -> Result<(OpSpeed, f64)> {

@@ -1,7 +1,7 @@
 //! The sampler turns workloads into samples, in interleaved order, within the budget.
 
+use crate::context::StudyContext;
 use crate::grid::{Cell, StripeShape};
-use crate::setting::Setting;
 use machine::{Machine, Nanos, RequestTimes, Result, THROTTLE_SLICE_NS, TargetFacts, TargetKind};
 use measure::stats::{Estimate, Spread};
 use measure::{
@@ -24,10 +24,8 @@ pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 /// Relative half-width of the 95 % interval at which a point needs no more runs.
 pub(crate) const PRECISION: f64 = 0.03;
 
-/// Maximum runs of a point.
-const MOST_RUNS: u32 = 32;
+const MAX_RUNS: u32 = 32;
 
-/// One workload and its runs.
 pub(crate) struct Entry {
     pub(crate) workload: Workload,
     pub(crate) question: Question,
@@ -41,7 +39,6 @@ pub(crate) struct Entry {
     /// Requests are admitted in bursts, so its runs start and end between two of them.
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
-    /// From trace points.
     request_times: Option<RequestTimes>,
     /// The pooled spread between runs of similar points, once known.
     common: Option<Spread>,
@@ -51,7 +48,6 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A workload without runs.
     pub(crate) fn new(workload: Workload, shape: Option<StripeShape>, facts: TargetFacts) -> Entry {
         Entry {
             question: Question::of(&workload),
@@ -70,7 +66,6 @@ impl Entry {
         }
     }
 
-    /// Drops the cached point and estimate after new information.
     fn forget(&mut self) {
         (self.point, self.estimate) = (OnceCell::new(), OnceCell::new());
     }
@@ -81,7 +76,6 @@ impl Entry {
         self.estimate.get_or_init(|| rate_estimate_beside(self.samples(), self.common)).as_ref()
     }
 
-    /// Whether the pooled spread is known.
     pub(crate) fn has_common_spread(&self) -> bool {
         self.common.is_some()
     }
@@ -91,7 +85,6 @@ impl Entry {
         (self.workload.writes(), self.workload.buffering.is_direct())
     }
 
-    /// The current point.
     pub(crate) fn point(&self) -> &Point {
         self.point.get_or_init(|| {
             let mut point = Point::of(&self.workload, &self.facts, &self.measured);
@@ -111,7 +104,6 @@ impl Entry {
         })
     }
 
-    /// The successful runs.
     pub(crate) fn samples(&self) -> &[Sample] {
         &self.measured.samples
     }
@@ -121,23 +113,18 @@ impl Entry {
         self.facts.kind == TargetKind::Simulated
     }
 
-    /// Whether it ran at all, successfully or not.
     pub(crate) fn reached(&self) -> bool {
         !self.samples().is_empty() || self.measured.failure.is_some()
     }
 }
 
-/// Progress of a study.
 pub struct Progress<'a> {
     /// Short description of the current point.
     pub doing: &'a str,
-    /// Time since the study began.
     pub passed_ns: Nanos,
-    /// Maximum time of the study.
     pub budget_ns: Nanos,
 }
 
-/// Runs workloads on one target and keeps their samples.
 pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) machine: &'a M,
     pub(crate) target: &'a mut M::Target,
@@ -195,7 +182,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Records the end of a run.
     fn note_end(&mut self, workload: &Workload) {
         let now = self.machine.now();
         self.ended.iter_mut().zip(kinds(workload)).filter(|(_, makes)| *makes).for_each(|(ended, _)| *ended = now);
@@ -207,7 +193,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.machine.now().saturating_sub(last.unwrap_or_default())
     }
 
-    /// The current point of every entry.
     pub(crate) fn points(&self) -> Vec<Point> {
         self.entries.iter().map(|entry| entry.point().clone()).collect()
     }
@@ -235,7 +220,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
 
     /// Adds a cell's workload unless it is already there. Returns its index, or `None` if it would
     /// take too long.
-    pub(crate) fn add(&mut self, cell: &Cell, setting: &Setting) -> Option<usize> {
+    pub(crate) fn add(&mut self, cell: &Cell, setting: &StudyContext) -> Option<usize> {
         // Fewer members of a stripe are slower.
         let share =
             cell.shape.as_ref().map_or(1.0, |shape| shape.members.len() as f64 / f64::from(setting.members.max(1)));
@@ -264,7 +249,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }))
     }
 
-    /// Adds a workload and returns its index.
     pub(crate) fn push(&mut self, workload: Workload, shape: Option<StripeShape>) -> usize {
         let facts = self.machine.target_facts(self.target);
         self.entries.push(Entry::new(workload, shape, facts));
@@ -325,7 +309,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Gives the target this stripe shape.
     fn restripe(&mut self, shape: &StripeShape) -> Result<()> {
         if self.shape != *shape {
             self.machine.restripe(self.target, &shape.members, shape.chunk)?;
@@ -358,8 +341,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Runs the entries whose relative interval is wider than this, most uncertain first, until none
-    /// is or the time is up.
+    /// Runs the entries whose relative interval is wider than this, most uncertain first, until
+    /// none is or the time is up.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -367,7 +350,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         if !self.noisy {
             return Ok(());
         }
-        repeat(self, indices, Repeats { least: 0, most: MOST_RUNS, precision, until })
+        repeat(self, indices, Repeats { least: 0, most: MAX_RUNS, precision, until })
     }
 
     /// Pools the spread between runs over all points, as a few runs of one point do not determine
@@ -376,18 +359,17 @@ impl<'a, M: Machine> Sampler<'a, M> {
         if !self.noisy {
             return;
         }
-        let told: Vec<((bool, bool), Spread)> =
+        let spreads: Vec<((bool, bool), Spread)> =
             self.entries.iter().filter_map(|entry| Some((entry.kind(), rate_spread(entry.samples())?))).collect();
-        let all: Vec<Spread> = told.iter().map(|one| one.1).collect();
+        let all: Vec<Spread> = spreads.iter().map(|one| one.1).collect();
         let anywhere = Spread::in_common(&all);
         for entry in &mut self.entries {
-            let alike: Vec<Spread> = told.iter().filter(|one| one.0 == entry.kind()).map(|one| one.1).collect();
+            let alike: Vec<Spread> = spreads.iter().filter(|one| one.0 == entry.kind()).map(|one| one.1).collect();
             entry.common = Spread::in_common(&alike).or(anywhere);
             entry.forget();
         }
     }
 
-    /// Discards all runs of some entries.
     pub(crate) fn begin_again(&mut self, indices: &[usize]) {
         for &index in indices {
             self.entries[index].measured.begin_again();
@@ -404,7 +386,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
     }
 }
 
-/// Whether a workload reads, and whether it writes.
 fn kinds(workload: &Workload) -> [bool; 2] {
     [workload.read_percent > 0, workload.writes()]
 }

@@ -2,6 +2,7 @@
 
 use crate::answer::sides;
 use crate::confirm::candidates;
+use crate::context::StudyContext;
 use crate::crossings;
 use crate::decisive::decisive;
 use crate::experiments::{ALL, Experiment};
@@ -10,7 +11,6 @@ use crate::found::{Found, PeakRates};
 use crate::grid::{Cell, Grid, Rank, StripeShape};
 use crate::plan::{Effort, Plan};
 use crate::sampler::{LONGEST_RUN_NS, PRECISION, Sampler};
-use crate::setting::Setting;
 use machine::{Machine, MemoryUse, Nanos, Result, THROTTLE_SLICE_NS};
 use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,13 +38,10 @@ const SETTLE_SHARES: [f64; 2] = [0.92, 0.985];
 /// Relative half-width that ends the first turn of a deciding point.
 const FIRST_PRECISION: f64 = 0.15;
 
-/// Weight of the deciding points.
 const DECISIVE_WEIGHT: f64 = 3.0;
 
-/// Weight of the two sides of an advice.
 const SIDE_WEIGHT: f64 = 2.0;
 
-/// Runs of a size added around a half-power point.
 const REFINE_RUNS: u32 = 2;
 
 /// Runs of each point before the deciding points are chosen.
@@ -54,7 +51,7 @@ const FIRST_RUNS: u32 = 3;
 const OVERRUN_SHARE: f64 = 2.0;
 
 /// Minimum number of points, whatever the budget.
-const LEAST_POINTS: usize = 16;
+const MIN_POINTS: usize = 16;
 
 /// Estimated overhead of a run: opening files, preparing caches, writing back dirty data.
 const OVERHEAD_NS: f64 = 10e6;
@@ -65,7 +62,6 @@ const WEIGHT_CLASS: u32 = 5;
 /// Desired runs per point: runs differ by more than a longer run would reveal.
 const RUNS: u32 = 20;
 
-/// An experiment with its grid on this target.
 pub(crate) struct Trial {
     pub(crate) experiment: &'static Experiment,
     pub(crate) grid: Grid,
@@ -75,7 +71,7 @@ pub(crate) struct Trial {
 /// Afterwards the cells have their points' indices.
 pub(crate) fn measure<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &mut Setting,
+    setting: &mut StudyContext,
     plan: &Plan,
 ) -> Result<Vec<Trial>> {
     let mut trials = wanted(setting, plan);
@@ -87,10 +83,10 @@ pub(crate) fn measure<M: Machine>(
         setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * f64::from(RUNS)) - OVERHEAD_NS)
             .clamp(least_run, LONGEST_RUN_NS) as Nanos;
         // Wait between two bursts, and through the first of them ([`measure::of_whole_bursts`]).
-        let beside = if sampler.bursty { THROTTLE_SLICE_NS as f64 * 2.5 } else { sampler.overhead.max(OVERHEAD_NS) };
-        let runs = left / (setting.run_ns as f64 + beside);
+        let gap = if sampler.bursty { THROTTLE_SLICE_NS as f64 * 2.5 } else { sampler.overhead.max(OVERHEAD_NS) };
+        let runs = left / (setting.run_ns as f64 + gap);
         trials = wanted(setting, plan);
-        let thinned = thin(&mut trials, (runs as usize).max(LEAST_POINTS));
+        let thinned = thin(&mut trials, (runs as usize).max(MIN_POINTS));
         sampler.left_out.extend(thinned);
     }
     for cell in trials.iter_mut().flat_map(|trial| &mut trial.grid.cells) {
@@ -131,7 +127,7 @@ pub(crate) fn measure<M: Machine>(
 /// The user's interrupt.
 pub(crate) fn settle<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trials: &mut [Trial],
     plan: &Plan,
     peaks: &[(OpKind, usize)],
@@ -155,8 +151,7 @@ pub(crate) fn settle<M: Machine>(
     Ok(())
 }
 
-/// The grids of the wanted experiments, at this effort.
-pub(crate) fn wanted(setting: &Setting, plan: &Plan) -> Vec<Trial> {
+pub(crate) fn wanted(setting: &StudyContext, plan: &Plan) -> Vec<Trial> {
     let most = match plan.effort {
         Effort::Quick => Rank::Core,
         Effort::Normal => Rank::Usual,
@@ -167,7 +162,7 @@ pub(crate) fn wanted(setting: &Setting, plan: &Plan) -> Vec<Trial> {
         if plan.wants(experiment.id) {
             grid.cells.retain(|cell| cell.rank <= most);
         } else {
-            grid = Grid { notes: grid.notes, ..Grid::skipped("it was not asked for (--only)") };
+            grid = Grid { notes: grid.notes, ..Grid::skipped("not selected (--only)") };
         }
         Trial { experiment, grid }
     };
@@ -202,10 +197,9 @@ pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
     for trial in trials {
         trial.grid.cells.retain(|cell| kept.contains(&identity(cell)));
     }
-    Some(format!("{dropped} of {} points, so that there is time to run each of the others", dropped + most))
+    Some(format!("{dropped} of {} points, to leave time for the others", dropped + most))
 }
 
-/// The order of removal, largest first.
 fn weight(cell: &Cell) -> u32 {
     // A stripe is why several targets were given.
     if cell.shape.is_some() { 0 } else { WEIGHT_CLASS + cell.dispensable() }
@@ -241,7 +235,7 @@ fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]
 }
 
 /// Adds and measures a size between the two around each half-power point if that helps.
-fn refine<M: Machine>(sampler: &mut Sampler<'_, M>, setting: &Setting, trials: &mut [Trial]) -> Result<()> {
+fn refine<M: Machine>(sampler: &mut Sampler<'_, M>, setting: &StudyContext, trials: &mut [Trial]) -> Result<()> {
     let points = sampler.points();
     let mut added = Vec::new();
     for trial in trials.iter_mut().filter(|trial| trial.experiment.refines) {

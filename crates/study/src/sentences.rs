@@ -13,12 +13,10 @@ pub(crate) fn plural(op: OpKind) -> &'static str {
     }
 }
 
-/// A size on an axis.
 pub(crate) fn size(bytes: f64) -> String {
     show_size(bytes as u64)
 }
 
-/// A share in whole percent.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
@@ -48,8 +46,7 @@ pub(crate) fn effect(effect: Effect) -> String {
     }
 }
 
-/// Reason for a missing conclusion.
-pub(crate) const UNEVEN: &str = "the runs are too uneven to tell";
+pub(crate) const UNEVEN: &str = "the runs are too uneven";
 
 /// The request size a curve needs for its best rate, and for half of it.
 pub(crate) fn reach(subject: &str, readings: &[Reading], rate: impl Fn(f64) -> String) -> Option<String> {

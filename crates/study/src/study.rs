@@ -15,10 +15,8 @@ use machine::{Engine, Error, Machine, Nanos, Result, TargetSpec};
 use results::{Kind, Program, Results, SCHEMA};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Share of the budget for filling the test file.
 const FILL_SHARE: f64 = 0.10;
 
-/// Share of the budget for measuring memory.
 const MEMORY_SHARE: f64 = 0.02;
 
 /// Studies a target: opens it, runs every experiment that fits it and the budget, and answers.
@@ -72,7 +70,7 @@ pub fn study<M: Machine>(
     let mut warnings = facts.warnings.clone();
     if sampler.noisy && setting.deep_engine() != Engine::IoUring {
         warnings.push(format!(
-            "io_uring is not available here, so requests were kept outstanding by {} instead of it",
+            "io_uring is not available here, so {} kept the requests outstanding",
             setting.deep_engine()
         ));
     }

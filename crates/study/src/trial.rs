@@ -1,10 +1,10 @@
 //! Trials: a single change to a workload that distinguishes between bottlenecks.
 
-use crate::beside::{Beside, beside};
-use crate::confirm::{LEAST_RUNS, measure_chosen, stands_for};
+use crate::confirm::{MIN_RUNS, measure_chosen, stands_for};
+use crate::context::StudyContext;
 use crate::findings::{exact, iops_ratio};
+use crate::other_target::{OtherTargetTrial, try_other_target};
 use crate::sampler::{Entry, Sampler};
-use crate::setting::Setting;
 use crate::verdict::{GAIN, SAME};
 use machine::units::show_size;
 use machine::{CacheState, Engine, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetKind, TargetSpec};
@@ -19,7 +19,6 @@ const TRIALS_SHARE: f64 = 0.84;
 /// Share of the budget at which the search for a deeper peak ends.
 const CLIMB_SHARE: f64 = 0.78;
 
-/// Maximum doublings of the depth.
 const CLIMBS: u32 = 3;
 
 /// Maximum runs of a trial before the remaining time is divided.
@@ -27,15 +26,13 @@ const RUNS: u32 = 4;
 
 /// Thresholds of a verdict, as ratios of requests per second: a loss below the first, a gain from
 /// the second on.
-const TURNS: [f64; 2] = [1.0 - SAME, GAIN];
+const VERDICT_RATIOS: [f64; 2] = [1.0 - SAME, GAIN];
 
 /// Weight of the trials of an undecided verdict.
 const UNDECIDED_WEIGHT: f64 = 3.0;
 
-/// Request sizes of a plain program.
 pub(crate) const PLAIN_BYTES: [u32; 2] = [65_536, 4096];
 
-/// A change that distinguishes between bottlenecks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variant {
     /// Twice the requests outstanding: gains if request latency is the limit.
@@ -50,7 +47,7 @@ pub(crate) enum Variant {
 
 impl Variant {
     /// The workload with this change; `None` if it would be the same, or invalid.
-    pub(crate) fn of(self, base: &Workload, setting: &Setting) -> Option<Workload> {
+    pub(crate) fn of(self, base: &Workload, setting: &StudyContext) -> Option<Workload> {
         let changed = match self {
             Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
             Variant::Deeper if base.engine.is_async() || base.engine == Engine::Threads => {
@@ -81,8 +78,7 @@ impl Variant {
     }
 }
 
-/// Half of a request, or twice one that cannot be halved.
-fn resized(base: &Workload, setting: &Setting) -> Option<u32> {
+fn resized(base: &Workload, setting: &StudyContext) -> Option<u32> {
     let half = base.request_bytes / 2;
     if half >= 4096 && u64::from(half).is_multiple_of(setting.align().max(1)) {
         return Some(half);
@@ -95,16 +91,13 @@ fn resized(base: &Workload, setting: &Setting) -> Option<u32> {
 pub(crate) struct Case {
     pub(crate) of: LimitOf,
     pub(crate) op: OpKind,
-    /// Index of the entry with that rate.
     pub(crate) base: usize,
     /// Changes with the indices of their entries.
     pub(crate) trials: Vec<(Variant, usize)>,
-    /// The same requests on another target.
-    pub(crate) beside: Option<Beside>,
+    pub(crate) other_target: Option<OtherTargetTrial>,
 }
 
 impl Case {
-    /// The ratio of requests per second with a change.
     pub(crate) fn ratio(&self, variant: Variant, entries: &[Entry]) -> Option<Ratio> {
         let (_, after) = self.trials.iter().find(|(one, _)| *one == variant)?;
         self.compared(&entries[self.base], &entries[*after])
@@ -119,8 +112,8 @@ impl Case {
     /// The trials whose intervals still contain a threshold of the verdict.
     fn undecided<'a>(&'a self, entries: &'a [Entry]) -> impl Iterator<Item = usize> + 'a {
         let open = |variant: Variant| {
-            let turns = if variant == Variant::Resized { &TURNS[..] } else { &TURNS[1..] };
-            let holds = |ratio: Ratio| turns.iter().any(|turn| (ratio.low..=ratio.high).contains(turn));
+            let verdict_ratios = if variant == Variant::Resized { &VERDICT_RATIOS[..] } else { &VERDICT_RATIOS[1..] };
+            let holds = |ratio: Ratio| verdict_ratios.iter().any(|turn| (ratio.low..=ratio.high).contains(turn));
             self.ratio(variant, entries).is_none_or(holds)
         };
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
@@ -153,8 +146,8 @@ fn flushed_ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
 
 /// The rates whose limits are wanted: the peaks, a plain program's rates, and small random
 /// requests.
-fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, peaks: &[(OpKind, usize)]) -> Vec<Case> {
-    let case = |of, op, base| Case { of, op, base, trials: Vec::new(), beside: None };
+fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &StudyContext, peaks: &[(OpKind, usize)]) -> Vec<Case> {
+    let case = |of, op, base| Case { of, op, base, trials: Vec::new(), other_target: None };
     let mut all: Vec<Case> = peaks.iter().map(|&(op, base)| case(LimitOf::Peak, op, base)).collect();
     let measured: Vec<(usize, &Entry)> =
         sampler.entries.iter().enumerate().filter(|(_, entry)| entry.point().rate().is_some()).collect();
@@ -181,7 +174,7 @@ fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, peaks: &[(OpKi
 }
 
 /// Whether an entry is what a plain program does: buffered, sequential, depth 1.
-pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &Setting) -> bool {
+pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &StudyContext) -> bool {
     let workload = &entry.workload;
     let cache = match op {
         OpKind::Write => workload.sync_at_end,
@@ -207,7 +200,7 @@ pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &Setting)
 /// too small.
 fn changed<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     base: usize,
     variant: Variant,
 ) -> Option<usize> {
@@ -235,7 +228,7 @@ fn changed<M: Machine>(
 /// The user's interrupt.
 pub(crate) fn climb<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     peaks: &mut [(OpKind, usize)],
 ) -> Result<()> {
     if !sampler.noisy {
@@ -252,7 +245,7 @@ pub(crate) fn climb<M: Machine>(
         let deeper: Vec<usize> = tried.iter().map(|one| one.1).collect();
         sampler.rounds(&deeper, 1, Nanos::MAX)?;
         let until = sampler.at(CLIMB_SHARE);
-        for runs in 2..=LEAST_RUNS {
+        for runs in 2..=MIN_RUNS {
             let bases: Vec<usize> = tried.iter().map(|one| peaks[one.0].1).collect();
             sampler.again(&bases, until)?;
             sampler.rounds(&deeper, runs, until)?;
@@ -283,7 +276,7 @@ pub(crate) fn climb<M: Machine>(
 /// The user's interrupt.
 pub(crate) fn investigate<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     spec: &TargetSpec,
     peaks: &[(OpKind, usize)],
 ) -> Result<Vec<Case>> {
@@ -293,7 +286,7 @@ pub(crate) fn investigate<M: Machine>(
             if variant == Variant::Resized && case.of == LimitOf::Plain {
                 continue;
             }
-            if variant == Variant::Hinted && !heeds_hints(setting) {
+            if variant == Variant::Hinted && !obeys_hints(setting) {
                 continue;
             }
             case.trials.extend(changed(sampler, setting, case.base, variant).map(|index| (variant, index)));
@@ -318,7 +311,7 @@ pub(crate) fn investigate<M: Machine>(
     }
     let on_files = setting.facts.layers.first().is_some_and(|layer| layer.kind == LayerKind::FileSystem);
     for case in cases.iter_mut().filter(|case| case.of == LimitOf::Peak && on_files) {
-        case.beside = beside(sampler, setting, spec, (case.op, case.base), until)?;
+        case.other_target = try_other_target(sampler, setting, spec, (case.op, case.base), until)?;
     }
     for runs in 2..=RUNS {
         sampler.learn_spread();
@@ -334,13 +327,13 @@ pub(crate) fn investigate<M: Machine>(
 }
 
 /// Whether the target's read-ahead reacts to a sequential hint; a simulated machine says so itself.
-fn heeds_hints(setting: &Setting) -> bool {
-    let told = |layer: &machine::Layer| layer.settings.contains_key("sequential_hint_factor");
-    setting.facts.kind != TargetKind::Simulated || setting.facts.layers.iter().any(told)
+fn obeys_hints(setting: &StudyContext) -> bool {
+    let hinted = |layer: &machine::Layer| layer.settings.contains_key("sequential_hint_factor");
+    setting.facts.kind != TargetKind::Simulated || setting.facts.layers.iter().any(hinted)
 }
 
 /// Whether the target has room for a workload.
-fn fits(workload: &Workload, setting: &Setting) -> bool {
+fn fits(workload: &Workload, setting: &StudyContext) -> bool {
     let align = if workload.buffering.is_direct() { setting.facts.direct_align_bytes } else { 1 };
     workload.check(setting.facts.size_bytes, align).is_ok()
 }

@@ -67,7 +67,7 @@ fn three_disks_fill_a_bus_and_then_the_bus_is_the_limit_and_not_the_disk() {
 }
 
 #[test]
-fn the_phases_of_the_bus_stand_with_every_point() {
+fn every_point_has_its_bus_phases() {
     let results = study(&format!("{ULTRA},disks=3,start=12k"), Effort::Normal, &["depth"]);
     let data_in = |point: usize| {
         let resources = &results.points[point].numbers.as_ref().expect("numbers").achieved.resources;
@@ -123,7 +123,7 @@ fn write_cache_or_three_requests_hide_the_revolution() {
 }
 
 #[test]
-fn what_a_request_costs_depends_on_how_the_program_learns_of_its_end() {
+fn request_cost_depends_on_the_completion_method() {
     let of = |shape: &str| study(&format!("{ULTRA},shape={shape}"), Effort::Normal, &["depth"]);
     let (routines, port) = (of("routines"), of("port"));
     let cost = |results: &Results| {
@@ -166,7 +166,7 @@ fn a_file_that_grows_is_written_one_request_at_a_time() {
 }
 
 #[test]
-fn half_of_the_peak_takes_what_the_abstract_says() {
+fn half_power_matches_the_abstract() {
     let results = study(FAST, Effort::Normal, &["unbuffered", "depth"]);
     let half = &results.answer.as_ref().unwrap().half_power;
     let smallest = |op: OpKind, at: &str| {

@@ -131,7 +131,7 @@ fn see(seen: &mut Seen, truths: &mut Truths, results: &Results) {
             single && half.op == peak.op && half.peak_from == PeakSource::Measured
         });
         let half = half.unwrap_or_else(|| panic!("no half-power size of single {}s", peak.op));
-        let crossing = half.crossing.expect("it lies between the sizes");
+        let crossing = half.crossing.expect("it is between the sizes");
         let like = Workload { depth: 1, ..Workload::clone(&point.workload) };
         let truth = truths.crossing(&like, truth / 2.0);
         seen.half_errors.push((crossing / truth).ln().abs());

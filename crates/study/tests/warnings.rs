@@ -60,7 +60,7 @@ fn rhythms_and_whole_requests_are_no_change() {
 }
 
 #[test]
-fn a_burst_credit_that_runs_out_is_told() {
+fn an_exhausted_burst_credit_is_reported() {
     let twin = changed("cloud-burst", |drive| {
         let Drive::Cloud(volume) = drive else { panic!("a cloud volume") };
         volume.credit_requests = 15_000.0;
@@ -70,7 +70,7 @@ fn a_burst_credit_that_runs_out_is_told() {
 }
 
 #[test]
-fn a_write_cache_that_fills_is_told() {
+fn a_full_write_cache_is_reported() {
     let twin = changed("nvme", |drive| {
         let Drive::Flash(flash) = drive else { panic!("a solid-state drive") };
         flash.cache_bytes = 8_000_000_000;

@@ -14,25 +14,23 @@ mod streams;
 mod stripe;
 mod unbuffered;
 
+use crate::context::StudyContext;
 use crate::found::{Conclusion, Found};
 use crate::grid::{Cell, CurveSet, Grid};
-use crate::setting::Setting;
 
-/// Imports shared by all experiments.
 mod prelude {
     pub(super) use super::Experiment;
+    pub(super) use crate::context::{OPS, StudyContext};
     pub(super) use crate::findings::{Change, Comparison};
     pub(super) use crate::found::{Conclusion, ENOUGH, Effect, Found, Reading, best, smallest, worst};
     pub(super) use crate::grid::{Curve, CurveSet, FigureDesign, Grid, Rank};
     pub(super) use crate::models;
     pub(super) use crate::sentences::{UNEVEN, effect, percent, plural, reach, size, times, together};
-    pub(super) use crate::setting::{OPS, Setting};
     pub(super) use machine::units::{show_rate, show_size, show_time};
     pub(super) use results::Axis;
     pub(super) use workload::{OpKind, Pattern, Workload};
 }
 
-/// A question, the grid of points that answers it, and its conclusion.
 pub(crate) struct Experiment {
     /// Its name in the document and for `--only`.
     pub(crate) id: &'static str,
@@ -40,15 +38,11 @@ pub(crate) struct Experiment {
     pub(crate) question: &'static str,
     /// In the order of the report.
     pub(crate) curves: &'static [&'static CurveSet],
-    /// The cells to measure on this target.
-    pub(crate) grid: fn(&Setting) -> Grid,
-    /// Draws the conclusion.
+    pub(crate) grid: fn(&StudyContext) -> Grid,
     pub(crate) conclude: fn(&Found<'_>) -> Conclusion,
     /// Whether to add a size between the two around each half-power point.
     pub(crate) refines: bool,
-    /// Whether to count the instructions of a cell's requests.
     pub(crate) counts_instructions: fn(&Cell) -> bool,
-    /// Whether it needs the machine's memory rates.
     pub(crate) needs_memory: bool,
 }
 
@@ -58,7 +52,7 @@ impl Experiment {
         title: &'static str,
         question: &'static str,
         curves: &'static [&'static CurveSet],
-        grid: fn(&Setting) -> Grid,
+        grid: fn(&StudyContext) -> Grid,
         conclude: fn(&Found<'_>) -> Conclusion,
     ) -> Experiment {
         let (refines, needs_memory) = (false, false);
@@ -76,7 +70,6 @@ impl Experiment {
     }
 }
 
-/// Every experiment, in the order of the report.
 pub(crate) static ALL: [&Experiment; 13] = [
     &memory::EXPERIMENT,
     &buffered::EXPERIMENT,

@@ -93,26 +93,23 @@ const LEFT_OUT: [&str; 22] = [
     "sata_spd_limit",
 ];
 
-/// Settings shown only if they are set.
 const IF_ANY: [&str; 7] =
     ["optimal_io_size", "chunk_sectors", "dax", "offset_bytes", "sequential_cutoff", "degraded", "group_thread_cnt"];
 
-/// A layer's settings: the important ones first, then the rest.
 pub(super) fn settings(layer: &Layer) -> Vec<(String, String)> {
     let none = |value: &str| matches!(value, "" | "0" | "0.0k");
-    let told = |name: &str, value: &str| {
+    let reported = |name: &str, value: &str| {
         let own = FIRST.contains(&name) || !LEFT_OUT.contains(&name);
         own && !(IF_ANY.contains(&name) && none(value))
     };
     let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     let mut all: Vec<(String, String)> = layer.settings.clone().into_iter().collect();
-    all.retain(|(name, value)| told(name, value));
+    all.retain(|(name, value)| reported(name, value));
     // The sort is stable: the rest stays sorted by name.
     all.sort_by_key(|(name, _)| place(name));
     all
 }
 
-/// The target's warnings that name a layer, by its name or its address.
 pub(super) fn warnings_about(layer: &Layer, warnings: &[String]) -> Vec<String> {
     let system = layer.kind == LayerKind::FileSystem;
     let name = if system { layer.name.as_str() } else { layer.name.split(' ').next().unwrap_or(&layer.name) };
@@ -150,7 +147,7 @@ pub(super) fn risks(layers: &[Layer]) -> Vec<String> {
             |name: &str, values: &[&str]| layer.settings.get(name).is_some_and(|one| values.contains(&one.as_str()));
         if matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && is("write_cache", &["write back", "on"]) {
             risks.push(format!(
-                "{} has a write cache that a loss of power may empty: only what was flushed (fsync, O_DSYNC) is sure to be there",
+                "{} has a volatile write cache: after a power failure only flushed data (fsync, O_DSYNC) are certain to be there",
                 layer.name
             ));
         }
@@ -161,7 +158,7 @@ pub(super) fn risks(layers: &[Layer]) -> Vec<String> {
             risks.push(format!("{} has a member missing: the next one to fail may lose data", layer.name));
         }
         if is("cache_mode", &["writeback"]) {
-            risks.push(format!("{} keeps written data in its cache device alone until it copies them", layer.name));
+            risks.push(format!("{} keeps written data only in its cache device until it copies them", layer.name));
         }
     }
     risks

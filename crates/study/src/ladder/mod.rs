@@ -5,24 +5,22 @@
 //! it works. Any other layer shows the rate that passed through it at the peak: a lower bound, and
 //! its maximum if it is the limit.
 
+mod layer_facts;
 mod rates;
-mod told;
 
 use crate::found::Found;
 use machine::{Layer, LayerKind, MachineFacts, ResourceKind};
 use results::{Answer, Bottleneck, Experiment, Ladder, LimitOf, Stage, StageKind, StageRate};
 use workload::OpKind;
 
-/// The ladder of a study.
 pub(crate) fn ladder(found: &Found<'_>, experiments: &[Experiment], answer: &Answer, machine: &MachineFacts) -> Ladder {
     let rungs = Rungs { found, experiments, answer, machine };
     let mut stages = rungs.above();
     stages.extend(rungs.below());
     mark_narrowest(&mut stages, answer);
-    Ladder { stages, risks: told::risks(&found.setting.facts.layers) }
+    Ladder { stages, risks: layer_facts::risks(&found.setting.facts.layers) }
 }
 
-/// Inputs to the stages.
 struct Rungs<'a> {
     found: &'a Found<'a>,
     experiments: &'a [Experiment],
@@ -61,8 +59,8 @@ impl Rungs<'_> {
         }
         // Both are the file system; list its settings once.
         if let (Some(first), Some(system)) = (own.first_mut(), system) {
-            first.settings = told::settings(system);
-            first.warnings = told::warnings_about(system, &facts.warnings);
+            first.settings = layer_facts::settings(system);
+            first.warnings = layer_facts::warnings_about(system, &facts.warnings);
         }
         stages.extend(own);
         stages
@@ -75,15 +73,14 @@ impl Rungs<'_> {
         let own = layers.iter().position(|layer| layer.kind == LayerKind::FileSystem);
         let below = layers.iter().enumerate().filter(|(at, _)| Some(*at) != own);
         let stage = |(_, layer): (usize, &Layer)| Stage {
-            settings: told::settings(layer),
-            warnings: told::warnings_about(layer, &facts.warnings),
+            settings: layer_facts::settings(layer),
+            warnings: layer_facts::warnings_about(layer, &facts.warnings),
             ..self.stage(layer.kind.into(), layer.name.clone(), |op| self.layer(layer, op))
         };
         below.map(stage).collect()
     }
 }
 
-/// Marks the stage that the verdict on the peak names.
 fn mark_narrowest(stages: &mut [Stage], answer: &Answer) {
     for limit in answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak) {
         let kinds: &[StageKind] = match limit.what {

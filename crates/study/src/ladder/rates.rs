@@ -7,8 +7,7 @@ use measure::stats;
 use results::{Advertises, Axis, LimitOf, Peak, Point, Reached, StageRate, Varied};
 use workload::{OpKind, Workload};
 
-/// Minimum request sizes of a curve.
-const LEAST_SIZES: usize = 3;
+const MIN_SIZES: usize = 3;
 
 impl Rungs<'_> {
     fn peak(&self, op: OpKind) -> Option<&Peak> {
@@ -38,7 +37,6 @@ impl Rungs<'_> {
         Some(rate(op, None, Some(achieved)))
     }
 
-    /// The best memory copy rate, by one thread or by all.
     fn copy(&self) -> Option<Reached> {
         let copies = self.found.memory.as_ref().ok()?.iter().filter(|one| one.kind == "copy");
         let (mean, one) = copies
@@ -59,7 +57,6 @@ impl Rungs<'_> {
         Some(rate(op, None, Some(self.copy()?)))
     }
 
-    /// The best of the points that `pick` selects.
     fn best(&self, op: OpKind, pick: impl Fn(&Point) -> bool) -> Option<(usize, &Point)> {
         let of_op = self.found.points.iter().enumerate().filter(|(_, one)| one.workload.op == op && pick(one));
         of_op
@@ -76,7 +73,7 @@ impl Rungs<'_> {
         let (index, point) = self.best(op, pick)?;
         let ceiling = self.cache_ceiling(op, point.rate()?);
         let how = if op == OpKind::Write { "measured: until the last write returns" } else { "measured" };
-        let how = if ceiling.is_none() { format!("{how}; no rate of memory is its ceiling") } else { how.to_owned() };
+        let how = if ceiling.is_none() { format!("{how}; faster than memory's ceiling") } else { how.to_owned() };
         Some(self.measured(op, ceiling, index, point, &how))
     }
 
@@ -119,7 +116,7 @@ impl Rungs<'_> {
         let cold =
             |one: &Point| one.workload.buffering == Buffering::Buffered && one.workload.cache == CacheState::Cold;
         let (index, point) = self.best(op, cold)?;
-        Some(self.measured(op, below, index, point, "measured: nothing of it cached"))
+        Some(self.measured(op, below, index, point, "measured with a cold cache"))
     }
 
     pub(super) fn direct(&self, op: OpKind) -> Option<StageRate> {
@@ -145,7 +142,6 @@ impl Rungs<'_> {
         half.and_then(|half| half.crossing.or(half.smallest))
     }
 
-    /// A stage measured by a point.
     fn measured(
         &self,
         op: OpKind,
@@ -215,7 +211,7 @@ impl Rungs<'_> {
             let [low, high] = numbers.interval_95.map_or([y, y], |ends| ends.map(|end| end / share));
             curve.push(stats::Point { x: f64::from(point.workload.request_bytes), y, low, high });
         }
-        if curve.len() < LEAST_SIZES {
+        if curve.len() < MIN_SIZES {
             return None;
         }
         curve.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -229,14 +225,14 @@ impl Rungs<'_> {
 
     pub(super) fn layer(&self, layer: &Layer, op: OpKind) -> Option<StageRate> {
         let writes = op == OpKind::Write;
-        let told = layer.advertised_formula.as_deref().unwrap_or("advertised");
+        let reported = layer.advertised_formula.as_deref().unwrap_or("advertised");
         let advertised = layer.target_rate(writes).filter(|&rate| rate > 0.0).map(|whole| Advertises {
             throughput_bytes_per_s: whole,
             formula: match layer.share.of(writes) {
-                share if (share - 1.0).abs() < 1e-9 => told.into(),
+                share if (share - 1.0).abs() < 1e-9 => reported.into(),
                 share => {
                     let rate = show_rate(layer.advertised_rate(writes).unwrap_or_default());
-                    format!("{told} = {rate}, / {share:.3} of the bytes")
+                    format!("{reported} = {rate}, / {share:.3} of the bytes")
                 }
             },
         });
@@ -267,7 +263,6 @@ impl Rungs<'_> {
     }
 }
 
-/// A rate of a stage, with its share.
 pub(super) fn rate(op: OpKind, advertised: Option<Advertises>, achieved: Option<Reached>) -> StageRate {
     let share = |(promised, reached): (&Advertises, &Reached)| {
         reached.throughput_bytes_per_s / promised.throughput_bytes_per_s * 100.0

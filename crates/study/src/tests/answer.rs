@@ -51,7 +51,7 @@ fn a_gain_and_its_interval_are_of_the_same_runs() {
 }
 
 #[test]
-fn a_gain_that_is_unsure_small_or_without_an_interval_is_no_finding() {
+fn uncertain_or_small_gains_are_not_findings() {
     let short = |iops| {
         let mut entry = entry(workload(4096, 1), &[iops]);
         entry.measured.samples[0].slice_rates.truncate(2);
@@ -130,7 +130,7 @@ fn a_gain_that_takes_one_change_comes_before_a_little_more_for_two() {
 }
 
 #[test]
-fn one_run_each_without_an_interval_is_unproven_except_where_runs_repeat_exactly() {
+fn single_runs_prove_a_gain_only_if_runs_repeat_exactly() {
     let single = |workload: Workload, iops| {
         let mut entry = entry(workload, &[iops]);
         entry.measured.samples[0].slice_rates.truncate(2);
@@ -281,7 +281,7 @@ fn plain_shares(large: f64, small: f64) -> (Measured, PeakRates) {
 }
 
 #[test]
-fn what_a_plain_program_gets_is_told_with_its_share_of_the_peak() {
+fn plain_rates_are_shown_as_shares_of_the_peak() {
     let (measured, peaks) = plain_shares(0.97, 0.6);
     let found = Found { measured: peaks, ..measured.found() };
     for op in [OpKind::Read, OpKind::Write] {
@@ -314,7 +314,7 @@ fn advice_names_its_goal_and_starts_from_every_plain_size() {
 }
 
 #[test]
-fn what_no_plain_program_meets_comes_last() {
+fn uncommon_access_ranks_last() {
     let buffered = |cache, request_bytes| Workload {
         buffering: machine::Buffering::Buffered,
         cache,

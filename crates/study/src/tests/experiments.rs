@@ -1,16 +1,15 @@
 //! Every experiment: its grid, its figures, and the sentences that synthetic points support.
 
 use super::{Measured, device, setting};
+use crate::context::StudyContext;
 use crate::experiments::{ALL, experiment_ids};
 use crate::figures;
 use crate::grid::Cell;
 use crate::schedule::Trial;
-use crate::setting::Setting;
 use machine::{Allocation, CacheState, Hint, TargetFacts};
 use std::collections::BTreeSet;
 use workload::Pattern;
 
-/// Asserts that an iterator has no duplicates.
 fn distinct<T: Ord + std::fmt::Debug>(values: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut seen = BTreeSet::new();
     for value in values {
@@ -112,8 +111,7 @@ fn nothing_is_concluded_from_nothing() {
     }
 }
 
-/// The sentences of all experiments, one per line.
-fn sentences(setting: Setting, truth: impl Fn(&Cell) -> Option<f64>) -> String {
+fn sentences(setting: StudyContext, truth: impl Fn(&Cell) -> Option<f64>) -> String {
     let measured = Measured::new(setting, truth);
     let found = measured.found();
     let say = |trial: &Trial| {
@@ -142,5 +140,5 @@ fn sentences_of_a_read_only_file_through_the_page_cache() {
     let setting = setting();
     let refused = Some("the file system refuses O_DIRECT".into());
     let facts = TargetFacts { writable: false, direct: false, direct_refused: refused, ..setting.facts };
-    insta::assert_snapshot!(sentences(Setting { facts, members: 1, ..setting }, truth));
+    insta::assert_snapshot!(sentences(StudyContext { facts, members: 1, ..setting }, truth));
 }

@@ -1,20 +1,20 @@
 //! Tests on synthetic points of known truth.
 
-mod above;
 mod answer;
 mod experiments;
 mod grids;
 mod ladder;
 mod models;
 mod probing;
+mod software_limits;
 mod verdict;
 
+use crate::context::{OpSpeed, Speed, StudyContext};
 use crate::experiments::ALL;
 use crate::found::{Found, PeakRates};
 use crate::grid::Cell;
 use crate::sampler::Entry;
 use crate::schedule::Trial;
-use crate::setting::{OpSpeed, Setting, Speed};
 use machine::{CpuTimes, Engine, MemoryUse, TargetFacts, TargetKind, Usage};
 use measure::Sample;
 use measure::histogram::Histogram;
@@ -45,9 +45,9 @@ fn facts() -> TargetFacts {
 }
 
 /// A target that supports every experiment.
-fn setting() -> Setting {
+fn setting() -> StudyContext {
     let speed = OpSpeed { bytes_per_s: 2e9, iops: 5e5 };
-    Setting {
+    StudyContext {
         facts: TargetFacts { members: 4, chunk_bytes: Some(65_536), kind: TargetKind::Stripe, ..facts() },
         engines: vec![Engine::Sync, Engine::Threads, Engine::IoUring, Engine::Libaio, Engine::Mmap],
         speed: Speed { read: speed, write: speed, flush_bytes_per_s: 1e9 },
@@ -90,7 +90,6 @@ fn run(workload: &Workload, iops: f64) -> Sample {
     }
 }
 
-/// An entry with runs at these rates.
 fn entry(workload: Workload, runs_iops: &[f64]) -> Entry {
     let mut entry = Entry::new(workload, None, facts());
     for iops in runs_iops {
@@ -101,7 +100,7 @@ fn entry(workload: Workload, runs_iops: &[f64]) -> Entry {
 
 /// A study in which every cell was measured.
 struct Measured {
-    setting: Setting,
+    setting: StudyContext,
     trials: Vec<Trial>,
     entries: Vec<Entry>,
     points: Vec<Point>,
@@ -111,7 +110,7 @@ struct Measured {
 impl Measured {
     /// Every experiment on this target, with three runs per cell at the rate from `truth`; `None`
     /// means not measured.
-    fn new(setting: Setting, truth: impl Fn(&Cell) -> Option<f64>) -> Measured {
+    fn new(setting: StudyContext, truth: impl Fn(&Cell) -> Option<f64>) -> Measured {
         let mut entries = Vec::new();
         let trial = |experiment: &&'static crate::experiments::Experiment| {
             let mut grid = (experiment.grid)(&setting);

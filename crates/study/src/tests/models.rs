@@ -9,7 +9,6 @@ fn near(what: &str, found: f64, truth: f64, tolerance: f64) {
     assert!((found / truth - 1.0).abs() <= tolerance, "{what}: found {found}, in truth {truth}");
 }
 
-/// All conclusions of one experiment.
 fn concluded(id: &str) -> crate::found::Conclusion {
     let measured = Measured::new(setting(), |cell| Some(device(&cell.workload)));
     let trial = measured.trials.iter().find(|trial| trial.experiment.id == id).expect("an experiment");
@@ -58,7 +57,7 @@ fn cost_is_so_much_a_request_and_a_byte() {
 }
 
 #[test]
-fn half_power_is_where_the_law_crosses_half_of_the_peak() {
+fn half_power_matches_the_law() {
     let all = concluded("depth").half_power;
     let of = |of: Varied, at: &str, op: OpKind, from: PeakSource| {
         all.iter().find(|one| one.of == of && one.at == at && one.op == op && one.peak_from == from)

@@ -59,7 +59,7 @@ impl Machine for Other {
     }
 
     fn memory(&self, _for_ns: Nanos) -> Result<Vec<MemoryUse>> {
-        Err(Error::Unsupported("there is no memory to spare".into()))
+        Err(Error::Unsupported("not enough memory".into()))
     }
 }
 
@@ -72,7 +72,7 @@ fn plan(budget_ns: Nanos, only: &[&str]) -> Plan {
 }
 
 /// Result of probing: the context, and whether requests are admitted in bursts.
-fn probed(machine: &Other) -> Result<(crate::setting::Setting, bool)> {
+fn probed(machine: &Other) -> Result<(crate::context::StudyContext, bool)> {
     let mut target = machine.open(&TargetSpec::default())?;
     let mut ignore = |_: crate::Progress<'_>| {};
     let mut sampler = Sampler::new(machine, &mut target, machine.now(), 60 * SECOND, 7, &mut ignore);
@@ -145,6 +145,6 @@ fn memory_that_cannot_be_measured_is_an_error_and_no_rate() {
     let results = crate::study(&machine, &TargetSpec::default(), &plan, program(), &mut |_| {}).expect("a study");
     let memory = results.experiments.iter().find(|one| one.id == "memory").expect("it was asked for");
     assert!(memory.memory.is_empty());
-    let said = "The rates of memory could not be measured: there is no memory to spare.";
+    let said = "Memory could not be measured: not enough memory.";
     assert!(memory.sentence.starts_with(said), "{}", memory.sentence);
 }

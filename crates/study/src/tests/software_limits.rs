@@ -2,7 +2,7 @@
 
 use super::verdict::{REQUEST, base, layer, limit_among, limit_of, tried, workload};
 use super::{entry, facts};
-use crate::beside::{Beside, Other};
+use crate::other_target::{OtherTarget, OtherTargetTrial};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::{
@@ -55,7 +55,7 @@ fn traced(percents: [f64; 4]) -> impl FnOnce(&mut [Point]) {
 fn among(base: Entry, others: &[(u32, f64)], facts: &TargetFacts, change: impl FnOnce(&mut [Point])) -> Limit {
     let others = others.iter().map(|&(depth, iops)| entry(Workload { depth, ..workload() }, &[iops]));
     let entries: Vec<Entry> = std::iter::once(base).chain(others).collect();
-    let case = Case { of: LimitOf::Random, op: OpKind::Read, base: 0, trials: Vec::new(), beside: None };
+    let case = Case { of: LimitOf::Random, op: OpKind::Read, base: 0, trials: Vec::new(), other_target: None };
     limit_among(&case, &entries, facts, 1e9, change)
 }
 
@@ -77,18 +77,18 @@ fn one_request_at_a_time_at_the_device_and_an_idle_thread_is_the_file_system() {
 }
 
 #[test]
-fn the_stage_in_which_requests_wait_decides_where_nothing_else_does() {
+fn the_wait_stage_decides_as_a_last_resort() {
     let file = on_file_system("rw", "256");
     let device = TargetFacts { kind: TargetKind::Device, ..file.clone() };
     let throttle = TargetFacts { kind: TargetKind::Device, ..layer(LayerKind::Throttle, Some(1e12), None) };
     let of = |percents, facts: &TargetFacts| among(base(in_device(4.0, 60)), &[], facts, traced(percents));
     assert_eq!(of([80.0, 5.0, 10.0, 5.0], &throttle).what, Bottleneck::Throttle);
-    assert_eq!(of([80.0, 5.0, 10.0, 5.0], &device).what, Bottleneck::Throttle, "one that is not told");
+    assert_eq!(of([80.0, 5.0, 10.0, 5.0], &device).what, Bottleneck::Throttle, "an unreported throttle");
     assert_eq!(of([80.0, 5.0, 10.0, 5.0], &file).what, Bottleneck::FileSystem);
     assert_eq!(of([5.0, 80.0, 10.0, 5.0], &file).what, Bottleneck::Device, "the queue waits for it");
     assert_eq!(of([5.0, 5.0, 10.0, 80.0], &file).what, Bottleneck::Processor);
     let at_device = of([5.0, 10.0, 80.0, 5.0], &file).what;
-    assert_eq!(at_device, Bottleneck::Unknown, "the time at the device tells no latency from saturation");
+    assert_eq!(at_device, Bottleneck::Unknown, "device time cannot separate latency from saturation");
 }
 
 #[test]
@@ -115,22 +115,22 @@ fn a_queue_that_is_full_while_half_of_it_gets_half_is_the_limit() {
 #[test]
 fn the_same_requests_without_the_file_system_refute_it_or_name_it() {
     let file = on_file_system("rw", "256");
-    let of = |other: Other, ratio: f64| {
+    let of = |other: OtherTarget, ratio: f64| {
         let ratio = Ratio { median: ratio, mean: ratio, low: ratio * 0.97, high: ratio * 1.03, n_pairs: 4 };
-        let beside = Some(Beside { other, ratio });
+        let other_target = Some(OtherTargetTrial { other, ratio });
         let entries = [base(in_device(7.5, 97)), entry(Workload { depth: 16, ..workload() }, &[1010.0])];
         let trials = vec![(Variant::Deeper, 1)];
-        let case = Case { of: LimitOf::Peak, op: OpKind::Read, base: 0, trials, beside };
+        let case = Case { of: LimitOf::Peak, op: OpKind::Read, base: 0, trials, other_target };
         limit_among(&case, &entries, &file, 1e9, |_| {})
     };
-    let found = of(Other::Device("sda".into()), 1.4);
+    let found = of(OtherTarget::Device("sda".into()), 1.4);
     assert_eq!(found.what, Bottleneck::FileSystem, "{}", found.sentence);
     assert!(found.sentence.contains("sda itself gives 1.40 x the 62.5 MiB/s"), "{}", found.sentence);
-    let refuted = of(Other::Device("sda".into()), 1.02);
+    let refuted = of(OtherTarget::Device("sda".into()), 1.02);
     assert_eq!(refuted.what, Bottleneck::Device, "{}", refuted.sentence);
-    let told: Vec<&str> = refuted.trials.iter().map(|trial| trial.outcome.as_str()).collect();
-    assert!(told.contains(&"the same reads of sda itself: +2.0 %, so not the file system"), "{told:?}");
-    let shared = of(Other::TwoFiles, 1.8);
+    let outcomes: Vec<&str> = refuted.trials.iter().map(|trial| trial.outcome.as_str()).collect();
+    assert!(outcomes.contains(&"the same reads of sda itself: +2.0 %, so not the file system"), "{outcomes:?}");
+    let shared = of(OtherTarget::TwoFiles, 1.8);
     assert!(shared.sentence.contains("writes to two files get 1.80 x"), "{}", shared.sentence);
     assert_eq!(shared.what, Bottleneck::FileSystem);
 }
@@ -158,7 +158,7 @@ fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes
 }
 
 #[test]
-fn what_a_plain_write_waits_for() {
+fn limits_of_a_plain_write() {
     let file = on_file_system("rw", "256");
     let journaled = on_file_system("rw,relatime,data=journal", "256");
     let mut throttled = file.clone();
@@ -178,7 +178,7 @@ fn what_a_plain_write_waits_for() {
         "most of it comes at the end"
     );
     assert_eq!(of(plain_write(0.1, 0.2, Some(20.0), 1.0), &file).what, Bottleneck::Unknown, "few pages were dirty");
-    assert_eq!(of(plain_write(0.1, 0.2, None, 1.0), &file).what, Bottleneck::Unknown, "dirty pages are not told");
+    assert_eq!(of(plain_write(0.1, 0.2, None, 1.0), &file).what, Bottleneck::Unknown, "dirty pages are unknown");
     assert_eq!(of(plain_write(0.1, 0.2, Some(20.0), 2.1), &journaled).what, Bottleneck::FileSystem);
     assert_eq!(of(plain_write(0.1, 3.0, Some(20.0), 2.1), &journaled).what, Bottleneck::FileSystem, "written twice");
     assert_eq!(of(plain_write(0.1, 3.0, Some(20.0), 1.0), &journaled).what, Bottleneck::Flush, "and not twice");
@@ -198,9 +198,9 @@ fn what_a_plain_write_waits_for() {
     let found = limit_of(LimitOf::Plain, one, tried, &device, 1e9);
     assert_eq!(found.what, Bottleneck::Thread, "the process computes while it flushes: {}", found.sentence);
     assert!(found.would_refute.is_some_and(|one| one.contains("flushes a file of its own")), "writers share the flush");
-    let mut told = layer(LayerKind::Throttle, None, None);
-    told.layers[0].settings.insert("write_bytes_per_s".into(), "54600000".into());
-    let found = of(plain_write(0.1, 0.2, Some(103.0), 1.0), &told);
+    let mut outcomes = layer(LayerKind::Throttle, None, None);
+    outcomes.layers[0].settings.insert("write_bytes_per_s".into(), "54600000".into());
+    let found = of(plain_write(0.1, 0.2, Some(103.0), 1.0), &outcomes);
     assert!(
         found.what == Bottleneck::Throttle && found.sentence.contains("it admits; the writer waits for the write-back"),
         "{}",
@@ -231,7 +231,7 @@ fn plain_writes_to_a_throttled_device_are_counted_page_by_page() {
     assert_eq!(
         found.what,
         Bottleneck::Flush,
-        "what a model says of random requests binds those alone: {}",
+        "a random-request limit applies only to random requests: {}",
         found.sentence
     );
     assert_eq!(of(8000, TargetKind::TestFile).what, Bottleneck::Flush, "a file system writes many pages at once");

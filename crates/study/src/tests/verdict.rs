@@ -13,7 +13,6 @@ use workload::{OpKind, Workload};
 
 pub(super) const REQUEST: u32 = 65_536;
 
-/// The rate at which one thread copies memory.
 const COPY: f64 = 80e6;
 
 pub(super) fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>) -> TargetFacts {
@@ -60,7 +59,7 @@ pub(super) fn limit_of(
     peak: f64,
 ) -> Limit {
     let trials = tried.iter().enumerate().map(|(number, (variant, _))| (*variant, number + 1)).collect();
-    let case = Case { of, op: base.workload.op(), base: 0, trials, beside: None };
+    let case = Case { of, op: base.workload.op(), base: 0, trials, other_target: None };
     let entries: Vec<Entry> = std::iter::once(base).chain(tried.into_iter().map(|(_, entry)| entry)).collect();
     limit_among(&case, &entries, facts, peak, |_| {})
 }
@@ -197,7 +196,7 @@ fn each_cause_is_named_with_its_evidence() {
 }
 
 #[test]
-fn what_a_plain_program_waits_for() {
+fn limits_of_a_plain_program() {
     let rate = 1000.0 * f64::from(REQUEST);
     let simple = || {
         let plain = Workload {
@@ -253,7 +252,7 @@ fn parts_that_count_their_own_time_decide() {
 }
 
 #[test]
-fn a_layer_counts_for_what_of_the_bytes_passes_through_it() {
+fn a_layer_counts_only_the_bytes_through_it() {
     // Two disks on each of two buses: disks of 20 and buses of 30 MB/s.
     let all = |disks: u32, buses: u32| {
         let mut facts = layer(LayerKind::Throttle, Some(20.0), None);
@@ -347,7 +346,7 @@ fn plain_limit(base: Entry, tried: Vec<(Variant, Entry)>) -> Limit {
 }
 
 #[test]
-fn what_is_told_of_a_trial_follows_from_the_verdict() {
+fn a_trial_is_explained_by_the_verdict() {
     use Variant::{Deeper, Resized, Wider};
     // One more thread gains next to an idle one: it was waiting.
     let waits = plain_limit(plain_read(false), vec![tried(Wider, 1446.0)]);
@@ -369,8 +368,8 @@ fn what_is_told_of_a_trial_follows_from_the_verdict() {
         "{}",
         steep.sentence
     );
-    let told: Vec<&str> = steep.trials.iter().map(|trial| trial.outcome.as_str()).collect();
-    assert!(told.iter().any(|one| one.ends_with("so their size takes next to no time")), "{told:?}");
+    let outcomes: Vec<&str> = steep.trials.iter().map(|trial| trial.outcome.as_str()).collect();
+    assert!(outcomes.iter().any(|one| one.ends_with("so their size takes next to no time")), "{outcomes:?}");
     // The trial that tests the verdict is reported, not the first one.
     let number = deep(vec![tried(Deeper, 1000.0), tried(Resized, 1000.0)]);
     assert!(number.sentence.ends_with("as many requests/s, so their number is the limit"), "{}", number.sentence);
@@ -399,7 +398,7 @@ fn a_verdict_that_its_trial_refutes_gives_way_to_the_next() {
         "{:?}",
         none.excluded
     );
-    assert_eq!(none.would_refute, None, "there is no verdict");
+    assert_eq!(none.would_refute, None, "without a verdict");
     // A nearly saturated device: neither read-ahead nor another thread gains anything.
     let mut busy = plain_read(true);
     busy.measured.samples[0].usage.device.as_mut().unwrap().busy_ns = 880_000_000;
@@ -409,7 +408,7 @@ fn a_verdict_that_its_trial_refutes_gives_way_to_the_next() {
 }
 
 #[test]
-fn the_experiment_that_would_refute_a_verdict_is_named_where_none_decided() {
+fn an_undecided_verdict_names_its_experiment() {
     let unmade = limit_of(LimitOf::Peak, base(device(4)), vec![], &facts(), 1e9);
     let would = "to check, double the queue depth: the rate should stay the same";
     assert_eq!((unmade.what, unmade.would_refute.as_deref()), (Bottleneck::Device, Some(would)));

@@ -6,17 +6,17 @@ use results::{Advertised, Bottleneck, LimitOf};
 use workload::OpKind;
 
 /// Minimum share of a throttle's rate for a depth-1 program that the throttle limits.
-const LEAST_PART: f64 = 0.3;
+const MIN_SHARE: f64 = 0.3;
 
 /// Minimum share of a throttle's rate for many requests if more would gain: the remaining gain is
 /// less than the rate so far.
 const NEARLY_ALL: f64 = 0.8;
 
 /// The same if more requests gain nothing.
-const LEAST_OF_MANY: f64 = 0.75;
+const MIN_SHARE_OF_MANY: f64 = 0.75;
 
 /// Maximum share: a short run through the page cache may start with leftover burst credit.
-const MOST_PART: f64 = 1.5;
+const MAX_SHARE: f64 = 1.5;
 
 /// Write-back unit of a block device's page cache: a throttle counts each, before the device's
 /// queue merges them.
@@ -100,14 +100,14 @@ impl Evidence<'_> {
             narrowest(self.facts, self.case.op).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let share = self.rate / rate;
         let (least, who) = match self.case.of {
-            LimitOf::Plain => (LEAST_PART, "a program without requests waiting"),
+            LimitOf::Plain => (MIN_SHARE, "a program with one request at a time"),
             // A rate above the throttle's used burst credit; a lower one that gains with more
             // requests has not reached it.
             _ if self.flat() == Some(false) => (NEARLY_ALL, "the program"),
-            _ => (LEAST_OF_MANY, "the program"),
+            _ => (MIN_SHARE_OF_MANY, "the program"),
         };
         let why = format!("the throttle {}: {:.0} % of the {}", layer.name, share * 100.0, units::show_rate(rate));
-        let part = (least..=MOST_PART).contains(&share);
+        let part = (least..=MAX_SHARE).contains(&share);
         part.then(|| (Bottleneck::Throttle, format!("{why} that it admits, in bursts, reach {who}")))
     }
 
@@ -118,7 +118,7 @@ impl Evidence<'_> {
             admitted(self.facts, self.case.op, self.case.of).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let pages = self.rate / PAGE;
         let why = format!("the throttle {}: {pages:.0} pages/s reach the device", layer.name);
-        (paged && self.case.op == OpKind::Write && (LEAST_PART..=MOST_PART).contains(&(pages / iops)))
+        (paged && self.case.op == OpKind::Write && (MIN_SHARE..=MAX_SHARE).contains(&(pages / iops)))
             .then(|| (Bottleneck::Throttle, format!("{why} one by one, and it admits {iops:.0} requests/s")))
     }
 

@@ -54,7 +54,7 @@ impl Evidence<'_> {
         let what = named(first.kind);
         let part = if words(what) == first.name { String::new() } else { format!(" ({})", first.name) };
         let (word, busy, shown) = (words(what), first.busy_percent, self.shown());
-        let why = format!("the {word}{part}: busy {busy:.0} % of the time at {shown}{}", self.beside_busy(1));
+        let why = format!("the {word}{part}: busy {busy:.0} % of the time at {shown}{}", self.also_busy(1));
         Some((what, why))
     }
 
@@ -74,18 +74,18 @@ impl Evidence<'_> {
     /// Read-ahead is too small for a sequential program: twice as much gains.
     fn ahead(&self) -> Option<Cause> {
         let (what, why) = self.read_ahead_by_trial()?;
-        Some((what, format!("{why}: nothing is busy all the time at {}{}", self.shown(), self.beside_busy(0))))
+        Some((what, format!("{why}: nothing is busy all the time at {}{}", self.shown(), self.also_busy(0))))
     }
 
     /// Nothing is busy, and each request takes its time.
     fn waits(&self) -> Option<Cause> {
-        let others = self.beside_busy(0);
+        let others = self.also_busy(0);
         let why = format!("the time of each request: nothing is busy all the time at {}{others}", self.shown());
         Some((Bottleneck::Latency, why))
     }
 
     /// The components from this index on, in brackets.
-    fn beside_busy(&self, skip: usize) -> String {
+    fn also_busy(&self, skip: usize) -> String {
         let shown: Vec<String> = self.numbers.achieved.resources.iter().skip(skip).map(show).collect();
         if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
     }

@@ -36,15 +36,15 @@ const IDLE_PERCENT: f64 = 1.0;
 /// The first cause that holds and that no trial refutes: reported and counted limits and the
 /// program's own first, then the waits typical of this kind of request.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
-    let mut told: Vec<Ask<'b>> = vec![Evidence::memory, Evidence::advertised, Evidence::admitted];
+    let mut reported: Vec<Ask<'b>> = vec![Evidence::memory, Evidence::advertised, Evidence::admitted];
     let own: [Ask<'b>; 5] =
         [Evidence::processors, Evidence::journal, Evidence::synchronous, Evidence::dirty_pages, Evidence::throttled];
     // The generator's ceiling comes before the processors it uses, unless a second thread shows
     // that it is not the limit.
     if evidence.refuted(Bottleneck::Generator).is_none() {
-        told.push(Evidence::generator);
+        reported.push(Evidence::generator);
     }
-    told.extend(own);
+    reported.extend(own);
     let plain: [Ask<'b>; 8] = [
         Evidence::near_peak,
         Evidence::read_ahead_by_trial,
@@ -68,11 +68,11 @@ pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
         Evidence::by_stage,
     ];
     if evidence.case.of == LimitOf::Plain {
-        evidence.first(&told, &plain)
+        evidence.first(&reported, &plain)
     } else {
         let mut asks = others.to_vec();
         asks.push(Evidence::served);
-        evidence.first(&told, &asks)
+        evidence.first(&reported, &asks)
     }
 }
 
@@ -157,9 +157,9 @@ impl Evidence<'_> {
             && unserved >= UNSERVED_PERCENT
             && (unserved + busy >= THREAD_PERCENT || unserved >= LARGER_PERCENT)
         {
-            let what = if self.threads() > 1 { "the threads that issue them" } else { "the thread that issues them" };
+            let what = if self.threads() > 1 { "the issuing threads" } else { "the issuing thread" };
             let why = format!(
-                "the processors, which others have: {what} could run and had none for {unserved:.0} % of the time, and ran for {busy:.0} %"
+                "CPU contention: {what} were runnable but not scheduled {unserved:.0} % of the time, and ran {busy:.0} %"
             );
             return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
         }
@@ -168,7 +168,7 @@ impl Evidence<'_> {
         let waiting = self.numbers.achieved.unserved_percent.map_or(0.0, |percent| percent / 100.0 * part);
         if waiting >= f64::from(self.machine.processors.max(1)) {
             let why = format!(
-                "the processors: of the {} threads that issue them {waiting:.0} could run at any time and had none",
+                "CPU contention: {waiting:.0} of the {} issuing threads were waiting for a processor on average",
                 self.threads()
             );
             return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
@@ -274,7 +274,7 @@ impl Evidence<'_> {
             let whole = self.busy_until_stable();
             if whole >= THREAD_PERCENT && self.threads() == 1 {
                 let why = format!(
-                    "the one thread: busy {whole:.0} % of the time until all is on stable storage, for the kernel writes back on its account; \
+                    "the one thread: busy {whole:.0} % of the time until everything is durable, as it is charged for the kernel's write-back; \
                      {share:.0} % of it is the flush, at {}",
                     self.shown()
                 );
@@ -302,12 +302,12 @@ impl Evidence<'_> {
     /// The kernel's setting, and the request size at the device.
     fn read_ahead_words(&self) -> String {
         let bytes = self.numbers.achieved.device_request_bytes.map(show_size_rounded);
-        let told = self.read_ahead_bytes().map(show_size);
-        match (told, bytes) {
-            (Some(told), Some(bytes)) => format!("{told}; requests of {bytes} reach the device"),
-            (Some(told), None) => told,
+        let reported = self.read_ahead_bytes().map(show_size);
+        match (reported, bytes) {
+            (Some(reported), Some(bytes)) => format!("{reported}; requests of {bytes} reach the device"),
+            (Some(reported), None) => reported,
             (None, Some(bytes)) => format!("requests of {bytes} reach the device"),
-            (None, None) => "its size is not told".into(),
+            (None, None) => "of unknown size".into(),
         }
     }
 
@@ -351,7 +351,7 @@ impl Evidence<'_> {
             let why = format!("memory: copying takes {copy:.0} % of each request's time at {}", self.shown());
             return Some((Bottleneck::Memory, why));
         }
-        let copy = if copy >= 1.0 { format!(" ({copy:.0} % the copy alone)") } else { String::new() };
+        let copy = if copy >= 1.0 { format!(" (the copy {copy:.0} %)") } else { String::new() };
         // Another thread would have its own processor.
         let alone = self.machine.processors <= 1;
         let (what, who) =

@@ -4,15 +4,15 @@
 //! the point's figures and the trials do ([`causes`]): causes are tested in order of certainty, and
 //! the first that holds and that no trial refutes is the answer ([`refute`]).
 
-mod above;
 mod advertised;
 mod busy;
 mod causes;
 mod refute;
+mod software_limits;
 
 pub(crate) use advertised::advertised;
 
-use crate::beside::{Beside, Other};
+use crate::other_target::{OtherTarget, OtherTargetTrial};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::units::{show_rate, show_size};
@@ -90,7 +90,7 @@ pub(crate) fn limit(
     excluded.extend(found.refuted);
     let mut trials: Vec<LimitTrial> = case.trials.iter().map(|&one| evidence.trial(what, one)).collect();
     trials.retain(|trial| trial.iops_ratio.is_some());
-    trials.extend(evidence.beside());
+    trials.extend(evidence.other_target());
     let mut sentence = format!("{subject} are limited by {why}");
     if let Some(outcome) = evidence.tested(what) {
         sentence = format!("{sentence}; {outcome}");
@@ -218,12 +218,12 @@ impl Evidence<'_> {
     }
 
     /// The trial on another target with its consequence.
-    fn beside(&self) -> Option<LimitTrial> {
-        let Beside { other, ratio } = self.case.beside.as_ref()?;
+    fn other_target(&self) -> Option<LimitTrial> {
+        let OtherTargetTrial { other, ratio } = self.case.other_target.as_ref()?;
         let gains = ratio.mean >= GAIN && ratio.low > 1.0;
         let (change, what) = match other {
-            Other::Device(name) => (format!("the same {}s of {name} itself", self.case.op), "the file system"),
-            Other::TwoFiles => ("two files instead of one".to_owned(), "what one file's writers share"),
+            OtherTarget::Device(name) => (format!("the same {}s of {name} itself", self.case.op), "the file system"),
+            OtherTarget::TwoFiles => ("two files instead of one".to_owned(), "what one file's writers share"),
         };
         let verdict = if gains { format!("so {what} was a limit") } else { format!("so not {what}") };
         let outcome = format!("{change}: {}, {verdict}", refute::show_change(ratio.mean));

@@ -10,7 +10,7 @@ use results::Bottleneck;
 use workload::Pattern;
 
 /// Ratios that may exceed this are capped in the text.
-const MOST_TOLD: f64 = 100.0;
+const MAX_SHOWN_RATIO: f64 = 100.0;
 
 /// Up to this many threads, one more still makes a visible difference.
 const FEW_THREADS: u32 = 4;
@@ -55,7 +55,7 @@ impl<'b> Evidence<'b> {
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         let change = show_change(ratio.mean);
         if variant != Variant::Resized && !gains && !is_flat(ratio) {
-            let range = format!("{:+.0} to {:+.0} %", percent(ratio.low), percent(ratio.high.min(MOST_TOLD)));
+            let range = format!("{:+.0} to {:+.0} %", percent(ratio.low), percent(ratio.high.min(MAX_SHOWN_RATIO)));
             return format!("{change} ({range}), too uncertain to decide");
         }
         if variant == Variant::Wider && self.moves_heads() && ratio.high < 1.0 - SAME {
@@ -124,7 +124,7 @@ impl<'b> Evidence<'b> {
             // Writers share a flush, so it takes the same time with more of them, and one thread's
             // copy does not slow another's.
             B::Flush | B::Memory | B::Unknown => Vec::new(),
-            // Tested without it, or on two files: see [`crate::beside`].
+            // Tested without it, or on two files: see [`crate::other_target`].
             B::FileSystem => Vec::new(),
             _ => more(NoGain),
         }
@@ -157,16 +157,16 @@ impl<'b> Evidence<'b> {
         self.tests(what).iter().find(|(variant, _)| self.ratio(*variant).is_some()).and_then(against)
     }
 
-    /// The first cause that holds and that no trial refutes. The `told` causes are reported or
+    /// The first cause that holds and that no trial refutes. The `reported` causes are reported or
     /// counted by the system, which is more certain than a trial through a throttle's bursts or
     /// with few runs.
-    pub(super) fn first(&self, told: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
+    pub(super) fn first(&self, reported: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
         let told_of = |what: &(Bottleneck, String)| format!("the {}: {}", words(what.0), what.1);
         let mut refuted: Vec<(Bottleneck, String)> = Vec::new();
-        let asked = told.iter().map(|ask| (ask, true)).chain(asks.iter().map(|ask| (ask, false)));
-        for (ask, is_told) in asked {
+        let asked = reported.iter().map(|ask| (ask, true)).chain(asks.iter().map(|ask| (ask, false)));
+        for (ask, is_reported) in asked {
             let Some(cause) = ask(self) else { continue };
-            match self.refuted(cause.0).filter(|_| !is_told) {
+            match self.refuted(cause.0).filter(|_| !is_reported) {
                 Some(trial) if refuted.iter().all(|(what, _)| *what != cause.0) => refuted.push((cause.0, trial)),
                 Some(_) => {}
                 None => return Found { cause, refuted: refuted.iter().map(told_of).collect() },
@@ -175,16 +175,16 @@ impl<'b> Evidence<'b> {
         let shown = self.shown();
         let not: Vec<String> = refuted.iter().map(|(what, _)| format!("not the {}", words(*what))).collect();
         let not = if not.is_empty() { String::new() } else { format!(" ({})", not.join(", ")) };
-        let cause = (Bottleneck::Unknown, format!("something that was not found at {shown}{not}"));
+        let cause = (Bottleneck::Unknown, format!("an unidentified cause at {shown}{not}"));
         Found { cause, refuted: refuted.iter().map(told_of).collect() }
     }
 
     /// The result of the trial that tests a verdict.
     pub(super) fn tested(&self, what: Bottleneck) -> Option<String> {
         if what == Bottleneck::FileSystem
-            && let Some(beside) = self.beside()
+            && let Some(trial) = self.other_target()
         {
-            return Some(beside.outcome);
+            return Some(trial.outcome);
         }
         let tests = self.tests(what);
         let mut made = tests.iter().filter_map(|(variant, _)| {
@@ -194,15 +194,15 @@ impl<'b> Evidence<'b> {
         made.next()
     }
 
-    /// The experiment that would refute a verdict; `None` if it ran and was decisive, or if there
-    /// is no verdict.
+    /// The experiment that would refute a verdict; `None` if it ran and was decisive, or without
+    /// a verdict.
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<String> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {
             let open = |ratio: &Ratio| variant != Variant::Resized && !gains(ratio) && !is_flat(ratio);
             self.ratio(variant).is_some_and(|ratio| !open(&ratio))
         };
-        if tests.iter().any(decided) || (what == Bottleneck::FileSystem && self.case.beside.is_some()) {
+        if tests.iter().any(decided) || (what == Bottleneck::FileSystem && self.case.other_target.is_some()) {
             return None;
         }
         let Some(&(variant, expected)) = tests.first() else {

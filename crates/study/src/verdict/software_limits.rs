@@ -3,14 +3,14 @@
 //! counters show where requests wait.
 
 use super::{BUSY_PERCENT, Cause, Evidence, GAIN};
-use crate::beside::{Beside, Other};
+use crate::other_target::{OtherTarget, OtherTargetTrial};
 use machine::units::show_rate;
 use machine::{Layer, LayerKind, Stage, TargetKind, TimesSource};
 use results::{Bottleneck, LimitOf, Point};
 use workload::{OpKind, Workload};
 
 /// Requests wait in the stage that takes more than this percentage of their time.
-const MOST_PERCENT: f64 = 50.0;
+const WAIT_PERCENT: f64 = 50.0;
 
 /// A mean queue of at most this per device means one at a time, with some room for foreign
 /// requests.
@@ -84,7 +84,7 @@ impl Evidence<'_> {
         let layer = self.file_system().filter(|_| self.case.op == OpKind::Write)?;
         let saturated = self.numbers.achieved.device_busy_percent.is_some_and(|busy| busy >= BUSY_PERCENT)
             && self.workload.outstanding() > 1;
-        if layer.settings.get("sync").is_none_or(|on| on != "yes") || self.thread_percent() >= MOST_PERCENT || saturated
+        if layer.settings.get("sync").is_none_or(|on| on != "yes") || self.thread_percent() >= WAIT_PERCENT || saturated
         {
             return None;
         }
@@ -98,14 +98,14 @@ impl Evidence<'_> {
 
     /// The same requests are faster without the file system, or on two files.
     pub(super) fn file_system_by_trial(&self) -> Option<Cause> {
-        let Beside { other, ratio } = self.case.beside.as_ref()?;
+        let OtherTargetTrial { other, ratio } = self.case.other_target.as_ref()?;
         let layer = self.file_system().filter(|_| ratio.mean >= GAIN && ratio.low > 1.0)?;
         let shown = self.shown();
         let why = match other {
-            Other::Device(device) => {
+            OtherTarget::Device(device) => {
                 format!("the file system ({}): {device} itself gives {:.2} x the {shown}", layer.name, ratio.mean)
             }
-            Other::TwoFiles => {
+            OtherTarget::TwoFiles => {
                 format!(
                     "the file system ({}): writes to two files get {:.2} x the {shown} of one",
                     layer.name, ratio.mean
@@ -119,17 +119,17 @@ impl Evidence<'_> {
     /// something above holds them back.
     pub(super) fn held_above(&self) -> Option<Cause> {
         let achieved = &self.numbers.achieved;
-        if self.thread_percent() >= MOST_PERCENT || self.processors_percent() >= BUSY_PERCENT {
+        if self.thread_percent() >= WAIT_PERCENT || self.processors_percent() >= BUSY_PERCENT {
             return None;
         }
-        let submit = self.stage_percent(Stage::Submit).filter(|&percent| percent >= MOST_PERCENT);
+        let submit = self.stage_percent(Stage::Submit).filter(|&percent| percent >= WAIT_PERCENT);
         let members = f64::from(self.facts.members.max(1));
         let few = achieved.device_mean_depth.filter(|&at_device| {
             let whole = achieved.device_request_bytes.is_some_and(|bytes| bytes > 0.0);
             whole && at_device <= ONE * members && f64::from(self.workload.outstanding()) >= HELD * members
         });
         let evidence = match (submit, few) {
-            (Some(submit), _) => format!("{submit:.0} % of a request's time passes before the block layer has it"),
+            (Some(submit), _) => format!("{submit:.0} % of a request's time passes before the block layer receives it"),
             // Little's law: requests that are not at the device wait above it. A busy device that
             // serves one at a time looks the same, hence the second condition.
             (None, Some(at_device)) if achieved.device_busy_percent.is_some_and(|busy| busy < BUSY_PERCENT) => {
@@ -145,7 +145,7 @@ impl Evidence<'_> {
             let why = format!("the file system ({}): {evidence}, and the thread is idle, at {shown}", layer.name);
             return Some((Bottleneck::FileSystem, why));
         }
-        let why = format!("a throttle that is not told: {evidence}, and the thread is idle, at {shown}");
+        let why = format!("an unreported throttle: {evidence}, and the thread is idle, at {shown}");
         submit.map(|_| (Bottleneck::Throttle, why))
     }
 
@@ -160,7 +160,7 @@ impl Evidence<'_> {
             return None;
         }
         let why = format!(
-            "the length of the device's queue (nr_requests {queue}): {at_device:.1} of {} outstanding have a place in it, at {}",
+            "the length of the device's queue (nr_requests {queue}): {at_device:.1} of {} outstanding fit into it, at {}",
             self.workload.outstanding(),
             self.shown()
         );
@@ -200,15 +200,15 @@ impl Evidence<'_> {
     /// The fallback: the stage in which requests spend their time, and the rate at half the depth.
     pub(super) fn by_stage(&self) -> Option<Cause> {
         let shown = self.shown();
-        if let Some(percent) = self.stage_percent(Stage::Queue).filter(|&percent| percent >= MOST_PERCENT) {
+        if let Some(percent) = self.stage_percent(Stage::Queue).filter(|&percent| percent >= WAIT_PERCENT) {
             let (what, name) = self.saturated();
             let why =
                 format!("{name}: {percent:.0} % of a request's time passes in the block layer's queue, at {shown}");
             return Some((what, why));
         }
-        if let Some(percent) = self.stage_percent(Stage::Completion).filter(|&percent| percent >= MOST_PERCENT) {
-            let why = format!("{percent:.0} % of a request's time passes after the device has done it, at {shown}");
-            return Some(if self.thread_percent() >= MOST_PERCENT {
+        if let Some(percent) = self.stage_percent(Stage::Completion).filter(|&percent| percent >= WAIT_PERCENT) {
+            let why = format!("{percent:.0} % of a request's time passes after the device completes it, at {shown}");
+            return Some(if self.thread_percent() >= WAIT_PERCENT {
                 (Bottleneck::Thread, format!("the one thread that issues them: {why}"))
             } else {
                 (Bottleneck::Processor, format!("the processor: {why}"))
@@ -226,7 +226,7 @@ impl Evidence<'_> {
         let (what, name) = self.saturated();
         let served = matches!(what, Bottleneck::Network | Bottleneck::FileSystem) && self.facts.devices.is_empty();
         let (thread, processors) = (self.thread_percent(), self.processors_percent());
-        if !served || thread >= MOST_PERCENT || processors >= BUSY_PERCENT {
+        if !served || thread >= WAIT_PERCENT || processors >= BUSY_PERCENT {
             return None;
         }
         let why = format!(
@@ -239,7 +239,7 @@ impl Evidence<'_> {
     /// A plain writer has reached the dirty limit and continues at the speed of write-back.
     pub(super) fn dirty_pages(&self) -> Option<Cause> {
         let waits = self.plain_write_waits()?;
-        if waits.dirty < DIRTY_PERCENT || waits.flush_percent >= MOST_PERCENT || waits.idle_percent < MOST_PERCENT {
+        if waits.dirty < DIRTY_PERCENT || waits.flush_percent >= WAIT_PERCENT || waits.idle_percent < WAIT_PERCENT {
             return None;
         }
         let throttle = self.facts.layers.iter().find(|layer| layer.kind == LayerKind::Throttle);
@@ -254,7 +254,7 @@ impl Evidence<'_> {
     fn held(&self, waits: &PlainWriteWaits) -> String {
         let held = self.numbers.achieved.dirty_held_percent.unwrap_or(0.0);
         format!(
-            "the writer waits for the write-back of dirty pages ({:.0} % of where the kernel holds writers, so for {held:.0} % of the time; \
+            "the writer waits for the write-back of dirty pages ({:.0} % of the kernel's throttling limit, reached for {held:.0} % of the time; \
              the writer is idle {:.0} % of it)",
             waits.dirty, waits.idle_percent
         )
@@ -267,7 +267,7 @@ impl Evidence<'_> {
         let until_return = self.numbers.throughput_bytes_per_s;
         if waits.dirty >= DIRTY_PERCENT {
             let held = self.held(&waits);
-            return (waits.flush_percent < MOST_PERCENT && !why.contains(&held)).then_some(held);
+            return (waits.flush_percent < WAIT_PERCENT && !why.contains(&held)).then_some(held);
         }
         if until_return < self.rate * SHORT {
             return None;

@@ -5,7 +5,7 @@ use measure::Sample;
 use results::{Axis, Figure, Series, Value};
 
 /// Maximum values in the figure, enough for its shape.
-const MOST_VALUES: usize = 60;
+const MAX_VALUES: usize = 60;
 
 /// A buffered write over time: the rate at which its requests returned, then the rate of the final
 /// flush.
@@ -31,7 +31,7 @@ pub(super) fn figure(entry: &Entry) -> Option<Figure> {
 
 /// The rate at which writes returned, by time.
 fn returned(sample: &Sample, request: f64) -> Vec<Value> {
-    let group = sample.slice_rates.len().div_ceil(MOST_VALUES).max(1);
+    let group = sample.slice_rates.len().div_ceil(MAX_VALUES).max(1);
     let width = sample.slice_ns as f64 * group as f64;
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64 * request;
     let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: None, point: None };

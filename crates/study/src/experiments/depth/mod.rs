@@ -8,7 +8,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     ..Experiment::new(
         "depth",
         "Request size and depth",
-        "How many requests outstanding, how large, and by which mechanism?",
+        "Which request size, depth and engine reach the peak?",
         &[&READ, &WRITE, &MECHANISM],
         grid,
         conclude,
@@ -26,7 +26,6 @@ const DEPTHS: [(u32, Rank); 7] = [
     (256, Rank::Rich),
 ];
 
-/// Maximum depth at which engines are compared.
 const MECHANISM_DEPTH: u32 = 128;
 
 static READ: CurveSet = CurveSet::new(
@@ -50,7 +49,6 @@ static MECHANISM: CurveSet = CurveSet::new(
 )
 .with_half_power();
 
-/// An operation at this depth.
 fn deep(op: OpKind, depth: u32) -> Curve {
     Curve::of(if op == OpKind::Write { &WRITE } else { &READ }, format!("depth {depth}"))
 }
@@ -59,7 +57,7 @@ fn mechanism(engine: Engine) -> Curve {
     Curve::of(&MECHANISM, engine)
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::new(setting);
     for op in setting.ops() {
         for (depth, depth_rank) in DEPTHS {
@@ -105,8 +103,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     conclusion
 }
 
-/// The same random reads through each engine of the machine.
-fn mechanisms(setting: &Setting, grid: &mut Grid) {
+fn mechanisms(setting: &StudyContext, grid: &mut Grid) {
     let request = 4096.max(setting.facts.direct_align_bytes);
     let base = Workload { request_bytes: request, pattern: Pattern::Random, ..setting.base(OpKind::Read) };
     for &engine in &setting.engines {
@@ -147,10 +144,10 @@ fn cost_by_mechanism(found: &Found<'_>, depth: u32, engines: &[(Engine, Reading)
     };
     let mut costs: Vec<(Engine, Reading)> = engines.iter().filter_map(|&(engine, _)| cost(engine)).collect();
     costs.sort_by(|a, b| a.1.y.total_cmp(&b.1.y));
-    let (cheap, dear) = (costs.first()?, costs.last()?);
-    cheap.1.change_to(&dear.1).gain()?;
-    let (least, most) = (show_time(cheap.1.y), show_time(dear.1.y));
-    Some(format!("There a request costs {least} of processor time by {}, and {most} by {}.", cheap.0, dear.0))
+    let (cheap, costly) = (costs.first()?, costs.last()?);
+    cheap.1.change_to(&costly.1).gain()?;
+    let (low, high) = (show_time(cheap.1.y), show_time(costly.1.y));
+    Some(format!("There a request costs {low} of processor time with {}, and {high} with {}.", cheap.0, costly.0))
 }
 
 /// The smallest depth for about the best rate, the need of depth 1, and the gain from greater
@@ -194,7 +191,6 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
     Some(said + ".")
 }
 
-/// From depth 1 at 64 KiB to the smallest sufficient depth.
 fn deeper(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<Comparison> {
     let at_64k = |(depth, readings): &(u32, Vec<Reading>)| {
         let reading = readings.iter().find(|reading| reading.x == 65_536.0)?;

@@ -6,7 +6,7 @@ use crate::sentences::per_second;
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "random",
     "Random access",
-    "How many small random requests per second, as threads with 4 outstanding each are added?",
+    "How does the rate of small random requests grow with the number of threads, each at depth 4?",
     &[&BY_DEPTH],
     grid,
     conclude,
@@ -38,7 +38,7 @@ fn curve(op: OpKind, request: u32) -> Curve {
 }
 
 /// Request sizes for the target: two database page sizes, or its sector size if larger.
-fn sizes(setting: &Setting) -> Vec<(u32, Rank)> {
+fn sizes(setting: &StudyContext) -> Vec<(u32, Rank)> {
     let mut sizes = [(4096, Rank::Core), (8192, Rank::Usual)]
         .map(|(size, rank): (u32, Rank)| (size.max(setting.facts.direct_align_bytes), rank))
         .to_vec();
@@ -46,7 +46,7 @@ fn sizes(setting: &Setting) -> Vec<(u32, Rank)> {
     sizes
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::new(setting);
     for (threads, depth, rank) in STEPS {
         for op in setting.ops() {
@@ -99,7 +99,6 @@ fn sentence(op: OpKind, request: u32, curve: &[Reading]) -> Option<String> {
     })
 }
 
-/// The gain from the best of the greater depths.
 fn beyond(good: &Reading, curve: &[Reading]) -> String {
     let deeper: Vec<Reading> = curve.iter().copied().filter(|reading| reading.x > good.x).collect();
     let gain = best(&deeper).and_then(|best| good.change_to(&best).gain());
