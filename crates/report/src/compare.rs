@@ -11,10 +11,8 @@ use minijinja::value::Value;
 use results::compare::{Comparison, Difference, Measure, Method, Verdict};
 use serde::Serialize;
 
-/// Maximum names in a terminal list.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
-/// A value in its display unit.
 fn value(measure: Measure, value: f64) -> String {
     match measure {
         Measure::Iops | Measure::Operations if value < 999.995 => format!("{value:.2}"),
@@ -102,17 +100,16 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
 /// How the two sides were measured, in a sentence.
 fn method(comparison: &Comparison) -> String {
     match comparison.method {
-        Method::InTurn { blocks: 1 } => {
-            "One block of four runs in turn: simulated machines give the same every time.".into()
-        }
+        Method::InTurn { blocks: 1 } => "One block of four interleaved runs: simulated machines repeat exactly.".into(),
         Method::InTurn { blocks } => format!(
-            "{blocks} blocks of four runs in turn, ABBA or BAAB by chance; the intervals hold whenever the measurement stops (confidence sequence)."
+            "{blocks} blocks of four runs in turn, ABBA or BAAB at random; the intervals hold whenever the measurement stops (confidence sequence)."
         ),
-        Method::Apart => "The two were measured apart: what changed between their times is in the change.".into(),
+        Method::Apart => {
+            "The two were measured at different times, so the difference includes any drift in between.".into()
+        }
     }
 }
 
-/// The mean of one kind of questions.
 struct KindMean {
     kind: String,
     mean_percent: f64,
@@ -121,7 +118,6 @@ struct KindMean {
     interval_95_percent: Option<[f64; 2]>,
 }
 
-/// The means by kind of one measure.
 fn kinds(comparison: &Comparison, measure: Measure) -> Vec<KindMean> {
     comparison
         .summaries
@@ -195,9 +191,9 @@ pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
         out.push_str(&bars(comparison, measure, width, colour));
     }
     for (what, names) in lists(comparison) {
-        let named: Vec<&str> = names.iter().take(MOST_NAMED).map(String::as_str).collect();
+        let named: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
         let more =
-            if names.len() > MOST_NAMED { format!(" and {} more", names.len() - MOST_NAMED) } else { String::new() };
+            if names.len() > MAX_NAMED { format!(" and {} more", names.len() - MAX_NAMED) } else { String::new() };
         for line in wrap(&format!("{what}: {}{more}", named.join("; ")), width) {
             out.push_str(&paint(Tone::Quiet, &line, colour));
             out.push('\n');
@@ -258,7 +254,6 @@ pub fn markdown(comparison: &Comparison) -> String {
     out
 }
 
-/// A table of one measure for the template.
 #[derive(Serialize)]
 struct View {
     title: String,

@@ -156,9 +156,7 @@ pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
 pub(crate) struct HalfPowerLine {
     /// The condition: `depth 8`, `256 KiB to 16 MiB requests`.
     pub(crate) at: String,
-    /// From [`half_power_value`].
     pub(crate) value: String,
-    /// From [`half_power_interval`], or empty.
     pub(crate) interval: String,
 }
 
@@ -238,7 +236,6 @@ pub(crate) fn prediction(one: &Predicted) -> String {
     )
 }
 
-/// A display cell of a column.
 pub(crate) fn cell<T>(column: &Column<T>, row: &T) -> String {
     let shown = |value: f64| match column.unit {
         Unit::Plain => grouped(value),
@@ -393,9 +390,9 @@ pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Opt
     } else if results.target.devices.is_empty() {
         "no block device is below that counts"
     } else if throttled() {
-        "requests behind a throttle are not traced, for a traced run would use up what the next may have"
+        "requests behind a throttle are not traced, because a traced run would use up burst credit"
     } else {
-        "requests are split, merged or mixed with others' on the way, and the kernel lets none be traced here"
+        "requests are split, merged or mixed on the way, and the kernel allows no tracing here"
     };
     Some(why.into())
 }

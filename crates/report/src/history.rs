@@ -39,8 +39,7 @@ pub struct Told {
     pub machine: Vec<(usize, Vec<String>)>,
 }
 
-/// Maximum facts shown for a machine change.
-const MOST_FACTS: usize = 4;
+const MAX_FACTS: usize = 4;
 
 fn value(measure: Measure, value: f64) -> String {
     match measure {
@@ -67,8 +66,8 @@ fn sentences(told: &Told) -> Vec<(Tone, String)> {
         .collect();
     said.extend(machine.iter().map(|(place, facts)| {
         let more =
-            if facts.len() > MOST_FACTS { format!(" and {} more", facts.len() - MOST_FACTS) } else { String::new() };
-        let facts: Vec<&str> = facts.iter().take(MOST_FACTS).map(String::as_str).collect();
+            if facts.len() > MAX_FACTS { format!(" and {} more", facts.len() - MAX_FACTS) } else { String::new() };
+        let facts: Vec<&str> = facts.iter().take(MAX_FACTS).map(String::as_str).collect();
         (*place, Tone::Quiet, format!("Machine changed before {}: {}{more}.", day(*place), facts.join("; ")))
     }));
     said.sort_by_key(|(place, _, _)| *place);
@@ -146,7 +145,6 @@ struct View {
     levels: String,
     changes: Vec<f64>,
     machine: Vec<f64>,
-    /// Minimum and maximum axis labels.
     most: String,
     first: String,
     last: String,

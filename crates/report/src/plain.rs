@@ -83,7 +83,6 @@ pub(crate) fn enough(all: &[PlainRate], room: usize) -> Vec<String> {
     groups.into_iter().map(said).collect()
 }
 
-/// The sizes that reach a goal.
 fn reach<'a>(all: &'a [&PlainRate], goal: Goal) -> impl Iterator<Item = &'a PlainRate> {
     let enough = move |one: &&PlainRate| one.reaches.is_some_and(|reached| reached.share() >= goal.share());
     all.iter().copied().filter(enough)

@@ -11,16 +11,13 @@ use serde::Serialize;
 /// The file size that outgrows a cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cliff {
-    /// The first row after it.
     pub first_slow_row: usize,
-    /// The same in words.
     pub sentence: String,
 }
 
 /// A rate over file sizes (rows) and record sizes (columns).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
-    /// The operation.
     pub title: String,
     /// File sizes in bytes, ascending.
     pub rows: Vec<u64>,
@@ -40,7 +37,6 @@ struct View {
     title: String,
     description: String,
     cliff: Option<String>,
-    /// Best and worst value with their positions.
     extremes: Vec<(String, String)>,
     scenes: Vec<plot::surface::SurfaceScene>,
     columns: Vec<String>,
@@ -50,9 +46,7 @@ struct View {
 #[derive(Serialize)]
 struct Row {
     file: String,
-    /// Rates with their colour step.
     cells: Vec<Option<(String, usize)>>,
-    /// The first one after the cliff.
     after_cliff: bool,
 }
 
@@ -138,7 +132,6 @@ fn view(place: usize, surface: &Surface) -> View {
     }
 }
 
-/// Pointer details: a curve for each file size.
 fn values(surface: &Surface) -> Vec<html::ShownCurve> {
     let curve = |(row, bytes): (usize, &u64)| {
         let name = format!("file {}", show_size(*bytes));

@@ -24,7 +24,7 @@ pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
     tuning.warnings.iter().for_each(|warning| say(&mut out, Tone::Doubt, &format!("! {warning}"), width, colour));
     let values = if tuning.plan.len() == 1 { "value" } else { "values" };
     let title = format!(
-        "Plan for {}: {} {values} would be tried, each in turn with the present one",
+        "Plan for {}: {} {values} to try, each interleaved with the current one",
         tuning.target,
         tuning.plan.len()
     );
@@ -46,14 +46,14 @@ pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
         }
     }
     out.push('\n');
-    let least = tuning.least_ns.map_or(String::new(), |ns| format!("at least {}, ", duration(ns)));
+    let minimum = tuning.least_ns.map_or(String::new(), |ns| format!("at least {}, ", duration(ns)));
     let most = tuning.budget_ns.max(tuning.least_ns.unwrap_or(0));
     let time = format!(
-        "It takes {least}at most about {}; it ends sooner where everything is decided. Every setting is put back at the end.",
+        "It takes {minimum}at most about {}, and stops early once every trial is decided. Every setting is restored at the end.",
         duration(most)
     );
     say(&mut out, Tone::Plain, &time, width, colour);
-    say(&mut out, Tone::Strong, "Nothing was touched. With --yes it is tried.", width, colour);
+    say(&mut out, Tone::Strong, "Dry run. Nothing was touched. Add --yes to run these trials.", width, colour);
     out
 }
 
@@ -76,13 +76,13 @@ pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
         say(&mut out, if place == 0 { Tone::Strong } else { Tone::Plain }, sentence, width, colour);
     }
     let mut rows: Vec<Vec<String>> = tuning.tried.iter().flat_map(|one| rows_of(&one.knob, one)).collect();
-    rows.extend(tuning.combination.iter().flat_map(|one| rows_of("what helped, once more", one)));
+    rows.extend(tuning.combination.iter().flat_map(|one| rows_of("combination", one)));
     if !rows.is_empty() {
         out.push('\n');
         let names = ["knob", "from", "to", "rate %", "95 % interval", "p99 %", "cpu/byte %", ""];
         out.push_str(&table(&head(&names), &rows, 3, width, colour));
         if tuning.tried.iter().chain(&tuning.combination).any(|one| !one.resized.is_empty()) {
-            let told = "Where requests have another size, p99 is that of one such request.";
+            let told = "If the request size changes, p99 is that of a request of the new size.";
             say(&mut out, Tone::Quiet, told, width, colour);
         }
     }

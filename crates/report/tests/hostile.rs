@@ -209,7 +209,7 @@ proptest! {
 }
 
 #[test]
-fn a_csv_reads_back_what_was_put_in() {
+fn csv_round_trips() {
     let mut results = support::sweep();
     let error = "a \"quoted\" error, with\r\na second line";
     results.points[9].error = Some(error.into());

@@ -18,10 +18,8 @@ pub(super) struct AnswerView {
     doubts: Vec<String>,
     operations: Vec<Operation>,
     findings: Vec<FindingView>,
-    /// Findings after the first three.
     more_findings: Vec<FindingView>,
     predictions: Vec<String>,
-    /// Uncertain gains.
     unproven: Vec<String>,
     /// Rule, whether it holds, and the figure.
     checklist: Vec<[String; 3]>,
@@ -37,7 +35,6 @@ pub(super) struct AnswerView {
 struct Operation {
     name: String,
     peak: Option<PeakView>,
-    /// A plain program's rates, and whether it needs a change.
     plain: Vec<String>,
     limits: Vec<LimitView>,
     half_power: Vec<HalfGroup>,
@@ -48,9 +45,7 @@ struct Operation {
 #[derive(Serialize)]
 struct LimitView {
     sentence: String,
-    /// Trial results that the sentence does not mention.
     trials: Vec<String>,
-    /// Excluded causes, with the figure that excludes each.
     excluded: Vec<String>,
     would_refute: Option<String>,
     /// Why the breakdown of the request time is unknown.
@@ -90,9 +85,7 @@ struct FindingView {
     interval: Option<String>,
     title: String,
     evidence: String,
-    /// Effect on processor time and the slowest requests.
     costs: String,
-    /// The contribution of each change.
     steps: String,
     setting: String,
     check: String,
@@ -167,7 +160,6 @@ fn limit_view(results: &Results, limit: &Limit) -> LimitView {
     }
 }
 
-/// A plain program's rates, and whether it needs a change.
 fn plain_program(answer: &Answer, op: OpKind) -> Vec<String> {
     let of_op: Vec<PlainRate> = answer.plain.iter().filter(|one| one.op == op).cloned().collect();
     let rates = plain::rates(&of_op, usize::MAX);

@@ -11,7 +11,6 @@ use results::{Experiment, Figure, PeakSource, Results};
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// A drawing with its experiment.
 pub(super) enum Drawn<'a> {
     Figure(usize, Cow<'a, Figure>),
     Memory(usize, &'a [MemoryUse]),
@@ -82,7 +81,6 @@ struct FigureView {
     table: Table,
 }
 
-/// A half-power point in the margin.
 #[derive(Serialize)]
 struct HalfView {
     name: String,
@@ -90,7 +88,6 @@ struct HalfView {
     dark: String,
     value: String,
     interval: Option<String>,
-    /// The peak it refers to.
     of: String,
 }
 
@@ -218,7 +215,6 @@ fn figure_view(anchor: String, figure: &Figure, points: &[Point]) -> FigureView 
     }
 }
 
-/// Explains the symbols that a figure uses.
 fn notes(scene: &Scene) -> Vec<String> {
     let count = |part: fn(&plot::scene::Curve) -> usize| scene.curves.iter().map(part).sum::<usize>();
     let mut notes = Vec::new();
@@ -237,7 +233,6 @@ fn notes(scene: &Scene) -> Vec<String> {
     notes
 }
 
-/// A description of the figure for screen readers.
 fn describe(figure: &Figure) -> String {
     let curves: Vec<String> = figure
         .series
@@ -326,7 +321,7 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
         notes: vec!["A dot for each repeat, a bar at the median.".into()],
         table: Table {
             size: format!("{}, MiB/s", plural(memory.len(), "way")),
-            head: ["memory", "median", "least", "greatest"].map(String::from).to_vec(),
+            head: ["memory", "median", "min", "max"].map(String::from).to_vec(),
             rows,
         },
     }

@@ -6,7 +6,7 @@ use results::{Results, Stage, StageRate};
 use serde::Serialize;
 
 /// Minimum rate that a bar shows, as a share of the maximum: bars are logarithmic.
-const LEAST_SHARE: f64 = 1e-3;
+const MIN_SHARE: f64 = 1e-3;
 
 #[derive(Serialize)]
 pub(super) struct LadderView {
@@ -15,7 +15,6 @@ pub(super) struct LadderView {
     buses: Vec<BusView>,
 }
 
-/// Bus phases at a peak.
 #[derive(Serialize)]
 struct BusView {
     op: String,
@@ -40,7 +39,6 @@ struct StageView {
     kind: &'static str,
     name: String,
     rates: Vec<RateView>,
-    /// Its settings in a line.
     settings: String,
     warnings: Vec<String>,
 }
@@ -53,18 +51,15 @@ struct RateView {
     promised_by: String,
     achieved: String,
     spread: String,
-    /// Measurement method.
     measured_by: String,
     share: String,
     half: String,
     busy: String,
-    /// Lengths of the bars in percent.
     promised: String,
     reached: String,
     narrowest: bool,
 }
 
-/// The view of the document's ladder.
 pub(super) fn view(results: &Results) -> Option<LadderView> {
     let ladder = results.ladder.as_ref()?;
     let rates = ladder.stages.iter().flat_map(|stage| &stage.rates);
@@ -97,7 +92,7 @@ fn at_least(reached: &results::Reached) -> &'static str {
 
 fn rate_view(one: &StageRate, most: f64) -> RateView {
     let bar = |rate: Option<f64>| {
-        let share = rate.map_or(0.0, |rate| 1.0 - (rate / most).clamp(LEAST_SHARE, 1.0).ln() / LEAST_SHARE.ln());
+        let share = rate.map_or(0.0, |rate| 1.0 - (rate / most).clamp(MIN_SHARE, 1.0).ln() / MIN_SHARE.ln());
         format!("{:.1}", share * 100.0)
     };
     let achieved = one.achieved.as_ref();

@@ -137,7 +137,7 @@ pub(super) struct PointView {
 }
 
 /// Maximum warnings shown for a point, and maximum characters of each.
-const MOST_WARNINGS: usize = 4;
+const MAX_WARNINGS: usize = 4;
 const MOST_CHARACTERS: usize = 300;
 
 pub(super) fn points(results: &Results, most: usize) -> Vec<PointView> {
@@ -148,7 +148,6 @@ fn page_columns() -> impl Iterator<Item = &'static Column<Point>> {
     columns::POINT.iter().filter(|column| !column.heading.is_empty() && column.heading != "to disk")
 }
 
-/// Its headings, and whether the column holds text.
 pub(super) fn headings() -> Vec<(&'static str, bool)> {
     let words = |heading| matches!(heading, "op" | "pattern" | "engine" | "mode");
     page_columns().map(|column| (column.heading, words(column.heading))).collect()
@@ -166,7 +165,7 @@ fn point_view(index: usize, point: &Point) -> PointView {
         (None, None) => Some("not measured".into()),
         (None, Some(_)) => None,
     };
-    let warnings = point.numbers.iter().flat_map(|numbers| &numbers.warnings).take(MOST_WARNINGS).map(short).collect();
+    let warnings = point.numbers.iter().flat_map(|numbers| &numbers.warnings).take(MAX_WARNINGS).map(short).collect();
     PointView { index, asked, measured: measured.unwrap_or_default(), error, warnings }
 }
 
@@ -184,13 +183,13 @@ pub(super) fn method(results: &Results) -> Facts {
     fact(&mut facts, "points", format!("{}{failed}", grouped(results.points.len() as f64)));
     let mut repeats: Vec<u32> = measured.iter().map(|numbers| numbers.repeats).collect();
     repeats.sort_unstable();
-    if let (Some(least), Some(most)) = (repeats.first(), repeats.last()) {
+    if let (Some(min), Some(max)) = (repeats.first(), repeats.last()) {
         let runs: u64 = repeats.iter().map(|count| u64::from(*count)).sum();
         fact(
             &mut facts,
             "runs",
             format!(
-                "{}, {least} to {most} a point, half of the points {} or more",
+                "{}, {min} to {max} a point, half of the points {} or more",
                 grouped(runs as f64),
                 repeats[repeats.len() / 2]
             ),

@@ -19,11 +19,10 @@ use results::columns::{self, Column};
 use results::{Kind, OperationRate, Results};
 
 /// Maximum rows of the table of all points, to bound the page's size; `points.csv` has all of them.
-const MOST_ROWS: usize = 2000;
+const MAX_ROWS: usize = 2000;
 /// Row limit if the page is still too long.
 const FEW_ROWS: usize = 100;
-/// Maximum size of a page, in bytes.
-const MOST_BYTES: usize = 2_000_000;
+const MAX_BYTES: usize = 2_000_000;
 
 /// The report as one HTML page that needs no network.
 ///
@@ -32,8 +31,8 @@ const MOST_BYTES: usize = 2_000_000;
 /// # Errors
 /// A bug in this crate: a template that does not fit the document.
 pub fn html(results: &Results) -> Result<String, Error> {
-    let page = page(results, MOST_ROWS)?;
-    if page.len() < MOST_BYTES { Ok(page) } else { self::page(results, FEW_ROWS) }
+    let page = page(results, MAX_ROWS)?;
+    if page.len() < MAX_BYTES { Ok(page) } else { self::page(results, FEW_ROWS) }
 }
 
 fn page(results: &Results, rows: usize) -> Result<String, Error> {
@@ -137,12 +136,10 @@ fn anchor(place: usize, id: &str) -> String {
     format!("f{place}-{plain}")
 }
 
-/// The name of an axis in a table header.
 fn column(axis: results::Axis) -> &'static str {
     axis_title(axis)
 }
 
-/// The target in a few words.
 fn target_words(results: &Results) -> String {
     target_kind(results.target.kind).to_string()
 }

@@ -6,10 +6,10 @@ use results::Point;
 use results::{Axis, Figure, Series, Value};
 
 /// Maximum curves per figure: beyond it colours and labels are too similar.
-const MOST_CURVES: usize = 12;
+const MAX_CURVES: usize = 12;
 
 /// Maximum values drawn of a sweep; the table and points.csv have all of them.
-const MOST_VALUES: usize = 1200;
+const MAX_VALUES: usize = 1200;
 
 /// A dimension in which points vary: its axis, a point's value, and its name in a curve's label.
 struct Dimension {
@@ -69,9 +69,9 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     }
     let mut figures = Vec::new();
     let mut drawn = 0;
-    for (part, chunk) in curves.chunks(MOST_CURVES).enumerate() {
+    for (part, chunk) in curves.chunks(MAX_CURVES).enumerate() {
         drawn += chunk.iter().map(|(_, members)| members.len()).sum::<usize>();
-        if part > 0 && drawn > MOST_VALUES {
+        if part > 0 && drawn > MAX_VALUES {
             break;
         }
         for (id, title, y) in [
@@ -79,7 +79,7 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
             ("cpu", "Processor time a request, whole machine", Axis::CpuNsPerRequest),
         ] {
             let by = crate::format::axis_title(axis);
-            let more = if curves.len() > MOST_CURVES { format!(", part {}", part + 1) } else { String::new() };
+            let more = if curves.len() > MAX_CURVES { format!(", part {}", part + 1) } else { String::new() };
             let series = chunk.iter().map(|(name, members)| curve(name, members, points, along, y)).collect();
             figures.push(Figure {
                 id: format!("{id}-{}", part + 1),

@@ -28,12 +28,11 @@ struct Shown {
     x: String,
     y: String,
     lines: Vec<String>,
-    /// Reasons to doubt the value, or why it failed.
     doubts: Vec<String>,
 }
 
 /// Maximum reasons shown for a value, and maximum characters of each.
-const MOST_DOUBTS: usize = 3;
+const MAX_DOUBTS: usize = 3;
 const MOST_CHARACTERS: usize = 240;
 
 /// The values of all figures by anchor, safe inside a script element.
@@ -119,9 +118,9 @@ fn shown(figure: &Figure, value: &Value, points: &[Point]) -> Shown {
         lines.push(point.workload.short());
         doubts.extend(point.error.iter().map(|text| shortened(text)));
     }
-    if doubts.len() > MOST_DOUBTS {
-        let more = doubts.len() - MOST_DOUBTS;
-        doubts.truncate(MOST_DOUBTS);
+    if doubts.len() > MAX_DOUBTS {
+        let more = doubts.len() - MAX_DOUBTS;
+        doubts.truncate(MAX_DOUBTS);
         doubts.push(format!("and {more} more"));
     }
     let lines = lines.iter().map(|line| printable(line)).collect();

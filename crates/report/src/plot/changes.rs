@@ -11,12 +11,10 @@ pub(crate) const MOST: usize = 60;
 const WIDTH: f64 = 760.0;
 const NAMES: f64 = 300.0;
 const VALUES: f64 = 80.0;
-/// Height of a row and of the axis.
 const ROW: f64 = 20.0;
 /// Height of a row of runs, which has two lines.
 const RUNS_ROW: f64 = 28.0;
 const AXIS: f64 = 24.0;
-/// Maximum letters at the left.
 const LETTERS: usize = 44;
 
 #[derive(Serialize)]
@@ -45,7 +43,6 @@ struct Row {
     /// `better`, `worse` or empty.
     class: &'static str,
     text: String,
-    /// The runs of A and of B.
     a: Vec<f64>,
     b: Vec<f64>,
 }
@@ -93,7 +90,6 @@ fn cut(name: &str) -> String {
     }
 }
 
-/// A row for each named change in percent with its interval.
 pub(crate) fn changes(of: &[(&str, f64, Option<[f64; 2]>)], more_is_better: bool) -> Changes {
     let rows: Vec<_> = of
         .iter()
@@ -110,7 +106,6 @@ pub(crate) fn changes(of: &[(&str, f64, Option<[f64; 2]>)], more_is_better: bool
     draw(&rows)
 }
 
-/// A row for each difference.
 pub(crate) fn of_differences(differences: &[&Difference]) -> Changes {
     let class = |verdict: Verdict| match verdict {
         Verdict::Better => "better",

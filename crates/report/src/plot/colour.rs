@@ -8,7 +8,6 @@
 pub(crate) const LIGHT_PAGE: &str = "#fdfdfb";
 pub(crate) const DARK_PAGE: &str = "#15171a";
 
-/// A colour in both themes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub light: String,
@@ -25,19 +24,16 @@ const CATEGORIES: [(&str, &str); 6] = [
     ("#474959", "#a5a7ab"),
 ];
 
-/// Number of distinct colours.
 pub(crate) const MOST: usize = CATEGORIES.len();
 
 /// The ramp of ordered curves, from the first to the last.
 const LIGHT_RAMP: [&str; 4] = ["#068466", "#0c54a0", "#471a79", "#2d022b"];
 const DARK_RAMP: [&str; 4] = ["#8a72e7", "#55a5f3", "#4edcbc", "#f8f3a3"];
 
-/// The colour at a share of the ramp.
 pub(crate) fn ramp(share: f64) -> Pair {
     Pair { light: along(&LIGHT_RAMP, share), dark: along(&DARK_RAMP, share) }
 }
 
-/// The colour of curve `place` of `count`.
 pub(crate) fn of_curve(place: usize, count: usize, ordered: bool) -> Pair {
     if ordered && count > 2 {
         return ramp(place as f64 / (count - 1) as f64);

@@ -12,7 +12,7 @@ use results::{Figure, Series, Value};
 use std::fmt::Write;
 
 /// With more curves than this, bands would cover one another, so only whiskers are drawn.
-const MOST_BANDS: usize = 2;
+const MAX_BANDS: usize = 2;
 /// With more values than this a curve has no markers, and a band in place of whiskers.
 const DENSE: usize = 60;
 
@@ -62,7 +62,7 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
                 ..Curve::default()
             };
             draw(&mut curve, figure, series, points, frame, aside, &mut failures);
-            if count > MOST_BANDS || frame.category {
+            if count > MAX_BANDS || frame.category {
                 curve.band.clear();
             }
             if frame.category {
@@ -79,7 +79,6 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
 /// The position of a value: x, y, and the low and high end of its interval.
 type Placed = (f64, f64, Option<(f64, f64)>);
 
-/// Draws a curve's values.
 fn draw(
     curve: &mut Curve,
     figure: &Figure,
@@ -143,7 +142,6 @@ fn warned(value: &Value, points: &[Point]) -> bool {
     numbers.is_some_and(|numbers| !numbers.warnings.is_empty())
 }
 
-/// Names next to the ends of the curves.
 fn label_ends(names: &[String], frame: &Frame, scene: &mut Scene) {
     let [_, top, right, bottom] = frame.plot();
     let ends: Vec<(f64, f64)> = scene
@@ -191,7 +189,6 @@ fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
     wanted
 }
 
-/// Names in rows above the figure.
 fn label_key(frame: &Frame, scene: &mut Scene) {
     for (curve, (x, row, name)) in scene.curves.iter_mut().zip(&frame.key) {
         let y = 9.0 + *row as f64 * LINE;

@@ -8,7 +8,6 @@ use super::{Room, text};
 use crate::format::axis_title;
 use results::{Axis, Figure};
 
-/// Distance of two lines of text.
 pub(super) const LINE: f64 = 17.0;
 
 /// Whether an axis is logarithmic, from [`results::Axis`].
@@ -17,7 +16,6 @@ pub(super) fn logarithmic(axis: Axis) -> bool {
     !matches!(axis, Position | Members | TimeNs | BytesPerS | Iops | OffsetBytes | MissShare | Gain)
 }
 
-/// Whether an axis can show a value.
 pub(super) fn drawable(axis: Axis, value: f64) -> bool {
     value.is_finite() && value.abs() < 1e300 && (!logarithmic(axis) || value > 1e-300)
 }
@@ -69,7 +67,6 @@ impl Frame {
         [self.x.begin - pad, self.y.end, self.x.end + pad, self.y.begin]
     }
 
-    /// The scene with axes and no curves.
     pub(super) fn axes(&self, figure: &Figure, room: Room) -> Scene {
         let [left, top, right, bottom] = self.plot();
         let mut x_labels: Vec<Text> = Vec::new();

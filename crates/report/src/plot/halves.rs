@@ -10,8 +10,7 @@ use results::{Axis, Figure, HalfPower, Series, Varied};
 
 /// Maximum half-peak lines across the figure: more would be a grid, so then each curve gets its
 /// own.
-const MOST_HALF_LINES: usize = 2;
-/// Minimum distance of two such lines.
+const MAX_HALF_LINES: usize = 2;
 const HALF_LINES_APART: f64 = 24.0;
 
 /// For each curve the peak of its half-power point on the figure's y axis, if it can be shown
@@ -42,7 +41,6 @@ pub(crate) fn peak_on_axis(axis: Axis, series: &Series, points: &[Point]) -> Opt
     }
 }
 
-/// Halves of peaks, without duplicates.
 pub(super) fn half_peaks(peaks: &[Option<f64>]) -> Vec<f64> {
     let mut halves: Vec<f64> = Vec::new();
     for half in peaks.iter().flatten().map(|peak| peak / 2.0) {
@@ -71,7 +69,7 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
     lines.retain(|(_, y)| *y >= top && *y <= bottom);
     lines.sort_by(|a, b| a.1.total_cmp(&b.1));
     let apart = lines.windows(2).all(|pair| pair[1].1 - pair[0].1 >= HALF_LINES_APART);
-    if lines.len() > MOST_HALF_LINES || !apart {
+    if lines.len() > MAX_HALF_LINES || !apart {
         // Each curve has its own, from the axis to the mark.
         lines.clear();
         for &(place, x, y, _) in marks.iter().filter(|(_, _, _, half)| !half.at_or_below && half.crossing.is_some()) {

@@ -79,7 +79,6 @@ pub(crate) struct Placer {
     ink: Vec<Ink>,
 }
 
-/// A drawn point and the cost of covering it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ink {
     pub x: f64,
@@ -93,7 +92,6 @@ impl Placer {
         Placer { bounds, taken, ink }
     }
 
-    /// The cost of covering a rectangle.
     fn covered(&self, rect: &Rect) -> f64 {
         self.ink.iter().filter(|ink| rect.holds((ink.x, ink.y))).map(|ink| ink.weight).sum()
     }
@@ -161,7 +159,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn far_apart_stays_where_it_is() {
+    fn distant_labels_keep_their_position() {
         assert_eq!(spread(&[10.0, 90.0, 50.0], 15.0, 0.0, 100.0), [10.0, 90.0, 50.0]);
     }
 
@@ -179,7 +177,7 @@ mod tests {
         let weighted = ink.iter().map(|(x, y)| Ink { x: *x, y: *y, weight: 1.0 }).collect();
         let mut placer = Placer::new(bounds, Vec::new(), weighted);
         let rect = placer.place((100.0, 100.0), 40.0, 15.0).expect("there is room");
-        assert!(!ink.iter().any(|point| rect.holds(*point)), "{rect:?} lies on the curve");
+        assert!(!ink.iter().any(|point| rect.holds(*point)), "{rect:?} is on the curve");
     }
 
     proptest! {

@@ -9,7 +9,6 @@ use machine::MemoryUse;
 use machine::text::printable;
 use results::Axis;
 
-/// Distance of two rows.
 const ROW: f64 = 26.0;
 
 /// The name of a row: `copy, 2 threads`.

@@ -24,9 +24,7 @@ pub(crate) use memory::{lay_out as lay_out_memory, name as memory_name};
 /// The width for which a figure is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// A desktop screen or paper.
     Wide,
-    /// A phone.
     Narrow,
 }
 
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_power_point_lies_on_half_of_the_peak() {
+    fn a_half_power_point_is_at_half_of_the_peak() {
         let heights: Vec<Option<f64>> = (0..12).map(|place| Some(1e9 / (1.0 + 64.0 / f64::from(1 << place)))).collect();
         let figure = Figure {
             id: "f".into(),
@@ -149,7 +147,7 @@ mod tests {
         let half = scene.curves[0].half_power.as_ref().expect("it is marked");
         assert_eq!(half.label.as_ref().map(|label| label.text.as_str()), Some("32.0 KiB"));
         assert_eq!(scene.half_lines.len(), 1);
-        assert!((scene.half_lines[0].stroke.y1 - half.y).abs() < 0.11, "the mark lies on the line at half");
+        assert!((scene.half_lines[0].stroke.y1 - half.y).abs() < 0.11, "the mark is on the half-peak line");
         // 512 B x 2^6 = 32 KiB is the seventh value, at half of the peak.
         assert_eq!((scene.curves[0].marks[6].x, scene.curves[0].marks[6].y), (half.x, half.y));
     }

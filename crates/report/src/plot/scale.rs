@@ -1,11 +1,8 @@
 //! Maps values to positions.
 
-/// The spread of an axis's values over its length.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Spread {
-    /// Linear, from the first value to the second.
     Linear(f64, f64),
-    /// Logarithmic.
     Log(f64, f64),
     /// Each of these values in its own slot, in this order.
     Each(Vec<f64>),

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-/// A positioned text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Text {
     pub x: f64,
@@ -46,14 +45,12 @@ impl Stroke {
     }
 }
 
-/// A value on a curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Mark {
     pub x: f64,
     pub y: f64,
     /// Index among the values of its curve.
     pub value: usize,
-    /// Its point has warnings.
     pub doubtful: bool,
 }
 
@@ -78,14 +75,11 @@ pub(crate) struct Curve {
     pub shape: &'static str,
     /// Path between the ends of the intervals.
     pub band: String,
-    /// Path along the values.
     pub line: String,
-    /// Path of the intervals.
     pub whiskers: String,
     pub marks: Vec<Mark>,
     /// Markers would hide the line: they only react to the pointer.
     pub dense: bool,
-    /// Positions of failed points.
     pub failed: Vec<Mark>,
     /// Values outside the axis, drawn at its low end.
     pub below: Vec<Mark>,
@@ -99,7 +93,6 @@ pub(crate) struct Curve {
     pub key: Option<Mark>,
 }
 
-/// Half of a peak.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct HalfLine {
     pub stroke: Stroke,

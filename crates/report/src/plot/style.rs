@@ -4,7 +4,6 @@ use super::colour::{self, Pair};
 use super::scene::DASHES;
 use crate::format::family;
 
-/// Colour, dashes and marker of a curve.
 pub(super) struct Style {
     pub pair: Pair,
     pub dash: usize,

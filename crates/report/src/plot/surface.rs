@@ -16,7 +16,6 @@ use serde::Serialize;
 /// Colour steps between zero and the maximum rate.
 pub(crate) const BANDS: usize = 16;
 
-/// Sizes of the drawing in a room.
 struct Measures {
     /// Start of the floor's front edge, and its length.
     left: f64,
@@ -24,7 +23,6 @@ struct Measures {
     /// Offset of the back from the front, to the right and up.
     skew: f64,
     rise: f64,
-    /// Height of the maximum rate.
     height: f64,
 }
 
@@ -44,7 +42,6 @@ pub(crate) struct Facet {
     pub band: usize,
 }
 
-/// A value of the surface.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Peak {
     pub x: f64,
@@ -61,11 +58,9 @@ pub(crate) struct Layer {
     pub facets: Vec<Facet>,
     pub line: String,
     pub peaks: Vec<Peak>,
-    /// Path of the cliff.
     pub cliff: String,
 }
 
-/// A laid-out surface.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct SurfaceScene {
     pub room: &'static str,
@@ -73,7 +68,6 @@ pub(crate) struct SurfaceScene {
     pub height: f64,
     /// Lines on the walls and on the floor.
     pub grid: Vec<String>,
-    /// The floor's front edge.
     pub base: String,
     pub labels: Vec<Text>,
     pub titles: Vec<Text>,
@@ -83,16 +77,13 @@ pub(crate) struct SurfaceScene {
     pub cliff_leader: Option<Stroke>,
 }
 
-/// The colours from zero to the maximum rate.
 pub(crate) fn bands() -> Vec<Pair> {
     (0..BANDS).map(|band| colour::ramp(band as f64 / (BANDS - 1) as f64)).collect()
 }
 
-/// Positions in the drawing.
 struct Places<'a> {
     surface: &'a Surface,
     m: Measures,
-    /// Of the floor's front edge.
     base: f64,
     top: f64,
     most: f64,
@@ -140,7 +131,6 @@ fn path(points: &[(f64, f64)], closed: bool) -> String {
     if closed { path + "Z" } else { path }
 }
 
-/// Lays out a surface for a room.
 pub(crate) fn lay_out_surface(surface: &Surface, room: Room) -> SurfaceScene {
     let m = Measures::of(room);
     let most =
@@ -163,7 +153,6 @@ pub(crate) fn lay_out_surface(surface: &Surface, room: Room) -> SurfaceScene {
     scene
 }
 
-/// Walls, floor and their labels.
 fn axes(scene: &mut SurfaceScene, places: &Places<'_>, heights: &[ticks::Tick], room: Room) {
     let m = &places.m;
     let corner = |u: f64, v: f64, up: f64| (m.left + u * m.along + v * m.skew, places.base - v * m.rise - up);
@@ -308,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_there_and_what_is_in_front_is_drawn_last() {
+    fn every_value_is_drawn_front_last() {
         let scene = lay_out_surface(
             &surface(3, 4, |row, column| (row + 1 >= column).then_some((row * 10 + column + 1) as f64 * 1e6)),
             Room::Wide,
@@ -319,7 +308,7 @@ mod tests {
         assert_eq!(peaks, [(2, 0), (3, 2), (4, 3)]);
         let front = &scene.layers[2].peaks[0];
         let back = &scene.layers[0].peaks[0];
-        assert!(front.x < back.x, "the back lies to the right");
+        assert!(front.x < back.x, "the back is offset to the right");
         assert!(front.band > back.band, "a higher rate has a later colour");
         let lone = lay_out_surface(&surface(1, 1, |_, _| Some(5e6)), Room::Wide);
         assert_eq!((lone.layers[0].peaks.len(), lone.layers[0].line.as_str()), (1, ""));

@@ -1,6 +1,5 @@
 //! Estimates the width of text without the font.
 
-/// Font size of all text in figures.
 pub(crate) const SIZE: f64 = 12.0;
 /// Line height, from the highest ascender to the lowest descender.
 pub(crate) const HEIGHT: f64 = 15.0;
@@ -13,7 +12,6 @@ pub(crate) fn width(text: &str) -> f64 {
     text.chars().map(advance).sum::<f64>() * SIZE
 }
 
-/// Advance width of a character in ems.
 fn advance(c: char) -> f64 {
     match c {
         'i' | 'j' | 'l' | '\'' => 0.28,
@@ -61,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_fits_is_left_alone() {
+    fn a_text_that_fits_is_unchanged() {
         assert_eq!(fit("depth 8", 100.0), "depth 8");
         assert_eq!(fit("write, to stable storage", 75.0), "write, to…");
     }

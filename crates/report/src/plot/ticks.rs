@@ -5,14 +5,12 @@ use crate::format::{grouped, trim_zeros};
 use machine::units::{GIB, KIB, MIB, show_time, significant};
 use results::Axis;
 
-/// A labelled value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tick {
     pub value: f64,
     pub label: String,
 }
 
-/// Space between two labels of an axis.
 const GAP: f64 = 10.0;
 
 /// The step of 1, 2 or 5 times a power of ten that divides a length into at most `most` parts.
@@ -207,7 +205,7 @@ mod tests {
         );
         assert!(
             powers_of_two(Axis::Depth, 2.9, 3.1, 600.0).is_empty(),
-            "no power of two lies between: the values are named"
+            "no power of two in between: the values are labelled"
         );
     }
 

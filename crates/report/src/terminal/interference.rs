@@ -50,7 +50,7 @@ pub(super) fn interference(results: &Results, found: &Interference, width: usize
     let rows: Vec<Vec<String>> = rows.into_iter().map(keep).collect();
     out.push_str(&table(&keep(header), &rows, 2 - dropped, width, colour));
     let processor = format!(
-        "processor: {} a MiB at once, {} alone; all at once keep {} processors busy",
+        "processor: {} a MiB together, {} separately; together they keep {} processors busy",
         show_time(found.process_ns_per_mib),
         show_time(found.process_ns_per_mib_alone),
         significant(found.process_busy_percent / 100.0, 2)

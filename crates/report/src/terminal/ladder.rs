@@ -12,11 +12,10 @@ use workload::OpKind;
 
 const BAR: usize = 14;
 
-/// Minimum columns of a rate.
-const LEAST_RATE: usize = 12;
+const MIN_RATE_WIDTH: usize = 12;
 
 /// Minimum rate that a bar shows, as a share of the maximum: bars are logarithmic.
-const LEAST_SHARE: f64 = 1e-3;
+const MIN_SHARE: f64 = 1e-3;
 
 /// The ladder of a document: a table for reads and one for writes, then each stage's important
 /// settings with the source of its advertised rate, then the risks. Empty without a ladder.
@@ -71,7 +70,6 @@ fn text(name: &str, tone: Tone, words: &str, width: usize) -> Vec<Line> {
     .collect()
 }
 
-/// The stages with a rate for an operation.
 fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     let rates: Vec<(&Stage, &StageRate)> = ladder
         .stages
@@ -86,7 +84,7 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     // A memory rate has more digits than a disk's.
     let told =
         rates.iter().map(|(_, one)| reached(one)).chain(rates.iter().filter_map(|(_, one)| advertised(one).map(rate)));
-    let column = told.map(|text| text.width()).fold(LEAST_RATE, usize::max);
+    let column = told.map(|text| text.width()).fold(MIN_RATE_WIDTH, usize::max);
     let name = width.saturating_sub(2 * (column + 1) + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
     let row = |cells: [&str; 7]| {
         let [stage, promised, reached, spread, share, half, busy] = cells;
@@ -132,8 +130,8 @@ fn achieved(rate: &StageRate) -> Option<f64> {
 /// Achieved in full blocks, and light ones up to the advertised rate; logarithmic.
 fn bar(advertised: Option<f64>, achieved: Option<f64>, most: f64) -> String {
     let columns = |rate: f64| -> usize {
-        let share = (rate / most).clamp(LEAST_SHARE, 1.0);
-        ((1.0 - share.ln() / LEAST_SHARE.ln()) * BAR as f64).round().max(1.0) as usize
+        let share = (rate / most).clamp(MIN_SHARE, 1.0);
+        ((1.0 - share.ln() / MIN_SHARE.ln()) * BAR as f64).round().max(1.0) as usize
     };
     let full = achieved.map_or(0, columns);
     let promised = advertised.map_or(0, columns);
@@ -149,7 +147,7 @@ fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
         let told: Vec<String> =
             [formulas(stage), stage_settings(stage)].into_iter().filter(|one| !one.is_empty()).collect();
         let told = match told.join("; ") {
-            told if told.is_empty() && stage.rates.is_empty() => "nothing is told of it".to_owned(),
+            told if told.is_empty() && stage.rates.is_empty() => "no details known".to_owned(),
             told => told,
         };
         if told.is_empty() {
@@ -187,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_of_any_length_stand_in_columns() {
+    fn rates_of_any_length_align() {
         let stage = |mib_per_s: f64| {
             let reached = results::Reached {
                 at_least: false,

@@ -47,7 +47,6 @@ impl Tone {
     }
 }
 
-/// Adds the colour of a tone.
 pub(crate) fn paint(tone: Tone, text: &str, colour: bool) -> String {
     if !colour || tone == Tone::Plain || text.is_empty() {
         return text.into();
@@ -56,7 +55,6 @@ pub(crate) fn paint(tone: Tone, text: &str, colour: bool) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// A line in pieces.
 pub(crate) type Line = Vec<(Tone, String)>;
 
 /// Lines as text, none wider than `width`.

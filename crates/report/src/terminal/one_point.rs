@@ -28,7 +28,6 @@ impl Block {
     }
 }
 
-/// A point with all its measurements.
 pub(super) fn block(results: &Results, point: &Point, width: usize, colour: bool) -> String {
     let mut block = Block { lines: Vec::new(), room: width - GUTTER };
     block.lines.push(vec![(Tone::Strong, printable(&point.workload.short()))]);
@@ -144,7 +143,7 @@ fn say_rate(block: &mut Block, numbers: &Numbers) {
 fn percentiles(latency: &LatencySummary) -> String {
     let show = |ns: u64| show_time(ns as f64);
     format!(
-        "mean {}, least {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, p99.999 {}, p99.9999 {}, greatest {}",
+        "mean {}, min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, p99.999 {}, p99.9999 {}, max {}",
         show_time(latency.mean),
         show(latency.min),
         show(latency.p50),

@@ -26,7 +26,7 @@ pub fn points(results: &Results, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let rates = operations(&results.rates, width, colour);
     let table = match (results.points.as_slice(), results.kind) {
-        ([], _) if rates.is_empty() => "no point was measured\n".into(),
+        ([], _) if rates.is_empty() => "no measured points\n".into(),
         ([], _) => rates,
         ([point], Kind::Run | Kind::Sweep) => {
             block(results, point, width, colour) + &doubts(results, width, colour) + &rates

@@ -57,7 +57,7 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
             ]
         })
         .collect();
-    let header = ["memory", "threads", "MiB/s", "least", "most"].map(String::from);
+    let header = ["memory", "threads", "MiB/s", "min", "max"].map(String::from);
     format!("\n{}", table(&header, &rows, 1, width, colour))
 }
 

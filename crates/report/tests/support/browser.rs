@@ -188,7 +188,7 @@ pub fn check(seen: &Value, width: u32) -> Vec<&str> {
             "{id} has a size: {figure}"
         );
         assert_eq!(figure["overlaps"], serde_json::json!([]), "no text of {id} covers another at {width}");
-        assert_eq!(figure["outside"], serde_json::json!([]), "all texts of {id} lie within it at {width}");
+        assert_eq!(figure["outside"], serde_json::json!([]), "all texts of {id} are within it at {width}");
         assert!(figure["texts"].as_u64() > Some(5) && !text(&figure["title"]).is_empty());
         if figure["marks"].as_u64() > Some(0) {
             assert!(text(&figure["hover"]).lines().count() >= 2, "{id} shows values where one points: {figure}");

@@ -399,7 +399,7 @@ pub fn target() -> TargetFacts {
             layer(LayerKind::Throttle, "blkio of /system.slice", Some(2.0e9), Some(100_000.0), &[]),
             layer(LayerKind::Link, "PCIe 4.0 x4", Some(7.88e9), None, &[("max", "PCIe 4.0 x4")]),
         ],
-        warnings: vec!["the file lies on a device that compresses: incompressible data were written".into()],
+        warnings: vec!["the device compresses: incompressible data were written".into()],
     }
 }
 
