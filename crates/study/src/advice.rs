@@ -131,7 +131,6 @@ fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<u
     good.min_by_key(|(_, entry)| cost(&entry.workload)).map(|(index, _)| index)
 }
 
-/// Number of things a program must do differently.
 pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
     [
         before.request_bytes != after.request_bytes,
@@ -191,7 +190,6 @@ fn orders(all: &[Aspect]) -> Vec<Vec<Aspect>> {
     (0..all.len()).flat_map(first).collect()
 }
 
-/// Settings a program can change independently.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Aspect {
     Cache,

@@ -114,7 +114,6 @@ pub(crate) fn sides(found: &Found<'_>) -> Vec<usize> {
     sides.into_iter().collect()
 }
 
-/// An experiment's conclusion; or that it was skipped, or has no measurement.
 fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
     match &trial.grid.skipped {
         Some(reason) => format!("Skipped: {reason}."),

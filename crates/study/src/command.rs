@@ -7,7 +7,6 @@ use machine::{Raid5, TargetFacts, TargetKind, TargetSpec};
 use std::borrow::Cow;
 use workload::{Stop, Workload};
 
-/// Options that take a list in `halfpower sweep`.
 const LISTS: [&str; 10] = [
     "--op",
     "--pattern",
@@ -50,7 +49,6 @@ impl Command {
         }
     }
 
-    /// Options of an entry's workload on this target; target options come last.
     pub(crate) fn options(&self, entry: &Entry) -> Vec<String> {
         let mut options: Vec<String> = entry.workload.options().split(' ').map(str::to_string).collect();
         let chunk = entry.shape.as_ref().filter(|shape| shape.members.len() > 1).map_or(self.chunk, |one| one.chunk);

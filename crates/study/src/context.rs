@@ -5,10 +5,8 @@ use crate::grid::Rank;
 use machine::{Buffering, CacheState, Engine, Nanos, TargetFacts, units};
 use workload::{OpKind, Stop, Workload};
 
-/// The operations of every experiment, in the order of the report.
 pub(crate) const OPS: [OpKind; 2] = [OpKind::Read, OpKind::Write];
 
-/// The target, the machine's engines, and the target's estimated speed.
 #[derive(Debug, Clone)]
 pub(crate) struct StudyContext {
     pub(crate) facts: TargetFacts,
@@ -35,7 +33,6 @@ pub(crate) struct OpSpeed {
 }
 
 impl OpSpeed {
-    /// Time of one round of all outstanding requests.
     pub(crate) fn round_ns(&self, outstanding: u32, request: u32) -> f64 {
         let outstanding = f64::from(outstanding);
         (outstanding * f64::from(request) / self.bytes_per_s).max(outstanding / self.iops) * 1e9
@@ -97,7 +94,6 @@ impl StudyContext {
         if self.facts.writable { vec![OpKind::Read, OpKind::Write] } else { vec![OpKind::Read] }
     }
 
-    /// The engine that keeps several requests outstanding from one thread.
     pub(crate) fn deep_engine(&self) -> Engine {
         [Engine::IoUring, Engine::Libaio]
             .into_iter()

@@ -27,7 +27,6 @@ const FIRST_BYTES: f64 = 65_536.0;
 /// Curves deeper than one request may overrun a short budget by this factor.
 const OVERRUN_SHARE: f64 = 1.1;
 
-/// A size curve whose crossing is reported.
 struct Curve {
     trial: usize,
     like: Cell,

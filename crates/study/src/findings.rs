@@ -26,7 +26,6 @@ const UNKNOWN: f64 = 100.0;
 /// sizes are one piece of advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// From a plain program to the fewest changes that suffice.
     Plain,
     Size,
     Depth,
@@ -227,7 +226,6 @@ pub(crate) fn exact(before: &Entry, after: &Entry, a: f64, b: f64) -> Option<Rat
     exact.then_some(Ratio { median: ratio, mean: ratio, low: ratio, high: ratio, n_pairs: 1 })
 }
 
-/// Bytes per second of a run, including any flush.
 pub(crate) fn flushed_rate(sample: &Sample) -> f64 {
     let time = sample.usage.elapsed_ns + sample.usage.sync_ns.unwrap_or(0);
     sample.bytes_with_ramp as f64 * 1e9 / time.max(1) as f64

@@ -19,7 +19,6 @@ pub(crate) const NOTICEABLE: f64 = 0.05;
 /// Two readings are equal if their intervals rule out a larger ratio than this, either way.
 const SAME: f64 = 1.25;
 
-/// A best rate in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PeakRate {
     pub(crate) bytes_per_s: f64,
@@ -65,7 +64,6 @@ pub(crate) struct Reading {
     pub(crate) point: usize,
 }
 
-/// Effect of another setting on a reading.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Effect {
     /// Relative change: 0.5 is 50 % more, -0.4 is 40 % less.
@@ -108,7 +106,6 @@ pub(crate) struct Found<'a> {
     pub(crate) points: &'a [Point],
     pub(crate) measured: PeakRates,
     pub(crate) advertised: PeakRates,
-    /// Memory rates of the machine, or why they are missing.
     pub(crate) memory: &'a Result<Vec<MemoryUse>, String>,
 }
 
@@ -169,7 +166,6 @@ pub(crate) struct Conclusion {
     pub(crate) costs: Vec<CostModel>,
     pub(crate) service_times: Vec<ServiceModel>,
     pub(crate) comparisons: Vec<Comparison>,
-    /// Figures in addition to those of the grid.
     pub(crate) figures: Vec<Figure>,
     pub(crate) memory: Vec<MemoryUse>,
 }

@@ -20,7 +20,6 @@ pub(crate) struct StripeShape {
     pub(crate) chunk: u64,
 }
 
-/// Curves over the same x, in one figure or several.
 #[derive(Debug)]
 pub(crate) struct CurveSet {
     pub(crate) x: Axis,
@@ -127,7 +126,6 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// An empty grid with the context's note.
     pub(crate) fn new(setting: &StudyContext) -> Grid {
         Grid { notes: setting.note(), ..Grid::default() }
     }

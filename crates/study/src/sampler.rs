@@ -129,7 +129,6 @@ pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) machine: &'a M,
     pub(crate) target: &'a mut M::Target,
     pub(crate) entries: Vec<Entry>,
-    /// What was left out, with a reason each.
     pub(crate) left_out: Vec<String>,
     /// Cells left out because one round of their requests takes too long.
     pub(crate) too_long: usize,
@@ -144,7 +143,6 @@ pub(crate) struct Sampler<'a, M: Machine> {
     seed: u64,
     /// Mean time of a sample beyond its run.
     pub(crate) overhead: f64,
-    /// Requests are admitted in bursts.
     pub(crate) bursty: bool,
     /// End of the last run with reads, and of the last one with writes.
     ended: [Nanos; 2],
@@ -263,7 +261,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Resets the weight of an entry to the default.
     pub(crate) fn weigh_no_more(&mut self, index: usize) {
         self.entries[index].weight = 1.0;
     }

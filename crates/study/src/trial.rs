@@ -86,13 +86,11 @@ fn resized(base: &Workload, setting: &StudyContext) -> Option<u32> {
     base.request_bytes.checked_mul(2)
 }
 
-/// A rate whose limit is wanted, and its trials.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Case {
     pub(crate) of: LimitOf,
     pub(crate) op: OpKind,
     pub(crate) base: usize,
-    /// Changes with the indices of their entries.
     pub(crate) trials: Vec<(Variant, usize)>,
     pub(crate) other_target: Option<OtherTargetTrial>,
 }
@@ -332,7 +330,6 @@ fn obeys_hints(setting: &StudyContext) -> bool {
     setting.facts.kind != TargetKind::Simulated || setting.facts.layers.iter().any(hinted)
 }
 
-/// Whether the target has room for a workload.
 fn fits(workload: &Workload, setting: &StudyContext) -> bool {
     let align = if workload.buffering.is_direct() { setting.facts.direct_align_bytes } else { 1 };
     workload.check(setting.facts.size_bytes, align).is_ok()

@@ -24,7 +24,6 @@ pub struct Cpu {
     threads: Vec<(Nanos, usize)>,
 }
 
-/// The core that is idle now or will be first.
 fn first_free(free_at: &[Nanos], now: Nanos) -> usize {
     let mut core = 0;
     for index in 1..free_at.len() {

@@ -49,7 +49,6 @@ pub struct Description {
 pub struct Processor {
     pub name: String,
     pub cores: u32,
-    /// An uncached request.
     pub request_us: f64,
     /// Extra cost per byte of an uncached request.
     pub request_ns_per_byte: f64,
@@ -111,7 +110,6 @@ pub struct FileSystem {
     pub writeback_by_views: bool,
     /// Delay from the first dirty page to the first lazy-writer pass.
     pub writeback_first_ms: f64,
-    /// Time between lazy-writer passes.
     pub writeback_period_ms: f64,
     /// An extending write waits for the one before it.
     pub extend_one_at_a_time: bool,
@@ -155,7 +153,6 @@ impl Processor {
     }
 }
 
-/// Kinds of drive, one line each.
 macro_rules! drives {
     ($($(#[$about:meta])* $name:ident($model:ty),)*) => {
         /// A drive, or what replaces one.

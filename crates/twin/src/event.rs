@@ -24,7 +24,6 @@ pub(crate) enum Event {
     Send(u32),
     Device(u32, Wake),
     BusFree(u32),
-    /// The write-back worker returns from one write of a file.
     WriterBack(u32),
     LazyScan,
     RamCacheIdle,

@@ -35,7 +35,6 @@ fn set(layer: &mut Layer, key: &str, value: impl ToString) {
     layer.settings.insert(key.to_owned(), value.to_string());
 }
 
-/// From the file system down to the drives.
 pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
     let d = &setup.description;
     let mut file_system = layer(LayerKind::FileSystem, &d.file_system.name, None);

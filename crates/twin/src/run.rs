@@ -99,7 +99,6 @@ impl<'a, S: RequestSource> Run<'a, S> {
         self.sources.extend(sources.iter_mut().map(asker));
     }
 
-    /// Runs all sources to the end. Returns the result of each part.
     pub(crate) fn go(mut self) -> Result<Vec<Result<Ended>>> {
         self.all();
         if let Some(error) = self.refused {

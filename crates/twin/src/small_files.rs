@@ -58,7 +58,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file: its clusters (first and count) and its size.
 struct Placed {
     record: u64,
     extents: Vec<(u64, u64)>,

@@ -55,7 +55,6 @@ pub(crate) fn link_and_media(world: &World, number: u32, ran: Nanos) -> (Option<
     (link, of(ResourceKind::Media, "disk mechanics"))
 }
 
-/// Bus phases as shares of the bus's busy time.
 fn phases(bus: &Bus) -> Vec<PhaseUse> {
     let (times, busy) = (bus.phases, bus.phases.busy());
     let passed = Phase::ALL.into_iter().filter(|&phase| times.get(phase) > 0);

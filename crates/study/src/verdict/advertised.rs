@@ -50,7 +50,6 @@ fn admitted(facts: &TargetFacts, op: OpKind, of: LimitOf) -> Option<(&Layer, f64
     limits.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The bottleneck for a layer.
 fn named(kind: LayerKind) -> Bottleneck {
     match kind {
         LayerKind::Throttle => Bottleneck::Throttle,
@@ -64,7 +63,6 @@ fn named(kind: LayerKind) -> Bottleneck {
 }
 
 impl Evidence<'_> {
-    /// The rate that a layer advertises.
     pub(super) fn advertised(&self) -> Option<Cause> {
         let (layer, rate) = narrowest(self.facts, self.case.op)?;
         if (self.rate / rate - 1.0).abs() > SAME {
@@ -75,7 +73,6 @@ impl Evidence<'_> {
         Some((what, format!("the {} {why}", words(what))))
     }
 
-    /// The request rate that a layer admits.
     pub(super) fn admitted(&self) -> Option<Cause> {
         let (layer, iops) = admitted(self.facts, self.case.op, self.case.of)?;
         let each = self.numbers.achieved.device_request_bytes;
@@ -122,7 +119,6 @@ impl Evidence<'_> {
             .then(|| (Bottleneck::Throttle, format!("{why} one by one, and it admits {iops:.0} requests/s")))
     }
 
-    /// Share of the narrowest layer's rate, for excluded causes.
     pub(super) fn share_of_narrowest(&self) -> Option<(Bottleneck, String)> {
         let (layer, rate) = narrowest(self.facts, self.case.op)?;
         let share = Some(self.rate / rate * 100.0).filter(|&share| share < BUSY_PERCENT)?;
@@ -130,7 +126,6 @@ impl Evidence<'_> {
     }
 }
 
-/// A bottleneck in a sentence.
 pub(super) fn words(what: Bottleneck) -> &'static str {
     match what {
         Bottleneck::DeviceIops => "requests per second of the device",

@@ -12,7 +12,6 @@ use results::{Bottleneck, LimitOf};
 /// for others in turn.
 const RATHER_BUSY_PERCENT: f64 = 70.0;
 
-/// The bottleneck for a component.
 fn named(kind: ResourceKind) -> Bottleneck {
     match kind {
         ResourceKind::Processor => Bottleneck::Processor,
@@ -39,7 +38,6 @@ pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
 }
 
 impl Evidence<'_> {
-    /// A component that is always busy.
     fn busiest(&self) -> Option<Cause> {
         self.busy_from(BUSY_PERCENT)
     }
@@ -66,7 +64,6 @@ impl Evidence<'_> {
         Some((Bottleneck::DeviceIops, format!("{number}{why}")))
     }
 
-    /// A plain write's wait for stable storage.
     fn flush_alone(&self) -> Option<Cause> {
         self.flush().filter(|(what, _)| *what == Bottleneck::Flush)
     }
@@ -84,7 +81,6 @@ impl Evidence<'_> {
         Some((Bottleneck::Latency, why))
     }
 
-    /// The components from this index on, in brackets.
     fn also_busy(&self, skip: usize) -> String {
         let shown: Vec<String> = self.numbers.achieved.resources.iter().skip(skip).map(show).collect();
         if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }

@@ -111,7 +111,6 @@ pub(super) fn turns(facts: &TargetFacts) -> bool {
 }
 
 impl Evidence<'_> {
-    /// The name for a saturated device of this target.
     pub(super) fn saturated(&self) -> (Bottleneck, &'static str) {
         let any = |kind: LayerKind| self.facts.layers.iter().any(|layer| layer.kind == kind);
         let kernel = [LayerKind::Disk, LayerKind::Loop, LayerKind::Volume].into_iter().any(any);
@@ -179,7 +178,6 @@ impl Evidence<'_> {
         (busy >= BUSY_PERCENT).then_some((Bottleneck::Processor, why))
     }
 
-    /// The thread that issues requests is saturated.
     pub(super) fn thread(&self) -> Option<Cause> {
         let busy = self.thread_percent();
         let which = if self.threads() > 1 { "the threads that issue" } else { "the one thread that issues" };
@@ -232,7 +230,6 @@ impl Evidence<'_> {
         (self.flat() == Some(true)).then(|| (what, format!("{why}, with {busy:.0} % of the processors busy")))
     }
 
-    /// A plain program near the peak waits for the device.
     fn near_peak(&self) -> Option<Cause> {
         let peak = self.peak.filter(|&peak| peak > 0.0)?;
         let share = self.rate / peak;

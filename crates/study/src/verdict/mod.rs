@@ -30,7 +30,6 @@ pub(crate) const SAME: f64 = 0.1;
 /// A resource busier than this, in percent, is saturated.
 const BUSY_PERCENT: f64 = 90.0;
 
-/// Evidence about a rate.
 struct Evidence<'a> {
     case: &'a Case,
     entries: &'a [Entry],
@@ -41,16 +40,12 @@ struct Evidence<'a> {
     machine: &'a MachineFacts,
     /// In bytes per second; for a plain write, to stable storage.
     rate: f64,
-    /// The best rate of the operation.
     peak: Option<f64>,
-    /// The rate at which one thread copies memory.
     copy: Option<f64>,
 }
 
-/// A cause with its reason.
 type Cause = (Bottleneck, String);
 
-/// Tests one cause.
 type Ask<'b> = for<'a> fn(&'a Evidence<'b>) -> Option<Cause>;
 
 /// The limit of a case's rate. `peaks` are the best rates by operation, `copy` the rate at which
@@ -101,7 +96,6 @@ pub(crate) fn limit(
     said(case, workload, what, sentence, Judged { excluded, trials, would_refute: evidence.would_refute(what) })
 }
 
-/// Certainty of a verdict.
 #[derive(Default)]
 struct Judged {
     excluded: Vec<String>,
@@ -191,18 +185,15 @@ impl Evidence<'_> {
         if writing > 0.0 { writing / (writing + flush) } else { 1.0 }
     }
 
-    /// Number of threads that issue requests.
     fn threads(&self) -> u32 {
         let each = if self.workload.engine == Engine::Threads { self.workload.depth } else { 1 };
         (self.workload.threads * each).max(1)
     }
 
-    /// Busy processors in percent of all.
     fn processors_percent(&self) -> f64 {
         self.numbers.achieved.busy_processors / f64::from(self.machine.processors.max(1)) * 100.0
     }
 
-    /// A trial with its consequence for a verdict.
     fn trial(&self, what: Bottleneck, (variant, after): (Variant, usize)) -> LimitTrial {
         let change = variant.words(self.workload, &self.points[after].workload);
         let ratio = self.ratio(variant);
@@ -217,7 +208,6 @@ impl Evidence<'_> {
         }
     }
 
-    /// The trial on another target with its consequence.
     fn other_target(&self) -> Option<LimitTrial> {
         let OtherTargetTrial { other, ratio } = self.case.other_target.as_ref()?;
         let gains = ratio.mean >= GAIN && ratio.low > 1.0;

@@ -15,10 +15,8 @@ const MAX_SHOWN_RATIO: f64 = 100.0;
 /// Up to this many threads, one more still makes a visible difference.
 const FEW_THREADS: u32 = 4;
 
-/// The expected effect in the check of most verdicts.
 const FASTER: &str = "the rate should rise";
 
-/// The effect of a change if a verdict is true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Gain,
@@ -32,7 +30,6 @@ pub(super) struct Found {
     pub(super) refuted: Vec<String>,
 }
 
-/// Whether a change gains with certainty.
 fn gains(ratio: &Ratio) -> bool {
     ratio.mean >= GAIN && ratio.low > 1.0
 }
@@ -140,7 +137,6 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// The trial that refutes a cause, with its result.
     pub(super) fn refuted(&self, what: Bottleneck) -> Option<String> {
         let against = |&(variant, expected): &(Variant, Expected)| {
             let ratio = self.ratio(variant)?;
@@ -179,7 +175,6 @@ impl<'b> Evidence<'b> {
         Found { cause, refuted: refuted.iter().map(told_of).collect() }
     }
 
-    /// The result of the trial that tests a verdict.
     pub(super) fn tested(&self, what: Bottleneck) -> Option<String> {
         if what == Bottleneck::FileSystem
             && let Some(trial) = self.other_target()
@@ -194,8 +189,8 @@ impl<'b> Evidence<'b> {
         made.next()
     }
 
-    /// The experiment that would refute a verdict; `None` if it ran and was decisive, or without
-    /// a verdict.
+    /// The experiment that would refute a verdict; `None` if it ran and was decisive, or without a
+    /// verdict.
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<String> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {

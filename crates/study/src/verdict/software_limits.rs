@@ -39,7 +39,6 @@ const FULL: std::ops::RangeInclusive<f64> = 0.75..=1.1;
 /// rate to stable storage.
 const SHORT: f64 = 1.5;
 
-/// The waits of a plain write.
 struct PlainWriteWaits {
     /// Maximum dirty pages, in percent of the throttling limit.
     dirty: f64,
@@ -250,7 +249,6 @@ impl Evidence<'_> {
         Some((what, format!("{name}: {}, at {}", self.held(&waits), self.shown())))
     }
 
-    /// How write-back throttles a writer.
     fn held(&self, waits: &PlainWriteWaits) -> String {
         let held = self.numbers.achieved.dirty_held_percent.unwrap_or(0.0);
         format!(

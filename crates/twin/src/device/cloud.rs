@@ -12,7 +12,6 @@ pub struct CloudVolume {
     pub iops: f64,
     /// Requests per second while burst credit lasts.
     pub burst_iops: f64,
-    /// Full credit, in requests.
     pub credit_requests: f64,
     /// The largest request that counts as one.
     pub request_bytes: u64,

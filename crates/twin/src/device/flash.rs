@@ -93,7 +93,6 @@ struct Flash {
     filling_page: u64,
     /// End of the last write: a write that starts here is sequential.
     write_end: u64,
-    /// Share of recent writes that were not sequential.
     scattered: f64,
     collect: f64,
     erase: f64,

@@ -42,7 +42,6 @@ pub(crate) struct Command {
     pub since: Nanos,
 }
 
-/// A device's view of the host.
 pub(crate) struct Host<'a> {
     pub kernel: &'a mut Kernel<Event>,
     pub commands: &'a Slab<Command>,
@@ -182,11 +181,9 @@ impl<'a> Tunable<'a> {
     }
 }
 
-/// A kind of drive as data.
 pub(crate) trait Model {
     fn build(&self, slot: Slot) -> Box<dyn Device>;
 
-    /// The kind of bus it needs, if it shares one.
     fn bus(&self) -> Option<&str> {
         None
     }
@@ -197,7 +194,6 @@ pub(crate) trait Model {
     /// Scales the cost of a command beyond mechanics and transfer.
     fn scale_latency(&mut self, by: f64);
 
-    /// The numbers that calibration may change.
     fn tunable(&mut self) -> Vec<Tunable<'_>>;
 
     /// A contradiction within the description or with the machine's buses: the key, and why.

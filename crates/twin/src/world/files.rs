@@ -10,7 +10,6 @@ use std::ops::Range;
 
 /// Bits of an address within a file: larger than any volume.
 const FILE_BITS: u32 = 52;
-/// Maximum number of files that addresses can distinguish.
 const MAX_FILES: usize = 1 << (64 - FILE_BITS);
 pub(crate) const VOLUME: u32 = 0;
 

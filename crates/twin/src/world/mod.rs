@@ -54,7 +54,6 @@ pub(crate) enum Owner {
         unit: u64,
     },
     Through(u32),
-    /// The log write of a write-through request.
     Log(u32),
     /// The log write of a sync.
     SyncLog(u32),
@@ -68,7 +67,6 @@ impl Owner {
     }
 }
 
-/// A transfer between the volume and memory.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub owner: Owner,
@@ -125,7 +123,6 @@ impl Member {
     }
 }
 
-/// Femtoseconds per nanosecond.
 const FS: u64 = 1_000_000;
 
 /// Processor costs in nanoseconds, and per byte in femtoseconds.

@@ -70,7 +70,6 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     Conclusion { sentences: sentence(at).into_iter().collect(), comparisons, ..Conclusion::default() }
 }
 
-/// Effect of each allocation state on 64 KiB writes, relative to overwriting.
 fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {
     let mut said = Vec::new();
     at(Allocation::Written, DEPTHS[0]).or(at(Allocation::Written, DEPTHS[1]))?;

@@ -4,7 +4,6 @@ use crate::sampler::Entry;
 use measure::Sample;
 use results::{Axis, Figure, Series, Value};
 
-/// Maximum values in the figure, enough for its shape.
 const MAX_VALUES: usize = 60;
 
 /// A buffered write over time: the rate at which its requests returned, then the rate of the final
@@ -29,7 +28,6 @@ pub(super) fn figure(entry: &Entry) -> Option<Figure> {
     })
 }
 
-/// The rate at which writes returned, by time.
 fn returned(sample: &Sample, request: f64) -> Vec<Value> {
     let group = sample.slice_rates.len().div_ceil(MAX_VALUES).max(1);
     let width = sample.slice_ns as f64 * group as f64;

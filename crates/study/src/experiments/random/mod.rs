@@ -76,7 +76,6 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     conclusion
 }
 
-/// The smallest sufficient depth, and its gain over depth 1.
 fn sentence(op: OpKind, request: u32, curve: &[Reading]) -> Option<String> {
     let (one, good) = (curve.first()?, smallest(curve, ENOUGH)?);
     let subject = format!("{} of {}", plural(op), show_size(u64::from(request)));

@@ -37,7 +37,6 @@ pub struct DiskDrive {
     /// Extra settle time of a seek for a write.
     pub write_settle_ms: f64,
     pub cache: DiskCache,
-    /// The drive's controller.
     pub firmware: Firmware,
     pub queue: u32,
 }

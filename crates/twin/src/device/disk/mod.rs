@@ -68,15 +68,12 @@ struct MediaWork {
     write: bool,
     /// The command that waits for it; `None` for a cached write.
     command: Option<u32>,
-    /// When it became ready.
     since: Nanos,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Media {
-    /// Idle or prefetching.
     Free,
-    /// Busy with this work until this time.
     Busy(MediaWork, Nanos),
     /// Held by data a command waits for, or by the rest of a track; an event follows.
     Held,
@@ -117,7 +114,6 @@ struct Disk {
     write_used: u64,
     /// Back-to-back writes before the drive loses a revolution.
     list_limit: u32,
-    /// Writes done back to back so far.
     list: u32,
     media_end: Nanos,
     /// Head time spent on work that a command waited for.

@@ -227,7 +227,6 @@ impl ReadCache {
         self.prefetch.map(|prefetch| prefetch.head(geometry, now))
     }
 
-    /// Invalidates blocks that were written.
     pub(super) fn forget(&mut self, lba: u64, end: u64) {
         for segment in &mut self.segments {
             if lba < segment.end && end > segment.start {

@@ -296,7 +296,6 @@ impl Disk {
     }
 }
 
-/// First block of a command, and the block after the last.
 fn blocks(command: &Command) -> (u64, u64) {
     (command.offset / SECTOR, (command.offset + command.bytes).div_ceil(SECTOR))
 }
