@@ -102,11 +102,7 @@ fn nothing_is_concluded_from_nothing() {
     for Trial { experiment, .. } in &measured.trials {
         let conclusion = (experiment.conclude)(&found);
         assert!(conclusion.comparisons.is_empty() && conclusion.memory.is_empty(), "{}", experiment.id);
-        let said = if experiment.needs_memory {
-            vec!["The rates of memory could not be measured: no memory."]
-        } else {
-            vec![]
-        };
+        let said = if experiment.needs_memory { vec!["Memory could not be measured: no memory."] } else { vec![] };
         assert_eq!(conclusion.sentences, said, "{}", experiment.id);
     }
 }

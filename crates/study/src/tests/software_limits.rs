@@ -107,7 +107,7 @@ fn a_queue_that_is_full_while_half_of_it_gets_half_is_the_limit() {
     };
     let found = of("4", &[(2, 520.0), (16, 1000.0)]);
     assert_eq!(found.what, Bottleneck::Throttle, "{}", found.sentence);
-    assert!(found.sentence.contains("nr_requests 4): 3.9 of 8 outstanding have a place"), "{}", found.sentence);
+    assert!(found.sentence.contains("nr_requests 4): 3.9 of 8 outstanding fit into it"), "{}", found.sentence);
     assert_eq!(of("4", &[(2, 950.0), (16, 1000.0)]).what, Bottleneck::Device, "two did as well");
     assert_eq!(of("256", &[(2, 520.0), (16, 1000.0)]).what, Bottleneck::Device, "the queue is not full");
 }

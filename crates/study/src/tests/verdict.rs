@@ -185,7 +185,7 @@ fn each_cause_is_named_with_its_evidence() {
             Bottleneck::Latency,
             "nothing is saturated at 62.5 MiB/s; 16 outstanding instead of 8: +90.0 %, so latency was a limit",
         ),
-        ("nothing known", plain(), vec![], &far, Bottleneck::Unknown, "something that was not found"),
+        ("nothing known", plain(), vec![], &far, Bottleneck::Unknown, "an unidentified cause"),
         ("failed", entry(workload(), &[]), vec![], &far, Bottleneck::Unknown, "reads were not measured"),
     ];
     for (name, base, tried, facts, what, words) in cases {
@@ -283,7 +283,11 @@ fn a_thread_without_a_processor_waits_for_one() {
     };
     let found = of(550_000_000, 420_000_000);
     assert_eq!(found.what, Bottleneck::Processor, "{}", found.sentence);
-    assert!(found.sentence.contains("had none for 55 % of the time, and ran for 42 %"), "{}", found.sentence);
+    assert!(
+        found.sentence.contains("was runnable but not scheduled 55 % of the time, and ran 42 %"),
+        "{}",
+        found.sentence
+    );
     assert_eq!(of(300_000_000, 100_000_000).what, Bottleneck::Device, "most of the time it waits for requests");
     assert_eq!(of(630_000_000, 150_000_000).what, Bottleneck::Processor, "one at a time: the rest is the device's");
 }
@@ -299,7 +303,7 @@ fn of_many_threads_some_always_wait_for_a_processor() {
     // Each waits 45 % of the time for a processor, less than it waits for its requests.
     let found = of(64 * 450_000_000);
     assert_eq!(found.what, Bottleneck::Processor, "{}", found.sentence);
-    assert!(found.sentence.contains("of the 64 threads that issue them 29 could run"), "{}", found.sentence);
+    assert!(found.sentence.contains("29 of the 64 issuing threads were waiting"), "{}", found.sentence);
     assert_eq!(of(64 * 10_000_000).what, Bottleneck::Device, "{}", found.sentence);
 }
 

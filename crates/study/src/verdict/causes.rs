@@ -156,9 +156,9 @@ impl Evidence<'_> {
             && unserved >= UNSERVED_PERCENT
             && (unserved + busy >= THREAD_PERCENT || unserved >= LARGER_PERCENT)
         {
-            let what = if self.threads() > 1 { "the issuing threads" } else { "the issuing thread" };
+            let what = if self.threads() > 1 { "the issuing threads were" } else { "the issuing thread was" };
             let why = format!(
-                "CPU contention: {what} were runnable but not scheduled {unserved:.0} % of the time, and ran {busy:.0} %"
+                "CPU contention: {what} runnable but not scheduled {unserved:.0} % of the time, and ran {busy:.0} %"
             );
             return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
         }
