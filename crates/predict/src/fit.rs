@@ -1,4 +1,4 @@
-//! Calibration: a preset's free numbers moved until the machine does what was measured, and judged by points left out.
+//! Calibration: fits a preset's free numbers to measurements, and validates on held-out points.
 
 mod free;
 mod start;
@@ -12,61 +12,52 @@ use serde::{Deserialize, Serialize};
 use twin::Setup;
 use workload::{Pattern, Stop, Workload, rng};
 
-/// The order of a measured point's requests.
+/// Access order of a measured point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// From start to end, and again.
     Sequential,
-    /// Scattered evenly over the region.
+    /// Uniformly random over the region.
     Random,
 }
 
-/// A measured point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FitPoint {
-    /// Percent of reads.
     pub read_percent: u8,
-    /// The order of the requests.
     pub order: Order,
-    /// Request size.
     pub request_bytes: u32,
-    /// Requests outstanding.
     pub depth: u32,
-    /// Bytes over which the requests went.
     pub region_bytes: u64,
-    /// What was measured, past the file-system cache.
+    /// Measured throughput, uncached.
     pub throughput_bytes_per_s: f64,
-    /// Half of its 95 % interval over the throughput; 0 where none is known. A point that is known less well weighs less.
+    /// Half of its 95 % interval over the throughput; 0 if unknown. A less certain point gets less
+    /// weight.
     pub uncertainty: f64,
 }
 
 impl FitPoint {
-    /// What the point counts for: about the inverse of how well it is known, but no point is known better than to some percent.
+    /// Weight of the point: about the inverse of its uncertainty, with a floor of some percent on
+    /// the latter.
     fn weight(&self) -> f64 {
         1.0 / (0.1 + self.uncertainty.clamp(0.0, 10.0))
     }
 }
 
-/// A number that was moved.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fitted {
-    /// Its path in the machine file.
+    /// Path in the machine file.
     pub path: String,
-    /// Before; none where the machine had no such number.
+    /// Value before; `None` if the machine did not have this number.
     pub before: Option<f64>,
-    /// After.
     pub after: f64,
 }
 
-/// A point and what the fitted machine says of it.
+/// A point with the fitted machine's prediction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
-    /// As measured.
     pub point: FitPoint,
-    /// As predicted.
     pub predicted_bytes_per_s: f64,
-    /// It took no part in the fit.
+    /// The point was not used in the fit.
     pub held_out: bool,
 }
 
@@ -77,21 +68,16 @@ impl Judged {
     }
 }
 
-/// A calibrated machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fit {
-    /// The machine.
     #[serde(skip)]
     pub setup: Setup,
-    /// Numbers that were moved.
     pub fitted: Vec<Fitted>,
-    /// Every point.
     pub points: Vec<Judged>,
-    /// Weighted mean over the points that took part of how far ln (predicted / measured) is from zero: what was made small.
+    /// The objective: weighted mean of |ln (predicted / measured)| over the points used in the fit.
     pub loss: f64,
-    /// Median error of the points that took part.
+    /// Median error of the points used in the fit.
     pub fitted_median_error: f64,
-    /// Median error of the points held out.
     pub held_out_median_error: f64,
 }
 
@@ -105,7 +91,7 @@ impl Fit {
     }
 }
 
-/// The largest region of a prediction: beyond it only seeks grow, and slowly.
+/// The largest region to simulate: beyond it only seeks grow, and slowly.
 const LARGEST_REGION: u64 = 64 << 30;
 
 fn workload(point: &FitPoint) -> Workload {
@@ -122,34 +108,35 @@ fn predicted(setup: &Setup, point: &FitPoint) -> Result<f64> {
     Ok(predict(setup, &workload(point))?.throughput_bytes_per_s)
 }
 
-/// Weighted mean of the log ratios' distance from zero: twice too fast is as wrong as twice too slow. Small distances count by their squares, so
-/// that all points have a say, great ones as they are, so that a wild point does not rule (P. J. Huber, "Robust estimation of a location
-/// parameter", 1964, in its smooth form).
+/// Weighted mean of the absolute log ratios: twice too fast is as wrong as twice too slow. Small
+/// residuals count squared, so every point matters, and large ones linearly, so an outlier does not
+/// dominate (P. J. Huber, "Robust estimation of a location parameter", 1964, in its smooth form).
 fn loss(setup: &Setup, points: &[&FitPoint]) -> Result<f64> {
     let (mut sum, mut weights) = (0.0, 0.0);
     for point in points {
-        let distance = (predicted(setup, point)? / point.throughput_bytes_per_s).ln() / GREAT;
-        sum += point.weight() * GREAT * (distance.hypot(1.0) - 1.0);
+        let distance = (predicted(setup, point)? / point.throughput_bytes_per_s).ln() / LINEAR_FROM;
+        sum += point.weight() * LINEAR_FROM * (distance.hypot(1.0) - 1.0);
         weights += point.weight();
     }
     Ok(sum / weights.max(f64::MIN_POSITIVE))
 }
 
-/// A distance that begins to count as great: a usual error of measurement.
-const GREAT: f64 = 0.15;
+/// Residual at which the loss turns linear: a usual measurement error.
+const LINEAR_FROM: f64 = 0.15;
 
-/// Moves the drive's free numbers, and then the processor's, too: a thread that is busy and a device that is busy look alike, and more is known
-/// of processors.
+/// Fits the drive's free numbers first and then the processor's as well: a busy thread and a busy
+/// device look alike, and processors are better known.
 fn search(setup: Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     let drive = |path: &str| path.starts_with("drives.");
     let (setup, _) = descend(setup, points, 1.0, drive)?;
-    descend(setup, points, AGAIN, |_| true)
+    descend(setup, points, SMALL_STEP, |_| true)
 }
 
-/// The first step, as a power of e, where the drive's numbers were moved before.
-const AGAIN: f64 = 0.25;
+/// First step, as a power of e, when the drive's numbers have already been fitted.
+const SMALL_STEP: f64 = 0.25;
 
-/// Moves each of some free numbers up and down by a factor that shrinks, keeping what helps.
+/// Coordinate descent: scales each free number up and down by a shrinking factor and keeps
+/// improvements.
 fn descend(mut setup: Setup, points: &[&FitPoint], first: f64, moves: impl Fn(&str) -> bool) -> Result<(Setup, f64)> {
     let mut best = loss(&setup, points)?;
     let mut step = first;
@@ -179,7 +166,7 @@ fn descend(mut setup: Setup, points: &[&FitPoint], first: f64, moves: impl Fn(&s
     Ok((setup, best))
 }
 
-/// The best of the searches from the starts that promise most.
+/// The best result from the most promising starting points.
 fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
     let mut starts = Vec::new();
     for setup in start::starts(base, points) {
@@ -187,7 +174,7 @@ fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
         starts.push((setup, value));
     }
     starts.sort_by(|a, b| a.1.total_cmp(&b.1));
-    starts.truncate(MOST_SEARCHES);
+    starts.truncate(MAX_SEARCHES);
     let mut best: Option<(Setup, f64)> = None;
     for (start, _) in starts {
         let found = search(start, points)?;
@@ -195,13 +182,12 @@ fn search_all(base: &Setup, points: &[&FitPoint]) -> Result<(Setup, f64)> {
             best = Some(found);
         }
     }
-    best.ok_or_else(|| Error::Fit("nothing to begin with".to_owned()))
+    best.ok_or_else(|| Error::Fit("no starting point".to_owned()))
 }
 
-/// Starts from which a search is made.
-const MOST_SEARCHES: usize = 2;
+const MAX_SEARCHES: usize = 2;
 
-/// Which points are held out: a third, drawn by `seed`.
+/// Selects a third of the points to hold out, by `seed`.
 fn held_out(count: usize, seed: u64) -> Vec<bool> {
     let mut order: Vec<(u64, usize)> = (0..count).map(|index| (rng::hash(seed, index as u64), index)).collect();
     order.sort_unstable();
@@ -210,7 +196,8 @@ fn held_out(count: usize, seed: u64) -> Vec<bool> {
     out
 }
 
-/// Calibrates a machine to measured points, a random third of which (by `seed`) is held out and only judged.
+/// Calibrates a machine to measured points. A random third of them (by `seed`) is held out for
+/// validation.
 ///
 /// # Errors
 /// Fewer than 9 points, a throughput that is not positive, or a point that the machine cannot run.
@@ -240,7 +227,8 @@ pub fn fit(base: &Setup, points: &[FitPoint], seed: u64) -> Result<Fit> {
     Ok(Fit { setup, fitted, points: judged, loss, fitted_median_error, held_out_median_error })
 }
 
-/// Calibrates each of several machines and gives the one that comes nearest to the points that took part; those held out have no say.
+/// Calibrates each of several machines and returns the one with the smallest loss; held-out points
+/// do not count.
 ///
 /// # Errors
 /// As for [`fit`].
@@ -250,7 +238,7 @@ pub fn fit_best(bases: &[Setup], points: &[FitPoint], seed: u64) -> Result<Fit> 
         let running: Vec<_> = bases.iter().map(start).collect();
         let ended = running.into_iter().map(|(base, started)| match started {
             Ok(search) => search.join().unwrap_or(Err(Error::Broken("a search"))),
-            // Where no thread is to be had, it is done here.
+            // Without a thread, fit here.
             Err(_) => fit(base, points, seed),
         });
         ended.collect::<Result<Vec<Fit>>>()
@@ -277,7 +265,7 @@ fn check(points: &[FitPoint]) -> Result<()> {
     Ok(())
 }
 
-/// Points that a fit needs.
+/// Minimum number of points for a fit.
 pub const LEAST_POINTS: usize = 9;
 
 #[cfg(test)]
@@ -327,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_with_quotas_for_reads_and_writes_is_told_from_a_disk_of_a_hypervisor() {
+    fn quotas_are_distinguished_from_a_virtual_disk() {
         let mut truth = Setup::parse("cloud").unwrap();
         if let Some(Drive::Cloud(volume)) = truth.description.drives.get_mut("volume") {
             (volume.iops, volume.burst_iops, volume.bytes_per_s, volume.burst_bytes_per_s) =

@@ -1,7 +1,8 @@
-//! What simulated machines are for: the published figures beside the simulation, machines fitted to measurements, what a change would
-//! do, and what a cache would do for a trace.
+//! Uses of simulated machines: comparison with the published figures, calibration to measurements,
+//! what-if predictions, and cache simulation for a trace.
 //!
-//! A prediction is a [`workload::Workload`] on a [`twin::Twin`], asked by the same streams that measure real machines.
+//! A prediction is a [`workload::Workload`] on a [`twin::Twin`], driven by the same streams that
+//! measure real machines.
 
 mod error;
 pub mod fit;

@@ -5,16 +5,11 @@ use machine::{CacheState, Engine, Machine, Nanos, Op, Usage};
 use twin::{Target, Twin};
 use workload::{Stop, Workload};
 
-/// What a workload came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// Bytes moved.
     pub bytes: u64,
-    /// Requests done.
     pub requests: u64,
-    /// Mean time of a request.
     pub latency_ns: Nanos,
-    /// What the machine says.
     pub usage: Usage,
 }
 
@@ -23,23 +18,24 @@ impl Outcome {
         (self.usage.elapsed_ns + self.usage.sync_ns.unwrap_or(0)).max(1) as f64 * 1e-9
     }
 
-    /// Throughput, synchronisation included.
+    /// Throughput, including syncs.
     pub fn bytes_per_s(&self) -> f64 {
         self.bytes as f64 / self.seconds()
     }
 
-    /// Requests per second, synchronisation included.
+    /// Requests per second, including syncs.
     pub fn iops(&self) -> f64 {
         self.requests as f64 / self.seconds()
     }
 
-    /// Processor time per 2^20 bytes, in milliseconds.
+    /// Processor time per MiB (2^20 bytes), in milliseconds.
     pub fn cpu_ms_per_mib(&self) -> f64 {
         self.usage.cpu.system_ns as f64 * 1e-6 / (self.bytes as f64 / f64::from(1 << 20))
     }
 }
 
-/// The test program of the 1997 study: a file of 100 MB from start to end, unbuffered, with so many requests outstanding.
+/// The test program of the 1997 study: a sequential pass over a 100 MB file, unbuffered, at this
+/// depth.
 pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     let file = 100 << 20;
     Workload {
@@ -54,10 +50,10 @@ pub fn workload(op: Op, request_bytes: u32, depth: u32) -> Workload {
     }
 }
 
-/// Runs a workload once on a target of a simulated machine, where one run says all.
+/// Runs a workload once on a target of a simulated machine; runs repeat exactly, so one is enough.
 ///
 /// # Errors
-/// A workload that makes no sense on this target; what the machine refuses.
+/// A workload that is invalid for this target, or access the machine does not support.
 pub fn run(twin: &Twin, target: &Target, workload: &Workload) -> Result<Outcome> {
     let facts = twin.target_facts(target);
     let align = if workload.buffering.is_direct() { facts.direct_align_bytes } else { 1 };

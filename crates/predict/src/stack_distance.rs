@@ -1,17 +1,18 @@
-//! Miss-ratio curves: how often a cache of each size would miss, from one pass over the accesses.
+//! Miss-ratio curves for all cache sizes, from one pass over the accesses.
 //!
-//! The stack distance of an access is the number of different blocks touched since the block was touched before (Mattson, Gecsei, Slutz, Traiger,
-//! "Evaluation techniques for storage hierarchies", 1970): an LRU cache of more blocks than that hits. Counting takes a
-//! tree over the order of last accesses, O(log n) for each (Olken, 1981). For long traces a sample of the blocks by their hash
-//! is enough (Waldspurger, Park, Garthwaite, Ahmad, "Efficient MRC construction with SHARDS", FAST 2015).
+//! The stack distance of an access is the number of distinct blocks touched since the previous
+//! access to the same block (Mattson, Gecsei, Slutz, Traiger, "Evaluation techniques for storage
+//! hierarchies", 1970): an LRU cache of more blocks than that hits. Counting uses a tree over the
+//! order of last accesses, O(log n) per access (Olken, 1981). For long traces a hashed sample of
+//! the blocks is enough (Waldspurger, Park, Garthwaite, Ahmad, "Efficient MRC construction with
+//! SHARDS", FAST 2015).
 
 use serde::Serialize;
 use twin::UnitMap;
 use workload::rng;
 
-/// Counts stack distances.
 pub struct StackDistances {
-    /// A Fenwick tree over slots of time: 1 where a block's last access is.
+    /// A Fenwick tree over time slots: 1 at each block's last access.
     tree: Vec<u32>,
     /// Slot of each block's last access.
     last: UnitMap<u32>,
@@ -20,25 +21,24 @@ pub struct StackDistances {
     counts: Vec<f64>,
     cold: f64,
     accesses: f64,
-    /// Only blocks whose hash lies from the first to below the second take part, out of [`SCALE`].
+    /// Sampled hash range, half open, out of [`SCALE`].
     hashes: (u64, u64),
 }
 
 const SCALE: u64 = 1 << 24;
 
 impl StackDistances {
-    /// Exact distances.
     pub fn exact() -> Self {
         Self::of_hashes(0, SCALE)
     }
 
-    /// Distances of a share of the blocks, from 0 (none) to 1 (all).
+    /// Distances of a sample of the blocks, with a sampling rate from 0 (none) to 1 (all).
     pub fn sampled(share: f64) -> Self {
         Self::of_hashes(0, ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(1))
     }
 
-    /// Two samples of half the share that have no block in common and together are that of [`StackDistances::sampled`]: how far their curves are
-    /// apart tells how far a sample may be off.
+    /// Two disjoint samples that together form [`StackDistances::sampled`]; the difference of their
+    /// curves estimates the sampling error.
     pub fn sampled_halves(share: f64) -> [Self; 2] {
         let end = ((share.clamp(0.0, 1.0) * SCALE as f64) as u64).max(2);
         [Self::of_hashes(0, end / 2), Self::of_hashes(end / 2, end)]
@@ -56,7 +56,6 @@ impl StackDistances {
         }
     }
 
-    /// The share of the blocks that take part.
     fn share(&self) -> f64 {
         (self.hashes.1 - self.hashes.0) as f64 / SCALE as f64
     }
@@ -79,7 +78,7 @@ impl StackDistances {
         sum
     }
 
-    /// Renumbers the slots of the blocks known, in order, into a tree with as much room again.
+    /// Renumbers the slots of the known blocks, in order, and doubles the room.
     fn renumber(&mut self) {
         let mut slots: Vec<(u32, u64)> = self.last.iter().map(|(&block, &slot)| (slot, block)).collect();
         slots.sort_unstable();
@@ -92,7 +91,6 @@ impl StackDistances {
         self.next = slots.len() as u32;
     }
 
-    /// An access to a block.
     pub fn access(&mut self, block: u64) {
         self.accesses += 1.0;
         let hash = rng::mix(block.wrapping_add(0x9e37_79b9_7f4a_7c15)) % SCALE;
@@ -107,7 +105,7 @@ impl StackDistances {
         match self.last.insert(block, slot) {
             None => self.cold += 1.0,
             Some(before) => {
-                // Blocks accessed after it: each has its last access in a later slot.
+                // Blocks accessed later have their last access in a later slot.
                 let distance = (self.last.len() as u32 - self.up_to(before)) as usize;
                 if self.counts.len() <= distance {
                     self.counts.resize(distance + 1, 0.0);
@@ -119,12 +117,12 @@ impl StackDistances {
         self.add(slot, 1);
     }
 
-    /// Different blocks seen (of a sample: estimated).
+    /// Distinct blocks seen (estimated for a sample).
     pub fn blocks(&self) -> f64 {
         self.last.len() as f64 / self.share()
     }
 
-    /// The share of accesses that an LRU cache of so many blocks misses.
+    /// The share of accesses that an LRU cache of `blocks` blocks misses.
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
         let share = self.share();
         let expected = self.accesses * share;
@@ -133,7 +131,8 @@ impl StackDistances {
         }
         let reach = ((blocks as f64 * share).round() as usize).min(self.counts.len());
         let seen = self.cold + self.counts.iter().sum::<f64>();
-        // The sample may hold more or fewer accesses than its share: the difference belongs to the hottest blocks.
+        // The sample may hold more or fewer accesses than its rate; SHARDS assigns the difference
+        // to the hottest blocks.
         let hits = self.counts[..reach].iter().sum::<f64>() + if reach > 0 { expected - seen } else { 0.0 };
         (1.0 - hits / expected).clamp(0.0, 1.0)
     }
@@ -147,12 +146,9 @@ impl StackDistances {
     }
 }
 
-/// A point of a miss-ratio curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MissRatio {
-    /// Size of the cache.
     pub cache_bytes: u64,
-    /// Share of accesses that miss.
     pub miss_ratio: f64,
 }
 
@@ -161,7 +157,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An LRU cache, played.
     fn misses(accesses: &[u64], size: usize) -> f64 {
         let mut stack: Vec<u64> = Vec::new();
         let mut misses = 0;
@@ -193,7 +188,7 @@ mod tests {
         let mut state = 1u64;
         for _ in 0..1_000_000 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            // Popular blocks and a long tail: the smaller of two even draws, squared.
+            // Popular blocks with a long tail: a cubed uniform variate.
             let draw = ((state >> 33) as f64 / f64::from(1u32 << 31)).powi(3);
             let block = (draw * 200_000.0) as u64;
             exact.access(block);

@@ -1,4 +1,4 @@
-//! Block traces: reading them, replaying them, and what a cache would make of them.
+//! Block traces: parsing, replay, and cache simulation.
 
 use crate::stack_distance::{MissRatio, StackDistances};
 use crate::{Error, Result};
@@ -14,21 +14,19 @@ use twin::{Setup, Twin, WritePolicy};
 /// One request of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// When it was issued, from the start of the trace.
+    /// Issue time from the start of the trace.
     pub time_ns: Nanos,
-    /// Read or write.
     pub op: Op,
-    /// First byte.
     pub offset: u64,
-    /// Bytes.
     pub bytes: u32,
 }
 
-/// Reads a trace: a request a line, `time_ns,op,offset,bytes`, op being `r`, `read`, `w` or `write`; a heading and lines that begin with `#` are
-/// passed over. Times count from the first request.
+/// Parses a trace with one request per line, `time_ns,op,offset,bytes`, where op is `r`, `read`,
+/// `w` or `write`. A header and lines that begin with `#` are skipped. Times count from the first
+/// request.
 ///
 /// # Errors
-/// The line that is wrong and why; a trace without requests.
+/// The faulty line and why it is wrong; a trace without requests.
 pub fn parse(text: &str) -> Result<Vec<Record>> {
     read(text.as_bytes())
 }
@@ -82,36 +80,29 @@ pub fn read(mut from: impl BufRead) -> Result<Vec<Record>> {
     Ok(records)
 }
 
-/// When a replay issues its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// At the times of the trace.
     Recorded,
-    /// So many outstanding, as soon as one is done.
+    /// Closed loop at this depth.
     Outstanding(u32),
 }
 
-/// What a replay came to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replay {
-    /// The machine.
     pub machine: String,
     /// From the first request to the last completion.
     pub elapsed_ns: Nanos,
-    /// Sum of the requests' times.
     pub waited_ns: Nanos,
-    /// Requests.
     pub requests: u64,
-    /// Bytes.
     pub bytes: u64,
-    /// Share of the bytes that the RAM cache served, where there is one.
+    /// Share of the bytes that the RAM cache served, if there is one.
     pub cache_hits: Option<f64>,
 }
 
-/// Replays a trace on a machine, past its file-system cache.
+/// Replays a trace on a machine, bypassing its file-system cache.
 ///
 /// # Errors
-/// What the machine refuses.
+/// Access the machine does not support.
 pub fn replay(twin: &Twin, records: &[Record], pace: Pace) -> Result<Replay> {
     let volume = twin.volume();
     let size = twin.target_facts(&volume).size_bytes;
@@ -153,14 +144,14 @@ struct Replayer<'a> {
     bytes: u64,
 }
 
-/// Requests that a timed replay keeps outstanding at most: beyond it, it falls behind, as a computer would.
-const MOST: u32 = 1024;
+/// Maximum depth of a timed replay: beyond it the replay falls behind, as a real computer would.
+const MAX_DEPTH: u32 = 1024;
 
 impl<'a> Replayer<'a> {
     fn new(records: &'a [Record], pace: Pace, size: u64) -> Self {
         let depth = match pace {
-            Pace::Recorded => MOST,
-            Pace::Outstanding(depth) => depth.clamp(1, MOST),
+            Pace::Recorded => MAX_DEPTH,
+            Pace::Outstanding(depth) => depth.clamp(1, MAX_DEPTH),
         };
         Replayer {
             records,
@@ -206,7 +197,7 @@ impl RequestSource for Replayer<'_> {
         self.at += 1;
         self.flying += 1;
         self.issued[slot as usize] = now;
-        // A trace of a larger volume goes round this one.
+        // A trace of a larger volume wraps around on this one.
         let room = self.size.saturating_sub(u64::from(record.bytes)).max(1);
         let offset = if record.offset < room { record.offset } else { record.offset % room / 512 * 512 };
         Next::Issue(Request { op: record.op, target: 0, offset, len: record.bytes, slot })
@@ -223,7 +214,6 @@ impl RequestSource for Replayer<'_> {
     fn fill(&mut self, _request: &Request, _buffer: &mut [u8]) {}
 }
 
-/// Bytes of a block whose accesses are counted.
 pub const CACHE_BLOCK: u64 = 4096;
 
 fn blocks_of(record: &Record) -> std::ops::RangeInclusive<u64> {
@@ -235,7 +225,7 @@ pub fn accesses(records: &[Record]) -> u64 {
     records.iter().map(|record| blocks_of(record).count() as u64).sum()
 }
 
-/// Bytes of different blocks of a trace, estimated from one block in 64.
+/// Distinct bytes touched by a trace, estimated from one block in 64.
 pub fn footprint(records: &[Record]) -> f64 {
     distances(records, StackDistances::sampled(1.0 / 64.0)).blocks() * CACHE_BLOCK as f64
 }
@@ -250,48 +240,42 @@ fn distances(records: &[Record], mut distances: StackDistances) -> StackDistance
 /// How a miss-ratio curve is counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Counting {
-    /// All blocks.
     Exact,
-    /// A share of the blocks, drawn by their hash.
+    /// A hashed sample of the blocks, with this rate.
     Sampled(f64),
-    /// Both, so that the sample's error is known.
     Both(f64),
 }
 
-/// Miss ratios of LRU caches over their sizes.
+/// Miss ratios of LRU caches by size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MissCurve {
-    /// Bytes of different blocks (of a sample: estimated).
+    /// Distinct bytes touched (estimated for a sample).
     pub footprint_bytes: f64,
-    /// Of all blocks, where they were counted.
     pub exact: Option<Vec<MissRatio>>,
-    /// Of a sample, where one was drawn.
     pub sampled: Option<Sampled>,
 }
 
 impl MissCurve {
-    /// The better known of the two.
+    /// The more accurate of the two.
     pub fn best(&self) -> &[MissRatio] {
         self.exact.as_deref().or(self.sampled.as_ref().map(|sampled| sampled.curve.as_slice())).unwrap_or_default()
     }
 }
 
-/// A miss-ratio curve of some of the blocks.
+/// A miss-ratio curve of a sample of the blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sampled {
-    /// Share of the blocks that were looked at.
     pub share: f64,
-    /// The curve.
     pub curve: Vec<MissRatio>,
-    /// Largest error of a miss ratio: against the exact curve, or, where there is none, half of the largest distance between two halves of the
-    /// sample.
+    /// Maximum error of a miss ratio: against the exact curve or, without one, half of the largest
+    /// difference between two halves of the sample.
     pub error: f64,
-    /// The error is of the second kind.
+    /// The error was estimated from two halves.
     pub error_estimated: bool,
 }
 
-/// The largest distance of two curves over the same sizes.
-fn apart(a: &[MissRatio], b: &[MissRatio]) -> f64 {
+/// The largest difference of two curves over the same sizes.
+fn max_difference(a: &[MissRatio], b: &[MissRatio]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a.miss_ratio - b.miss_ratio).abs()).fold(0.0, f64::max)
 }
 
@@ -310,9 +294,9 @@ pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> Miss
             let error = exact.as_ref().map_or_else(
                 || {
                     let [a, b] = StackDistances::sampled_halves(share).map(|half| curve(&distances(records, half)));
-                    apart(&a, &b) / 2.0
+                    max_difference(&a, &b) / 2.0
                 },
-                |exact| apart(exact, &sampled),
+                |exact| max_difference(exact, &sampled),
             );
             Some(Sampled { share, curve: sampled, error, error_estimated: exact.is_none() })
         }
@@ -320,21 +304,20 @@ pub fn miss_curve(records: &[Record], sizes: &[u64], counting: Counting) -> Miss
     MissCurve { footprint_bytes: blocks.unwrap_or(0.0) * CACHE_BLOCK as f64, exact, sampled }
 }
 
-/// A size of RAM cache and what it would gain.
+/// The gain from a RAM cache of some size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CacheGain {
-    /// Size of the cache.
     pub cache_bytes: u64,
-    /// How many times faster the trace runs with lazy writes.
+    /// Speed-up of the trace with write-back.
     pub write_back: f64,
-    /// How many times faster it runs with write-through.
+    /// Speed-up of the trace with write-through.
     pub write_through: f64,
 }
 
-/// Replays a trace on a machine with RAM caches of these sizes, and without.
+/// Replays a trace on a machine with RAM caches of these sizes, and without a cache.
 ///
 /// # Errors
-/// What the machine refuses.
+/// Access the machine does not support.
 pub fn cache_gains(setup: &Setup, records: &[Record], pace: Pace, sizes: &[u64]) -> Result<(Replay, Vec<CacheGain>)> {
     let with = |cache: Option<(u64, WritePolicy)>| {
         let mut setup = setup.clone();
@@ -342,7 +325,7 @@ pub fn cache_gains(setup: &Setup, records: &[Record], pace: Pace, sizes: &[u64])
         replay(&Twin::new(setup), records, pace)
     };
     let base = with(None)?;
-    // At the trace's own pace the time saved is that of waiting, not of the whole.
+    // At the trace's own pace the cost is the waiting time, not the elapsed time.
     let cost = |replay: &Replay| match pace {
         Pace::Recorded => replay.waited_ns.max(1) as f64,
         Pace::Outstanding(_) => replay.elapsed_ns.max(1) as f64,
@@ -353,7 +336,7 @@ pub fn cache_gains(setup: &Setup, records: &[Record], pace: Pace, sizes: &[u64])
     let (back, through) = std::thread::scope(|scope| {
         let back = std::thread::Builder::new().spawn_scoped(scope, || of(WritePolicy::Back));
         let through = of(WritePolicy::Through);
-        // Where no thread is to be had, one replay follows the other.
+        // Without a thread, the replays run one after the other.
         let back = match back {
             Ok(back) => back.join().unwrap_or(Err(Error::Broken("a replay"))),
             Err(_) => of(WritePolicy::Back),
@@ -390,7 +373,7 @@ mod tests {
 
     #[test]
     fn a_cache_that_holds_the_working_set_pays() {
-        // Scattered 4 KiB writes and reads over 16 MiB, most of them several times.
+        // Random 4 KiB writes and reads over 16 MiB, most blocks several times.
         let mut state = 7u64;
         let records: Vec<Record> = (0..20_000u64)
             .map(|index| {
@@ -414,8 +397,8 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_tells_its_error() {
-        // Popular blocks and a long tail.
+    fn a_sample_reports_its_error() {
+        // Popular blocks with a long tail.
         let mut state = 3u64;
         let mut record = || {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -1,4 +1,4 @@
-//! What would change: the figures of a machine as it is, beside those of the machine changed.
+//! What-if predictions: a machine before and after a change.
 
 use crate::{Error, Result, run};
 use machine::units::parse_size;
@@ -6,51 +6,41 @@ use serde::Serialize;
 use twin::{Setup, Twin};
 use workload::{Stop, Workload};
 
-/// What a machine would do with a workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
-    /// Throughput.
     pub throughput_bytes_per_s: f64,
-    /// Requests per second.
     pub iops: f64,
-    /// Mean time of a request.
     pub latency_ns: u64,
-    /// Processor time per 2^20 bytes.
+    /// Processor time per MiB (2^20 bytes).
     pub cpu_ms_per_mib: f64,
-    /// The busiest resource; where none is busy for half of the time, the program waits for one thing after the other and this is `latency`.
+    /// The busiest resource, or `latency` if no resource is busy half of the time: the program then
+    /// waits for one thing after another.
     pub bottleneck: String,
-    /// Share of the time in which the busiest resource works.
     pub busiest_share: f64,
 }
 
-/// A workload before the change and after.
+/// A workload before and after the change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The workload.
     pub workload: String,
-    /// As it is.
     pub before: Prediction,
-    /// Changed.
     pub after: Prediction,
-    /// After over before, in throughput.
+    /// Throughput after over before.
     pub gain: f64,
 }
 
-/// A set of changes and what it does to each workload.
+/// A set of changes and its effect on each workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhatIf {
-    /// The machine as it is.
     pub machine: String,
-    /// The changes.
     pub changes: String,
-    /// Workload by workload.
     pub comparisons: Vec<Comparison>,
 }
 
 /// Predicts one workload on a machine.
 ///
 /// # Errors
-/// What the machine refuses.
+/// Access the machine does not support.
 pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
     let twin = Twin::new(setup.clone());
     let volume = twin.volume();
@@ -69,11 +59,11 @@ pub fn predict(setup: &Setup, workload: &Workload) -> Result<Prediction> {
     })
 }
 
-/// Sets a machine beside the same machine with `changes`: settings of the machine (see [`twin::settings::SETTINGS`]), and `request=SIZE` and
-/// `depth=N`, which change the workloads.
+/// Compares a machine with itself after `changes`: settings of the machine (see
+/// [`twin::settings::SETTINGS`]), and `request=SIZE` and `depth=N`, which change the workloads.
 ///
 /// # Errors
-/// A setting that makes no sense; what the machine refuses.
+/// An invalid setting, or access the machine does not support.
 pub fn what_if(base: &Setup, changes: &str, workloads: &[(String, Workload)]) -> Result<WhatIf> {
     let (mut setup, mut rest, mut of_workload) = (base.clone(), Vec::new(), Vec::new());
     for change in changes.split(',').map(str::trim).filter(|change| !change.is_empty()) {
@@ -133,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifth_disk_on_a_full_bus_gives_nothing_and_a_second_bus_does() {
+    fn on_a_full_bus_a_disk_gains_nothing_but_a_second_bus_does() {
         let full = "gateway-1997,disks=4";
         let it = one(full, "disks=5", crate::workload(Op::Read, 64 << 10, 8));
         assert_eq!(it.before.bottleneck, "bus");
@@ -160,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_without_sense_are_refused() {
+    fn invalid_changes_are_refused() {
         let base = Setup::parse("nvme").unwrap();
         for changes in ["depth=0", "request=1000", "disks=0", "colour=red"] {
             let error = what_if(&base, changes, &[("it".to_owned(), crate::workload(Op::Read, 4096, 1))])

@@ -1,4 +1,5 @@
-//! What the model says beyond the points that it was calibrated on: figures that the 1997 study gives in words, and the ways of today's devices.
+//! Model behaviour beyond the calibration points: numbers from the 1997 study's text, and typical
+//! behaviour of modern devices.
 
 use machine::{Allocation, Buffering, Engine, Hint, Machine, Op};
 use predict::{Outcome, run, workload};
@@ -16,7 +17,7 @@ fn rate(settings: &str, op: Op, kib: u32, depth: u32) -> f64 {
     run_on(&format!("gateway-1997,{settings}"), &workload(op, kib << 10, depth)).bytes_per_s() / MIB
 }
 
-/// A preset with some of its text replaced.
+/// A preset with parts of its text replaced.
 fn changed(name: &str, changes: &[(&str, &str)]) -> Twin {
     let mut text = preset::text(name).unwrap().to_owned();
     for (from, to) in changes {
@@ -114,7 +115,7 @@ fn a_ram_cache_is_seven_to_nine_times_faster_up_to_its_size() {
 }
 
 #[test]
-fn the_write_cache_of_an_ssd_fills_and_what_is_behind_is_slower() {
+fn writes_slow_down_when_the_ssd_write_cache_is_full() {
     let twin = changed("nvme", &[("cache_bytes = 114000000000", "cache_bytes = 2000000000")]);
     let volume = twin.volume();
     let mut asked = workload(Op::Write, 1 << 20, 8);
@@ -124,11 +125,12 @@ fn the_write_cache_of_an_ssd_fills_and_what_is_behind_is_slower() {
     run(&twin, &volume, &asked).unwrap();
     let full = run(&twin, &volume, &asked).unwrap().bytes_per_s();
     assert!(fresh > 4.8e9 && (1.8e9..2.2e9).contains(&full), "{fresh} {full}");
-    // Scattered writes leave blocks half stale: garbage collection takes most of what is left.
+    // Random writes leave blocks half stale, so garbage collection takes most of the remaining
+    // rate.
     (asked.pattern, asked.request_bytes, asked.stop) = (Pattern::Random, 4096, Stop::AfterBytes(1 << 30));
     let collecting = run(&twin, &volume, &asked).unwrap().bytes_per_s();
     assert!(collecting < full / 3.0, "{collecting}");
-    // Left alone, the drive empties its cache.
+    // An idle drive drains its cache.
     twin.pause(60_000_000_000);
     (asked.pattern, asked.request_bytes) = (Pattern::Seq, 1 << 20);
     let rested = run(&twin, &volume, &asked).unwrap().bytes_per_s();
@@ -136,7 +138,7 @@ fn the_write_cache_of_an_ssd_fills_and_what_is_behind_is_slower() {
 }
 
 #[test]
-fn a_ring_looked_at_in_batches_shares_its_notification() {
+fn a_batched_ring_shares_its_notification() {
     let cheap = ("request_us = 3.0\nrequest_ns_per_byte = 0.01", "request_us = 0\nrequest_ns_per_byte = 0");
     let (one, batched) =
         (("workers = 2", "workers = 1"), ("batched = false\nworkers = 2", "batched = true\nworkers = 1"));
@@ -146,27 +148,27 @@ fn a_ring_looked_at_in_batches_shares_its_notification() {
         asked.stop = Stop::AfterBytes(40 << 20);
         f64::from(depth) * 1e6 / run(&twin, &twin.volume(), &asked).unwrap().iops()
     };
-    // A worker's time and its copy; there and back take 21 us.
+    // Worker time plus its copy; the round trip takes 21 us.
     let service = 58.0 + 4096.0 / 240e6 * 1e6;
     for depth in [1u32, 4, 32] {
-        // All of a batch come back together: there, one after the other, and back.
+        // A batch returns as a whole: there, one after the other, and back.
         let expected = 21.0 + service * f64::from(depth);
         assert!(
             (cycle_us(batched, depth) / expected - 1.0).abs() < 0.01,
             "{depth}: {} {expected}",
             cycle_us(batched, depth)
         );
-        // Each by itself: the worker is never without one when there are several.
+        // Individually: with several requests the worker never idles.
         let expected = (21.0 + service).max(service * f64::from(depth));
         assert!((cycle_us(one, depth) / expected - 1.0).abs() < 0.01, "{depth}: {} {expected}", cycle_us(one, depth));
     }
 }
 
 #[test]
-fn a_network_volume_has_a_path_of_its_own_and_its_link_is_the_limit() {
+fn a_network_volume_is_limited_by_its_link() {
     let mut asked = workload(Op::Read, 4096, 1);
     asked.stop = Stop::AfterBytes(16 << 20);
-    // The path's median and the server's work, and what a skewed distribution adds to the mean.
+    // Median path time plus server time, plus the skew's contribution to the mean.
     let mean_us = run_on("nas", &asked).latency_ns as f64 * 1e-3;
     let expected = 120.0 * (0.35f64 * 0.35 / 2.0).exp() + 60.0 + 4096.0 / 1.17e9 * 1e6;
     assert!((mean_us / expected - 1.0).abs() < 0.04, "{mean_us} {expected}");
@@ -197,7 +199,7 @@ fn burst_credit_runs_out_and_comes_back() {
 }
 
 #[test]
-fn the_same_run_again_is_the_same() {
+fn runs_repeat_exactly() {
     for machine in
         ["gateway-1997,disks=3", "nvme", "sata-ssd", "hdd-20tb", "cloud", "virtio", "nas", "server-2003,ramcache=16M"]
     {
@@ -210,7 +212,7 @@ fn the_same_run_again_is_the_same() {
 }
 
 #[test]
-fn a_workload_beyond_the_end_ends_there() {
+fn a_workload_stops_at_the_end_of_the_target() {
     let twin = Twin::from_name("gateway-1997").unwrap();
     let volume = twin.file(None, Some(1 << 20)).unwrap();
     assert_eq!(twin.target_facts(&volume).size_bytes, 1 << 20);

@@ -1,5 +1,5 @@
-//! The published effects on a server of 2003: a volume RAM cache with lazy writes on the IOzone write matrix and on PostMark, and a
-//! partition's start on SQLIO's matrix.
+//! Published effects on a 2003 server: a write-back RAM cache on the IOzone write matrix and on
+//! PostMark, and partition alignment on SQLIO's matrix.
 
 use machine::{CacheState, Op};
 use predict::trace::{CacheGain, Pace, Record, Replay, cache_gains, parse};
@@ -10,7 +10,7 @@ use workload::{OpKind, Pattern, Stop, Workload};
 
 const MIB: u64 = 1 << 20;
 
-/// MiB/s of a file of this size written once in records of this size.
+/// MiB/s of one pass of writes over a file of this size in records of this size.
 fn written(machine: &str, file: u64, record: u64) -> f64 {
     let twin = Twin::from_name(machine).unwrap();
     let mut asked = workload(Op::Write, record as u32, 1);
@@ -33,7 +33,7 @@ fn the_iozone_write_matrix_is_seven_to_nine_times_as_fast_below_the_cache_and_fa
         table.push((file / MIB, record / MIB, without, with, with / without));
     }
     assert_eq!(table.len(), 21);
-    // What is left in the cache at the end is all that a long file gains.
+    // A long file gains only the data left in the cache at the end.
     let long = 1 << 30;
     let (without, with) = (written("server-2003", long, 4 * MIB), written("server-2003,ramcache=256M", long, 4 * MIB));
     assert!((1.0..1.4).contains(&(with / without)), "{without} {with}");
@@ -50,8 +50,8 @@ fn the_iozone_write_matrix_is_seven_to_nine_times_as_fast_below_the_cache_and_fa
     }
 }
 
-/// The second case: the volume that the system swaps to, behind the first one on the same disk. What is put out in clusters of 64 KB and
-/// fetched again page by page is served from memory while it fits.
+/// The second case: a swap volume behind the first one on the same disk. Pages swapped out in 64 KB
+/// clusters and swapped in one by one are served from memory while they fit.
 #[test]
 fn a_swap_volume_gains_while_it_fits_and_is_never_slower() {
     let swap = |machine: &str, region: u64, op: Op| {
@@ -79,7 +79,8 @@ fn a_swap_volume_gains_while_it_fits_and_is_never_slower() {
         assert!(back > 10.0, "{} MiB back: {back}", region / MIB);
     }
     for region in [1 << 30, 2 << 30] {
-        // What the cache holds costs nothing, and the rest as much as without it. At twice its size that is 2: published are 1.2 to 1.6.
+        // Cached data cost nothing, and the rest costs as much as without a cache. At twice the
+        // cache size the gain is 2; published are 1.2 to 1.6.
         let rest = 1.0 - (256 * MIB) as f64 / region as f64;
         for op in [Op::Write, Op::Read] {
             let gain = gain(region, op);
@@ -88,7 +89,7 @@ fn a_swap_volume_gains_while_it_fits_and_is_never_slower() {
     }
 }
 
-/// The trace as it was recorded.
+/// The trace as recorded.
 fn postmark() -> Vec<Record> {
     let mut text = String::new();
     for (index, line) in include_str!("data/postmark.txt").lines().filter(|line| !line.starts_with('#')).enumerate() {
@@ -112,13 +113,13 @@ fn postmark_gains_about_two_times() {
         let (base, gains) = run(depth);
         assert_eq!(base.requests, 18_052);
         let [small, published, large] = &gains[..] else { panic!("{gains:?}") };
-        // 386 s became 196 s.
+        // Published: 386 s became 196 s.
         assert!((1.5..2.5).contains(&published.write_back), "depth {depth}: {gains:?}");
         assert!(
             small.write_back < published.write_back && published.write_back < large.write_back,
             "depth {depth}: {gains:?}"
         );
-        // Little is read again: what pays is that writes wait and go out in order.
+        // Little is re-read: the gain comes from delayed writes in address order.
         assert!(gains.iter().all(|gain| (0.99..1.5).contains(&gain.write_through)), "depth {depth}: {gains:?}");
     }
     assert_eq!(run(4), run(4), "the same on every run");

@@ -1,4 +1,4 @@
-//! What the authors of the 1997 study concluded, said again by the simulated machine.
+//! The conclusions of the 1997 study, reproduced by the simulated machine.
 
 use machine::{Buffering, CacheState, Engine, Hint, Op};
 use predict::{Outcome, run, workload};
@@ -17,12 +17,13 @@ fn on(settings: &str, asked: &Workload) -> (Outcome, Target) {
     (outcome, volume)
 }
 
-/// MiB/s, past the file-system cache.
+/// MiB/s, bypassing the file-system cache.
 fn rate(settings: &str, op: Op, kib: u32, depth: u32) -> f64 {
     on(settings, &workload(op, kib << 10, depth)).0.bytes_per_s() / MIB
 }
 
-/// As the study's programs did it: the file opened to be read or written in order, and closed within the time of a write.
+/// As in the study's programs: the file is opened with the sequential hint, and the time of a write
+/// includes the close.
 fn buffered(settings: &str, op: Op, kib: u32) -> Outcome {
     let mut asked = Workload { engine: Engine::Sync, ..workload(op, kib << 10, 1) };
     (asked.buffering, asked.hint, asked.sync_at_end) = (Buffering::Buffered, Hint::Sequential, op == Op::Write);
@@ -53,7 +54,8 @@ fn pci_is_full_with_nine_disks_on_three_adapters_and_a_fourth_adds_nothing() {
 
 #[test]
 fn disks_fill_the_buses_in_their_order() {
-    // Two disks share the first of two buses; of four disks each bus has two, and carries more than one bus with all four.
+    // Two disks share the first of two buses; with four disks each bus has two, and carries more
+    // than one bus with all four.
     let phases =
         |disks: u32| on(&format!("{ULTRA},disks={disks},buses=2"), &workload(Op::Read, 64 << 10, 8)).1.bus_phases();
     assert_eq!(phases(2)[1].busy(), 0);
@@ -104,24 +106,26 @@ fn alignment_is_worth_10_to_20_percent_where_the_bus_is_full() {
 }
 
 #[test]
-fn commands_that_follow_each_other_to_a_drive_find_it_at_work() {
+fn back_to_back_commands_wait_for_the_drive() {
     let per_command = |start: &str, phase: Phase| {
         let settings = format!("{ULTRA},disks=4,wce=on,start={start}");
         let of = |op: Op| on(&settings, &workload(op, 64 << 10, 3)).1.bus_phases()[0].get(phase) as f64 / 1600.0;
         (of(Op::Read), of(Op::Write))
     };
-    // Of the pieces of 12 and 52 KB the second waits in selection if it reads, and is sent away and comes back if it writes.
+    // Of the 12 and 52 KB pieces the second waits in selection when reading, and disconnects and
+    // reselects when writing.
     let (aligned, cut) = (per_command("0", Phase::Select).0, per_command("12k", Phase::Select).0);
     assert!((60_000.0..125_000.0).contains(&(cut - aligned)), "{aligned} {cut}");
     let (aligned, cut) = (per_command("0", Phase::MessageIn).1, per_command("12k", Phase::MessageIn).1);
     assert!((350_000.0..400_000.0).contains(&(cut - aligned)), "{aligned} {cut}");
-    // Aligned requests of three chunks go to the drives in turn, and so pay as little as those of one.
+    // Aligned requests of three chunks rotate over the drives, and so cost as little as requests of
+    // one chunk.
     let write = |kib: u32| rate(&format!("{ULTRA},disks=4,wce=on"), Op::Write, kib, 3);
     assert!((write(192) / write(64) - 1.0).abs() < 0.02, "{} {}", write(64), write(192));
 }
 
 #[test]
-fn a_queue_of_small_requests_takes_the_ultra_drive_the_same_time_whatever_their_size() {
+fn the_ultra_drive_takes_the_same_time_for_any_small_request() {
     let per_s = |op: Op, kib: u32, depth: u32| {
         rate(&format!("{ULTRA},disks=4,wce=on"), op, kib, depth) * 1024.0 / f64::from(kib)
     };
@@ -129,7 +133,7 @@ fn a_queue_of_small_requests_takes_the_ultra_drive_the_same_time_whatever_their_
         // Figure 13: 2150 and 2245 reads a second, 1505 and 1536 writes.
         let (two, four) = (per_s(op, 2, 3), per_s(op, 4, 3));
         assert!((two / four - 1.0).abs() < 0.06, "{op:?}: {two} {four}");
-        // One at a time finds the drive done with the one before: figure 3.
+        // At depth 1 the drive has finished the previous command: figure 3.
         assert!(per_s(op, 2, 1) > 1.1 * two, "{op:?}: {} {two}", per_s(op, 2, 1));
     }
 }
@@ -154,7 +158,7 @@ fn without_write_cache_one_request_more_than_disks_gains_what_the_study_measured
         let (one, as_many, more) = (at(1), at(disks), at(disks + 1));
         assert!(more > 1.2 * as_many && as_many > 1.3 * one, "{disks} disks: {one} {as_many} {more}");
     }
-    // Figure 8: two disks write 8.16 MB/s with three requests of 64 KB outstanding, and one disk alone 6.17.
+    // Figure 8: two disks write 8.16 MB/s at depth 3 with 64 KB requests, and one disk 6.17.
     let share = |two: f64, one: f64| two / (2.0 * one);
     let simulated = share(rate(&format!("{FAST},disks=2,start=12k"), Op::Write, 64, 3), rate(FAST, Op::Write, 64, 3));
     let measured = share(8.16, 6.17);
@@ -164,13 +168,13 @@ fn without_write_cache_one_request_more_than_disks_gains_what_the_study_measured
 #[test]
 fn writes_without_write_cache_reach_half_of_the_peak_with_128_kb_or_three_of_16_kb_or_eight_of_8_kb() {
     let reached = |kib: u32, depth: u32| rate(FAST, Op::Write, kib, depth);
-    // The best that the study had of this drive: 192 KB reads eight deep.
+    // The study's best rate of this drive: 192 KB reads at depth 8.
     let half = 7.68 / 2.0;
     assert!(reached(64, 1) < half && reached(128, 1) > half, "{} {}", reached(64, 1), reached(128, 1));
     assert!(reached(8, 3) < half && reached(16, 3) > half, "{} {}", reached(8, 3), reached(16, 3));
-    // 3.92 MB/s was measured: on the edge.
+    // 3.92 MB/s was measured: borderline.
     assert!(reached(4, 8) < 0.7 * half && reached(8, 8) > 0.85 * half, "{} {}", reached(4, 8), reached(8, 8));
-    // Reads and cached writes are at the media limit with 8 KB, on the faster drive with 4 KB.
+    // Reads and cached writes reach the media limit at 8 KB, on the faster drive at 4 KB.
     for (drive, kib) in [(FAST, 8), (ULTRA, 4)] {
         assert!(rate(drive, Op::Read, kib, 1) > 0.95 * rate(drive, Op::Read, 64, 1), "{drive}");
     }
@@ -201,17 +205,18 @@ fn an_array_spares_the_processor_its_parity() {
         assert!(ratio(Op::Write, kib) < 0.97, "{kib} KB writes: {}", ratio(Op::Write, kib));
         assert!(at("array", Op::Write, kib).cpu_ms_per_mib() < 0.6 * at("host", Op::Write, kib).cpu_ms_per_mib());
     }
-    // Whole rows, too: the array hands on what it has while it receives the rest.
+    // Full rows as well: the array forwards data while it receives the rest.
     let whole = |parity: &str| rate(&format!("{ULTRA},disks=4,raid=5,parity={parity}"), Op::Write, 192, 3);
     assert!(whole("host") < 0.99 * whole("array"), "{} {}", whole("host"), whole("array"));
-    // What the system charges is a part of what the processor does.
+    // The charged time is a part of the processor's work.
     let usage = at("host", Op::Write, 64).usage.cpu;
     assert!(usage.machine_ns > 2 * usage.system_ns, "{usage:?}");
 }
 
 #[test]
-fn a_read_that_waited_while_the_head_passed_is_not_read_again() {
-    // Each drive skips a chunk of parity in every row, and the queue holds requests on both sides of it.
+fn a_queued_read_is_served_from_the_passing_prefetch() {
+    // Each drive skips a parity chunk in every row, and the queue holds requests on both sides of
+    // it.
     for depth in [3, 4, 6, 8] {
         for kib in [96, 128, 192, 256] {
             let read = rate(&format!("{ULTRA},disks=4,raid=5,start=12k"), Op::Read, kib, depth);
@@ -227,7 +232,7 @@ fn a_failed_disk_slows_reads_and_its_rebuild_slows_them_more() {
         let (whole, degraded, rebuilding) = (at(""), at(",failed=1"), at(",failed=1,rebuild=on"));
         assert!(degraded < 0.8 * whole && rebuilding < 0.85 * degraded, "{parity}: {whole} {degraded} {rebuilding}");
     }
-    // Writes meet the rebuild on every drive that is left, and wait for the rows that it holds.
+    // Writes meet the rebuild on every remaining drive, and wait for its row locks.
     for parity in ["host", "array"] {
         let at = |more: &str| rate(&format!("{ULTRA},disks=4,raid=5,parity={parity}{more}"), Op::Write, 64, 3);
         let (degraded, rebuilding) = (at(",failed=1"), at(",failed=1,rebuild=on"));
@@ -265,12 +270,12 @@ fn two_kb_buffered_reads_saturate_the_processor_at_16() {
     let settings = format!("{ULTRA},disks=4,buses=2");
     let read = buffered(&settings, Op::Read, 2);
     assert!((14.5..17.5).contains(&(read.bytes_per_s() / MIB)), "{}", read.bytes_per_s() / MIB);
-    // Of 42 ms/MB that it is charged with and what nobody is.
+    // 42 ms/MB in all, charged and uncharged.
     assert!((40.0..44.0).contains(&read.cpu_ms_per_mib()), "{}", read.cpu_ms_per_mib());
 }
 
 #[test]
-fn the_shape_of_a_program_is_what_a_request_costs_it() {
+fn the_completion_method_sets_the_cost_of_a_request() {
     let cost = |shape: &str, engine: Engine, depth: u32| {
         let usage = on(&format!("{ULTRA}{shape}"), &Workload { engine, ..workload(Op::Read, 8 << 10, depth) }).0.usage;
         usage.cpu.machine_ns as f64 / (100 << 20) as f64 * f64::from(8 << 10)
@@ -278,7 +283,8 @@ fn the_shape_of_a_program_is_what_a_request_costs_it() {
     let (one, threads) = (cost("", Engine::Sync, 1), cost("", Engine::Threads, 3));
     assert!((threads / one - 1.0).abs() < 0.001, "each thread is a loop: {one} {threads}");
     for engine in [Engine::IoUring, Engine::Libaio] {
-        // Solved from figure 17's host reads, less figure 4's reads: the study's programs had completion routines.
+        // Solved from figure 17's host reads minus figure 4's reads: the study's programs used
+        // completion routines.
         let routines = cost("", engine, 3) - one;
         assert!((routines - 9500.0).abs() < 100.0, "{engine:?}: {routines}");
         for shape in [",shape=events", ",shape=port"] {
@@ -298,7 +304,7 @@ fn a_program_that_waits_for_its_oldest_request_leaves_disks_idle() {
     let (events, routines, port) = (rate("events"), rate("routines"), rate("port"));
     assert!(events < 0.9 * routines, "random reads end out of order: {events} {routines}");
     assert!((port / routines - 1.0).abs() < 0.02, "{port} {routines}");
-    // Sequential requests to one disk end in order, and the shape is a matter of the processor alone.
+    // Sequential requests to one disk complete in order, so the shape only affects the processor.
     let in_order = |shape: &str| self::rate(&format!("{ULTRA},shape={shape}"), Op::Read, 64, 3);
     assert!((in_order("events") / in_order("routines") - 1.0).abs() < 0.01);
 }

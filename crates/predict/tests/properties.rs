@@ -1,4 +1,5 @@
-//! Whatever the machine and the workload: every request is done, time adds up, and nothing goes faster than the hardware.
+//! For any machine and workload: every request completes, times add up, and nothing is faster than
+//! the hardware.
 
 use machine::{Allocation, Buffering, CacheState, Engine, Hint, Machine};
 use predict::run;
@@ -6,7 +7,6 @@ use proptest::prelude::*;
 use twin::Twin;
 use workload::{Pattern, Stop, Workload};
 
-/// Volumes of three disks or more.
 const VOLUMES: [&str; 9] = [
     "",
     ",start=12k",
@@ -18,7 +18,7 @@ const VOLUMES: [&str; 9] = [
     ",raid=1,failed=2,rebuild=on",
     ",raid=10,failed=2,rebuild=on",
 ];
-/// Bytes over which a workload goes, and its requests.
+/// Bytes of a workload's region, and its requests.
 const REGION: u64 = 24 << 20;
 const REQUESTS: u64 = 150;
 
@@ -73,7 +73,7 @@ fn workloads() -> impl Strategy<Value = Workload> {
             stop: Stop::AfterBytes(u64::from(sectors) * 512 * REQUESTS),
             buffering,
             hint,
-            // A file that begins empty has nothing to read.
+            // A file that starts empty has nothing to read.
             allocation: if reads == 0 { allocation } else { Allocation::Written },
             sync_at_end,
             think_ns: think * 700_000,
@@ -86,12 +86,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_request_is_done_in_a_time_that_adds_up(machine in machines(), asked in workloads()) {
+    fn every_request_completes_and_times_add_up(machine in machines(), asked in workloads()) {
         let twin = Twin::from_name(&machine).unwrap();
         let volume = twin.volume();
         let before = twin.now();
         let outcome = run(&twin, &volume, &asked).unwrap();
-        // A second pass would find its space written, or its data in the cache.
+        // A second pass would find its space written, or its data cached.
         let once = !asked.buffering.is_direct() || (asked.writes() && asked.allocation != Allocation::Written);
         let pass = if once { REGION / u64::from(asked.request_bytes) } else { REQUESTS };
         prop_assert_eq!(outcome.requests, pass.min(REQUESTS));
@@ -99,7 +99,7 @@ proptest! {
         let usage = &outcome.usage;
         prop_assert_eq!(twin.now() - before, usage.elapsed_ns + usage.sync_ns.unwrap_or(0));
         prop_assert_eq!(usage.sync_ns.is_some(), asked.sync_at_end);
-        // One after the other on one processor: the work cannot take longer than the run on all cores.
+        // The run cannot be shorter than the CPU work spread over all cores.
         let cores = u64::from(twin.facts().processors);
         prop_assert!(usage.cpu.system_ns <= (volume.ran_ns() + 100_000_000) * cores);
         for part in volume.utilisation() {
@@ -109,7 +109,7 @@ proptest! {
             let device = usage.device.unwrap();
             prop_assert_eq!(device.read_bytes, outcome.bytes);
         }
-        // The same again, on a machine of its own, is the same.
+        // Another machine with the same settings repeats the run exactly.
         let other = Twin::from_name(&machine).unwrap();
         let volume = other.volume();
         prop_assert_eq!(run(&other, &volume, &asked).unwrap(), outcome);

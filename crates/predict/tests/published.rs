@@ -1,4 +1,4 @@
-//! The model is held to the published figures of the 1997 study.
+//! The model must match the published figures of the 1997 study.
 
 use machine::Op;
 use predict::validate::{published, validate};
@@ -14,7 +14,7 @@ fn every_bar_holds_and_the_figures_are_the_same_on_every_run() {
     assert_eq!(points, 403 + 7 + 48 + 48, "every published point is there");
     let given: Vec<u32> = validation.groups.iter().map(|group| group.points).collect();
     assert_eq!(given, [315, 88], "throughput and processor time apart");
-    // What the preset calls solved from figure 2 solves it.
+    // The preset's value must solve figure 2, as its source says.
     let writes = validation.figure("fig2_cpu").unwrap().points.iter().filter(|point| point.series.contains("write"));
     for sizes in [[2048, 4096], [32_768, 65_536]] {
         let at = || writes.clone().filter(|point| sizes.contains(&point.request_bytes));
@@ -24,10 +24,11 @@ fn every_bar_holds_and_the_figures_are_the_same_on_every_run() {
     }
 }
 
-/// Against a model in which a drive whose prefetch has filled its segment answers as table 3's cache hit: the platter gives less than the
-/// prefetch hits of 8 KB, so they came from a full segment, and the Ultra drive's cache hit would be its answer to every small read.
+/// Refutes a model in which a drive with a full prefetch segment answers like table 3's cache hit:
+/// the 8 KB prefetch hits exceed the platter rate, so they came from a full segment, and the Ultra
+/// drive's cache hit would answer every small read.
 #[test]
-fn a_full_segment_answers_as_the_prefetch_hit_of_table_3_and_not_as_its_cache_hit() {
+fn a_full_segment_answers_like_a_prefetch_hit() {
     let service_ms = |drive: &str, bytes: u32, again: bool| {
         let found = published::table3().into_iter().find(|(b, d, a, _)| (*b, d.as_str(), *a) == (bytes, drive, again));
         found.expect("a row of table 3").3
@@ -45,7 +46,7 @@ fn a_full_segment_answers_as_the_prefetch_hit_of_table_3_and_not_as_its_cache_hi
         let (full, media) = (mib_per_s(8192, service_ms(drive, 8192, false)), figure3(drive, 64));
         assert!(full > 1.3 * media, "{drive}: {full} MB/s from the segment, {media} from the platter");
     }
-    // Synchronous reads of 2 KB are slower than the platter, and so find the segment full.
+    // Synchronous 2 KB reads are slower than the platter, so they find the segment full.
     let (media, small) = (figure3("st34371w", 64), figure3("st34371w", 2));
     let as_cache_hit = mib_per_s(2048, service_ms("st34371w", 2048, true));
     assert!(small < 0.7 * media && as_cache_hit < 0.1 * small, "{small} MB/s measured, {as_cache_hit} if answered so");

@@ -1,4 +1,4 @@
-//! A comparison for people: in a terminal, as Markdown, and as a page.
+//! A comparison for display: in a terminal, as Markdown, and as a page.
 
 use crate::format::{grouped, mib_per_s, short_count};
 use crate::html::environment;
@@ -11,10 +11,8 @@ use minijinja::value::Value;
 use results::compare::{Comparison, Difference, Measure, Method, Verdict};
 use serde::Serialize;
 
-/// Most names that a list in a terminal shows.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
-/// A value in the unit that people read it in.
 fn value(measure: Measure, value: f64) -> String {
     match measure {
         Measure::Iops | Measure::Operations if value < 999.995 => format!("{value:.2}"),
@@ -35,7 +33,7 @@ fn interval(interval: Option<[f64; 2]>) -> String {
     interval.map_or(String::new(), |[low, high]| format!("{} to {}", signed(low), signed(high)))
 }
 
-/// What may be said of a change, in a word or a few.
+/// The verdict on a change, in a few words.
 fn word(one: &Difference) -> String {
     let [better, worse] = one.measure.words();
     match one.verdict {
@@ -50,7 +48,7 @@ fn word(one: &Difference) -> String {
     }
 }
 
-/// To two digits, never less.
+/// Rounds up to two digits.
 fn round_up(percent: f64) -> f64 {
     let step = 10f64.powf(percent.abs().max(1e-9).log10().floor() - 1.0);
     (percent / step).ceil() * step
@@ -62,14 +60,14 @@ fn keys(rows: &[&Difference]) -> Vec<String> {
     let names = first.keys.iter().map(|(name, _)| name.clone());
     let of = |row: &Difference, name: &str| row.keys.iter().find(|(key, _)| key == name).map(|(_, text)| text.clone());
     let same_names = rows.iter().all(|row| row.keys.len() == first.keys.len());
-    // A single question is named as a whole.
+    // A single question gets its full name.
     if !same_names || rows.len() == 1 {
         return Vec::new();
     }
     names.filter(|name| rows.iter().any(|row| of(row, name) != of(first, name))).collect()
 }
 
-/// The head and the rows of the table of one measure.
+/// Head and rows of the table of one measure.
 fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<String>>, usize) {
     let differences: Vec<&Difference> = comparison.of(measure).collect();
     let keys = keys(&differences);
@@ -103,26 +101,24 @@ fn rows(comparison: &Comparison, measure: Measure) -> (Vec<String>, Vec<Vec<Stri
 /// How the two sides were measured, in a sentence.
 fn method(comparison: &Comparison) -> String {
     match comparison.method {
-        Method::InTurn { blocks: 1 } => {
-            "One block of four runs in turn: simulated machines give the same every time.".into()
-        }
+        Method::InTurn { blocks: 1 } => "One block of four interleaved runs: simulated machines repeat exactly.".into(),
         Method::InTurn { blocks } => format!(
-            "{blocks} blocks of four runs in turn, ABBA or BAAB by chance; the intervals hold whenever the measurement stops (confidence sequence)."
+            "{blocks} blocks of four runs in turn, ABBA or BAAB at random; the intervals hold whenever the measurement stops (confidence sequence)."
         ),
-        Method::Apart => "The two were measured apart: what changed between their times is in the change.".into(),
+        Method::Apart => {
+            "The two were measured at different times, so the difference includes any drift in between.".into()
+        }
     }
 }
 
-/// The mean of one kind of questions.
 struct KindMean {
     kind: String,
     mean_percent: f64,
-    /// What the interval is about.
+    /// The value its interval refers to.
     geometric_mean_percent: f64,
     interval_95_percent: Option<[f64; 2]>,
 }
 
-/// The means by kind of one measure.
 fn kinds(comparison: &Comparison, measure: Measure) -> Vec<KindMean> {
     comparison
         .summaries
@@ -140,10 +136,10 @@ fn kinds(comparison: &Comparison, measure: Measure) -> Vec<KindMean> {
         .collect()
 }
 
-/// Columns of the longest bar of the chart by kind.
+/// Length of the longest bar, in columns.
 const BAR: usize = 30;
 
-/// A bar for the mean of each kind: to the right for more, to the left for less.
+/// A bar per kind's mean: to the right for more, to the left for less.
 fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -> String {
     let kinds = kinds(comparison, measure);
     let most = kinds.iter().map(|one| one.mean_percent.abs()).fold(0.0, f64::max);
@@ -174,7 +170,7 @@ fn bars(comparison: &Comparison, measure: Measure, width: usize, colour: bool) -
     out
 }
 
-/// The comparison in a terminal: what it says, the table of the rate, a bar for each kind, what else is to be known.
+/// The comparison in a terminal: conclusion, table of the rate, a bar per kind, notes.
 pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -196,9 +192,9 @@ pub fn terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
         out.push_str(&bars(comparison, measure, width, colour));
     }
     for (what, names) in lists(comparison) {
-        let named: Vec<&str> = names.iter().take(MOST_NAMED).map(String::as_str).collect();
+        let named: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
         let more =
-            if names.len() > MOST_NAMED { format!(" and {} more", names.len() - MOST_NAMED) } else { String::new() };
+            if names.len() > MAX_NAMED { format!(" and {} more", names.len() - MAX_NAMED) } else { String::new() };
         for line in wrap(&format!("{what}: {}{more}", named.join("; ")), width) {
             out.push_str(&paint(Tone::Quiet, &line, colour));
             out.push('\n');
@@ -219,12 +215,12 @@ fn lists(comparison: &Comparison) -> Vec<(String, &[String])> {
     .collect()
 }
 
-/// A text in a cell of a Markdown table or in a line: nothing in it is markup.
+/// Escapes Markdown in a table cell or a line.
 fn escaped(text: &str) -> String {
     printable(text).chars().flat_map(|c| "\\`*_{}[]<>#|".contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// The comparison as Markdown for a pull request: what it says, and the tables folded below.
+/// The comparison as Markdown for a pull request: the conclusion, and folded tables.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = format!("### {} → {}\n\n", escaped(&comparison.a), escaped(&comparison.b));
     for (place, sentence) in comparison.sentences.iter().enumerate() {
@@ -259,7 +255,6 @@ pub fn markdown(comparison: &Comparison) -> String {
     out
 }
 
-/// A table of one measure as the template takes it.
 #[derive(Serialize)]
 struct View {
     title: String,
@@ -271,10 +266,11 @@ struct View {
     runs: Option<plot::changes::Changes>,
 }
 
-/// The comparison as one self-contained HTML page: changes with their intervals, each run of both sides, tables.
+/// The comparison as one self-contained HTML page: changes with intervals, each run of both sides,
+/// tables.
 ///
 /// # Errors
-/// A fault of this crate: a template that does not fit.
+/// A bug in this crate: a template that does not fit.
 pub fn html(comparison: &Comparison) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("compare.html", include_str!("../templates/compare.html"))?;
@@ -294,7 +290,7 @@ pub fn html(comparison: &Comparison) -> Result<String, Error> {
                 head,
                 left,
                 rows,
-                // A kind of one point says what the point says.
+                // A kind with a single point would repeat it.
                 kinds: (!by_kind.is_empty() && by_kind.len() < differences.len())
                     .then(|| plot::changes::changes(&by_kind, measure.is_rate())),
                 chart: (differences.len() <= plot::changes::MOST).then(|| plot::changes::of_differences(&differences)),

@@ -1,4 +1,4 @@
-//! Formats values and workloads for people, the same in every output.
+//! Formats values and workloads for display, the same in every output.
 
 use machine::units::{MIB, show_size, show_size_rounded, show_time, significant};
 use machine::{LayerKind, RequestTimes, TimesSource};
@@ -74,12 +74,11 @@ pub(crate) fn plus_minus(value: f64, interval: Option<[f64; 2]>) -> Option<Strin
     (value != 0.0).then(|| format!("± {} %", percent((high - low).abs() / 2.0 / value.abs() * 100.0)))
 }
 
-/// Percent with as many digits as matter: `0.4`, `3.1`, `12`.
+/// Percent with significant digits only: `0.4`, `3.1`, `12`.
 pub(crate) fn percent(value: f64) -> String {
     if value.abs() < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
 
-/// The title of an axis, without its unit.
 pub(crate) fn axis_title(axis: Axis) -> &'static str {
     match axis {
         Axis::RequestBytes => "request size",
@@ -102,7 +101,6 @@ pub(crate) fn axis_title(axis: Axis) -> &'static str {
     }
 }
 
-/// A value of an axis with its unit.
 pub(crate) fn axis_value(axis: Axis, value: f64) -> String {
     match axis {
         Axis::RequestBytes | Axis::OffsetBytes | Axis::ChunkBytes | Axis::CacheBytes => size(value),
@@ -154,18 +152,15 @@ pub(crate) fn half_power_interval(half: &HalfPower) -> Option<String> {
     Some(range(&show(low), &show(high)))
 }
 
-/// A line of a list of half-power points.
 #[derive(Debug, PartialEq)]
 pub(crate) struct HalfPowerLine {
-    /// Where: `depth 8`, `256 KiB to 16 MiB requests`.
+    /// The condition: `depth 8`, `256 KiB to 16 MiB requests`.
     pub(crate) at: String,
-    /// As [`half_power_value`] says it.
     pub(crate) value: String,
-    /// As [`half_power_interval`] says it, or nothing.
     pub(crate) interval: String,
 }
 
-/// Half-power points as a list: neighbours with the same answer are one line.
+/// Half-power points as a list that merges neighbours with the same answer.
 pub(crate) fn half_power_lines(halves: &[&HalfPower]) -> Vec<HalfPowerLine> {
     let answer = |half: &HalfPower| (half_power_value(half), half_power_interval(half).unwrap_or_default());
     let alike = halves.chunk_by(|one, next| answer(one) == answer(next));
@@ -195,7 +190,8 @@ pub(crate) fn costs_by_mode(costs: &[CostModel]) -> (Vec<&CostModel>, Vec<&CostM
     })
 }
 
-/// What a change does to processor time and to the slowest requests: `processor 1.2 ms a MiB, was 0.4 ms; p99 2 ms, was 90 us`.
+/// Effect of a change on processor time and the slowest requests: `processor 1.2 ms a MiB, was 0.4
+/// ms; p99 2 ms, was 90 us`.
 pub(crate) fn finding_costs(finding: &Finding) -> String {
     let cpu = finding
         .cpu_ns_per_mib
@@ -206,13 +202,14 @@ pub(crate) fn finding_costs(finding: &Finding) -> String {
     cpu.into_iter().chain(p99).collect::<Vec<_>>().join("; ")
 }
 
-/// What each of several changes does alone: `step by step: past the page cache ×0.28, then 8 outstanding ×7.3`.
+/// The contribution of each of several changes: `step by step: past the page cache ×0.28, then 8
+/// outstanding ×7.3`.
 pub(crate) fn finding_steps(finding: &Finding) -> String {
     let mut before = finding.cpu_ns_per_mib.map(|[before, _]| before);
     let mut last = finding.p99_ns.map(|[before, _]| before);
     let step = |step: &FindingStep| {
         let mut said = vec![format!("{} ×{}", step.change, significant(step.gain, 2))];
-        // What hardly changes is not told.
+        // Small changes are not reported.
         let changed = |a: f64, b: f64| a.max(b) > 1.25 * a.min(b);
         let cpu = before.zip(step.cpu_ns_per_mib).filter(|&(a, b)| changed(a, b));
         said.extend(cpu.map(|(_, cpu)| format!("processor {} a MiB", show_time(cpu))));
@@ -225,7 +222,8 @@ pub(crate) fn finding_steps(finding: &Finding) -> String {
     if steps.is_empty() { String::new() } else { format!("step by step: {}", steps.join("; then ")) }
 }
 
-/// A prediction in a line: `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the bus is the busiest`.
+/// A prediction in a line: `reads with one more bus (buses=2): 31.1 MiB/s, ×1.97; then the bus is
+/// the busiest`.
 pub(crate) fn prediction(one: &Predicted) -> String {
     format!(
         "{}s with {} ({}): {}, ×{}; then the limit is {}",
@@ -238,7 +236,6 @@ pub(crate) fn prediction(one: &Predicted) -> String {
     )
 }
 
-/// A cell of a column as people read it.
 pub(crate) fn cell<T>(column: &Column<T>, row: &T) -> String {
     let shown = |value: f64| match column.unit {
         Unit::Plain => grouped(value),
@@ -257,7 +254,6 @@ pub(crate) fn cell<T>(column: &Column<T>, row: &T) -> String {
     }
 }
 
-/// Name of a kind of layer.
 pub(crate) fn layer_kind(kind: machine::LayerKind) -> &'static str {
     match kind {
         machine::LayerKind::FileSystem => "file system",
@@ -274,7 +270,6 @@ pub(crate) fn layer_kind(kind: machine::LayerKind) -> &'static str {
     }
 }
 
-/// What a target is.
 pub(crate) fn target_kind(kind: machine::TargetKind) -> &'static str {
     match kind {
         machine::TargetKind::TestFile => "a test file",
@@ -286,9 +281,11 @@ pub(crate) fn target_kind(kind: machine::TargetKind) -> &'static str {
     }
 }
 
-/// Splits names that differ only in one number: the text before it, the numbers as written, the text after it.
+/// Splits names that differ only in one number: the text before it, the numbers as written, the
+/// text after it.
 ///
-/// `depth 1` and `depth 8` are a family; `read` and `write` are not. Curves of a family have an order, which their colours show.
+/// `depth 1` and `depth 8` are a family; `read` and `write` are not. Curves of a family have an
+/// order, which their colours show.
 pub(crate) fn family<'a>(names: &[&'a str]) -> Option<(&'a str, Vec<&'a str>, &'a str)> {
     let first = *names.first()?;
     let starts = first
@@ -311,7 +308,7 @@ pub(crate) fn family<'a>(names: &[&'a str]) -> Option<(&'a str, Vec<&'a str>, &'
     None
 }
 
-/// The value in the middle, or the mean of the two; `None` of nothing.
+/// The median; `None` without values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let finite: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     Some(measure::stats::median(&finite)).filter(|_| !finite.is_empty())
@@ -332,7 +329,8 @@ pub(crate) fn duration(ns: u64) -> String {
 
 /// A date and time in UTC: `2026-02-01 13:05 UTC`.
 pub(crate) fn date(unix_s: u64) -> String {
-    // Civil date from days, after Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms" (2013).
+    // Civil date from days, after Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms"
+    // (2013).
     let days = (unix_s / 86_400).min(3_000_000) as i64 + 719_468;
     let era = days / 146_097;
     let of_era = days % 146_097;
@@ -350,18 +348,19 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
-/// A share of an advertised rate; none if no rate is advertised.
+/// A share of an advertised rate; `None` without one.
 pub(crate) fn share(part: f64, whole: f64) -> Option<String> {
     (whole > 0.0 && part.is_finite()).then(|| format!("{} %", trim_zeros(&percent(part / whole * 100.0))))
 }
 
-/// What matters of a stage, in a line: `scheduler none, nr_requests 128`.
+/// A stage's important settings, in a line: `scheduler none, nr_requests 128`.
 pub(crate) fn stage_settings(stage: &results::Stage) -> String {
     let one = |(name, value): &(String, String)| format!("{name} {}", machine::text::printable(value));
     stage.settings.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Where a request's time goes: `of 410 us a request: submit 3 %, queue 12 %, device 80 %, completion 5 % (by trace points)`.
+/// Breakdown of a request's time: `of 410 us a request: submit 3 %, queue 12 %, device 80 %,
+/// completion 5 % (by trace points)`.
 pub(crate) fn request_times(times: &RequestTimes) -> String {
     let whole: f64 = times.stages.iter().map(|stage| stage.mean_ns).sum();
     let stages: Vec<String> =
@@ -377,7 +376,8 @@ pub(crate) fn request_times(times: &RequestTimes) -> String {
     format!("of {} a request: {} (by {by}{each})", show_time(whole), stages.join(", "))
 }
 
-/// Why it is not known where a measured point's requests spend their time; none where the machine's parts tell it another way.
+/// Why the breakdown of a point's request time is unknown; `None` if the machine's components show
+/// it another way.
 pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Option<String> {
     let numbers = point.numbers.as_ref().filter(|_| !results.machine.simulated)?;
     let throttled = || results.target.layers.iter().any(|layer| layer.kind == LayerKind::Throttle);
@@ -390,14 +390,14 @@ pub(crate) fn no_request_times(point: &Point, results: &results::Results) -> Opt
     } else if results.target.devices.is_empty() {
         "no block device is below that counts"
     } else if throttled() {
-        "requests behind a throttle are not traced, for a traced run would use up what the next may have"
+        "requests behind a throttle are not traced, because a traced run would use up burst credit"
     } else {
-        "requests are split, merged or mixed with others' on the way, and the kernel lets none be traced here"
+        "requests are split, merged or mixed on the way, and the kernel allows no tracing here"
     };
     Some(why.into())
 }
 
-/// The buses of a simulated machine whose phases are known, at the peak of each operation.
+/// The buses of a simulated machine with known phases, at the peak of each operation.
 pub(crate) fn buses_at_peaks(results: &results::Results) -> Vec<(workload::OpKind, &machine::ResourceUse)> {
     let peaks = results.answer.iter().flat_map(|answer| &answer.peaks);
     let of = |peak: &results::Peak| {
@@ -409,7 +409,7 @@ pub(crate) fn buses_at_peaks(results: &results::Results) -> Vec<(workload::OpKin
     peaks.flat_map(of).collect()
 }
 
-/// What came of the trials of a limit that its sentence does not tell.
+/// Results of a limit's trials that its sentence does not mention.
 pub(crate) fn untold_trials(limit: &Limit) -> Vec<String> {
     let outcomes = limit.trials.iter().map(|trial| trial.outcome.clone());
     outcomes.filter(|outcome| !outcome.is_empty() && !limit.sentence.contains(outcome)).collect()

@@ -1,4 +1,4 @@
-//! The history for people: a list, trends in a terminal and as a page.
+//! The history for display: a list, and trends in a terminal and as a page.
 
 use crate::format::{date, mib_per_s, plural};
 use crate::terminal::{Tone, fit, paint, table, wrap};
@@ -10,7 +10,7 @@ use results::compare::Measure;
 use results::history::{Entry, Trend};
 use serde::Serialize;
 
-/// Entries as a table, in the order they are given.
+/// Entries as a table, in the given order.
 pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
     if entries.is_empty() {
         return "no entry\n".into();
@@ -31,17 +31,15 @@ pub fn list(entries: &[Entry], width: usize, colour: bool) -> String {
     table(&head, &rows, head.len(), width.max(40), colour)
 }
 
-/// A trend with what changed on the machine, in words.
+/// A trend with the changes of the machine, in words.
 #[derive(Debug, Clone)]
 pub struct Told {
-    /// The trend.
     pub trend: Trend,
-    /// What changed before some of its readings: their place, and the facts.
+    /// Machine changes before some readings: index, and the facts.
     pub machine: Vec<(usize, Vec<String>)>,
 }
 
-/// Most facts of a change of the machine that are said.
-const MOST_FACTS: usize = 4;
+const MAX_FACTS: usize = 4;
 
 fn value(measure: Measure, value: f64) -> String {
     match measure {
@@ -51,7 +49,7 @@ fn value(measure: Measure, value: f64) -> String {
     }
 }
 
-/// What happened to a trend, a sentence each, in the order of time.
+/// The events of a trend in time order, one sentence each.
 fn sentences(told: &Told) -> Vec<(Tone, String)> {
     let Told { trend, machine } = told;
     let day = |place: usize| date(trend.values[place].began_unix_s);
@@ -68,8 +66,8 @@ fn sentences(told: &Told) -> Vec<(Tone, String)> {
         .collect();
     said.extend(machine.iter().map(|(place, facts)| {
         let more =
-            if facts.len() > MOST_FACTS { format!(" and {} more", facts.len() - MOST_FACTS) } else { String::new() };
-        let facts: Vec<&str> = facts.iter().take(MOST_FACTS).map(String::as_str).collect();
+            if facts.len() > MAX_FACTS { format!(" and {} more", facts.len() - MAX_FACTS) } else { String::new() };
+        let facts: Vec<&str> = facts.iter().take(MAX_FACTS).map(String::as_str).collect();
         (*place, Tone::Quiet, format!("Machine changed before {}: {}{more}.", day(*place), facts.join("; ")))
     }));
     said.sort_by_key(|(place, _, _)| *place);
@@ -95,14 +93,14 @@ fn summary(told: &Told, measure: Measure) -> String {
     )
 }
 
-/// Trends in a terminal: a line of bars from zero to the greatest reading, and what changed when.
+/// Trends in a terminal: a line of bars from zero to the maximum, with dated changes.
 pub fn trends(all: &[Told], measure: Measure, width: usize, colour: bool) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let width = width.max(40);
     let mut out = String::new();
     for told in all {
         let values: Vec<f64> = told.trend.values.iter().map(|one| one.value).collect();
-        // The newest readings, where there is no room for all.
+        // Only the newest readings if not all fit.
         let shown = &values[values.len().saturating_sub(width)..];
         let most = shown.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
         let bars: String =
@@ -131,7 +129,6 @@ const SIZE: [f64; 2] = [760.0, 200.0];
 const LEFT: f64 = 90.0;
 const BOTTOM: f64 = 24.0;
 
-/// A trend as the template takes it.
 #[derive(Serialize)]
 struct View {
     title: String,
@@ -148,7 +145,6 @@ struct View {
     levels: String,
     changes: Vec<f64>,
     machine: Vec<f64>,
-    /// Least and greatest labels of the axes.
     most: String,
     first: String,
     last: String,
@@ -212,7 +208,7 @@ fn view(told: &Told, measure: Measure) -> View {
 /// Trends of a target as one self-contained HTML page.
 ///
 /// # Errors
-/// A fault of this crate: a template that does not fit.
+/// A bug in this crate: a template that does not fit.
 pub fn trends_html(target: &str, all: &[Told], measure: Measure, program: &str) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("trend.html", include_str!("../templates/trend.html"))?;

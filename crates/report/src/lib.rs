@@ -1,7 +1,8 @@
-//! Shows results: the answer in the terminal, an HTML page with figures, CSV for other programs.
+//! Presents results: the answer in the terminal, an HTML page with figures, CSV for other programs.
 //!
-//! Everything here is a pure function of a [`results::Results`] (or of a [`validation::Page`]): the same document gives the same text, byte for byte. Names that come from
-//! the user or the machine may hold anything; control characters never reach a terminal and markup never reaches a page.
+//! Everything here is a pure function of a [`results::Results`] (or of a [`validation::Page`]): the
+//! same document gives the same text, byte for byte. Names from the user or the machine may contain
+//! anything; control characters never reach a terminal and markup never reaches a page.
 
 pub mod compare;
 mod format;
@@ -16,15 +17,15 @@ pub mod validation;
 
 pub use html::html;
 
-/// Why a report cannot be made.
+/// Why a report cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A template of this crate and the document do not fit together.
-    #[error("the report cannot be drawn: {0}; this is a fault of halfpower, please report it with the results.json")]
+    /// A template of this crate does not fit the document.
+    #[error("the report cannot be drawn: {0}; this is a bug in halfpower, please report it with the results.json")]
     Template(#[from] minijinja::Error),
-    /// The values under the figures cannot be written as JSON.
+    /// The values under the figures cannot be serialised as JSON.
     #[error(
-        "the report's values cannot be written: {0}; this is a fault of halfpower, please report it with the results.json"
+        "the report's values cannot be written: {0}; this is a bug in halfpower, please report it with the results.json"
     )]
     Values(#[from] serde_json::Error),
 }

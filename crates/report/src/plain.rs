@@ -1,4 +1,5 @@
-//! What a plain program gets, and where it needs no change; which rules hold. In sentences, the same in every output.
+//! A plain program's rates, whether it needs a change, and which rules hold. In sentences, the same
+//! in every output.
 
 use crate::format::{plus_minus, rate};
 use machine::units::show_size;
@@ -6,8 +7,9 @@ use results::{Goal, PlainRate, Rule, RuleState};
 use unicode_width::UnicodeWidthStr;
 use workload::OpKind;
 
-/// A line for each operation: `read  100 % of the peak with 64 KiB (125 MiB/s ± 0.3 %), 97 % with 4 KiB (121 MiB/s ± 1.0 %)`. Where `room`
-/// columns do not hold that, without the intervals, and without what it is a share of.
+/// A line per operation: `read  100 % of the peak with 64 KiB (125 MiB/s ± 0.3 %), 97 % with 4 KiB
+/// (121 MiB/s ± 1.0 %)`. If `room` columns are too few, drops the intervals, then the reference of
+/// the share.
 pub(crate) fn rates(all: &[PlainRate], room: usize) -> Vec<String> {
     let line = |op: OpKind| {
         let of_op: Vec<&PlainRate> = all.iter().filter(|one| one.op == op).collect();
@@ -39,16 +41,16 @@ fn part(one: &PlainRate, spread: bool, whole: bool) -> String {
     }
 }
 
-/// In whole percent; small shares with a digit more.
+/// In whole percent; small shares with one more digit.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// Where a plain program needs no change: `reads of 64 KiB: a plain program already gets 97 % of the peak: nothing to change`. Shorter where
-/// `room` columns do not hold that.
+/// The cases that need no change: `reads of 64 KiB: a plain program already gets 97 % of the peak:
+/// nothing to change`. Shorter if `room` columns are too few.
 pub(crate) fn enough(all: &[PlainRate], room: usize) -> Vec<String> {
-    // Operation, sizes that reach the goal, the least and the greatest share.
+    // Operation, sizes that reach the goal, minimum and maximum share.
     let mut groups: Vec<(Goal, String, [f64; 2])> = Vec::new();
     for op in [OpKind::Read, OpKind::Write] {
         let of_op: Vec<&PlainRate> = all.iter().filter(|one| one.op == op).collect();
@@ -81,14 +83,13 @@ pub(crate) fn enough(all: &[PlainRate], room: usize) -> Vec<String> {
     groups.into_iter().map(said).collect()
 }
 
-/// The sizes that reach a goal.
 fn reach<'a>(all: &'a [&PlainRate], goal: Goal) -> impl Iterator<Item = &'a PlainRate> {
     let enough = move |one: &&PlainRate| one.reaches.is_some_and(|reached| reached.share() >= goal.share());
     all.iter().copied().filter(enough)
 }
 
-/// How many of the rules hold, and which are broken: `4 of 6 hold; broken: preallocate files`. None where none could be judged. `named` is
-/// whether the broken ones are named.
+/// The number of rules that hold, and the broken ones: `4 of 6 hold; broken: preallocate files`.
+/// `None` if none could be judged. With `named`, the broken ones are listed.
 pub(crate) fn rules(all: &[Rule], named: bool) -> Option<String> {
     let of = |state: RuleState| all.iter().filter(move |one| one.state == state);
     let (held, broken) = (of(RuleState::Held).count(), of(RuleState::Broken).count());

@@ -8,40 +8,35 @@ use minijinja::value::Value;
 use results::Results;
 use serde::Serialize;
 
-/// Where files outgrow a cache.
+/// The file size that outgrows a cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cliff {
-    /// The first row after it.
     pub first_slow_row: usize,
-    /// The same in words.
     pub sentence: String,
 }
 
 /// A rate over file sizes (rows) and record sizes (columns).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
-    /// What was done.
     pub title: String,
     /// File sizes in bytes, ascending.
     pub rows: Vec<u64>,
     /// Record sizes in bytes, ascending.
     pub columns: Vec<u64>,
-    /// Rates in bytes per second by row and column; absent where nothing was measured.
+    /// Rates in bytes per second by row and column; absent if not measured.
     pub bytes_per_s: Vec<Vec<Option<f64>>>,
-    /// Greatest less least repeat over the median in percent, likewise; empty where there were no repeats.
+    /// Range of the repeats over their median, in percent, likewise; empty without repeats.
     pub spread_percent: Vec<Vec<Option<f64>>>,
-    /// Where files outgrow a cache.
+    /// The file size that outgrows a cache.
     pub cliff: Option<Cliff>,
 }
 
-/// A surface as the template takes it.
 #[derive(Serialize)]
 struct View {
     anchor: String,
     title: String,
     description: String,
     cliff: Option<String>,
-    /// Best and worst value with their places.
     extremes: Vec<(String, String)>,
     scenes: Vec<plot::surface::SurfaceScene>,
     columns: Vec<String>,
@@ -51,16 +46,14 @@ struct View {
 #[derive(Serialize)]
 struct Row {
     file: String,
-    /// Rates with the step of their colour.
     cells: Vec<Option<(String, usize)>>,
-    /// The first one after the cliff.
     after_cliff: bool,
 }
 
-/// Surfaces and their document as one HTML file that needs nothing else.
+/// Surfaces and their document as one self-contained HTML file.
 ///
 /// # Errors
-/// A fault of this crate: a template that does not fit.
+/// A bug in this crate: a template that does not fit.
 pub fn surfaces(results: &Results, surfaces: &[Surface]) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("surfaces.html", include_str!("../templates/surfaces.html"))?;
@@ -139,7 +132,6 @@ fn view(place: usize, surface: &Surface) -> View {
     }
 }
 
-/// What a reader sees who points at a value: a curve for each file size.
 fn values(surface: &Surface) -> Vec<html::ShownCurve> {
     let curve = |(row, bytes): (usize, &u64)| {
         let name = format!("file {}", show_size(*bytes));

@@ -1,4 +1,4 @@
-//! A tuning in a terminal: what is planned, or what was found.
+//! A tuning in a terminal: the plan, or the results.
 
 use crate::format::duration;
 use crate::terminal::{Tone, paint, table, wrap};
@@ -6,7 +6,6 @@ use machine::text::printable;
 use results::compare::{Difference, Measure};
 use tune::{KeepLine, Outcome, Tried, Tuning};
 
-/// Lines of a text in a tone.
 fn say(out: &mut String, tone: Tone, text: &str, width: usize, colour: bool) {
     for line in wrap(text, width) {
         out.push_str(&paint(tone, &line, colour));
@@ -18,14 +17,14 @@ fn head(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// The plan: what would be tried, from what to what, and how long it takes.
+/// The plan: the trials with their values, and the time they take.
 pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
     tuning.warnings.iter().for_each(|warning| say(&mut out, Tone::Doubt, &format!("! {warning}"), width, colour));
     let values = if tuning.plan.len() == 1 { "value" } else { "values" };
     let title = format!(
-        "Plan for {}: {} {values} would be tried, each in turn with the present one",
+        "Plan for {}: {} {values} to try, each interleaved with the current one",
         tuning.target,
         tuning.plan.len()
     );
@@ -47,14 +46,14 @@ pub fn plan(tuning: &Tuning, width: usize, colour: bool) -> String {
         }
     }
     out.push('\n');
-    let least = tuning.least_ns.map_or(String::new(), |ns| format!("at least {}, ", duration(ns)));
+    let minimum = tuning.least_ns.map_or(String::new(), |ns| format!("at least {}, ", duration(ns)));
     let most = tuning.budget_ns.max(tuning.least_ns.unwrap_or(0));
     let time = format!(
-        "It takes {least}at most about {}; it ends sooner where everything is decided. Every setting is put back at the end.",
+        "It takes {minimum}at most about {}, and stops early once every trial is decided. Every setting is restored at the end.",
         duration(most)
     );
     say(&mut out, Tone::Plain, &time, width, colour);
-    say(&mut out, Tone::Strong, "Nothing was touched. With --yes it is tried.", width, colour);
+    say(&mut out, Tone::Strong, "Dry run. Nothing was touched. Add --yes to run these trials.", width, colour);
     out
 }
 
@@ -68,7 +67,7 @@ fn planned(steps: &[tune::Step]) -> Vec<String> {
     [&first.knob, &first.of, &first.from, &to.join(", "), &about].map(|text| printable(text)).to_vec()
 }
 
-/// What was found: what is worth keeping, the table of everything tried, the lines and the command.
+/// The results: conclusions, the table of all trials, the lines to keep and the commands.
 pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -77,19 +76,19 @@ pub fn terminal(tuning: &Tuning, width: usize, colour: bool) -> String {
         say(&mut out, if place == 0 { Tone::Strong } else { Tone::Plain }, sentence, width, colour);
     }
     let mut rows: Vec<Vec<String>> = tuning.tried.iter().flat_map(|one| rows_of(&one.knob, one)).collect();
-    rows.extend(tuning.combination.iter().flat_map(|one| rows_of("what helped, once more", one)));
+    rows.extend(tuning.combination.iter().flat_map(|one| rows_of("combination", one)));
     if !rows.is_empty() {
         out.push('\n');
         let names = ["knob", "from", "to", "rate %", "95 % interval", "p99 %", "cpu/byte %", ""];
         out.push_str(&table(&head(&names), &rows, 3, width, colour));
         if tuning.tried.iter().chain(&tuning.combination).any(|one| !one.resized.is_empty()) {
-            let told = "Where requests have another size, p99 is that of one such request.";
+            let told = "If the request size changes, p99 is that of a request of the new size.";
             say(&mut out, Tone::Quiet, told, width, colour);
         }
     }
     for (place, lines) in by_place(&tuning.keep) {
         out.push_str(&format!("\nTo keep it, {}:\n", printable(place)));
-        // Exactly as they go into a file: never wrapped.
+        // Verbatim lines of a file: never wrapped.
         lines.iter().for_each(|line| out.push_str(&format!("    {}\n", printable(line))));
     }
     if !tuning.prove.is_empty() {
@@ -147,7 +146,7 @@ fn rows_of(name: &str, tried: &Tried) -> Vec<Vec<String>> {
     rates.iter().map(row).collect()
 }
 
-/// With the smallest change that would have been seen.
+/// With the smallest change that would have been detected.
 fn would_show(word: &str, rate: &Difference) -> String {
     match rate.detectable_percent {
         Some(seen) if seen > 0.0 => format!("{word} (≥ {seen:.1} % would show)"),

@@ -1,4 +1,5 @@
-//! A page that compares a simulated machine with a published study, a real machine, or itself with other settings.
+//! A page that compares a simulated machine with a published study, a real machine, or itself with
+//! other settings.
 
 use crate::Error;
 use crate::html;
@@ -10,26 +11,20 @@ use serde::Serialize;
 /// A page that compares simulations with references.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// What it is, in a few words: `validate`, `whatif`.
+    /// A short kind: `validate`, `whatif`.
     pub kind: String,
-    /// Its heading.
     pub title: String,
     /// One line on what is compared.
     pub about: String,
-    /// The program and its version.
     pub program: String,
-    /// Its parts.
     pub sections: Vec<Section>,
 }
 
 /// A section of the page: text, drawings and tables.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
-    /// Its heading.
     pub title: String,
-    /// The question.
     pub question: String,
-    /// The conclusion.
     pub sentence: String,
     /// Figures, with their values as tables below.
     pub figures: Vec<Figure>,
@@ -40,17 +35,16 @@ pub struct Section {
 /// A table; its first column names the rows.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Table {
-    /// What it shows.
     pub title: String,
-    /// A name a column.
+    /// One name per column.
     pub head: Vec<String>,
-    /// A text a column.
+    /// One text per column.
     pub rows: Vec<Vec<String>>,
     /// Collapsed until opened.
     pub folded: bool,
 }
 
-/// A section as the template takes it.
+/// A section for the template.
 #[derive(Serialize)]
 struct SectionView {
     view: html::ExperimentView,
@@ -60,7 +54,7 @@ struct SectionView {
 /// The page as one self-contained HTML file.
 ///
 /// # Errors
-/// A fault of this crate: a template that does not fit.
+/// A bug in this crate: a template that does not fit.
 pub fn page(page: &Page) -> Result<String, Error> {
     let mut environment = html::environment()?;
     environment.add_template("validation.html", include_str!("../templates/validation.html"))?;

@@ -1,4 +1,4 @@
-//! A comparison in every view: what names hold is never markup, and every change is there.
+//! A comparison in every view: names are never markup, and every change is shown.
 
 use report::compare::{html, markdown, terminal};
 use results::Program;
@@ -55,7 +55,7 @@ fn as_markdown() {
 #[test]
 fn as_a_page() {
     let page = html(&example()).unwrap();
-    // Of each of the two measures: changes by kind, of points, and runs.
+    // Per measure: changes by kind, changes by point, and runs.
     assert_eq!(page.matches("<svg class=\"changes\"").count(), 6);
     assert!(page.contains("class=\"better\"") && page.contains("2 MiB") && page.contains("</html>"));
 }

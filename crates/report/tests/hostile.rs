@@ -1,4 +1,5 @@
-//! Whatever names and numbers a document holds, nothing panics, no page is broken, no terminal is steered, no row of a CSV is torn.
+//! Whatever names and numbers a document contains: no panic, no broken page, no terminal escape, no
+//! torn CSV row.
 
 mod support;
 
@@ -26,7 +27,7 @@ const AXES: [Axis; 14] = [
 
 const ESCAPE: char = '\x1b';
 
-/// Names as users, devices and attackers make them.
+/// Names from users, devices and attackers.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,30}",
@@ -129,7 +130,7 @@ prop_compose! {
     }
 }
 
-/// Every element that is opened is closed where it should be, and texts hold no markup.
+/// Checks that elements nest properly and texts hold no markup.
 fn assert_well_formed(page: &str) {
     const VOID: [&str; 3] = ["!doctype", "meta", "br"];
     let mut open: Vec<&str> = Vec::new();
@@ -208,7 +209,7 @@ proptest! {
 }
 
 #[test]
-fn a_csv_reads_back_what_was_put_in() {
+fn csv_round_trips() {
     let mut results = support::sweep();
     let error = "a \"quoted\" error, with\r\na second line";
     results.points[9].error = Some(error.into());

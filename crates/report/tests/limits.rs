@@ -1,4 +1,4 @@
-//! A limit with all that was tried, all that was excluded, and what would refute it, wherever people look.
+//! A limit with all its trials, all exclusions, and the refuting experiment, in every output.
 
 mod support;
 
@@ -9,14 +9,14 @@ const EXCLUDED: &str = "processors: 34 % busy; the time of each request: one mor
 const UNDECIDED: &str = "to check, double the queue depth: the rate should rise";
 
 #[test]
-fn the_page_has_every_trial_and_what_was_excluded() {
+fn the_page_has_every_trial_and_exclusion() {
     let mut results = support::study();
     let page = report::html(&results).expect("a page");
     for wanted in [TRIED, EXCLUDED, UNDECIDED] {
         assert!(page.contains(&format!("{wanted}</li>")), "{wanted}");
     }
-    assert_eq!(page.matches("<details open>").count(), 1, "what has no name is told at once");
-    // The trial that the sentence tells is not told again.
+    assert_eq!(page.matches("<details open>").count(), 1, "an unidentified limit is reported at once");
+    // A trial in the sentence is not repeated.
     let limits = &mut results.answer.as_mut().expect("an answer").limits;
     let unknown = limits.iter_mut().find(|limit| !limit.trials.is_empty()).expect("a limit with a trial");
     unknown.sentence = format!("{}; {TRIED}", unknown.sentence);
@@ -24,7 +24,7 @@ fn the_page_has_every_trial_and_what_was_excluded() {
 }
 
 #[test]
-fn the_ladder_says_what_an_unknown_limit_is_not() {
+fn the_ladder_lists_exclusions_of_an_unknown_limit() {
     let results = support::study();
     let text = ladder(&results, 140, false);
     for wanted in ["Limit    plain writes of 64 KiB", &format!("Tried    {TRIED}"), &format!("Excluded {EXCLUDED}")] {
@@ -34,7 +34,7 @@ fn the_ladder_says_what_an_unknown_limit_is_not() {
 }
 
 #[test]
-fn the_answer_has_the_experiment_where_there_is_room() {
+fn the_answer_has_the_experiment_if_it_fits() {
     let results = support::study();
     let wide = answer(&results, 180, false);
     assert!(wide.contains(UNDECIDED), "{wide}");

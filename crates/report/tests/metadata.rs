@@ -1,4 +1,5 @@
-//! Metadata runs on a file system in memory, whose clock is moved by its operations, and on this computer.
+//! Metadata runs on an in-memory file system whose operations advance the clock, and on this
+//! computer.
 
 #[path = "../../workload/tests/memory/mod.rs"]
 mod memory;
@@ -107,6 +108,6 @@ fn a_run_in_which_the_program_was_stopped_is_left_out_and_repeated() {
     let left_out = "a run was left out and repeated: the program was stopped for 1.0 s";
     assert_eq!(result.warnings[..2], [left_out, left_out]);
     for operation in result.operations.iter().filter(|one| one.operation != Operation::List) {
-        assert_eq!((operation.latency.count, operation.elapsed_ns.len()), (200, 2), "of the last run alone");
+        assert_eq!((operation.latency.count, operation.elapsed_ns.len()), (200, 2), "of the last run only");
     }
 }

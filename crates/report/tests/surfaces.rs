@@ -1,4 +1,4 @@
-//! The page of surfaces: what is in it, and that no name or odd table breaks it.
+//! The page of surfaces: its content, and hostile names or odd tables.
 
 mod support;
 
@@ -10,7 +10,7 @@ fn hostile_names_and_odd_tables_become_no_markup() {
         title: "<script>alert(1)</script>".into(),
         rows: vec![65_536, 131_072, 262_144],
         columns: vec![4096],
-        // A row and cells too few, and what no rate can be.
+        // Too few rows and cells, and invalid rates.
         bytes_per_s: vec![vec![Some(1e9)], vec![Some(f64::NAN)]],
         spread_percent: vec![vec![Some(3.0)]],
         cliff: Some(Cliff { first_slow_row: 9, sentence: "a & b".into() }),

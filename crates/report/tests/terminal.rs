@@ -1,4 +1,4 @@
-//! What the terminal and the CSV files show of synthetic documents, kept as snapshots.
+//! Terminal and CSV output for synthetic documents, kept as snapshots.
 
 mod support;
 
@@ -13,9 +13,9 @@ fn answers() {
 }
 
 #[test]
-fn the_page_shows_where_an_advertised_rate_is_from() {
+fn the_page_shows_the_source_of_an_advertised_rate() {
     let page = report::html(&support::study()).unwrap().replace("&#x2f;", "/");
-    // Text of the page, and no tooltip alone.
+    // In the page's text, not only in a tooltip.
     assert!(page.contains("<small>PCIe 4.0 x4: 16 GT/s x 4 lanes x 128/130</small>"));
     assert!(page.contains("at least 1672 MiB/s") && page.contains("scheduler none</small>"));
     let mut bare = support::study();
@@ -23,7 +23,7 @@ fn the_page_shows_where_an_advertised_rate_is_from() {
     ladder.stages[5].rates.clear();
     ladder.stages[5].settings.clear();
     assert!(report::html(&bare).unwrap().contains("no rate is known"));
-    assert!(report::terminal::ladder(&bare, 100, false).contains("nothing is told of it"));
+    assert!(report::terminal::ladder(&bare, 100, false).contains("no details known"));
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn an_answer_fits_one_screen() {
         for doubts in [0, 1, 3, 9] {
             let answer_part = results.answer.as_mut().expect("a study has an answer");
             answer_part.doubts = vec![
-                    "a reason to doubt that takes more than a line of eighty columns to be told in full, and then some"
+                    "a reason to doubt that needs more than a line of eighty columns to be given in full, and then some"
                         .into();
                     doubts
                 ];
@@ -55,7 +55,7 @@ fn an_answer_fits_one_screen() {
 }
 
 #[test]
-fn the_page_says_what_a_plain_program_gets() {
+fn the_page_shows_plain_rates() {
     let page = report::html(&support::study()).expect("a page");
     for wanted in ["plain read", "94 % of the peak with 64 KiB", "a plain program already gets 94 % of the peak"] {
         assert!(page.contains(wanted), "{wanted}");

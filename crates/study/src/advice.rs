@@ -1,4 +1,5 @@
-//! Advice to a plain program: what it gets, and the fewest changes that reach half of the peak, and nearly all of it.
+//! Advice for a plain program: its rates, and the fewest changes that reach half of the peak and
+//! nearly all of it.
 
 use crate::confirm::stands_for;
 use crate::findings::{Change, Comparison};
@@ -10,10 +11,9 @@ use machine::units::show_size;
 use results::{Goal, PlainRate};
 use workload::{OpKind, Pattern, Workload};
 
-/// Going on from the first advice to the second is worth a word of its own from this gain on.
+/// Minimum gain of the second advice over the first to be reported separately.
 const WORTH_MORE: f64 = 1.25;
 
-/// What a plain program gets, with its share of the peak.
 pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
     let mut all = Vec::new();
     for op in found.setting.ops() {
@@ -37,14 +37,14 @@ pub(crate) fn plain_rates(found: &Found<'_>) -> Vec<PlainRate> {
     all
 }
 
-/// The entries that do what a plain program does, the larger requests first.
 fn plain_entries(found: &Found<'_>, op: OpKind) -> Vec<usize> {
     let of = |bytes| found.entries.iter().position(|entry| is_plain(entry, op, bytes, found.setting));
     PLAIN_BYTES.into_iter().filter_map(of).collect()
 }
 
-/// From what a plain program does to the fewest changes that reach half of the peak, and to those that reach nearly all of it where they
-/// gain much more; nothing where it reaches the goal as it is. Where the second takes no more changes than the first it stands for both.
+/// From a plain program to the fewest changes that reach half of the peak, and to those that reach
+/// nearly all of it if they gain much more; nothing if it reaches the goal unchanged. If the second
+/// takes no more changes than the first, it replaces the first.
 pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
     let mut all: Vec<Comparison> = Vec::new();
     for op in found.setting.ops() {
@@ -57,7 +57,7 @@ pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
                 let after = (rate < wanted).then(|| cheapest(found, op, before, wanted)).flatten()?;
                 Some((goal, after))
             };
-            // What leads larger requests to a goal leads smaller ones there, too: it is said once.
+            // Advice for larger requests usually also holds for smaller ones: report it once.
             let known = said;
             let new = |goal: Goal| known.is_none_or(|known| known.share() < goal.share());
             let worth = worth_saying(found, before, reaches(Goal::Half), reaches(Goal::NinetyPercent));
@@ -74,7 +74,8 @@ pub(crate) fn advice(found: &Found<'_>) -> Vec<Comparison> {
     all
 }
 
-/// Which of the entries that reach half of the peak and nearly all of it are advice: never two that are nearly the same.
+/// Selects the advice from the entries that reach half of the peak and nearly all of it, without
+/// near-duplicates.
 fn worth_saying(
     found: &Found<'_>,
     before: usize,
@@ -93,7 +94,8 @@ fn worth_saying(
     }
 }
 
-/// The entry that reaches a rate with the fewest changes; of several the one with the fewest bytes outstanding.
+/// The entry that reaches a rate with the fewest changes; among equals the one with the fewest
+/// bytes outstanding.
 fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<usize> {
     let base = &found.entries[before].workload;
     let alike = |entry: &Entry| {
@@ -113,7 +115,6 @@ fn cheapest(found: &Found<'_>, op: OpKind, before: usize, goal: f64) -> Option<u
     good.min_by_key(|(_, entry)| cost(&entry.workload)).map(|(index, _)| index)
 }
 
-/// How many things a program has to do differently.
 pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
     [
         before.request_bytes != after.request_bytes,
@@ -129,8 +130,9 @@ pub(crate) fn changes(before: &Workload, after: &Workload) -> u32 {
     .sum()
 }
 
-/// The changes that lead from one entry to another, one at a time: the entries before and after each, and what it changes. Of all orders
-/// the first of which every step was measured; none where there is no such, or only one change.
+/// The changes from one entry to another, one at a time: the entries before and after each, and the
+/// change. Takes the first order in which every step was measured; `None` without such an order, or
+/// only one change.
 pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usize, usize, String)> {
     let (from, to) = (&entries[before].workload, &entries[after].workload);
     let all = [Aspect::Cache, Aspect::Size, Aspect::Outstanding];
@@ -160,7 +162,6 @@ pub(crate) fn steps(entries: &[Entry], before: usize, after: usize) -> Vec<(usiz
     if changed.len() < 2 { Vec::new() } else { orders(&changed).into_iter().find_map(path).unwrap_or_default() }
 }
 
-/// Every order of a few things.
 fn orders(all: &[Aspect]) -> Vec<Vec<Aspect>> {
     if all.is_empty() {
         return vec![Vec::new()];
@@ -173,7 +174,6 @@ fn orders(all: &[Aspect]) -> Vec<Vec<Aspect>> {
     (0..all.len()).flat_map(first).collect()
 }
 
-/// What a program may change by itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Aspect {
     Cache,
@@ -182,7 +182,8 @@ enum Aspect {
 }
 
 impl Aspect {
-    /// Equal for workloads that do the same in this respect. That something waits at all needs another engine, which is no change.
+    /// Equal for workloads that agree in this respect. Waiting at all requires another engine, so
+    /// that is not counted as a change.
     fn of(self, workload: &Workload) -> (u32, u32) {
         match self {
             Aspect::Cache => (u32::from(workload.buffering.is_direct()), u32::from(workload.buffering.is_dsync())),
@@ -209,7 +210,6 @@ impl Aspect {
     }
 }
 
-/// What to do, and the setting.
 fn words(op: OpKind, before: &Workload, after: &Workload) -> (String, String) {
     let verb = if op == OpKind::Write { "Write" } else { "Read" };
     let mut how = Vec::new();

@@ -1,4 +1,4 @@
-//! What the points of a study say together.
+//! The answer: conclusions over all points of a study.
 
 use crate::command::Command;
 use crate::confirm::stands_for;
@@ -14,11 +14,11 @@ use results::{Answer, Experiment, Ladder, Peak, Point};
 use std::collections::BTreeSet;
 use workload::OpKind;
 
-/// Half the interval of a peak over its rate, beyond which the peak is not settled.
+/// Relative half-width of a peak's interval above which the peak is uncertain.
 const UNDECIDED: f64 = 0.1;
 
-/// The experiments with what they conclude, the answer that they give together, and the ladder. `peaks` are the best point of each
-/// operation, `cases` the rates whose limits are asked for.
+/// The experiments with their conclusions, the overall answer, and the ladder. `peaks` holds the
+/// best point of each operation, `cases` the rates whose limits are wanted.
 pub(crate) fn answer(
     mut found: Found<'_>,
     peaks: &[(OpKind, usize)],
@@ -90,7 +90,7 @@ pub(crate) fn answer(
     }
     answer.plain = advice::plain_rates(&found);
     let advices = advice::advice(&found);
-    // What is advice to a plain program is not said again by the experiment that shows it.
+    // Do not repeat advice for a plain program in the experiment that shows it.
     comparisons.retain(|one| !advices.iter().any(|advice| (advice.before, advice.after) == (one.before, one.after)));
     comparisons.extend(advices);
     let setting = found.setting;
@@ -105,7 +105,7 @@ pub(crate) fn answer(
     (experiments, answer, ladder)
 }
 
-/// The entries on both sides of each change that may be worth a word.
+/// The entries on both sides of each change that may be reported.
 pub(crate) fn sides(found: &Found<'_>) -> Vec<usize> {
     let made = found.trials.iter().filter(|trial| trial.grid.skipped.is_none());
     let compared = made.flat_map(|trial| (trial.experiment.conclude)(found).comparisons);
@@ -114,7 +114,6 @@ pub(crate) fn sides(found: &Found<'_>) -> Vec<usize> {
     sides.into_iter().collect()
 }
 
-/// What an experiment found; where it was skipped or nothing was measured, that.
 fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
     match &trial.grid.skipped {
         Some(reason) => format!("Skipped: {reason}."),
@@ -123,7 +122,8 @@ fn sentence(trial: &Trial, conclusion: &Conclusion) -> String {
     }
 }
 
-/// Reasons not to trust the answer, the gravest first: of the target, then of the peaks, then those that many points share.
+/// Reasons to distrust the answer, most serious first: about the target, then the peaks, then those
+/// many points share.
 fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
     let points = found.points;
     let mut doubts = found.setting.facts.warnings.clone();
@@ -138,7 +138,7 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
     if failed > 0 {
         doubts.push(format!("{failed} of {} points failed; they are shown as failed", points.len()));
     }
-    // Where nothing is noisy, an interval is no doubt: it says how even the one run was.
+    // Without noise, an interval is no reason for doubt: it shows how steady the one run was.
     let wide = points
         .iter()
         .filter(|point| {
@@ -154,7 +154,6 @@ fn doubts(found: &Found<'_>, peaks: &[Peak], noisy: bool) -> Vec<String> {
     doubts
 }
 
-/// A peak that the time did not settle.
 fn undecided(peak: &Peak, points: &[Point]) -> Option<String> {
     let width = points[peak.point].numbers.as_ref()?.relative_half_width?;
     (width > UNDECIDED).then(|| {
@@ -163,7 +162,8 @@ fn undecided(peak: &Peak, points: &[Point]) -> Option<String> {
     })
 }
 
-/// Another point was faster than the best one, by more than both intervals: it was measured when the target was faster, or with luck.
+/// Another point is faster than the best one, beyond both intervals: the target was faster at that
+/// time, or it was luck.
 pub(crate) fn faster_elsewhere((op, best): (OpKind, usize), found: &Found<'_>) -> Option<String> {
     let high = found.points[best].numbers.as_ref()?.interval_95?[1];
     let bursty = found.entries[best].in_bursts;
@@ -182,7 +182,8 @@ pub(crate) fn faster_elsewhere((op, best): (OpKind, usize), found: &Found<'_>) -
     ))
 }
 
-/// The same question had another answer earlier in the study: its tables and its peak are of two different targets.
+/// Earlier in the study the same question had another answer: the tables and the peak describe two
+/// states of the target.
 fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<String> {
     let entry = &found.entries[peak.point];
     let now = found.points[peak.point].numbers.as_ref()?;
@@ -199,7 +200,7 @@ fn changed_since(peak: &Peak, found: &Found<'_>) -> Option<String> {
     ))
 }
 
-/// What the budget left out, in a sentence each.
+/// What the budget left out, one sentence each.
 pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -> Vec<String> {
     let mut said = Vec::new();
     for trial in trials {
@@ -213,15 +214,13 @@ pub(crate) fn left_out<M: Machine>(sampler: &Sampler<'_, M>, trials: &[Trial]) -
     }
     said.extend(sampler.left_out.iter().cloned());
     if sampler.too_long > 0 {
-        said.push(format!(
-            "{} points of which a single round of requests would outlast several runs",
-            sampler.too_long
-        ));
+        said.push(format!("{} points whose requests take longer than several runs", sampler.too_long));
     }
     said
 }
 
-/// Leaves what was never run out of the experiments and the sampler; returns the new index of each entry.
+/// Removes entries that never ran from the experiments and the sampler; returns the new index of
+/// each entry.
 pub(crate) fn keep_reached<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &mut [Trial]) -> Vec<Option<usize>> {
     let indices = sampler.drop_unreached();
     for cell in trials.iter_mut().flat_map(|trial| &mut trial.grid.cells) {

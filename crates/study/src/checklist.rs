@@ -1,4 +1,5 @@
-//! The published rules for fast sequential I/O (the 1997 study's conclusion), each held or broken on this machine, with its number.
+//! The published rules for fast sequential I/O (conclusion of the 1997 study), each confirmed or
+//! refuted on this machine with its number.
 
 use crate::found::Found;
 use crate::sampler::Entry;
@@ -7,22 +8,21 @@ use machine::{Allocation, Buffering, CacheState, Layer, LayerKind, PartitionFact
 use results::{Bottleneck, Limit, LimitOf, Rule, RuleState};
 use workload::{OpKind, Pattern, Workload};
 
-/// A difference worth following a rule for.
+/// Minimum ratio that makes a rule worth following.
 const WORTH: f64 = 1.1;
 
 const LARGE: u32 = 1 << 20;
 
-/// Every rule.
 pub(crate) fn checklist(found: &Found<'_>, limits: &[Limit]) -> Vec<Rule> {
     let layers = &found.setting.facts.layers;
     let rules = [
-        ("requests of 8 KiB at least, 64 KiB if possible", sizes(found), "too few sizes were measured"),
+        ("use requests of 8 KiB or more, ideally 64 KiB", sizes(found), "too few sizes were measured"),
         ("buffer small requests, bypass the cache for large ones", bypass(found), "not measured both ways here"),
         ("keep several requests outstanding", depth(found), "not measured at several depths here"),
         ("preallocate files", preallocate(found), "no file was made to grow here"),
-        ("align partitions", align(layers), "there is no partition under the target"),
-        ("let the drive cache writes", write_cache(found), "no drive tells whether it caches writes"),
-        ("enough buses and links", buses(layers, limits), "no bus or link tells its rate"),
+        ("align partitions", align(layers), "the target is not on a partition"),
+        ("let the drive cache writes", write_cache(found), "no drive reports its write cache"),
+        ("enough buses and links", buses(layers, limits), "no bus or link reports its rate"),
     ];
     let rule = |(rule, found, missing): (&str, Judged, &str)| {
         let (state, evidence) = found.unwrap_or_else(|| (RuleState::NotApplicable, missing.to_owned()));
@@ -37,7 +37,6 @@ fn judged(holds: bool, evidence: String) -> Judged {
     Some((if holds { RuleState::Held } else { RuleState::Broken }, evidence))
 }
 
-/// The rate of the entry that a test picks.
 fn rate<'a>(found: &'a Found<'_>, pick: impl Fn(&Workload) -> bool) -> Option<(f64, &'a Entry)> {
     let usual = |one: &&Entry| {
         let workload = &one.workload;
@@ -48,7 +47,6 @@ fn rate<'a>(found: &'a Found<'_>, pick: impl Fn(&Workload) -> bool) -> Option<(f
     Some((entry.point().rate()?, entry))
 }
 
-/// Cold reads through the page cache, one at a time.
 fn cold(found: &Found<'_>, bytes: u32) -> Option<f64> {
     let pick = |one: &Workload| {
         one.op() == OpKind::Read
@@ -61,7 +59,7 @@ fn cold(found: &Found<'_>, bytes: u32) -> Option<f64> {
     rate(found, pick).map(|one| one.0)
 }
 
-/// Direct requests with so many outstanding; the best of any depth for none.
+/// Direct requests at this depth; the best of any depth for `None`.
 fn direct(found: &Found<'_>, op: OpKind, bytes: u32, depth: Option<u32>) -> Option<f64> {
     let pick = |one: &Workload| {
         one.op() == op
@@ -77,7 +75,7 @@ fn direct(found: &Found<'_>, op: OpKind, bytes: u32, depth: Option<u32>) -> Opti
     all.filter(|one| one.shape.is_none()).filter_map(|one| one.point().rate()).max_by(f64::total_cmp)
 }
 
-/// Direct writes one at a time, each on stable storage before the next.
+/// Direct writes at depth 1, each durable before the next.
 fn written_through(found: &Found<'_>, bytes: u32) -> Option<f64> {
     let pick = |one: &Workload| {
         one.op() == OpKind::Write
@@ -90,7 +88,7 @@ fn written_through(found: &Found<'_>, bytes: u32) -> Option<f64> {
     rate(found, pick).map(|one| one.0)
 }
 
-/// The pair of rates whose ratio is the greatest: the rule is judged where it matters most.
+/// The pair of rates with the largest ratio: a rule is judged in its strongest case.
 fn strongest(pairs: impl IntoIterator<Item = (String, Option<(f64, f64)>)>) -> Option<(String, f64, f64)> {
     let known = pairs.into_iter().filter_map(|(what, rates)| rates.map(|(small, large)| (what, small, large)));
     known.max_by(|a, b| (a.2 / a.1).total_cmp(&(b.2 / b.1)))
@@ -161,16 +159,16 @@ fn align(layers: &[Layer]) -> Judged {
 
 fn write_cache(found: &Found<'_>) -> Judged {
     let layers = &found.setting.facts.layers;
-    let told = layers.iter().filter(|layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop));
-    let (layer, on) = told.filter_map(|layer| Some((layer, layer.facts.write_cache?))).next()?;
+    let devices = layers.iter().filter(|layer| matches!(layer.kind, LayerKind::Disk | LayerKind::Loop));
+    let (layer, on) = devices.filter_map(|layer| Some((layer, layer.facts.write_cache?))).next()?;
     let mut evidence = format!("{}: write cache {}", layer.name, if on { "on" } else { "off" });
     if let Some(alone) = direct(found, OpKind::Write, 65_536, Some(1)) {
         let with = if on { " with it" } else { " without it" };
         evidence += &format!("; 64 KiB writes one at a time: {}{with}", show_rate(alone));
     }
-    // Each write through to stable storage is what the drive does without its cache.
+    // A write-through to stable storage equals the drive without its cache.
     if let Some(through) = written_through(found, 65_536).filter(|_| on) {
-        evidence += &format!(", {} where each is on stable storage first", show_rate(through));
+        evidence += &format!(", {} if each is synced", show_rate(through));
     }
     judged(on, evidence)
 }
@@ -181,9 +179,10 @@ fn buses(layers: &[Layer], limits: &[Limit]) -> Judged {
             && matches!(limit.what, Bottleneck::Bus | Bottleneck::Pci | Bottleneck::Link | Bottleneck::Adapter)
     };
     let paths = [LayerKind::Adapter, LayerKind::Bus, LayerKind::Pci, LayerKind::Link];
-    let told = layers.iter().filter(|layer| paths.contains(&layer.kind));
-    let narrowest =
-        told.filter_map(|layer| Some((layer, layer.advertised_bytes_per_s?))).min_by(|a, b| a.1.total_cmp(&b.1));
+    let layers_of_kind = layers.iter().filter(|layer| paths.contains(&layer.kind));
+    let narrowest = layers_of_kind
+        .filter_map(|layer| Some((layer, layer.advertised_bytes_per_s?)))
+        .min_by(|a, b| a.1.total_cmp(&b.1));
     let rate = narrowest.map(|(layer, rate)| format!("{} admits {}", layer.name, show_rate(rate)));
     if let Some(limit) = limits.iter().find(of_peak) {
         let limits = format!("the {} limits {}s", limit.what, limit.op);

@@ -1,4 +1,4 @@
-//! Commands that show a difference again.
+//! Commands that repeat a comparison.
 
 use crate::grid::StripeShape;
 use crate::sampler::Entry;
@@ -7,7 +7,6 @@ use machine::{Raid5, TargetFacts, TargetKind, TargetSpec};
 use std::borrow::Cow;
 use workload::{Stop, Workload};
 
-/// Options of which `halfpower sweep` takes a list.
 const LISTS: [&str; 10] = [
     "--op",
     "--pattern",
@@ -21,19 +20,16 @@ const LISTS: [&str; 10] = [
     "--cache",
 ];
 
-/// How the target of a study is named on the command line.
 pub(crate) struct Command {
-    /// Its members.
     places: Vec<String>,
     size: Option<u64>,
-    /// What allows writing to it.
+    /// Options that allow writing to it.
     destroy: Vec<String>,
     chunk: u64,
     raid5: Option<Raid5>,
 }
 
 impl Command {
-    /// The names and options of a target that was opened.
     pub(crate) fn new(spec: &TargetSpec, facts: &TargetFacts) -> Command {
         let quoted = |path: &std::path::PathBuf| quoted(&path.to_string_lossy()).into_owned();
         let mut destroy: Vec<String> =
@@ -41,7 +37,8 @@ impl Command {
         if spec.destroy_signed {
             destroy.push("--destroy-signature".into());
         }
-        // A test file of another size may lie elsewhere, and fit a cache that this one does not.
+        // A test file of another size may have another location, and may fit a cache that this one
+        // does not.
         let made = matches!(facts.kind, TargetKind::TestFile).then_some(facts.size_bytes);
         Command {
             places: spec.places.iter().map(quoted).collect(),
@@ -52,7 +49,6 @@ impl Command {
         }
     }
 
-    /// The options of an entry's workload on this target, those of the target last.
     pub(crate) fn options(&self, entry: &Entry) -> Vec<String> {
         let mut options: Vec<String> = entry.workload.options().split(' ').map(str::to_string).collect();
         let chunk = entry.shape.as_ref().filter(|shape| shape.members.len() > 1).map_or(self.chunk, |one| one.chunk);
@@ -61,7 +57,8 @@ impl Command {
                 options.extend([option.into(), show_size(value).replace(' ', "")]);
             }
         }
-        // A longer run measures something else: more of a file that grows, a flush of more, memory that a host took back meanwhile.
+        // A longer run would measure something else: a larger file, a longer flush, memory that the
+        // host has reclaimed meanwhile.
         if let stop @ Stop::AfterNs(ns) = entry.workload.stop
             && stop != Workload::default().stop
         {
@@ -77,7 +74,7 @@ impl Command {
         options
     }
 
-    /// The members that an entry's workload runs on, and what allows it to.
+    /// The members of an entry's workload, with the options that allow it.
     fn target(&self, entries: [&Entry; 2]) -> String {
         let all: Vec<u32> = (0..self.places.len() as u32).collect();
         let members = entries[0].shape.as_ref().map_or(&all, |StripeShape { members, .. }| members);
@@ -90,7 +87,8 @@ impl Command {
         named
     }
 
-    /// A command that measures two entries: one sweep where a single option differs, two runs otherwise.
+    /// A command that measures two entries: one sweep if they differ in a single option, otherwise
+    /// two runs.
     pub(crate) fn check(&self, before: &Entry, after: &Entry) -> String {
         let (a, b) = (self.options(before), self.options(after));
         let differing: Vec<usize> = (0..a.len().min(b.len())).filter(|&index| a[index] != b[index]).collect();
@@ -113,7 +111,6 @@ impl Command {
     }
 }
 
-/// A word as the shell takes it.
 fn quoted(word: &str) -> Cow<'_, str> {
     shlex::try_quote(word).unwrap_or(Cow::Borrowed(word))
 }

@@ -1,34 +1,33 @@
-//! The best rates, measured again.
+//! Measures the best rates again.
 
+use crate::context::StudyContext;
 use crate::plan::Plan;
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::Trial;
-use crate::setting::Setting;
 use machine::{Allocation, CacheState, Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use std::collections::BTreeSet;
 use workload::{OpKind, Stop, Workload};
 
-/// Share of the budget up to which there is time to measure what was chosen once more from the beginning.
+/// Latest share of the budget at which a new choice is still measured from scratch.
 const CHOICE_SHARE: f64 = 0.76;
 
-/// A run that confirms a peak holds at least so many rounds of requests.
+/// Minimum rounds of requests in a run that confirms a peak.
 const ROUNDS_TO_CONFIRM: f64 = 10.0;
 
-/// How much more the precision of what may be a peak matters than that of other points, and that of what is taken for it.
+/// Weight of the precision of peak candidates and of the chosen peak, relative to other points.
 const PEAK_WEIGHT: f64 = 2.0;
 const CHOSEN_WEIGHT: f64 = 20.0;
 
-/// Longest run that confirms a peak.
 const LONGEST_CONFIRM_NS: f64 = 2.5e9;
 
-/// Runs that confirm a peak, even where the time is up: the answer stands on them.
-pub(crate) const LEAST_RUNS: u32 = 3;
+/// Minimum runs that confirm a peak, even past the budget: the answer depends on them.
+pub(crate) const MIN_RUNS: u32 = 3;
 
-/// The best rates, measured again in longer runs: the best of many noisy numbers is too good to be true. Returns the index of the best
-/// entry of each operation.
+/// Measures the best rates again in longer runs, because the maximum of many noisy values is biased
+/// upwards. Returns the index of each operation's best entry.
 pub(crate) fn confirm<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trials: &[Trial],
     plan: &Plan,
 ) -> Result<Vec<(OpKind, usize)>> {
@@ -45,7 +44,7 @@ pub(crate) fn confirm<M: Machine>(
     }
     let all: Vec<usize> = confirmed.iter().flat_map(|(_, indices)| indices.iter().copied()).collect();
     sampler.weigh(&all, PEAK_WEIGHT);
-    sampler.rounds(&all, LEAST_RUNS, Nanos::MAX)?;
+    sampler.rounds(&all, MIN_RUNS, Nanos::MAX)?;
     sampler.learn_spread();
     let best = |indices: &[usize]| {
         let rated = indices.iter().filter_map(|&index| Some((index, sampler.entries[index].point().rate()?)));
@@ -58,8 +57,9 @@ pub(crate) fn confirm<M: Machine>(
     Ok(peaks)
 }
 
-/// Measures what was chosen for a peak from the beginning, where there is time: the best of several had more luck, and the runs by which it was
-/// chosen do not tell how fast it is. It has more runs with the trials and at the end: runs one after the other see the target at one time.
+/// Measures the chosen peak from scratch, time permitting: the runs that selected it are biased by
+/// luck. Further runs come with the trials and at the end, as consecutive runs sample the target at
+/// one time.
 ///
 /// # Errors
 /// The user's interrupt.
@@ -67,15 +67,14 @@ pub(crate) fn measure_chosen<M: Machine>(sampler: &mut Sampler<'_, M>, chosen: &
     sampler.weigh(chosen, CHOSEN_WEIGHT);
     if sampler.noisy && sampler.machine.now() < sampler.at(CHOICE_SHARE) {
         sampler.begin_again(chosen);
-        sampler.rounds(chosen, LEAST_RUNS, Nanos::MAX)?;
+        sampler.rounds(chosen, MIN_RUNS, Nanos::MAX)?;
     }
     Ok(())
 }
 
-/// The entries that may be an operation's best, the fastest first.
 pub(crate) fn candidates<M: Machine>(
     sampler: &Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trials: &[Trial],
     op: OpKind,
 ) -> Vec<usize> {
@@ -90,28 +89,28 @@ pub(crate) fn candidates<M: Machine>(
     rated.into_iter().map(|(index, _)| index).collect()
 }
 
-/// Whether an entry's rate is one of the whole target, and not of a cache before it.
-pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &Setting, bursty: bool) -> bool {
+/// Whether an entry's rate is that of the whole target, and not of a cache in front of it.
+pub(crate) fn stands_for(entry: &Entry, op: OpKind, setting: &StudyContext, bursty: bool) -> bool {
     let workload = &entry.workload;
     let whole = entry.shape.as_ref().is_none_or(|shape| shape.members.len() as u32 == setting.members);
     let plain = workload.op() == op
         && workload.allocation == Allocation::Written
         && workload.region_bytes.is_none()
         && workload.limit_bytes.is_none();
-    // What the page cache serves or takes is no rate of the target, unless the target lives there.
+    // A page-cache rate is not the target's rate, unless the target is in memory.
     let from_cache = !setting.facts.in_memory && (workload.cache != CacheState::Cold || op == OpKind::Write);
     let cached = !workload.buffering.is_direct() && (setting.direct() || from_cache);
-    // Where requests are admitted in bursts, only runs of whole bursts give a rate.
+    // If requests are admitted in bursts, only runs of whole bursts give a rate.
     let of_bursts = !bursty || entry.in_bursts || setting.facts.in_memory;
     whole && plain && !cached && of_bursts
 }
 
-/// Adds an entry again, to be run longer, from a steady state to a steady state.
-fn longer<M: Machine>(sampler: &mut Sampler<'_, M>, index: usize, setting: &Setting, plan: &Plan) -> usize {
+/// Adds a copy of an entry with longer, steady-state runs.
+fn longer<M: Machine>(sampler: &mut Sampler<'_, M>, index: usize, setting: &StudyContext, plan: &Plan) -> usize {
     let entry = &sampler.entries[index];
     let round = entry.samples().last().map_or(0.0, |sample| sample.mean_service_ns);
     let in_bursts = entry.in_bursts;
-    // A throttle's bursts make a rate only together; elsewhere runs differ by more than what a longer one would tell.
+    // A throttle's bursts only average out over a long run; otherwise more runs beat a longer one.
     let times = if in_bursts { 2.0 } else { 1.0 };
     let longest = (plan.budget_ns as f64 * 0.005 * times).clamp(setting.run_ns as f64, LONGEST_CONFIRM_NS);
     let wanted = (plan.budget_ns as f64 * 0.002 * times).max(round * ROUNDS_TO_CONFIRM * times);

@@ -1,51 +1,50 @@
-//! Where curves cross half of the peak: the sizes around each crossing are measured, whatever the grid or the time left out.
+//! Crossings of half of the peak: the sizes around each one are measured even if the grid or the
+//! schedule left them out.
 
+use crate::context::StudyContext;
 use crate::grid::Cell;
 use crate::plan::Plan;
 use crate::sampler::{Entry, Sampler};
 use crate::schedule::{Trial, wanted};
-use crate::setting::Setting;
 use machine::{Machine, Nanos, Result};
 use measure::stats;
 use results::Axis;
 use std::collections::BTreeSet;
 use workload::{OpKind, Workload};
 
-/// The sizes around a crossing are at most so many times apart: between them the curve goes by Hockney's law.
+/// Maximum ratio of the sizes around a crossing; between them the curve follows Hockney's law.
 const NEAR: f64 = 4.0;
 
-/// From one size to the next while half is still to be found.
+/// Ratio from one size to the next while searching for half.
 const STRIDE: f64 = 4.0;
 
-/// Runs of each size around a crossing: fewer have no interval, and a throttle may admit a slice too many in any one.
-const LEAST_RUNS: u32 = 2;
+/// Runs per size around a crossing: fewer have no interval, and a throttle may admit an extra slice
+/// in any one run.
+const MIN_RUNS: u32 = 2;
 
-/// Where a curve begins of which nothing was measured.
 const FIRST_BYTES: f64 = 65_536.0;
 
-/// Curves deeper than one request may overrun a budget that is too short by so much.
+/// Curves deeper than one request may overrun a short budget by this factor.
 const OVERRUN_SHARE: f64 = 1.1;
 
-/// A curve of size whose crossing the answer tells.
 struct Curve {
-    /// Its place among the trials.
     trial: usize,
-    /// Any of its cells.
     like: Cell,
     /// Half of its operation's peak in bytes per second.
     half: f64,
-    /// Sizes that were asked for here, measured or not.
+    /// Sizes requested here, measured or not.
     tried: BTreeSet<u64>,
 }
 
-/// Measures the sizes around every crossing of half of the peaks that the answer tells: first of single requests, however short the time
-/// is, then of deeper ones. `peaks` are the entries of the best rates. Where runs do not differ nothing was left out.
+/// Measures the sizes around every reported crossing of half of the peaks: first for single
+/// requests, whatever the time, then for deeper ones. `peaks` are the entries of the best rates.
+/// Does nothing on a machine whose runs repeat exactly, where nothing was left out.
 ///
 /// # Errors
 /// The user's interrupt.
 pub(crate) fn bracket<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trials: &mut [Trial],
     plan: &Plan,
     peaks: &[(OpKind, usize)],
@@ -61,8 +60,9 @@ pub(crate) fn bracket<M: Machine>(
     bracket_curves(sampler, setting, trials, deep, sampler.at(OVERRUN_SHARE))
 }
 
-/// The curves that the answer halves, also those of which the grid left out every cell that single requests have.
-fn curves(trials: &[Trial], setting: &Setting, plan: &Plan, halves: &[(OpKind, f64)]) -> Vec<Curve> {
+/// The curves whose half-power point is reported, including those of which the grid left out every
+/// single-request cell.
+fn curves(trials: &[Trial], setting: &StudyContext, plan: &Plan, halves: &[(OpKind, f64)]) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     for (trial, whole) in wanted(setting, plan).into_iter().enumerate() {
         for cell in whole.grid.cells.into_iter().filter(|cell| cell.curve.set.half_of_peak) {
@@ -80,7 +80,7 @@ fn curves(trials: &[Trial], setting: &Setting, plan: &Plan, halves: &[(OpKind, f
 
 fn bracket_curves<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trials: &mut [Trial],
     mut curves: Vec<Curve>,
     until: Nanos,
@@ -100,25 +100,25 @@ fn bracket_curves<M: Machine>(
         }
         wanted.retain(|&index| {
             let entry = &sampler.entries[index];
-            entry.measured.failure.is_none() && entry.samples().len() < LEAST_RUNS as usize
+            entry.measured.failure.is_none() && entry.samples().len() < MIN_RUNS as usize
         });
         let ends = |sampler: &Sampler<'_, M>| -> usize {
             let ended = |entry: &Entry| entry.samples().len() + usize::from(entry.measured.failure.is_some());
             wanted.iter().map(|&index| ended(&sampler.entries[index])).sum()
         };
         let before = ends(sampler);
-        sampler.rounds(&wanted, LEAST_RUNS, until)?;
-        // Nothing is left to be run, or the time is up.
+        sampler.rounds(&wanted, MIN_RUNS, until)?;
+        // Nothing is left to run, or the time is up.
         if !added && ends(sampler) == before {
             return Ok(());
         }
     }
 }
 
-/// Adds a size to the curve of a cell; returns its entry, or none where its requests take too long.
+/// Adds a size to the curve of a cell; returns its entry, or `None` if its requests take too long.
 fn add<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trial: &mut Trial,
     like: &Cell,
     size: f64,
@@ -133,7 +133,8 @@ fn add<M: Machine>(
     point
 }
 
-/// What was measured of a curve by rising size: size, rate as the half-power point has it, index of the entry.
+/// Measured values of a curve by rising size: size, rate as used for the half-power point, entry
+/// index.
 fn rates<M: Machine>(sampler: &Sampler<'_, M>, trial: &Trial, like: &Cell) -> Vec<(f64, f64, usize)> {
     let cells = trial.grid.cells.iter().filter(|cell| cell.curve == like.curve);
     let rated = cells.filter_map(|cell| {
@@ -148,7 +149,6 @@ fn rates<M: Machine>(sampler: &Sampler<'_, M>, trial: &Trial, like: &Cell) -> Ve
     rated.iter().zip(stats::smoothed(&points)).map(|(&(point, index), y)| (point.x, y, index)).collect()
 }
 
-/// The places of the two sizes around the crossing, or of the one that is nearest to it.
 fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     match rates.iter().position(|one| one.1 >= half) {
         Some(above) => above.saturating_sub(1)..above + 1,
@@ -156,7 +156,8 @@ fn around(rates: &[(f64, f64, usize)], half: f64) -> std::ops::Range<usize> {
     }
 }
 
-/// The size that is to be measured next; none where those around the crossing are near one another, or there is no other size.
+/// The next size to measure; `None` if those around the crossing are close enough, or no other size
+/// exists.
 fn next_size(rates: &[(f64, f64, usize)], sizes: &[f64], half: f64, align: f64, tried: &BTreeSet<u64>) -> Option<f64> {
     let known = |size: f64| tried.contains(&(size as u64)) || rates.iter().any(|one| one.0 == size);
     let open: Vec<f64> = sizes.iter().copied().filter(|&size| !known(size)).collect();
@@ -188,7 +189,7 @@ mod tests {
 
     const SIZES: [f64; 8] = [512.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
 
-    /// Measures until nothing is wanted any more; what does not fit is `refused`.
+    /// Measures until no size is missing; sizes that do not fit are `refused`.
     fn measured(begun: &[usize], rate: impl Fn(f64) -> f64, half: f64, refused: f64) -> Vec<(f64, f64, usize)> {
         let mut rates: Vec<(f64, f64, usize)> = begun.iter().map(|&at| (SIZES[at], rate(SIZES[at]), 0)).collect();
         let mut tried = BTreeSet::new();

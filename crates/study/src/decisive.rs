@@ -1,24 +1,23 @@
-//! Where another run decides something: the points on which the answer hangs.
+//! The points that decide the answer, which deserve more runs.
 
 use crate::confirm::stands_for;
+use crate::context::StudyContext;
 use crate::figures;
 use crate::sampler::Sampler;
 use crate::schedule::Trial;
-use crate::setting::Setting;
 use crate::trial::{PLAIN_BYTES, is_plain};
 use machine::Machine;
 use std::collections::BTreeSet;
 use workload::Pattern;
 
-/// The best points of an operation that may turn out to be its peak.
+/// Best points per operation that may turn out to be its peak.
 const CANDIDATES: usize = 3;
 
-/// Points on either side of a half-power point that tell where it is.
 const AROUND: usize = 2;
 
-/// The candidates for each peak and for the best of small random requests, what a plain program gets, and the points around each
-/// half-power point. Each of them has to have been run.
-pub(crate) fn decisive<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, trials: &[Trial]) -> Vec<usize> {
+/// The peak candidates, the best of small random requests, a plain program's points, and the points
+/// around each half-power point. All must have been run.
+pub(crate) fn decisive<M: Machine>(sampler: &Sampler<'_, M>, setting: &StudyContext, trials: &[Trial]) -> Vec<usize> {
     let mut chosen = BTreeSet::new();
     let rated: Vec<(usize, f64)> =
         (0..sampler.entries.len()).filter_map(|index| Some((index, sampler.entries[index].point().rate()?))).collect();

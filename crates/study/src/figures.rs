@@ -6,7 +6,6 @@ use crate::schedule::Trial;
 use machine::units::MIB;
 use results::{Axis, Figure, Point, Series, Value};
 
-/// The figures of an experiment's grid; those without a single point are left out.
 pub(crate) fn draw(trial: &Trial, points: &[Point]) -> Vec<Figure> {
     let (sets, cells) = (trial.experiment.curves.iter(), &trial.grid.cells);
     let figures = sets.flat_map(|set| set.figures.iter().map(move |figure| draw_one(set, figure, cells, points)));

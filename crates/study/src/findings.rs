@@ -1,4 +1,4 @@
-//! What is worth changing: pairs of points that differ in one setting, ranked by gain.
+//! Findings: pairs of points that differ in one setting, ranked by gain.
 
 use crate::advice::{changes, steps};
 use crate::command::Command;
@@ -13,19 +13,19 @@ use measure::stats::{Ratio, ratio_interval, ratio_of_estimates};
 use results::{Finding, FindingStep, Goal, Point};
 use workload::Pattern;
 
-/// Gains below this are not worth a reader's time.
-const LEAST_GAIN: f64 = 1.1;
+const MIN_GAIN: f64 = 1.1;
 
-/// So many pairs tell by themselves how a ratio varies; fewer are worth less than what the runs of all points say of each.
+/// With this many pairs their own variance is used; with fewer, the variance pooled over all
+/// points.
 const FEW_PAIRS: usize = 5;
 
-/// An interval wider than this, its high end over its low one, says only that the gain is not known.
+/// If an interval's high end exceeds its low end by this factor, the gain is unknown.
 const UNKNOWN: f64 = 100.0;
 
-/// What is changed. The best finding of each kind comes before the second of any: three sizes are one advice.
+/// The kind of change. The best finding of each kind ranks above the second of any kind: three
+/// sizes are one piece of advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// From what a plain program does to the fewest changes that suffice.
     Plain,
     Size,
     Depth,
@@ -38,23 +38,18 @@ pub(crate) enum Change {
     Chunk,
 }
 
-/// Two settings to be compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Comparison {
     change: Change,
-    /// Indices of the points.
     pub(crate) before: usize,
     pub(crate) after: usize,
-    /// What to do, in a few words.
     pub(crate) title: String,
-    /// The setting to use.
     setting: String,
     /// The share of the peak that a plain program reaches with it.
     pub(crate) reaches: Option<Goal>,
 }
 
 impl Comparison {
-    /// From one reading to another.
     pub(crate) fn new(
         change: Change,
         before: Reading,
@@ -66,12 +61,11 @@ impl Comparison {
         Comparison { change, before: before.point, after: after.point, title, setting, reaches: None }
     }
 
-    /// With what a plain program reaches by it.
     pub(crate) fn reaching(self, goal: Goal) -> Comparison {
         Comparison { reaches: Some(goal), ..self }
     }
 
-    /// From requests of 4 KiB to the smallest that are good enough; none where those are.
+    /// From 4 KiB requests to the smallest sufficient size; `None` if 4 KiB suffices.
     pub(crate) fn of_sizes(curve: &[Reading], verb: &str) -> Option<Comparison> {
         let small = curve.iter().find(|reading| reading.x == 4096.0)?;
         let good = smallest(curve, ENOUGH)?;
@@ -80,7 +74,7 @@ impl Comparison {
         (good.x > small.x).then(|| Comparison::new(Change::Size, *small, good, title, format!("request size {size}")))
     }
 
-    /// From one request outstanding to the fewest that are good enough; none where one is.
+    /// From depth 1 to the smallest sufficient depth; `None` if depth 1 suffices.
     pub(crate) fn of_depths(curve: &[Reading], title: impl Fn(f64) -> String) -> Option<Comparison> {
         let (one, good) = (curve.first()?, smallest(curve, ENOUGH)?);
         let setting = format!("{} requests outstanding", good.x);
@@ -88,16 +82,17 @@ impl Comparison {
     }
 }
 
-/// What came of the comparisons.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Findings {
-    /// Those whose gain is large and sure enough: first what a plain program would see, the cheapest first.
+    /// Findings with a large and certain gain: those a plain program would see first, cheapest
+    /// first.
     pub(crate) proven: Vec<Finding>,
-    /// Those whose gain would be large enough, were it sure.
+    /// Comparisons whose gain would be large enough, but is uncertain.
     pub(crate) unproven: Vec<String>,
 }
 
-/// The comparisons whose gain is large enough. `is_plain` tells whether an entry is what a plain program does.
+/// The comparisons with a large enough gain. `is_plain` reports whether an entry is what a plain
+/// program does.
 pub(crate) fn findings(
     comparisons: &[Comparison],
     entries: &[Entry],
@@ -121,23 +116,23 @@ pub(crate) fn findings(
     Findings { proven: ranked(found, entries), unproven }
 }
 
-/// Findings in the order of their worth: first what a plain program would surely see, by what is surely gained for each change that it
-/// takes; then what other programs meet; then what only tuned programs do; last warm caches, gains that are hardly sure, and the corners
-/// that programs avoid. Within each of these the best of each kind comes before the second of any.
+/// Ranks findings: first those a plain program would see, by certain gain per change; then those
+/// for other programs; then those for tuned programs; last warm caches, barely certain gains, and
+/// corner cases. Within each group the best of each kind ranks above the second of any kind.
 fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     let workload = |index: usize| &entries[index].workload;
     let low = |finding: &Finding| finding.gain_interval_95.map_or(1.0, |[low, _]| low);
     let cost = |finding: &Finding| changes(workload(finding.points[0]), workload(finding.points[1])).max(1);
     let worth = |finding: &Finding| low(finding).ln() / f64::from(cost(finding));
-    // What programs do comes before what they do not: sequential or deep requests past the cache, then small ones of these one after the other, files
-    // that lie in the cache already, and last writes that wait for stable storage one by one, however much is gained.
+    // Common access comes before uncommon: sequential or deep direct requests, then small ones at
+    // depth 1, cached files, and last writes that are synced one by one, whatever the gain.
     let rank = |finding: &Finding| {
         let entry = &entries[finding.points[0]];
         let before = &entry.workload;
         let sequential = before.pattern == Pattern::Seq;
         match before.buffering {
-            _ if finding.from_plain && low(finding) >= LEAST_GAIN => 0,
-            _ if low(finding) < LEAST_GAIN => 3,
+            _ if finding.from_plain && low(finding) >= MIN_GAIN => 0,
+            _ if low(finding) < MIN_GAIN => 3,
             one if one.is_dsync() => 4,
             one if !one.is_direct() && in_cache(entry) => 3,
             one if one.is_direct() && sequential && before.request_bytes < PLAIN_BYTES[0] => 3,
@@ -145,7 +140,7 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
             _ => 1,
         }
     };
-    // The advice of half of the peak and that of nearly all of it stand together.
+    // The advice for half of the peak and that for nearly all of it stay together.
     let of_plain = |one: &(Change, Finding)| one.0 == Change::Plain && one.1.from_plain;
     let op = |finding: &Finding| workload(finding.points[0]).op();
     let worth_of_all = |one: &(Change, Finding)| {
@@ -170,23 +165,23 @@ fn ranked(found: Vec<(Change, Finding)>, entries: &[Entry]) -> Vec<Finding> {
     sorted.into_iter().map(|(_, finding)| finding).collect()
 }
 
-/// Whether the page cache serves an entry's reads, or takes its writes and no flush counts: no rate of a target that does not live there.
+/// Whether the page cache serves an entry's reads, or absorbs its writes without a flush: not a
+/// rate of the target unless it is in memory.
 fn in_cache(entry: &Entry) -> bool {
     let workload = &entry.workload;
     let served = if workload.writes() { !workload.sync_at_end } else { workload.cache != CacheState::Cold };
     served && !entry.facts.in_memory
 }
 
-/// Whether a comparison has a gain that is large enough, or may be.
+/// Whether a comparison has, or may have, a reportable gain.
 pub(crate) fn is_worth_a_word(comparison: &Comparison, entries: &[Entry]) -> bool {
     !matches!(gain_of(comparison, entries), Gain::Small)
 }
 
-/// What is known of a gain.
 enum Gain {
-    /// There is none worth a word, or nothing was measured.
+    /// Too small to report, or not measured.
     Small,
-    /// It would be worth a word; how large it may be.
+    /// Reportable if it were certain; its possible size.
     Unproven(String),
     Proven(Ratio),
 }
@@ -197,7 +192,7 @@ fn gain_of(comparison: &Comparison, entries: &[Entry]) -> Gain {
         return Gain::Small;
     }
     match gain(before, after) {
-        Some(ratio) if ratio.mean < LEAST_GAIN => Gain::Small,
+        Some(ratio) if ratio.mean < MIN_GAIN => Gain::Small,
         Some(ratio) if ratio.low > 1.0 => Gain::Proven(ratio),
         Some(ratio) => {
             let times = format!("{} times", significant(ratio.mean, 2));
@@ -206,9 +201,7 @@ fn gain_of(comparison: &Comparison, entries: &[Entry]) -> Gain {
             Gain::Unproven(if known { format!("{times}, {}", range()) } else { format!("{times}, not settled") })
         }
         None => match before.point().rate().zip(after.point().rate()) {
-            Some((a, b)) if b >= a * LEAST_GAIN => {
-                Gain::Unproven(format!("{} times in one run", significant(b / a, 2)))
-            }
+            Some((a, b)) if b >= a * MIN_GAIN => Gain::Unproven(format!("{} times in one run", significant(b / a, 2))),
             _ => Gain::Small,
         },
     }
@@ -269,13 +262,13 @@ fn finding(
     })
 }
 
-/// Processor time of the process for a MiB, in ns.
 fn cpu_ns_per_mib(point: &Point) -> Option<f64> {
     let bytes = f64::from(point.workload.request_bytes);
     Some(point.numbers.as_ref()?.cpu_ns_per_request.process() * MIB as f64 / bytes)
 }
 
-/// How many times the bytes per second of one entry another has: of runs made in turn where there are several, else of the two rates.
+/// The ratio of two entries' bytes per second: from interleaved runs if there are several,
+/// otherwise from the two rates.
 fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     let requests = f64::from(after.workload.request_bytes) / f64::from(before.workload.request_bytes);
     let first = |entry: &Entry| entry.samples().first().map(Sample::iops);
@@ -284,7 +277,6 @@ fn gain(before: &Entry, after: &Entry) -> Option<Ratio> {
     Some(Ratio { median, mean, low, high, ..ratio })
 }
 
-/// The same for requests per second.
 pub(crate) fn iops_ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let rates = |entry: &Entry| -> Vec<f64> { entry.samples().iter().map(Sample::iops).collect() };
     let (a, b) = (rates(before), rates(after));

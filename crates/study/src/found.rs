@@ -1,29 +1,28 @@
-//! What was measured, as an experiment sees it, and what it concludes from that.
+//! Measurements as an experiment sees them, and its conclusions.
 
+use crate::context::StudyContext;
 use crate::figures;
 use crate::findings::Comparison;
 use crate::grid::{Cell, Curve};
 use crate::sampler::Entry;
 use crate::schedule::Trial;
-use crate::setting::Setting;
 use machine::MemoryUse;
 use results::{Axis, CostModel, Figure, HalfPower, Point, ServiceModel};
 use workload::OpKind;
 
-/// A setting is good enough when it reaches this share of the best: the smallest such is recommended, not the extreme.
+/// A setting is sufficient if it reaches this share of the best: the smallest such is recommended,
+/// not the extreme.
 pub(crate) const ENOUGH: f64 = 0.9;
 
-/// Differences below this share are not worth a reader's time.
 pub(crate) const NOTICEABLE: f64 = 0.05;
 
-/// Two readings are the same where their intervals allow no greater ratio than this, either way.
+/// Two readings are equal if their intervals rule out a larger ratio than this, either way.
 const SAME: f64 = 1.25;
 
-/// A best rate in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PeakRate {
     pub(crate) bytes_per_s: f64,
-    /// Absent where it is computed, or known.
+    /// Absent for a computed or known rate.
     pub(crate) interval_95: Option<[f64; 2]>,
 }
 
@@ -33,7 +32,6 @@ impl From<f64> for PeakRate {
     }
 }
 
-/// The best rate of each operation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct PeakRates {
     pub(crate) read: Option<PeakRate>,
@@ -41,7 +39,6 @@ pub(crate) struct PeakRates {
 }
 
 impl PeakRates {
-    /// As far as these points were measured.
     pub(crate) fn measured(peaks: &[(OpKind, usize)], points: &[Point]) -> PeakRates {
         let of = |op: OpKind| {
             let (_, point) = peaks.iter().find(|(of, _)| *of == op)?;
@@ -56,32 +53,26 @@ impl PeakRates {
     }
 }
 
-/// A measured value of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) x: f64,
-    /// In the unit of the curve's first figure, unless another was asked for.
+    /// In the unit of the curve's first figure, unless another axis was requested.
     pub(crate) y: f64,
     pub(crate) interval_95: Option<[f64; 2]>,
-    /// Measured again, it would be the same: one run of a simulated machine needs no interval.
+    /// A repeat would give the same value: a single run of a simulated machine needs no interval.
     pub(crate) exact: bool,
-    /// Index of its point.
     pub(crate) point: usize,
 }
 
-/// What becomes of a reading with another setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Effect {
-    /// It grows by this share of itself: 0.5 is half as much again, -0.4 is 40 % less.
+    /// Relative change: 0.5 is 50 % more, -0.4 is 40 % less.
     By(f64),
-    /// It stays about the same.
     Nothing,
-    /// The runs are too uneven to tell.
     Unsure,
 }
 
 impl Effect {
-    /// The share by which it grows, where it does.
     pub(crate) fn gain(self) -> Option<f64> {
         match self {
             Effect::By(more) if more > 0.0 => Some(more),
@@ -91,7 +82,8 @@ impl Effect {
 }
 
 impl Reading {
-    /// How much greater another reading is. It is `Nothing` only where the intervals allow no large difference.
+    /// The change to another reading. `Nothing` requires intervals that rule out a large
+    /// difference.
     pub(crate) fn change_to(&self, other: &Reading) -> Effect {
         let interval = |one: &Reading| one.interval_95.or(one.exact.then_some([one.y, one.y]));
         let (Some(a), Some(b)) = (interval(self), interval(other)) else { return Effect::Unsure };
@@ -107,15 +99,13 @@ impl Reading {
     }
 }
 
-/// Everything measured in a study.
 pub(crate) struct Found<'a> {
-    pub(crate) setting: &'a Setting,
+    pub(crate) setting: &'a StudyContext,
     pub(crate) trials: &'a [Trial],
     pub(crate) entries: &'a [Entry],
     pub(crate) points: &'a [Point],
     pub(crate) measured: PeakRates,
     pub(crate) advertised: PeakRates,
-    /// Rates of the machine's memory, or why there are none.
     pub(crate) memory: &'a Result<Vec<MemoryUse>, String>,
 }
 
@@ -127,7 +117,6 @@ impl Found<'_> {
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     }
 
-    /// The cells of a curve that have a point, by rising x.
     pub(crate) fn cells(&self, curve: &Curve) -> Vec<(&Cell, usize)> {
         let cells = self.trials.iter().flat_map(|trial| &trial.grid.cells).filter(|cell| cell.curve == *curve);
         let mut cells: Vec<(&Cell, usize)> = cells.filter_map(|cell| Some((cell, cell.point?))).collect();
@@ -135,12 +124,12 @@ impl Found<'_> {
         cells
     }
 
-    /// The readings of a curve by rising x; failed points are left out.
+    /// The readings of a curve by rising x, without failed points.
     pub(crate) fn curve(&self, curve: &Curve) -> Vec<Reading> {
         self.curve_by(curve, curve.set.figures[0].y)
     }
 
-    /// The same with the values of another axis than that of the curve's first figure.
+    /// The same for another axis than that of the curve's first figure.
     pub(crate) fn curve_by(&self, curve: &Curve, axis: Axis) -> Vec<Reading> {
         let reading = |(cell, point): (&Cell, usize)| {
             let value = figures::value(cell, axis, point, &self.points[point]);
@@ -150,19 +139,16 @@ impl Found<'_> {
         self.cells(curve).into_iter().filter_map(reading).collect()
     }
 
-    /// The reading of a curve at an x.
     pub(crate) fn at(&self, curve: &Curve, x: impl Into<f64>) -> Option<Reading> {
         let x = x.into();
         self.curve(curve).into_iter().find(|reading| reading.x == x)
     }
 }
 
-/// The best reading.
 pub(crate) fn best(readings: &[Reading]) -> Option<Reading> {
     readings.iter().copied().max_by(|a, b| a.y.total_cmp(&b.y))
 }
 
-/// The worst reading.
 pub(crate) fn worst(readings: &[Reading]) -> Option<Reading> {
     readings.iter().copied().min_by(|a, b| a.y.total_cmp(&b.y))
 }
@@ -173,17 +159,13 @@ pub(crate) fn smallest(readings: &[Reading], share: f64) -> Option<Reading> {
     readings.iter().copied().find(|reading| reading.y >= share * best)
 }
 
-/// What an experiment concludes.
 #[derive(Debug, Default)]
 pub(crate) struct Conclusion {
     pub(crate) sentences: Vec<String>,
     pub(crate) half_power: Vec<HalfPower>,
     pub(crate) costs: Vec<CostModel>,
     pub(crate) service_times: Vec<ServiceModel>,
-    /// Settings worth comparing, before and after a change.
     pub(crate) comparisons: Vec<Comparison>,
-    /// Figures beside those of the grid.
     pub(crate) figures: Vec<Figure>,
-    /// Rates of the machine's memory.
     pub(crate) memory: Vec<MemoryUse>,
 }

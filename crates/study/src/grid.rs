@@ -1,11 +1,12 @@
-//! Grids as data: cells to be measured, and the figures that show them.
+//! Grids as data: the cells to measure, and the figures that show them.
 
-use crate::setting::Setting;
+use crate::context::StudyContext;
 use results::Axis;
 use std::borrow::Cow;
 use workload::Workload;
 
-/// How much a cell matters: [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a full one.
+/// Priority of a cell: [`Rank::Core`] cells are in every study, [`Rank::Rich`] ones only in a full
+/// study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     Core,
@@ -13,24 +14,21 @@ pub(crate) enum Rank {
     Rich,
 }
 
-/// A stripe's members and its chunk in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StripeShape {
     pub(crate) members: Vec<u32>,
     pub(crate) chunk: u64,
 }
 
-/// Curves over the same x, in one figure or several.
 #[derive(Debug)]
 pub(crate) struct CurveSet {
     pub(crate) x: Axis,
-    /// Asked for their half-power points.
     pub(crate) half_power: bool,
-    /// The answer tells where each of its curves reaches half of the peak of its operation.
+    /// The answer reports where each curve reaches half of its operation's peak.
     pub(crate) half_of_peak: bool,
     /// Models need every size, not only those that show the curve's shape.
     every_size: bool,
-    /// What is left out last when time is short: 0 before 3.
+    /// Order of removal when time is short: 0 is removed last.
     priority: u32,
     pub(crate) figures: &'static [FigureDesign],
 }
@@ -53,7 +51,6 @@ impl CurveSet {
     }
 }
 
-/// A figure of a set of curves.
 #[derive(Debug)]
 pub(crate) struct FigureDesign {
     pub(crate) id: &'static str,
@@ -67,12 +64,11 @@ impl FigureDesign {
     }
 }
 
-/// A curve. Each experiment makes its own by constants and functions that its grid and its conclusion share, so nothing is looked up
-/// that no grid has.
+/// A curve. Grid and conclusion of an experiment build it from shared constants and functions, so a
+/// lookup cannot miss.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) set: &'static CurveSet,
-    /// In the legend.
     pub(crate) name: Cow<'static, str>,
 }
 
@@ -92,22 +88,20 @@ impl PartialEq for Curve {
     }
 }
 
-/// One point of a grid, and where it is drawn.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     pub(crate) curve: Curve,
     pub(crate) x: f64,
     pub(crate) workload: Workload,
     pub(crate) shape: Option<StripeShape>,
-    /// It shows the rate to stable storage, the time of the flush counted too, and not what the axis says.
+    /// Show the rate to stable storage, including the flush, instead of the axis's value.
     pub(crate) synced: bool,
     pub(crate) rank: Rank,
-    /// Index of the point that holds it; none where it was left out.
     pub(crate) point: Option<usize>,
 }
 
 impl Cell {
-    /// Whether a curve's shape shows without it, and how much: 0 for a cell that no study can do without.
+    /// How dispensable it is for the curve's shape: 0 for a cell that every study needs.
     pub(crate) fn dispensable(&self) -> u32 {
         let rank = match self.rank {
             Rank::Core => 0,
@@ -124,28 +118,22 @@ impl Cell {
     }
 }
 
-/// An experiment's cells on one target.
 #[derive(Debug, Default)]
 pub(crate) struct Grid {
     pub(crate) cells: Vec<Cell>,
-    /// Why the experiment is not made.
     pub(crate) skipped: Option<String>,
-    /// What was left out, and why.
     pub(crate) notes: Vec<String>,
 }
 
 impl Grid {
-    /// An empty grid with the setting's note.
-    pub(crate) fn new(setting: &Setting) -> Grid {
+    pub(crate) fn new(setting: &StudyContext) -> Grid {
         Grid { notes: setting.note(), ..Grid::default() }
     }
 
-    /// The grid of an experiment that is not made.
     pub(crate) fn skipped(why: impl Into<String>) -> Grid {
         Grid { skipped: Some(why.into()), ..Grid::default() }
     }
 
-    /// Adds a cell and returns it.
     pub(crate) fn add(&mut self, curve: Curve, x: impl Into<f64>, workload: Workload, rank: Rank) -> &mut Cell {
         let last = self.cells.len();
         self.cells.push(Cell { curve, x: x.into(), workload, shape: None, synced: false, rank, point: None });

@@ -1,13 +1,14 @@
 //! Experiments as data, half-power points, cost models, findings.
 //!
-//! [`study()`] asks a machine everything that fits the target and the time, and returns [`results::Results`].
+//! [`study()`] runs every experiment that fits the target and the time, and returns
+//! [`results::Results`].
 
 mod advice;
 mod answer;
-mod beside;
 mod checklist;
 mod command;
 mod confirm;
+mod context;
 mod crossings;
 mod decisive;
 mod doubts;
@@ -18,12 +19,12 @@ mod found;
 mod grid;
 mod ladder;
 mod models;
+mod other_target;
 mod plan;
 mod probe;
 mod sampler;
 mod schedule;
 mod sentences;
-mod setting;
 mod study;
 #[cfg(test)]
 mod tests;

@@ -12,14 +12,13 @@ use workload::OpKind;
 /// Service-time models are for single requests: beyond this size the kernel splits them.
 const UNSPLIT_BYTES: f64 = (1u64 << 20) as f64;
 
-/// Beyond this misfit a line is not the law of all its points: repeats of a point agree better.
-const MISFIT: f64 = 0.05;
-/// Two lines must be so many times better than one to be taken for two regimes.
+/// Above this fit error a line does not describe all points: repeats of a point agree better.
+const MAX_FIT_ERROR: f64 = 0.05;
+/// Two lines must fit this many times better than one to count as two regimes.
 const BETTER: f64 = 2.0;
-/// A time that is so many times another is no longer about the same.
+/// A time this many times another has grown.
 const GROWS: f64 = 1.5;
 
-/// Where a drawn curve reaches half of its own best.
 pub(crate) fn half_power_of_series(x: Axis, y: Axis, series: &Series, points: &[Point]) -> Option<HalfPower> {
     let reading = |value: &results::Value| {
         Some(Reading { x: value.x, y: value.y?, interval_95: value.interval_95, exact: false, point: value.point? })
@@ -38,7 +37,8 @@ pub(crate) fn half_power_of_series(x: Axis, y: Axis, series: &Series, points: &[
     Some(HalfPower { at: series.name.clone(), op: workload.op, peak_bytes_per_s: best * unit, ..half })
 }
 
-/// Where readings reach half of a peak in their own unit, which has an interval unless it is one of theirs.
+/// The point at which readings reach half of a peak in their own unit; the peak has an interval
+/// unless it is one of them.
 fn half_power(of: Varied, readings: &[Reading], peak: f64, interval: Option<[f64; 2]>) -> Option<HalfPower> {
     if readings.len() < 2 {
         return None;
@@ -70,8 +70,8 @@ fn half_power(of: Varied, readings: &[Reading], peak: f64, interval: Option<[f64
     })
 }
 
-/// The half-power points of an operation on curves of size at each depth, and across them of depth at each size: against the best rate
-/// measured and against what a layer advertises.
+/// An operation's half-power points, over size at each depth and over depth at each size: relative
+/// to the best measured rate and to a layer's advertised rate.
 pub(crate) fn half_power_points(op: OpKind, curves: &[(u32, Vec<Reading>)], found: &Found<'_>) -> Vec<HalfPower> {
     let mut points = Vec::new();
     for (peaks, peak_from) in [(found.measured, PeakSource::Measured), (found.advertised, PeakSource::Advertised)] {
@@ -89,7 +89,8 @@ pub(crate) fn half_power_points(op: OpKind, curves: &[(u32, Vec<Reading>)], foun
     points
 }
 
-/// Curves of size by depth, turned: for each size a curve over depth. Sizes measured at few depths are left out.
+/// Transposes size curves per depth into depth curves per size. Sizes measured at few depths are
+/// dropped.
 fn by_size(curves: &[(u32, Vec<Reading>)]) -> Vec<(u64, Vec<Reading>)> {
     let mut turned = std::collections::BTreeMap::<u64, Vec<Reading>>::new();
     for (depth, readings) in curves {
@@ -100,7 +101,7 @@ fn by_size(curves: &[(u32, Vec<Reading>)]) -> Vec<(u64, Vec<Reading>)> {
     turned.into_iter().filter(|(_, readings)| readings.len() > 2).collect()
 }
 
-/// Cost = a per request + b per byte of the requests of a curve: of the process and of the whole machine.
+/// Cost = a per request + b per byte over a curve, for the process and for the whole machine.
 pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<CostModel> {
     let numbers: Vec<_> = found
         .cells(curve)
@@ -122,7 +123,7 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
             .collect();
         let fit = stats::fit_line(&times).ok()?;
         let instructions = stats::fit_line(&counted).ok().filter(|_| whose == CostScope::Process);
-        // Nothing costs less than nothing, however much the points scatter.
+        // Costs are never negative, however much the points scatter.
         let [request, byte] =
             [&fit.intercept, &fit.slope].map(|one| [one.value, one.low, one.high].map(|v| v.max(0.0)));
         Some(CostModel {
@@ -140,7 +141,8 @@ pub(crate) fn costs(found: &Found<'_>, curve: &Curve, mode: CostMode) -> Vec<Cos
     [CostScope::Process, CostScope::Machine].into_iter().filter_map(fit).collect()
 }
 
-/// Time = fixed + size / rate, of the single requests of a curve; in two regimes where no one line describes all sizes.
+/// Time = fixed + size / rate over a curve of single requests; two regimes if one line does not fit
+/// all sizes.
 pub(crate) fn service_times(found: &Found<'_>, curve: &Curve, mode: ServiceMode) -> Vec<ServiceModel> {
     let mut times: Vec<(f64, f64)> = found
         .cells(curve)
@@ -156,9 +158,9 @@ pub(crate) fn service_times(found: &Found<'_>, curve: &Curve, mode: ServiceMode)
     }
 }
 
-/// The two lines, below a size and from it on, that describe points far better than the one that misses them.
+/// Two lines, below a size and from it on, that fit far better than one.
 fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
-    if one.rms_relative_residual <= MISFIT {
+    if one.rms_relative_residual <= MAX_FIT_ERROR {
         return None;
     }
     let squares = |fit: &LineFit| fit.rms_relative_residual.powi(2) * fit.points.len() as f64;
@@ -174,7 +176,8 @@ fn regimes(times: &[(f64, f64)], one: &LineFit) -> Option<[LineFit; 2]> {
     (rms <= one.rms_relative_residual / BETTER).then_some(best)
 }
 
-/// A time that grows has a rate. (The fixed time may be less than nothing: a part of each request was ready before it was asked for.)
+/// A growing time implies a rate. (The fixed time may be negative if a part of each request was
+/// ready in advance.)
 fn makes_sense(fit: &LineFit) -> bool {
     let grows =
         |points: &[FitPoint]| points.last().zip(points.first()).is_some_and(|(last, first)| last.y > GROWS * first.y);

@@ -1,51 +1,49 @@
-//! A few short runs that show roughly how fast the target is, so that grids and run lengths fit it.
+//! Short runs that estimate the target's speed, to choose grids and run lengths.
 
+use crate::context::{OpSpeed, Speed, StudyContext};
 use crate::plan::Plan;
 use crate::sampler::{LONGEST_RUN_NS, Sampler};
-use crate::setting::{OpSpeed, Setting, Speed};
 use machine::{Error, Machine, Nanos, Result, THROTTLE_SLICE_NS};
 use measure::Repeated;
 use workload::{OpKind, Pattern, Workload};
 
-/// About how many requests a run holds on a machine whose runs are all alike.
+/// Approximate requests per run on a machine whose runs repeat exactly.
 const QUIET_REQUESTS: f64 = 2000.0;
 
-/// Longest run there, of quick requests.
+/// Longest run there, for fast requests.
 const LONGEST_QUIET_NS: f64 = 10e9;
 
-/// Shortest run.
 const SHORTEST_RUN_NS: f64 = 30e6;
 
-/// And this share of the time there is: what takes a while to settle is seen by a longer study.
+/// Also a minimum share of the budget: longer studies see effects that settle slowly.
 const RUN_SHARE: f64 = 3e-4;
 
-/// Length of a probing run: more than one of the bursts in which throttled requests are admitted.
+/// Length of a probing run: longer than a burst of throttled requests.
 const PROBE_RUN_NS: Nanos = 150_000_000;
 
-/// So many probing runs in bursts are no accident.
+/// Probing runs in bursts that prove a throttle.
 const BURSTY_SAMPLES: usize = 2;
 
-/// The assumed rate of a flush before one was measured: so low that no flush takes long.
+/// Assumed flush rate before one is measured: low, so no flush takes long.
 const PROBE_FLUSH: f64 = 4e6;
 
-/// Runs on a target that admits requests in bursts last so many of them at least.
+/// Minimum bursts per run on a target that admits requests in bursts.
 const BURSTS_A_RUN: u64 = 2;
 
-/// A run should hold at least so many single requests.
+/// Minimum single requests per run.
 const REQUESTS_A_RUN: f64 = 20.0;
 
-/// Request size, depth and order of the probing runs.
 const PROBES: [(u32, u32, Pattern); 4] =
     [(4096, 1, Pattern::Random), (65_536, 1, Pattern::Seq), (4096, 16, Pattern::Random), (1 << 20, 2, Pattern::Seq)];
 
-/// Finds how fast the target is roughly, how long runs should be, and whether requests are admitted in bursts.
+/// Estimates the target's speed and the run length, and detects admission in bursts.
 ///
 /// # Errors
-/// A probing run that fails: nothing else would work either. The user's interrupt.
-pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Result<Setting> {
+/// A failed probing run: all else would fail too. The user's interrupt.
+pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Result<StudyContext> {
     let facts = sampler.machine.target_facts(sampler.target);
     let unknown = OpSpeed { bytes_per_s: 1e9, iops: 1e5 };
-    let mut setting = Setting {
+    let mut setting = StudyContext {
         members: facts.members,
         facts,
         engines: sampler.machine.capabilities().engines,
@@ -53,7 +51,7 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
         run_ns: PROBE_RUN_NS,
         seed: plan.seed,
     };
-    // A throttle that the system reports is one, whether or not these runs show it.
+    // A throttle that the system reports counts even if these runs do not show it.
     let throttled = setting.facts.is_throttled();
     let mut bursts = 0;
     let mut least_run = SHORTEST_RUN_NS.max(plan.budget_ns as f64 * RUN_SHARE);
@@ -87,10 +85,11 @@ pub(crate) fn probe<M: Machine>(sampler: &mut Sampler<'_, M>, plan: &Plan) -> Re
     Ok(setting)
 }
 
-/// How fast an operation is roughly, and the shortest mean time of a request in ns; counts the runs in bursts.
+/// Estimates an operation's speed and its shortest mean request time in ns; counts the runs in
+/// bursts.
 fn probe_one<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     op: OpKind,
     bursts: &mut usize,
 ) -> Result<(OpSpeed, f64)> {

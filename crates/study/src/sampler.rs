@@ -1,7 +1,7 @@
-//! The sampler: workloads become samples, in an interleaved order, within the time there is.
+//! The sampler turns workloads into samples, in interleaved order, within the budget.
 
+use crate::context::StudyContext;
 use crate::grid::{Cell, StripeShape};
-use crate::setting::Setting;
 use machine::{Machine, Nanos, RequestTimes, Result, THROTTLE_SLICE_NS, TargetFacts, TargetKind};
 use measure::stats::{Estimate, Spread};
 use measure::{
@@ -12,46 +12,42 @@ use results::{Point, Question};
 use std::cell::OnceCell;
 use workload::{Workload, rng};
 
-/// A workload is left out if one round of its requests takes longer than so many runs.
+/// A workload is left out if one round of its requests takes longer than this many runs.
 const ROUND_RUNS: f64 = 4.0;
 
-/// A run should hold at least so many rounds of requests.
+/// Minimum rounds of requests per run.
 const ROUNDS_A_RUN: f64 = 6.0;
 
-/// Longest run of quick requests where runs are repeated.
+/// Longest run of fast requests if runs are repeated.
 pub(crate) const LONGEST_RUN_NS: f64 = 1e9;
 
-/// Half the 95 % interval, as a share of the rate, at which a point needs no more runs.
+/// Relative half-width of the 95 % interval at which a point needs no more runs.
 pub(crate) const PRECISION: f64 = 0.03;
 
-/// Most runs of a point.
-const MOST_RUNS: u32 = 32;
+const MAX_RUNS: u32 = 32;
 
-/// One workload and its runs.
 pub(crate) struct Entry {
     pub(crate) workload: Workload,
     pub(crate) question: Question,
     pub(crate) shape: Option<StripeShape>,
     pub(crate) measured: Measured,
     pub(crate) facts: TargetFacts,
-    /// How much its precision matters beside that of the others.
+    /// Weight of its precision relative to other entries.
     weight: f64,
-    /// Time at the start of each run that is not measured.
+    /// Warm-up at the start of each run.
     pub(crate) ramp_ns: Nanos,
-    /// Its requests are admitted in bursts of several: its runs begin and end between two of them.
+    /// Requests are admitted in bursts, so its runs start and end between two of them.
     pub(crate) in_bursts: bool,
     instructions_per_request: Option<f64>,
-    /// By trace points.
     request_times: Option<RequestTimes>,
-    /// The spread between runs that points like it have in common, once that is known.
+    /// The pooled spread between runs of similar points, once known.
     common: Option<Spread>,
-    /// What the samples say together, computed once asked for: the statistics cost more than some runs.
+    /// Summary of the samples, computed lazily: the statistics cost more than some runs.
     point: OnceCell<Point>,
     estimate: OnceCell<Option<Estimate>>,
 }
 
 impl Entry {
-    /// A workload that has not been run yet.
     pub(crate) fn new(workload: Workload, shape: Option<StripeShape>, facts: TargetFacts) -> Entry {
         Entry {
             question: Question::of(&workload),
@@ -70,27 +66,25 @@ impl Entry {
         }
     }
 
-    /// Something is known that was not when its point and its estimate were made.
     fn forget(&mut self) {
         (self.point, self.estimate) = (OnceCell::new(), OnceCell::new());
     }
 
-    /// The rate in requests per second with its interval, for which its own runs and those of points like it speak.
+    /// The rate in requests per second with its interval, from its own runs and the pooled spread
+    /// of similar points.
     pub(crate) fn estimate(&self) -> Option<&Estimate> {
         self.estimate.get_or_init(|| rate_estimate_beside(self.samples(), self.common)).as_ref()
     }
 
-    /// Whether it is known how far the runs of points like it are apart.
     pub(crate) fn has_common_spread(&self) -> bool {
         self.common.is_some()
     }
 
-    /// Points that have the spread of their runs in common: the page cache and the device each have their own.
+    /// Points that share a spread: the page cache and the device each have their own.
     fn kind(&self) -> (bool, bool) {
         (self.workload.writes(), self.workload.buffering.is_direct())
     }
 
-    /// The point so far.
     pub(crate) fn point(&self) -> &Point {
         self.point.get_or_init(|| {
             let mut point = Point::of(&self.workload, &self.facts, &self.measured);
@@ -107,54 +101,47 @@ impl Entry {
         })
     }
 
-    /// The runs that went well.
     pub(crate) fn samples(&self) -> &[Sample] {
         &self.measured.samples
     }
 
-    /// Its runs are made on a machine where each repeats the one before: one run is the truth.
+    /// The machine repeats runs exactly, so one run is enough.
     pub(crate) fn repeats_exactly(&self) -> bool {
         self.facts.kind == TargetKind::Simulated
     }
 
-    /// Whether it was run at all, well or not.
     pub(crate) fn reached(&self) -> bool {
         !self.samples().is_empty() || self.measured.failure.is_some()
     }
 }
 
-/// How far a study is.
 pub struct Progress<'a> {
-    /// The point being measured, in short.
+    /// Short description of the current point.
     pub doing: &'a str,
-    /// Time passed since the study began.
     pub passed_ns: Nanos,
-    /// Time that it will take at most.
     pub budget_ns: Nanos,
 }
 
-/// Runs workloads on one target and keeps their samples.
 pub(crate) struct Sampler<'a, M: Machine> {
     pub(crate) machine: &'a M,
     pub(crate) target: &'a mut M::Target,
     pub(crate) entries: Vec<Entry>,
-    /// What was left out, a reason each.
     pub(crate) left_out: Vec<String>,
     /// Cells left out because one round of their requests takes too long.
     pub(crate) too_long: usize,
     on_progress: &'a mut dyn FnMut(Progress<'_>),
     began: Nanos,
     budget: Nanos,
-    /// Two runs of a workload differ. Where they do not, each is run once, and as long as it takes: time costs nothing there.
+    /// Runs of a workload differ. If not, each workload runs once and as long as needed: the time
+    /// is virtual.
     pub(crate) noisy: bool,
     whole: StripeShape,
     shape: StripeShape,
     seed: u64,
-    /// Mean time that a sample takes beyond its run.
+    /// Mean time of a sample beyond its run.
     pub(crate) overhead: f64,
-    /// Requests are admitted in bursts.
     pub(crate) bursty: bool,
-    /// When the last run with reads and the last one with writes ended.
+    /// End of the last run with reads, and of the last one with writes.
     ended: [Nanos; 2],
     ceilings: Ceilings,
 }
@@ -190,34 +177,30 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// A run of this workload is over.
     fn note_end(&mut self, workload: &Workload) {
         let now = self.machine.now();
         self.ended.iter_mut().zip(kinds(workload)).filter(|(_, makes)| *makes).for_each(|(ended, _)| *ended = now);
     }
 
-    /// How long the target has had no request of the kinds that this workload makes.
+    /// Time since the target last had a request of this workload's kinds.
     fn idle_ns(&self, workload: &Workload) -> Nanos {
         let last = self.ended.iter().zip(kinds(workload)).filter(|(_, makes)| *makes).map(|(ended, _)| *ended).max();
         self.machine.now().saturating_sub(last.unwrap_or_default())
     }
 
-    /// The point of every entry so far.
     pub(crate) fn points(&self) -> Vec<Point> {
         self.entries.iter().map(|entry| entry.point().clone()).collect()
     }
 
-    /// Time that the study may take.
     pub(crate) fn budget(&self) -> Nanos {
         self.budget
     }
 
-    /// Time since the study began.
     pub(crate) fn passed(&self) -> Nanos {
         self.machine.now().saturating_sub(self.began)
     }
 
-    /// The point in time at this share of the budget; without noise there is no deadline.
+    /// The time at this share of the budget; without noise time is unlimited.
     pub(crate) fn at(&self, share: f64) -> Nanos {
         if !self.noisy {
             return Nanos::MAX;
@@ -225,14 +208,14 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.began + (self.budget as f64 * share) as Nanos
     }
 
-    /// Reports what is being done.
     pub(crate) fn report(&mut self, doing: &str) {
         let passed_ns = self.passed();
         (self.on_progress)(Progress { doing, passed_ns, budget_ns: self.budget });
     }
 
-    /// Adds a cell's workload, unless the same is there already. Returns its index, or none where it would take too long.
-    pub(crate) fn add(&mut self, cell: &Cell, setting: &Setting) -> Option<usize> {
+    /// Adds a cell's workload unless it is already there. Returns its index, or `None` if it would
+    /// take too long.
+    pub(crate) fn add(&mut self, cell: &Cell, setting: &StudyContext) -> Option<usize> {
         // Fewer members of a stripe are slower.
         let share =
             cell.shape.as_ref().map_or(1.0, |shape| shape.members.len() as f64 / f64::from(setting.members.max(1)));
@@ -261,14 +244,13 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }))
     }
 
-    /// Adds a workload and returns its index.
     pub(crate) fn push(&mut self, workload: Workload, shape: Option<StripeShape>) -> usize {
         let facts = self.machine.target_facts(self.target);
         self.entries.push(Entry::new(workload, shape, facts));
         self.entries.len() - 1
     }
 
-    /// Makes the precision of some entries matter so much at least.
+    /// Raises the weight of some entries to at least this.
     pub(crate) fn weigh(&mut self, indices: &[usize], weight: f64) {
         for &index in indices {
             let entry = &mut self.entries[index];
@@ -276,12 +258,11 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Makes the precision of an entry matter no more than that of any other.
     pub(crate) fn weigh_no_more(&mut self, index: usize) {
         self.entries[index].weight = 1.0;
     }
 
-    /// Counts the instructions of an entry in a run of its own.
+    /// Counts the instructions of an entry in a separate run.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -290,7 +271,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         self.report(&format!("instructions of {}", workload.short()));
         let options = Options { count_instructions: true, ..Options::default() };
         let mut counting = Measured::default();
-        // A failure shows in the timed runs, too.
+        // A failure also shows in the timed runs.
         let counted = sample(self.machine, self.target, &workload, options);
         self.note_end(&workload);
         counting.push(counted)?;
@@ -303,7 +284,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Traces the requests of an entry in a run of its own.
+    /// Traces the requests of an entry in a separate run.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -322,7 +303,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Brings the target into a shape.
     fn restripe(&mut self, shape: &StripeShape) -> Result<()> {
         if self.shape != *shape {
             self.machine.restripe(self.target, &shape.members, shape.chunk)?;
@@ -331,7 +311,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Runs entries in turn, each round in another random order, until each has so many runs or the time is up.
+    /// Runs entries in rounds, each in a new random order, until each has this many runs or the
+    /// time is up.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -340,7 +321,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         repeat(self, indices, Repeats { until, ..Repeats::exactly(runs) })
     }
 
-    /// Runs each of some entries once more, as far as the time goes.
+    /// Runs each entry one more time, time permitting.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -354,7 +335,8 @@ impl<'a, M: Machine> Sampler<'a, M> {
         Ok(())
     }
 
-    /// Runs the entries whose intervals are wider than this share of their rate, the least certain first, until none is or the time is up.
+    /// Runs the entries whose relative interval is wider than this, most uncertain first, until
+    /// none is or the time is up.
     ///
     /// # Errors
     /// The user's interrupt.
@@ -362,26 +344,26 @@ impl<'a, M: Machine> Sampler<'a, M> {
         if !self.noisy {
             return Ok(());
         }
-        repeat(self, indices, Repeats { least: 0, most: MOST_RUNS, precision, until })
+        repeat(self, indices, Repeats { least: 0, most: MAX_RUNS, precision, until })
     }
 
-    /// Learns from all runs so far how far the runs of a point are apart, which a few of its own do not tell.
+    /// Pools the spread between runs over all points, as a few runs of one point do not determine
+    /// it.
     pub(crate) fn learn_spread(&mut self) {
         if !self.noisy {
             return;
         }
-        let told: Vec<((bool, bool), Spread)> =
+        let spreads: Vec<((bool, bool), Spread)> =
             self.entries.iter().filter_map(|entry| Some((entry.kind(), rate_spread(entry.samples())?))).collect();
-        let all: Vec<Spread> = told.iter().map(|one| one.1).collect();
+        let all: Vec<Spread> = spreads.iter().map(|one| one.1).collect();
         let anywhere = Spread::in_common(&all);
         for entry in &mut self.entries {
-            let alike: Vec<Spread> = told.iter().filter(|one| one.0 == entry.kind()).map(|one| one.1).collect();
+            let alike: Vec<Spread> = spreads.iter().filter(|one| one.0 == entry.kind()).map(|one| one.1).collect();
             entry.common = Spread::in_common(&alike).or(anywhere);
             entry.forget();
         }
     }
 
-    /// Leaves out all runs of some entries, as if they had not been made.
     pub(crate) fn begin_again(&mut self, indices: &[usize]) {
         for &index in indices {
             self.entries[index].measured.begin_again();
@@ -389,7 +371,7 @@ impl<'a, M: Machine> Sampler<'a, M> {
         }
     }
 
-    /// Removes the entries that were never run; returns the new index of each of the others.
+    /// Removes the entries that never ran; returns the new index of each remaining one.
     pub(crate) fn drop_unreached(&mut self) -> Vec<Option<usize>> {
         let mut kept = 0..;
         let indices = self.entries.iter().map(|entry| if entry.reached() { kept.next() } else { None }).collect();
@@ -398,7 +380,6 @@ impl<'a, M: Machine> Sampler<'a, M> {
     }
 }
 
-/// Whether a workload reads, and whether it writes.
 fn kinds(workload: &Workload) -> [bool; 2] {
     [workload.read_percent > 0, workload.writes()]
 }

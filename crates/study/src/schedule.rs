@@ -1,7 +1,8 @@
-//! Which cells are measured in the time there is, in which order, and where grids are refined.
+//! Scheduling: which cells fit the budget, in which order, and how grids are refined.
 
 use crate::answer::sides;
 use crate::confirm::candidates;
+use crate::context::StudyContext;
 use crate::crossings;
 use crate::decisive::decisive;
 use crate::experiments::{ALL, Experiment};
@@ -10,70 +11,67 @@ use crate::found::{Found, PeakRates};
 use crate::grid::{Cell, Grid, Rank, StripeShape};
 use crate::plan::{Effort, Plan};
 use crate::sampler::{LONGEST_RUN_NS, PRECISION, Sampler};
-use crate::setting::Setting;
 use machine::{Machine, MemoryUse, Nanos, Result, THROTTLE_SLICE_NS};
 use results::{Axis, Question};
 use std::collections::{BTreeMap, BTreeSet};
 use workload::{OpKind, Pattern, Workload};
 
-/// Share of the budget at which every point should have been run: the grid comes first, and what needs more runs has what is left.
+/// Share of the budget by which every point should have run: the grid comes first, and points that
+/// need more runs get the rest.
 const GRID_SHARE: f64 = 0.72;
 
-/// Where every point should have had its first runs.
+/// Share by which every point should have had its first runs.
 const FIRST_SHARE: f64 = 0.5;
 
-/// Where the points on which the answer hangs should have had them, however long the grid took.
+/// Share by which the deciding points should have had their first runs, however long the grid took.
 const SPREAD_SHARE: f64 = 0.8;
 
-/// Where the points on which the answer hangs have had their first turn.
+/// Share by which the deciding points have had their first turn.
 const DECISIVE_SHARE: f64 = 0.58;
 
-/// Where the sizes added around half-power points have been run.
+/// Share by which the sizes added around half-power points have run.
 const REFINE_SHARE: f64 = 0.62;
 
-/// Where the study looks again at what is the least certain, and where it stops to measure.
+/// Shares at which the study turns to the most uncertain points, and at which measuring stops.
 const SETTLE_SHARES: [f64; 2] = [0.92, 0.985];
 
-/// Half the interval of a point on which the answer hangs, as a share of its rate, that is enough for its first turn.
+/// Relative half-width that ends the first turn of a deciding point.
 const FIRST_PRECISION: f64 = 0.15;
 
-/// How much more the points on which the answer hangs matter than the others.
 const DECISIVE_WEIGHT: f64 = 3.0;
 
-/// How much more the sides of an advice do.
 const SIDE_WEIGHT: f64 = 2.0;
 
-/// Runs of a size that is added around a half-power point.
 const REFINE_RUNS: u32 = 2;
 
-/// Runs of each point before it is asked which of them matter.
+/// Runs of each point before the deciding points are chosen.
 const FIRST_RUNS: u32 = 3;
 
-/// What no answer can do without may take so much of the budget.
+/// Maximum share of the budget for the points every answer needs.
 const OVERRUN_SHARE: f64 = 2.0;
 
-/// Points that no budget is too short for.
-const LEAST_POINTS: usize = 16;
+/// Minimum number of points, whatever the budget.
+const MIN_POINTS: usize = 16;
 
-/// What a run takes beyond its length, about: files opened, caches brought into their state, dirty data written.
+/// Estimated overhead of a run: opening files, preparing caches, writing back dirty data.
 const OVERHEAD_NS: f64 = 10e6;
 
-/// Weights within so much of each other are measured together, in a random order.
+/// Weights in the same class of this width are measured together, in random order.
 const WEIGHT_CLASS: u32 = 5;
 
-/// Runs of each point that are hoped for: runs differ by more than what a longer one would tell.
+/// Desired runs per point: runs differ by more than a longer run would reveal.
 const RUNS: u32 = 20;
 
-/// An experiment with its grid on this target.
 pub(crate) struct Trial {
     pub(crate) experiment: &'static Experiment,
     pub(crate) grid: Grid,
 }
 
-/// Makes the grids fit the time, measures them, and refines the curves around half power. Cells then have their points' indices.
+/// Fits the grids to the budget, measures them, and refines the curves around half power.
+/// Afterwards the cells have their points' indices.
 pub(crate) fn measure<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &mut Setting,
+    setting: &mut StudyContext,
     plan: &Plan,
 ) -> Result<Vec<Trial>> {
     let mut trials = wanted(setting, plan);
@@ -81,14 +79,14 @@ pub(crate) fn measure<M: Machine>(
         let cells: usize = trials.iter().map(|trial| trial.grid.cells.len()).sum();
         let least_run = setting.run_ns as f64;
         let left = (sampler.at(GRID_SHARE).saturating_sub(sampler.machine.now())) as f64;
-        // Many cells belong to several experiments and are run once.
+        // Many cells belong to several experiments and run once.
         setting.run_ns = (left / (cells.max(1) as f64 * 0.75 * f64::from(RUNS)) - OVERHEAD_NS)
             .clamp(least_run, LONGEST_RUN_NS) as Nanos;
-        // Between two bursts, and through the first of them ([`measure::of_whole_bursts`]).
-        let beside = if sampler.bursty { THROTTLE_SLICE_NS as f64 * 2.5 } else { sampler.overhead.max(OVERHEAD_NS) };
-        let runs = left / (setting.run_ns as f64 + beside);
+        // Wait between two bursts, and through the first of them ([`measure::of_whole_bursts`]).
+        let gap = if sampler.bursty { THROTTLE_SLICE_NS as f64 * 2.5 } else { sampler.overhead.max(OVERHEAD_NS) };
+        let runs = left / (setting.run_ns as f64 + gap);
         trials = wanted(setting, plan);
-        let thinned = thin(&mut trials, (runs as usize).max(LEAST_POINTS));
+        let thinned = thin(&mut trials, (runs as usize).max(MIN_POINTS));
         sampler.left_out.extend(thinned);
     }
     for cell in trials.iter_mut().flat_map(|trial| &mut trial.grid.cells) {
@@ -99,36 +97,37 @@ pub(crate) fn measure<M: Machine>(
     for (number, class) in classes.into_iter().enumerate() {
         let of_class = weights.iter().filter(|(_, weight)| **weight / WEIGHT_CLASS == class);
         let indices: Vec<usize> = of_class.map(|(index, _)| *index).collect();
-        // Without the first of them there is no answer, so they may overrun a budget that is too short.
+        // Without the first trial there is no answer, so it may overrun a short budget.
         let share = if number == 0 { OVERRUN_SHARE } else { GRID_SHARE };
         sampler.rounds(&indices, 1, sampler.at(share))?;
     }
     count_instructions(sampler, &trials)?;
     let all: Vec<usize> = weights.into_keys().collect();
-    // A few runs tell where the answer lies; then those go first on which it hangs, and the others have what is left.
+    // A few runs locate the answer; then the deciding points go first, and the others get the rest.
     sampler.rounds(&all, FIRST_RUNS, sampler.at(FIRST_SHARE))?;
     let decisive = decisive(sampler, setting, &trials);
-    // Where the first turn took all the time there was, these tell how far runs are apart.
+    // If the first turn used all the time, these runs provide the spread.
     sampler.rounds(&decisive, FIRST_RUNS, sampler.at(SPREAD_SHARE))?;
     sampler.learn_spread();
     sampler.weigh(&decisive, DECISIVE_WEIGHT);
     sampler.tighten(&decisive, FIRST_PRECISION, sampler.at(DECISIVE_SHARE))?;
     refine(sampler, setting, &mut trials)?;
-    // One of the sizes that are added may turn out to be the best.
+    // An added size may turn out to be the best.
     let best = |op| Some((op, *candidates(sampler, setting, &trials, op).first()?));
     let peaks: Vec<(OpKind, usize)> = setting.ops().into_iter().filter_map(best).collect();
     crossings::bracket(sampler, setting, &mut trials, plan, &peaks)?;
     Ok(trials)
 }
 
-/// What is left of the time goes to whatever is the least certain, the sides of an advice, peaks and open trials before the rest of the grid. What
-/// is learned moves the crossings of half of the peaks, whose sizes are then measured, too.
+/// Spends the remaining time on the most uncertain points: the sides of an advice, peaks and
+/// undecided trials before the rest of the grid. New runs can move the crossings of half of the
+/// peaks, so their sizes are measured as well.
 ///
 /// # Errors
 /// The user's interrupt.
 pub(crate) fn settle<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     trials: &mut [Trial],
     plan: &Plan,
     peaks: &[(OpKind, usize)],
@@ -152,8 +151,7 @@ pub(crate) fn settle<M: Machine>(
     Ok(())
 }
 
-/// The grids of the experiments that are wanted, as far as the effort goes.
-pub(crate) fn wanted(setting: &Setting, plan: &Plan) -> Vec<Trial> {
+pub(crate) fn wanted(setting: &StudyContext, plan: &Plan) -> Vec<Trial> {
     let most = match plan.effort {
         Effort::Quick => Rank::Core,
         Effort::Normal => Rank::Usual,
@@ -164,14 +162,14 @@ pub(crate) fn wanted(setting: &Setting, plan: &Plan) -> Vec<Trial> {
         if plan.wants(experiment.id) {
             grid.cells.retain(|cell| cell.rank <= most);
         } else {
-            grid = Grid { notes: grid.notes, ..Grid::skipped("it was not asked for (--only)") };
+            grid = Grid { notes: grid.notes, ..Grid::skipped("not selected (--only)") };
         }
         Trial { experiment, grid }
     };
     ALL.iter().map(trial).collect()
 }
 
-/// Leaves cells out where there are more questions than runs allow, those first that tell least; says how many.
+/// Removes cells if there are more than the runs allow, least informative first; reports how many.
 pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
     let identity = |cell: &Cell| (Question::of(&cell.workload), cell.shape.clone());
     let kind = |cell: &Cell| {
@@ -187,8 +185,8 @@ pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
         }
     }
     let dropped = seen.len().checked_sub(most).filter(|&dropped| dropped > 0)?;
-    // Of cells that tell as much, as many of each kind stay, for each kind has a peak and a verdict of its own; of one kind, those of the
-    // earlier experiments.
+    // Among equally informative cells keep the same number of each kind, as each kind has its own
+    // peak and verdict; within a kind, those of the earlier experiments.
     seen.sort_by_key(|one| one.0);
     let class = |number: usize| (seen[number].0 / WEIGHT_CLASS, seen[number].1);
     let turn = |number: usize| (0..number).filter(|&earlier| class(earlier) == class(number)).count();
@@ -199,16 +197,15 @@ pub(crate) fn thin(trials: &mut [Trial], most: usize) -> Option<String> {
     for trial in trials {
         trial.grid.cells.retain(|cell| kept.contains(&identity(cell)));
     }
-    Some(format!("{dropped} of {} points, so that there is time to run each of the others", dropped + most))
+    Some(format!("{dropped} of {} points, to leave time for the others", dropped + most))
 }
 
-/// The order in which cells are left out: the greatest first.
 fn weight(cell: &Cell) -> u32 {
-    // A stripe is what several targets are named for.
+    // A stripe is why several targets were given.
     if cell.shape.is_some() { 0 } else { WEIGHT_CLASS + cell.dispensable() }
 }
 
-/// Every point once, with the least weight of its cells.
+/// Every point once, with the minimum weight of its cells.
 fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     let mut weights = BTreeMap::new();
     for cell in trials.iter().flat_map(|trial| &trial.grid.cells) {
@@ -220,7 +217,8 @@ fn weights(trials: &[Trial]) -> BTreeMap<usize, u32> {
     weights
 }
 
-/// Counts instructions where experiments wish it, in runs of their own: a counter slows what it counts.
+/// Counts instructions for the experiments that want them, in separate runs: a counter slows the
+/// run.
 fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]) -> Result<()> {
     if !sampler.machine.capabilities().counts_instructions {
         return Ok(());
@@ -236,8 +234,8 @@ fn count_instructions<M: Machine>(sampler: &mut Sampler<'_, M>, trials: &[Trial]
     Ok(())
 }
 
-/// Adds a size between the two around each half-power point, where that would tell more, and measures it.
-fn refine<M: Machine>(sampler: &mut Sampler<'_, M>, setting: &Setting, trials: &mut [Trial]) -> Result<()> {
+/// Adds and measures a size between the two around each half-power point if that helps.
+fn refine<M: Machine>(sampler: &mut Sampler<'_, M>, setting: &StudyContext, trials: &mut [Trial]) -> Result<()> {
     let points = sampler.points();
     let mut added = Vec::new();
     for trial in trials.iter_mut().filter(|trial| trial.experiment.refines) {

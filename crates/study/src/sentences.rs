@@ -1,10 +1,10 @@
-//! Phrases that the experiments' sentences share.
+//! Phrases shared by the experiments' sentences.
 
 use crate::found::{ENOUGH, Effect, Reading, best, smallest};
 use machine::units::{show_size, significant};
 use workload::OpKind;
 
-/// The plural of an operation at the beginning of a sentence.
+/// The plural of an operation at the start of a sentence.
 pub(crate) fn plural(op: OpKind) -> &'static str {
     match op {
         OpKind::Read => "Reads",
@@ -13,17 +13,15 @@ pub(crate) fn plural(op: OpKind) -> &'static str {
     }
 }
 
-/// A size on an axis.
 pub(crate) fn size(bytes: f64) -> String {
     show_size(bytes as u64)
 }
 
-/// A share in whole percent.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// How many times: `13.7 times`.
+/// A ratio: `13.7 times`.
 pub(crate) fn times(ratio: f64) -> String {
     format!("{} times", significant(ratio, 3))
 }
@@ -37,7 +35,7 @@ pub(crate) fn per_second(rate: f64) -> String {
     }
 }
 
-/// What a change in a setting does: `gains 12 %`, `costs 40 %`, `changes nothing`.
+/// The effect of a setting: `gains 12 %`, `costs 40 %`, `changes nothing`.
 pub(crate) fn effect(effect: Effect) -> String {
     match effect {
         Effect::By(more) if more >= 1.0 => format!("gives {} the rate", times(more + 1.0)),
@@ -48,10 +46,9 @@ pub(crate) fn effect(effect: Effect) -> String {
     }
 }
 
-/// Why something is not told.
-pub(crate) const UNEVEN: &str = "the runs are too uneven to tell";
+pub(crate) const UNEVEN: &str = "the runs are too uneven";
 
-/// Which request size a curve needs for its best rate, and for half of it.
+/// The request size a curve needs for its best rate, and for half of it.
 pub(crate) fn reach(subject: &str, readings: &[Reading], rate: impl Fn(f64) -> String) -> Option<String> {
     let (first, good, half) = (readings.first()?, smallest(readings, ENOUGH)?, smallest(readings, 0.5)?);
     let reach = format!("{subject} reach {} with {} requests", rate(good.y), size(good.x));
@@ -66,7 +63,7 @@ pub(crate) fn reach(subject: &str, readings: &[Reading], rate: impl Fn(f64) -> S
     })
 }
 
-/// What several have in common is said once: `Reads and writes`.
+/// Merges equal statements: `Reads and writes`.
 pub(crate) fn together(ops: &[OpKind]) -> String {
     match ops {
         [OpKind::Read, OpKind::Write] => "Reads and writes".into(),

@@ -1,4 +1,4 @@
-//! The study: probes, measures, refines, confirms, answers.
+//! The study: probe, measure, refine, confirm, answer.
 
 use crate::answer;
 use crate::command::Command;
@@ -15,16 +15,15 @@ use machine::{Error, Machine, Nanos, Result, TargetSpec};
 use results::{Kind, Program, Results, SCHEMA};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Share of the budget in which the test file is filled.
 const FILL_SHARE: f64 = 0.10;
 
-/// Share of the budget in which memory is measured.
 const MEMORY_SHARE: f64 = 0.02;
 
-/// Studies a target: opens it, makes every experiment that fits it and the time, and answers.
+/// Studies a target: opens it, runs every experiment that fits it and the budget, and answers.
 ///
 /// # Errors
-/// A target that cannot be opened, the user's interrupt. What goes wrong later is a failed point or a skipped experiment.
+/// A target that cannot be opened; the user's interrupt. A later failure becomes a failed point or
+/// a skipped experiment.
 pub fn study<M: Machine>(
     machine: &M,
     spec: &TargetSpec,

@@ -1,10 +1,10 @@
-//! Trials: one change to a workload tells one bottleneck from another.
+//! Trials: a single change to a workload that distinguishes between bottlenecks.
 
-use crate::beside::{Beside, beside};
-use crate::confirm::{LEAST_RUNS, measure_chosen, stands_for};
+use crate::confirm::{MIN_RUNS, measure_chosen, stands_for};
+use crate::context::StudyContext;
 use crate::findings::{exact, iops_ratio};
+use crate::other_target::{OtherTargetTrial, try_other_target};
 use crate::sampler::{Entry, Sampler};
-use crate::setting::Setting;
 use crate::verdict::{GAIN, SAME};
 use machine::units::show_size;
 use machine::{CacheState, Hint, LayerKind, MAX_DEPTH, Machine, Nanos, Result, TargetKind, TargetSpec};
@@ -15,40 +15,38 @@ use workload::{OpKind, Pattern, Stop, Workload};
 /// Share of the budget at which the trials end.
 const TRIALS_SHARE: f64 = 0.84;
 
-/// Share of the budget at which a peak is no longer asked whether it is one.
+/// Share of the budget at which the search for a deeper peak ends.
 const CLIMB_SHARE: f64 = 0.78;
 
-/// How often the requests outstanding are doubled.
 const CLIMBS: u32 = 3;
 
-/// Most runs of a trial before the rest of the time is shared out.
+/// Maximum runs of a trial before the remaining time is divided.
 const RUNS: u32 = 4;
 
-/// Ratios of requests per second on which a verdict turns: a gain is one from here on, and fewer requests are fewer from there.
-const TURNS: [f64; 2] = [1.0 - SAME, GAIN];
+/// Thresholds of a verdict, as ratios of requests per second: a loss below the first, a gain from
+/// the second on.
+const VERDICT_RATIOS: [f64; 2] = [1.0 - SAME, GAIN];
 
-/// How much more the trials of an open verdict matter than other points.
+/// Weight of the trials of an undecided verdict.
 const UNDECIDED_WEIGHT: f64 = 3.0;
 
-/// Sizes of a plain program's requests.
 pub(crate) const PLAIN_BYTES: [u32; 2] = [65_536, 4096];
 
-/// A change that tells one bottleneck from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// Twice the requests outstanding: gains where the time of each request is the limit.
+    /// Twice the requests outstanding: gains if request latency is the limit.
     Deeper,
-    /// One more thread: gains where the thread is the limit.
+    /// One more thread: gains if the thread is the limit.
     Wider,
-    /// Half the request, or twice a small one: as many requests as before where their number is the limit.
+    /// Half the request, or twice a small one: the same request rate if that is the limit.
     Resized,
-    /// The sequential hint: gains where read-ahead is the limit.
+    /// The sequential hint: gains if read-ahead is the limit.
     Hinted,
 }
 
 impl Variant {
-    /// The workload with this change; none where it would be the same, or makes no sense.
-    pub(crate) fn of(self, base: &Workload, setting: &Setting) -> Option<Workload> {
+    /// The workload with this change; `None` if it would be the same, or invalid.
+    pub(crate) fn of(self, base: &Workload, setting: &StudyContext) -> Option<Workload> {
         let changed = match self {
             Variant::Deeper if base.depth == 1 && !base.buffering.is_direct() => return None,
             Variant::Deeper if base.engine.max_depth() > 1 => {
@@ -64,7 +62,7 @@ impl Variant {
         Some(changed)
     }
 
-    /// In words, after which `: +3 %` may stand.
+    /// In words, to be followed by `: +3 %`.
     pub(crate) fn words(self, before: &Workload, after: &Workload) -> String {
         match self {
             Variant::Deeper => format!("{} outstanding instead of {}", after.outstanding(), before.outstanding()),
@@ -79,8 +77,7 @@ impl Variant {
     }
 }
 
-/// Half of a request, or twice one that cannot be halved.
-fn resized(base: &Workload, setting: &Setting) -> Option<u32> {
+fn resized(base: &Workload, setting: &StudyContext) -> Option<u32> {
     let half = base.request_bytes / 2;
     if half >= 4096 && u64::from(half).is_multiple_of(setting.align().max(1)) {
         return Some(half);
@@ -88,52 +85,48 @@ fn resized(base: &Workload, setting: &Setting) -> Option<u32> {
     base.request_bytes.checked_mul(2)
 }
 
-/// A rate whose limit is asked for, and the trials that were made of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Case {
     pub(crate) of: LimitOf,
     pub(crate) op: OpKind,
-    /// Index of the entry with that rate.
     pub(crate) base: usize,
-    /// Changes with the indices of their entries.
     pub(crate) trials: Vec<(Variant, usize)>,
-    /// The same requests to another target.
-    pub(crate) beside: Option<Beside>,
+    pub(crate) other_target: Option<OtherTargetTrial>,
 }
 
 impl Case {
-    /// The ratio of requests per second that a change came to.
     pub(crate) fn ratio(&self, variant: Variant, entries: &[Entry]) -> Option<Ratio> {
         let (_, after) = self.trials.iter().find(|(one, _)| *one == variant)?;
         ratio(&entries[self.base], &entries[*after])
     }
 
-    /// The trials whose intervals still hold a ratio on which the verdict turns.
+    /// The trials whose intervals still contain a threshold of the verdict.
     fn undecided<'a>(&'a self, entries: &'a [Entry]) -> impl Iterator<Item = usize> + 'a {
         let open = |variant: Variant| {
-            let turns = if variant == Variant::Resized { &TURNS[..] } else { &TURNS[1..] };
-            let holds = |ratio: Ratio| turns.iter().any(|turn| (ratio.low..=ratio.high).contains(turn));
+            let verdict_ratios = if variant == Variant::Resized { &VERDICT_RATIOS[..] } else { &VERDICT_RATIOS[1..] };
+            let holds = |ratio: Ratio| verdict_ratios.iter().any(|turn| (ratio.low..=ratio.high).contains(turn));
             self.ratio(variant, entries).is_none_or(holds)
         };
         self.trials.iter().filter(move |(variant, _)| open(*variant)).map(|(_, index)| *index)
     }
 
-    /// With the indices that entries have after some were removed; none where its own was.
+    /// Renumbers the entries after removals; `None` if its own entry was removed.
     pub(crate) fn renumbered(self, indices: &[Option<usize>]) -> Option<Case> {
         let trials = self.trials.into_iter().filter_map(|(variant, index)| Some((variant, indices[index]?))).collect();
         Some(Case { base: indices[self.base]?, trials, ..self })
     }
 }
 
-/// The ratio of requests per second that a change came to; where runs repeat exactly, one of each is the truth.
+/// The ratio of requests per second; if runs repeat exactly, one of each suffices.
 fn ratio(before: &Entry, after: &Entry) -> Option<Ratio> {
     let of_one_run = || exact(before, after, before.samples().first()?.iops(), after.samples().first()?.iops());
     of_one_run().or_else(|| iops_ratio(before, after))
 }
 
-/// The rates whose limits are asked for: the peaks, what a plain program gets, and small random requests.
-fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, peaks: &[(OpKind, usize)]) -> Vec<Case> {
-    let case = |of, op, base| Case { of, op, base, trials: Vec::new(), beside: None };
+/// The rates whose limits are wanted: the peaks, a plain program's rates, and small random
+/// requests.
+fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &StudyContext, peaks: &[(OpKind, usize)]) -> Vec<Case> {
+    let case = |of, op, base| Case { of, op, base, trials: Vec::new(), other_target: None };
     let mut all: Vec<Case> = peaks.iter().map(|&(op, base)| case(LimitOf::Peak, op, base)).collect();
     let measured: Vec<(usize, &Entry)> =
         sampler.entries.iter().enumerate().filter(|(_, entry)| entry.point().rate().is_some()).collect();
@@ -159,8 +152,8 @@ fn cases<M: Machine>(sampler: &Sampler<'_, M>, setting: &Setting, peaks: &[(OpKi
     all
 }
 
-/// Whether an entry is what a plain program does: through the page cache, from the start to the end, one request at a time.
-pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &Setting) -> bool {
+/// Whether an entry is what a plain program does: buffered, sequential, depth 1.
+pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &StudyContext) -> bool {
     let workload = &entry.workload;
     let cache = match op {
         OpKind::Write => workload.sync_at_end,
@@ -182,10 +175,11 @@ pub(crate) fn is_plain(entry: &Entry, op: OpKind, bytes: u32, setting: &Setting)
     workload.op() == op && cache && *workload == usual && entry.shape.is_none()
 }
 
-/// A change of an entry: one that is there already, or a new one; none where the change makes no sense or the target has no room for it.
+/// A changed entry: an existing one, or a new one; `None` if the change is invalid or the target
+/// too small.
 fn changed<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     base: usize,
     variant: Variant,
 ) -> Option<usize> {
@@ -205,14 +199,15 @@ fn changed<M: Machine>(
     }))
 }
 
-/// Takes twice the requests outstanding for the peak where that is surely faster: where runs differ, what was best at one time may not be at
-/// another, and the study would quote a better rate than its peak. Each is measured beside the other, so that both see the target as it is then.
+/// Moves the peak to twice the depth if that is certainly faster: on a noisy machine the best point
+/// of one moment may not be the best of another, and the study would report a rate above its own
+/// peak. The two are interleaved, so both see the same state of the target.
 ///
 /// # Errors
 /// The user's interrupt.
 pub(crate) fn climb<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     peaks: &mut [(OpKind, usize)],
 ) -> Result<()> {
     if !sampler.noisy {
@@ -225,11 +220,11 @@ pub(crate) fn climb<M: Machine>(
             let deeper = changed(sampler, setting, peaks[number].1, Variant::Deeper);
             tried.extend(deeper.map(|deeper| (number, deeper)));
         }
-        // Without one run of these there is no verdict on a peak, so it may overrun a budget that is too short.
+        // A peak without one of these runs has no verdict, so they may overrun a short budget.
         let deeper: Vec<usize> = tried.iter().map(|one| one.1).collect();
         sampler.rounds(&deeper, 1, Nanos::MAX)?;
         let until = sampler.at(CLIMB_SHARE);
-        for runs in 2..=LEAST_RUNS {
+        for runs in 2..=MIN_RUNS {
             let bases: Vec<usize> = tried.iter().map(|one| peaks[one.0].1).collect();
             sampler.again(&bases, until)?;
             sampler.rounds(&deeper, runs, until)?;
@@ -254,13 +249,13 @@ pub(crate) fn climb<M: Machine>(
     Ok(())
 }
 
-/// Makes the trials of every case, the peaks' first, as far as the time goes.
+/// Runs the trials of every case, the peaks first, time permitting.
 ///
 /// # Errors
 /// The user's interrupt.
 pub(crate) fn investigate<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     spec: &TargetSpec,
     peaks: &[(OpKind, usize)],
 ) -> Result<Vec<Case>> {
@@ -270,15 +265,15 @@ pub(crate) fn investigate<M: Machine>(
             if variant == Variant::Resized && case.of == LimitOf::Plain {
                 continue;
             }
-            if variant == Variant::Hinted && !heeds_hints(setting) {
+            if variant == Variant::Hinted && !obeys_hints(setting) {
                 continue;
             }
             case.trials.extend(changed(sampler, setting, case.base, variant).map(|index| (variant, index)));
         }
     }
-    // Run after run for all of them: where the time is up, each has as many as the others.
+    // One run of each in turn, so all have the same number when time runs out.
     let until = sampler.at(TRIALS_SHARE);
-    // Plain writes last: their own phases tell most of it, and a run takes its flush longer.
+    // Plain writes last: their phases explain most of it, and their flush makes runs longer.
     for (of, writes) in
         [(LimitOf::Peak, true), (LimitOf::Plain, false), (LimitOf::Random, true), (LimitOf::Plain, true)]
     {
@@ -287,14 +282,15 @@ pub(crate) fn investigate<M: Machine>(
         sampler.rounds(&indices, 1, until)?;
     }
     for case in &cases {
-        // A throttle is told anyway, and another run through it would cost the next one its rest.
+        // A throttle is reported by the system, and an extra run through it would use up the next
+        // one's burst credit.
         if !sampler.bursty && sampler.machine.now() < sampler.at(1.0) {
             sampler.trace(case.base)?;
         }
     }
     let on_files = setting.facts.layers.first().is_some_and(|layer| layer.kind == LayerKind::FileSystem);
     for case in cases.iter_mut().filter(|case| case.of == LimitOf::Peak && on_files) {
-        case.beside = beside(sampler, setting, spec, (case.op, case.base), until)?;
+        case.other_target = try_other_target(sampler, setting, spec, (case.op, case.base), until)?;
     }
     for runs in 2..=RUNS {
         sampler.learn_spread();
@@ -309,13 +305,12 @@ pub(crate) fn investigate<M: Machine>(
     Ok(cases)
 }
 
-/// Whether the target's cache may read further ahead where the program says that it reads in order. That of a simulated machine says so.
-fn heeds_hints(setting: &Setting) -> bool {
+/// Whether the target's read-ahead reacts to a sequential hint; a simulated machine says so itself.
+fn obeys_hints(setting: &StudyContext) -> bool {
     setting.facts.kind != TargetKind::Simulated || setting.facts.layers.iter().any(|layer| layer.facts.follows_hints)
 }
 
-/// Whether the target has room for a workload.
-fn fits(workload: &Workload, setting: &Setting) -> bool {
+fn fits(workload: &Workload, setting: &StudyContext) -> bool {
     let align = if workload.buffering.is_direct() { setting.facts.direct_align_bytes } else { 1 };
     workload.check(setting.facts.size_bytes, align).is_ok()
 }

@@ -1,4 +1,4 @@
-//! What the authors of the 1997 study concluded, concluded by a study of the simulated machine of theirs.
+//! The conclusions of the 1997 study, found by a study of its simulated machine.
 
 use machine::{Buffering, Engine, ResourceKind, TargetSpec};
 use results::{Bottleneck, LimitOf, Program, Results};
@@ -28,7 +28,7 @@ fn limit(results: &Results, op: OpKind) -> Bottleneck {
     limits.iter().find(|limit| limit.of == LimitOf::Peak && limit.op == op).expect("a limit").what
 }
 
-/// The point of sequential requests of the whole file, written beforehand.
+/// The point of sequential requests over the whole preallocated file.
 fn place(results: &Results, op: OpKind, buffering: Buffering, kib: u32, depth: u32) -> usize {
     let found = results.points.iter().position(|point| {
         let one = &point.workload.workload;
@@ -40,7 +40,7 @@ fn place(results: &Results, op: OpKind, buffering: Buffering, kib: u32, depth: u
     found.unwrap_or_else(|| panic!("no {op} of {kib} KiB, {depth} deep, {buffering:?}"))
 }
 
-/// MiB/s of such.
+/// Its rate in MiB/s.
 fn direct(results: &Results, op: OpKind, kib: u32, depth: u32) -> f64 {
     results.points[place(results, op, Buffering::Direct, kib, depth)].rate().expect("a rate") / MIB
 }
@@ -49,7 +49,7 @@ fn sentence<'a>(results: &'a Results, experiment: &str) -> &'a str {
     &results.experiments.iter().find(|one| one.id == experiment).expect("an experiment").sentence
 }
 
-/// What the study advises, and how often as fast that is.
+/// The study's advice, and its gain.
 fn gain(results: &Results, words: &str) -> Option<f64> {
     let findings = &results.answer.as_ref().expect("an answer").findings;
     findings.iter().find(|one| one.title.contains(words)).map(|one| one.gain)
@@ -67,7 +67,7 @@ fn three_disks_fill_a_bus_and_then_the_bus_is_the_limit_and_not_the_disk() {
 }
 
 #[test]
-fn the_phases_of_the_bus_stand_with_every_point() {
+fn every_point_has_its_bus_phases() {
     let results = study(&format!("{ULTRA},disks=3,start=12k"), Effort::Normal, &["depth"]);
     let data_in = |point: usize| {
         let resources = &results.points[point].numbers.as_ref().expect("numbers").achieved.resources;
@@ -76,7 +76,7 @@ fn the_phases_of_the_bus_stand_with_every_point() {
         assert!((all - 100.0).abs() < 0.5, "{all}");
         bus.phases.iter().find(|phase| phase.name == "Data In").expect("the phase").percent
     };
-    // Table 4: 80.4 % of the time in which the bus of three disks was not free.
+    // Table 4: 80.4 % of the busy time of a bus with three disks.
     let measured = data_in(place(&results, OpKind::Read, Buffering::Direct, 64, 3));
     assert!((measured - 80.4).abs() < 8.0, "{measured}");
     let peak = results.answer.as_ref().unwrap().peaks.iter().find(|peak| peak.op == OpKind::Read).expect("a peak");
@@ -108,7 +108,7 @@ fn pci_is_the_limit_of_nine_disks_and_a_fourth_adapter_adds_nothing() {
 fn write_cache_or_three_requests_hide_the_revolution() {
     let of = |wce: &str| study(&format!("{ULTRA},wce={wce}"), Effort::Normal, &["buffered", "unbuffered", "depth"]);
     let (off, on) = (of("off"), of("on"));
-    // Three requests outstanding gain without the cache, and are not worth a word with it.
+    // Depth 3 gains without the write cache, and is not reported with it.
     let advice = "sequential writes of 64 KiB outstanding, not one";
     assert!(gain(&off, advice).is_some_and(|gain| gain > 2.0), "{:?}", gain(&off, advice));
     assert!(gain(&on, advice).is_none_or(|gain| gain < 1.1), "{:?}", gain(&on, advice));
@@ -123,7 +123,7 @@ fn write_cache_or_three_requests_hide_the_revolution() {
 }
 
 #[test]
-fn what_a_request_costs_depends_on_how_the_program_learns_of_its_end() {
+fn request_cost_depends_on_the_completion_method() {
     let of = |shape: &str| study(&format!("{ULTRA},shape={shape}"), Effort::Normal, &["depth"]);
     let (routines, port) = (of("routines"), of("port"));
     let cost = |results: &Results| {
@@ -140,7 +140,7 @@ fn buffering_helps_small_requests_and_costs_the_processor_for_large_ones() {
     let results = study(ULTRA, Effort::Normal, &["buffered", "unbuffered", "cost"]);
     let costs = &results.answer.as_ref().unwrap().costs;
     let of = |mode: &str| costs.iter().find(|cost| cost.mode.name() == mode).unwrap_or_else(|| panic!("{costs:?}"));
-    // Nanoseconds a request, and a byte.
+    // Nanoseconds per request, and per byte.
     let ns = |mode: &str, bytes: f64| of(mode).ns_per_request + of(mode).ns_per_byte * bytes;
     let at_64 = ns("buffered read", 65_536.0) / ns("direct read", 65_536.0);
     assert!((6.0..=10.0).contains(&at_64), "{at_64}: {}", sentence(&results, "cost"));
@@ -156,7 +156,7 @@ fn buffering_helps_small_requests_and_costs_the_processor_for_large_ones() {
 fn a_file_that_grows_is_written_one_request_at_a_time() {
     let results = study(ULTRA, Effort::Normal, &["allocation", "depth"]);
     let gain = gain(&results, "do not extend it as you write").expect("an advice");
-    // Figure 12: 8.87 MB/s with 64 KB eight deep, 4.06 extending.
+    // Figure 12: 8.87 MB/s with 64 KB at depth 8, 4.06 extending.
     assert!((gain / (8.87 / 4.06) - 1.0).abs() < 0.1, "{gain}: {}", sentence(&results, "allocation"));
     assert!(
         sentence(&results, "allocation").contains("Extending the file costs"),
@@ -166,18 +166,18 @@ fn a_file_that_grows_is_written_one_request_at_a_time() {
 }
 
 #[test]
-fn half_of_the_peak_takes_what_the_abstract_says() {
+fn half_power_matches_the_abstract() {
     let results = study(FAST, Effort::Normal, &["unbuffered", "depth"]);
     let half = &results.answer.as_ref().unwrap().half_power;
     let smallest = |op: OpKind, at: &str| {
         let one = half.iter().find(|one| one.op == op && one.at == at).unwrap_or_else(|| panic!("no {op} {at}"));
         one.smallest.unwrap_or(f64::INFINITY) / 1024.0
     };
-    // Of 7.68 MB/s, the best that the study had of this drive, a synchronous write needs 128 KB for half.
+    // A synchronous write needs 128 KB for half of 7.68 MB/s, the study's best rate of this drive.
     let half = 7.68 / 2.0;
     let write = |kib: u32| direct(&results, OpKind::Write, kib, 1);
     assert!(write(64) < half && write(128) > half, "{} {}", write(64), write(128));
-    // Three deep 16 KB and eight deep 8 KB reach half of the writes' own peak; reads are at theirs with 4 KB.
+    // 16 KB at depth 3 and 8 KB at depth 8 reach half of the write peak; reads peak at 4 KB.
     let (three, eight) = (smallest(OpKind::Write, "depth 3"), smallest(OpKind::Write, "depth 8"));
     assert!(three > 8.0 && three <= 16.0 && eight > 4.0 && eight <= 8.0, "{three} {eight}");
     assert!(smallest(OpKind::Read, "depth 1") <= 4.0);

@@ -1,4 +1,5 @@
-//! Half-power sizes on machines whose runs differ and in times too short for the grid: each has a measured size on either side.
+//! Half-power sizes on noisy machines and in budgets too short for the grid: each has a measured
+//! size on either side.
 
 mod noisy;
 
@@ -10,7 +11,7 @@ use workload::{OpKind, rng};
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// The sizes around a crossing are at most so many times apart; between powers of two there is the alignment.
+/// Maximum ratio of the sizes around a crossing; alignment moves them off powers of two.
 const NEAR: f64 = 4.2;
 
 fn study(machine: &Noisy, seed: u64, budget_ns: u64, effort: Effort) -> Results {
@@ -20,7 +21,7 @@ fn study(machine: &Noisy, seed: u64, budget_ns: u64, effort: Effort) -> Results 
         .expect("a study")
 }
 
-/// The sizes measured of single requests, with their rates.
+/// The measured sizes of single requests, with their rates.
 fn single(results: &Results, op: OpKind) -> Vec<(f64, f64)> {
     let depth = results.experiments.iter().find(|one| one.id == "depth").expect("it was asked for");
     let id = format!("depth_{op}");
@@ -35,7 +36,7 @@ fn single_requests_have_a_measured_size_on_either_side_of_half() {
     for seed in 1..=24 {
         let throttled = seed % 2 == 0;
         let effort = if seed % 3 == 0 { Effort::Normal } else { Effort::Quick };
-        // From a time in which nearly nothing fits to one in which the grid is thinned.
+        // From a budget in which almost nothing fits to one in which the grid is thinned.
         let budget_ns = (500 + rng::hash(seed, 1) % 8000) * MILLISECOND;
         let machine = Noisy::new(disk(80e6), seed, 0.25, throttled);
         let largest = machine.target_facts(&machine.open(&TargetSpec::default()).expect("a target")).size_bytes / 4;
@@ -59,7 +60,8 @@ fn single_requests_have_a_measured_size_on_either_side_of_half() {
                     crossed += 1;
                 }
                 None if half.at_or_below => assert!(sizes[0].0 == 512.0, "{said}"),
-                // A noisy peak may be twice what any single request reaches; then the largest was tried.
+                // A noisy peak may be twice the rate of any single request; then the largest size
+                // must have been tried.
                 None => assert!(sizes.last().is_some_and(|one| one.0 * 2.0 >= (16e6f64).min(largest as f64)), "{said}"),
             }
         }

@@ -1,4 +1,4 @@
-//! What is said of the best rate whose slow requests stay within a goal.
+//! The best rate whose slow requests meet a latency goal.
 
 use machine::{Engine, Machine, TargetSpec};
 use measure::Repeats;
@@ -7,7 +7,7 @@ use twin::Twin;
 use workload::{Pattern, Stop, Workload};
 
 #[test]
-fn the_depth_of_half_the_rate_is_told() {
+fn the_depth_within_the_goal_is_reported() {
     let twin = Twin::from_name("nvme").expect("a machine");
     let mut target = twin.open(&TargetSpec::default()).expect("a target");
     let at = |depth| Workload {

@@ -1,4 +1,5 @@
-//! The study on a machine whose runs differ: what it says is as sure as it says, although where it measures depends on what it saw.
+//! The study on a noisy machine: its intervals are honest, although its choice of points depends on
+//! the noise.
 
 mod noisy;
 
@@ -13,7 +14,7 @@ use workload::{OpKind, Stop, Workload};
 /// Standard deviation of the rates of runs, as a share of their mean.
 const SPREAD: f64 = 0.2;
 
-/// In which a beginning counts for nothing.
+/// Long enough that start-up effects do not matter.
 const LONG: Stop = Stop::AfterNs(5_000_000_000);
 
 const SEEDS: std::ops::Range<u64> = 101..165;
@@ -63,7 +64,7 @@ impl Truths {
     }
 }
 
-/// How many intervals hold the truth, of how many.
+/// The number of intervals that contain the truth, and their total.
 #[derive(Debug, Default, Clone, Copy)]
 struct Coverage {
     held: usize,
@@ -82,16 +83,17 @@ impl Coverage {
     }
 }
 
-/// What studies with different luck said, beside the truth.
+/// Results of studies with different seeds, compared with the truth.
 #[derive(Debug, Default)]
 struct Seen {
     points: Coverage,
     by_runs: BTreeMap<u32, Coverage>,
-    /// Points uncertain by more than 25 %.
+    /// Points with an uncertainty above 25 %.
     wide: usize,
     peaks: Coverage,
     halves: Coverage,
-    /// Half widths of the peaks' intervals, and how far peaks and half-power sizes are from the truth, all as shares.
+    /// Half-widths of the peaks' intervals, and the errors of peaks and half-power sizes, all
+    /// relative.
     widths: Vec<f64>,
     peak_errors: Vec<f64>,
     half_errors: Vec<f64>,
@@ -119,7 +121,7 @@ fn see(seen: &mut Seen, truths: &mut Truths, results: &Results) {
     let answer = results.answer.as_ref().expect("an answer");
     for peak in &answer.peaks {
         let point = &results.points[peak.point];
-        // Its runs leave their beginnings out, which count for nothing in a long run.
+        // Its runs exclude the start, which does not matter in a long run.
         let truth = truths.rate(&Workload { stop: LONG, ..Workload::clone(&point.workload) });
         seen.peaks.add(interval(point), truth);
         seen.widths.push(point.numbers.as_ref().and_then(|numbers| numbers.relative_half_width).unwrap_or(f64::MAX));
@@ -129,7 +131,7 @@ fn see(seen: &mut Seen, truths: &mut Truths, results: &Results) {
             single && half.op == peak.op && half.peak_from == PeakSource::Measured
         });
         let half = half.unwrap_or_else(|| panic!("no half-power size of single {}s", peak.op));
-        let crossing = half.crossing.expect("it lies between the sizes");
+        let crossing = half.crossing.expect("it is between the sizes");
         let like = Workload { depth: 1, ..Workload::clone(&point.workload) };
         let truth = truths.crossing(&like, truth / 2.0);
         seen.half_errors.push((crossing / truth).ln().abs());
@@ -140,7 +142,7 @@ fn see(seen: &mut Seen, truths: &mut Truths, results: &Results) {
     seen.verdicts += usize::from(read.is_some_and(|one| one.what == Bottleneck::Device));
 }
 
-/// Studies of one length with different luck.
+/// Studies of one length with different seeds.
 fn seen(budget_s: u64) -> Seen {
     let (mut seen, mut truths) = (Seen::default(), Truths::default());
     for seed in SEEDS {
@@ -149,7 +151,8 @@ fn seen(budget_s: u64) -> Seen {
     seen
 }
 
-/// The quick study has 50 s, and the usual one the three minutes in which an answer is settled to about 10 %.
+/// The quick study has 50 s, and the normal one the three minutes that settle an answer to about 10
+/// %.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let studies = SEEDS.count();
@@ -167,7 +170,8 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         );
         println!("{said}");
         assert!((0.93..=0.97).contains(&seen.points.share()), "{said}");
-        // On 256 other seeds 94 of 100 peaks hold it, and 92 to 93 half-power sizes; of 128, by chance, somewhat fewer.
+        // On 256 other seeds 94 % of the peaks contain the truth, and 92 to 93 % of the half-power
+        // sizes; with 128 seeds chance allows somewhat fewer.
         assert!(seen.peaks.share() >= 0.91 && seen.halves.share() >= 0.89, "{said}");
         assert!(width < most_width && peak < most_error && half < most_half_error && wide < most_wide, "{said}");
         assert!(seen.half_open == 0 && seen.verdicts * 10 >= studies * 9, "{said}");

@@ -1,4 +1,4 @@
-//! The study on machines whose truth is known: what a description says in so many numbers is what the study must find by measuring.
+//! The study on machines of known truth: it must find the numbers of the description by measuring.
 
 use machine::units::{KIB, MIB};
 use machine::{Machine, TargetSpec};
@@ -22,14 +22,15 @@ fn near(what: &str, found: f64, truth: f64, tolerance: f64) -> Result<(), TestCa
     Ok(())
 }
 
-/// So many machines: whole studies take their time.
+/// Few cases: a whole study takes time.
 fn few(cases: u32) -> ProptestConfig {
-    // Always the same ones: a tolerance should not fail on some days.
+    // Fixed seeds, so a tolerance does not fail on some days.
     let rng_seed = RngSeed::Fixed(1997);
     ProptestConfig { cases, rng_seed, max_shrink_iters: 30, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// A machine with a disk behind a hypervisor: workers that take a fixed time and a time for each byte, and a path that all share.
+/// A machine with a virtual disk: workers with a fixed time plus a time per byte, and a shared
+/// path.
 #[derive(Debug, Clone)]
 struct Behind {
     request_us: f64,
@@ -64,27 +65,28 @@ impl Behind {
         self.request_us * 1e3 + self.request_ns_per_byte * bytes
     }
 
-    /// The part of a request's time that does not depend on its size.
+    /// The size-independent part of a request's time.
     fn fixed_ns(&self) -> f64 {
         (self.request_us + self.notify_us + self.fixed_us) * 1e3
     }
 
-    /// The time that each byte adds.
+    /// Time per byte.
     fn ns_per_byte(&self) -> f64 {
         self.request_ns_per_byte + 1e9 / self.rate
     }
 
-    /// Bytes per second with so many requests outstanding: as many as fit in the time of one, unless something is busy all the time.
+    /// Bytes per second at this depth: as many as fit in one request's time, unless something
+    /// saturates.
     fn throughput(&self, bytes: f64, depth: f64) -> f64 {
         let one = self.fixed_ns() + self.ns_per_byte() * bytes;
         let workers = f64::from(self.workers) / (self.fixed_us * 1e3 + 1e9 / self.rate * bytes);
-        // One thread asks, and has one processor at a time.
+        // One thread issues requests, on one processor at a time.
         let processor = 1.0 / self.cpu_ns(bytes);
         let requests = (depth / one).min(workers).min(processor).min(self.total / 1e9 / bytes);
         requests * 1e9 * bytes
     }
 
-    /// The best of the reads that a study made.
+    /// The best of a study's reads.
     fn peak(&self, results: &Results) -> f64 {
         let reads = results
             .points
@@ -154,7 +156,7 @@ proptest! {
         let truth = machine.fixed_ns() / (2e9 / peak - machine.ns_per_byte());
         let found = half(&results, "request_bytes", "depth 1").unwrap();
         if truth > 0.0 && (1024.0..8e6).contains(&truth) {
-            // In rate and not in size: where one request at a time hardly gets there the curve is flat.
+            // Compare the rate, not the size: if depth 1 hardly gets there the curve is flat.
             near("rate at half power", machine.throughput(found.crossing.unwrap(), 1.0), peak / 2.0, 0.005)?;
             prop_assert!(found.smallest.unwrap() >= truth * 0.97);
         } else if truth < 0.0 {
@@ -164,7 +166,7 @@ proptest! {
             let at = |depth: f64| machine.throughput(size as f64, depth) / peak;
             let depths = [1.0, 3.0, 8.0, 32.0, 128.0];
             if depths.iter().any(|&depth| (0.45..0.55).contains(&at(depth))) {
-                // Too close to half to tell on which side the rounding of a run falls.
+                // Too close to half: the rounding of a run decides the side.
                 continue;
             }
             let truth = depths.into_iter().find(|&depth| at(depth) >= 0.5);
@@ -173,7 +175,7 @@ proptest! {
         }
     }
 
-    /// What a request costs the processor, and a byte.
+    /// Processor cost per request and per byte.
     #[test]
     fn cost_models(machine in behind(), buffered in (1.0f64..100.0, 0.05f64..10.0), written in (1.0f64..100.0, 0.05f64..10.0)) {
         let mut description = machine.description();
@@ -181,20 +183,20 @@ proptest! {
         (processor.buffered_read_us, processor.buffered_read_ns_per_byte, processor.large_read_ns_per_byte) = (buffered.0, buffered.1, 0.0);
         (processor.buffered_write_us, processor.buffered_write_ns_per_byte, processor.large_write_ns_per_byte) = (written.0, written.1, 0.0);
         let mut setup = Setup::of(description);
-        // Nothing is written back meanwhile.
+        // No write-back during the run.
         setup.temporary = true;
         let results = study(&Twin::new(setup), Effort::Quick, &["cost"]);
         let direct = (machine.request_us, machine.request_ns_per_byte);
         for (mode, (us, ns_per_byte)) in [("direct read", direct), ("direct write", direct), ("buffered read", buffered), ("buffered write", written)] {
             let costs = &results.answer.as_ref().unwrap().costs;
             let model = costs.iter().find(|model| model.mode.name() == mode && model.whose.name() == "process").unwrap();
-            // Of the smallest request the bytes are nothing, of the largest nearly all.
+            // Bytes are negligible in the smallest request, and almost everything in the largest.
             near(mode, model.ns_per_request, us * 1e3, 0.02 + 5.0 / (us * 1e3))?;
             near(mode, model.ns_per_byte, ns_per_byte, 0.02)?;
         }
     }
 
-    /// A quota of bytes is what limits, and it is told.
+    /// A byte quota is the limit, and is reported.
     #[test]
     fn a_cap_on_bytes(cap in 20e6f64..400e6, latency in 200.0f64..900.0) {
         let mut description = preset::load("cloud").unwrap();
@@ -207,7 +209,7 @@ proptest! {
         }
     }
 
-    /// A quota of requests likewise.
+    /// A request quota likewise.
     #[test]
     fn a_cap_on_requests(cap in 100.0f64..900.0) {
         let mut description = preset::load("cloud").unwrap();
@@ -224,11 +226,11 @@ proptest! {
     fn the_processor(machine in behind(), slow in 2.0f64..8.0) {
         let machine = Behind { cores: 1, workers: 8, request_ns_per_byte: slow * 1e9 / machine.rate, ..machine };
         let results = study(&machine.twin(), Effort::Quick, &["depth"]);
-        // Of the few large requests of a run those count whose work began in its warm-up.
+        // Of a run's few large requests, those count whose work started in the warm-up.
         limited(&results, "read", "processor", machine.peak(&results), 0.05)?;
     }
 
-    /// A bus slower than the disks on it; and disks slower than their buses.
+    /// A bus slower than its disks; and disks slower than their bus.
     #[test]
     fn a_bus_or_its_disks(share in 0.2f64..0.8, disks in 2u32..5) {
         let mut description = preset::load("gateway-1997").unwrap();
@@ -252,7 +254,7 @@ proptest! {
 proptest! {
     #![proptest_config(few(8))]
 
-    /// A disk alone: the rate of its tracks, with the skews between them.
+    /// A single disk: the rate of its tracks, including the skews between them.
     #[test]
     fn a_disk(rpm in 4000.0f64..15_000.0, sectors in 80u64..2000, heads in 2u64..12, skew in 0.05f64..0.3) {
         let mut description = preset::load("hdd-20tb").unwrap();
@@ -279,8 +281,8 @@ fn limited(results: &Results, op: &str, what: &str, rate: f64, tolerance: f64) -
     near("peak", answer.peaks.iter().find(|peak| peak.op.name() == op).unwrap().throughput_bytes_per_s, rate, tolerance)
 }
 
-/// Without a write cache each write waits for the platter to come round: its fixed time is a revolution, but for those that
-/// catch the gap between two tracks.
+/// Without a write cache each write waits for the platter: its fixed time is a revolution, except
+/// for writes that catch the gap between two tracks.
 #[test]
 fn writes_without_a_write_cache_cost_a_revolution() {
     for rpm in [3600.0, 5400.0, 7200.0] {
@@ -300,8 +302,8 @@ fn writes_without_a_write_cache_cost_a_revolution() {
     }
 }
 
-/// What the drives of 1997 have ready and what they must fetch obey laws of their own: a line from the smallest request to the largest
-/// would miss its points by 30 %.
+/// The 1997 drives follow one law for prefetched data and another for fetched data: a single line
+/// from the smallest to the largest request would miss points by 30 %.
 #[test]
 fn service_times_of_the_drives_of_1997_fit_regime_by_regime() {
     // Table 3 of the study: the prefetch hit at size zero, and the rate of the bus.

@@ -1,4 +1,4 @@
-//! The verdict on machines whose truth is known: the part that is made the narrowest is the one that is named.
+//! The verdict on machines of known truth: it must name the component that was made the narrowest.
 
 use machine::units::MIB;
 use machine::{ResourceKind, TargetSpec};
@@ -25,10 +25,10 @@ fn named(name: &str) -> Twin {
     Twin::from_name(name).expect("a machine")
 }
 
-/// The machine of the 1997 study with so many Barracuda 4s on so many Fast-Wide buses.
+/// The machine of the 1997 study with `disks` Barracuda 4s on `buses` Fast-Wide buses.
 fn gateway(disks: u32, buses: u32, change: impl FnOnce(&mut Description)) -> Twin {
     let mut description = preset::load("gateway-1997").expect("a preset");
-    // As many disks on each, not two on the first before the next has any.
+    // Spread the disks over the buses, instead of filling the first one.
     description.volume.bus_disks = 1;
     change(&mut description);
     let mut setup = Setup::of(description);
@@ -36,7 +36,7 @@ fn gateway(disks: u32, buses: u32, change: impl FnOnce(&mut Description)) -> Twi
     Twin::new(setup)
 }
 
-/// Adapters of so many buses.
+/// Adapters with this many buses.
 fn adapter(buses: u32, bytes_per_s: f64) -> Option<twin::description::Adapter> {
     let name = "2940UW".into();
     Some(twin::description::Adapter { name, bytes_per_s, advertised_bytes_per_s: Some(40e6), buses })
@@ -55,7 +55,7 @@ fn cloud(change: impl FnOnce(&mut twin::description::CloudVolume)) -> Twin {
     Twin::new(Setup::of(description))
 }
 
-/// What a part is called as a limit.
+/// A component's name as a limit.
 fn bottleneck(kind: ResourceKind) -> Bottleneck {
     match kind {
         ResourceKind::Processor => Bottleneck::Processor,
@@ -157,7 +157,7 @@ fn a_plain_program_and_random_requests_have_limits_of_their_own() {
 }
 
 #[test]
-fn what_is_not_the_peak_has_another_limit_on_modern_machines() {
+fn other_rates_have_other_limits_on_modern_machines() {
     use Bottleneck::{Device, DeviceIops, Flush, Link, Media, ReadAhead, Thread};
     const SMALL: u32 = 4096;
     const LARGE: u32 = 65_536;
@@ -184,7 +184,7 @@ fn what_is_not_the_peak_has_another_limit_on_modern_machines() {
         let found = found.unwrap_or_else(|| panic!("{name}: no {of} {op}"));
         assert_eq!(found.what, truth, "{name}, {why}: {}", found.sentence);
     }
-    // No verdict is at odds with its own trials.
+    // No verdict contradicts its own trials.
     for (name, results) in &studied {
         for limit in &results.answer.as_ref().expect("an answer").limits {
             let ratio = |change: &str| limit.trials.iter().find(|one| one.change.contains(change))?.iops_ratio;
@@ -203,7 +203,7 @@ fn what_is_not_the_peak_has_another_limit_on_modern_machines() {
     }
 }
 
-/// A disk behind a hypervisor whose workers move data at any rate, each request in so many us.
+/// A virtual disk whose workers move data at any rate, with a fixed time in us per request.
 fn served(cores: u32, request_us: f64, (workers, service_us): (u32, f64)) -> Twin {
     virtio(|one| {
         one.file_system.command_bytes = 64 * MIB;
@@ -233,7 +233,7 @@ fn the_program_or_the_number_of_requests_limits_small_ones() {
 }
 
 #[test]
-fn a_disk_bus_gives_what_it_does_while_it_works() {
+fn a_bus_rate_is_its_rate_while_busy() {
     let results = study(&named("twin:gateway-1997,disks=4"), &["depth"]);
     let ladder = results.ladder.as_ref().expect("a ladder");
     let read = |kind| {
@@ -241,24 +241,24 @@ fn a_disk_bus_gives_what_it_does_while_it_works() {
         stage.rates.iter().find(|rate| rate.op == OpKind::Read).expect("a rate of reads")
     };
     let reached = |kind| read(kind).achieved.as_ref().expect("a rate").throughput_bytes_per_s;
-    // The 1997 study's figure 1: PCI advertises 133 and gives 72 MB/s, whoever uses it.
+    // The 1997 study's figure 1: PCI advertises 133 and gives 72 MB/s to any user.
     assert!((reached(StageKind::Pci) / 75.5e6 - 1.0).abs() < 0.02, "{}", reached(StageKind::Pci));
     assert!(read(StageKind::Bus).narrowest && read(StageKind::Bus).busy_percent > Some(95.0));
     assert!(read(StageKind::Bus).share_percent > Some(70.0) && read(StageKind::Bus).share_percent < Some(95.0));
     assert!(reached(StageKind::Device) > reached(StageKind::Bus), "the disks could give more");
-    // Each connection costs the bus phases without data: a part has a half-power point of its own.
+    // Each connection costs bus phases without data, so the component has its own half-power point.
     let half = |kind| read(kind).half_power_bytes.expect("a size");
     assert!(half(StageKind::Bus) > 0.0 && half(StageKind::Pci) <= half(StageKind::Bus), "{}", half(StageKind::Bus));
-    let told = |kind| read(kind).advertised.as_ref().expect("a rate").formula.as_str();
-    assert_eq!(told(StageKind::Pci), "the machine's description");
-    assert!(told(StageKind::Device).starts_with("4 x 7.15 MiB/s, "), "{}", told(StageKind::Device));
+    let reported = |kind| read(kind).advertised.as_ref().expect("a rate").formula.as_str();
+    assert_eq!(reported(StageKind::Pci), "the machine's description");
+    assert!(reported(StageKind::Device).starts_with("4 x 7.15 MiB/s, "), "{}", reported(StageKind::Device));
     let risky = study(&named("twin:gateway-1997,wce=on"), &["depth"]);
     let risks = &risky.ladder.as_ref().expect("a ladder").risks;
     assert!(risks.iter().any(|risk| risk.contains("write cache")), "{risks:?}");
 }
 
 #[test]
-fn a_simulated_disk_tells_queue_link_media_and_device_apart() {
+fn a_simulated_disk_separates_queue_link_media_and_device() {
     let results = study(&named("twin:gateway-1997"), &["depth"]);
     let peak = &results.answer.as_ref().expect("an answer").peaks[0];
     let achieved = &results.points[peak.point].numbers.as_ref().expect("numbers").achieved;
@@ -272,7 +272,7 @@ fn a_simulated_disk_tells_queue_link_media_and_device_apart() {
 }
 
 #[test]
-fn advice_begins_with_what_a_plain_program_does() {
+fn advice_starts_from_a_plain_program() {
     let results = study(&named("twin:gateway-1997,disks=3"), &["buffered", "unbuffered", "depth"]);
     let answer = results.answer.as_ref().expect("an answer");
     let first = answer.findings.first().expect("plain writes are slow on this machine");
@@ -281,11 +281,11 @@ fn advice_begins_with_what_a_plain_program_does() {
     assert!(!before.buffering.is_direct() && before.outstanding() == 1, "{}", before.short());
     let [_, after] = first.points.map(|point| results.points[point].rate().expect("a rate"));
     let peak = answer.peaks.iter().find(|peak| peak.op == results.points[first.points[1]].workload.op).expect("a peak");
-    assert!(after >= 0.5 * peak.throughput_bytes_per_s, "it reaches half of the peak at least");
+    assert!(after >= 0.5 * peak.throughput_bytes_per_s, "at least half of the peak");
     assert!(first.cpu_ns_per_mib.is_some() && first.p99_ns.is_some());
     let through = answer.findings.iter().position(|one| results.points[one.points[0]].workload.buffering.is_dsync());
     let plain = answer.findings.iter().rposition(|one| one.from_plain).expect("the first");
-    assert!(through.is_none_or(|through| through > plain), "nobody writes through by chance");
+    assert!(through.is_none_or(|through| through > plain), "write-through is deliberate");
     let rule = |words: &str| answer.checklist.iter().find(|one| one.rule.contains(words)).expect("a rule").state.name();
     assert_eq!(rule("buses"), "broken", "three disks on one bus");
     assert_eq!(rule("align"), "not_applicable");
@@ -299,13 +299,13 @@ fn the_rule_of_the_write_cache_has_the_rates_with_it_and_without() {
         rules.into_iter().find(|one| one.rule.contains("cache writes")).expect("a rule").evidence
     };
     let on = evidence("twin:gateway-1997,wce=on");
-    assert!(on.contains(" with it, ") && on.contains("where each is on stable storage first"), "{on}");
+    assert!(on.contains(" with it, ") && on.contains("if each is synced"), "{on}");
     let off = evidence("twin:gateway-1997,wce=off");
     assert!(off.ends_with(" without it"), "{off}");
 }
 
 #[test]
-fn where_a_plain_program_gets_the_peak_no_warm_cache_comes_first() {
+fn warm_caches_never_rank_first() {
     let results = study(&named("twin:cloud"), &["memory", "buffered", "unbuffered", "random"]);
     let answer = results.answer.as_ref().expect("an answer");
     assert_eq!(answer.plain.len(), 4, "reads and writes of two sizes: {:?}", answer.plain);

@@ -1,4 +1,5 @@
-//! What is said of a rate that did not hold: real causes are told, rhythms and whole requests are not.
+//! Warnings about unsteady rates: real causes are reported, periodic patterns and whole requests
+//! are not.
 
 use machine::{Buffering, CacheState, Engine, Machine, TargetSpec};
 use measure::{Options, sample};
@@ -37,14 +38,14 @@ fn deep(request_bytes: u32, depth: u32, seconds: u64) -> Workload {
 #[test]
 fn rhythms_and_whole_requests_are_no_change() {
     let steady = [
-        // Beats of requests against the slices.
+        // Requests beat against the slices.
         Workload { request_bytes: 4096, read_percent: 0, ..deep(4096, 1, 10) },
         deep(8192, 3, 10),
         deep(262_144, 1, 10),
-        // Tracks, and the heads between them.
+        // Tracks, and the head movements between them.
         Workload { buffering: Buffering::Buffered, cache: CacheState::Cold, ..deep(2048, 1, 10) },
         deep(131_072, 8, 10),
-        // Many outstanding, which drain when the time is up.
+        // A deep queue drains at the end.
         Workload { pattern: Pattern::Random, ..deep(4096, 128, 10) },
         Workload { read_percent: 0, ..deep(8192, 32, 10) },
         Workload { read_percent: 0, ..deep(512, 128, 10) },
@@ -59,7 +60,7 @@ fn rhythms_and_whole_requests_are_no_change() {
 }
 
 #[test]
-fn a_burst_credit_that_runs_out_is_told() {
+fn an_exhausted_burst_credit_is_reported() {
     let twin = changed("cloud-burst", |drive| {
         let Drive::Cloud(volume) = drive else { panic!("a cloud volume") };
         volume.credit_requests = 15_000.0;
@@ -69,7 +70,7 @@ fn a_burst_credit_that_runs_out_is_told() {
 }
 
 #[test]
-fn a_write_cache_that_fills_is_told() {
+fn a_full_write_cache_is_reported() {
     let twin = changed("nvme", |drive| {
         let Drive::Flash(flash) = drive else { panic!("a solid-state drive") };
         flash.cache_bytes = 8_000_000_000;

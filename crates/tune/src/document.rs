@@ -1,4 +1,4 @@
-//! The document: what was planned, what was tried, and what is worth keeping.
+//! The document: the plan, the trials, and the settings worth keeping.
 
 use crate::plan::Trial;
 use machine::Alternative;
@@ -10,59 +10,59 @@ use serde::{Deserialize, Serialize};
 /// Name and version of the schema.
 pub const TUNE_SCHEMA: &str = "halfpower.tune/1";
 
-/// A tuning: a plan, and with `--yes` what it came to.
+/// A tuning: a plan and, with `--yes`, its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tuning {
     /// Name and version of this schema: `halfpower.tune/1`.
     pub schema: String,
-    /// What made it.
+    /// The program that wrote it.
     pub program: Program,
-    /// What was measured.
+    /// The target measured.
     pub target: String,
     /// The workloads, as options of `halfpower run`.
     pub workloads: Vec<String>,
-    /// What is tried, in this order.
+    /// The trials, in order.
     pub plan: Vec<Step>,
-    /// What is not tried, and why.
+    /// Values that are not tried, and why.
     pub left_out: Vec<LeftOut>,
-    /// Time for all of it.
+    /// Time budget of the whole tuning.
     pub budget_ns: u64,
-    /// The least time that it takes; absent where runs end after an amount of data.
+    /// Minimum time of the tuning; absent if runs end after an amount of data.
     pub least_ns: Option<u64>,
-    /// A question is decided where no change larger than this can be there.
+    /// A question is decided once any larger change than this is ruled out.
     pub until_percent: f64,
-    /// Changes smaller than this count as none.
+    /// Smaller changes count as no difference.
     pub worth_percent: f64,
-    /// The time that it took; absent where it was planned alone.
+    /// Time taken; absent from a dry run.
     pub took_ns: Option<u64>,
-    /// What was tried; empty where it was planned alone.
+    /// Results of the trials; empty in a dry run.
     pub tried: Vec<Tried>,
-    /// Everything that helped, together, once more against the start.
+    /// All improvements together, measured again against the start.
     pub combination: Option<Tried>,
-    /// The lines that keep what the combination shows to be worth it.
+    /// Configuration lines that make the proven improvements permanent.
     pub keep: Vec<KeepLine>,
-    /// Commands that measure the change again.
+    /// Commands that repeat the measurement.
     pub prove: Vec<String>,
-    /// What it says.
+    /// Conclusions.
     pub sentences: Vec<String>,
-    /// Reasons to doubt it, and settings that are not as they were.
+    /// Caveats, and settings that could not be restored.
     pub warnings: Vec<String>,
 }
 
-/// One value of one knob that is to be tried.
+/// One value of one knob to try.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// The knob.
     pub knob: String,
-    /// What it belongs to.
+    /// The component it configures.
     pub of: String,
-    /// What it does.
+    /// Its purpose.
     pub about: String,
-    /// Its value now.
+    /// Its current value.
     pub from: String,
-    /// The value that is tried.
+    /// The value to try.
     pub to: String,
-    /// How data can be lost with it.
+    /// How this value can lose data.
     pub risk: Option<String>,
     /// The shell command that sets it.
     pub command: Option<String>,
@@ -87,69 +87,70 @@ impl Step {
 pub struct LeftOut {
     /// The knob.
     pub knob: String,
-    /// What it belongs to.
+    /// The component it configures.
     pub of: String,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 
-/// A change that was tried.
+/// Result of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tried {
-    /// The knob; `combination` of several.
+    /// The knob; `combination` for several.
     pub knob: String,
-    /// What it belongs to.
+    /// The component it configures.
     pub of: String,
     /// Its value before.
     pub from: String,
-    /// The value that was tried.
+    /// The value tried.
     pub to: String,
-    /// What may be said of it.
+    /// The conclusion.
     pub outcome: Outcome,
-    /// Blocks of four runs in turn, of the question with most.
+    /// Number of blocks of four interleaved runs, of the question with the most.
     pub blocks: u32,
-    /// The changes of rate, latency and processor time for each workload.
+    /// Changes in rate, latency and processor time for each workload.
     pub differences: Vec<Difference>,
-    /// The workloads whose requests have another size with it: a latency or a processor time is that of such a request.
+    /// The workloads whose request size changes with it: their latency and processor time are per
+    /// request of the new size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resized: Vec<Resized>,
     /// Why it could not be tried.
     pub failed: Option<String>,
-    /// What keeps it.
+    /// Configuration lines that make it permanent.
     pub keep: Vec<KeepLine>,
 }
 
-/// A workload whose requests have another size.
+/// A workload whose request size changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Resized {
-    /// The workload, as its differences name it.
+    /// The workload, as named in its differences.
     pub question: String,
-    /// Bytes of a request before.
+    /// Request size before, in bytes.
     pub from_bytes: u32,
-    /// Bytes of a request with the change.
+    /// Request size after, in bytes.
     pub to_bytes: u32,
 }
 
 impl Tried {
-    /// The change of processor time for each byte in percent, from that for each request.
+    /// The change in processor time per byte, in percent, from the change per request.
     pub fn cpu_per_byte_percent(&self, cpu: &Difference) -> f64 {
         let resized = self.resized.iter().find(|one| one.question == cpu.question);
         let ratio = resized.map_or(1.0, |one| f64::from(one.from_bytes) / f64::from(one.to_bytes));
         ((1.0 + cpu.change_percent / 100.0) * ratio - 1.0) * 100.0
     }
 
-    /// The changes of the rate.
+    /// The changes in rate.
     pub fn rates(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|one| one.measure == Measure::Throughput)
     }
 
-    /// The mean change of the rate over the workloads, as a logarithm.
+    /// Mean change in rate over the workloads, as a logarithm.
     pub(crate) fn gain(&self) -> f64 {
         let logs: Vec<f64> = self.rates().map(|one| (one.change_percent / 100.0).ln_1p()).collect();
         if logs.is_empty() { 0.0 } else { logs.iter().sum::<f64>() / logs.len() as f64 }
     }
 
-    /// What may be said of the changes of the rate. `open`: some question was not decided when the time was up.
+    /// Judges the changes in rate. `open`: some question was undecided when the time ran out.
     pub(crate) fn judge(differences: &[Difference], open: bool, until_percent: f64) -> Outcome {
         let of_rate = || differences.iter().filter(|one| one.measure == Measure::Throughput);
         let rates: Vec<Verdict> = of_rate().map(|one| one.verdict).collect();
@@ -169,28 +170,28 @@ impl Tried {
     }
 }
 
-/// What may be said of a change.
+/// Conclusion about a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Some workload is faster, none slower.
+    /// Some workload is faster and every other one unchanged.
     Helps,
-    /// No workload changes by as much as matters.
+    /// No workload changes enough to matter.
     NoDifference,
-    /// No workload gains as much as matters; whether one loses was not asked any longer.
+    /// No workload gains enough to matter; losses were not measured further.
     NoGain,
-    /// Some workload is slower, none faster.
+    /// Some workload is slower and every other one unchanged.
     Worse,
-    /// One is faster, another slower.
+    /// One workload is faster, another slower.
     Mixed,
-    /// The time was up before it could be told.
+    /// The time ran out first.
     Undecided,
     /// It could not be tried.
     Failed,
 }
 
 impl Outcome {
-    /// In a word or two.
+    /// One or two words for the reader.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Helps => "faster",
@@ -204,12 +205,12 @@ impl Outcome {
     }
 }
 
-/// A line that keeps a setting after a restart.
+/// A configuration line that persists a setting across restarts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeepLine {
     /// The knob.
     pub knob: String,
-    /// Where the line goes.
+    /// The file or tool the line belongs to.
     pub place: String,
     /// The line.
     pub line: String,
@@ -224,16 +225,16 @@ impl KeepLine {
 }
 
 impl Tuning {
-    /// The document as a JSON text.
+    /// Serialises the document.
     ///
     /// # Errors
-    /// Something in it cannot be JSON.
+    /// A value that JSON cannot represent.
     pub fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }
 
-/// The JSON Schema of a tuning, as it stands in `schema/`.
+/// The JSON Schema of a tuning, as stored in `schema/`.
 pub fn tuning_schema() -> String {
     let schema = schemars::schema_for!(Tuning);
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_dropped_early_is_no_gain_and_not_no_difference() {
+    fn a_value_dropped_early_counts_as_no_gain() {
         let judge = |interval, open| Tried::judge(&[rate(interval, Verdict::NoDifference)], open, 5.0);
         assert_eq!(judge([-2.0, 3.0], false), Outcome::NoDifference);
         assert_eq!(judge([-30.0, 1.0], false), Outcome::NoGain);
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_of_larger_requests_is_told_for_each_byte() {
+    fn cpu_time_of_resized_requests_is_compared_per_byte() {
         let cpu = Difference { measure: Measure::Cpu, ..rate([100.0, 100.0], Verdict::Worse) };
         let resized = Resized { question: "--op read".into(), from_bytes: 64 << 10, to_bytes: 256 << 10 };
         let mut tried = Tried {

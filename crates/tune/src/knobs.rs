@@ -1,14 +1,12 @@
-//! The knobs of a workload: what a program can do differently.
+//! Workload knobs: settings a program controls itself.
 
 use machine::units::{parse_size, show_size};
 use machine::{Allocation, Buffering, CacheState, Engine, Hint, Keep, Layer, TargetFacts, TargetKind};
 use workload::{Pattern, Workload};
 
-/// What a knob of a workload may look at.
+/// Context for a workload knob.
 pub struct Scene<'a> {
-    /// The target.
     pub facts: &'a TargetFacts,
-    /// The machine's engines.
     pub engines: &'a [Engine],
 }
 
@@ -19,25 +17,22 @@ impl Scene<'_> {
     }
 }
 
-/// A knob of workloads.
+/// A workload knob.
 pub struct WorkloadKnob {
-    /// Its name.
     pub name: &'static str,
-    /// What it is, in a few words.
     pub about: &'static str,
-    /// Its value in a workload.
+    /// Its current value in a workload.
     pub value: fn(&Workload) -> String,
     /// Values worth trying on a workload.
     pub try_: fn(&Workload, &Scene<'_>) -> Vec<String>,
-    /// A workload with a value; none where that makes no sense.
+    /// The workload with another value, or `None` if that is invalid.
     pub with: fn(&Workload, &str, &Scene<'_>) -> Option<Workload>,
-    /// How data can be lost with a value.
+    /// How this value can lose data.
     pub risk: fn(&Workload, &str) -> Option<String>,
-    /// What a program does to have this value.
+    /// How a program gets this value.
     pub keep: fn(&str, &Scene<'_>) -> Vec<Keep>,
 }
 
-/// Every knob of workloads.
 pub const KNOBS: [WorkloadKnob; 7] = [BUFFERING, REQUEST, DEPTH, ENGINE, HINT, ALLOCATION, OFFSET];
 
 fn no_risk(_workload: &Workload, _value: &str) -> Option<String> {
@@ -48,14 +43,14 @@ fn in_program(line: impl Into<String>) -> Vec<Keep> {
     vec![Keep { place: "in the program".into(), line: line.into() }]
 }
 
-/// A size as an option takes it.
+/// A size in the syntax of an option.
 pub(crate) fn size(bytes: u64) -> String {
     show_size(bytes).replace(" KiB", "k").replace(" MiB", "m").replace(" GiB", "g").replace(" B", "")
 }
 
 const BUFFERING: WorkloadKnob = WorkloadKnob {
     name: "buffering",
-    about: "through the file-system cache or past it",
+    about: "through the file-system cache or direct",
     value: |workload| if workload.buffering.is_direct() { "direct".into() } else { "buffered".into() },
     try_: |_, _| vec!["direct".into(), "buffered".into()],
     with: |workload, value, scene| {
@@ -69,7 +64,7 @@ const BUFFERING: WorkloadKnob = WorkloadKnob {
             }
             "buffered" => {
                 changed.buffering = if dsync { Buffering::BufferedDsync } else { Buffering::Buffered };
-                // A cache that is filled already would be measured instead of the storage.
+                // A warm cache would be measured instead of the storage.
                 changed.cache = if workload.writes() { workload.cache } else { CacheState::Cold };
             }
             _ => return None,
@@ -78,7 +73,7 @@ const BUFFERING: WorkloadKnob = WorkloadKnob {
     },
     risk: |workload, value| {
         let unsafe_ = value == "buffered" && workload.writes() && !workload.buffering.is_dsync();
-        unsafe_.then(|| "a crash loses writes that lie in memory and that no program has synced".into())
+        unsafe_.then(|| "a crash loses unsynced writes in the page cache".into())
     },
     keep: |value, _| match value {
         "direct" => in_program("open the file with O_DIRECT, with aligned buffers, offsets and lengths"),
@@ -88,9 +83,9 @@ const BUFFERING: WorkloadKnob = WorkloadKnob {
 
 const REQUEST: WorkloadKnob = WorkloadKnob {
     name: "request",
-    about: "bytes of a request",
+    about: "request size in bytes",
     value: |workload| size(u64::from(workload.request_bytes)),
-    // What is read at random is as large as the program needs it.
+    // The program dictates the size of random reads.
     try_: |workload, _| match workload.pattern {
         Pattern::Seq => ["16k", "64k", "256k", "1m"].map(str::to_owned).into(),
         _ => Vec::new(),
@@ -105,10 +100,10 @@ const REQUEST: WorkloadKnob = WorkloadKnob {
 
 const DEPTH: WorkloadKnob = WorkloadKnob {
     name: "depth",
-    about: "requests that a thread keeps outstanding",
+    about: "requests each thread keeps outstanding",
     value: |workload| workload.depth.to_string(),
     try_: |workload, _| {
-        // Through the cache requests are memory copies, one after the other.
+        // Requests through the cache are memory copies, one after the other.
         if workload.buffering.is_direct() { ["1", "4", "16", "64"].map(str::to_owned).into() } else { Vec::new() }
     },
     with: |workload, value, scene| {
@@ -146,7 +141,7 @@ const ENGINE: WorkloadKnob = WorkloadKnob {
 
 const HINT: WorkloadKnob = WorkloadKnob {
     name: "hint",
-    about: "what the program tells the file-system cache of its reads",
+    about: "the access hint given to the file-system cache",
     value: |workload| workload.hint.name().into(),
     try_: |workload, _| match workload.pattern {
         Pattern::Seq => vec!["sequential".into()],
@@ -163,7 +158,7 @@ const HINT: WorkloadKnob = WorkloadKnob {
 
 const ALLOCATION: WorkloadKnob = WorkloadKnob {
     name: "allocation",
-    about: "state of the file's space before it is written",
+    about: "allocation of the file's space before the writes",
     value: |workload| workload.allocation.name().into(),
     try_: |_, _| ["written", "reserved", "extend"].map(str::to_owned).into(),
     with: |workload, value, scene| {
@@ -183,7 +178,7 @@ const ALLOCATION: WorkloadKnob = WorkloadKnob {
 
 const OFFSET: WorkloadKnob = WorkloadKnob {
     name: "alignment",
-    about: "where requests begin, from the start of the target",
+    about: "offset of requests from the start of the target",
     value: |workload| size(workload.offset_bytes),
     try_: |workload, scene| {
         let shift = straddle(&scene.facts.layers);
@@ -198,12 +193,12 @@ const OFFSET: WorkloadKnob = WorkloadKnob {
     },
     risk: no_risk,
     keep: |_, scene| match straddle(&scene.facts.layers) {
-        0 => in_program("begin requests at multiples of 4 KiB"),
+        0 => in_program("align requests to 4 KiB"),
         _ => crate::making::aligned_partition(&scene.facts.layers),
     },
 };
 
-/// Bytes by which the partition misses a multiple of 4 KiB.
+/// Bytes by which the partition misses a 4 KiB boundary.
 fn straddle(layers: &[Layer]) -> u64 {
     layers.iter().find_map(|layer| layer.facts.partition).map_or(0, |partition| partition.start_bytes % 4096)
 }

@@ -1,8 +1,10 @@
-//! Which setting is worth changing here: every knob that applies, tried in turn against the present setting, and put back.
+//! Finds the settings worth changing: tries every applicable knob against the current setting in
+//! interleaved runs, then restores it.
 //!
-//! A [`Plan`] says what would be tried: the [`Knob`](machine::Knob)s of a machine and those of the [`workload`](mod@knobs). [`tune`] tries it on a
-//! [`Subject`], which sets the machine's knobs and runs workloads; the outcome is a [`Tuning`], the document. Whoever implements
-//! [`Subject`] sees to it that settings are put back.
+//! A [`Plan`] lists the trials: the [`Knob`](machine::Knob)s of a machine and those of the
+//! [`workload`](mod@knobs). [`tune`] runs them on a [`Subject`], which sets the machine's knobs and
+//! runs workloads; the result is a [`Tuning`], the document. The implementation of [`Subject`] must
+//! restore all settings.
 
 mod document;
 pub mod knobs;

@@ -1,27 +1,27 @@
-//! Commands that make an array or a file system anew: what keeps a setting that is chosen once. Each loses what is there.
+//! Commands that recreate an array or a file system to persist a create-time setting. Each destroys
+//! the existing data.
 
 use machine::units::{KIB, parse_size};
 use machine::{Alternative, Keep, Knob, Layer, LayerKind, Matters, TargetFacts};
 
-/// The block of ext4 that its stride is counted in.
+/// The ext4 block in which its stride is counted.
 const EXT4_BLOCK: u64 = 4 * KIB;
 
-/// Chunks worth trying.
+/// Chunk sizes worth trying.
 const CHUNKS: [&str; 4] = ["16k", "64k", "256k", "1m"];
 
-/// The name of the knob of a target of several places.
+/// Name of the knob of a target with several members.
 pub const STRIPE_UNIT: &str = "stripe_unit";
 
-/// Data in rows of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stripe {
     chunk_bytes: u64,
-    /// Chunks of data in a row.
+    /// Data chunks per row.
     chunks: u64,
 }
 
 impl Stripe {
-    /// That of an array of md among the layers.
+    /// The stripe of an md array among the layers.
     fn of(layers: &[Layer]) -> Option<Stripe> {
         layers.iter().find_map(|layer| {
             let array = layer.facts.array.as_ref()?;
@@ -31,7 +31,7 @@ impl Stripe {
     }
 }
 
-/// The command that makes a file system so that it knows the rows below it; none of a file system that takes no such option.
+/// The mkfs command with the stripe geometry, or `None` if the file system has no such option.
 fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<String> {
     let options = match (file_system, stripe) {
         ("ext4" | "ext3", Some(Stripe { chunk_bytes, chunks })) if chunk_bytes.is_multiple_of(EXT4_BLOCK) => {
@@ -48,13 +48,13 @@ fn mkfs(file_system: &str, stripe: Option<Stripe>, device: &str) -> Option<Strin
 }
 
 fn keep_mkfs(line: String) -> Keep {
-    Keep { place: "where the file system is made anew (what is on it is lost: copy it first)".into(), line }
+    Keep { place: "when recreating the file system (destroys its data: copy them first)".into(), line }
 }
 
-/// What moves a partition to a multiple of 4 KiB, and makes the file system of it that is there now.
+/// Commands that align a partition to 4 KiB and recreate its file system.
 pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     let partition = Keep {
-        place: "partition table (the data on it are lost: copy them first)".into(),
+        place: "partition table (destroys the partition's data: copy them first)".into(),
         line: "parted -a optimal DISK mkpart data 1MiB 100%".into(),
     };
     let file_system = layers.iter().find(|layer| layer.kind == LayerKind::FileSystem);
@@ -63,7 +63,7 @@ pub(crate) fn aligned_partition(layers: &[Layer]) -> Vec<Keep> {
     [Some(partition), made.map(keep_mkfs)].into_iter().flatten().collect()
 }
 
-/// The knob of a target of several places, over which halfpower stripes.
+/// The stripe-unit knob of a target that halfpower stripes over several members.
 pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     let present = facts.chunk_bytes.filter(|_| facts.members > 1 && facts.raid5.is_none())?;
     let present = crate::knobs::size(present);
@@ -71,7 +71,7 @@ pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     Some(Knob {
         name: STRIPE_UNIT.into(),
         of: "the stripe".into(),
-        about: "bytes of a chunk of the stripe over the places".into(),
+        about: "chunk size in bytes of the stripe over the members".into(),
         alternatives: values.map(|value| stripe_unit_of(facts, value)).collect(),
         present,
         matters: Matters::Always,
@@ -79,7 +79,7 @@ pub fn stripe_unit(facts: &TargetFacts) -> Option<Knob> {
     })
 }
 
-/// A value of that knob, with what makes an array and its file system so.
+/// A value of that knob, with the commands that create such an array and its file system.
 pub fn stripe_unit_of(facts: &TargetFacts, value: &str) -> Alternative {
     let bytes = parse_size(value).unwrap_or(0);
     let members = u64::from(facts.members);
@@ -90,7 +90,7 @@ pub fn stripe_unit_of(facts: &TargetFacts, value: &str) -> Alternative {
         (1..=members).map(|number| format!("DEVICE{number}")).collect()
     };
     let array = Keep {
-        place: "where the array is made anew (what is on the devices is lost: copy it first)".into(),
+        place: "when recreating the array (destroys the data on the devices: copy them first)".into(),
         line: format!(
             "mdadm --create /dev/mdN --level=0 --raid-devices={members} --chunk={}K {}",
             bytes / KIB,
@@ -109,7 +109,7 @@ mod tests {
     use machine::ArrayFacts;
 
     #[test]
-    fn a_file_system_is_told_of_the_rows_below_it() {
+    fn mkfs_gets_the_stripe_geometry() {
         let mut md = Layer::new(LayerKind::Volume, "md0");
         md.facts.array = Some(ArrayFacts { data_members: Some(3), chunk_bytes: Some(65_536), missing: 0 });
         let lines = |file_system: &str| {

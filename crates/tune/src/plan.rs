@@ -1,4 +1,4 @@
-//! What is to be tried.
+//! The plan: which values to try.
 
 use crate::document::{LeftOut, Step};
 use crate::knobs::{KNOBS, Scene, WorkloadKnob};
@@ -6,86 +6,80 @@ use machine::{Alternative, Knob, Matters, Nanos};
 use measure::stats::LEAST_BLOCKS;
 use workload::{OpKind, Stop, Workload};
 
-/// A knob that the user names, with the values to try; the table's own where there are none.
+/// A knob the user named, with the values to try; if empty, the table's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// The knob's name.
     pub knob: String,
-    /// Values to try.
     pub values: Vec<String>,
 }
 
 impl std::str::FromStr for Wanted {
     type Err = String;
 
-    /// `NAME` or `NAME=VALUE,VALUE`.
+    /// Parses `NAME` or `NAME=VALUE,VALUE`.
     fn from_str(text: &str) -> Result<Wanted, String> {
         let (knob, values) = text.split_once('=').unwrap_or((text, ""));
         let values: Vec<String> =
             values.split(',').map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned).collect();
         if knob.trim().is_empty() || (text.contains('=') && values.is_empty()) {
-            return Err(format!("'{text}' names no knob; write NAME, or NAME=VALUE,VALUE"));
+            return Err(format!("'{text}' is not a knob; write NAME, or NAME=VALUE,VALUE"));
         }
         Ok(Wanted { knob: knob.trim().into(), values })
     }
 }
 
-/// What is changed in a trial.
+/// The setting that a trial changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A knob of the machine, by its number.
     Machine(usize),
-    /// A knob of the workload, by its number in [`KNOBS`].
+    /// A workload knob, by its index in [`KNOBS`].
     Workload(usize),
 }
 
-/// One value of one knob, against the present one.
+/// One value of one knob, against the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
-    /// The knob's name.
     pub knob: String,
-    /// What it belongs to.
+    /// The component it configures.
     pub of: String,
-    /// What it does.
+    /// Its purpose.
     pub about: String,
-    /// Its value now.
+    /// Its current value.
     pub from: String,
-    /// The value that is tried.
     pub to: Alternative,
-    /// What is changed.
     pub change: Change,
-    /// Knobs that it sets anew.
+    /// Knobs that this one resets.
     pub resets: Vec<String>,
-    /// The questions that it is asked, by their numbers.
+    /// Indices of the questions to ask.
     pub questions: Vec<usize>,
 }
 
-/// Where knobs are looked for.
+/// Inputs to a plan.
 pub struct Scope<'a> {
     /// The machine's knobs.
     pub knobs: &'a [Knob],
-    /// The value of a machine's knob that the table does not offer.
+    /// Resolves a value of a machine knob that the table does not offer.
     pub value: &'a dyn Fn(usize, &str) -> Alternative,
-    /// What workload knobs look at.
+    /// Context for workload knobs.
     pub scene: Scene<'a>,
 }
 
-/// What is to be tried, on which workloads.
+/// The trials and their workloads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The workloads.
     pub questions: Vec<Workload>,
     /// In the order of the table.
     pub trials: Vec<Trial>,
-    /// What is not tried, and why.
+    /// Values that are not tried, and why.
     pub left_out: Vec<LeftOut>,
 }
 
 impl Plan {
-    /// Everything that applies and can lose no data; with `wanted`, the knobs that are named there and no others.
+    /// Plans every applicable knob that cannot lose data or, with `wanted`, only the knobs named
+    /// there.
     ///
     /// # Errors
-    /// A name that no knob of this target has, in a sentence.
+    /// A sentence about a name that this target has no knob for.
     pub fn new(questions: Vec<Workload>, scope: &Scope<'_>, wanted: &[Wanted]) -> Result<Plan, String> {
         let mut plan = Plan { questions, trials: Vec::new(), left_out: Vec::new() };
         check_names(scope, wanted)?;
@@ -107,7 +101,7 @@ impl Plan {
         let all: Vec<usize> = (0..self.questions.len()).collect();
         let touched: Vec<usize> =
             all.iter().copied().filter(|&index| matters(knob.matters, &self.questions[index])).collect();
-        // Who names a knob wants to see that it does nothing.
+        // An explicitly named knob is tried even if it cannot matter.
         let questions = if named.is_some() { all } else { touched };
         if questions.is_empty() {
             return self.leave_out(&knob.name, &knob.of, matters_words(knob.matters));
@@ -162,9 +156,10 @@ impl Plan {
             let questions: Vec<usize> =
                 (0..self.questions.len()).filter(|&index| differs(&self.questions[index]).is_some()).collect();
             if questions.is_empty() {
-                // Who names a value learns why it is not tried.
+                // Explain why an explicitly named value is not tried.
                 if named.is_some_and(|named| named.values.contains(&value)) {
-                    let why = if present.contains(&value) { "it is so now" } else { "these workloads cannot have it" };
+                    let why =
+                        if present.contains(&value) { "already set" } else { "not applicable to these workloads" };
                     self.leave_out(knob.name, "the workload", format!("{value}: {why}"));
                 }
                 continue;
@@ -199,12 +194,13 @@ impl Plan {
         self.left_out.push(LeftOut { knob: knob.into(), of: of.into(), why: why.into() });
     }
 
-    /// Questions over all trials.
+    /// Number of questions over all trials.
     pub fn asked(&self) -> usize {
         self.trials.iter().map(|trial| trial.questions.len()).sum()
     }
 
-    /// The least time that it takes: the least blocks of each question, and of the combination; none where runs end after bytes.
+    /// Minimum time: the minimum blocks of each question and of the combination; `None` if runs end
+    /// after an amount of data.
     pub fn least_ns(&self, noisy: bool) -> Option<Nanos> {
         let run = |index: &usize| match self.questions[*index].stop {
             Stop::AfterNs(ns) => Some(ns),
@@ -215,24 +211,24 @@ impl Plan {
         Some(runs? * 4 * blocks)
     }
 
-    /// The steps for people and for the document.
+    /// The steps for display and for the document.
     pub fn steps(&self) -> Vec<Step> {
         self.trials.iter().map(Step::of).collect()
     }
 
-    /// The machine's knobs with the values that they are given: what a journal has to know.
+    /// All values that a machine knob will get, for the journal.
     pub fn values_of(&self, knob: usize) -> Vec<String> {
         let of = |trial: &&Trial| trial.change == Change::Machine(knob);
         self.trials.iter().filter(of).map(|trial| trial.to.value.clone()).collect()
     }
 }
 
-/// What direct requests must be multiples of.
+/// Alignment of direct requests.
 fn align(workload: &Workload, scene: &Scene<'_>) -> u32 {
     if workload.buffering.is_direct() && scene.facts.direct { scene.facts.direct_align_bytes } else { 1 }
 }
 
-/// Whether a knob is asked for: `Some(None)` where all are.
+/// Whether the user wants a knob: `Some(None)` if all are wanted.
 fn asked_for<'a>(knob: &str, wanted: &'a [Wanted]) -> Option<Option<&'a Wanted>> {
     if wanted.is_empty() { Some(None) } else { wanted.iter().find(|one| one.knob == knob).map(Some) }
 }
@@ -249,7 +245,7 @@ fn check_names(scope: &Scope<'_>, wanted: &[Wanted]) -> Result<(), String> {
     }
 }
 
-/// Whether a knob can matter to a workload.
+/// Whether a knob can affect a workload.
 fn matters(matters: Matters, workload: &Workload) -> bool {
     let buffered = !workload.buffering.is_direct();
     let reads = workload.op() != OpKind::Write;
@@ -263,14 +259,14 @@ fn matters(matters: Matters, workload: &Workload) -> bool {
     }
 }
 
-/// Why a knob does not matter.
+/// Why a knob has no effect.
 fn matters_words(matters: Matters) -> &'static str {
     match matters {
-        Matters::Always => "it matters to no workload",
-        Matters::BufferedReads => "it matters to reads through the file-system cache alone",
-        Matters::BufferedWrites => "it matters to writes through the file-system cache alone",
-        Matters::Buffered => "it matters to requests through the file-system cache alone",
-        Matters::Writes => "it matters to writes alone",
-        Matters::Direct => "it matters to requests past the file-system cache alone",
+        Matters::Always => "affects no workload",
+        Matters::BufferedReads => "affects only buffered reads",
+        Matters::BufferedWrites => "affects only buffered writes",
+        Matters::Buffered => "affects only buffered requests",
+        Matters::Writes => "affects only writes",
+        Matters::Direct => "affects only direct requests",
     }
 }

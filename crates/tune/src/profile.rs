@@ -1,4 +1,4 @@
-//! Usual programs as a few workloads each, for those who do not want to describe their own.
+//! Common programs as a few workloads each, for users who do not want to describe their own.
 
 use machine::{Buffering, CacheState, Engine};
 use workload::{Pattern, Workload};
@@ -6,9 +6,9 @@ use workload::{Pattern, Workload};
 /// A kind of program.
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
-    /// Its name on the command line.
+    /// Command-line name.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// Short description.
     pub about: &'static str,
     workloads: fn(deep: Engine) -> Vec<Workload>,
 }
@@ -19,7 +19,6 @@ impl Profile {
         (self.workloads)(deep)
     }
 
-    /// The profile of this name.
     pub fn named(name: &str) -> Option<&'static Profile> {
         PROFILES.iter().find(|profile| profile.name == name)
     }
@@ -29,17 +28,16 @@ fn kib(k: u32) -> u32 {
     k << 10
 }
 
-/// Every profile.
 pub const PROFILES: [Profile; 5] = [
     Profile {
         name: "database",
-        about: "random 8 KiB pages, 70 % reads, 16 outstanding; synced writes of its log",
+        about: "random 8 KiB pages, 70 % reads, 16 outstanding; synced log writes",
         workloads: |deep| vec![pages(deep, 8, 70, 16), log(8)],
     },
     Profile { name: "log", about: "synced writes of 4 KiB, one after the other", workloads: |_| vec![log(4)] },
     Profile {
         name: "backup",
-        about: "files read from the start to the end through the page cache, and written so",
+        about: "whole files read and written sequentially through the page cache",
         workloads: |_| vec![streamed(100), streamed(0)],
     },
     Profile {
@@ -49,7 +47,7 @@ pub const PROFILES: [Profile; 5] = [
     },
     Profile {
         name: "vm",
-        about: "disks of virtual machines: random 4 KiB, 70 % reads, 32 outstanding; 256 KiB in order",
+        about: "virtual machine disks: random 4 KiB, 70 % reads, 32 outstanding; sequential 256 KiB",
         workloads: |deep| {
             let image = Workload { request_bytes: kib(256), depth: 4, engine: deep, ..Workload::default() };
             vec![pages(deep, 4, 70, 32), image]
@@ -57,7 +55,7 @@ pub const PROFILES: [Profile; 5] = [
     },
 ];
 
-/// Random pages past the page cache.
+/// Random pages, bypassing the page cache.
 fn pages(deep: Engine, k: u32, read_percent: u8, depth: u32) -> Workload {
     Workload {
         read_percent,
@@ -69,7 +67,7 @@ fn pages(deep: Engine, k: u32, read_percent: u8, depth: u32) -> Workload {
     }
 }
 
-/// Writes in order, each on stable storage before the next.
+/// Sequential writes, each durable before the next.
 fn log(k: u32) -> Workload {
     Workload { read_percent: 0, request_bytes: kib(k), buffering: Buffering::BufferedDsync, ..Workload::default() }
 }

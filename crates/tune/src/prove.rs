@@ -1,26 +1,26 @@
-//! The command that measures a change again.
+//! Commands that repeat the measurement of a change.
 
 use crate::knobs::Scene;
 use crate::plan::{Change, Plan, Trial};
 use crate::tuning::changed;
 
-/// The target as a command line names it.
+/// The target as named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Its places: one, or several as a stripe.
+    /// Its members: one, or several as a stripe.
     pub places: Vec<String>,
     /// Options of the target, as words: `--size 16m`.
     pub options: Vec<String>,
 }
 
 impl Target {
-    /// Its name in reports.
+    /// Display name.
     pub fn name(&self) -> String {
         self.places.join(", ")
     }
 }
 
-/// A simulated machine's name with more settings (`,wce=on`); a file on it stays behind them.
+/// Adds settings (`,wce=on`) to a simulated machine's name, before any file name.
 pub fn with_settings(place: &str, added: &str) -> String {
     match place.split_once('#') {
         Some((machine, file)) if !added.is_empty() => format!("{machine}{added}#{file}"),
@@ -32,7 +32,7 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| "''".into(), std::borrow::Cow::into_owned)
 }
 
-/// A `compare` command for each workload that the changes concern.
+/// A `compare` command for each workload that the changes affect.
 pub(crate) fn prove(plan: &Plan, scene: &Scene<'_>, target: &Target, chosen: &[&Trial]) -> Vec<String> {
     let of_machine = || chosen.iter().filter(|trial| matches!(trial.change, Change::Machine(_)));
     let commands = |command: fn(&Trial) -> Option<&String>| -> String {
@@ -40,7 +40,7 @@ pub(crate) fn prove(plan: &Plan, scene: &Scene<'_>, target: &Target, chosen: &[&
     };
     let a_setup = commands(|trial| trial.to.put_back.as_ref());
     let b_setup = commands(|trial| trial.to.command.as_ref());
-    // What no command sets is in the name of the target: a simulated machine.
+    // A setting without a command is part of the target's name: a simulated machine.
     let in_name: String = of_machine()
         .filter(|trial| trial.to.command.is_none() && trial.to.option.is_none())
         .map(|trial| format!(",{}={}", trial.knob, trial.to.value))
@@ -67,7 +67,7 @@ pub(crate) fn prove(plan: &Plan, scene: &Scene<'_>, target: &Target, chosen: &[&
         }
         words.extend(target.options.iter().map(|word| quoted(word)));
         if !a_setup.is_empty() {
-            // Which arm ran last is chance.
+            // The order of the arms is random, so either may have run last.
             words.push(format!("; {a_setup}"));
         }
         commands.push(words.join(" ").replace(" ; ", "; "));

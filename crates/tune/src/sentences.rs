@@ -1,4 +1,4 @@
-//! What a tuning says.
+//! The conclusions of a tuning.
 
 use crate::document::{Outcome, Tried, Tuning};
 use results::compare::Difference;
@@ -12,23 +12,20 @@ pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
             said.extend(better_alone(tuning, one));
         }
         Some(one) => said.push(format!(
-            "What helped alone did not hold when it was tried once more ({}, {}): nothing is worth changing.",
+            "The improvements did not hold when measured again together ({}, {}): change nothing.",
             one.to,
             one.outcome.word()
         )),
         None if tuning.tried.iter().any(|one| one.outcome == Outcome::Helps) => {
-            said.push("Some changes helped; they were not tried together, so nothing is said of what to keep.".into());
+            said.push("Some changes helped, but they were not tried together, so there is no recommendation.".into());
         }
         None if tuning.tried.iter().any(|one| one.outcome == Outcome::Undecided) => {
-            said.push(
-                "Nothing was found that is worth changing; some questions were still open (--budget gives more)."
-                    .into(),
-            );
+            said.push("No change is worth making so far; some trials are undecided (raise --budget).".into());
         }
         None if tuning.tried.iter().all(|one| one.outcome == Outcome::Failed) => {
-            said.push("Nothing could be tried.".into());
+            said.push("No trial could run.".into());
         }
-        None => said.push("Nothing that was tried is worth changing.".into()),
+        None => said.push("No tested change is worth making.".into()),
     }
     let count = |outcome: Outcome| tuning.tried.iter().filter(|one| one.outcome == outcome).count();
     let counts: Vec<String> = [
@@ -50,23 +47,24 @@ pub(crate) fn sentences(tuning: &Tuning) -> Vec<String> {
     said
 }
 
-/// Gains do not add: a change that alone gained more than the combination is named. The two were tried at different times, so no more is said.
+/// Gains do not add up: names a single change that gained more than the combination. The two were
+/// measured at different times, so the sentence claims no more.
 fn better_alone(tuning: &Tuning, combination: &Tried) -> Option<String> {
     let helped = tuning.tried.iter().filter(|one| one.outcome == Outcome::Helps);
     let best = helped.max_by(|a, b| a.gain().total_cmp(&b.gain()))?;
-    // Of one change the combination is the same change once more.
+    // With only one change the combination is the same change again.
     if combination.knob != "combination" || best.gain() <= combination.gain() {
         return None;
     }
     Some(format!(
-        "{}={} alone gained more when it was tried ({}): try it alone with --knob before you keep the others.",
+        "{}={} gained more without the others ({}): try only it, with --knob, before you keep the others.",
         best.knob,
         best.to,
         best.rates().map(rate).collect::<Vec<_>>().join("; ")
     ))
 }
 
-/// A change with what it did to the rate of each workload.
+/// A change with its effect on the rate of each workload.
 fn with_rates(one: &Tried) -> String {
     let from = if one.knob == "combination" {
         format!("{} in place of {}", one.to, one.from)
@@ -89,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_that_alone_gained_more_is_named() {
+    fn a_single_change_that_beats_the_combination_is_named() {
         let tried = |knob: &str, percent: f64| {
             serde_json::json!({
                 "knob": knob, "of": "", "from": "1", "to": "2", "outcome": "helps", "blocks": 5, "failed": null, "keep": [],
@@ -110,7 +108,7 @@ mod tests {
             .unwrap();
             sentences(&tuning).join(" ")
         };
-        assert!(said(200.0).contains("request=2 alone gained more when it was tried (reads: +700.0 %)"));
-        assert!(!said(800.0).contains("alone"));
+        assert!(said(200.0).contains("request=2 gained more without the others (reads: +700.0 %)"));
+        assert!(!said(800.0).contains("without the others"));
     }
 }

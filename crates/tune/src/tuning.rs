@@ -1,4 +1,4 @@
-//! Trials in turn against the present setting, then what helped together.
+//! Runs the trials, each interleaved with the current setting, and then the improvements together.
 
 use crate::document::{KeepLine, Outcome, Resized, TUNE_SCHEMA, Tried, Tuning};
 use crate::knobs::{KNOBS, Scene};
@@ -12,59 +12,60 @@ use results::compare::{Asked, Comparison, Difference, InTurn, OF_A_RUN, Series, 
 use results::{Program, RateChange};
 use workload::Workload;
 
-/// Share of the time that the combination gets.
+/// Share of the time reserved for the combination.
 const FOR_COMBINATION: f64 = 0.2;
 
-/// Something whose knobs can be set, and on which workloads run.
+/// A system whose knobs can be set and on which workloads run.
 pub trait Subject {
     /// Nanoseconds from an arbitrary start.
     fn now(&self) -> Nanos;
 
-    /// Sets these knobs (by number) to these values, and all others as they were.
+    /// Sets these knobs (by number) to these values, and restores all others.
     ///
     /// # Errors
-    /// A value is refused: it could not be tried.
+    /// A refused value: it cannot be tried.
     fn set(&mut self, settings: &[(usize, &str)]) -> Result<()>;
 
-    /// Runs a workload once; `before` are runs of the same that show how long it takes to warm up.
+    /// Runs a workload once; `before` holds earlier runs, which give the warm-up time.
     ///
     /// # Errors
     /// A failed run, or an interrupt.
     fn run(&mut self, workload: &Workload, before: &[Sample]) -> Result<Sample>;
 
-    /// Told before each block: what is tried, and how much time has passed.
+    /// Called before each block with its description and the time passed.
     fn on_block(&mut self, what: &str, passed_ns: Nanos);
 }
 
-/// How long it is tried, and how surely.
+/// Limits on time and precision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// A question is decided where no change larger than this can be there, in percent.
+    /// A question is decided once any larger change than this is ruled out, in percent.
     pub until_percent: f64,
-    /// Changes smaller than this count as none, in percent.
+    /// Smaller changes than this count as no difference, in percent.
     pub worth_percent: f64,
-    /// A value that cannot gain so much is dropped, in percent; none: it is asked how much slower it is, too.
+    /// Values that cannot gain this much are dropped, in percent; `None` also measures how much
+    /// slower they are.
     pub gain_wanted_percent: Option<f64>,
-    /// Time for all of it.
+    /// Time budget of the whole tuning.
     pub budget_ns: Nanos,
-    /// Two runs of the same differ.
+    /// Repeated runs differ.
     pub noisy: bool,
-    /// Seeds the order of the runs.
+    /// Seed of the run order.
     pub seed: u64,
 }
 
-/// One question: what is changed, on which workload.
+/// One change on one workload.
 struct Question {
     label: String,
     settings: Vec<(usize, String)>,
     workloads: [Workload; 2],
 }
 
-/// The present setting and a changed one, in turn.
+/// Interleaves the current setting with a changed one.
 struct Trying<'a, S> {
     subject: &'a mut S,
     questions: &'a [Question],
-    /// For each question and arm the run with the longest warm-up.
+    /// The run with the longest warm-up, per question and arm.
     slowest: Vec<[Option<Sample>; 2]>,
     /// For each question its runs with the present setting, and the bytes that they moved.
     as_it_is: Vec<(Vec<RatePhase>, u64)>,
@@ -94,7 +95,7 @@ impl<S: Subject> Arms<{ OF_A_RUN.len() }> for Trying<'_, S> {
         let slowest = &mut self.slowest[question][arm];
         let sample = self.subject.run(&asked.workloads[arm], slowest.as_slice()).map_err(stop)?;
         for warning in &sample.usage.warnings {
-            // The same with another number says nothing new.
+            // The same warning with another number adds nothing.
             if !self.warnings.iter().any(|known| without_digits(known).eq(without_digits(warning))) {
                 self.warnings.push(warning.clone());
             }
@@ -135,7 +136,7 @@ fn without_digits(text: &str) -> impl Iterator<Item = char> {
 }
 
 impl Tuning {
-    /// What would be tried.
+    /// The dry run of a tuning.
     pub fn planned(plan: &Plan, target: &Target, limits: Limits, program: Program) -> Tuning {
         Tuning {
             schema: TUNE_SCHEMA.into(),
@@ -159,10 +160,10 @@ impl Tuning {
     }
 }
 
-/// Tries a plan. The knobs are as the last run left them when it returns: the caller puts them back.
+/// Runs a plan. Knobs keep the values of the last run: the caller restores them.
 ///
 /// # Errors
-/// An interrupt before anything could be said.
+/// An interrupt before any conclusion.
 pub fn tune<S: Subject>(
     subject: &mut S,
     plan: &Plan,
@@ -180,16 +181,16 @@ pub fn tune<S: Subject>(
     tuning.tried = tried;
     let chosen = together(plan, &tuning.tried);
     if interrupted {
-        tuning.warnings.push("interrupted: what helped was not tried together".into());
+        tuning.warnings.push("interrupted: the improvements were not tried together".into());
     } else if !chosen.is_empty() {
         let passed = subject.now().saturating_sub(began);
         let left = limits.budget_ns.saturating_sub(passed).max((limits.budget_ns as f64 * FOR_COMBINATION) as Nanos);
-        // What loses on a workload must be known before it is kept.
+        // Before a change is kept, any loss on a workload must be known.
         let again = Limits { budget_ns: left, seed: limits.seed.wrapping_add(1), gain_wanted_percent: None, ..limits };
         match ask(subject, plan, scene, std::slice::from_ref(&chosen), again, began, &mut tuning.warnings) {
             Ok((mut tried, _)) => tuning.combination = tried.pop(),
             Err(Error::Interrupted) => {
-                tuning.warnings.push("interrupted: what helped was not tried together".into());
+                tuning.warnings.push("interrupted: the improvements were not tried together".into());
             }
             Err(error) => return Err(error),
         }
@@ -205,7 +206,7 @@ pub fn tune<S: Subject>(
     Ok(tuning)
 }
 
-/// Asks each set of changes against the present setting.
+/// Asks each set of changes against the current setting.
 fn ask<S: Subject>(
     subject: &mut S,
     plan: &Plan,
@@ -275,7 +276,7 @@ impl Question {
     }
 }
 
-/// A workload with the changes of some trials; those that make no sense on it are left out.
+/// A workload with the changes of some trials; inapplicable changes are skipped.
 pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>) -> Workload {
     trials.iter().fold(workload.clone(), |workload, trial| match trial.change {
         Change::Workload(knob) => (KNOBS[knob].with)(&workload, &trial.to.value, scene).unwrap_or(workload),
@@ -283,14 +284,14 @@ pub(crate) fn changed(workload: &Workload, trials: &[&Trial], scene: &Scene<'_>)
     })
 }
 
-/// The differences of all questions, judged beside one another, with the question that each belongs to.
+/// The differences of all questions, judged together, with each one's question.
 fn differences(questions: &[Question], turns: &Turns<{ OF_A_RUN.len() }>, limits: Limits) -> Vec<(usize, Difference)> {
     let mut series = Vec::new();
     for (index, answer) in turns.answers.iter().enumerate().filter(|(_, answer)| !answer.blocks.is_empty()) {
         for (place, measure) in OF_A_RUN.into_iter().enumerate() {
             let side = |arm: usize| answer.blocks.iter().map(|block| block[arm][place]).collect();
             let asked = Asked {
-                // The number tells it from others of the same label.
+                // The number distinguishes equal labels.
                 question: index.to_string(),
                 label: questions[index].label.clone(),
                 ..Asked::default()
@@ -318,14 +319,14 @@ fn differences(questions: &[Question], turns: &Turns<{ OF_A_RUN.len() }>, limits
     judged.differences.into_iter().map(numbered).collect()
 }
 
-/// All questions with what became of them.
+/// All questions with their results.
 struct Judged<'a> {
     questions: &'a [Question],
     turns: &'a Turns<{ OF_A_RUN.len() }>,
     differences: &'a [(usize, Difference)],
 }
 
-/// What became of one set of changes, whose questions have these numbers.
+/// Result of one set of changes, from the questions with these numbers.
 fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f64) -> Tried {
     let Judged { questions, turns, differences } = judged;
     let answers: Vec<&Answer<_>> = own.iter().map(|&index| &turns.answers[index]).collect();
@@ -334,7 +335,7 @@ fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f
         differences.iter().filter(|(index, _)| own.contains(index)).map(|(_, one)| one.clone()).collect();
     let failed = answers.iter().find_map(|answer| answer.failed.as_ref()).map(|(_, why)| why.clone());
     let open = answers.iter().any(|answer| !answer.closed);
-    // Of a set that failed on one workload nothing is said of the others.
+    // If a set failed on one workload, the others give no conclusion.
     let outcome = if failed.is_some() { Outcome::Failed } else { Tried::judge(&differences, open, until_percent) };
     let keep = trials.iter().flat_map(|trial| KeepLine::of(&trial.knob, &trial.to)).collect();
     let blocks = answers.iter().map(|answer| answer.blocks.len()).max().unwrap_or(0) as u32;
@@ -363,7 +364,8 @@ fn tried(trials: &[&Trial], own: &[usize], judged: &Judged<'_>, until_percent: f
     }
 }
 
-/// What is tried together: of each knob the value that helped most; of two knobs of which one sets the other anew, the better.
+/// The changes to combine: the best value of each knob; of two knobs that reset one another, the
+/// better one.
 fn together<'a>(plan: &'a Plan, tried: &[Tried]) -> Vec<&'a Trial> {
     let mut helped: Vec<(f64, &Trial)> = plan
         .trials

@@ -1,4 +1,4 @@
-//! Simulated requests per second of this computer's time.
+//! Simulated requests per second of wall-clock time.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use machine::{Engine, Machine};

@@ -1,4 +1,4 @@
-//! A bus shared by several drives, phase by phase.
+//! A bus shared by several drives, modelled phase by phase.
 
 use crate::device::us;
 use crate::event::Wake;
@@ -6,74 +6,53 @@ use machine::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A kind of bus that several drives share. Times of phases are those that one connection spends in them.
+/// A kind of bus that several drives share. Phase times are per connection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BusKind {
-    /// What it advertises.
     pub advertised_bytes_per_s: f64,
-    /// Rate of a data phase toward the host.
     pub in_bytes_per_s: f64,
-    /// Rate of a data phase toward the drive.
     pub out_bytes_per_s: f64,
-    /// Arbitration.
     pub arbitrate_us: f64,
-    /// The winner takes the bus.
+    /// Time for the winner to take the bus.
     pub arbitrate_win_us: f64,
-    /// The adapter selects a drive.
+    /// Time for the adapter to select a drive.
     pub select_us: f64,
-    /// A drive selects the adapter.
     pub reselect_us: f64,
-    /// End of either.
+    /// Time to end a selection or a reselection.
     pub select_end_us: f64,
-    /// The adapter's messages: identification and queue tag.
+    /// The adapter's messages: identify and queue tag.
     pub message_out_us: f64,
-    /// The command itself.
     pub command_us: f64,
-    /// The drive's messages around a disconnection.
+    /// The drive's messages around a disconnect.
     pub disconnect_us: f64,
-    /// The drive's identification after reselection.
+    /// The drive's identify message after reselection.
     pub identify_us: f64,
-    /// End of a data phase.
+    /// Time to end a data phase.
     pub data_end_us: f64,
-    /// Status.
     pub status_us: f64,
-    /// Command complete, bus free.
     pub complete_us: f64,
 }
 
-/// The phases of a SCSI bus that a bus analyser tells apart.
+/// The phases of a SCSI bus that a bus analyser distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Initiators and targets contend.
     Arbitrate,
-    /// The winner takes the bus.
     ArbitrateWin,
-    /// A target selects the initiator again.
     Reselect,
-    /// The initiator selects a target, and waits for its answer.
     Select,
-    /// The end of either selection.
     SelectEnd,
-    /// Messages from the target.
     MessageIn,
-    /// Messages to the target.
     MessageOut,
-    /// The command.
     Command,
-    /// Data to the host.
     DataIn,
-    /// Data to the target.
     DataOut,
-    /// The end of a data phase.
     DataEnd,
-    /// Status.
     Status,
 }
 
 impl Phase {
-    /// Every phase, in the order of the published table.
     pub const ALL: [Phase; 12] = [
         Phase::Arbitrate,
         Phase::ArbitrateWin,
@@ -89,7 +68,6 @@ impl Phase {
         Phase::Status,
     ];
 
-    /// Its name in the published table.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Arbitrate => "Arbitrate",
@@ -108,29 +86,26 @@ impl Phase {
     }
 }
 
-/// Time by phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct PhaseTimes([Nanos; Phase::ALL.len()]);
 
 impl PhaseTimes {
-    /// Nanoseconds in a phase.
     pub fn get(&self, phase: Phase) -> Nanos {
         self.0[phase as usize]
     }
 
-    /// Nanoseconds in all phases: the time in which the bus was not free.
+    /// Total time the bus was busy.
     pub fn busy(&self) -> Nanos {
         self.0.iter().sum()
     }
 
-    /// Adds time to a phase and hands it on.
     pub fn add(&mut self, phase: Phase, time: Nanos) -> Nanos {
         self.0[phase as usize] += time;
         time
     }
 }
 
-/// Times of [`BusKind`] in nanoseconds.
+/// [`BusKind`] with its times in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct BusTimes {
     pub arbitrate: Nanos,
@@ -145,9 +120,7 @@ pub struct BusTimes {
     pub data_end: Nanos,
     pub status: Nanos,
     pub complete: Nanos,
-    /// Picoseconds per byte toward the host.
     in_ps: u64,
-    /// Picoseconds per byte toward the drive.
     out_ps: u64,
 }
 
@@ -173,36 +146,29 @@ impl From<&BusKind> for BusTimes {
 }
 
 impl BusTimes {
-    /// Time of a data phase on the wire.
+    /// Wire time of a data phase.
     pub fn data(&self, bytes: u64, write: bool) -> Nanos {
         bytes * if write { self.out_ps } else { self.in_ps } / 1000
     }
 }
 
-/// What a device wants the bus for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Connect {
-    /// The adapter sends it its next command.
     Select,
-    /// It goes on with this command.
     Reselect(u32),
 }
 
-/// One bus.
 pub(crate) struct Bus {
     pub times: BusTimes,
-    /// The device that holds it, and the event that comes when it lets go.
+    /// The device that holds the bus, and the event at the end of its connection.
     pub holder: Option<(u32, Wake)>,
-    /// Devices that wait for it, in order.
     pub waiting: VecDeque<(u32, Connect)>,
-    /// Time by phase.
     pub phases: PhaseTimes,
-    /// The part of its data phases in which it waited for what lies between it and memory.
+    /// Data-phase time spent waiting for the adapter or the I/O bus.
     pub stalled: Nanos,
 }
 
 impl Bus {
-    /// A free bus.
     pub fn new(kind: &BusKind) -> Self {
         Bus {
             times: BusTimes::from(kind),
@@ -213,7 +179,8 @@ impl Bus {
         }
     }
 
-    /// A whole command in one connection, of a device that has the data or room for them: when it is over.
+    /// Runs a whole command in one connection, for a device that has the data or the buffer space
+    /// for it. Returns when it ends.
     pub fn command(&mut self, at: Nanos, bytes: u64, write: bool, pci: &mut Pci) -> Nanos {
         let (times, phases) = (self.times, &mut self.phases);
         let mut t = at + phases.add(Phase::Arbitrate, times.arbitrate);
@@ -226,12 +193,11 @@ impl Bus {
         t + phases.add(Phase::MessageIn, times.complete)
     }
 
-    /// Time in which it worked: it was not free, and did not wait for what lies between it and memory.
+    /// Busy time, excluding stalls on the path to memory.
     pub fn worked(&self) -> Nanos {
         self.phases.busy().saturating_sub(self.stalled)
     }
 
-    /// Free again, with its counters at zero.
     pub fn rest(&mut self) {
         self.holder = None;
         self.waiting.clear();
@@ -240,7 +206,6 @@ impl Bus {
     }
 }
 
-/// What moves bytes at a rate, first come, first served.
 #[derive(Debug, Clone, Copy)]
 struct Channel {
     ps_per_byte: u64,
@@ -269,62 +234,59 @@ impl Channel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adapter {
-    /// Its name.
     pub name: String,
-    /// What one moves, of all its buses together.
+    /// Rate of one adapter, over all its buses.
     pub bytes_per_s: f64,
-    /// What one advertises.
     #[serde(default)]
     pub advertised_bytes_per_s: Option<f64>,
-    /// Disk buses of one: the first has the first of them.
+    /// Disk buses per adapter, assigned in order.
     pub buses: u32,
 }
 
-/// The way from the disk buses to memory: the adapters, and the I/O bus that they share. Together they move no more than its rate, and the
-/// buses of an adapter no more than the adapter's.
+/// The path from the disk buses to memory: the adapters and the I/O bus they share. The I/O bus
+/// caps the total; each adapter caps its own buses.
 pub struct Pci {
     bus: Channel,
     adapters: Vec<Channel>,
-    /// Disk buses of an adapter.
     buses_each: u32,
 }
 
 impl Pci {
-    /// An idle bus; without a rate it is never in the way.
+    /// An idle bus; without a rate it is never the limit.
     pub fn new(bytes_per_s: Option<f64>) -> Self {
         Pci { bus: Channel::new(bytes_per_s), adapters: Vec::new(), buses_each: 1 }
     }
 
-    /// With adapters for so many disk buses.
+    /// Adds adapters for `buses` disk buses.
     pub fn behind(self, kind: &Adapter, buses: u32) -> Self {
         let adapters = vec![Channel::new(Some(kind.bytes_per_s)); buses.div_ceil(kind.buses) as usize];
         Pci { adapters, buses_each: kind.buses, ..self }
     }
 
-    /// Time in which the I/O bus was in use.
+    /// Time the I/O bus was in use.
     pub fn busy(&self) -> Nanos {
         self.bus.busy
     }
 
-    /// Time in which the busiest adapter was in use; none where adapters are never in the way.
+    /// Time the busiest adapter was in use; `None` if adapters never limit.
     pub fn adapter_busy(&self) -> Option<Nanos> {
         self.adapters.iter().map(|adapter| adapter.busy).max()
     }
 
-    /// Idle again.
     pub fn rest(&mut self) {
         self.bus.rest();
         self.adapters.iter_mut().for_each(Channel::rest);
     }
 
-    /// When a transfer of `bytes` of a disk bus that begins at `start` can be through at the earliest.
+    /// Returns the earliest time a transfer of `bytes` that starts at `start` can finish.
     pub fn transfer(&mut self, bus: u32, bytes: u64, start: Nanos) -> Nanos {
         let adapter = self.adapters.get_mut((bus / self.buses_each) as usize);
         let through = adapter.map_or(start, |adapter| adapter.transfer(bytes, start));
         self.bus.transfer(bytes, start).max(through)
     }
 
-    /// The data phase of a disk bus that begins at `start`: when it is over. What it waits for the adapter or the I/O bus is `stalled`.
+    /// Runs a data phase that starts at `start` and returns its end. `stalled` counts its wait for
+    /// the adapter or the I/O bus.
     pub fn data_phase(
         &mut self,
         (bus, times, stalled): (u32, &BusTimes, &mut Nanos),

@@ -1,37 +1,33 @@
-//! The processor as a resource that saturates.
+//! The CPU as a resource that saturates.
 
 use machine::Nanos;
 
-/// What a piece of work is, for its turn and for who pays.
+/// The kind of a piece of work: it sets scheduling order and accounting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// A thread's of the program, charged to it, in order of arrival.
+    /// A program thread's work, in arrival order, charged to the program.
     Program,
-    /// The system's on behalf of the program: before what threads of programs wait to do, and charged to the program.
+    /// System work for a program: runs before program threads, charged to the program.
     System,
-    /// The system's own: before what threads of programs wait to do, and charged to nobody.
+    /// The system's own work: runs before program threads, charged to no program.
     Uncharged,
 }
 
-/// Cores that take pieces of work: the system's first, those of programs in order of arrival.
+/// Cores that take work: system work first, then program work in arrival order.
 pub struct Cpu {
-    /// When each core has done all that it was given.
     free_at: Vec<Nanos>,
-    /// When each core has done the system's part of that.
     system_free_at: Vec<Nanos>,
-    /// Time worked, over all cores.
     pub busy: Nanos,
-    /// The part of it that the system charges to no program.
+    /// Busy time that is charged to no program.
     pub uncharged: Nanos,
-    /// Of each thread of a program, until when it has work, and the core that does it.
+    /// For each program thread: when its work ends, and on which core.
     threads: Vec<(Nanos, usize)>,
 }
 
-/// The core that is idle, or will be first.
 fn first_free(free_at: &[Nanos], now: Nanos) -> usize {
     let mut core = 0;
     for index in 1..free_at.len() {
-        // An idle core is as good as any.
+        // Any idle core will do.
         if free_at[core] <= now {
             break;
         }
@@ -43,18 +39,15 @@ fn first_free(free_at: &[Nanos], now: Nanos) -> usize {
 }
 
 impl Cpu {
-    /// Idle cores.
     pub fn new(cores: u32) -> Self {
         let idle = vec![0; cores.max(1) as usize];
         Cpu { system_free_at: idle.clone(), free_at: idle, busy: 0, uncharged: 0, threads: Vec::new() }
     }
 
-    /// How many.
     pub fn cores(&self) -> u32 {
         self.free_at.len() as u32
     }
 
-    /// Idle again.
     pub fn rest(&mut self) {
         self.free_at.fill(0);
         self.system_free_at.fill(0);
@@ -62,14 +55,16 @@ impl Cpu {
         self.threads.clear();
     }
 
-    /// Does a piece of work as soon as a core is free for it; when it is done. What a program has begun ends when it would have: the
-    /// time that the system takes from it is taken from what the core does next.
+    /// Runs a piece of work on the first free core and returns when it is done. Program work that
+    /// has started keeps its end time; the time the system preempts is taken from the core's next
+    /// work.
     pub fn work(&mut self, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         let core = self.free_core(what, now);
         self.work_at(core, what, now, cost)
     }
 
-    /// The same for a thread, which has at most one core at a time: while it has work, more of it is done where that is.
+    /// The same for a thread. A thread runs on at most one core at a time, so further work queues
+    /// on that core.
     pub fn work_of(&mut self, thread: u32, what: Work, now: Nanos, cost: Nanos) -> Nanos {
         let thread = thread as usize;
         if self.threads.len() <= thread {
@@ -79,7 +74,7 @@ impl Cpu {
         let busy = until > now;
         let core = if busy { core } else { self.free_core(what, now) };
         let done = self.work_at(core, what, now, cost);
-        // What the system does first delays the rest of the thread's work.
+        // System work that preempts a thread delays the rest of that thread's work.
         let until = if busy && what != Work::Program { until + cost } else { done };
         self.threads[thread] = (until, core);
         done
@@ -109,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_core_works_in_turn_and_two_side_by_side() {
+    fn one_core_serialises_and_two_run_in_parallel() {
         let mut one = Cpu::new(1);
         let mut program = |now, cost| one.work(Work::Program, now, cost);
         assert_eq!((program(0, 10), program(5, 10), program(100, 1)), (10, 20, 101));

@@ -1,7 +1,7 @@
-//! A machine as data: what a TOML description may say.
+//! A machine as data: the schema of a TOML description.
 //!
-//! Every time is in the unit of its name. Where each number comes from stands in the table `[sources]`, by path; the
-//! word `fitted` there marks a number that was calibrated.
+//! Field names carry their unit. The table `[sources]` gives the origin of each number by path; the
+//! word `fitted` there marks a calibrated number.
 
 use crate::bus::BusKind;
 use crate::device::{Model, Tunable};
@@ -16,142 +16,121 @@ pub use crate::device::network::NetworkVolume;
 pub use crate::device::virtio::VirtioDisk;
 pub use crate::memory::{Memory, MemoryLines, MemoryRate};
 
-/// A whole machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Description {
-    /// Its name.
     pub name: String,
-    /// What it is, in a sentence.
     pub about: String,
-    /// The operating system.
     pub system: String,
-    /// The processor and what requests cost it.
     pub processor: Processor,
-    /// The file system and its cache.
     pub file_system: FileSystem,
-    /// Main memory.
     pub memory: Memory,
-    /// What a target is made of where the settings do not say.
+    /// The default target, used unless the settings say otherwise.
     pub volume: Volume,
-    /// What all adapters together move over the I/O bus.
+    /// Combined rate of all adapters over the I/O bus.
     #[serde(default)]
     pub pci_bytes_per_s: Option<f64>,
-    /// What the I/O bus advertises.
     #[serde(default)]
     pub pci_advertised_bytes_per_s: Option<f64>,
-    /// The adapters between the disk buses and the I/O bus; without them the buses end there.
+    /// The adapters between the disk buses and the I/O bus; optional.
     #[serde(default)]
     pub adapter: Option<Adapter>,
-    /// Kinds of disk bus by name.
     #[serde(default)]
     pub buses: BTreeMap<String, BusKind>,
-    /// Drives by name.
     pub drives: BTreeMap<String, Drive>,
-    /// Path of a number or of a table of numbers, and where it comes from.
+    /// Path of a number or a table, and its source.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
 }
 
-/// The processor. Costs are of one request from the call to the end, except where they say otherwise.
+/// The processor. A cost covers one request from call to completion unless noted otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Processor {
-    /// Its name.
     pub name: String,
-    /// How many cores.
     pub cores: u32,
-    /// A request past the file-system cache.
     pub request_us: f64,
-    /// Its cost for each byte.
+    /// Extra cost per byte of an uncached request.
     pub request_ns_per_byte: f64,
-    /// A system call that a program makes for a request beyond the one that asks for it, to learn of its end; see [`crate::Shape`].
+    /// A further system call a program makes to learn of a completion; see [`crate::Shape`].
     #[serde(default)]
     pub call_us: f64,
-    /// A transfer that the cache makes for itself: a page fault, read-ahead, write-back.
+    /// A transfer the cache issues itself: page fault, read-ahead, write-back.
     pub paging_us: f64,
-    /// Percent of a request's cost that is spent before it reaches the adapter; the rest is spent after the interrupt.
+    /// Percent of a request's cost spent before it reaches the adapter; the rest follows the
+    /// interrupt.
     pub before_percent: f64,
-    /// A buffered read.
     pub buffered_read_us: f64,
-    /// Each byte copied out of the file-system cache.
+    /// Cost per byte copied out of the file-system cache.
     pub buffered_read_ns_per_byte: f64,
-    /// What each byte costs on top in a read as long as a cache unit or longer, whose buffer the processor's own cache no longer holds.
+    /// Extra cost per byte for reads of at least one cache unit, whose buffer no longer fits the
+    /// CPU cache.
     pub large_read_ns_per_byte: f64,
-    /// A buffered write.
     pub buffered_write_us: f64,
-    /// Each byte copied into the file-system cache.
+    /// Cost per byte copied into the file-system cache.
     pub buffered_write_ns_per_byte: f64,
-    /// What each byte beyond a cache unit costs on top in one write.
+    /// Extra cost per byte of one write beyond the first cache unit.
     pub large_write_ns_per_byte: f64,
-    /// Each byte that the lazy writer writes back.
+    /// Cost per byte written back by the lazy writer.
     pub writeback_ns_per_byte: f64,
-    /// What a buffered request costs that the system charges to no program.
+    /// Cost of a buffered request that is charged to no program.
     pub buffered_uncharged_us: f64,
-    /// Each byte that the processor reads to compute parity.
+    /// Cost per byte read to compute parity.
     pub parity_ns_per_byte: f64,
-    /// The part of that for each byte of new data, which a writer's own thread reads into the parity and the system charges to the program. The
-    /// rest is done by a thread of the system when the old data are there.
+    /// The part of that, per byte of new data, which the writer's own thread spends and the system
+    /// charges to the program. A system thread does the rest once the old data have been read.
     pub parity_charged_ns_per_byte: f64,
 }
 
-/// The file system, its cache, and the layers that cut requests.
+/// The file system, its cache, and the layers that split requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSystem {
-    /// Its name.
     pub name: String,
-    /// Its block.
     pub block_bytes: u32,
-    /// The longest command sent to a drive; longer requests are cut.
+    /// The largest command sent to a drive; longer requests are split.
     pub command_bytes: u64,
     /// The unit of read-ahead and write-back.
     pub unit_bytes: u64,
-    /// Memory for file data.
     pub cache_bytes: u64,
-    /// Dirty data beyond which writers wait.
+    /// Dirty limit: above it writers block.
     pub dirty_bytes: u64,
-    /// Sequential requests before read-ahead begins.
     pub sequential_requests: u32,
     /// Units read ahead of the reader.
     pub read_ahead_units: u32,
-    /// So many times those where the program says that it reads in order; 1 where that changes nothing.
+    /// Multiplier on read-ahead when the program gives a sequential hint; 1 if the hint has no
+    /// effect.
     #[serde(default = "one")]
     pub sequential_hint_factor: u32,
-    /// Write-backs outstanding at a time.
     pub writeback_depth: u32,
-    /// Dirty data beyond which it is written back without waiting for the lazy writer.
+    /// Background dirty limit: above it write-back starts without waiting for the lazy writer.
     pub background_bytes: u64,
-    /// Write-backs keep to the views that the cache maps, and begin anywhere in one unless a writer is known to go in order.
+    /// Write-backs stay within one mapped view of the cache, and start anywhere in it unless the
+    /// writer is known to be sequential.
     pub writeback_by_views: bool,
-    /// From the first dirty page to the first pass of the lazy writer.
+    /// Delay from the first dirty page to the first lazy-writer pass.
     pub writeback_first_ms: f64,
-    /// From one pass to the next.
     pub writeback_period_ms: f64,
-    /// A write beyond the end of the data waits for the one before it.
+    /// An extending write waits for the one before it.
     pub extend_one_at_a_time: bool,
-    /// A write-through also writes the file system's log.
+    /// A write-through also writes the file-system log.
     pub write_through_logs: bool,
-    /// Synchronisation empties the drives' caches too.
+    /// A sync also flushes the drives' caches.
     pub sync_flushes_drives: bool,
 }
 
-/// What a target is made of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Volume {
-    /// Which drive.
     pub drive: String,
-    /// How many.
     pub disks: u32,
-    /// On how many buses; they are filled in the order of the disks.
+    /// Number of buses, filled in disk order.
     pub buses: u32,
-    /// Disks that a bus gets before the next one gets any.
+    /// Disks placed on one bus before the next one is used.
     #[serde(default = "one")]
     pub bus_disks: u32,
-    /// Chunk of the stripe over them.
     pub stripe_bytes: u64,
-    /// The drives' write caches are on.
+    /// The drives' write caches are enabled.
     pub wce: bool,
 }
 
@@ -160,7 +139,7 @@ fn one() -> u32 {
 }
 
 impl Processor {
-    /// Divides every cost: the same processor, so many times as fast.
+    /// Divides every cost, to model a processor `by` times as fast.
     pub(crate) fn speed_up(&mut self, by: f64) {
         let requests = [&mut self.request_us, &mut self.request_ns_per_byte, &mut self.call_us, &mut self.paging_us];
         let reads = [&mut self.buffered_read_us, &mut self.buffered_read_ns_per_byte, &mut self.large_read_ns_per_byte];
@@ -174,10 +153,9 @@ impl Processor {
     }
 }
 
-/// Kinds of drive: a line each.
 macro_rules! drives {
     ($($(#[$about:meta])* $name:ident($model:ty),)*) => {
-        /// A drive or what takes its place.
+        /// A drive, or what replaces one.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum Drive {
@@ -201,20 +179,16 @@ macro_rules! drives {
 }
 
 drives! {
-    /// A rotating disk on a shared bus.
     Disk(DiskDrive),
-    /// A solid-state drive.
     Flash(FlashDrive),
-    /// A volume of a cloud, limited by quotas.
     Cloud(CloudVolume),
-    /// A disk that a hypervisor serves.
+    /// A virtual disk served by a hypervisor.
     Virtio(VirtioDisk),
-    /// A volume behind a network.
     Network(NetworkVolume),
 }
 
 impl Drive {
-    /// The numbers that calibration may move.
+    /// The numbers that calibration may change.
     pub fn tunable(&mut self) -> Vec<Tunable<'_>> {
         self.model_mut().tunable()
     }

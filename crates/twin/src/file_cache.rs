@@ -1,10 +1,11 @@
-//! Pages of the file-system cache, kept by unit, the least recently used clean unit given up first.
+//! Pages of the file-system cache, kept by unit; the least recently used clean unit is evicted
+//! first.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-/// Unit numbers are their own hash, stirred: the same on every run.
+/// Hashes a unit number by mixing its bits: the same on every run.
 #[derive(Default)]
 pub struct UnitHasher(u64);
 
@@ -24,26 +25,22 @@ impl Hasher for UnitHasher {
     }
 }
 
-/// A map by unit number.
 pub type UnitMap<T> = HashMap<u64, T, BuildHasherDefault<UnitHasher>>;
 
 const NONE: u32 = u32::MAX;
 
-/// A unit of the cache. Pages are bits.
+/// A unit of the cache; pages are bits.
 #[derive(Debug, Default)]
 pub struct Unit {
     number: u64,
-    /// Pages that hold data.
     pub valid: u64,
     /// Pages not yet written back.
     pub dirty: u64,
-    /// Pages on their way from the volume.
+    /// Pages being read from the volume.
     pub reading: u64,
-    /// A write-back is under way.
     pub writing: bool,
-    /// In the queue of the write-back worker.
     pub queued: bool,
-    /// Requests waiting for pages on their way.
+    /// Requests that wait for pages being read.
     pub waiters: Vec<u32>,
     newer: u32,
     older: u32,
@@ -55,7 +52,6 @@ impl Unit {
     }
 }
 
-/// The file-system cache.
 pub struct FileCache {
     unit_bytes: u64,
     page_bytes: u64,
@@ -67,12 +63,12 @@ pub struct FileCache {
     oldest: u32,
     /// Units with dirty pages, oldest first.
     pub dirty_queue: VecDeque<u64>,
-    /// Dirty bytes.
     pub dirty_bytes: u64,
 }
 
 impl FileCache {
-    /// An empty cache of `bytes`, in units of `unit_bytes` with pages of `page_bytes`; at most 64 pages to a unit.
+    /// An empty cache of `bytes`, in units of `unit_bytes` with pages of `page_bytes`; at most 64
+    /// pages per unit.
     pub fn new(unit_bytes: u64, page_bytes: u64, bytes: u64) -> Self {
         FileCache {
             unit_bytes,
@@ -88,7 +84,6 @@ impl FileCache {
         }
     }
 
-    /// Bytes of a page.
     pub fn page_bytes(&self) -> u64 {
         self.page_bytes
     }
@@ -101,18 +96,18 @@ impl FileCache {
         if last <= first { 0 } else { (u64::MAX >> (64 - (last - first))) << first }
     }
 
-    /// The unit as it is.
+    /// The unit, without changing its recency.
     pub fn get(&self, number: u64) -> Option<&Unit> {
         self.index.get(&number).map(|&slot| &self.units[slot as usize])
     }
 
-    /// The unit as it is, to be changed; it is no more recently used for that.
+    /// The unit for update, without changing its recency.
     pub fn get_mut(&mut self, number: u64) -> Option<&mut Unit> {
         let slot = *self.index.get(&number)?;
         Some(&mut self.units[slot as usize])
     }
 
-    /// The unit, made if need be, and the most recently used.
+    /// The unit, created if necessary and marked most recently used.
     pub fn entry(&mut self, number: u64) -> &mut Unit {
         if let Some(&slot) = self.index.get(&number) {
             self.unlink(slot);
@@ -134,7 +129,8 @@ impl FileCache {
     }
 
     fn make_room(&mut self) {
-        // Busy units cannot go. The cache grows beyond its limit rather than search for long, and shrinks again when they are done.
+        // Busy units cannot be evicted. After 64 tries the cache grows beyond its limit; it shrinks
+        // again when they are done.
         let mut looks = 64;
         while self.index.len() >= self.limit && looks > 0 {
             looks -= 1;
@@ -173,7 +169,6 @@ impl FileCache {
         }
     }
 
-    /// Marks pages dirty and valid.
     pub fn dirty(&mut self, number: u64, pages: u64) {
         let page_bytes = self.page_bytes;
         let unit = self.entry(number);
@@ -188,7 +183,7 @@ impl FileCache {
         }
     }
 
-    /// Gives up pages of a unit whose file is gone: they need not be written any more. Returns the bytes that were dirty.
+    /// Drops pages of a deleted file without writing them. Returns the bytes that were dirty.
     pub fn purge(&mut self, number: u64, pages: u64) -> u64 {
         let page_bytes = self.page_bytes;
         let Some(unit) = self.get_mut(number) else { return 0 };
@@ -199,7 +194,7 @@ impl FileCache {
         bytes
     }
 
-    /// Everything under way has ended: all is clean.
+    /// Marks everything clean, when all I/O has ended.
     pub fn settle(&mut self) {
         for unit in &mut self.units {
             unit.dirty = 0;
@@ -212,12 +207,12 @@ impl FileCache {
         self.dirty_bytes = 0;
     }
 
-    /// Gives up the data that nobody waits for and that need not be written back.
+    /// Drops data that are clean and not waited for.
     pub fn drop_clean(&mut self) {
         self.units.iter_mut().filter(|unit| !unit.busy()).for_each(|unit| unit.valid = 0);
     }
 
-    /// Gives up the units of a range of addresses, none of which is under way.
+    /// Drops the units of an address range; none may have I/O in flight.
     pub fn forget(&mut self, addresses: Range<u64>) {
         let units = addresses.start / self.unit_bytes..addresses.end.div_ceil(self.unit_bytes);
         let mut index = std::mem::take(&mut self.index);

@@ -1,6 +1,6 @@
 //! The event kernel: virtual time in whole nanoseconds, and the order of events.
 //!
-//! Events that fall on the same nanosecond are taken in the order in which they were scheduled, so a run is the same
+//! Events at the same nanosecond are taken in the order they were scheduled, so a run is the same
 //! on every machine.
 
 use machine::Nanos;
@@ -28,13 +28,12 @@ impl<E> PartialOrd for Entry<E> {
 }
 
 impl<E> Ord for Entry<E> {
-    /// The earliest entry is the greatest: the heap of the standard library yields its greatest first.
+    /// Reversed, because the standard library's heap is a max-heap.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.sequence).cmp(&(self.at, self.sequence))
     }
 }
 
-/// Pending events and the virtual clock.
 pub struct Kernel<E> {
     heap: BinaryHeap<Entry<E>>,
     sequence: u64,
@@ -43,29 +42,26 @@ pub struct Kernel<E> {
 }
 
 impl<E> Kernel<E> {
-    /// An empty kernel whose clock shows `now`.
     pub fn new(now: Nanos) -> Self {
         Kernel { heap: BinaryHeap::with_capacity(64), sequence: 0, now, handled: 0 }
     }
 
-    /// Virtual time.
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Events taken so far.
     pub fn handled(&self) -> u64 {
         self.handled
     }
 
-    /// Schedules an event. A time that has passed already means now: the clock never goes back.
+    /// Schedules an event. A time in the past means now: the clock never goes back.
     pub fn at(&mut self, at: Nanos, event: E) {
         let at = at.max(self.now);
         self.sequence += 1;
         self.heap.push(Entry { at, sequence: self.sequence, event });
     }
 
-    /// Takes the next event and moves the clock to it.
+    /// Takes the next event and advances the clock to it.
     pub fn take(&mut self) -> Option<E> {
         let entry = self.heap.pop()?;
         self.now = entry.at;

@@ -1,4 +1,4 @@
-//! The settings of a simulated machine as knobs: what could be bought or set up differently.
+//! The settings of a simulated machine as knobs: alternatives that could be bought or configured.
 
 use crate::Shape;
 use crate::settings::Setup;
@@ -6,9 +6,8 @@ use crate::volume::Kind;
 use machine::units::show_size;
 use machine::{Alternative, Keep, Knob, Matters};
 
-/// A setting that is a knob.
 struct Row {
-    /// Its name in [`crate::settings::SETTINGS`].
+    /// Name in [`crate::settings::SETTINGS`].
     name: &'static str,
     about: &'static str,
     matters: Matters,
@@ -23,7 +22,7 @@ fn size(bytes: u64) -> String {
 const ROWS: [Row; 8] = [
     Row {
         name: "wce",
-        about: "the drives' write caches: what they hold is lost with the power, unless they have batteries",
+        about: "the drives' write caches: a power failure loses their contents, unless a battery protects them",
         matters: Matters::Writes,
         present: |setup| if setup.wce { "on".into() } else { "off".into() },
         values: |_| vec!["on".into(), "off".into()],
@@ -37,7 +36,7 @@ const ROWS: [Row; 8] = [
     },
     Row {
         name: "buses",
-        about: "buses that the drives are on",
+        about: "number of disk buses",
         matters: Matters::Always,
         present: |setup| setup.buses.to_string(),
         values: |setup| {
@@ -47,7 +46,7 @@ const ROWS: [Row; 8] = [
     },
     Row {
         name: "stripe",
-        about: "bytes of a chunk",
+        about: "chunk size in bytes",
         matters: Matters::Always,
         present: |setup| size(setup.stripe),
         values: |setup| {
@@ -57,21 +56,21 @@ const ROWS: [Row; 8] = [
     },
     Row {
         name: "start",
-        about: "where files begin, from the beginning of a row of chunks",
+        about: "offset of files from the start of a row of chunks",
         matters: Matters::Always,
         present: |setup| size(setup.start),
         values: |setup| if setup.start.is_multiple_of(setup.stripe) { Vec::new() } else { vec!["0".into()] },
     },
     Row {
         name: "ramcache",
-        about: "a cache in memory in front of the volume",
+        about: "RAM cache in front of the volume",
         matters: Matters::Always,
         present: |setup| setup.ram_cache.map_or_else(|| "0".into(), |(bytes, _)| size(bytes)),
         values: |_| ["16m", "64m"].map(str::to_owned).into(),
     },
     Row {
         name: "shape",
-        about: "how a program with several requests outstanding in one thread learns of their ends",
+        about: "how a thread with several requests outstanding learns of completions",
         matters: Matters::Always,
         present: |setup| setup.shape.name().into(),
         values: |setup| {
@@ -88,7 +87,6 @@ const ROWS: [Row; 8] = [
     },
 ];
 
-/// The knobs of a machine as it is set up.
 pub fn knobs(setup: &Setup) -> Vec<Knob> {
     let knob = |row: &Row| {
         let present = (row.present)(setup);
@@ -106,7 +104,6 @@ pub fn knobs(setup: &Setup) -> Vec<Knob> {
     ROWS.iter().map(knob).collect()
 }
 
-/// A value of a setting.
 pub fn alternative(setting: &str, value: &str) -> Alternative {
     let keep = Keep { place: "the simulated machine's name".into(), line: format!("{setting}={value}") };
     Alternative { value: value.into(), keep: vec![keep], ..Alternative::default() }

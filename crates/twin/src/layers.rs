@@ -1,4 +1,4 @@
-//! The layers under a simulated target, with what each advertises.
+//! The layers under a simulated target, with their advertised rates.
 
 use crate::device::Drives;
 use crate::settings::Setup;
@@ -6,15 +6,15 @@ use crate::volume::{Kind, Layout, Parity};
 use machine::units::show_rate;
 use machine::{Layer, LayerKind};
 
-/// Who tells the rates of a simulated machine: each stands in its description, with its source beside it.
-const TOLD_BY: &str = "the machine's description";
+/// Source of a simulated machine's rates: its description gives each with its origin.
+const SOURCE: &str = "the machine's description";
 
-/// The formula of what so many of a kind advertise together.
+/// The formula for the combined advertised rate of `count` parts.
 pub(crate) fn formula(count: u32, rate: Option<f64>) -> Option<String> {
     let rate = rate.filter(|_| count > 0)?;
     Some(match count {
-        1 => TOLD_BY.to_owned(),
-        _ => format!("{count} x {}, {TOLD_BY}", show_rate(rate / f64::from(count))),
+        1 => SOURCE.to_owned(),
+        _ => format!("{count} x {}, {SOURCE}", show_rate(rate / f64::from(count))),
     })
 }
 
@@ -26,7 +26,6 @@ fn set(layer: &mut Layer, key: &str, value: impl ToString) {
     layer.settings.insert(key.to_owned(), value.to_string());
 }
 
-/// From the file system down to the drives.
 pub(crate) fn layers(setup: &Setup, layout: &Layout) -> Vec<Layer> {
     let d = &setup.description;
     let mut file_system = layer(LayerKind::FileSystem, &d.file_system.name, None);

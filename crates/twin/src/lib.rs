@@ -1,8 +1,9 @@
 //! Simulated computers in virtual time: disks, buses, caches, processor; presets.
 //!
-//! A [`Twin`] is a [`machine::Machine`]: the sources that run on this computer run on it too, in an event loop whose clock is
-//! virtual. The model is one of causes: a platter that turns, a bus that is held, a processor that is busy. What a
-//! published study measured on such a machine follows from them (the crate `predict` sets the two side by side).
+//! A [`Twin`] is a [`machine::Machine`]: the request sources that run on a real computer also run
+//! on it, in an event loop with a virtual clock. The model is mechanistic: a platter turns, a bus
+//! is held, a processor is busy. Published measurements of such machines should follow from these
+//! causes (the crate `predict` compares the two).
 
 pub mod bus;
 mod cpu;

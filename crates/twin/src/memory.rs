@@ -1,59 +1,54 @@
-//! Main memory behind a processor's caches: what the ways of moving it cost, line by line.
+//! Main memory behind the CPU caches: the cost of moving memory, line by line.
 //!
-//! A program that goes through memory waits for each line that it reads and then loads it; a line that it stores into is read
-//! first, unless a string instruction writes it whole, and written back later, while the program goes on. So a way is as slow as the
-//! slower of two: the processor, which waits for what it reads, or the memory bus, over which all lines go.
+//! A program waits for each line that it reads and then loads it. A line it stores into is read
+//! first, unless a string instruction writes the whole line, and is written back later while the
+//! program continues. So the rate is set by the slower of two: the processor, which waits for the
+//! lines it reads, or the memory bus, which carries all lines.
 
 use serde::{Deserialize, Serialize};
 
-/// Main memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// Its size.
     pub bytes: u64,
-    /// Ways of moving it and their rates, where they were measured on a machine like this.
+    /// Measured rates of moving memory on a machine like this.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<MemoryRate>,
-    /// What a cache line costs, where the rates follow from it.
+    /// Costs of a cache line, if the rates are derived from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<MemoryLines>,
 }
 
-/// One way of moving memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryRate {
     /// `read`, `write`, `copy`, or a finer name.
     pub kind: String,
-    /// Its rate.
     pub bytes_per_s: f64,
 }
 
-/// A processor's cache lines.
+/// Costs of a processor's cache lines.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryLines {
-    /// Bytes of a line.
     pub line_bytes: u64,
-    /// From a miss to the line: the bus is taken as long.
+    /// Time from a miss to the line; the bus is busy throughout.
     pub read_ns: f64,
-    /// A changed line on its way back: only the bus is taken.
+    /// Write-back of a dirty line: occupies only the bus.
     pub write_ns: f64,
-    /// A load of eight bytes of a line that is there.
+    /// An 8-byte load that hits.
     pub load_ns: f64,
-    /// A store of eight bytes to a line that is there.
+    /// An 8-byte store that hits.
     pub store_ns: f64,
 }
 
-/// A way of moving memory, by what it does with a line.
+/// A method of moving memory, by its use of a line.
 struct Way {
     kind: &'static str,
     /// Lines that the processor waits for.
     read: f64,
-    /// Lines that are read because they are stored into, for which only the bus waits.
+    /// Lines read because they are stored into; only the bus waits.
     owned: f64,
-    /// Lines that go back.
     written: f64,
     /// The whole line is loaded, eight bytes at a time.
     loads: bool,
@@ -61,8 +56,8 @@ struct Way {
     stores: bool,
 }
 
-/// The ways of table 2 of the 1997 study. The file system copies with string instructions to or from a buffer that the processor's cache
-/// holds: the report's temporary files.
+/// The methods of table 2 of the 1997 study. The file system copies with string instructions to or
+/// from a buffer in the CPU cache: the report's temporary files.
 const WAYS: [Way; 7] = [
     Way { kind: "read", read: 1.0, owned: 0.0, written: 0.0, loads: false, stores: true },
     Way { kind: "write", read: 0.0, owned: 0.0, written: 1.0, loads: false, stores: true },
@@ -98,13 +93,11 @@ impl MemoryLines {
 }
 
 impl Memory {
-    /// Ways of moving it and their rates.
     pub fn rates(&self) -> Vec<MemoryRate> {
         let Some(lines) = self.lines else { return self.rates.clone() };
         WAYS.iter().map(|way| MemoryRate { kind: way.kind.to_owned(), bytes_per_s: lines.bytes_per_s(way) }).collect()
     }
 
-    /// What in it contradicts itself.
     pub fn contradiction(&self) -> Option<&'static str> {
         let copy = self.rates.iter().any(|rate| rate.kind == "copy");
         match self.lines {
@@ -121,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_way_is_as_slow_as_the_processor_or_the_bus() {
+    fn a_method_is_limited_by_the_processor_or_the_bus() {
         let lines = MemoryLines { line_bytes: 32, read_ns: 100.0, write_ns: 50.0, load_ns: 10.0, store_ns: 40.0 };
         let memory = Memory { bytes: 1 << 20, rates: Vec::new(), lines: Some(lines) };
         let rates = memory.rates();
@@ -130,7 +123,7 @@ mod tests {
             ("unrolled cache line read miss", 100.0),
             ("unrolled cache line write miss", 150.0),
             ("unrolled double load to single destination", 140.0),
-            // Stores go on while lines go back: 4 of 40 ns take longer than the bus.
+            // Stores overlap write-backs: 4 of every 40 ns exceed the bus time.
             ("unrolled double store to single destination", 160.0),
             ("read", 260.0),
             ("write", 160.0),

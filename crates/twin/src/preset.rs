@@ -1,4 +1,4 @@
-//! Machine files: reading, checking, and where each number comes from.
+//! Machine files: reading, checking, and the source of each number.
 
 use crate::description::Description;
 use crate::{Error, Result};
@@ -20,12 +20,11 @@ const PRESETS: [(&str, &str); 9] = [
     ("nas", include_str!("../presets/nas.toml")),
 ];
 
-/// Names of the machines that come with the program.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PRESETS.iter().map(|(name, _)| *name)
 }
 
-/// The text of a machine that comes with the program.
+/// The text of a built-in machine.
 pub fn text(name: &str) -> Option<&'static str> {
     PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
@@ -33,10 +32,10 @@ pub fn text(name: &str) -> Option<&'static str> {
 /// A file that describes a machine.
 pub const DESCRIPTION: Input = Input::new("a machine's description", 1 << 20);
 
-/// The machine of that name, or of that file where the name ends in `.toml`.
+/// Loads a built-in machine, or a file if the name ends in `.toml`.
 ///
 /// # Errors
-/// An unknown name, an unreadable file, or the line of the file that is wrong and why.
+/// An unknown name, an unreadable file, or the faulty line and why it is wrong.
 pub fn load(name: &str) -> Result<Description> {
     if let Some(text) = text(name) {
         return parse(name, text);
@@ -49,10 +48,10 @@ pub fn load(name: &str) -> Result<Description> {
     parse(name, &text)
 }
 
-/// Reads a machine description.
+/// Parses a machine description.
 ///
 /// # Errors
-/// The line that is wrong and why.
+/// The faulty line and why it is wrong.
 pub fn parse(file: &str, text: &str) -> Result<Description> {
     let at = |span: Option<Range<usize>>, reason: String| {
         let line = 1 + span.map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count());
@@ -70,14 +69,12 @@ pub fn parse(file: &str, text: &str) -> Result<Description> {
     }
 }
 
-/// A number of a machine file and where it comes from.
+/// A number of a machine file and its source.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Sourced {
-    /// Its path.
     pub path: String,
-    /// Its value.
     pub value: f64,
-    /// Its source, where one is named; `fitted` for a calibrated number.
+    /// Its source, if given; `fitted` for a calibrated number.
     pub source: Option<String>,
 }
 
@@ -94,7 +91,7 @@ pub fn numbers(file: &str, text: &str) -> Result<Vec<Sourced>> {
     })?;
     let mut numbers = Vec::new();
     each_number(table.get_ref(), &mut String::new(), &mut |path, value, _| {
-        // The entry of the number itself, else of the nearest table around it.
+        // Match the number itself, else the nearest enclosing table.
         let covers = |key: &str| path == key || path.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', '[']));
         let source = sources.iter().filter(|(key, _)| covers(key)).max_by_key(|(key, _)| key.len());
         numbers.push(Sourced { path: path.to_owned(), value, source: source.map(|(_, text)| text.clone()) });
@@ -138,7 +135,7 @@ fn number_in(value: &Spanned<DeValue<'_>>, path: &mut String, on: &mut OnNumber<
     }
 }
 
-/// Numbers for which zero has no sense, by the end of their path.
+/// Path suffixes of numbers that must be greater than zero.
 const POSITIVE: [&str; 29] = [
     "_bytes_per_s",
     ".rpm",
@@ -185,7 +182,7 @@ fn wrong_number(path: &str, number: f64) -> Option<&'static str> {
     }
 }
 
-/// The place in the text of a path, or of the nearest table around it.
+/// Byte range of a path in the text, or of the nearest enclosing table.
 fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let (mut here, mut span) = (table, None);
     for part in path.split('.') {
@@ -197,21 +194,18 @@ fn find(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     span
 }
 
-/// What in a description contradicts itself, and where.
+/// A contradiction in a description, and its path.
 pub fn check(d: &Description) -> Option<(String, String)> {
     let fs = &d.file_system;
     let problem = |path: &str, reason: &str| Some((path.to_owned(), reason.to_owned()));
     if !d.drives.contains_key(&d.volume.drive) {
-        return Some((
-            "volume.drive".to_owned(),
-            format!("there is no drive '{}'; name one of [drives]", d.volume.drive),
-        ));
+        return Some(("volume.drive".to_owned(), format!("unknown drive '{}'; name one of [drives]", d.volume.drive)));
     }
     if !fs.unit_bytes.is_multiple_of(u64::from(fs.block_bytes)) || fs.unit_bytes / u64::from(fs.block_bytes) > 64 {
         return problem("file_system.unit_bytes", "must be from 1 to 64 blocks of block_bytes");
     }
     if fs.dirty_bytes < fs.unit_bytes || fs.dirty_bytes > fs.cache_bytes {
-        return problem("file_system.dirty_bytes", "must lie between unit_bytes and cache_bytes");
+        return problem("file_system.dirty_bytes", "must be between unit_bytes and cache_bytes");
     }
     if fs.background_bytes > fs.dirty_bytes {
         return problem("file_system.background_bytes", "is more than dirty_bytes, at which writers wait");
@@ -220,10 +214,7 @@ pub fn check(d: &Description) -> Option<(String, String)> {
         return problem("file_system.cache_bytes", "is more than memory.bytes");
     }
     if fs.writeback_depth == 0 {
-        return problem(
-            "file_system.writeback_depth",
-            "with no write-back outstanding nothing is ever written; give 1 or more",
-        );
+        return problem("file_system.writeback_depth", "without write-backs no data are ever written; give 1 or more");
     }
     if let Some(reason) = d.memory.contradiction() {
         return problem("memory", reason);

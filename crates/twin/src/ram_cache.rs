@@ -1,4 +1,4 @@
-//! A cache in memory in front of a volume, with lazy writes or write-through.
+//! A RAM cache in front of a volume, write-back or write-through.
 
 use crate::cpu::Work;
 use crate::event::Event;
@@ -8,7 +8,7 @@ use machine::{Nanos, Op};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// How a RAM cache treats writes.
+/// Write policy of a RAM cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WritePolicy {
@@ -18,50 +18,44 @@ pub enum WritePolicy {
     Through,
 }
 
-/// Blocks of a volume in memory. Lazy writes go out in the order of their addresses, as a hand sweeps over the volume: what lies side by side
-/// is written in one, and what is written again before the hand comes is written once.
+/// Blocks of a volume in memory. Lazy writes go out in address order, in a sweep over the volume:
+/// adjacent blocks are merged, and a block rewritten before the sweep reaches it is written once.
 pub struct RamCache {
     blocks: FileCache,
-    /// Blocks with dirty pages.
     dirty: BTreeSet<u64>,
-    /// Where the sweep is.
     hand: u64,
     policy: WritePolicy,
     /// Picoseconds to move a byte.
     copy_ps: u64,
     limit: u64,
-    /// Dirty bytes below which data rests unless the cache is left alone.
+    /// Below this many dirty bytes, write-back waits until the cache is idle.
     rest: u64,
-    /// When it was last asked for something.
     asked_at: Nanos,
-    /// Whether an event will come to see if it is left alone.
     watched: bool,
-    /// It is.
     idle: bool,
     cleaning: u32,
-    /// Everything is to be written.
     pub flushing: bool,
     waiting: Vec<u32>,
     /// Bytes written to the volume since the run began.
     pub written: u64,
-    /// Bytes asked for, and found.
+    /// Bytes requested, hits and misses.
     pub asked: u64,
-    /// Bytes of reads found, and of writes taken.
+    /// Bytes of read hits and of absorbed writes.
     pub found: u64,
 }
 
-/// Bytes of a block.
 pub const BLOCK: u64 = 65536;
 const PAGE: u64 = 4096;
-/// Lazy writes at a time where they are needed: a sweep needs no more, and a read waits for no more.
+/// Lazy writes in flight under pressure: a sweep needs no more, and this bounds how long a read
+/// waits.
 const CLEANERS: u32 = 2;
-/// A cache that nobody asked for so long is idle: 50 ms.
-const LEFT_ALONE: Nanos = 50_000_000;
-/// Dirty data up to so many percent of the cache rests: what is written over meanwhile is written back once, and the rest is room for what comes while
-/// lazy writes go on. Assumed; the published matrices are of files that fit, which rest whole, or of twice the cache, which no share changes.
-const REST_PERCENT: u64 = 75;
-/// The longest lazy write.
-const LONGEST: u64 = 256 << 10;
+/// Without access for this long (50 ms) the cache is idle.
+const IDLE_AFTER: Nanos = 50_000_000;
+/// Dirty data stays up to this percentage of the cache, so rewrites are merged, and the rest is
+/// headroom for new writes while lazy writes run. Assumed: the published matrices use files that
+/// fit, which stay whole, or files of twice the cache, where the share has no effect.
+const RESIDENT_PERCENT: u64 = 75;
+const MAX_WRITE: u64 = 256 << 10;
 
 impl RamCache {
     /// An empty cache of `bytes` that moves `bytes_per_s`.
@@ -73,7 +67,7 @@ impl RamCache {
             policy,
             copy_ps: (1e12 / bytes_per_s).round() as u64,
             limit: bytes,
-            rest: bytes / 100 * REST_PERCENT,
+            rest: bytes / 100 * RESIDENT_PERCENT,
             asked_at: 0,
             watched: false,
             idle: false,
@@ -86,7 +80,7 @@ impl RamCache {
         }
     }
 
-    /// All writes have reached the volume.
+    /// Marks all writes as written to the volume.
     pub fn settle(&mut self) {
         self.blocks.settle();
         self.dirty.clear();
@@ -97,12 +91,11 @@ impl RamCache {
         (self.written, self.asked, self.found) = (0, 0, 0);
     }
 
-    /// [`RamCache::written`] when all that is dirty now is on the volume.
+    /// [`RamCache::written`] once everything now dirty is on the volume.
     pub fn written_when_clean(&self) -> u64 {
         self.written + self.blocks.dirty_bytes
     }
 
-    /// Forgets a range of addresses.
     pub fn forget(&mut self, addresses: Range<u64>) {
         self.blocks.forget(addresses);
     }
@@ -123,7 +116,7 @@ impl RamCache {
             let pages = self.blocks.pages(block, offset, offset + bytes);
             if dirty {
                 self.blocks.dirty(block, pages);
-                // The order of writing is that of the sweep, not of the queue.
+                // The sweep sets the write order, not the queue.
                 self.blocks.dirty_queue.clear();
                 self.dirty.insert(block);
             } else {
@@ -136,7 +129,6 @@ impl RamCache {
         bytes * self.copy_ps / 1000
     }
 
-    /// Lazy writes that may be under way.
     fn cleaners(&self) -> u32 {
         if self.flushing || self.idle || !self.waiting.is_empty() || self.blocks.dirty_bytes > self.rest {
             CLEANERS
@@ -145,15 +137,15 @@ impl RamCache {
         }
     }
 
-    /// The next pages to be written, side by side: first byte and bytes. They are clean from now on.
+    /// Takes the next adjacent dirty pages, first byte and length, and marks them clean.
     fn next_run(&mut self) -> Option<(u64, u64)> {
         let first = self.dirty.range(self.hand..).next().or_else(|| self.dirty.first()).copied()?;
         let (mut start, mut bytes, mut block) = (None, 0, first);
-        while bytes < LONGEST && self.dirty.contains(&block) {
-            // Dirty units are never given up.
+        while bytes < MAX_WRITE && self.dirty.contains(&block) {
+            // Dirty units are never evicted.
             let unit = self.blocks.get_mut(block)?;
             let page = u64::from(unit.dirty.trailing_zeros());
-            // A run that began in the block before goes on only at the first page of this one.
+            // A run from the previous block continues only at this block's first page.
             if start.is_some() && page > 0 {
                 break;
             }
@@ -175,7 +167,8 @@ impl RamCache {
 }
 
 impl World {
-    /// Lets a transfer meet the cache. True where it is served there or has to wait; false where it goes to the volume.
+    /// Passes a transfer through the cache. Returns true if the cache serves it or it must wait,
+    /// false if it goes to the volume.
     pub(crate) fn through_ram_cache(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
         let again = transfer.combined || transfer.second || transfer.crossed.is_some() || transfer.rows.is_some();
@@ -185,13 +178,14 @@ impl World {
             return true;
         }
         let Some(cache) = self.ram_cache.as_mut() else { return false };
-        // A transfer comes by again when it has its rows, when parity is ready and for its second half.
+        // A transfer returns here after it gets its rows, when parity is ready, and for its second
+        // half.
         if again || matches!(owner, Owner::Behind | Owner::Rebuild) {
             return false;
         }
         (cache.asked_at, cache.idle) = (self.kernel.now(), false);
         if !std::mem::replace(&mut cache.watched, true) {
-            self.kernel.at(cache.asked_at + LEFT_ALONE, Event::RamCacheIdle);
+            self.kernel.at(cache.asked_at + IDLE_AFTER, Event::RamCacheIdle);
         }
         match op {
             Op::Read => {
@@ -226,10 +220,10 @@ impl World {
         true
     }
 
-    /// Looks whether the cache has been left alone: then it writes what has rested.
+    /// Writes back the resident dirty data if the cache is idle.
     pub(crate) fn ram_cache_idle(&mut self) {
         let Some(cache) = self.ram_cache.as_mut() else { return };
-        let due = cache.asked_at + LEFT_ALONE;
+        let due = cache.asked_at + IDLE_AFTER;
         if due > self.kernel.now() {
             self.kernel.at(due, Event::RamCacheIdle);
         } else {
@@ -238,7 +232,6 @@ impl World {
         }
     }
 
-    /// Writes dirty blocks in the background.
     pub(crate) fn ram_cache_clean(&mut self) {
         loop {
             let Some(cache) = self.ram_cache.as_mut() else { return };
@@ -252,7 +245,6 @@ impl World {
         }
     }
 
-    /// A background write has ended.
     pub(crate) fn ram_cache_cleaned(&mut self, bytes: u64) {
         let Some(cache) = self.ram_cache.as_mut() else { return };
         cache.cleaning -= 1;

@@ -1,4 +1,4 @@
-//! One run of a simulated computer: its event loop, and the parts and sources in it.
+//! One run of a simulated computer: its event loop, parts and sources.
 
 use crate::device::disk::geometry::SECTOR;
 use crate::event::Event;
@@ -7,47 +7,41 @@ use crate::world::{Owner, World};
 use machine::{Access, Completion, Error, Nanos, Next, OnFailure, Request, RequestSource, Result, Stability};
 use std::collections::VecDeque;
 
-/// A part of a run.
 struct Job {
-    /// Its files, by the numbers that requests name them with.
+    /// Its files, by the numbers used in requests.
     files: Vec<u32>,
-    /// One call at a time: a source waits for each request.
     blocking: bool,
-    /// A source takes completions in the order of its requests.
+    /// A source takes completions in request order.
     oldest_first: bool,
-    /// Offsets and lengths are multiples of it.
+    /// Offsets and lengths are multiples of this.
     align: u64,
     sync_at_end: bool,
-    /// Sources that are not done.
     left: usize,
     outcome: Ended,
     failed: Option<Error>,
 }
 
-/// How long a part took.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ended {
-    /// From the beginning to the last completion.
+    /// From the start to the last completion.
     pub elapsed_ns: Nanos,
-    /// From there to stable storage, where that was asked for.
+    /// From there to stable storage, if requested.
     pub sync_ns: Option<Nanos>,
 }
 
-/// A source of a part.
-struct Asker<'a, S> {
+struct Source<'a, S> {
     source: &'a mut S,
     part: usize,
     done: bool,
-    /// When its next wake is scheduled.
     wake: Nanos,
-    /// It waits for stable storage, since then.
+    /// Set while it waits for stable storage: since when.
     syncing: Option<Nanos>,
-    /// Its requests under way and their ends, the oldest first, where it takes them in that order.
+    /// Requests in flight and their completions, oldest first, if it takes them in that order.
     order: VecDeque<(u32, Option<Completion>)>,
 }
 
-impl<S: RequestSource> Asker<'_, S> {
-    /// Gives the source all that it does not have to wait for any more. Returns whether there was any.
+impl<S: RequestSource> Source<'_, S> {
+    /// Delivers every completion that no older request holds back. Returns whether there was any.
     fn complete_in_order(&mut self, completion: Completion, now: Nanos) -> bool {
         if let Some(one) = self.order.iter_mut().find(|(slot, end)| *slot == completion.slot && end.is_none()) {
             one.1 = Some(completion);
@@ -62,39 +56,31 @@ impl<S: RequestSource> Asker<'_, S> {
     }
 }
 
-/// Who waits for stable storage.
 #[derive(Clone, Copy)]
 enum Waiter {
-    /// A source, between two requests.
     Source(u32, Stability),
-    /// A part, after its last.
     Part(usize),
 }
 
-/// One run: the sources and what they wait for.
 pub(crate) struct Run<'a, S> {
     world: &'a mut World,
     jobs: Vec<Job>,
-    askers: Vec<Asker<'a, S>>,
-    /// The machine's clock when the world's showed zero.
+    sources: Vec<Source<'a, S>>,
+    /// The machine's clock at the world's time zero.
     began: Nanos,
     on_failure: OnFailure,
-    /// Why the run cannot go on.
     refused: Option<Error>,
-    /// Parts that have not ended.
     open: usize,
-    /// Who waits until data have left the caches.
     waiting: Vec<(Waiter, Barrier)>,
 }
 
 impl<'a, S: RequestSource> Run<'a, S> {
-    /// A run without parts that begins when the machine's clock shows `began`.
+    /// A run without parts that starts when the machine's clock shows `began`.
     pub(crate) fn new(world: &'a mut World, began: Nanos, on_failure: OnFailure) -> Self {
-        let (jobs, askers, waiting) = (Vec::new(), Vec::new(), Vec::new());
-        Run { world, jobs, askers, began, on_failure, refused: None, open: 0, waiting }
+        let (jobs, sources, waiting) = (Vec::new(), Vec::new(), Vec::new());
+        Run { world, jobs, sources, began, on_failure, refused: None, open: 0, waiting }
     }
 
-    /// Adds a part: brings its files into the state that `access` asks for.
     pub(crate) fn add(&mut self, access: &Access, files: Vec<u32>, sources: &'a mut [S]) {
         self.world.prepare(access, &files);
         let part = self.jobs.len();
@@ -109,11 +95,10 @@ impl<'a, S: RequestSource> Run<'a, S> {
             failed: None,
         });
         let asker =
-            |source| Asker { source, part, done: false, wake: Nanos::MAX, syncing: None, order: VecDeque::new() };
-        self.askers.extend(sources.iter_mut().map(asker));
+            |source| Source { source, part, done: false, wake: Nanos::MAX, syncing: None, order: VecDeque::new() };
+        self.sources.extend(sources.iter_mut().map(asker));
     }
 
-    /// Runs the sources to their end. Returns what came of each part.
     pub(crate) fn go(mut self) -> Result<Vec<Result<Ended>>> {
         self.all();
         if let Some(error) = self.refused {
@@ -124,7 +109,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
 
     fn all(&mut self) {
         self.open = self.jobs.len();
-        for asker in &mut self.askers {
+        for asker in &mut self.sources {
             asker.source.begin(self.began);
         }
         for part in 0..self.jobs.len() {
@@ -132,7 +117,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
                 self.end(part);
             }
         }
-        for source in 0..self.askers.len() as u32 {
+        for source in 0..self.sources.len() as u32 {
             self.ask(source);
         }
         while self.open > 0 && self.refused.is_none() {
@@ -140,7 +125,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
             match event {
                 Event::Deliver(number) => self.deliver(number),
                 Event::Wake(source) => {
-                    self.askers[source as usize].wake = Nanos::MAX;
+                    self.sources[source as usize].wake = Nanos::MAX;
                     self.ask(source);
                 }
                 Event::Synced(source) => self.synced(source),
@@ -152,21 +137,20 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// Parts that wait for something that no event will bring have failed.
+    /// Fails the parts that wait for something no event will bring.
     fn nothing_comes(&mut self) {
         for part in 0..self.jobs.len() {
             let left = self.jobs[part].left;
             let syncs = |(waiter, _): &(Waiter, Barrier)| matches!(waiter, Waiter::Part(other) if *other == part);
             if left > 0 || self.waiting.iter().any(syncs) {
-                let why = format!("{left} streams wait for something that will never happen on this machine");
+                let why = format!("{left} streams wait for an event that never occurs on this machine");
                 self.fail(part, Error::Unsupported(why));
             }
         }
     }
 
-    /// A part cannot go on.
     fn fail(&mut self, part: usize, error: Error) {
-        self.askers.iter_mut().filter(|asker| asker.part == part).for_each(|asker| asker.done = true);
+        self.sources.iter_mut().filter(|asker| asker.part == part).for_each(|asker| asker.done = true);
         self.jobs[part].left = 0;
         self.open -= 1;
         match self.on_failure {
@@ -177,7 +161,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
 
     fn deliver(&mut self, number: u32) {
         let request = self.world.finish(number);
-        let asker = &mut self.askers[request.source as usize];
+        let asker = &mut self.sources[request.source as usize];
         if asker.done {
             return;
         }
@@ -192,7 +176,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         self.ask(request.source);
     }
 
-    /// A source or a part waits until everything written to its files is on stable storage.
+    /// Makes a source or a part wait until everything written to its files is on stable storage.
     fn sync(&mut self, waiter: Waiter) {
         let part = self.part_of(waiter);
         let barrier = self.world.flush(&self.jobs[part].files);
@@ -202,12 +186,12 @@ impl<'a, S: RequestSource> Run<'a, S> {
 
     fn part_of(&self, waiter: Waiter) -> usize {
         match waiter {
-            Waiter::Source(source, _) => self.askers[source as usize].part,
+            Waiter::Source(source, _) => self.sources[source as usize].part,
             Waiter::Part(part) => part,
         }
     }
 
-    /// Whose data have left the caches learns of it when the devices have them too.
+    /// Completes the syncs whose data have left the caches, once the devices have flushed.
     fn stable(&mut self) {
         let mut index = 0;
         while index < self.waiting.len() {
@@ -222,7 +206,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
                 Waiter::Source(source, Stability::Data | Stability::Uncached) => {
                     self.world.kernel.at(done, Event::Synced(source))
                 }
-                // What the log says of the data is true only once the data are there.
+                // The log may describe the data only after the data are written.
                 Waiter::Source(source, Stability::File) => {
                     let address = self.world.files[files[0]].start;
                     self.world.log(done, Owner::SyncLog(source), address);
@@ -240,7 +224,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
     }
 
     fn synced(&mut self, source: u32) {
-        let asker = &mut self.askers[source as usize];
+        let asker = &mut self.sources[source as usize];
         let Some(since) = asker.syncing.take().filter(|_| !asker.done) else { return };
         let now = self.world.kernel.now();
         self.jobs[asker.part].outcome.elapsed_ns = now;
@@ -248,7 +232,6 @@ impl<'a, S: RequestSource> Run<'a, S> {
         self.ask(source);
     }
 
-    /// All sources of a part are done.
     fn end(&mut self, part: usize) {
         if self.jobs[part].sync_at_end {
             self.sync(Waiter::Part(part));
@@ -257,35 +240,34 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// Takes all that a source wants now.
     fn ask(&mut self, number: u32) {
         let index = number as usize;
-        if self.askers[index].syncing.is_some() || self.askers[index].done {
+        if self.sources[index].syncing.is_some() || self.sources[index].done {
             return;
         }
-        while self.askers[index].source.sync_due() == Some(Stability::Uncached) {
+        while self.sources[index].source.sync_due() == Some(Stability::Uncached) {
             self.world.cache.drop_clean();
             let now = self.began + self.world.kernel.now();
-            self.askers[index].source.synced(now, now);
+            self.sources[index].source.synced(now, now);
         }
-        if let Some(stability) = self.askers[index].source.sync_due() {
-            self.askers[index].syncing = Some(self.world.kernel.now());
+        if let Some(stability) = self.sources[index].source.sync_due() {
+            self.sources[index].syncing = Some(self.world.kernel.now());
             return self.sync(Waiter::Source(number, stability));
         }
-        let part = self.askers[index].part;
+        let part = self.sources[index].part;
         loop {
             let now = self.world.kernel.now();
-            match self.askers[index].source.next(self.began + now) {
+            match self.sources[index].source.next(self.began + now) {
                 Next::Issue(request) => {
                     let under_way = self.issue(number, part, request);
-                    if self.askers[index].done || (under_way && self.jobs[part].blocking) {
+                    if self.sources[index].done || (under_way && self.jobs[part].blocking) {
                         return;
                     }
                 }
                 Next::WaitUntil(until) => {
                     let until = until.saturating_sub(self.began).max(now + 1);
-                    if until < self.askers[index].wake {
-                        self.askers[index].wake = until;
+                    if until < self.sources[index].wake {
+                        self.sources[index].wake = until;
                         self.world.kernel.at(until, Event::Wake(number));
                     }
                     return;
@@ -297,7 +279,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
                 }
                 Next::WaitForCompletion => return,
                 Next::Done => {
-                    self.askers[index].done = true;
+                    self.sources[index].done = true;
                     self.jobs[part].left -= 1;
                     if self.jobs[part].left == 0 {
                         self.end(part);
@@ -308,7 +290,8 @@ impl<'a, S: RequestSource> Run<'a, S> {
         }
     }
 
-    /// A target ends where it ends: a request across the end is cut there, one beyond it does nothing. Returns whether one is under way.
+    /// Issues a request. A request across the end of the target is truncated; one past the end does
+    /// nothing. Returns whether one is in flight.
     fn issue(&mut self, source: u32, part: usize, mut request: Request) -> bool {
         let job = &self.jobs[part];
         let Some(&file) = job.files.get(request.target as usize) else {
@@ -321,7 +304,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         let room = file.size.saturating_sub(request.offset);
         if room == 0 || request.len == 0 {
             let now = self.began + self.world.kernel.now();
-            self.askers[source as usize].source.complete(Completion { slot: request.slot, result: 0 }, now);
+            self.sources[source as usize].source.complete(Completion { slot: request.slot, result: 0 }, now);
             return false;
         }
         if !request.offset.is_multiple_of(job.align) || !u64::from(request.len).is_multiple_of(job.align) {
@@ -333,7 +316,7 @@ impl<'a, S: RequestSource> Run<'a, S> {
         request.len = request.len.min(room.min(u64::from(u32::MAX)) as u32);
         request.offset += file.start;
         if job.oldest_first {
-            self.askers[source as usize].order.push_back((request.slot, None));
+            self.sources[source as usize].order.push_back((request.slot, None));
         }
         self.world.issue(part as u32, source, request);
         true

@@ -1,4 +1,5 @@
-//! The words after a machine's name: `gateway-1997,drive=st15150w,disks=4,buses=2,wce=off,stripe=64k,raid=5,parity=host`.
+//! The settings after a machine's name:
+//! `gateway-1997,drive=st15150w,disks=4,buses=2,wce=off,stripe=64k,raid=5,parity=host`.
 
 use crate::description::{Description, Drive};
 use crate::ram_cache::WritePolicy;
@@ -6,67 +7,54 @@ use crate::volume::{Kind, Parity};
 use crate::{Error, Result, Shape, preset};
 use machine::units::parse_size;
 
-/// A machine and how it is set up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setup {
-    /// The machine.
     pub description: Description,
-    /// As the user named it.
     pub name: String,
-    /// Which drive.
     pub drive: String,
-    /// How many.
     pub disks: u32,
-    /// On how many buses.
     pub buses: u32,
-    /// The drives' write caches are on.
+    /// The drives' write caches are enabled.
     pub wce: bool,
-    /// Bytes of a chunk.
     pub stripe: u64,
-    /// What the drives form.
     pub volume: Kind,
-    /// The drive that has failed.
     pub failed: Option<u32>,
-    /// Its replacement is filled while the volume is used.
+    /// Its replacement is rebuilt while the volume is in use.
     pub rebuild: bool,
-    /// Bytes from the beginning of a row of chunks to the first byte of each file.
+    /// Bytes from the start of a row of chunks to the first byte of each file.
     pub start: u64,
-    /// A cache in memory in front of the volume.
+    /// A RAM cache in front of the volume.
     pub ram_cache: Option<(u64, WritePolicy)>,
-    /// Buffered writes stay in memory: temporary files.
+    /// Buffered writes stay in memory, as for temporary files.
     pub temporary: bool,
-    /// How programs that keep several requests outstanding from one thread learn of their ends.
+    /// How a program with several requests outstanding per thread learns of completions.
     pub shape: Shape,
 }
 
-/// Settings and what they mean, for help.
 pub const SETTINGS: [(&str, &str); 20] = [
-    ("drive=NAME", "which of the machine's drives"),
+    ("drive=NAME", "drive model, one of the machine's"),
     ("disks=N", "how many, as one volume"),
-    ("buses=N", "on how many buses, filled in the order of the disks"),
+    ("buses=N", "number of buses, filled in disk order"),
     ("wce=on|off", "the drives' write caches"),
-    ("stripe=SIZE", "bytes of a chunk"),
-    ("start=SIZE", "where files begin, from the beginning of a row of chunks"),
+    ("stripe=SIZE", "chunk size in bytes"),
+    ("start=SIZE", "offset of files from the start of a row of chunks"),
     ("raid=0|1|5|10", "stripe, mirror, stripe with rotating parity, or stripe over mirrored pairs"),
     ("parity=host|array", "who computes parity: the processor, or an array with buses of its own"),
     ("failed=DISK", "a disk of a mirror, of RAID 5 or of RAID 10 has failed (the first is 0)"),
-    ("rebuild=on|off", "the failed disk's replacement is filled while the volume is used"),
-    ("ramcache=SIZE", "a cache in memory in front of the volume (0: none)"),
+    ("rebuild=on|off", "rebuild the failed disk while the volume is in use"),
+    ("ramcache=SIZE", "RAM cache in front of the volume (0: no cache)"),
     ("ramwrite=back|through", "when the RAM cache calls a write done"),
     ("temporary=on|off", "buffered writes stay in memory while there is room"),
-    (
-        "shape=events|routines|port",
-        "how a program with several requests outstanding in one thread learns of their ends",
-    ),
-    ("latency=PERCENT", "latency of the drive's commands, of what it is"),
-    ("pci=PERCENT", "rate of the I/O bus between adapters and memory, of what it is"),
-    ("processor=PERCENT", "speed of the processor, of what it is"),
-    ("link=PERCENT", "rate of the link to the drive, or of the network, of what it is"),
+    ("shape=events|routines|port", "how a thread with several requests outstanding learns of completions"),
+    ("latency=PERCENT", "latency of the drive's commands, in percent of the original"),
+    ("pci=PERCENT", "rate of the I/O bus between adapters and memory, in percent of the original"),
+    ("processor=PERCENT", "speed of the processor, in percent of the original"),
+    ("link=PERCENT", "rate of the drive's link or of the network, in percent of the original"),
     ("memory=SIZE", "memory for file data"),
     ("readahead=N", "units read ahead"),
 ];
 
-/// The machine of a target's name, and the file on it: `NAME[,SETTING=VALUE]...[#FILE]`.
+/// Splits a target into the machine and the file on it: `NAME[,SETTING=VALUE]...[#FILE]`.
 pub fn split_file(name: &str) -> (&str, Option<&str>) {
     name.split_once('#').map_or((name, None), |(machine, file)| (machine, Some(file)))
 }
@@ -76,7 +64,7 @@ fn wrong(setting: &str, reason: impl Into<String>) -> Error {
 }
 
 impl Setup {
-    /// A machine with its own settings.
+    /// A machine with its default settings.
     pub fn of(description: Description) -> Self {
         let volume = description.volume.clone();
         Setup {
@@ -97,7 +85,7 @@ impl Setup {
         }
     }
 
-    /// Reads `NAME[,SETTING=VALUE]...`; a file behind it (`#FILE`) is none of the machine's settings.
+    /// Parses `NAME[,SETTING=VALUE]...` and ignores a trailing `#FILE`.
     ///
     /// # Errors
     /// An unknown machine or setting, a value out of range, or settings that contradict each other.
@@ -110,7 +98,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Changes settings: `SETTING=VALUE[,SETTING=VALUE]...`.
+    /// Applies settings: `SETTING=VALUE[,SETTING=VALUE]...`.
     ///
     /// # Errors
     /// As for [`Setup::parse`].
@@ -199,7 +187,7 @@ impl Setup {
             }
             "pci" => {
                 let Some(rate) = &mut self.description.pci_bytes_per_s else {
-                    return Err(wrong(setting, "this machine has no I/O bus that is ever in the way"));
+                    return Err(wrong(setting, "the I/O bus never limits this machine"));
                 };
                 *rate *= f64::from(number(1, 10_000)?) / 100.0;
             }
@@ -217,7 +205,7 @@ impl Setup {
                 let fs = &mut self.description.file_system;
                 let bytes = size()?;
                 if bytes < 4 * fs.unit_bytes {
-                    return Err(wrong(setting, format!("give at least {} bytes", 4 * fs.unit_bytes)));
+                    return Err(wrong(setting, format!("give {} bytes or more", 4 * fs.unit_bytes)));
                 }
                 let dirty = fs.dirty_bytes as f64 / fs.cache_bytes as f64;
                 fs.cache_bytes = bytes;
@@ -236,14 +224,14 @@ impl Setup {
         if self.buses > self.disks {
             return Err(wrong(
                 &format!("buses={}", self.buses),
-                format!("there are only {} disks; give disks={0} or more, or fewer buses", self.disks),
+                format!("only {} disks; give disks={0} or more, or fewer buses", self.disks),
             ));
         }
         if self.stripe < 512 || !self.stripe.is_multiple_of(512) {
-            return Err(wrong(&format!("stripe={}", self.stripe), "a chunk is a multiple of 512 bytes"));
+            return Err(wrong(&format!("stripe={}", self.stripe), "the chunk must be a multiple of 512 bytes"));
         }
         if !self.start.is_multiple_of(512) {
-            return Err(wrong(&format!("start={}", self.start), "files begin at a multiple of 512 bytes"));
+            return Err(wrong(&format!("start={}", self.start), "the offset must be a multiple of 512 bytes"));
         }
         let raid = match self.volume {
             Kind::Stripe => "raid=0",
@@ -252,10 +240,12 @@ impl Setup {
             Kind::Raid10 => "raid=10",
         };
         if !self.volume.takes(self.disks) {
-            let (least, pairs) =
-                (self.volume.least_members(), if self.volume == Kind::Raid10 { ", in pairs," } else { "" });
-            let reason =
-                format!("it needs {least} disks or more{pairs} and there are {}; give disks={least} too", self.disks);
+            let (minimum, pairs) =
+                (self.volume.min_members(), if self.volume == Kind::Raid10 { ", in pairs," } else { "" });
+            let reason = format!(
+                "it needs {minimum} disks or more{pairs} and there are {}; give disks={minimum} too",
+                self.disks
+            );
             return Err(wrong(raid, reason));
         }
         if let Some(failed) = self.failed {
@@ -274,15 +264,11 @@ impl Setup {
         }
         let on_a_bus = self.drive().model().bus().is_some();
         if self.volume == Kind::Raid5(Parity::Array) && !on_a_bus {
-            return Err(wrong(
-                "parity=array",
-                "this drive is on no bus that an array could take; give a drive that is",
-            ));
+            return Err(wrong("parity=array", "a hardware array needs drives on a bus; give such a drive"));
         }
         Ok(())
     }
 
-    /// The drive.
     pub fn drive(&self) -> &Drive {
         &self.description.drives[&self.drive]
     }
@@ -302,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_made_faster_by_percent() {
+    fn component_speeds_scale_by_percent() {
         let pci = |text: &str| Setup::parse(text).unwrap().description.pci_bytes_per_s.unwrap();
         assert!((pci("gateway-1997,pci=200") / pci("gateway-1997") - 2.0).abs() < 1e-9);
         let link = |text: &str| {
@@ -318,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_settings_name_the_value_and_the_mend() {
+    fn bad_settings_name_the_value_and_the_fix() {
         for (text, word) in [
             ("gateway-1998", "gateway-1997"),
             ("gateway-1997,drive=st9", "st15150w"),

@@ -1,6 +1,6 @@
-//! Records with stable numbers, whose places are used again: memory does not grow with the length of a run.
+//! Records with stable numbers whose slots are reused, so memory does not grow with the length of a
+//! run.
 
-/// Records by number.
 pub struct Slab<T> {
     records: Vec<T>,
     free: Vec<u32>,
@@ -13,7 +13,7 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Keeps a record under a number.
+    /// Stores a record and returns its number.
     pub fn insert(&mut self, record: T) -> u32 {
         if let Some(index) = self.free.pop() {
             self.records[index as usize] = record;
@@ -23,13 +23,11 @@ impl<T> Slab<T> {
         (self.records.len() - 1) as u32
     }
 
-    /// The number may be given again.
     pub fn release(&mut self, index: u32) {
         debug_assert!(!self.free.contains(&index), "record {index} released twice");
         self.free.push(index);
     }
 
-    /// Forgets all.
     pub fn clear(&mut self) {
         self.records.clear();
         self.free.clear();

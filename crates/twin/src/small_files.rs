@@ -1,8 +1,10 @@
-//! Small files on a simulated machine: what making, reading, appending to and deleting them asks of its file system.
+//! Small files on a simulated machine: the file-system work of creating, reading, appending to and
+//! deleting them.
 //!
-//! The file system is one of NTFS's kind (H. Custer, Inside the Windows NT File System, 1994): an eighth of the volume is kept for a table
-//! of file records of 1 KB; a directory is a tree of buffers of 4 KB; a change of either is written to a log first. All of this goes through
-//! the file-system cache as data does, and so do the clusters' bitmap and the data. Nothing is synchronised: the lazy writer writes.
+//! The file system resembles NTFS (H. Custer, Inside the Windows NT File System, 1994): an eighth
+//! of the volume is reserved for a table of 1 KB file records; a directory is a tree of 4 KB
+//! buffers; a change of either is logged first. All of this goes through the file-system cache,
+//! like the cluster bitmap and the data. Nothing is synchronised: the lazy writer writes.
 
 use crate::event::Event;
 use crate::settings::Setup;
@@ -17,21 +19,20 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a file's record.
 const RECORD: u64 = 1024;
-/// Bytes of a directory's buffer.
 const INDEX: u64 = 4096;
-/// Entries in one: an entry of a short name takes some 100 bytes, and a tree's buffers are two thirds full.
+/// Entries per buffer: a short name takes about 100 bytes, and a tree's buffers are two thirds
+/// full.
 const ENTRIES: u32 = 27;
-/// Bytes that a directory's buffers may take.
+/// Maximum bytes of a directory's buffers.
 const DIRECTORY: u64 = 8 << 20;
-/// One part in so many of the volume, from its sixteenth on, holds directories' buffers: within the eighth that NTFS keeps for its file table. Assumed.
+/// One part in this many of the volume, starting at one sixteenth, holds directory buffers: within
+/// the eighth that NTFS reserves for its file table. Assumed.
 const DIRECTORIES: u64 = 32;
-/// Bytes of a record of the log.
 const LOG_RECORD: u64 = 512;
-/// The part of a volume, an eighth, that NTFS keeps free for its master file table.
+/// NTFS reserves one part in this many (an eighth) for its master file table.
 const TABLE_ZONE: u64 = 8;
-/// Bytes of the log, which is written round and round.
+/// Bytes of the log, which wraps around.
 const LOG: u64 = 64 << 20;
 
 /// The files of a simulated machine.
@@ -41,7 +42,6 @@ pub struct TwinFiles {
 }
 
 impl TwinFiles {
-    /// The files of a machine set up so.
     pub fn new(setup: &Setup) -> TwinFiles {
         TwinFiles {
             name: PathBuf::from(format!("twin:{}", setup.name)),
@@ -58,7 +58,6 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file: where its clusters lie (first and how many), and its size.
 struct Placed {
     record: u64,
     extents: Vec<(u64, u64)>,
@@ -67,16 +66,16 @@ struct Placed {
 
 struct State {
     world: World,
-    /// The clock when the world's showed zero.
+    /// The machine's clock at the world's time zero.
     began: Nanos,
-    /// What earlier runs used: processor time, bytes read and written.
+    /// Usage of earlier runs: processor time, bytes read and written.
     used: (Nanos, u64, u64),
     files: HashMap<FileId, Placed>,
-    /// Free clusters: first and how many.
+    /// Free clusters: first and count.
     free: BTreeMap<u64, u64>,
     free_records: BTreeSet<u64>,
     records: u64,
-    /// Pages that hold something: others are new, and need not be read before they are written.
+    /// Pages that hold data; other pages are new and need no read before a write.
     written: HashSet<u64>,
     log_at: u64,
 }
@@ -98,7 +97,6 @@ impl State {
         state
     }
 
-    /// An empty file system, nothing of it cached.
     fn format(&mut self) {
         self.used = self.used();
         self.began = self.now();
@@ -119,7 +117,7 @@ impl State {
         };
         self.world.prepare(&access, &[0]);
         let (first, last) = (self.bytes() / TABLE_ZONE / self.cluster(), self.bytes() / self.cluster());
-        // The log stands in the middle.
+        // The log is in the middle.
         let log = self.log_start() / self.cluster();
         self.free =
             BTreeMap::from([(first, log - first), (log + LOG / self.cluster(), last - log - LOG / self.cluster())]);
@@ -133,7 +131,7 @@ impl State {
         self.world.files[0].size
     }
 
-    /// Where such a part of the volume ends, in whole clusters.
+    /// End of such a part of the volume, in whole clusters.
     fn part(&self, of: u64, all: u64) -> u64 {
         self.bytes() / all * of / self.cluster() * self.cluster()
     }
@@ -158,7 +156,6 @@ impl State {
         (self.used.0 + charged, self.used.1 + read, self.used.2 + written)
     }
 
-    /// One call: it returns when the file-system cache has the data.
     fn call(&mut self, op: Op, offset: u64, bytes: u64) {
         if op == Op::Write {
             self.spare_new_pages(offset, bytes);
@@ -175,7 +172,7 @@ impl State {
         }
     }
 
-    /// Pages that never held anything need not be read first.
+    /// Skips the read of pages that never held data.
     fn spare_new_pages(&mut self, offset: u64, bytes: u64) {
         let page = self.world.cache.page_bytes();
         for number in offset / page..(offset + bytes).div_ceil(page) {
@@ -187,7 +184,6 @@ impl State {
         }
     }
 
-    /// Addresses of a directory's buffer with this file's entry.
     fn index(&self, file: FileId, spec: &AreaSpec) -> u64 {
         let directory = u64::from(file.location) * u64::from(spec.subdirectories.max(1)) + u64::from(file.subdirectory);
         let room = (self.bytes() / DIRECTORIES).max(DIRECTORY);
@@ -195,7 +191,6 @@ impl State {
         self.part(1, 16) + (directory * DIRECTORY + buffer) % room / INDEX * INDEX
     }
 
-    /// Looks a file up: its directory's buffer and its record.
     fn look_up(&mut self, file: FileId, spec: &AreaSpec, act: FileAct) -> Result<u64, FileError> {
         let index = self.index(file, spec);
         self.call(Op::Read, index, INDEX);
@@ -207,20 +202,18 @@ impl State {
         Ok(record)
     }
 
-    /// A change of so many records, in the log.
     fn log(&mut self, records: u64) {
         let at = self.log_start() + self.log_at;
         self.log_at = (self.log_at + records * LOG_RECORD) % LOG;
         self.call(Op::Write, at, records * LOG_RECORD);
     }
 
-    /// The bitmap of clusters changes for this one.
     fn mark(&mut self, cluster: u64) {
         let bit = cluster / 8 / LOG_RECORD * LOG_RECORD;
         self.call(Op::Write, self.part(3, 32) + bit, LOG_RECORD);
     }
 
-    /// Clusters in one piece: behind `after` if they are free there, else the first that are.
+    /// Allocates contiguous clusters: right after `after` if free there, else the first fit.
     fn allocate(&mut self, clusters: u64, after: Option<u64>) -> io::Result<u64> {
         let fits = |at: &u64| self.free.get(at).is_some_and(|&free| free >= clusters);
         let at = after
@@ -247,7 +240,6 @@ impl State {
         self.free.insert(at, clusters);
     }
 
-    /// Writes `bytes` behind a file's end, in calls of `block`.
     fn extend(&mut self, file: FileId, bytes: u64, block: u64, act: FileAct) -> Result<(), FileError> {
         let cluster = self.cluster();
         let Some(placed) = self.files.get(&file) else { return Ok(()) };
@@ -274,7 +266,8 @@ impl State {
         Ok(())
     }
 
-    /// Reads or writes a file from `start` to `end`, in calls of `block` that are cut where its clusters lie elsewhere.
+    /// Reads or writes a file from `start` to `end`, in calls of `block`, split at extent
+    /// boundaries.
     fn move_data(&mut self, op: Op, file: FileId, start: u64, end: u64, block: u64) {
         let cluster = self.cluster();
         let extents = self.files.get(&file).map(|placed| placed.extents.clone()).unwrap_or_default();
@@ -292,7 +285,6 @@ impl State {
         }
     }
 
-    /// A file's record is written, and the log of it.
     fn write_record(&mut self, record: u64) {
         self.log(1);
         self.call(Op::Write, record * RECORD, RECORD);
@@ -316,7 +308,7 @@ impl State {
                 let volume = &mut self.world.files[0];
                 volume.dirty = volume.dirty.saturating_sub(bytes);
             }
-            // What was there is nobody's: the next file there need not read it.
+            // The old content is dead, so the next file in this page need not read it.
             let page = self.world.cache.page_bytes();
             (start / page..end.div_ceil(page)).for_each(|number| {
                 self.written.remove(&number);
@@ -362,7 +354,6 @@ impl FileSystem for TwinFiles {
     }
 }
 
-/// Directories on a simulated volume.
 pub struct TwinArea {
     name: PathBuf,
     state: Arc<Mutex<State>>,
@@ -412,7 +403,7 @@ pub struct TwinWork {
 }
 
 impl TwinWork {
-    /// C's standard I/O moves whole blocks of the file system, whatever the calls.
+    /// C's standard I/O moves whole file-system blocks, whatever the call size.
     fn block(&self, asked: u32, state: &State) -> u64 {
         match self.spec.engine {
             FileEngine::Stdio => u64::from(asked).max(state.cluster()),

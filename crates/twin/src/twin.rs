@@ -21,23 +21,20 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A simulated computer.
 pub struct Twin {
     setup: Setup,
     clock: AtomicU64,
     computer: Arc<Mutex<Computer>>,
 }
 
-/// How busy each resource was in the last run: shares of its time, from 0 to 1.
+/// Utilisation of a resource in the last run, from 0 to 1.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Utilisation {
-    /// Name of the resource.
     pub resource: String,
-    /// Share of the run in which it worked; the busiest, where there are several of its kind.
+    /// Share of the run in which it was busy; the maximum over several of a kind.
     pub share: f64,
 }
 
-/// The computer in motion, and when it last moved.
 struct Computer {
     world: World,
     ended: Nanos,
@@ -48,7 +45,7 @@ fn lock(computer: &Mutex<Computer>) -> MutexGuard<'_, Computer> {
     computer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An opened file of a simulated computer: its volume, or an extent of it.
+/// An open file of a simulated computer: its volume, or an extent of it.
 pub struct Target {
     computer: Arc<Mutex<Computer>>,
     file: u32,
@@ -61,30 +58,30 @@ impl Drop for Target {
 }
 
 impl Target {
-    /// Bus time by phase in the last run, bus by bus.
+    /// Bus time by phase in the last run, per bus.
     pub fn bus_phases(&self) -> Vec<PhaseTimes> {
         self.lock().world.buses.iter().map(|bus| bus.phases).collect()
     }
 
-    /// Events of the last run.
+    /// Number of events in the last run.
     pub fn events(&self) -> u64 {
         self.lock().world.kernel.handled()
     }
 
-    /// Virtual time of the last run, synchronisation included.
+    /// Virtual time of the last run, including syncs.
     pub fn ran_ns(&self) -> Nanos {
         self.lock().ran
     }
 
-    /// How busy each resource was in the last run, the busiest first. The first is the bottleneck, unless waiting for one
-    /// thing after the other kept them all idle.
+    /// Utilisation of each resource in the last run, busiest first. The first is the bottleneck,
+    /// unless serial waiting left all of them idle.
     pub fn utilisation(&self) -> Vec<Utilisation> {
         let computer = self.lock();
         let resources = utilisation::resources(&computer.world, computer.ran).into_iter();
         resources.map(|one| Utilisation { resource: one.name, share: one.busy_percent / 100.0 }).collect()
     }
 
-    /// Share of the bytes asked of the RAM cache that it served in the last run.
+    /// Share of the bytes requested that the RAM cache served in the last run.
     pub fn ram_cache_hits(&self) -> Option<f64> {
         self.lock().world.ram_cache.as_ref().map(|cache| cache.found as f64 / cache.asked.max(1) as f64)
     }
@@ -95,34 +92,33 @@ impl Target {
 }
 
 impl Twin {
-    /// The machine of `NAME[,SETTING=VALUE]...`, with or without `twin:` before it; NAME is a preset's or a `.toml` file's.
+    /// Builds the machine of `NAME[,SETTING=VALUE]...`, with or without the prefix `twin:`; NAME is
+    /// a preset or a `.toml` file.
     ///
     /// # Errors
-    /// An unknown machine or setting, a bad value, or the line of a machine file that is wrong and why.
+    /// An unknown machine or setting, a bad value, or the faulty line of a machine file and why it
+    /// is wrong.
     pub fn from_name(name: &str) -> Result<Twin> {
         Ok(Twin::new(Setup::parse(name)?))
     }
 
-    /// A machine set up so.
     pub fn new(setup: Setup) -> Twin {
         let computer = Computer { world: world(&setup), ended: 0, ran: 0 };
         Twin { setup, clock: AtomicU64::new(0), computer: Arc::new(Mutex::new(computer)) }
     }
 
-    /// How it is set up.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// The volume of all drives.
     pub fn volume(&self) -> Target {
         Target { computer: self.computer.clone(), file: VOLUME }
     }
 
-    /// A file of the volume, beside those that are open: the one of that name, or a new one; without a size a quarter of what is free.
+    /// Opens or creates a file on the volume; by default it takes a quarter of the free space.
     ///
     /// # Errors
-    /// The volume is full, or the file of that name has another size.
+    /// The volume is full, or the existing file has another size.
     pub fn file(&self, name: Option<&str>, size: Option<u64>) -> machine::Result<Target> {
         let file = lock(&self.computer).world.files.open(name, size)?;
         Ok(Target { computer: self.computer.clone(), file })
@@ -132,16 +128,15 @@ impl Twin {
         Error::refused(format!("{what} on {}", self.setup.name), why, hint)
     }
 
-    /// What this machine does not do, it refuses before the run.
     fn check<S: RequestSource>(&self, part: &Part<'_, Target, S>) -> machine::Result<()> {
         let (what, why, hint) = if part.access.engine.is_mapped() {
             ("engine mmap", "mapped files are not simulated", "take sync, threads, io_uring or libaio")
         } else if !part.access.engine.does_io() {
             ("engine null", "nothing of a simulated machine is this computer's own ceiling", "take it on this computer")
         } else if !matches!(part.access.reap, Reap::AtLeast(1) | Reap::Poll) {
-            ("reap", "the simulated processor takes each completion as it comes, as one that polls", "leave it out")
+            ("reap", "the simulated processor handles each completion at once, as polling does", "leave it out")
         } else if part.scheduling.io_priority.is_some() || part.scheduling.nice.is_some() {
-            ("priorities", "a simulated machine serves all requests alike", "leave out the priorities")
+            ("priorities", "a simulated machine ignores priorities", "leave out the priorities")
         } else if !part.scheduling.processors.is_empty() {
             ("processors", "streams cannot be bound to processors of a simulated machine", "leave out the processors")
         } else if part.sources.iter().any(RequestSource::checks) {
@@ -155,7 +150,6 @@ impl Twin {
     }
 }
 
-/// The computer, at rest.
 pub(crate) fn world(setup: &Setup) -> World {
     let (description, model) = (&setup.description, setup.drive().model());
     let on_bus = setup.disks.div_ceil(setup.buses).max(description.volume.bus_disks);
@@ -330,7 +324,7 @@ impl machine::Machine for Twin {
         } else if let Some((at, member)) = members.iter().enumerate().find(again) {
             (format!("member {member}"), format!("it is named again at place {}", at + 1), "name each once")
         } else if members.is_empty() {
-            ("a stripe of no members".to_owned(), "there is nothing to stripe".to_owned(), "name at least one")
+            ("a stripe without members".to_owned(), "a stripe needs members".to_owned(), "name at least one")
         } else if members.len() > 1 && (chunk < SECTOR || !chunk.is_multiple_of(SECTOR)) {
             let why = "a disk takes whole blocks".to_owned();
             (format!("a chunk of {chunk} bytes"), why, "give a multiple of 512 bytes")
@@ -349,7 +343,6 @@ impl machine::Machine for Twin {
     }
 }
 
-/// The sum of what is known.
 fn both(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
     one.zip(other).map(|(one, other)| one + other).or(one).or(other)
 }
@@ -370,7 +363,7 @@ fn sum(members: impl Iterator<Item = DeviceUse>) -> DeviceUse {
     })
 }
 
-/// What a run used that took `ran`, whose parts had these files and came to this.
+/// Usage of a run of `ran`, from its parts' files and results.
 fn usage(
     world: &World,
     began: Nanos,

@@ -1,11 +1,11 @@
-//! How busy each part of a simulated machine was in a run.
+//! Utilisation of each component of a simulated machine.
 
 use crate::bus::{Bus, Phase};
 use crate::world::World;
 use machine::{Nanos, PhaseUse, ResourceKind, ResourceUse};
 use std::collections::BTreeMap;
 
-/// The parts of a machine in a run of `ran`, the busiest first; of several of a kind, the busiest one.
+/// Utilisation in a run of `ran`, busiest first; the maximum over several of a kind.
 pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     let of_run = |busy: Nanos| busy as f64 / ran.max(1) as f64;
     let mut all = vec![("processor", of_run(world.cpu.busy) / f64::from(world.cpu.cores()))];
@@ -38,8 +38,8 @@ pub(crate) fn resources(world: &World, ran: Nanos) -> Vec<ResourceUse> {
     all
 }
 
-/// How long a link, a bus or a network, and the platters, worked for a device in a run of `ran`; none of what its model does not tell. A bus
-/// that several devices share worked for each by its commands.
+/// Busy time of a device's link (bus or network) and media in a run of `ran`, if its model reports
+/// them. A shared bus counts for each device by its commands.
 pub(crate) fn link_and_media(world: &World, number: u32, ran: Nanos) -> (Option<Nanos>, Option<Nanos>) {
     let commands = |number: usize| world.members[number].commands_done();
     let parts = world.members[number as usize].device.busy(ran);
@@ -51,11 +51,10 @@ pub(crate) fn link_and_media(world: &World, number: u32, ran: Nanos) -> (Option<
     let shared = (bus > 0 && all > 0)
         .then(|| (u128::from(bus) * u128::from(commands(number as usize)) / u128::from(all)) as Nanos);
     let link = of(ResourceKind::Link, "drive link").or_else(|| of(ResourceKind::Network, "network")).or(shared);
-    // Of the dies of an SSD many work at a time: their busy time is no request's.
+    // Many dies of an SSD work in parallel, so their busy time is not the time of a request.
     (link, of(ResourceKind::Media, "disk mechanics"))
 }
 
-/// The phases in which a bus was, as shares of the time in which it was not free.
 fn phases(bus: &Bus) -> Vec<PhaseUse> {
     let (times, busy) = (bus.phases, bus.phases.busy());
     let passed = Phase::ALL.into_iter().filter(|&phase| times.get(phase) > 0);
@@ -64,7 +63,6 @@ fn phases(bus: &Bus) -> Vec<PhaseUse> {
         .collect()
 }
 
-/// What a part is, by the name that its device model gives it.
 fn kind(name: &str) -> ResourceKind {
     match name {
         "processor" => ResourceKind::Processor,

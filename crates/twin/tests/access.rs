@@ -1,4 +1,4 @@
-//! Whatever an access or a source may ask for is done, or refused with the reason and the hint.
+//! Every kind of access is either performed or refused with a reason and a hint.
 
 mod plain;
 
@@ -19,7 +19,7 @@ fn refused(access: &Access, source: Plain) -> String {
 }
 
 #[test]
-fn what_it_cannot_do_is_refused_with_a_hint() {
+fn unsupported_access_is_refused_with_a_hint() {
     let plain = Plain::new(Op::Read, 4096, 8, 1);
     let said = refused(&Access { engine: Engine::Mmap, ..direct() }, plain.clone());
     assert!(said.contains("mmap") && said.contains("io_uring"), "{said}");
@@ -37,7 +37,7 @@ fn what_it_cannot_do_is_refused_with_a_hint() {
         let said = refused(&direct(), wrong);
         assert!(said.contains("512"), "{said}");
     }
-    // Through the cache any byte will do.
+    // Buffered I/O needs no alignment.
     let buffered = Access { buffering: Buffering::Buffered, ..direct() };
     run("gateway-1997", &buffered, &Plain { start: 100, ..Plain::new(Op::Write, 1000, 8, 1) });
     let (twin, mut volume) = open("gateway-1997,disks=3");
@@ -58,7 +58,7 @@ fn a_blocking_engine_has_one_request_at_a_time_and_others_as_many_as_asked() {
             let (_, source) = run(machine, &Access { engine, ..direct() }, &Plain::new(Op::Read, 4096, 64, 8));
             assert_eq!(source.most, most, "{machine} {engine}");
         }
-        // As many threads as the depth are the same to the machine as one that has so many outstanding.
+        // For the machine, N threads equal one thread at depth N.
         let (twin, volume) = open(machine);
         let part = |n: u64| Plain { start: n << 20, ..Plain::new(Op::Read, 4096, 64, 1) };
         let mut threads: Vec<Plain> = (0..8).map(part).collect();
@@ -70,7 +70,7 @@ fn a_blocking_engine_has_one_request_at_a_time_and_others_as_many_as_asked() {
 }
 
 #[test]
-fn durability_costs_what_it_says() {
+fn durability_costs_match_the_access() {
     for machine in ["gateway-1997,wce=on", "hdd-20tb", "virtio"] {
         let write = Plain::new(Op::Write, 4096, 100, 1);
         let time = |buffering, metadata_sync| {
@@ -84,7 +84,7 @@ fn durability_costs_what_it_says() {
         let through = time(Buffering::BufferedDsync, false);
         assert!(through.0 > time(Buffering::Buffered, false).0, "{machine}");
         assert_eq!(time(Buffering::BufferedDsync, true).1, 200 * 4096, "{machine}");
-        // O_SYNC says nothing where writes are not synchronous.
+        // O_SYNC has no effect if writes are not synchronous.
         assert_eq!(time(Buffering::Direct, true), plain, "{machine}");
     }
 }
@@ -123,7 +123,7 @@ fn cache_states_and_hints() {
         let warm = twin.run_one(&fresh, &buffered(CacheState::Warm, Hint::None), &mut [read.clone()]).unwrap();
         assert_eq!(warm.device.unwrap().read_bytes, 0, "{machine}");
     }
-    // A reader that says it goes about at random gets no read-ahead: it waits for every unit.
+    // A random hint disables read-ahead: the reader waits for every unit.
     let time = |hint| run("nvme", &buffered(CacheState::Cold, hint), &read).0.elapsed_ns;
     assert!(time(Hint::Random) > time(Hint::None) && time(Hint::Sequential) <= time(Hint::None));
 }
@@ -145,7 +145,7 @@ fn members_keep_their_state_and_their_size() {
     twin.restripe(&mut volume, &[1], 65536).unwrap();
     let facts = twin.target_facts(&volume);
     assert_eq!((facts.size_bytes, facts.members, facts.devices), (4 << 30, 1, vec!["volume-1".to_owned()]));
-    // Member 1 spends all its credit; member 0 has all of its own.
+    // Member 1 spends all its credit; member 0 keeps its own.
     let mut rate = |members: &[u32], requests: u64| {
         twin.restripe(&mut volume, members, 65536).unwrap();
         let mut source = Plain::new(Op::Read, 512, requests, 32);
@@ -170,8 +170,8 @@ fn stable_storage_between_requests() {
             assert_eq!(source.syncs.len(), 10, "{machine}");
             assert!(source.syncs.iter().all(|&time| time > slow), "{machine}: {:?}", source.syncs);
         }
-        // Each write reached a device: what one sync wrote the next need not write again.
-        // For each of them the log is written too: fsync, and not fdatasync.
+        // Each write reached a device once: no sync rewrites earlier data. Each fsync, but not
+        // fdatasync, also writes the log.
         assert_eq!(usage.device.unwrap().write_bytes, (80 + 20) * 4096, "{machine}");
     }
 }

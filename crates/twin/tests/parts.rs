@@ -1,4 +1,4 @@
-//! Several files and several parts in one run: what they share, and what each has to itself.
+//! Several files and several parts in one run: what is shared and what is private.
 
 mod plain;
 
@@ -28,7 +28,7 @@ fn run(twin: &Twin, parts: &mut [(&Target, Access, Plain)], on_failure: OnFailur
     twin.run(&mut parts, RunOptions { on_failure, ..RunOptions::default() })
 }
 
-/// What each part used, none of which may fail.
+/// Usage of each part; no part may fail.
 fn parts(twin: &Twin, parts: &mut [(&Target, Access, Plain)]) -> Vec<PartUsage> {
     run(twin, parts, OnFailure::EndRun).unwrap().parts.into_iter().map(|part| part.unwrap()).collect()
 }
@@ -42,7 +42,7 @@ fn near(value: f64, expected: f64) {
 }
 
 #[test]
-fn two_files_on_two_disks_have_a_disk_each_and_on_one_disk_a_half() {
+fn two_files_share_one_disk_but_not_two() {
     let twin = Twin::from_name("cloud,disks=2").unwrap();
     let (mut a, mut b) = (file(&twin, "twin:cloud#a", 1 << 30).unwrap(), file(&twin, "twin:cloud#b", 1 << 30).unwrap());
     let read = || Plain::new(Op::Read, 4096, 6000, 64);
@@ -51,11 +51,11 @@ fn two_files_on_two_disks_have_a_disk_each_and_on_one_disk_a_half() {
         twin.restripe(&mut b, &[disk], 65536).unwrap();
         let used = parts(&twin, &mut [(&a, direct(), read()), (&b, direct(), read())]);
         used.iter().for_each(|part| near(6000.0 / seconds(part), share * IOPS));
-        // Each part counts its own disk: the other's requests are on it only where they share it.
+        // Each part counts only its own disk; the other's requests appear only on a shared disk.
         let reads: Vec<u64> = used.iter().map(|part| part.device.unwrap().reads).collect();
         assert_eq!(reads, if disk == 1 { [6000, 6000] } else { [12_000, 12_000] });
     }
-    // A stripe over both has both.
+    // A stripe over both counts both.
     let volume = twin.volume();
     near(
         12_000.0 / seconds(&parts(&twin, &mut [(&volume, direct(), Plain::new(Op::Read, 4096, 12_000, 128))])[0]),
@@ -70,7 +70,7 @@ fn a_direct_and_a_buffered_part_share_one_disks_rate() {
     let read = || Plain::new(Op::Read, 4096, 6000, 16);
     let used = parts(&twin, &mut [(&a, direct(), read()), (&b, buffered(), read())]);
     used.iter().for_each(|part| near(6000.0 / seconds(part), IOPS / 2.0));
-    // What the one read is in the cache, what the other read is not.
+    // The first file is cached; the second is not.
     let warm = Access { cache: CacheState::AsIs, ..buffered() };
     let again = run(&twin, &mut [(&a, warm.clone(), read()), (&b, warm, read())], OnFailure::EndRun).unwrap();
     assert_eq!(again.block_bytes, Some((6000 * 4096, 0)));
@@ -86,8 +86,8 @@ fn a_blocking_and_an_asynchronous_part_run_side_by_side() {
     ];
     let used = parts(&twin, &mut both);
     assert_eq!((both[0].2.most, both[1].2.most), (1, 8));
-    // Neither is the other's limit. Eight come from a page of flash at once, and their one thread takes one after the other: beside the 83 us
-    // of one read it works for 8 x 3 us.
+    // Neither limits the other. Eight requests come from one flash page at once, and their thread
+    // handles them in turn: 8 x 3 us on top of one 83 us read.
     let ratio = used[1].elapsed_ns as f64 / used[0].elapsed_ns as f64;
     assert!((ratio / (1.0 + 7.0 * 3.04 / 83.0) - 1.0).abs() < 0.06, "{ratio}");
     assert!(used.iter().all(|part| part.device.unwrap().reads == 4500));
@@ -117,7 +117,8 @@ fn each_file_is_extended_by_itself() {
     let write = || Plain::new(Op::Write, 4096, 500, 8);
     let alone = parts(&twin, &mut [(&a, extend.clone(), write())])[0].elapsed_ns;
     let used = parts(&twin, &mut [(&a, extend.clone(), write()), (&b, extend, write())]);
-    // One write after the other in each, and both at a time: a write takes 0.7 ms and 4096 bytes of 800 MB/s, beside its processor time.
+    // One write at a time in each, both files at once: a write takes 0.7 ms plus 4096 bytes at 800
+    // MB/s, plus CPU time.
     used.iter().for_each(|part| near(part.elapsed_ns as f64, alone as f64));
     near(alone as f64 / 500.0, 700_000.0 + 4096.0 / 0.8 + 3000.0);
     let used = parts(&twin, &mut [(&b, direct(), write()), (&a, direct(), write())]);
@@ -125,7 +126,7 @@ fn each_file_is_extended_by_itself() {
 }
 
 #[test]
-fn a_file_is_cold_alone() {
+fn each_file_has_its_own_cache_state() {
     let twin = Twin::from_name("nvme").unwrap();
     let (a, b) = (file(&twin, "twin:nvme#a", 4 << 20).unwrap(), file(&twin, "twin:nvme#b", 4 << 20).unwrap());
     let same = file(&twin, "twin:nvme#a", 4 << 20).unwrap();
@@ -142,14 +143,14 @@ fn a_file_is_cold_alone() {
         (0, 4 << 20, 0)
     );
     assert_eq!(bytes(&a, CacheState::AsIs), 0);
-    // What is removed is in no cache.
+    // A removed file leaves the caches.
     drop((a, same));
     let again = file(&twin, "twin:nvme#a", 4 << 20).unwrap();
     assert_eq!(bytes(&again, CacheState::AsIs), 4 << 20);
 }
 
 #[test]
-fn files_lie_next_to_one_another_until_the_volume_is_full() {
+fn files_are_allocated_until_the_volume_is_full() {
     let (twin, volume) = open("gateway-1997,disks=2");
     let size = twin.target_facts(&volume).size_bytes;
     let half = size / 2 / 131_072 * 131_072;
@@ -160,14 +161,14 @@ fn files_lie_next_to_one_another_until_the_volume_is_full() {
     assert!(full.is_usage() && full.to_string().contains("smaller size"), "{full}");
     let other = file(&twin, "twin:gateway-1997,disks=2#a", 1 << 20).err().unwrap();
     assert!(other.is_usage() && other.to_string().contains("same size"), "{other}");
-    // The outer file is the faster: its tracks are longer.
+    // The outer file is faster: its tracks are longer.
     let read = || Plain::new(Op::Read, 65536, 400, 4);
     let time = |target: &Target| parts(&twin, &mut [(target, direct(), read())])[0].elapsed_ns;
     assert!(time(&a) < time(&b) && time(&a) == time(&volume));
     drop(a);
     let c = file(&twin, "twin:gateway-1997,disks=2#c", half).unwrap();
     assert!(time(&c) < time(&b));
-    // Without a size it is a quarter of what is free.
+    // The default size is a quarter of the free space.
     drop(b);
     let spec = TargetSpec { places: vec!["twin:gateway-1997,disks=2#d".into()], ..TargetSpec::default() };
     let d = twin.target_facts(&twin.open(&spec).unwrap()).size_bytes;
@@ -175,11 +176,11 @@ fn files_lie_next_to_one_another_until_the_volume_is_full() {
 }
 
 #[test]
-fn a_sync_waits_for_its_own_file_alone() {
+fn a_sync_waits_only_for_its_own_file() {
     let twin = Twin::from_name("cloud").unwrap();
     let (a, b) = (file(&twin, "twin:cloud#a", 1 << 30).unwrap(), file(&twin, "twin:cloud#b", 1 << 30).unwrap());
     let syncs = Plain { sync: Some((1, Stability::Data)), ..Plain::new(Op::Write, 4096, 20, 1) };
-    // The other writes a hundred times as much, and it goes on for longer than all syncs take.
+    // The other part writes a hundred times as much, and runs longer than all syncs take.
     let writes = Plain::new(Op::Write, 65536, 4000, 1);
     let mut both = [(&a, buffered(), syncs), (&b, Access { sync_at_end: true, ..buffered() }, writes)];
     let used = parts(&twin, &mut both);
@@ -211,7 +212,7 @@ fn a_part_that_fails_ends_the_run_or_itself() {
 }
 
 #[test]
-fn a_run_starts_when_it_is_told() {
+fn a_run_starts_at_the_requested_time() {
     let (twin, volume) = open("nvme");
     let mut source = [Plain::new(Op::Read, 4096, 4, 1)];
     let start = |at| RunOptions { start: Start::At(at), ..RunOptions::default() };

@@ -1,32 +1,30 @@
-//! Which numbers of a machine a fit may move.
+//! The numbers of a machine that a fit may change.
 
 use twin::Setup;
 use twin::description::Drive;
 
-/// A number that may be moved.
 pub(super) struct Free<'a> {
-    /// Its path in the machine file.
+    /// Path in the machine file.
     pub path: String,
-    /// The number.
     pub value: &'a mut f64,
-    /// Numbers that mean the same here and move with it.
+    /// Numbers of the same meaning that move with it.
     along: Vec<&'a mut f64>,
 }
 
-/// The least that a number starts from when it is moved: a time of zero could not grow by a factor.
-const LEAST: f64 = 0.05;
+/// Lower bound of a starting value: a time of zero could not grow by a factor.
+const MIN_START: f64 = 0.05;
 
 impl Free<'_> {
-    /// Multiplies the number, and those that go with it.
+    /// Multiplies the number and those that move with it.
     pub fn scale(self, factor: f64) {
-        *self.value = self.value.max(LEAST) * factor;
+        *self.value = self.value.max(MIN_START) * factor;
         for other in self.along {
             *other = *self.value;
         }
     }
 }
 
-/// The free numbers of a machine: its drive's, and what a request costs the processor.
+/// The free numbers of a machine: the drive's, and the processor cost of a request.
 pub(super) fn free(setup: &mut Setup) -> Vec<Free<'_>> {
     let drive = setup.drive.clone();
     let tunable = setup.description.drives.get_mut(&setup.drive).map(Drive::tunable).unwrap_or_default();

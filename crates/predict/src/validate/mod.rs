@@ -1,4 +1,5 @@
-//! Every published point of the 1997 study beside the simulation, and SQLIO's matrix of a partition's start.
+//! Compares the simulation with every published point of the 1997 study, and with SQLIO's
+//! partition-alignment matrix.
 
 pub mod alignment;
 pub mod published;
@@ -12,26 +13,20 @@ use twin::bus::Phase;
 use twin::{Twin, preset};
 use workload::{Stop, Workload};
 
-/// A published value beside the simulated one.
+/// A published value and the simulated one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
     /// The curve or column.
     pub series: String,
-    /// The drive.
     pub drive: String,
-    /// Disks.
     pub disks: u32,
-    /// Buses.
     pub buses: u32,
-    /// Requests outstanding.
     pub depth: u32,
-    /// Request size.
     pub request_bytes: u32,
-    /// Radial position from 0 (outer edge) to 1, where it varies.
+    /// Radial position from 0 (outer edge) to 1, if it varies.
     pub radial: Option<f64>,
-    /// What was measured, in the figure's unit.
+    /// Published value, in the figure's unit.
     pub measured: f64,
-    /// What the twin says.
     pub simulated: f64,
 }
 
@@ -42,18 +37,13 @@ impl Point {
     }
 }
 
-/// A figure or table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
     /// `fig3_throughput`, `table4` and the like.
     pub name: String,
-    /// Unit of its values.
     pub unit: String,
-    /// Its points.
     pub points: Vec<Point>,
-    /// Mean of the absolute relative errors.
     pub mean_error: f64,
-    /// The largest absolute relative error.
     pub worst_error: f64,
 }
 
@@ -64,30 +54,19 @@ impl Figure {
     }
 }
 
-/// A curve of a figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Curve {
-    /// The figure.
     pub figure: String,
-    /// Name of the curve.
     pub series: String,
-    /// The drive.
     pub drive: String,
-    /// Disks.
     pub disks: u32,
-    /// Buses.
     pub buses: u32,
-    /// Requests outstanding.
     pub depth: u32,
-    /// Number of its points.
     pub points: u32,
-    /// Mean of the absolute relative errors.
     pub mean_error: f64,
-    /// The largest absolute relative error.
     pub worst_error: f64,
 }
 
-/// The curves of figures, in their order.
 fn curves(figures: &[&Figure]) -> Vec<Curve> {
     let mut curves = Vec::new();
     for figure in figures {
@@ -106,16 +85,13 @@ fn curves(figures: &[&Figure]) -> Vec<Curve> {
     curves
 }
 
-/// Figures of one kind together: what was given to whoever made the model, and how far the model is from it.
+/// Figures of one kind, with the model's error over all of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
-    /// What they show.
+    /// Quantity they show.
     pub name: String,
-    /// Number of their points.
     pub points: u32,
-    /// Mean of the absolute relative errors of all points.
     pub mean_error: f64,
-    /// Their curves.
     pub curves: Vec<Curve>,
 }
 
@@ -128,72 +104,61 @@ impl Group {
         Group { name, points: points().count() as u32, mean_error, curves: curves(&figures) }
     }
 
-    /// The curve with the largest mean error.
     pub fn worst(&self) -> Option<&Curve> {
         self.curves.iter().max_by(|a, b| a.mean_error.total_cmp(&b.mean_error))
     }
 }
 
-/// Mean and largest absolute relative error.
 fn errors<'a>(points: impl Iterator<Item = &'a Point>) -> (f64, f64) {
     let all: Vec<f64> = points.map(|point| point.relative_error().abs()).collect();
     (all.iter().sum::<f64>() / all.len().max(1) as f64, all.iter().copied().fold(0.0, f64::max))
 }
 
-/// What the model is held to.
+/// A limit the model must meet.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bar {
-    /// What.
     pub name: String,
-    /// At most this.
     pub limit: f64,
-    /// It is this.
     pub value: f64,
-    /// Whether it holds.
     pub holds: bool,
 }
 
-/// The whole comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Validation {
-    /// The machine.
     pub machine: String,
-    /// Figures and tables.
     pub figures: Vec<Figure>,
-    /// Throughput and processor time apart, over the figures, whose points are all given.
+    /// Throughput and processor time separately, over all figures whose points were available to
+    /// calibration.
     pub groups: Vec<Group>,
-    /// What a partition gains that begins with a chunk, on the server of 2003.
+    /// Gain of an aligned partition on the 2003 server.
     pub alignment: Vec<alignment::Gain>,
-    /// What the model is held to.
+    /// The limits the model must meet.
     pub bars: Vec<Bar>,
-    /// Calibrated numbers of the machine and their values.
     pub fitted: Vec<(String, f64)>,
 }
 
 impl Validation {
-    /// A figure by name.
     pub fn figure(&self, name: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.name == name)
     }
 }
 
 const MIB: f64 = (1 << 20) as f64;
-/// The machine that the study used.
 const MACHINE: &str = "gateway-1997";
-/// Name of the bar that counts the calibrated numbers.
+/// Name of the limit on the number of calibrated numbers.
 pub const NUMBERS_FITTED: &str = "numbers fitted";
-/// Where the study's files lay on striped volumes, from the beginning of a chunk, unless it says that they were aligned.
+/// Offset of the study's files within a chunk on striped volumes, except those it calls aligned.
 const OFF_THE_CHUNK: &str = ",start=12k";
 
-/// Sets every published point beside the simulation.
+/// Simulates every published point.
 ///
 /// # Errors
-/// None is expected of the machine that comes with the program.
+/// None is expected of the built-in machine.
 pub fn validate() -> Result<Validation> {
     validate_machine(MACHINE)
 }
 
-/// Sets every published point beside the simulation by another description of the study's machine: a preset's name, or a `.toml` file.
+/// The same for another description of the study's machine: a preset's name, or a `.toml` file.
 ///
 /// # Errors
 /// An unknown machine, or one without the study's drives.
@@ -239,7 +204,6 @@ fn twin(machine: &str, drive: &str, disks: u32, more: &str) -> Result<Twin> {
     Ok(Twin::from_name(&format!("{machine},drive={drive},disks={disks}{more}"))?)
 }
 
-/// The study's program as it ran for one point.
 fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     let mut settings = format!(",buses={},wce={}", point.buses, if point.wce { "on" } else { "off" });
     match point.raid5 {
@@ -254,13 +218,13 @@ fn simulate(machine: &str, point: &Measured) -> Result<Point> {
     let volume = machine.volume();
     let mut asked = workload(point.op, point.request_kb << 10, point.depth);
     if point.depth == 1 {
-        // The study's synchronous loops; its deeper programs took completions by routines.
+        // The study's synchronous loops; its deeper programs used completion routines.
         asked.engine = Engine::Sync;
     }
     if point.buffered {
         asked.buffering = Buffering::Buffered;
         asked.hint = Hint::Sequential;
-        // The file was closed within the measured time.
+        // The measured time includes closing the file.
         asked.sync_at_end = point.op == Op::Write;
     }
     if point.extends {
@@ -291,7 +255,7 @@ fn plain(series: &str, drive: &str, disks: u32, request_bytes: u32, measured: f6
     Point { series, drive, disks, buses: 1, depth: 1, request_bytes, radial: None, measured, simulated }
 }
 
-/// Table 2: ways of moving memory.
+/// Table 2: methods of moving memory.
 fn table2(machine: &str) -> Result<Figure> {
     let twin = Twin::from_name(machine)?;
     let rates = twin.memory(0)?;
@@ -303,7 +267,7 @@ fn table2(machine: &str) -> Result<Figure> {
     Ok(Figure::new("table2", "MB/s", published::table2().into_iter().map(point).collect()))
 }
 
-/// Table 3: blocks that the drive has prefetched, and the same blocks again and again.
+/// Table 3: prefetched blocks, and re-reads of the same blocks.
 fn table3(machine: &str) -> Result<(Figure, Figure)> {
     let (mut hits, mut again) = (Vec::new(), Vec::new());
     for (request_bytes, drive, same, measured) in published::table3() {
@@ -321,7 +285,7 @@ fn table3(machine: &str) -> Result<(Figure, Figure)> {
     Ok((Figure::new("table3_prefetch_hit", "ms", hits), Figure::new("table3_cache_hit", "ms", again)))
 }
 
-/// Table 4: the share of bus time by phase, of Ultra-Wide drives read three deep.
+/// Table 4: share of bus time by phase, for Ultra-Wide drives read at depth 3.
 fn table4(machine: &str) -> Result<Figure> {
     let mut points = Vec::new();
     for (name, request_bytes, disks, measured) in published::table4() {

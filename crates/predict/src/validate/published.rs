@@ -1,7 +1,8 @@
-//! The figures and tables of the 1997 study, as measured.
+//! The figures and tables of the 1997 study, as published.
 //!
-//! Source: E. Riedel, C. van Ingen, J. Gray, "A Performance Study of Sequential I/O on Windows NT 4", Microsoft Research MSR-TR-97-34 and 2nd
-//! USENIX Windows NT Symposium, 1998. MB there is 2^20 bytes.
+//! Source: E. Riedel, C. van Ingen, J. Gray, "A Performance Study of Sequential I/O on Windows NT
+//! 4", Microsoft Research MSR-TR-97-34 and 2nd USENIX Windows NT Symposium, 1998. MB there is 2^20
+//! bytes.
 
 use machine::Op;
 use workload::OpKind;
@@ -12,51 +13,41 @@ const TABLE3: &str = include_str!("../../data/table3_service_time_ms.csv");
 const TABLE4: &str = include_str!("../../data/table4_bus_phases_percent.csv");
 const ALIGNMENT: &str = include_str!("../../data/sqlio_partition_alignment.csv");
 
-/// A row of SQLIO's table of a partition's start.
+/// A row of SQLIO's partition-alignment table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Alignment {
-    /// Read or write.
     pub op: OpKind,
-    /// Whether blocks lie anywhere or follow one another.
+    /// Random, or sequential.
     pub random: bool,
     /// Threads with four requests outstanding each.
     pub threads: u32,
-    /// What a start at 64 KB gains over one at sector 63, in percent.
+    /// Gain of a start at 64 KB over one at sector 63, in percent.
     pub gain_percent: f64,
 }
 
-/// One measured point of a figure.
+/// One published point of a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// `fig3_throughput` and the like.
     pub figure: &'static str,
-    /// The curve.
     pub series: &'static str,
-    /// The drive, in lower case.
     pub drive: String,
-    /// Disks.
     pub disks: u32,
-    /// Buses.
     pub buses: u32,
-    /// Read or write.
     pub op: Op,
-    /// Through the file-system cache.
     pub buffered: bool,
-    /// The drives' write caches were on.
+    /// The drives' write caches were enabled.
     pub wce: bool,
-    /// Requests outstanding.
     pub depth: u32,
-    /// Request size in 2^10 bytes.
+    /// Request size in KiB (2^10 bytes).
     pub request_kb: u32,
-    /// What was measured.
     pub value: f64,
     /// `MB/s` or `CPU ms/MB`.
     pub unit: &'static str,
-    /// The file grew as it was written.
     pub extends: bool,
-    /// The file began with a chunk of the stripe.
+    /// The file started on a stripe chunk.
     pub aligned: bool,
-    /// RAID 5: whether the computer's processor computes the parity, or the array.
+    /// RAID 5: whether the host computes parity, or the array.
     pub raid5: Option<bool>,
     /// Radial position, from 0 at the outer edge to 1.
     pub radial: Option<f64>,
@@ -70,7 +61,6 @@ fn number(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
-/// Every point of the figures.
 pub fn measurements() -> Vec<Measured> {
     let point = |row: Vec<&'static str>| {
         let whole = |index: usize| number(row[index]) as u32;
@@ -96,7 +86,8 @@ pub fn measurements() -> Vec<Measured> {
     rows(MEASUREMENTS).map(point).collect()
 }
 
-/// Table 2: a way of moving memory on the test machine, by the name that the simulated machine gives it, and MB/s.
+/// Table 2: method of moving memory on the test machine, its name on the simulated machine, and
+/// MB/s.
 pub fn table2() -> Vec<(&'static str, String, f64)> {
     let kind = |name: &str| match name {
         "Temporary file read" => "read".to_owned(),
@@ -107,7 +98,8 @@ pub fn table2() -> Vec<(&'static str, String, f64)> {
     rows(TABLE2).map(|row| (row[0], kind(row[0]), number(row[1]))).collect()
 }
 
-/// Table 3: request size in bytes, drive, whether the data were read before, and service time in milliseconds.
+/// Table 3: request size in bytes, drive, whether the data were read before, and service time in
+/// milliseconds.
 pub fn table3() -> Vec<(u32, String, bool, f64)> {
     let header: Vec<&str> = TABLE3.lines().next().unwrap_or_default().split(',').collect();
     let mut points = Vec::new();
@@ -132,7 +124,7 @@ pub fn table4() -> Vec<(&'static str, u32, u32, f64)> {
     points
 }
 
-/// SQLIO's table of a partition's start.
+/// SQLIO's partition-alignment table.
 pub fn alignment() -> Vec<Alignment> {
     let row = |row: Vec<&'static str>| Alignment {
         op: if row[0] == "R" { OpKind::Read } else { OpKind::Write },

@@ -13,21 +13,18 @@ use results::{
 use serde::Serialize;
 use workload::OpKind;
 
-/// The answer on the page.
 #[derive(Serialize)]
 pub(super) struct AnswerView {
     doubts: Vec<String>,
     operations: Vec<Operation>,
     findings: Vec<FindingView>,
-    /// Findings beyond the first three.
     more_findings: Vec<FindingView>,
     predictions: Vec<String>,
-    /// Gains that were not sure.
     unproven: Vec<String>,
     /// Rule, whether it holds, and the figure.
     checklist: Vec<[String; 3]>,
     costs: Vec<Vec<String>>,
-    /// The same for the process alone, if the whole machine's is shown first.
+    /// The same for the process only, if the whole machine's is shown first.
     more_costs: Vec<Vec<String>>,
     service_times: Vec<Vec<String>>,
     left_out: Vec<String>,
@@ -38,7 +35,6 @@ pub(super) struct AnswerView {
 struct Operation {
     name: String,
     peak: Option<PeakView>,
-    /// What a plain program gets, and whether it needs a change.
     plain: Vec<String>,
     limits: Vec<LimitView>,
     half_power: Vec<HalfGroup>,
@@ -46,18 +42,15 @@ struct Operation {
     advertised_half_power: Vec<HalfGroup>,
 }
 
-/// What limits a rate.
 #[derive(Serialize)]
 struct LimitView {
     sentence: String,
-    /// What came of the trials that the sentence does not tell.
     trials: Vec<String>,
-    /// What else could have been the limit, with the figure that says that it is not.
     excluded: Vec<String>,
     would_refute: Option<String>,
-    /// Why it is not known where the time of such a request goes.
+    /// Why the breakdown of the request time is unknown.
     no_stages: Option<String>,
-    /// Without a verdict these are all that is known.
+    /// Set without a verdict: the evidence is then all there is.
     open: bool,
 }
 
@@ -80,7 +73,6 @@ struct AdvertisedView {
     bar: String,
 }
 
-/// Half-power points of the same kind.
 #[derive(Serialize)]
 struct HalfGroup {
     title: String,
@@ -93,9 +85,7 @@ struct FindingView {
     interval: Option<String>,
     title: String,
     evidence: String,
-    /// What it does to processor time and to the slowest requests.
     costs: String,
-    /// What each change does alone.
     steps: String,
     setting: String,
     check: String,
@@ -170,14 +160,13 @@ fn limit_view(results: &Results, limit: &Limit) -> LimitView {
     }
 }
 
-/// What a plain program gets, and whether it needs a change.
 fn plain_program(answer: &Answer, op: OpKind) -> Vec<String> {
     let of_op: Vec<PlainRate> = answer.plain.iter().filter(|one| one.op == op).cloned().collect();
     let rates = plain::rates(&of_op, usize::MAX);
     rates.iter().map(|line| format!("plain {line}")).chain(plain::enough(&of_op, usize::MAX)).collect()
 }
 
-/// A limit's sentence, and where the time of such a request goes.
+/// A limit's sentence, and the breakdown of the request time.
 fn with_stages(results: &Results, limit: &Limit) -> String {
     let point = limit.point.and_then(|index| results.points.get(index));
     let times = point.and_then(|point| point.numbers.as_ref()?.achieved.request_times.as_ref());

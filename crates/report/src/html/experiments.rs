@@ -11,7 +11,6 @@ use results::{Experiment, Figure, PeakSource, Results};
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// A drawing and the experiment that it belongs to.
 pub(super) enum Drawn<'a> {
     Figure(usize, Cow<'a, Figure>),
     Memory(usize, &'a [MemoryUse]),
@@ -39,7 +38,8 @@ impl Drawn<'_> {
     }
 }
 
-/// All drawings of a document in order; their indices make the anchors. A sweep is drawn as one experiment.
+/// All drawings of a document in order; their indices make the anchors. A sweep is drawn as one
+/// experiment.
 pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
     if results.experiments.is_empty() {
         return sweep::figures(&results.points)
@@ -57,7 +57,6 @@ pub(super) fn drawn(results: &Results) -> Vec<Drawn<'_>> {
     all
 }
 
-/// An experiment on the page.
 #[derive(Serialize)]
 pub(crate) struct ExperimentView {
     anchor: String,
@@ -69,7 +68,6 @@ pub(crate) struct ExperimentView {
     figures: Vec<FigureView>,
 }
 
-/// A figure on the page.
 #[derive(Serialize)]
 struct FigureView {
     anchor: String,
@@ -77,13 +75,12 @@ struct FigureView {
     description: String,
     scenes: [Scene; 2],
     half_power: Vec<HalfView>,
-    /// The peak to which half power refers, if it is the same for all curves.
+    /// The peak of the half-power points, if all curves share it.
     half: Option<String>,
     notes: Vec<String>,
     table: Table,
 }
 
-/// A half-power point in the margin.
 #[derive(Serialize)]
 struct HalfView {
     name: String,
@@ -91,11 +88,10 @@ struct HalfView {
     dark: String,
     value: String,
     interval: Option<String>,
-    /// The peak to which half power refers.
     of: String,
 }
 
-/// The numbers of a figure: rows by x, a column for each curve.
+/// The numbers of a figure: one row per x, one column per curve.
 #[derive(Serialize)]
 struct Table {
     size: String,
@@ -116,7 +112,7 @@ struct Cell {
     failed: bool,
 }
 
-/// The experiments of the document; a sweep makes one.
+/// The experiments of the document; a sweep counts as one.
 pub(super) fn views(results: &Results) -> Vec<ExperimentView> {
     let drawn = drawn(results);
     let figures_of = |experiment: usize| -> Vec<FigureView> {
@@ -153,7 +149,8 @@ fn sweep_view(figures: Vec<FigureView>, left_out: Option<String>) -> ExperimentV
     }
 }
 
-/// A section that belongs to no study: heading, question, sentence, and figures with anchors from `first` on.
+/// A section outside any study: heading, question, sentence, and figures with anchors from `first`
+/// on.
 pub(crate) fn section_view(
     number: usize,
     first: usize,
@@ -218,7 +215,6 @@ fn figure_view(anchor: String, figure: &Figure, points: &[Point]) -> FigureView 
     }
 }
 
-/// Explains the symbols that a figure uses.
 fn notes(scene: &Scene) -> Vec<String> {
     let count = |part: fn(&plot::scene::Curve) -> usize| scene.curves.iter().map(part).sum::<usize>();
     let mut notes = Vec::new();
@@ -237,7 +233,6 @@ fn notes(scene: &Scene) -> Vec<String> {
     notes
 }
 
-/// A description of the figure for screen readers.
 fn describe(figure: &Figure) -> String {
     let curves: Vec<String> = figure
         .series
@@ -291,7 +286,7 @@ fn table(figure: &Figure) -> Table {
     Table { size: format!("{}, {}", plural(values, "value"), column(figure.y)), head, rows }
 }
 
-/// Rates without a unit, which is in the table's name; times with theirs, as it varies.
+/// Rates without the unit, which is in the table's name; times with theirs, as it varies.
 fn without_unit(axis: results::Axis, y: f64) -> String {
     match axis {
         results::Axis::BytesPerS => crate::format::mib_per_s(y),
@@ -326,7 +321,7 @@ fn memory_view(anchor: String, memory: &[MemoryUse]) -> FigureView {
         notes: vec!["A dot for each repeat, a bar at the median.".into()],
         table: Table {
             size: format!("{}, MiB/s", plural(memory.len(), "way")),
-            head: ["memory", "median", "least", "greatest"].map(String::from).to_vec(),
+            head: ["memory", "median", "min", "max"].map(String::from).to_vec(),
             rows,
         },
     }

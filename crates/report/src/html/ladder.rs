@@ -5,10 +5,9 @@ use machine::units::show_size_rounded;
 use results::{Results, Stage, StageRate};
 use serde::Serialize;
 
-/// The least rate that a bar shows, as a share of the greatest: bars are logarithmic.
-const LEAST_SHARE: f64 = 1e-3;
+/// Minimum rate that a bar shows, as a share of the maximum: bars are logarithmic.
+const MIN_SHARE: f64 = 1e-3;
 
-/// The ladder on the page.
 #[derive(Serialize)]
 pub(super) struct LadderView {
     stages: Vec<StageView>,
@@ -16,13 +15,11 @@ pub(super) struct LadderView {
     buses: Vec<BusView>,
 }
 
-/// What the phases of a bus took at a peak.
 #[derive(Serialize)]
 struct BusView {
     op: String,
     name: String,
     busy: String,
-    /// Names and shares.
     phases: Vec<(String, String)>,
 }
 
@@ -42,7 +39,6 @@ struct StageView {
     kind: &'static str,
     name: String,
     rates: Vec<RateView>,
-    /// Its settings in a line.
     settings: String,
     warnings: Vec<String>,
 }
@@ -51,22 +47,19 @@ struct StageView {
 struct RateView {
     op: String,
     advertised: String,
-    /// Where it is from.
+    /// Source of the advertised rate.
     promised_by: String,
     achieved: String,
     spread: String,
-    /// How it was measured.
     measured_by: String,
     share: String,
     half: String,
     busy: String,
-    /// Lengths of the bars in percent.
     promised: String,
     reached: String,
     narrowest: bool,
 }
 
-/// The view of the document's ladder.
 pub(super) fn view(results: &Results) -> Option<LadderView> {
     let ladder = results.ladder.as_ref()?;
     let rates = ladder.stages.iter().flat_map(|stage| &stage.rates);
@@ -99,7 +92,7 @@ fn at_least(reached: &results::Reached) -> &'static str {
 
 fn rate_view(one: &StageRate, most: f64) -> RateView {
     let bar = |rate: Option<f64>| {
-        let share = rate.map_or(0.0, |rate| 1.0 - (rate / most).clamp(LEAST_SHARE, 1.0).ln() / LEAST_SHARE.ln());
+        let share = rate.map_or(0.0, |rate| 1.0 - (rate / most).clamp(MIN_SHARE, 1.0).ln() / MIN_SHARE.ln());
         format!("{:.1}", share * 100.0)
     };
     let achieved = one.achieved.as_ref();

@@ -9,7 +9,6 @@ use results::columns::{self, Column};
 use serde::Serialize;
 use workload::OpKind;
 
-/// A list of names and values.
 type Facts = Vec<(String, String)>;
 
 fn fact(facts: &mut Facts, name: &str, value: impl Into<String>) {
@@ -19,7 +18,6 @@ fn fact(facts: &mut Facts, name: &str, value: impl Into<String>) {
     }
 }
 
-/// The machine and its settings.
 #[derive(Serialize)]
 pub(super) struct MachineView {
     pub(super) line: String,
@@ -46,7 +44,6 @@ pub(super) fn machine(results: &Results) -> MachineView {
     MachineView { line, facts, settings }
 }
 
-/// What was measured.
 pub(super) fn target(results: &Results) -> Facts {
     let target = &results.target;
     let mut facts = Facts::new();
@@ -85,14 +82,14 @@ pub(super) fn target(results: &Results) -> Facts {
     facts
 }
 
-/// A layer under the target, and how much of its advertised rate was achieved.
+/// A layer under the target, with the achieved share of its advertised rate.
 #[derive(Serialize)]
 pub(super) struct LayerView {
     kind: &'static str,
     name: String,
     rate: String,
     iops: String,
-    /// For each peak: operation, share, length of its bar in percent.
+    /// Per peak: operation, share, length of its bar in percent.
     reached: Vec<(String, String, String)>,
     settings: Facts,
 }
@@ -130,7 +127,6 @@ pub(super) fn layers(results: &Results) -> Vec<LayerView> {
     results.target.layers.iter().map(view).collect()
 }
 
-/// A row of the table of all points.
 #[derive(Serialize)]
 pub(super) struct PointView {
     index: usize,
@@ -140,20 +136,18 @@ pub(super) struct PointView {
     warnings: Vec<String>,
 }
 
-/// Most warnings shown for a point, and most characters of each.
-const MOST_WARNINGS: usize = 4;
+/// Maximum warnings shown for a point, and maximum characters of each.
+const MAX_WARNINGS: usize = 4;
 const MOST_CHARACTERS: usize = 300;
 
 pub(super) fn points(results: &Results, most: usize) -> Vec<PointView> {
     results.points.iter().take(most).enumerate().map(|(index, point)| point_view(index, point)).collect()
 }
 
-/// The columns of the table of all points.
 fn page_columns() -> impl Iterator<Item = &'static Column<Point>> {
     columns::POINT.iter().filter(|column| !column.heading.is_empty() && column.heading != "returned")
 }
 
-/// Its headings, and whether the column holds words.
 pub(super) fn headings() -> Vec<(&'static str, bool)> {
     let words = |heading| matches!(heading, "op" | "pattern" | "engine" | "mode");
     page_columns().map(|column| (column.heading, words(column.heading))).collect()
@@ -171,11 +165,10 @@ fn point_view(index: usize, point: &Point) -> PointView {
         (None, None) => Some("not measured".into()),
         (None, Some(_)) => None,
     };
-    let warnings = point.numbers.iter().flat_map(|numbers| &numbers.warnings).take(MOST_WARNINGS).map(short).collect();
+    let warnings = point.numbers.iter().flat_map(|numbers| &numbers.warnings).take(MAX_WARNINGS).map(short).collect();
     PointView { index, asked, measured: measured.unwrap_or_default(), error, warnings }
 }
 
-/// How it was measured.
 pub(super) fn method(results: &Results) -> Facts {
     let mut facts = Facts::new();
     let arguments: Vec<&str> = results.program.arguments.iter().map(String::as_str).collect();
@@ -190,13 +183,13 @@ pub(super) fn method(results: &Results) -> Facts {
     fact(&mut facts, "points", format!("{}{failed}", grouped(results.points.len() as f64)));
     let mut repeats: Vec<u32> = measured.iter().map(|numbers| numbers.repeats).collect();
     repeats.sort_unstable();
-    if let (Some(least), Some(most)) = (repeats.first(), repeats.last()) {
+    if let (Some(min), Some(max)) = (repeats.first(), repeats.last()) {
         let runs: u64 = repeats.iter().map(|count| u64::from(*count)).sum();
         fact(
             &mut facts,
             "runs",
             format!(
-                "{}, {least} to {most} a point, half of the points {} or more",
+                "{}, {min} to {max} a point, half of the points {} or more",
                 grouped(runs as f64),
                 repeats[repeats.len() / 2]
             ),

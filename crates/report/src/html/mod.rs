@@ -1,4 +1,4 @@
-//! The report as one self-contained HTML file: SVG figures, style and script inside.
+//! The report as one self-contained HTML file with inline SVG figures, style and script.
 
 mod answer;
 mod experiments;
@@ -18,22 +18,21 @@ use minijinja::{AutoEscape, Environment, context, escape_formatter};
 use results::columns::{self, Column};
 use results::{Kind, OperationRate, Results};
 
-/// Most rows of the table of all points, to bound the page's size; `points.csv` has them all.
-const MOST_ROWS: usize = 2000;
-/// Most rows if even that makes the page too long.
+/// Maximum rows of the table of all points, to bound the page's size; `points.csv` has all of them.
+const MAX_ROWS: usize = 2000;
+/// Row limit if the page is still too long.
 const FEW_ROWS: usize = 100;
-/// The longest page, in bytes.
-const MOST_BYTES: usize = 2_000_000;
+const MAX_BYTES: usize = 2_000_000;
 
-/// The report as one HTML page, for a browser without a network.
+/// The report as one HTML page that needs no network.
 ///
-/// A page that would be longer than 2 MB leaves out rows of its table of points, and says so.
+/// A page over 2 MB drops rows of its table of points, and says so.
 ///
 /// # Errors
-/// A fault of this crate: a template that does not fit the document.
+/// A bug in this crate: a template that does not fit the document.
 pub fn html(results: &Results) -> Result<String, Error> {
-    let page = page(results, MOST_ROWS)?;
-    if page.len() < MOST_BYTES { Ok(page) } else { self::page(results, FEW_ROWS) }
+    let page = page(results, MAX_ROWS)?;
+    if page.len() < MAX_BYTES { Ok(page) } else { self::page(results, FEW_ROWS) }
 }
 
 fn page(results: &Results, rows: usize) -> Result<String, Error> {
@@ -68,14 +67,14 @@ fn page(results: &Results, rows: usize) -> Result<String, Error> {
     Ok(environment.get_template("report.html")?.render(context)?)
 }
 
-/// A run of one point in full, as in the terminal.
+/// A single point in full, as in the terminal.
 fn one_point(results: &Results) -> Option<Value> {
     if results.answer.is_some() || results.points.len() != 1 {
         return None;
     }
     let text = crate::terminal::points(results, 100, false);
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    // Its text is printable already, and its line breaks are intended.
+    // Already sanitised; its line breaks are intended.
     Some(Value::from_safe_string(escaped))
 }
 
@@ -84,7 +83,7 @@ pub(crate) fn environment() -> Result<Environment<'static>, Error> {
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_trim_blocks(true);
     environment.set_lstrip_blocks(true);
-    // Every text of the document passes here, so no control character of any name reaches the page.
+    // Every text of the document passes here, so no control character reaches the page.
     environment.set_formatter(|out, state, value| match value.as_str() {
         None if value.is_none() => Ok(()),
         Some(text) if value.kind() == ValueKind::String && !value.is_safe() => {
@@ -130,19 +129,17 @@ pub(crate) fn about(results: &Results) -> String {
     format!("{} · {points} in {}", method::machine(results).line, duration(results.elapsed_ns))
 }
 
-/// An anchor: letters, digits and hyphens of a name, after its index, which makes it unique.
+/// An anchor: the index, which makes it unique, then letters, digits and hyphens of a name.
 fn anchor(place: usize, id: &str) -> String {
     let plain: String =
         id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).take(40).collect();
     format!("f{place}-{plain}")
 }
 
-/// The name of an axis in the head of a table column.
 fn column(axis: results::Axis) -> &'static str {
     axis_title(axis)
 }
 
-/// What the target is in a few words.
 fn target_words(results: &Results) -> String {
     target_kind(results.target.kind).to_string()
 }

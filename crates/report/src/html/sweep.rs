@@ -1,14 +1,15 @@
-//! Figures of a sweep: its document has points and no experiments, so the axes follow from what varies.
+//! Figures of a sweep: its document has points and no experiments, so the axes follow from what
+//! varies.
 
 use machine::units::show_size;
 use results::Point;
 use results::{Axis, Figure, Series, Value};
 
-/// Most curves in a figure: with more, colours and labels no longer tell them apart.
-const MOST_CURVES: usize = 12;
+/// Maximum curves per figure: beyond it colours and labels are too similar.
+const MAX_CURVES: usize = 12;
 
-/// Most values drawn of a sweep; the rest is in the table and in points.csv.
-const MOST_VALUES: usize = 1200;
+/// Maximum values drawn of a sweep; the table and points.csv have all of them.
+const MAX_VALUES: usize = 1200;
 
 /// A dimension in which points vary: its axis, a point's value, and its name in a curve's label.
 struct Dimension {
@@ -45,7 +46,8 @@ const DIMENSIONS: [Dimension; 8] = [
     Dimension { axis: None, value: |_| 0.0, name: Point::mode },
 ];
 
-/// Rate, and processor time a request, by the first dimension that varies; a curve for each combination of the others.
+/// Rate, and processor time per request, by the first dimension that varies; one curve per
+/// combination of the others.
 pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     let varies = |dimension: &&Dimension| {
         let mut names = points.iter().map(|point| (dimension.name)(point));
@@ -67,9 +69,9 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
     }
     let mut figures = Vec::new();
     let mut drawn = 0;
-    for (part, chunk) in curves.chunks(MOST_CURVES).enumerate() {
+    for (part, chunk) in curves.chunks(MAX_CURVES).enumerate() {
         drawn += chunk.iter().map(|(_, members)| members.len()).sum::<usize>();
-        if part > 0 && drawn > MOST_VALUES {
+        if part > 0 && drawn > MAX_VALUES {
             break;
         }
         for (id, title, y) in [
@@ -77,7 +79,7 @@ pub(super) fn figures(points: &[Point]) -> Vec<Figure> {
             ("cpu", "Processor time a request, whole machine", Axis::CpuNsPerRequest),
         ] {
             let by = crate::format::axis_title(axis);
-            let more = if curves.len() > MOST_CURVES { format!(", part {}", part + 1) } else { String::new() };
+            let more = if curves.len() > MAX_CURVES { format!(", part {}", part + 1) } else { String::new() };
             let series = chunk.iter().map(|(name, members)| curve(name, members, points, along, y)).collect();
             figures.push(Figure {
                 id: format!("{id}-{}", part + 1),

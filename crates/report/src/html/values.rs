@@ -11,13 +11,11 @@ use results::Point;
 use results::{Axis, Figure, Results, Value};
 use serde::Serialize;
 
-/// The values of a figure.
 #[derive(Serialize)]
 struct FigureValues {
     curves: Vec<CurveValues>,
 }
 
-/// The values of a curve.
 #[derive(Serialize)]
 struct CurveValues {
     name: String,
@@ -30,15 +28,14 @@ struct Shown {
     x: String,
     y: String,
     lines: Vec<String>,
-    /// Reasons to doubt the value, or why it failed.
     doubts: Vec<String>,
 }
 
-/// Most reasons shown for a value, and most characters of each.
-const MOST_DOUBTS: usize = 3;
+/// Maximum reasons shown for a value, and maximum characters of each.
+const MAX_DOUBTS: usize = 3;
 const MOST_CHARACTERS: usize = 240;
 
-/// The values of all figures by the figures' anchors, safe to stand in a script element.
+/// The values of all figures by anchor, safe inside a script element.
 pub(super) fn json(results: &Results) -> Result<String, Error> {
     let mut all = std::collections::BTreeMap::new();
     for (place, shown) in experiments::drawn(results).iter().enumerate() {
@@ -51,17 +48,17 @@ pub(super) fn json(results: &Results) -> Result<String, Error> {
     Ok(in_script(&serde_json::to_string(&all)?))
 }
 
-/// The values of figures that belong to no experiment, by their anchors.
+/// The values of figures outside any experiment, by anchor.
 pub(crate) fn figures_json(figures: &[(usize, &Figure)]) -> Result<String, Error> {
     let all: std::collections::BTreeMap<String, FigureValues> =
         figures.iter().map(|(place, figure)| (anchor(*place, &figure.id), figure_values(figure, &[]))).collect();
     Ok(in_script(&serde_json::to_string(&all)?))
 }
 
-/// A curve's name, and for each value its setting, size and further lines.
+/// A curve's name, and each value's setting, size and further lines.
 pub(crate) type ShownCurve = (String, Vec<(String, String, Vec<String>)>);
 
-/// The values of drawings without axes, by their anchors.
+/// The values of drawings without axes, by anchor.
 pub(crate) fn shown_json(figures: Vec<(String, Vec<ShownCurve>)>) -> Result<String, Error> {
     let curve = |(name, values): ShownCurve| CurveValues {
         name: printable(&name),
@@ -121,9 +118,9 @@ fn shown(figure: &Figure, value: &Value, points: &[Point]) -> Shown {
         lines.push(point.workload.short());
         doubts.extend(point.error.iter().map(|text| shortened(text)));
     }
-    if doubts.len() > MOST_DOUBTS {
-        let more = doubts.len() - MOST_DOUBTS;
-        doubts.truncate(MOST_DOUBTS);
+    if doubts.len() > MAX_DOUBTS {
+        let more = doubts.len() - MAX_DOUBTS;
+        doubts.truncate(MAX_DOUBTS);
         doubts.push(format!("and {more} more"));
     }
     let lines = lines.iter().map(|line| printable(line)).collect();

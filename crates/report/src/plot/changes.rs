@@ -4,27 +4,24 @@ use super::scene::tenth;
 use results::compare::{Difference, Verdict};
 use serde::Serialize;
 
-/// Most rows of a chart; the table has them all.
+/// Maximum rows of a chart; the table has all of them.
 pub(crate) const MOST: usize = 60;
 
-/// Width of the drawing, of the names at its left and of the room for values at its right.
+/// Width of the drawing, of the names at its left and of the values at its right.
 const WIDTH: f64 = 760.0;
 const NAMES: f64 = 300.0;
 const VALUES: f64 = 80.0;
-/// Height of a row and of the axis.
 const ROW: f64 = 20.0;
-/// Height of a row of runs, which are two lines.
+/// Height of a row of runs, which has two lines.
 const RUNS_ROW: f64 = 28.0;
 const AXIS: f64 = 24.0;
-/// Letters that fit at the left.
 const LETTERS: usize = 44;
 
-/// A chart of rows.
 #[derive(Serialize)]
 pub(crate) struct Changes {
     width: f64,
     height: f64,
-    /// Where the zero is; none where nothing lies at zero.
+    /// Position of zero, if it is in range.
     zero: Option<f64>,
     ticks: Vec<Tick>,
     rows: Vec<Row>,
@@ -40,20 +37,17 @@ struct Tick {
 struct Row {
     y: f64,
     name: String,
-    /// The mean's place; none where the row has runs only.
+    /// Position of the mean; `None` if the row has only runs.
     x: Option<f64>,
-    /// Ends of the interval.
     whisker: Option<[f64; 2]>,
-    /// `better`, `worse` or nothing.
+    /// `better`, `worse` or empty.
     class: &'static str,
-    /// The value in words.
     text: String,
-    /// The runs of A and of B.
     a: Vec<f64>,
     b: Vec<f64>,
 }
 
-/// A scale from a range of values to places.
+/// A scale from values to positions.
 struct Scale {
     low: f64,
     high: f64,
@@ -96,7 +90,6 @@ fn cut(name: &str) -> String {
     }
 }
 
-/// A row for each named change in percent with its interval.
 pub(crate) fn changes(of: &[(&str, f64, Option<[f64; 2]>)], more_is_better: bool) -> Changes {
     let rows: Vec<_> = of
         .iter()
@@ -113,7 +106,6 @@ pub(crate) fn changes(of: &[(&str, f64, Option<[f64; 2]>)], more_is_better: bool
     draw(&rows)
 }
 
-/// A row for each difference.
 pub(crate) fn of_differences(differences: &[&Difference]) -> Changes {
     let class = |verdict: Verdict| match verdict {
         Verdict::Better => "better",
@@ -154,7 +146,8 @@ fn draw(rows: &[ChangeRow<'_>]) -> Changes {
     }
 }
 
-/// The runs of both sides of each difference, each row on its own scale from its least to its greatest run; none where runs are not known.
+/// The runs of both sides of each difference, each row on its own scale from its minimum to its
+/// maximum; `None` if runs are unknown.
 pub(crate) fn runs(differences: &[&Difference], show: impl Fn(f64) -> String) -> Option<Changes> {
     let known: Vec<&&Difference> =
         differences.iter().filter(|one| one.runs_a.len() + one.runs_b.len() > 2).take(MOST).collect();

@@ -1,15 +1,13 @@
 //! Colours of curves, for light and for dark pages.
 //!
-//! Curves that have an order (depth 1, 8, 32) get a ramp in which lightness follows the order; others get colours that people with any of the
-//! common colour deficiencies can tell apart. Every colour is dark or light enough to be read as text on its page. Shapes of
-//! markers repeat what colours say.
+//! Ordered curves (depth 1, 8, 32) get a ramp in which lightness follows the order; others get
+//! colours that people with any of the common colour deficiencies can distinguish. Every colour has
+//! enough contrast to be read as text on its page. Marker shapes repeat the information of the
+//! colours.
 
-/// The page of the light theme.
 pub(crate) const LIGHT_PAGE: &str = "#fdfdfb";
-/// The page of the dark theme.
 pub(crate) const DARK_PAGE: &str = "#15171a";
 
-/// A colour in both themes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pair {
     pub light: String,
@@ -26,19 +24,16 @@ const CATEGORIES: [(&str, &str); 6] = [
     ("#474959", "#a5a7ab"),
 ];
 
-/// Number of distinct colours.
 pub(crate) const MOST: usize = CATEGORIES.len();
 
-/// The ramp of curves with an order, from the first to the last.
+/// The ramp of ordered curves, from the first to the last.
 const LIGHT_RAMP: [&str; 4] = ["#068466", "#0c54a0", "#471a79", "#2d022b"];
 const DARK_RAMP: [&str; 4] = ["#8a72e7", "#55a5f3", "#4edcbc", "#f8f3a3"];
 
-/// The colour at a share of the way along the ramp.
 pub(crate) fn ramp(share: f64) -> Pair {
     Pair { light: along(&LIGHT_RAMP, share), dark: along(&DARK_RAMP, share) }
 }
 
-/// The colour of curve `place` of `count`.
 pub(crate) fn of_curve(place: usize, count: usize, ordered: bool) -> Pair {
     if ordered && count > 2 {
         return ramp(place as f64 / (count - 1) as f64);
@@ -47,7 +42,7 @@ pub(crate) fn of_curve(place: usize, count: usize, ordered: bool) -> Pair {
     Pair { light: light.into(), dark: dark.into() }
 }
 
-/// Between the stops of a ramp, evenly to the eye.
+/// Interpolates between the stops of a ramp, perceptually evenly.
 fn along(stops: &[&str], share: f64) -> String {
     let place = share.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
     let first = (place.floor() as usize).min(stops.len() - 2);
@@ -110,8 +105,9 @@ mod tests {
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
-    /// How dichromats see linear sRGB: protan, deutan and tritan at full strength, after Machado, Oliveira and Fernandes,
-    /// "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009).
+    /// Linear sRGB as seen by dichromats: protan, deutan and tritan at full strength, after
+    /// Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color
+    /// Vision Deficiency" (2009).
     const DEFICIENCIES: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],

@@ -11,8 +11,8 @@ use results::Point;
 use results::{Figure, Series, Value};
 use std::fmt::Write;
 
-/// With more curves than this bands would cover one another, and whiskers say it alone.
-const MOST_BANDS: usize = 2;
+/// With more curves than this, bands would cover one another, so only whiskers are drawn.
+const MAX_BANDS: usize = 2;
 /// With more values than this a curve has no markers, and a band in place of whiskers.
 const DENSE: usize = 60;
 
@@ -48,7 +48,7 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
         .enumerate()
         .map(|(place, series)| {
             let style = &styles[place];
-            // Values that stand for themselves are drawn beside one another, or intervals would hide intervals.
+            // Discrete values are offset sideways, so that intervals do not hide one another.
             let aside = match frame.x.slot() {
                 Some(slot) => (place as f64 - (count - 1) as f64 / 2.0) * (slot * 0.6 / count as f64).min(12.0),
                 None => 0.0,
@@ -62,7 +62,7 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
                 ..Curve::default()
             };
             draw(&mut curve, figure, series, points, frame, aside, &mut failures);
-            if count > MOST_BANDS || frame.category {
+            if count > MAX_BANDS || frame.category {
                 curve.band.clear();
             }
             if frame.category {
@@ -76,10 +76,9 @@ fn curves(figure: &Figure, points: &[Point], names: &[String], frame: &Frame) ->
         .collect()
 }
 
-/// The place of a value: x, y, and the low and high end of its interval.
+/// The position of a value: x, y, and the low and high end of its interval.
 type Placed = (f64, f64, Option<(f64, f64)>);
 
-/// Puts a curve's values where they belong.
 fn draw(
     curve: &mut Curve,
     figure: &Figure,
@@ -98,7 +97,7 @@ fn draw(
         match value.y {
             None => {
                 finish(curve, &mut run);
-                // Failures at the same place stand above one another.
+                // Failures at the same position are stacked.
                 let same = failures.iter().filter(|known| (**known - x).abs() < 8.0).count();
                 failures.push(x);
                 curve.failed.push(mark(bottom - 8.0 - same as f64 * 9.0));
@@ -122,7 +121,7 @@ fn draw(
     finish(curve, &mut run);
 }
 
-/// Ends a stretch of values without a gap: its line, and its band where every value has an interval.
+/// Ends a gap-free stretch of values: its line, and its band if every value has an interval.
 fn finish(curve: &mut Curve, run: &mut Vec<Placed>) {
     for (place, (x, y, _)) in run.iter().enumerate() {
         let _ = write!(curve.line, "{}{} {}", if place == 0 { 'M' } else { 'L' }, tenth(*x), tenth(*y));
@@ -143,7 +142,6 @@ fn warned(value: &Value, points: &[Point]) -> bool {
     numbers.is_some_and(|numbers| !numbers.warnings.is_empty())
 }
 
-/// Names beside the ends of the curves.
 fn label_ends(names: &[String], frame: &Frame, scene: &mut Scene) {
     let [_, top, right, bottom] = frame.plot();
     let ends: Vec<(f64, f64)> = scene
@@ -171,8 +169,8 @@ fn label_ends(names: &[String], frame: &Frame, scene: &mut Scene) {
     }
 }
 
-/// The places that labels want: the ends of the curves. Where ends lie so close that their order is chance, the labels take the order of
-/// the curves as a whole.
+/// The positions the labels want: the ends of the curves. If ends are too close to order, labels
+/// follow the order of the whole curves.
 fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
     let mean = |curve: usize| {
         let marks = &scene.curves[curve].marks;
@@ -191,7 +189,6 @@ fn settled(scene: &Scene, ends: &[(f64, f64)]) -> Vec<f64> {
     wanted
 }
 
-/// Names in rows above the figure.
 fn label_key(frame: &Frame, scene: &mut Scene) {
     for (curve, (x, row, name)) in scene.curves.iter_mut().zip(&frame.key) {
         let y = 9.0 + *row as f64 * LINE;

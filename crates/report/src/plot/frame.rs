@@ -1,4 +1,4 @@
-//! The axes of a figure, and the room between them.
+//! The axes of a figure, and the area between them.
 
 use super::halves::half_peaks;
 use super::scale::{Scale, Spread};
@@ -8,31 +8,29 @@ use super::{Room, text};
 use crate::format::axis_title;
 use results::{Axis, Figure};
 
-/// Distance of two lines of text.
 pub(super) const LINE: f64 = 17.0;
 
-/// Whether an axis is logarithmic, as [`results::Axis`] says.
+/// Whether an axis is logarithmic, from [`results::Axis`].
 pub(super) fn logarithmic(axis: Axis) -> bool {
     use Axis::{BytesPerS, Gain, Iops, Members, MissShare, OffsetBytes, Position, TimeNs};
     !matches!(axis, Position | Members | TimeNs | BytesPerS | Iops | OffsetBytes | MissShare | Gain)
 }
 
-/// Whether a value has a place on an axis.
 pub(super) fn drawable(axis: Axis, value: f64) -> bool {
     value.is_finite() && value.abs() < 1e300 && (!logarithmic(axis) || value > 1e-300)
 }
 
-/// Both axes, and where names of curves go.
+/// Both axes, and the positions of the curves' names.
 pub(super) struct Frame {
     pub x: Scale,
     pub y: Scale,
     pub x_ticks: Vec<Tick>,
     pub y_ticks: Vec<Tick>,
-    /// Rows of the labels below, each value of [`Spread::Each`] in the next row.
+    /// Rows of the labels below; values of [`Spread::Each`] alternate between rows.
     pub rows: usize,
-    /// Names stand beside the ends of the curves; otherwise in a key above.
+    /// Names are next to the ends of the curves; otherwise in a key above.
     pub direct: bool,
-    /// For each name in the key: column and row, and the room of its text.
+    /// For each name in the key: column, row, and shortened text.
     pub key: Vec<(f64, usize, String)>,
     pub width: f64,
     pub height: f64,
@@ -63,13 +61,12 @@ impl Frame {
         Frame { x, y, x_ticks, y_ticks, rows, direct, key, width, height, category }
     }
 
-    /// Left, top, right, bottom of the room between the axes.
+    /// Left, top, right, bottom of the plot area.
     pub(super) fn plot(&self) -> [f64; 4] {
         let pad = if self.category { 0.0 } else { X_PAD };
         [self.x.begin - pad, self.y.end, self.x.end + pad, self.y.begin]
     }
 
-    /// The scene with axes and no curves.
     pub(super) fn axes(&self, figure: &Figure, room: Room) -> Scene {
         let [left, top, right, bottom] = self.plot();
         let mut x_labels: Vec<Text> = Vec::new();
@@ -108,7 +105,7 @@ fn y_axis(figure: &Figure, peaks: &[Option<f64>], height: f64) -> (Spread, Vec<T
     let all = figure.series.iter().flat_map(|series| &series.values);
     let mut values: Vec<f64> = all.clone().filter_map(|value| value.y).filter(|y| drawable(figure.y, *y)).collect();
     let highest = values.iter().copied().fold(0.0, f64::max);
-    // An interval may be so wide that it would press all else flat.
+    // A very wide interval would flatten everything else.
     let ends = all.filter_map(|value| value.interval_95).flatten().filter(|end| drawable(figure.y, *end));
     let ends: Vec<f64> =
         ends.map(|end| end.clamp(-highest * 2.0, highest * 2.0)).filter(|end| drawable(figure.y, *end)).collect();
@@ -176,7 +173,8 @@ fn x_axis(figure: &Figure, left: f64, right: f64, width: f64) -> (Scale, Vec<Tic
     (scale, ticks, 1)
 }
 
-/// Labels of values that each have a place, in as many rows as they need; beyond three rows some are left to the table.
+/// Labels of discrete values, in as many rows as needed; beyond three rows some are left to the
+/// table.
 fn staggered(scale: Scale, mut labels: Vec<Tick>) -> (Scale, Vec<Tick>, usize) {
     let slot = scale.slot().unwrap_or(1.0);
     let widest = labels.iter().map(|tick| text::width(&tick.label)).fold(0.0, f64::max) + 8.0;
@@ -188,7 +186,7 @@ fn staggered(scale: Scale, mut labels: Vec<Tick>) -> (Scale, Vec<Tick>, usize) {
     (scale, labels, rows.min(3.0) as usize)
 }
 
-/// Names in rows above the figure, each with room for its sign; a name longer than a row is cut.
+/// Names in rows above the figure, each with room for its symbol; a name longer than a row is cut.
 fn key_places(names: &[String], width: f64) -> Vec<(f64, usize, String)> {
     let (sign, gap) = (20.0, 16.0);
     let (mut x, mut row) = (0.0, 0);

@@ -8,12 +8,13 @@ use crate::format::{axis_value, half_power_value};
 use results::Point;
 use results::{Axis, Figure, HalfPower, Series, Varied};
 
-/// Most peaks whose half is drawn across the figure: more would be a grid, and each curve gets its own.
-const MOST_HALF_LINES: usize = 2;
-/// Least distance of two such lines.
+/// Maximum half-peak lines across the figure: more would be a grid, so then each curve gets its
+/// own.
+const MAX_HALF_LINES: usize = 2;
 const HALF_LINES_APART: f64 = 24.0;
 
-/// For each curve the peak that its half-power point halves, on the figure's y axis, where it can be shown there.
+/// For each curve the peak of its half-power point on the figure's y axis, if it can be shown
+/// there.
 pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
     let shown = |series: &Series| {
         peak_on_axis(figure.y, series, points).filter(|peak| drawable(figure.y, *peak) && *peak > 0.0)
@@ -21,7 +22,8 @@ pub(super) fn peaks(figure: &Figure, points: &[Point]) -> Vec<Option<f64>> {
     figure.series.iter().map(shown).collect()
 }
 
-/// The peak of a curve's half-power point as a value of `axis`: a rate, or requests per second where all its requests are of one size.
+/// The peak of a curve's half-power point as a value of `axis`: a rate, or requests per second if
+/// all its requests have one size.
 pub(crate) fn peak_on_axis(axis: Axis, series: &Series, points: &[Point]) -> Option<f64> {
     let peak = series.half_power.as_ref()?.peak_bytes_per_s;
     match axis {
@@ -39,7 +41,6 @@ pub(crate) fn peak_on_axis(axis: Axis, series: &Series, points: &[Point]) -> Opt
     }
 }
 
-/// Halves of peaks, each once.
 pub(super) fn half_peaks(peaks: &[Option<f64>]) -> Vec<f64> {
     let mut halves: Vec<f64> = Vec::new();
     for half in peaks.iter().flatten().map(|peak| peak / 2.0) {
@@ -68,8 +69,8 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
     lines.retain(|(_, y)| *y >= top && *y <= bottom);
     lines.sort_by(|a, b| a.1.total_cmp(&b.1));
     let apart = lines.windows(2).all(|pair| pair[1].1 - pair[0].1 >= HALF_LINES_APART);
-    if lines.len() > MOST_HALF_LINES || !apart {
-        // Each curve its own: from the axis to the mark.
+    if lines.len() > MAX_HALF_LINES || !apart {
+        // Each curve has its own, from the axis to the mark.
         lines.clear();
         for &(place, x, y, _) in marks.iter().filter(|(_, _, _, half)| !half.at_or_below && half.crossing.is_some()) {
             scene.curves[place].half_line = peaks[place].map(|_| Stroke::new(left, y, x - 6.0, y));
@@ -97,14 +98,14 @@ pub(super) fn halves(figure: &Figure, peaks: &[Option<f64>], frame: &Frame, scen
     }
 }
 
-/// From a mark to its label, where they are not side by side.
+/// From a mark to its label, if they are not adjacent.
 fn leader((x, y): (f64, f64), rect: Rect) -> Option<Stroke> {
     let (to_x, to_y) = (x.clamp(rect.x, rect.x + rect.width), y.clamp(rect.y + 2.0, rect.y + rect.height - 2.0));
     let length = (to_x - x).hypot(to_y - y);
     (length > 18.0).then(|| Stroke::new(x + (to_x - x) * 7.0 / length, y + (to_y - y) * 7.0 / length, to_x, to_y))
 }
 
-/// Where a curve's half-power point lies in the figure, if the figure's x is what was varied.
+/// The position of a curve's half-power point, if the figure's x is what varied.
 fn crossing(
     figure: &Figure,
     series: &Series,
@@ -146,7 +147,7 @@ fn height_at(figure: &Figure, series: &Series, x: f64) -> Option<f64> {
     Some(if logarithmic(figure.y) { y.exp() } else { y })
 }
 
-/// Points along all that is drawn, for labels to keep off.
+/// Points along everything drawn, for labels to avoid.
 fn ink(scene: &Scene, lines: &[f64]) -> Vec<Ink> {
     let mut ink: Vec<Ink> = Vec::new();
     let [left, _, right, _] = scene.plot;

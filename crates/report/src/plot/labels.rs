@@ -1,6 +1,6 @@
-//! Places labels so that none overlaps another.
+//! Places labels without overlap.
 
-/// A rectangle: its left upper corner and its size.
+/// A rectangle: its upper left corner and its size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rect {
     pub x: f64,
@@ -29,16 +29,19 @@ impl Rect {
     }
 }
 
-/// Places on a line, as near to the wanted ones as distances of at least `gap` between `low` and `high` allow: least squares, order kept.
+/// Positions on a line, as close to the wanted ones as a minimum distance of `gap` between `low`
+/// and `high` allows: least squares, order kept.
 ///
-/// Neighbours that want the same place form a group, whose members stand `gap` apart around the mean of what they want (the
-/// pool-adjacent-violators algorithm of isotonic regression). Where not all fit, the gap shrinks.
+/// Neighbours that want the same position form a group, whose members are `gap` apart around the
+/// mean of their wanted positions (the pool-adjacent-violators algorithm of isotonic regression).
+/// If not all fit, the gap shrinks.
 pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let count = wanted.len();
     let gap = if count > 1 { gap.min((high - low) / (count - 1) as f64) } else { gap };
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
-    // Each group: where its first member stands, how many it has, and the sum of the first places that its members want.
+    // Each group: position of its first member, its size, and the sum of the first positions that
+    // its members want.
     let mut groups: Vec<(f64, usize, f64)> = Vec::new();
     for &index in &order {
         let want = wanted[index].clamp(low, high);
@@ -69,14 +72,13 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> 
     placed
 }
 
-/// Places labels near their anchors, without overlap, and away from curves if possible.
+/// Places labels near their anchors, without overlap, and off the curves if possible.
 pub(crate) struct Placer {
     bounds: Rect,
     taken: Vec<Rect>,
     ink: Vec<Ink>,
 }
 
-/// A drawn point and the cost of covering it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ink {
     pub x: f64,
@@ -85,17 +87,16 @@ pub(crate) struct Ink {
 }
 
 impl Placer {
-    /// Labels stay within `bounds`, never touch what is `taken`, and avoid the points of `ink`.
+    /// Labels stay within `bounds`, never touch `taken`, and avoid the points of `ink`.
     pub(crate) fn new(bounds: Rect, taken: Vec<Rect>, ink: Vec<Ink>) -> Placer {
         Placer { bounds, taken, ink }
     }
 
-    /// The cost of covering what lies under a rectangle.
     fn covered(&self, rect: &Rect) -> f64 {
         self.ink.iter().filter(|ink| rect.holds((ink.x, ink.y))).map(|ink| ink.weight).sum()
     }
 
-    /// A place for a label of this size near `anchor`; `None` where all are taken.
+    /// A position for a label of this size near `anchor`; `None` if all are taken.
     pub(crate) fn place(&mut self, anchor: (f64, f64), width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
         for (ring, distance) in [9.0, 15.0, 24.0, 36.0, 50.0, 66.0, 84.0, 108.0].into_iter().enumerate() {
@@ -115,7 +116,7 @@ impl Placer {
         Some(rect)
     }
 
-    /// A place for a label on a horizontal line, above or below it, as far left as possible.
+    /// A position for a label on a horizontal line, above or below it, as far left as possible.
     pub(crate) fn place_along(&mut self, y: f64, width: f64, height: f64) -> Option<Rect> {
         let mut best: Option<(f64, Rect)> = None;
         let steps = ((self.bounds.width - width) / 8.0).max(0.0) as usize;
@@ -137,7 +138,8 @@ impl Placer {
     }
 }
 
-/// The sides of an anchor in order of preference: a rising curve leaves room above to the left and below to the right.
+/// The sides of an anchor in order of preference: a rising curve leaves room above to the left and
+/// below to the right.
 const DIRECTIONS: [(f64, f64); 8] =
     [(-1.0, -1.0), (1.0, 1.0), (1.0, 0.3), (-1.0, -0.3), (0.0, -1.0), (0.0, 1.0), (1.0, -1.0), (-1.0, 1.0)];
 
@@ -157,7 +159,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn far_apart_stays_where_it_is() {
+    fn distant_labels_keep_their_position() {
         assert_eq!(spread(&[10.0, 90.0, 50.0], 15.0, 0.0, 100.0), [10.0, 90.0, 50.0]);
     }
 
@@ -175,7 +177,7 @@ mod tests {
         let weighted = ink.iter().map(|(x, y)| Ink { x: *x, y: *y, weight: 1.0 }).collect();
         let mut placer = Placer::new(bounds, Vec::new(), weighted);
         let rect = placer.place((100.0, 100.0), 40.0, 15.0).expect("there is room");
-        assert!(!ink.iter().any(|point| rect.holds(*point)), "{rect:?} lies on the curve");
+        assert!(!ink.iter().any(|point| rect.holds(*point)), "{rect:?} is on the curve");
     }
 
     proptest! {

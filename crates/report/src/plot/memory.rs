@@ -1,4 +1,4 @@
-//! Lays out the rates of memory: a row for each way of moving it, a dot for each repeat, a bar at the median.
+//! Lays out memory rates: a row per method, a dot per repeat, a bar at the median.
 
 use super::colour;
 use super::scale::{Scale, Spread};
@@ -9,7 +9,6 @@ use machine::MemoryUse;
 use machine::text::printable;
 use results::Axis;
 
-/// Distance of two rows.
 const ROW: f64 = 26.0;
 
 /// The name of a row: `copy, 2 threads`.
@@ -17,7 +16,6 @@ pub(crate) fn name(usage: &MemoryUse) -> String {
     format!("{}, {}", printable(&usage.kind), crate::format::plural(usage.threads as usize, "thread"))
 }
 
-/// The rates of memory in `room`.
 pub(crate) fn lay_out(memory: &[MemoryUse], room: Room) -> Scene {
     let width = room.width();
     let rates = memory

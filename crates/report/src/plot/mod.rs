@@ -1,7 +1,7 @@
-//! Figures as shapes and texts with positions, ready to be written as SVG.
+//! Figures as positioned shapes and texts, ready to be written as SVG.
 //!
-//! A figure is laid out for a width in its own units (about a CSS pixel). Texts are placed so that none overlaps another: widths are
-//! taken from a wide font, so any narrower one keeps the promise.
+//! A figure is laid out for a width in its own units (about a CSS pixel). Texts never overlap:
+//! widths are those of a wide font, so any narrower font is safe.
 
 pub(crate) mod changes;
 pub(crate) mod colour;
@@ -24,14 +24,11 @@ pub(crate) use memory::{lay_out as lay_out_memory, name as memory_name};
 /// The width for which a figure is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// A desktop screen or paper.
     Wide,
-    /// A phone.
     Narrow,
 }
 
 impl Room {
-    /// The figure's width.
     pub(crate) fn width(self) -> f64 {
         match self {
             Room::Wide => 760.0,
@@ -47,7 +44,7 @@ impl Room {
         }
     }
 
-    /// A word for ids and classes.
+    /// Used in ids and classes.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Room::Wide => "wide",
@@ -130,14 +127,14 @@ mod tests {
             let scene = lay_out(&figure, &[], Room::Wide);
             prop_assert_eq!(scene.curves[0].marks.len(), measured);
             prop_assert_eq!(scene.curves[0].failed.len(), heights.len() - measured);
-            // A failed point breaks the line: as many pieces as stretches of measured points.
+            // A failed point breaks the line: one piece per stretch of measured points.
             let pieces = heights.split(Option::is_none).filter(|stretch| !stretch.is_empty()).count();
             prop_assert_eq!(scene.curves[0].line.matches('M').count(), pieces);
         }
     }
 
     #[test]
-    fn a_half_power_point_lies_on_half_of_the_peak() {
+    fn a_half_power_point_is_at_half_of_the_peak() {
         let heights: Vec<Option<f64>> = (0..12).map(|place| Some(1e9 / (1.0 + 64.0 / f64::from(1 << place)))).collect();
         let figure = Figure {
             id: "f".into(),
@@ -150,8 +147,8 @@ mod tests {
         let half = scene.curves[0].half_power.as_ref().expect("it is marked");
         assert_eq!(half.label.as_ref().map(|label| label.text.as_str()), Some("32.0 KiB"));
         assert_eq!(scene.half_lines.len(), 1);
-        assert!((scene.half_lines[0].stroke.y1 - half.y).abs() < 0.11, "the mark lies on the line at half");
-        // 512 B x 2^6 = 32 KiB is the seventh value, where the curve is at half.
+        assert!((scene.half_lines[0].stroke.y1 - half.y).abs() < 0.11, "the mark is on the half-peak line");
+        // 512 B x 2^6 = 32 KiB is the seventh value, at half of the peak.
         assert_eq!((scene.curves[0].marks[6].x, scene.curves[0].marks[6].y), (half.x, half.y));
     }
 }

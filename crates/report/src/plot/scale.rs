@@ -1,13 +1,10 @@
 //! Maps values to positions.
 
-/// How values of an axis spread over its length.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Spread {
-    /// Evenly, from the first value to the second.
     Linear(f64, f64),
-    /// By their logarithm.
     Log(f64, f64),
-    /// Each of these values at a place of its own, in this order.
+    /// Each of these values in its own slot, in this order.
     Each(Vec<f64>),
 }
 
@@ -30,11 +27,11 @@ impl Scale {
                 (values.iter().position(|known| *known == value)? as f64 + 0.5) / values.len() as f64
             }
         };
-        // A hundredfold outside is nowhere near the figure: such a value is not drawn.
+        // A value this far outside the figure is not drawn.
         (share.is_finite() && share.abs() < 100.0).then_some(self.begin + share * (self.end - self.begin))
     }
 
-    /// [`Scale::at`], moved to the nearer end where it lies outside; values that a logarithm has no place for lie at the low end.
+    /// [`Scale::at`], clamped to the axis; values without a logarithm go to the low end.
     pub(crate) fn at_or_end(&self, value: f64) -> f64 {
         let (low, high) = if self.begin < self.end { (self.begin, self.end) } else { (self.end, self.begin) };
         match self.at(value) {
@@ -44,7 +41,7 @@ impl Scale {
         }
     }
 
-    /// Room of one value where each has a place of its own.
+    /// Width of one slot, if values have slots.
     pub(crate) fn slot(&self) -> Option<f64> {
         match &self.spread {
             Spread::Each(values) => Some((self.end - self.begin).abs() / values.len().max(1) as f64),

@@ -1,8 +1,7 @@
-//! A figure that is laid out: shapes and texts with positions.
+//! A laid-out figure: positioned shapes and texts.
 
 use serde::Serialize;
 
-/// A text at a place.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Text {
     pub x: f64,
@@ -18,7 +17,7 @@ impl Text {
         Text { x: tenth(x), y: tenth(y), anchor, text: text.into() }
     }
 
-    /// The box of its letters, a tenth less on every side: places are rounded to a tenth.
+    /// The bounding box, a tenth smaller on every side, as positions are rounded to a tenth.
     #[cfg(test)]
     pub(super) fn rect(&self) -> super::labels::Rect {
         use super::text::{ASCENT, HEIGHT, width};
@@ -32,7 +31,6 @@ impl Text {
     }
 }
 
-/// A straight line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Stroke {
     pub x1: f64,
@@ -47,14 +45,12 @@ impl Stroke {
     }
 }
 
-/// A value on a curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Mark {
     pub x: f64,
     pub y: f64,
-    /// Its place among the values of its curve.
+    /// Index among the values of its curve.
     pub value: usize,
-    /// Its point has warnings.
     pub doubtful: bool,
 }
 
@@ -68,57 +64,51 @@ pub(crate) struct HalfMark {
     pub interval: Option<Stroke>,
 }
 
-/// A curve.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct Curve {
     pub name: String,
     pub light: String,
     pub dark: String,
-    /// Pattern of the line, empty for a full one.
+    /// Dash pattern of the line; empty for a solid one.
     pub dashes: &'static str,
     /// Outline of a marker around 0, 0.
     pub shape: &'static str,
     /// Path between the ends of the intervals.
     pub band: String,
-    /// Path along the values.
     pub line: String,
-    /// Path of the intervals.
     pub whiskers: String,
     pub marks: Vec<Mark>,
-    /// So many values that markers would hide the line: they only answer to the pointer.
+    /// Markers would hide the line: they only react to the pointer.
     pub dense: bool,
-    /// Where points failed.
     pub failed: Vec<Mark>,
-    /// Values that the axis has no place for: at its low end.
+    /// Values outside the axis, drawn at its low end.
     pub below: Vec<Mark>,
     pub half_power: Option<HalfMark>,
-    /// From the axis to the half-power point, where the halves of the peaks are not lines across the figure.
+    /// From the axis to the half-power point, if half-peak lines do not cross the figure.
     pub half_line: Option<Stroke>,
-    /// Its name beside its end, or in the key.
+    /// Its name at its end, or in the key.
     pub label: Option<Text>,
     pub leader: Option<Stroke>,
-    /// Its sign in the key.
+    /// Its symbol in the key.
     pub key: Option<Mark>,
 }
 
-/// Half of a peak.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct HalfLine {
     pub stroke: Stroke,
     pub label: Option<Text>,
 }
 
-/// A figure.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct Scene {
     pub room: &'static str,
     pub width: f64,
     pub height: f64,
-    /// The rectangle between the axes: left, top, right, bottom.
+    /// The plot area: left, top, right, bottom.
     pub plot: [f64; 4],
-    /// Places of lines across the figure.
+    /// Positions of lines across the figure.
     pub grid: Vec<f64>,
-    /// Places of ticks below it, named and others.
+    /// Positions of ticks below it, labelled or not.
     pub ticks: Vec<f64>,
     pub x_labels: Vec<Text>,
     pub y_labels: Vec<Text>,
@@ -130,13 +120,14 @@ pub(crate) struct Scene {
     pub empty: Option<Text>,
 }
 
-/// To a tenth: a finer place is invisible and makes the page longer.
+/// Rounds to a tenth: more digits are invisible and make the page longer.
 pub(crate) fn tenth(value: f64) -> f64 {
     let rounded = (value * 10.0).round() / 10.0;
     if rounded == 0.0 { 0.0 } else { rounded }
 }
 
-/// Outlines of markers of about the same area around 0, 0: disc, square, triangle, diamond, triangle on its head, hexagon.
+/// Marker outlines of about the same area around 0, 0: disc, square, triangle, diamond, inverted
+/// triangle, hexagon.
 pub(crate) const SHAPES: [&str; 6] = [
     "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0Z",
     "M-3-3H3V3H-3Z",
@@ -146,5 +137,5 @@ pub(crate) const SHAPES: [&str; 6] = [
     "M-1.9-3.3H1.9L3.8 0L1.9 3.3H-1.9L-3.8 0Z",
 ];
 
-/// Patterns of lines when the colours begin again.
+/// Dash patterns, used when the colours repeat.
 pub(crate) const DASHES: [&str; 3] = ["", "6 3", "2 3"];

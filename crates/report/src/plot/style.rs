@@ -4,15 +4,15 @@ use super::colour::{self, Pair};
 use super::scene::DASHES;
 use crate::format::family;
 
-/// Colour, dashes and marker of a curve.
 pub(super) struct Style {
     pub pair: Pair,
     pub dash: usize,
     pub shape: usize,
 }
 
-/// Chooses styles by the curves' names. An ordered family gets a ramp of colours. Names of two parts (`written, depth 8`) take the colour from the
-/// first part and the dashes from the second. Other names get a colour each, with new dashes once the colours repeat.
+/// Chooses styles by the curves' names. An ordered family gets a ramp of colours. Names of two
+/// parts (`written, depth 8`) take the colour from the first part and the dashes from the second.
+/// Other names get a colour each, with new dashes once the colours repeat.
 pub(super) fn styles(names: &[String]) -> Vec<Style> {
     let count = names.len();
     let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -39,7 +39,8 @@ pub(super) fn styles(names: &[String]) -> Vec<Style> {
     (0..count).map(each).collect()
 }
 
-/// For each name the index of its first part and of its second, and the number of first parts; `None` where the names have no two parts.
+/// For each name the index of its first part and of its second, and the number of first parts;
+/// `None` if the names have no two parts.
 fn two_parts(names: &[&str]) -> Option<(Vec<(usize, usize)>, usize)> {
     let (mut firsts, mut seconds): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     let index = |known: &[&str], part: &str| known.iter().position(|other| *other == part);

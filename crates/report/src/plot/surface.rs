@@ -1,7 +1,7 @@
 //! A rate over two sizes as a surface, seen from the front and from above.
 //!
-//! The floor's front edge is the column axis and its sides are the row axis; both have a place for each value. What lies in front is drawn
-//! last, so it hides what it covers.
+//! The floor's front edge is the column axis and its sides are the row axis; both have a slot per
+//! value. The front is drawn last, so it hides what it covers.
 
 use super::Room;
 use super::colour::{self, Pair};
@@ -13,18 +13,16 @@ use machine::units::show_size;
 use results::Axis;
 use serde::Serialize;
 
-/// Steps of the colours between nothing and the greatest rate.
+/// Colour steps between zero and the maximum rate.
 pub(crate) const BANDS: usize = 16;
 
-/// Sizes of the drawing in a room.
 struct Measures {
-    /// Where the floor's front edge begins, and its length.
+    /// Start of the floor's front edge, and its length.
     left: f64,
     along: f64,
-    /// How far the back lies to the right of the front, and above it.
+    /// Offset of the back from the front, to the right and up.
     skew: f64,
     rise: f64,
-    /// Height of the greatest rate.
     height: f64,
 }
 
@@ -37,35 +35,32 @@ impl Measures {
     }
 }
 
-/// A piece of the surface, or of the line along a row: a path and its step of the colours.
+/// A piece of the surface, or of the line along a row: a path and its colour step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Facet {
     pub path: String,
     pub band: usize,
 }
 
-/// A value of the surface.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Peak {
     pub x: f64,
     pub y: f64,
     pub row: usize,
-    /// Its place among the values of its row.
+    /// Index among the values of its row.
     pub value: usize,
     pub band: usize,
 }
 
-/// What is drawn together: the facets behind a row's values, then these.
+/// Drawn together: the facets behind a row's values, then the values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct Layer {
     pub facets: Vec<Facet>,
     pub line: String,
     pub peaks: Vec<Peak>,
-    /// The cliff runs along here.
     pub cliff: String,
 }
 
-/// A surface that is laid out.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct SurfaceScene {
     pub room: &'static str,
@@ -73,7 +68,6 @@ pub(crate) struct SurfaceScene {
     pub height: f64,
     /// Lines on the walls and on the floor.
     pub grid: Vec<String>,
-    /// The floor's edge, in front.
     pub base: String,
     pub labels: Vec<Text>,
     pub titles: Vec<Text>,
@@ -83,26 +77,23 @@ pub(crate) struct SurfaceScene {
     pub cliff_leader: Option<Stroke>,
 }
 
-/// The colours from nothing to the greatest rate.
 pub(crate) fn bands() -> Vec<Pair> {
     (0..BANDS).map(|band| colour::ramp(band as f64 / (BANDS - 1) as f64)).collect()
 }
 
-/// Places in the drawing.
 struct Places<'a> {
     surface: &'a Surface,
     m: Measures,
-    /// Of the floor's front edge.
     base: f64,
     top: f64,
     most: f64,
 }
 
 impl Places<'_> {
-    /// Of a rate over a column and a row; both may lie between two.
+    /// Position of a rate over a column and a row; both may be fractional.
     fn at(&self, column: f64, row: f64, rate: f64) -> (f64, f64) {
         let u = share(column, self.surface.columns.len());
-        // The last row, the greatest, is in front: what follows the cliff is low and hides nothing.
+        // The last row is in front: rates after the cliff are low and hide nothing.
         let v = 1.0 - share(row, self.surface.rows.len());
         let up = (rate / self.most).clamp(0.0, 1.0) * self.m.height;
         (self.m.left + u * self.m.along + v * self.m.skew, self.base - v * self.m.rise - up)
@@ -127,7 +118,7 @@ impl Places<'_> {
     }
 }
 
-/// A place of `count` as a share of the way; one alone is in the middle.
+/// An index as a share of `count`; a single one is in the middle.
 fn share(place: f64, count: usize) -> f64 {
     if count < 2 { 0.5 } else { place / (count - 1) as f64 }
 }
@@ -140,7 +131,6 @@ fn path(points: &[(f64, f64)], closed: bool) -> String {
     if closed { path + "Z" } else { path }
 }
 
-/// Lays out a surface for a room.
 pub(crate) fn lay_out_surface(surface: &Surface, room: Room) -> SurfaceScene {
     let m = Measures::of(room);
     let most =
@@ -163,7 +153,6 @@ pub(crate) fn lay_out_surface(surface: &Surface, room: Room) -> SurfaceScene {
     scene
 }
 
-/// Walls, floor and their labels.
 fn axes(scene: &mut SurfaceScene, places: &Places<'_>, heights: &[ticks::Tick], room: Room) {
     let m = &places.m;
     let corner = |u: f64, v: f64, up: f64| (m.left + u * m.along + v * m.skew, places.base - v * m.rise - up);
@@ -245,7 +234,7 @@ fn layer(places: &Places<'_>, row: usize) -> Layer {
     layer
 }
 
-/// The line along the surface where files outgrow a cache, and its name at the side.
+/// The line at which files outgrow a cache, and its name at the side.
 fn cliff(scene: &mut SurfaceScene, places: &Places<'_>, room: Room) {
     let Some(after) = places.surface.cliff.as_ref().map(|cliff| cliff.first_slow_row) else { return };
     let Some(layer) = scene.layers.get_mut(after).filter(|_| after > 0) else { return };
@@ -308,18 +297,18 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_there_and_what_is_in_front_is_drawn_last() {
+    fn every_value_is_drawn_front_last() {
         let scene = lay_out_surface(
             &surface(3, 4, |row, column| (row + 1 >= column).then_some((row * 10 + column + 1) as f64 * 1e6)),
             Room::Wide,
         );
         let peaks: Vec<(usize, usize)> =
             scene.layers.iter().map(|layer| (layer.peaks.len(), layer.facets.len())).collect();
-        // Two columns, three, four; a facet needs three of its corners.
+        // Rows of two, three and four columns; a facet needs three of its corners.
         assert_eq!(peaks, [(2, 0), (3, 2), (4, 3)]);
         let front = &scene.layers[2].peaks[0];
         let back = &scene.layers[0].peaks[0];
-        assert!(front.x < back.x, "the back lies to the right");
+        assert!(front.x < back.x, "the back is offset to the right");
         assert!(front.band > back.band, "a higher rate has a later colour");
         let lone = lay_out_surface(&surface(1, 1, |_, _| Some(5e6)), Room::Wide);
         assert_eq!((lone.layers[0].peaks.len(), lone.layers[0].line.as_str()), (1, ""));

@@ -1,19 +1,17 @@
 //! Estimates the width of text without the font.
 
-/// Size of all text in figures.
 pub(crate) const SIZE: f64 = 12.0;
-/// Height of a line of it, from the highest ascender to the lowest descender.
+/// Line height, from the highest ascender to the lowest descender.
 pub(crate) const HEIGHT: f64 = 15.0;
 /// From the top of that line to the baseline.
 pub(crate) const ASCENT: f64 = 11.5;
 
-/// Width of a text at [`SIZE`]: an upper bound for the fonts that a page may meet, after the advance widths of DejaVu Sans, which is wider than
-/// the system fonts of today's desktops.
+/// Width of a text at [`SIZE`]: an upper bound for the fonts a page may use, from the advance
+/// widths of DejaVu Sans, which is wider than the system fonts of today's desktops.
 pub(crate) fn width(text: &str) -> f64 {
     text.chars().map(advance).sum::<f64>() * SIZE
 }
 
-/// Advance width of a character in ems.
 fn advance(c: char) -> f64 {
     match c {
         'i' | 'j' | 'l' | '\'' => 0.28,
@@ -61,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_fits_is_left_alone() {
+    fn a_text_that_fits_is_unchanged() {
         assert_eq!(fit("depth 8", 100.0), "depth 8");
         assert_eq!(fit("write, to stable storage", 75.0), "write, to…");
     }

@@ -1,18 +1,16 @@
-//! Which values an axis names.
+//! Axis ticks and labels.
 
 use super::text;
 use crate::format::{grouped, trim_zeros};
 use machine::units::{GIB, KIB, MIB, show_time, significant};
 use results::Axis;
 
-/// A named value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tick {
     pub value: f64,
     pub label: String,
 }
 
-/// Space between two labels of an axis.
 const GAP: f64 = 10.0;
 
 /// The step of 1, 2 or 5 times a power of ten that divides a length into at most `most` parts.
@@ -26,7 +24,7 @@ fn step(length: f64, most: usize) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-/// The unit in which a linear axis counts: how much of the axis's values it is, and its name behind each number.
+/// The display unit of a linear axis: its size in the axis's values, and its name.
 fn unit(axis: Axis, most: f64) -> (f64, &'static str) {
     match axis {
         Axis::BytesPerS => (MIB as f64, ""),
@@ -48,7 +46,8 @@ fn unit(axis: Axis, most: f64) -> (f64, &'static str) {
     }
 }
 
-/// Ticks of an axis from zero to at least `most`, at most `parts` + 1; the last tick is the end of the axis.
+/// Ticks of an axis from zero to at least `most`, at most `parts` + 1; the last tick is the end of
+/// the axis.
 pub(crate) fn from_zero(axis: Axis, most: f64, parts: usize) -> Vec<Tick> {
     let (factor, name) = unit(axis, most);
     let most = if most > 0.0 && most.is_finite() { most / factor } else { 1.0 };
@@ -92,8 +91,8 @@ fn log_label(axis: Axis, value: f64) -> String {
     }
 }
 
-/// Ticks at powers of two between two values over a length: the finest of every, every second, every fourth power, every tenth ... whose labels
-/// leave space between them. With fewer than two such powers the ends are named instead.
+/// Ticks at powers of two between two values over a length: every, every second, every fourth power
+/// ..., the finest whose labels fit. With fewer than two such powers the ends are labelled instead.
 pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec<Tick> {
     let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
     let per_power = length / (high / low).log2().max(1e-9);
@@ -121,7 +120,7 @@ pub(crate) fn powers_of_two(axis: Axis, low: f64, high: f64, length: f64) -> Vec
     Vec::new()
 }
 
-/// Names the values themselves, as many as fit from left to right; for axes on which no round value lies.
+/// Labels the values themselves, as many as fit from left to right; for axes without round values.
 pub(crate) fn of_values(axis: Axis, values: &[f64], place: impl Fn(f64) -> Option<f64>) -> Vec<Tick> {
     let mut free_from = f64::NEG_INFINITY;
     let mut ticks = Vec::new();
@@ -147,8 +146,8 @@ fn round_log(value: f64, up: bool) -> f64 {
     if round > 0.0 && round.is_finite() { round } else { value }
 }
 
-/// Ends and ticks of a decimal logarithmic axis over positive values: 1, 2, 5 while they fit into the height, then powers of ten, then
-/// every second, third ... of these.
+/// Ends and ticks of a decimal logarithmic axis over positive values: 1, 2, 5 while they fit into
+/// the height, then powers of ten, then every second, third ... of these.
 pub(crate) fn decades(axis: Axis, low: f64, high: f64, height: f64) -> (f64, f64, Vec<Tick>) {
     let (low, mut high) = (round_log(low, false), round_log(high, true));
     if high <= low * 1.01 {
@@ -206,7 +205,7 @@ mod tests {
         );
         assert!(
             powers_of_two(Axis::Depth, 2.9, 3.1, 600.0).is_empty(),
-            "no power of two lies between: the values are named"
+            "no power of two in between: the values are labelled"
         );
     }
 

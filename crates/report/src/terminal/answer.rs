@@ -21,18 +21,18 @@ struct Detail {
     doubt_lines: usize,
     settings: bool,
     limit_lines: usize,
-    /// Lines of the limits of what is not the peak.
+    /// Lines for limits other than the peaks'.
     other_limit_lines: usize,
     half_power_groups: usize,
     half_power_lines: usize,
     costs: usize,
     predictions: usize,
-    /// Lines of how many rules hold.
+    /// Lines for the rules.
     rule_lines: usize,
     evidence_lines: usize,
-    /// Of how many changes it is said what they do to processor time and p99.
+    /// Number of changes shown with their effect on processor time and p99.
     change_costs: usize,
-    /// What each of several changes does alone.
+    /// Show the contribution of each change.
     steps: bool,
     setting: bool,
     check: bool,
@@ -40,7 +40,7 @@ struct Detail {
     spaced: bool,
 }
 
-/// The least detail.
+/// The minimum detail.
 const LEAST: Detail = Detail {
     doubts: 1,
     doubt_lines: 1,
@@ -61,7 +61,7 @@ const LEAST: Detail = Detail {
     spaced: false,
 };
 
-/// Details to add while there is room, the most important first.
+/// Details to add while there is room, most important first.
 const MORE: [fn(&mut Detail); 28] = [
     |d| d.settings = true,
     |d| d.change_costs = 1,
@@ -93,9 +93,11 @@ const MORE: [fn(&mut Detail); 28] = [
     |d| d.costs = 6,
 ];
 
-/// What a study found, on one screen: doubts first, peaks, what a plain program gets, limits, half-power points, processor cost, and the three changes that gain most.
+/// The answer of a study on one screen: doubts first, then peaks, a plain program's rates, limits,
+/// half-power points, processor cost, and the three changes with the largest gain.
 ///
-/// It has at most 22 lines, and from 100 columns on at most 24. A document without an answer (a run, a sweep) is shown by [`super::points`].
+/// It has at most 22 lines, and from 100 columns on at most 24. [`super::points`] shows documents
+/// without an answer (a run, a sweep).
 pub fn answer(results: &Results, width: usize, colour: bool) -> String {
     let Some(answer) = &results.answer else { return points(results, width, colour) };
     let width = width.max(40);
@@ -168,8 +170,8 @@ fn sentence(tone: Tone, text: &str, room: usize, most: usize) -> Vec<Line> {
     wrap_most(text, room, most).into_iter().map(|line| vec![(tone, line)]).collect()
 }
 
-/// A sentence that says why: where it is longer than `most` lines, the clauses at its end are left out, and a figure in brackets, but
-/// never a part of a clause.
+/// A sentence with a reason: if it exceeds `most` lines, whole clauses at its end and a figure in
+/// brackets are dropped.
 fn whole_clauses(text: &str, room: usize, most: usize) -> Vec<Line> {
     let mut said = text;
     while wrap(said, room).len() > most {
@@ -180,7 +182,7 @@ fn whole_clauses(text: &str, room: usize, most: usize) -> Vec<Line> {
     wrap(said, room).into_iter().map(|line| vec![(Tone::Plain, line)]).collect()
 }
 
-/// Both rates of a finding's evidence, without what the program does now where there is no room for that.
+/// Both rates of a finding's evidence; without room, only the new rate.
 fn evidence(text: &str, room: usize, most: usize) -> String {
     let before =
         text.rsplit_once(" against ").and_then(|(after, before)| Some((after, before.split_once(" with ")?.0)));
@@ -190,7 +192,8 @@ fn evidence(text: &str, room: usize, most: usize) -> String {
     }
 }
 
-/// A limit's sentence, with the experiment that would refute it where none did decide: the first that goes where there is no room.
+/// A limit's sentence, with the experiment that would refute it if none was decisive; it is the
+/// first to be dropped.
 pub(super) fn with_experiment(limit: &Limit) -> String {
     match &limit.would_refute {
         Some(experiment) => format!("{}; {experiment}", limit.sentence),
@@ -198,7 +201,8 @@ pub(super) fn with_experiment(limit: &Limit) -> String {
     }
 }
 
-/// The peaks' limits in a sentence each, and all others in one line: `plain reads: bus; random reads of 4 KiB: media`.
+/// The peaks' limits in a sentence each, and all others in one line: `plain reads: bus; random
+/// reads of 4 KiB: media`.
 fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
     let (peaks, others): (Vec<&Limit>, Vec<&Limit>) = limits.iter().partition(|limit| limit.of == LimitOf::Peak);
     let sentences = peaks.iter().flat_map(|limit| whole_clauses(&with_experiment(limit), room, detail.limit_lines));
@@ -222,7 +226,7 @@ fn limits(limits: &[Limit], detail: Detail, room: usize) -> Vec<Line> {
     sentences.chain(summary).collect()
 }
 
-/// How many rules hold, with the names of the broken ones where there is room for all.
+/// The number of rules that hold, with the names of the broken ones if all fit.
 fn rules(all: &[Rule], lines: usize, room: usize) -> Vec<Line> {
     let fitting = |text: &String| wrap(text, room).len() <= lines;
     let said = [true, false].into_iter().filter_map(|named| plain::rules(all, named)).find(fitting);
@@ -317,7 +321,7 @@ fn cost(cost: &CostModel) -> Line {
 /// The gain with its interval: `×1.83 (1.70–1.95)`.
 pub(super) fn gain(finding: &Finding) -> String {
     let show = |value: f64| if value >= 99.5 { grouped(value) } else { significant(value, 3) };
-    // Where each run repeats the one before, the interval is the gain itself.
+    // If runs repeat exactly, the interval is the gain itself.
     let interval = finding.gain_interval_95.map(|ends| ends.map(show)).filter(|[low, high]| low != high);
     let interval = interval.map(|[low, high]| format!(" ({low}–{high})")).unwrap_or_default();
     format!("×{}{interval}", show(finding.gain))

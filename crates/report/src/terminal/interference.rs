@@ -1,4 +1,4 @@
-//! What workloads did to each other: a line for each, and a sentence.
+//! Interference between workloads: a line for each, and a sentence.
 
 use super::{Tone, paint, table, wrap};
 use crate::format::rate;
@@ -17,7 +17,7 @@ fn times(ratio: Option<Ratio>, plain: f64) -> String {
     }
 }
 
-/// The table of each workload alone and beside the others, with the sentence above it.
+/// The table of each workload alone and with the others, under a sentence.
 pub(super) fn interference(results: &Results, found: &Interference, width: usize, colour: bool) -> String {
     let mut out = String::new();
     for line in wrap(&found.sentence, width) {
@@ -50,7 +50,7 @@ pub(super) fn interference(results: &Results, found: &Interference, width: usize
     let rows: Vec<Vec<String>> = rows.into_iter().map(keep).collect();
     out.push_str(&table(&keep(header), &rows, 2 - dropped, width, colour));
     let processor = format!(
-        "processor: {} a MiB at once, {} alone; all at once keep {} processors busy",
+        "processor: {} a MiB together, {} separately; together they keep {} processors busy",
         show_time(found.process_ns_per_mib),
         show_time(found.process_ns_per_mib_alone),
         significant(found.process_busy_percent / 100.0, 2)

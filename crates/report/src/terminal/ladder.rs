@@ -10,17 +10,15 @@ use results::{Bottleneck, Ladder, LimitOf, Results, Stage, StageRate};
 use unicode_width::UnicodeWidthStr;
 use workload::OpKind;
 
-/// Columns of the bars.
 const BAR: usize = 14;
 
-/// Columns of a rate at least.
-const LEAST_RATE: usize = 12;
+const MIN_RATE_WIDTH: usize = 12;
 
-/// The least rate that a bar shows, as a share of the greatest: bars are logarithmic.
-const LEAST_SHARE: f64 = 1e-3;
+/// Minimum rate that a bar shows, as a share of the maximum: bars are logarithmic.
+const MIN_SHARE: f64 = 1e-3;
 
-/// The ladder of a document: a table for reads and one for writes, then what matters of each stage with where its advertised rate is from,
-/// then the risks. Empty without a ladder.
+/// The ladder of a document: a table for reads and one for writes, then each stage's important
+/// settings with the source of its advertised rate, then the risks. Empty without a ladder.
 pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     let Some(ladder) = &results.ladder else { return String::new() };
     let width = width.max(60);
@@ -34,7 +32,7 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     }
     let limits = results.answer.iter().flat_map(|answer| &answer.limits);
     for limit in limits {
-        // What has no name is worth all that is known of it.
+        // Without a verdict, all evidence is shown.
         let unknown = limit.what == Bottleneck::Unknown;
         if unknown || limit.of == LimitOf::Peak {
             lines.extend(text("Limit    ", Tone::Plain, &with_experiment(limit), width));
@@ -62,7 +60,7 @@ pub fn ladder(results: &Results, width: usize, colour: bool) -> String {
     render(&lines, width, colour)
 }
 
-/// A word, and a text beside it.
+/// A label, with wrapped text to its right.
 fn text(name: &str, tone: Tone, words: &str, width: usize) -> Vec<Line> {
     let body = wrap(words, width.saturating_sub(name.width())).into_iter().enumerate();
     body.map(|(at, line)| {
@@ -72,7 +70,6 @@ fn text(name: &str, tone: Tone, words: &str, width: usize) -> Vec<Line> {
     .collect()
 }
 
-/// The stages with a rate for an operation.
 fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     let rates: Vec<(&Stage, &StageRate)> = ladder
         .stages
@@ -84,10 +81,10 @@ fn of_op(ladder: &Ladder, op: OpKind, width: usize) -> Vec<Line> {
     }
     let most = rates.iter().flat_map(|(_, one)| [advertised(one), achieved(one)]).flatten().fold(0.0, f64::max);
     // Stage, advertised, achieved, spread, share, half power, busy, bar, with a space between them.
-    // A rate of memory has more digits than one of a disk.
+    // A memory rate has more digits than a disk's.
     let told =
         rates.iter().map(|(_, one)| reached(one)).chain(rates.iter().filter_map(|(_, one)| advertised(one).map(rate)));
-    let column = told.map(|text| text.width()).fold(LEAST_RATE, usize::max);
+    let column = told.map(|text| text.width()).fold(MIN_RATE_WIDTH, usize::max);
     let name = width.saturating_sub(2 * (column + 1) + 8 + 6 + 9 + 6 + BAR + 1).clamp(12, 34);
     let row = |cells: [&str; 7]| {
         let [stage, promised, reached, spread, share, half, busy] = cells;
@@ -120,7 +117,7 @@ fn advertised(rate: &StageRate) -> Option<f64> {
     rate.advertised.as_ref().map(|one| one.throughput_bytes_per_s)
 }
 
-/// The achieved rate; `≥` where a stage gives that at least.
+/// The achieved rate; `≥` for a lower bound.
 fn reached(one: &StageRate) -> String {
     let Some(reached) = &one.achieved else { return String::new() };
     format!("{}{}", if reached.at_least { "≥" } else { "" }, rate(reached.throughput_bytes_per_s))
@@ -130,11 +127,11 @@ fn achieved(rate: &StageRate) -> Option<f64> {
     rate.achieved.as_ref().map(|one| one.throughput_bytes_per_s)
 }
 
-/// Achieved in full blocks, and light ones up to what is advertised; each step is the same factor.
+/// Achieved in full blocks, and light ones up to the advertised rate; logarithmic.
 fn bar(advertised: Option<f64>, achieved: Option<f64>, most: f64) -> String {
     let columns = |rate: f64| -> usize {
-        let share = (rate / most).clamp(LEAST_SHARE, 1.0);
-        ((1.0 - share.ln() / LEAST_SHARE.ln()) * BAR as f64).round().max(1.0) as usize
+        let share = (rate / most).clamp(MIN_SHARE, 1.0);
+        ((1.0 - share.ln() / MIN_SHARE.ln()) * BAR as f64).round().max(1.0) as usize
     };
     let full = achieved.map_or(0, columns);
     let promised = advertised.map_or(0, columns);
@@ -143,14 +140,14 @@ fn bar(advertised: Option<f64>, achieved: Option<f64>, most: f64) -> String {
     pad(&bar, BAR)
 }
 
-/// Where the advertised rate of each stage is from, and what else matters of it.
+/// The source of each stage's advertised rate, and its other important settings.
 fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for stage in &ladder.stages {
         let told: Vec<String> =
             [formulas(stage), stage_settings(stage)].into_iter().filter(|one| !one.is_empty()).collect();
         let told = match told.join("; ") {
-            told if told.is_empty() && stage.rates.is_empty() => "nothing is told of it".to_owned(),
+            told if told.is_empty() && stage.rates.is_empty() => "no details known".to_owned(),
             told => told,
         };
         if told.is_empty() {
@@ -162,9 +159,9 @@ fn settings(ladder: &Ladder, width: usize) -> Vec<Line> {
     lines
 }
 
-/// Where the advertised rates of a stage are from: once where reads and writes have the same.
+/// The sources of a stage's advertised rates: once if reads and writes share them.
 fn formulas(stage: &Stage) -> String {
-    // Beside the stage's name, a formula need not begin with it.
+    // The stage's name is next to the formula, so drop it there.
     let own = format!("{}: ", stage.name);
     let short = |one: &StageRate| {
         let formula = &one.advertised.as_ref()?.formula;
@@ -188,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_of_any_length_stand_in_columns() {
+    fn rates_of_any_length_align() {
         let stage = |mib_per_s: f64| {
             let reached = results::Reached {
                 at_least: false,

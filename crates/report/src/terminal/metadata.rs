@@ -46,7 +46,6 @@ pub fn metadata(result: &MetadataResult) -> String {
     text + &sentence(result) + "\n"
 }
 
-/// What the figures say.
 fn sentence(result: &MetadataResult) -> String {
     let rate =
         |wanted: Operation| result.operations.iter().find(|o| o.operation == wanted).map_or(0.0, |o| o.rate_per_s);
@@ -56,7 +55,7 @@ fn sentence(result: &MetadataResult) -> String {
         .filter(|o| o.operation != Operation::List)
         .min_by(|a, b| a.rate_per_s.total_cmp(&b.rate_per_s));
     let slowest = slowest.map_or(String::new(), |o| {
-        format!("; the dearest operation is {} at {:.0} a second", o.operation.name(), o.rate_per_s)
+        format!("; the slowest operation is {} at {:.0} a second", o.operation.name(), o.rate_per_s)
     });
     let threads = if result.plan.threads == 1 {
         "one thread makes".into()

@@ -1,6 +1,8 @@
-//! Text for a terminal: the answer on one screen, tables to scroll through, the points of a run or a sweep.
+//! Text for a terminal: the answer on one screen, tables to scroll through, the points of a run or
+//! a sweep.
 //!
-//! Widths are columns of the terminal. With `colour`, ANSI sequences are added; they change no width, and the text without them is the same.
+//! Widths are columns of the terminal. With `colour`, ANSI sequences are added; they change no
+//! width, and the text without them is the same.
 
 mod answer;
 mod interference;
@@ -45,7 +47,6 @@ impl Tone {
     }
 }
 
-/// Adds the colour of a tone.
 pub(crate) fn paint(tone: Tone, text: &str, colour: bool) -> String {
     if !colour || tone == Tone::Plain || text.is_empty() {
         return text.into();
@@ -54,7 +55,6 @@ pub(crate) fn paint(tone: Tone, text: &str, colour: bool) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// A line in pieces.
 pub(crate) type Line = Vec<(Tone, String)>;
 
 /// Lines as text, none wider than `width`.
@@ -82,7 +82,7 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     let mut out = String::new();
     for c in text.chars() {
         out.push(c);
-        // Of the whole: some characters make the one before them wider.
+        // Measure the whole: some characters widen the one before them.
         if out.width() + 1 > width {
             out.pop();
             break;
@@ -94,7 +94,8 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     out
 }
 
-/// Wraps text to lines of at most `width` columns, at spaces, or within a word that is longer than a line.
+/// Wraps text to lines of at most `width` columns, at spaces, or within a word that is longer than
+/// a line.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(8);
     let mut lines = vec![String::new()];
@@ -137,7 +138,8 @@ pub(crate) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// A table without borders: a rule under the header, two spaces between columns. The first `left` columns align left, the others right.
+/// A table without borders: a rule under the header, two spaces between columns. The first `left`
+/// columns align left, the others right.
 pub fn table(header: &[String], rows: &[Vec<String>], left: usize, width: usize, colour: bool) -> String {
     use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle};
     const LINES: ContentLineStyle = ContentLineStyle::none().junction(' ');

@@ -11,7 +11,7 @@ use results::{Achieved, LatencySummary, Numbers, Point};
 /// Width of the column of part names.
 const GUTTER: usize = 9;
 
-/// Most faults shown for a verified run.
+/// Maximum faults shown for a verified run.
 const FAULTS: usize = 10;
 
 struct Block {
@@ -28,7 +28,6 @@ impl Block {
     }
 }
 
-/// A point with all its measurements.
 pub(super) fn block(results: &Results, point: &Point, width: usize, colour: bool) -> String {
     let mut block = Block { lines: Vec::new(), room: width - GUTTER };
     block.lines.push(vec![(Tone::Strong, printable(&point.workload.short()))]);
@@ -148,7 +147,7 @@ fn say_rate(block: &mut Block, point: &Point, numbers: &Numbers) {
 fn percentiles(latency: &LatencySummary) -> String {
     let show = |ns: u64| show_time(ns as f64);
     format!(
-        "mean {}, least {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, p99.999 {}, p99.9999 {}, greatest {}",
+        "mean {}, min {}, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}, p99.999 {}, p99.9999 {}, max {}",
         show_time(latency.mean),
         show(latency.min),
         show(latency.p50),
@@ -207,7 +206,7 @@ fn say_achieved(block: &mut Block, asked_depth: u32, achieved: &Achieved) {
     }
 }
 
-/// How busy a bus was, and in which phases.
+/// Utilisation of a bus, and its phases.
 pub(super) fn phases(bus: &ResourceUse) -> String {
     let phases: Vec<String> =
         bus.phases.iter().map(|phase| format!("{} {} %", phase.name, percent(phase.percent))).collect();
@@ -219,7 +218,7 @@ pub(super) fn phases(bus: &ResourceUse) -> String {
     )
 }
 
-/// The distribution on a logarithmic scale from the least to the greatest: `├···┃━━╂──│·····┤`.
+/// The distribution on a logarithmic scale from minimum to maximum: `├···┃━━╂──│·····┤`.
 fn strip(latency: &LatencySummary, room: usize) -> Option<String> {
     let columns = room.saturating_sub(28).min(60);
     let (low, high) = ((latency.min.max(1) as f64).ln(), (latency.max.max(1) as f64).ln());

@@ -17,14 +17,16 @@ fn notes(point: &Point) -> String {
     }
 }
 
-/// The points of a document as a table with their warnings and errors below; a single point is shown in full.
+/// The points of a document as a table with their warnings and errors below; a single point is
+/// shown in full.
 ///
-/// What all points have in common is printed once above the table. If the columns do not fit, derived ones are dropped first.
+/// Common settings are printed once above the table. If the columns do not fit, derived ones are
+/// dropped first.
 pub fn points(results: &Results, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let rates = operations(&results.rates, width, colour);
     let table = match (results.points.as_slice(), results.kind) {
-        ([], _) if rates.is_empty() => "no point was measured\n".into(),
+        ([], _) if rates.is_empty() => "no measured points\n".into(),
         ([], _) => rates,
         ([point], Kind::Run | Kind::Sweep) => {
             block(results, point, width, colour) + &doubts(results, width, colour) + &rates
@@ -44,7 +46,7 @@ fn latency_goals(results: &Results, width: usize) -> String {
     sentences.map(|line| line + "\n").collect()
 }
 
-/// The warnings of the document itself, of its target above all, that no point repeats.
+/// Warnings of the document, mainly of its target, that no point repeats.
 fn doubts(results: &Results, width: usize, colour: bool) -> String {
     let told = |text: &String| {
         results.points.iter().filter_map(|point| point.numbers.as_ref()).any(|numbers| numbers.warnings.contains(text))
@@ -60,12 +62,12 @@ fn doubts(results: &Results, width: usize, colour: bool) -> String {
     out
 }
 
-/// The columns that a terminal has room for.
+/// The columns shown in a terminal.
 fn shown_columns<T>(columns: &'static [Column<T>]) -> Vec<&'static Column<T>> {
     columns.iter().filter(|column| column.readily.is_some()).collect()
 }
 
-/// Rates of operations on whole files; empty columns are left out.
+/// Rates of operations on whole files, without empty columns.
 fn operations(rates: &[OperationRate], width: usize, colour: bool) -> String {
     if rates.is_empty() {
         return String::new();
@@ -126,7 +128,7 @@ fn many(points: &[Point], width: usize, colour: bool) -> String {
     out
 }
 
-/// What all points have in common: `read, seq, 1 thread, io_uring, direct`.
+/// Settings common to all points: `read, seq, 1 thread, io_uring, direct`.
 fn in_common(said: &[(&str, &str)]) -> String {
     let words: Vec<String> = said
         .iter()
@@ -143,7 +145,7 @@ fn in_common(said: &[(&str, &str)]) -> String {
     if words.is_empty() { "nothing in common".into() } else { words.join(", ") }
 }
 
-/// Errors and warnings, each text once with the points it concerns.
+/// Errors and warnings, each text once with its points.
 fn remarks(points: &[Point], width: usize, colour: bool) -> String {
     let mut said: Vec<(Tone, String, Vec<String>)> = Vec::new();
     for point in points {

@@ -6,7 +6,8 @@ use machine::text::printable;
 use results::{Experiment, Figure, Results, Series, Value};
 use unicode_width::UnicodeWidthStr;
 
-/// Question, sentence and a table for each figure of each experiment; curves that do not fit the width go to further tables.
+/// Question, sentence and a table for each figure of each experiment; curves that do not fit the
+/// width go to further tables.
 pub fn tables(results: &Results, width: usize, colour: bool) -> String {
     let width = width.max(40);
     let mut out = String::new();
@@ -56,7 +57,7 @@ fn memory(experiment: &Experiment, width: usize, colour: bool) -> String {
             ]
         })
         .collect();
-    let header = ["memory", "threads", "MiB/s", "least", "most"].map(String::from);
+    let header = ["memory", "threads", "MiB/s", "min", "max"].map(String::from);
     format!("\n{}", table(&header, &rows, 1, width, colour))
 }
 
@@ -68,7 +69,6 @@ pub(crate) fn xs(figure: &Figure) -> Vec<f64> {
     xs
 }
 
-/// The value of a curve at an x.
 pub(crate) fn at(series: &Series, x: f64) -> Option<&Value> {
     series.values.iter().find(|value| value.x == x)
 }

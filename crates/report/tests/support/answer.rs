@@ -125,9 +125,10 @@ fn limit(of: LimitOf, op: OpKind, what: Bottleneck, sentence: &str) -> Limit {
     }
 }
 
-/// A limit without a name, and what it is not.
+/// A limit that was not identified, with its exclusions.
 fn unknown() -> Limit {
-    let sentence = "plain writes of 64 KiB are limited by something that was not found at 412 MiB/s (not the time of each request)";
+    let sentence =
+        "plain writes of 64 KiB are limited by an unidentified cause at 412 MiB/s (not the time of each request)";
     let trial = LimitTrial {
         change: "one more thread".into(),
         before: 0,

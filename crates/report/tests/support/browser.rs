@@ -1,4 +1,4 @@
-//! A page in headless Chromium: what is drawn, and what goes wrong. The tests of the program look at their pages with it too.
+//! A page in headless Chromium: layout and errors. The program's tests use it too.
 
 use serde_json::Value;
 use std::fs;
@@ -15,13 +15,13 @@ pub fn browser() -> Result<PathBuf, String> {
     found.ok_or_else(|| "no Chromium is installed: install chromium".into())
 }
 
-/// What a run of the browser printed.
+/// Output of a browser run.
 pub struct Said {
     pub stdout: String,
     pub stderr: String,
 }
 
-/// Runs the browser on a page, in a new profile, for a minute at most.
+/// Runs the browser on a page, in a new profile, for at most a minute.
 pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -> Said {
     let profile = tempfile::tempdir_in(directory).expect("a profile");
     let (stdout, stderr) = (profile.path().join("stdout"), profile.path().join("stderr"));
@@ -63,7 +63,7 @@ pub fn browse(browser: &Path, page: &Path, directory: &Path, options: &[&str]) -
     said
 }
 
-/// Collects what goes wrong, before anything else of the page runs.
+/// Collects errors; runs before anything else on the page.
 const COLLECT: &str = r#"<script>
 window.wrong = [];
 window.addEventListener("error", (event) => window.wrong.push(String(event.message)));
@@ -71,7 +71,8 @@ window.addEventListener("securitypolicyviolation", (event) => window.wrong.push(
 for (const kind of ["error", "warn"]) console[kind] = (...texts) => window.wrong.push(texts.join(" "));
 </script>"#;
 
-/// Looks at the page as it is laid out and writes what it sees into the page, as JSON that no serialization of HTML changes.
+/// Inspects the laid-out page and writes the result into it, as JSON that HTML serialisation leaves
+/// unchanged.
 const LOOK: &str = r#"<script>
 addEventListener("load", () => {
   const seen = { wrong: window.wrong, width: innerWidth, wide: document.documentElement.scrollWidth, figures: [], theme: [] };
@@ -128,7 +129,7 @@ addEventListener("load", () => {
 });
 </script>"#;
 
-/// The page in a frame of a telephone's width, where the browser's own window cannot be that narrow.
+/// The page in a frame of a phone's width, which the browser's own window cannot have.
 fn framed(page: String, width: u32) -> String {
     if width >= NARROWEST_WINDOW {
         return page;
@@ -139,10 +140,10 @@ fn framed(page: String, width: u32) -> String {
     )
 }
 
-/// Chromium makes no window narrower than this.
+/// Chromium's minimum window width.
 const NARROWEST_WINDOW: u32 = 500;
 
-/// What the browser sees of a page at a width, in a theme.
+/// The browser's view of a page at a width, in a theme.
 pub fn look_at(browser: &Path, page: &str, width: u32, dark: bool) -> Value {
     let directory = tempfile::tempdir().expect("a directory");
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
@@ -167,7 +168,7 @@ pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// All that must hold of any page. Gives the names of its figures.
+/// Checks the invariants of any page. Returns the names of its figures.
 pub fn check(seen: &Value, width: u32) -> Vec<&str> {
     assert_eq!(seen["wrong"], serde_json::json!([]), "nothing goes wrong at {width}");
     assert_eq!(seen["width"], width, "the window is as wide as asked");
@@ -187,7 +188,7 @@ pub fn check(seen: &Value, width: u32) -> Vec<&str> {
             "{id} has a size: {figure}"
         );
         assert_eq!(figure["overlaps"], serde_json::json!([]), "no text of {id} covers another at {width}");
-        assert_eq!(figure["outside"], serde_json::json!([]), "all texts of {id} lie within it at {width}");
+        assert_eq!(figure["outside"], serde_json::json!([]), "all texts of {id} are within it at {width}");
         assert!(figure["texts"].as_u64() > Some(5) && !text(&figure["title"]).is_empty());
         if figure["marks"].as_u64() > Some(0) {
             assert!(text(&figure["hover"]).lines().count() >= 2, "{id} shows values where one points: {figure}");

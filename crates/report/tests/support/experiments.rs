@@ -8,7 +8,7 @@ use workload::{Pattern, Workload};
 
 const SIZES: [u32; 12] = [512, 2048, 4096, 8192, 16384, 32768, 65536, 131_072, 262_144, 524_288, 1 << 20, 4 << 20];
 
-/// What a point is on the y axis.
+/// A point's value on the y axis.
 fn y_of(axis: Axis, point: &Point) -> (Option<f64>, Option<[f64; 2]>) {
     let Some(numbers) = &point.numbers else { return (None, None) };
     let size = f64::from(point.workload.request_bytes);
@@ -213,7 +213,7 @@ fn cost(points: &mut Vec<Point>) -> Experiment {
     experiment(
         "cost",
         "Cost",
-        "What processor time does a request cost, and a byte?",
+        "How much processor time does a request take, and how much a byte?",
         "A request costs 3.1 us whatever its size; a buffered byte costs 0.12 ns, ten times a direct one.",
         vec![
             figure("cost-mib", "Processor time per MiB", Axis::RequestBytes, Axis::CpuNsPerMib, series),
@@ -260,7 +260,7 @@ fn depth(points: &mut Vec<Point>) -> Experiment {
     experiment(
         "depth",
         "Depth",
-        "How many requests outstanding does it take, and does the mechanism matter?",
+        "Which depth is needed, and does the engine matter?",
         "Eight outstanding reach half of the peak with 24 KiB requests; io_uring and libaio agree to 3 %, threads lag by 12 %.",
         figures,
     )
@@ -288,7 +288,7 @@ fn random(points: &mut Vec<Point>) -> Experiment {
     experiment(
         "random",
         "Random",
-        "How many small requests a second, and with how many streams of 4 outstanding?",
+        "Which rate do small requests reach, with how many streams of 4 outstanding?",
         "4 KiB reads peak at 419,000 a second with 256 streams.",
         vec![figure("random", "Random requests by streams, 4 outstanding each", Axis::Threads, Axis::Iops, series)],
     )
@@ -389,7 +389,7 @@ fn device_cache(points: &mut Vec<Point>) -> Experiment {
             .collect();
         series.push(draw(points, Axis::ServiceNs, Curve { name, made }));
     }
-    // Far places take the longer way.
+    // More distant locations are slower.
     for (place, series) in series.iter_mut().enumerate() {
         for value in &mut series.values {
             value.y = value.y.map(|y| y * [0.4, 0.7, 1.0][place]);

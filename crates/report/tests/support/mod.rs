@@ -1,5 +1,6 @@
-//! A study as a fast virtual disk might leave it: every experiment, a failed point, a skipped experiment, doubts, warnings and names
-//! that no page should trust. Values come from a small model with a seeded disturbance, so the document is the same each time.
+//! A study of a fast virtual disk: every experiment, a failed point, a skipped experiment, doubts,
+//! warnings and hostile names. Values come from a small model with a seeded disturbance, so the
+//! document is the same each time.
 
 #![allow(dead_code)]
 
@@ -18,7 +19,7 @@ use workload::{Pattern, Workload};
 
 pub const MIB: f64 = 1048576.0;
 
-/// A disturbance in -1..1 that depends on its number alone.
+/// A disturbance in -1..1 that depends only on its number.
 fn disturbance(number: u64) -> f64 {
     let mut x = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x ^= x >> 29;
@@ -45,7 +46,7 @@ pub fn modelled(workload: &Workload) -> f64 {
         Engine::Mmap => 0.55,
     };
     let alone = size / (fixed_s + size / (2600.0 * MIB));
-    // Waiting in line grows as the peak comes near.
+    // Queueing grows near the peak.
     let wanted = alone * outstanding * engine;
     let aligned = if workload.offset_bytes.is_multiple_of(4096) { 1.0 } else { 0.88 };
     let rate = wanted / (1.0 + (wanted / peak).powi(4)).powf(0.25) * aligned;
@@ -55,7 +56,6 @@ pub fn modelled(workload: &Workload) -> f64 {
     }
 }
 
-/// A measured point.
 pub fn point(workload: Workload, number: u64) -> Point {
     let noise = disturbance(number);
     let rate = modelled(&workload) * (1.0 + 0.02 * noise);
@@ -153,7 +153,7 @@ pub fn point(workload: Workload, number: u64) -> Point {
     }
 }
 
-/// A request that waits for the device above all.
+/// A request that mainly waits for the device.
 fn request_times(service_ns: f64) -> RequestTimes {
     let stages = [(Stage::Submit, 0.02), (Stage::Queue, 0.07), (Stage::Device, 0.86), (Stage::Completion, 0.05)];
     let stage = |(stage, share)| StageTime { stage, mean_ns: share * service_ns, percent: share * 100.0 };
@@ -165,7 +165,7 @@ fn request_times(service_ns: f64) -> RequestTimes {
     }
 }
 
-/// The plainest workload of a request size and depth.
+/// The simplest workload of a request size and depth.
 pub fn workload(read: bool, request_bytes: u32, depth: u32) -> Workload {
     Workload {
         read_percent: if read { 100 } else { 0 },
@@ -176,7 +176,6 @@ pub fn workload(read: bool, request_bytes: u32, depth: u32) -> Workload {
     }
 }
 
-/// The document.
 pub fn study() -> Results {
     let mut points = Vec::new();
     let experiments = experiments::all(&mut points);
@@ -206,7 +205,7 @@ pub fn study() -> Results {
     }
 }
 
-/// A sweep of request sizes and depths, one of whose points failed.
+/// A sweep of request sizes and depths with one failed point.
 pub fn sweep() -> Results {
     let mut points = Vec::new();
     for depth in [1, 8, 32] {
@@ -229,7 +228,6 @@ pub fn sweep() -> Results {
     }
 }
 
-/// A single run.
 pub fn run() -> Results {
     let mut one = point(Workload { pattern: Pattern::Random, ..workload(true, 4096, 32) }, 40);
     if let Some(numbers) = &mut one.numbers {
@@ -238,7 +236,7 @@ pub fn run() -> Results {
     Results { kind: Kind::Run, points: vec![one], ..sweep() }
 }
 
-/// A run of a workload of small files.
+/// A run of a small-file workload.
 pub fn metadata() -> Results {
     let rate = |operation: &str, per_s: f64, timed: bool| OperationRate {
         operation: operation.into(),
@@ -257,7 +255,8 @@ pub fn metadata() -> Results {
     }
 }
 
-/// Figures that are hard to draw: many curves that end together, long names, no value, one value, only failures, wide intervals, odd axes.
+/// Figures that are hard to draw: many curves that end together, long names, no value, one value,
+/// only failures, wide intervals, odd axes.
 pub fn crowded() -> Results {
     use results::{Axis, Experiment, Figure, PeakSource, Series, Value};
     let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: Some([y * 0.5, y * 1.8]), point: Some(0) };
@@ -402,11 +401,10 @@ pub fn target() -> TargetFacts {
             layer(LayerKind::Throttle, "blkio of /system.slice", Some(2.0e9), Some(100_000.0), &[]),
             layer(LayerKind::Link, "PCIe 4.0 x4", Some(7.88e9), None, &[("max", "PCIe 4.0 x4")]),
         ],
-        warnings: vec!["the file lies on a device that compresses: incompressible data were written".into()],
+        warnings: vec!["the device compresses: incompressible data were written".into()],
     }
 }
 
-/// A machine.
 pub fn machine() -> MachineFacts {
     let settings: BTreeMap<String, String> = [
         ("cpufreq.governor", "performance"),
@@ -432,7 +430,8 @@ pub fn machine() -> MachineFacts {
     }
 }
 
-/// Surfaces as IOzone's automatic mode gives them: one with a cliff, one without, one of a single file size.
+/// Surfaces as from IOzone's automatic mode: one with a cliff, one without, one of a single file
+/// size.
 pub fn surfaces() -> Vec<report::surfaces::Surface> {
     use report::surfaces::{Cliff, Surface};
     let files: Vec<u64> = (0..14).map(|step| 65_536u64 << step).collect();

@@ -1,4 +1,4 @@
-//! The experiments. Each has a folder that owns all about it; to add one is to add a folder and a line to [`ALL`].
+//! The experiments. Each has its own folder; to add one, add a folder and a line in [`ALL`].
 
 mod alignment;
 mod allocation;
@@ -14,25 +14,23 @@ mod streams;
 mod stripe;
 mod unbuffered;
 
+use crate::context::StudyContext;
 use crate::found::{Conclusion, Found};
 use crate::grid::{Cell, CurveSet, Grid};
-use crate::setting::Setting;
 
-/// What every experiment uses.
 mod prelude {
     pub(super) use super::Experiment;
+    pub(super) use crate::context::{OPS, StudyContext};
     pub(super) use crate::findings::{Change, Comparison};
     pub(super) use crate::found::{Conclusion, ENOUGH, Effect, Found, Reading, best, smallest, worst};
     pub(super) use crate::grid::{Curve, CurveSet, FigureDesign, Grid, Rank};
     pub(super) use crate::models;
     pub(super) use crate::sentences::{UNEVEN, effect, percent, plural, reach, size, times, together};
-    pub(super) use crate::setting::{OPS, Setting};
     pub(super) use machine::units::{show_rate, show_size, show_time};
     pub(super) use results::Axis;
     pub(super) use workload::{OpKind, Pattern, Workload};
 }
 
-/// A question, the grid whose points answer it, and what they say.
 pub(crate) struct Experiment {
     /// Its name in the document and for `--only`.
     pub(crate) id: &'static str,
@@ -40,15 +38,11 @@ pub(crate) struct Experiment {
     pub(crate) question: &'static str,
     /// In the order of the report.
     pub(crate) curves: &'static [&'static CurveSet],
-    /// The cells to be measured on this target.
-    pub(crate) grid: fn(&Setting) -> Grid,
-    /// What the points say.
+    pub(crate) grid: fn(&StudyContext) -> Grid,
     pub(crate) conclude: fn(&Found<'_>) -> Conclusion,
-    /// Whether a size is added between the two around each half-power point.
+    /// Whether to add a size between the two around each half-power point.
     pub(crate) refines: bool,
-    /// Whether the instructions of a cell's requests are counted.
     pub(crate) counts_instructions: fn(&Cell) -> bool,
-    /// Whether it needs the rates of the machine's memory.
     pub(crate) needs_memory: bool,
 }
 
@@ -58,7 +52,7 @@ impl Experiment {
         title: &'static str,
         question: &'static str,
         curves: &'static [&'static CurveSet],
-        grid: fn(&Setting) -> Grid,
+        grid: fn(&StudyContext) -> Grid,
         conclude: fn(&Found<'_>) -> Conclusion,
     ) -> Experiment {
         let (refines, needs_memory) = (false, false);
@@ -76,7 +70,6 @@ impl Experiment {
     }
 }
 
-/// Every experiment, in the order of the report.
 pub(crate) static ALL: [&Experiment; 13] = [
     &memory::EXPERIMENT,
     &buffered::EXPERIMENT,

@@ -1,27 +1,26 @@
-//! The ladder: every stage from the program down, advertised over achieved.
+//! The ladder: every stage from the program down, with advertised and achieved rates.
 //!
-//! What a stage achieved is measured where the stage can be reached alone (generator, memory, page cache, file system). Of a part that counts its own busy
-//! time it is the rate of the peak over the share of the time in which the part worked: what it gives while it works. Of any other layer it is what passed
-//! through it at the peak: it gives that at least, and no more where it is the limit.
+//! A stage that can be measured separately (generator, memory, page cache, file system) shows that
+//! rate. A component that counts its busy time shows the peak over its utilisation: its rate while
+//! it works. Any other layer shows the rate that passed through it at the peak: a lower bound, and
+//! its maximum if it is the limit.
 
+mod layer_facts;
 mod rates;
-mod told;
 
 use crate::found::Found;
 use machine::{Layer, LayerKind, MachineFacts, ResourceKind};
 use results::{Answer, Bottleneck, Experiment, Ladder, LimitOf, Stage, StageKind, StageRate};
 use workload::OpKind;
 
-/// The ladder of a study.
 pub(crate) fn ladder(found: &Found<'_>, experiments: &[Experiment], answer: &Answer, machine: &MachineFacts) -> Ladder {
     let rungs = Rungs { found, experiments, answer, machine };
     let mut stages = rungs.above();
     stages.extend(rungs.below());
     mark_narrowest(&mut stages, answer);
-    Ladder { stages, risks: told::risks(&found.setting.facts.layers) }
+    Ladder { stages, risks: layer_facts::risks(&found.setting.facts.layers) }
 }
 
-/// What is needed to make stages.
 struct Rungs<'a> {
     found: &'a Found<'a>,
     experiments: &'a [Experiment],
@@ -35,11 +34,11 @@ impl Rungs<'_> {
         Stage { kind, name: name.into(), rates, settings: Vec::new(), warnings: Vec::new() }
     }
 
-    /// What can be reached alone: from the program to the direct rate.
+    /// Stages that can be measured separately: from the program to the direct rate.
     fn above(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let mut stages = vec![self.stage(StageKind::Generator, "halfpower", |op| self.generator(op))];
-        // Time is virtual on a simulated machine: the generator takes none, and has no rate.
+        // On a simulated machine the generator takes no virtual time, so it has no rate.
         stages.retain(|stage| !self.machine.simulated || !stage.rates.is_empty());
         if self.machine.simulated {
             let name = self.machine.processor.clone();
@@ -58,31 +57,30 @@ impl Rungs<'_> {
         if facts.direct || facts.in_memory {
             own.push(self.stage(StageKind::Direct, name, |op| self.direct(op)));
         }
-        // Both are the file system; its settings stand once.
+        // Both are the file system; list its settings once.
         if let (Some(first), Some(system)) = (own.first_mut(), system) {
-            first.settings = told::settings(system);
-            first.warnings = told::warnings_about(system, &facts.warnings);
+            first.settings = layer_facts::settings(system);
+            first.warnings = layer_facts::warnings_about(system, &facts.warnings);
         }
         stages.extend(own);
         stages
     }
 
-    /// The layers that the target's facts name, without the file system that the program sees, which is above.
+    /// The layers of the target's facts, without the program's file system, which is above.
     fn below(&self) -> Vec<Stage> {
         let facts = &self.found.setting.facts;
         let layers = &facts.layers;
         let own = layers.iter().position(|layer| layer.kind == LayerKind::FileSystem);
         let below = layers.iter().enumerate().filter(|(at, _)| Some(*at) != own);
         let stage = |(_, layer): (usize, &Layer)| Stage {
-            settings: told::settings(layer),
-            warnings: told::warnings_about(layer, &facts.warnings),
+            settings: layer_facts::settings(layer),
+            warnings: layer_facts::warnings_about(layer, &facts.warnings),
             ..self.stage(layer.kind.into(), layer.name.clone(), |op| self.layer(layer, op))
         };
         below.map(stage).collect()
     }
 }
 
-/// Marks the stage that the verdict on the peak names.
 fn mark_narrowest(stages: &mut [Stage], answer: &Answer) {
     for limit in answer.limits.iter().filter(|limit| limit.of == LimitOf::Peak) {
         let kinds: &[StageKind] = match limit.what {
@@ -95,7 +93,7 @@ fn mark_narrowest(stages: &mut [Stage], answer: &Answer) {
             Bottleneck::Adapter => &[StageKind::Adapter, StageKind::Link],
             Bottleneck::Throttle => &[StageKind::Throttle, StageKind::Device],
             Bottleneck::Network => &[StageKind::Network],
-            // Past the page cache if it can be passed: peaks are.
+            // The direct rate if there is one, as peaks are direct.
             Bottleneck::FileSystem => &[StageKind::Direct, StageKind::Buffered, StageKind::FileSystem],
             Bottleneck::Thread | Bottleneck::Generator => &[StageKind::Generator],
             Bottleneck::Processor => &[StageKind::Processor, StageKind::Generator],
@@ -108,7 +106,7 @@ fn mark_narrowest(stages: &mut [Stage], answer: &Answer) {
                 let own = stage.rates.iter().find(|one| one.op == limit.op)?;
                 Some(own.advertised.as_ref().map_or(f64::MAX, |one| one.throughput_bytes_per_s))
             };
-            // What has no rate at all comes last: it is marked where nothing of its kind has one.
+            // Stages without a rate come last: one is marked only if none of its kind has a rate.
             let ranked = of_kind.map(|(at, stage)| (at, promised(stage).unwrap_or(f64::INFINITY)));
             ranked.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
         });
@@ -119,7 +117,7 @@ fn mark_narrowest(stages: &mut [Stage], answer: &Answer) {
         });
         let marked = &mut stage.rates[place];
         marked.narrowest = true;
-        // What limits the whole gives no more than that.
+        // The limiting stage cannot give more than that.
         marked.achieved.iter_mut().for_each(|reached| reached.at_least = false);
     }
 }

@@ -1,4 +1,4 @@
-//! The rates of a stage: what it advertises, and what it achieved by the points of the study.
+//! The rates of a stage: advertised, and achieved by the study's points.
 
 use super::Rungs;
 use machine::units::{show_rate, show_size};
@@ -7,8 +7,7 @@ use measure::stats;
 use results::{Advertises, Axis, LimitOf, Numbers, Peak, Point, Reached, StageRate, Varied};
 use workload::{OpKind, Workload};
 
-/// The fewest request sizes that a curve has.
-const LEAST_SIZES: usize = 3;
+const MIN_SIZES: usize = 3;
 
 impl Rungs<'_> {
     fn peak(&self, op: OpKind) -> Option<&Peak> {
@@ -38,7 +37,6 @@ impl Rungs<'_> {
         Some(rate(op, None, Some(achieved)))
     }
 
-    /// The best rate of copying memory, by one thread or by all.
     fn copy(&self) -> Option<Reached> {
         let copies = self.found.memory.as_ref().ok()?.iter().filter(|one| one.kind == "copy");
         let (mean, one) = copies
@@ -82,7 +80,7 @@ impl Rungs<'_> {
         let (index, point) = self.best(op, pick, returned)?;
         let ceiling = self.cache_ceiling(op, returned(point)?);
         let how = if op == OpKind::Write { "measured: until the last write returns" } else { "measured" };
-        let how = if ceiling.is_none() { format!("{how}; no rate of memory is its ceiling") } else { how.to_owned() };
+        let how = if ceiling.is_none() { format!("{how}; faster than memory's ceiling") } else { how.to_owned() };
         let mut rate = self.measured(op, ceiling, index, point, &how);
         if let Some(achieved) = rate.achieved.as_mut().filter(|_| op == OpKind::Write) {
             (achieved.throughput_bytes_per_s, achieved.interval_95) = (returned(point)?, None);
@@ -90,8 +88,9 @@ impl Rungs<'_> {
         Some(rate)
     }
 
-    /// What memory allows one thread that reads or writes through the page cache: a copy, or, where it is faster than a copy, one side
-    /// of it alone: the program's buffer stays in the processor's cache. None where it is faster than that, too: all of it does.
+    /// Memory's limit for one thread on page-cache I/O: a copy, or only one side of it if the rate
+    /// exceeds a copy, since the program's buffer stays in the CPU cache. `None` if the rate
+    /// exceeds that too: then everything stays in the CPU cache.
     fn cache_ceiling(&self, op: OpKind, reached: f64) -> Option<Advertises> {
         let (one_side, words) = match op {
             OpKind::Write => ("write", "writing memory: the program's buffer stays in the processor's cache"),
@@ -118,7 +117,7 @@ impl Rungs<'_> {
         let cold =
             |one: &Point| one.workload.buffering == Buffering::Buffered && one.workload.cache == CacheState::Cold;
         let (index, point) = self.best(op, cold, Point::rate)?;
-        Some(self.measured(op, below, index, point, "measured: nothing of it cached"))
+        Some(self.measured(op, below, index, point, "measured with a cold cache"))
     }
 
     pub(super) fn direct(&self, op: OpKind) -> Option<StageRate> {
@@ -132,7 +131,7 @@ impl Rungs<'_> {
         Some(StageRate { half_power_bytes: half, ..self.measured(op, below, peak.point, point, "measured: the peak") })
     }
 
-    /// The request size at which the requests that make a peak get half of it.
+    /// The request size at which the peak's kind of request gets half of the peak.
     fn half_power_of_peak(&self, peak: &Peak) -> Option<f64> {
         let depth = format!("depth {}", self.found.points[peak.point].workload.depth);
         let half = self.answer.half_power.iter().find(|half| {
@@ -144,7 +143,6 @@ impl Rungs<'_> {
         half.and_then(|half| half.crossing.or(half.smallest))
     }
 
-    /// A stage that a point measured.
     fn measured(
         &self,
         op: OpKind,
@@ -172,7 +170,7 @@ impl Rungs<'_> {
         own.half_power.as_ref().and_then(|half| half.crossing.or(half.smallest))
     }
 
-    /// What a part gives while it works: the rate of the peak over the share of the time in which it worked.
+    /// A component's rate while it works: the peak over its utilisation.
     pub(super) fn by_busy_time(
         &self,
         op: OpKind,
@@ -199,7 +197,8 @@ impl Rungs<'_> {
         })
     }
 
-    /// The request size at which a part gives half of its best while it works, by the points that differ from the peak in that size alone.
+    /// The request size at which a component works at half of its best rate, from the points that
+    /// differ from the peak only in size.
     fn half_power_by_busy_time(&self, peak: &Peak, kinds: &[ResourceKind]) -> Option<f64> {
         let own = &self.found.points[peak.point].workload;
         let shape = &self.found.entries.get(peak.point)?.shape;
@@ -213,7 +212,7 @@ impl Rungs<'_> {
             let [low, high] = numbers.interval_95.map_or([y, y], |ends| ends.map(|end| end / share));
             curve.push(stats::Point { x: f64::from(point.workload.request_bytes), y, low, high });
         }
-        if curve.len() < LEAST_SIZES {
+        if curve.len() < MIN_SIZES {
             return None;
         }
         curve.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -227,14 +226,14 @@ impl Rungs<'_> {
 
     pub(super) fn layer(&self, layer: &Layer, op: OpKind) -> Option<StageRate> {
         let writes = op == OpKind::Write;
-        let told = layer.advertised_formula.as_deref().unwrap_or("advertised");
+        let reported = layer.advertised_formula.as_deref().unwrap_or("advertised");
         let advertised = layer.target_rate(writes).filter(|&rate| rate > 0.0).map(|whole| Advertises {
             throughput_bytes_per_s: whole,
             formula: match layer.share.of(writes) {
-                share if (share - 1.0).abs() < 1e-9 => told.into(),
+                share if (share - 1.0).abs() < 1e-9 => reported.into(),
                 share => {
                     let rate = show_rate(layer.advertised_rate(writes).unwrap_or_default());
-                    format!("{told} = {rate}, / {share:.3} of the bytes")
+                    format!("{reported} = {rate}, / {share:.3} of the bytes")
                 }
             },
         });
@@ -265,7 +264,6 @@ impl Rungs<'_> {
     }
 }
 
-/// A rate of a stage, its share computed.
 pub(super) fn rate(op: OpKind, advertised: Option<Advertises>, achieved: Option<Reached>) -> StageRate {
     let share = |(promised, reached): (&Advertises, &Reached)| {
         reached.throughput_bytes_per_s / promised.throughput_bytes_per_s * 100.0

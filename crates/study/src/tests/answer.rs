@@ -1,4 +1,4 @@
-//! Findings: which gains are reported, in which order, and the commands that show them again.
+//! Findings: reported gains, their order, and the commands that repeat them.
 
 use super::{Measured, entry, facts, setting};
 use crate::advice::{advice, plain_rates, steps};
@@ -26,7 +26,7 @@ fn command() -> Command {
     Command::new(&TargetSpec { places: vec!["/data".into()], ..TargetSpec::default() }, &facts())
 }
 
-/// The findings of these comparisons: from entry to entry, of a kind.
+/// The findings of these comparisons, from entry to entry, with their kinds.
 fn of(entries: &[Entry], pairs: &[(Change, usize, usize)]) -> Vec<Finding> {
     let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
     let comparison = |(number, &(change, before, after)): (usize, &(Change, usize, usize))| {
@@ -39,7 +39,7 @@ fn of(entries: &[Entry], pairs: &[(Change, usize, usize)]) -> Vec<Finding> {
 
 #[test]
 fn a_gain_and_its_interval_are_of_the_same_runs() {
-    // The machine drifts: the pairs share it, and the ratio stands.
+    // The machine drifts: both runs of a pair share the drift, so the ratio is unaffected.
     let entries = [
         entry(workload(4096, 1), &[100.0, 80.0, 120.0, 60.0, 150.0]),
         entry(workload(4096, 8), &[181.0, 143.0, 217.0, 107.0, 271.0]),
@@ -51,7 +51,7 @@ fn a_gain_and_its_interval_are_of_the_same_runs() {
 }
 
 #[test]
-fn a_gain_that_is_unsure_small_or_without_an_interval_is_no_finding() {
+fn uncertain_or_small_gains_are_not_findings() {
     let short = |iops| {
         let mut entry = entry(workload(4096, 1), &[iops]);
         entry.measured.samples[0].slice_rates.truncate(2);
@@ -89,7 +89,7 @@ fn the_best_of_each_kind_comes_first() {
     assert_eq!(order, ["1", "3", "2", "0"], "sizes gain most, but their second and third come after the depth");
 }
 
-/// The findings of these comparisons, all from what a plain program does, and what is not proven.
+/// The findings of these comparisons, all from a plain program, and the unproven ones.
 fn of_plain(entries: &[Entry], pairs: &[(usize, usize, &str)]) -> (Vec<String>, Vec<String>) {
     let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
     let at = |point| reading(0.0, 0.0, point);
@@ -130,7 +130,7 @@ fn a_gain_that_takes_one_change_comes_before_a_little_more_for_two() {
 }
 
 #[test]
-fn one_run_each_without_an_interval_is_unproven_except_where_runs_repeat_exactly() {
+fn single_runs_prove_a_gain_only_if_runs_repeat_exactly() {
     let single = |workload: Workload, iops| {
         let mut entry = entry(workload, &[iops]);
         entry.measured.samples[0].slice_rates.truncate(2);
@@ -159,7 +159,7 @@ fn several_changes_are_taken_one_at_a_time() {
     let said: Vec<&str> = path.iter().map(|(_, _, change)| change.as_str()).collect();
     assert_eq!(said, ["past the page cache", "1 MiB", "8 outstanding"]);
     assert_eq!(path.iter().map(|(from, to, _)| (*from, *to)).collect::<Vec<_>>(), [(0, 2), (2, 3), (3, 1)]);
-    // The gains of the steps make the gain of all.
+    // The gains of the steps multiply to the total gain.
     let finding = &of(&entries, &[(Change::Plain, 0, 1)])[0];
     let product: f64 = finding.steps.iter().map(|step| step.gain).product();
     assert!((product / finding.gain - 1.0).abs() < 0.01, "{finding:?}");
@@ -192,13 +192,13 @@ fn one_difference_is_a_sweep_and_more_are_two_runs() {
         "halfpower sweep /data --op read --pattern seq --request 4k,1m --depth 1 --engine sync --direct --size 8GiB"
     );
     assert_eq!(command().check(&small, &deep).matches("halfpower run /data").count(), 2);
-    // What was measured in runs of another length than the default is measured again in such.
+    // Runs of a non-default length are repeated at that length.
     let [short, shorter] =
         [30_000_000, 12_500].map(|ns| entry(Workload { stop: Stop::AfterNs(ns), ..workload(4096, 1) }, &[]));
     assert!(command().check(&short, &large).starts_with("halfpower run /data --op read"));
     assert!(command().check(&short, &large).contains("--size 8GiB --runtime 30ms; halfpower run"));
     assert!(command().check(&shorter, &shorter).contains("--runtime 13us"));
-    // What sweep takes no list of.
+    // An option that sweep takes no list of.
     let region = |bytes| entry(Workload { region_bytes: Some(bytes), ..workload(4096, 1) }, &[]);
     assert_eq!(command().check(&region(1 << 20), &region(2 << 20)).matches("halfpower run").count(), 2);
 }
@@ -241,7 +241,7 @@ fn no_two_advices_are_nearly_the_same() {
             let measured = Measured::new(setting(), |cell| {
                 let bytes = f64::from(cell.workload.request_bytes);
                 let one = fixed_us * 1e-6 + bytes / 500e6;
-                // A plain program waits for its copies, too.
+                // A plain program also waits for its copies.
                 let own = if cell.workload.buffering.is_direct() { 0.0 } else { 20e-6 + bytes / 200e6 };
                 Some((f64::from(cell.workload.outstanding()) / (one + own)).min(most / bytes))
             });
@@ -262,7 +262,8 @@ fn no_two_advices_are_nearly_the_same() {
     }
 }
 
-/// The study of a device of 500 MB/s whose plain reads and writes get these shares of it with 64 and 4 KiB.
+/// The study of a 500 MB/s device whose plain reads and writes get these shares of it at 64 and 4
+/// KiB.
 fn plain_shares(large: f64, small: f64) -> (Measured, PeakRates) {
     let measured = Measured::new(setting(), move |cell| {
         let workload = &cell.workload;
@@ -272,7 +273,7 @@ fn plain_shares(large: f64, small: f64) -> (Measured, PeakRates) {
             65_536.. => large,
             _ => small,
         };
-        // The flush of plain writes takes as long again as the writes; see `run`.
+        // The flush of plain writes takes as long as the writes; see `run`.
         let flush = if workload.sync_at_end { 2.0 } else { 1.0 };
         Some(500e6 / bytes * share * flush)
     });
@@ -280,7 +281,7 @@ fn plain_shares(large: f64, small: f64) -> (Measured, PeakRates) {
 }
 
 #[test]
-fn what_a_plain_program_gets_is_told_with_its_share_of_the_peak() {
+fn plain_rates_are_shown_as_shares_of_the_peak() {
     let (measured, peaks) = plain_shares(0.97, 0.6);
     let found = Found { measured: peaks, ..measured.found() };
     for op in [OpKind::Read, OpKind::Write] {
@@ -304,16 +305,16 @@ fn advice_names_its_goal_and_starts_from_every_plain_size() {
         reads.map(|one| (one.title.clone(), one.reaches)).collect()
     };
     assert_eq!(said(0.97, 0.95), [], "a plain program gets the peak");
-    // Only small requests are slow, and larger ones are all that it takes.
+    // Only small requests are slow, so larger ones are enough.
     let larger = "Read in requests of 64 KiB, not 4 KiB: 90 % of the peak".to_owned();
     assert_eq!(said(0.97, 0.3), [(larger, Some(Goal::NinetyPercent))]);
-    // What leads 64 KiB there is not said again of 4 KiB.
+    // The advice for 64 KiB is not repeated for 4 KiB.
     let direct = "Read past the page cache: 90 % of the peak".to_owned();
     assert_eq!(said(0.3, 0.2), [(direct, Some(Goal::NinetyPercent))]);
 }
 
 #[test]
-fn what_no_plain_program_meets_comes_last() {
+fn uncommon_access_ranks_last() {
     let buffered = |cache, request_bytes| Workload {
         buffering: machine::Buffering::Buffered,
         cache,

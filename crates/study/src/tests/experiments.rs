@@ -1,16 +1,15 @@
 //! Every experiment: its grid, its figures, and the sentences that synthetic points support.
 
 use super::{Measured, device, setting};
+use crate::context::StudyContext;
 use crate::experiments::{ALL, experiment_ids};
 use crate::figures;
 use crate::grid::Cell;
 use crate::schedule::Trial;
-use crate::setting::Setting;
 use machine::{Allocation, CacheState, Hint, TargetFacts};
 use std::collections::BTreeSet;
 use workload::Pattern;
 
-/// Distinct values of an iterator that has no value twice.
 fn distinct<T: Ord + std::fmt::Debug>(values: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut seen = BTreeSet::new();
     for value in values {
@@ -20,7 +19,7 @@ fn distinct<T: Ord + std::fmt::Debug>(values: impl IntoIterator<Item = T>) -> BT
     seen
 }
 
-/// The device behind the caches and files that the experiments ask about.
+/// The device behind the caches and files of the experiments.
 fn truth(cell: &Cell) -> Option<f64> {
     let workload = &cell.workload;
     let plain = device(workload);
@@ -46,7 +45,7 @@ fn truth(cell: &Cell) -> Option<f64> {
 
 #[test]
 fn ids_and_figures_are_unique() {
-    // What `--only` takes and documents hold: a name is kept for good.
+    // Names are part of `--only` and of documents, so they never change.
     let known = "memory buffered unbuffered cost depth random completions allocation alignment streams location stripe device_cache";
     assert_eq!(experiment_ids().collect::<Vec<_>>().join(" "), known);
     distinct(ALL.iter().map(|experiment| experiment.title));
@@ -103,17 +102,12 @@ fn nothing_is_concluded_from_nothing() {
     for Trial { experiment, .. } in &measured.trials {
         let conclusion = (experiment.conclude)(&found);
         assert!(conclusion.comparisons.is_empty() && conclusion.memory.is_empty(), "{}", experiment.id);
-        let said = if experiment.needs_memory {
-            vec!["The rates of memory could not be measured: no memory."]
-        } else {
-            vec![]
-        };
+        let said = if experiment.needs_memory { vec!["Memory could not be measured: no memory."] } else { vec![] };
         assert_eq!(conclusion.sentences, said, "{}", experiment.id);
     }
 }
 
-/// What all experiments say, a line each.
-fn sentences(setting: Setting, truth: impl Fn(&Cell) -> Option<f64>) -> String {
+fn sentences(setting: StudyContext, truth: impl Fn(&Cell) -> Option<f64>) -> String {
     let measured = Measured::new(setting, truth);
     let found = measured.found();
     let say = |trial: &Trial| {
@@ -142,5 +136,5 @@ fn sentences_of_a_read_only_file_through_the_page_cache() {
     let setting = setting();
     let refused = Some("the file system refuses O_DIRECT".into());
     let facts = TargetFacts { writable: false, direct: false, direct_refused: refused, ..setting.facts };
-    insta::assert_snapshot!(sentences(Setting { facts, members: 1, ..setting }, truth));
+    insta::assert_snapshot!(sentences(StudyContext { facts, members: 1, ..setting }, truth));
 }

@@ -1,11 +1,11 @@
-//! What is asked of a target, and what is left out when time is short.
+//! The grid of a target, and its reduction when time is short.
 
 use super::{facts, setting};
+use crate::context::StudyContext;
 use crate::experiments::ALL;
 use crate::grid::Rank;
 use crate::plan::{Effort, Plan};
 use crate::schedule::{thin, wanted};
-use crate::setting::Setting;
 use machine::{CacheState, TargetFacts, units::KIB};
 use results::Question;
 use std::collections::BTreeSet;
@@ -16,10 +16,10 @@ fn plan(effort: Effort) -> Plan {
 }
 
 #[test]
-fn sizes_are_what_the_target_takes() {
+fn sizes_fit_the_target() {
     let of = |direct_align_bytes, size_bytes| {
         let facts = TargetFacts { direct_align_bytes, size_bytes, ..facts() };
-        let sizes = Setting { facts, ..setting() }.sizes();
+        let sizes = StudyContext { facts, ..setting() }.sizes();
         assert!(sizes.is_sorted_by(|a, b| a.0 < b.0), "{sizes:?}");
         sizes
     };
@@ -41,7 +41,7 @@ fn a_resident_request_fits_its_region_twice() {
 }
 
 #[test]
-fn what_is_flushed_reaches_the_device_in_about_three_runs() {
+fn a_flush_takes_about_three_runs() {
     let setting = setting();
     // 1 GB/s for three runs of 100 ms.
     let bytes = setting.flushable(65_536);
@@ -63,7 +63,7 @@ fn efforts_ask_more_and_more() {
 fn read_only_targets_are_only_read() {
     let facts = TargetFacts { writable: false, ..setting().facts };
     for experiment in ALL {
-        let grid = (experiment.grid)(&Setting { facts: facts.clone(), ..setting() });
+        let grid = (experiment.grid)(&StudyContext { facts: facts.clone(), ..setting() });
         assert!(grid.cells.iter().all(|cell| !cell.workload.writes()), "{}", experiment.id);
     }
 }
@@ -71,7 +71,7 @@ fn read_only_targets_are_only_read() {
 #[test]
 fn large_sectors_ask_for_no_request_twice() {
     let facts = TargetFacts { direct_align_bytes: 16 << 10, ..setting().facts };
-    let setting = Setting { facts, ..setting() };
+    let setting = StudyContext { facts, ..setting() };
     for experiment in ALL {
         let grid = (experiment.grid)(&setting);
         let align = |request: u32| !setting.direct() || request.is_multiple_of(16 << 10);
@@ -85,7 +85,7 @@ fn large_sectors_ask_for_no_request_twice() {
 }
 
 #[test]
-fn what_tells_least_is_left_out_first() {
+fn the_least_informative_cells_are_dropped_first() {
     let mut trials = wanted(&setting(), &plan(Effort::Full));
     let questions = |trials: &[crate::schedule::Trial]| {
         let cells = trials.iter().flat_map(|trial| &trial.grid.cells);

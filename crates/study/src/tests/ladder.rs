@@ -1,13 +1,13 @@
-//! The ladder on targets whose layers are known.
+//! The ladder on targets with known layers.
 
 use super::verdict::{REQUEST, workload};
 use super::{entry, facts};
 use crate::checklist::checklist;
 use crate::command::Command;
+use crate::context::StudyContext;
 use crate::found::{Found, PeakRates};
 use crate::ladder::ladder;
 use crate::sampler::Entry;
-use crate::setting::Setting;
 use machine::{Buffering, Layer, LayerKind, MachineFacts, PartitionFacts, Share, TargetFacts, TargetSpec};
 use results::{Answer, Bottleneck, Ladder, Limit, LimitOf, Point, RuleState, Stage, StageKind, StageRate};
 use workload::{OpKind, Workload};
@@ -48,7 +48,7 @@ fn on_layers() -> TargetFacts {
     }
 }
 
-/// Reads of 64 KiB at 1000 a second, and writes through the page cache.
+/// 64 KiB reads at 1000 a second, and buffered writes.
 fn made(facts: TargetFacts, what: Option<Bottleneck>) -> (Ladder, Answer) {
     let buffered = Workload {
         read_percent: 0,
@@ -64,7 +64,7 @@ fn made(facts: TargetFacts, what: Option<Bottleneck>) -> (Ladder, Answer) {
 
 fn of_entries(facts: TargetFacts, entries: &[Entry], what: Option<Bottleneck>) -> (Ladder, Answer) {
     let points: Vec<Point> = entries.iter().map(|entry| entry.point().clone()).collect();
-    let setting = Setting { facts, ..super::setting() };
+    let setting = StudyContext { facts, ..super::setting() };
     let memory = Ok(Vec::new());
     let found = || Found {
         setting: &setting,
@@ -126,14 +126,14 @@ fn a_lower_file_system_is_a_stage_of_its_own() {
 }
 
 #[test]
-fn a_warning_stands_at_its_own_stage() {
+fn a_warning_is_shown_at_its_stage() {
     let (ladder, _) = made(on_layers(), None);
     let warned = |name| stage(&ladder, name).warnings.len();
     assert_eq!((warned("sda1"), warned("sda (a disk)"), warned("SATA 6 Gbit/s"), warned("virtio")), (1, 0, 1, 0));
 }
 
 #[test]
-fn what_passes_through_is_the_least_that_a_stage_gives() {
+fn throughput_at_the_peak_is_a_lower_bound() {
     let rate = 1000.0 * f64::from(REQUEST);
     let (ladder, _) = made(on_layers(), Some(Bottleneck::Device));
     for name in ["sda1", "tank (ZFS pool)", "SATA 6 Gbit/s", "virtio", "nfs4 to server:/x"] {
@@ -160,7 +160,7 @@ fn the_file_system_and_the_network_are_marked_as_the_limit() {
     };
     assert_eq!(marked(Bottleneck::FileSystem), [(StageKind::Direct, "ext4 on /".to_owned())]);
     assert_eq!(marked(Bottleneck::Network), [(StageKind::Network, "nfs4 to server:/x".to_owned())]);
-    // Nothing was read through the page cache: the stage is marked without a rate.
+    // No reads went through the page cache: the stage is marked without a rate.
     let refused = TargetFacts { direct: false, ..on_layers() };
     let (ladder, _) = made(refused, Some(Bottleneck::FileSystem));
     let buffered = ladder.stages.iter().find(|stage| stage.kind == StageKind::Buffered).expect("a stage");
@@ -173,7 +173,7 @@ fn writes_to_stable_storage_have_an_interval() {
     let buffered = ladder.stages.iter().find(|stage| stage.kind == StageKind::Buffered).expect("a stage");
     let write = buffered.rates.iter().find(|rate| rate.op == OpKind::Write).expect("a rate of writes");
     let reached = write.achieved.as_ref().expect("a rate");
-    let [low, high] = reached.interval_95.expect("three runs tell one");
+    let [low, high] = reached.interval_95.expect("three runs give one");
     // A second of writing and a second of flushing.
     let rate = 1000.0 * f64::from(REQUEST);
     assert!(low < rate && rate < high && high < rate * 1.3, "{reached:?}");

@@ -1,20 +1,20 @@
 //! Tests on synthetic points of known truth.
 
-mod above;
 mod answer;
 mod experiments;
 mod grids;
 mod ladder;
 mod models;
 mod probing;
+mod software_limits;
 mod verdict;
 
+use crate::context::{OpSpeed, Speed, StudyContext};
 use crate::experiments::ALL;
 use crate::found::{Found, PeakRates};
 use crate::grid::Cell;
 use crate::sampler::Entry;
 use crate::schedule::Trial;
-use crate::setting::{OpSpeed, Setting, Speed};
 use machine::{CpuTimes, Engine, MemoryUse, TargetFacts, TargetKind, Usage};
 use measure::Sample;
 use measure::histogram::Histogram;
@@ -22,7 +22,7 @@ use measure::stats::Verdict;
 use results::Point;
 use workload::Workload;
 
-/// A test file of 8 GiB in a directory, written and read past the page cache.
+/// A test file of 8 GiB in a directory, written and read with direct I/O.
 fn facts() -> TargetFacts {
     TargetFacts {
         name: "target".into(),
@@ -44,10 +44,10 @@ fn facts() -> TargetFacts {
     }
 }
 
-/// A target on which every experiment can be made.
-fn setting() -> Setting {
+/// A target that supports every experiment.
+fn setting() -> StudyContext {
     let speed = OpSpeed { bytes_per_s: 2e9, iops: 5e5 };
-    Setting {
+    StudyContext {
         facts: TargetFacts { members: 4, chunk_bytes: Some(65_536), kind: TargetKind::Stripe, ..facts() },
         engines: Engine::ALL.into_iter().filter(|engine| engine.does_io()).collect(),
         speed: Speed { read: speed, write: speed, flush_bytes_per_s: 1e9 },
@@ -57,13 +57,13 @@ fn setting() -> Setting {
     }
 }
 
-/// A run of a second at this many requests per second, its slices one percent up and down.
+/// A run of one second at this many requests per second; its slices vary by one percent.
 fn run(workload: &Workload, iops: f64) -> Sample {
     let mut latency = Histogram::new();
     latency.record(1000);
     let latency = if workload.writes() { [Histogram::new(), latency] } else { [latency, Histogram::new()] };
     let (requests, request) = (iops.round() as u64, u64::from(workload.request_bytes));
-    // What a request costs: 2 us and 0.1 ns a byte past the cache, 1 us and 0.3 ns a byte through it.
+    // Cost of a request: 2 us plus 0.1 ns per byte direct, 1 us plus 0.3 ns per byte buffered.
     let (fixed, per_byte) = if workload.buffering.is_direct() { (2000.0, 0.1) } else { (1000.0, 0.3) };
     let cpu_ns = ((fixed + per_byte * request as f64) * requests as f64) as u64;
     Sample {
@@ -90,7 +90,6 @@ fn run(workload: &Workload, iops: f64) -> Sample {
     }
 }
 
-/// An entry with runs at these rates.
 fn entry(workload: Workload, runs_iops: &[f64]) -> Entry {
     let mut entry = Entry::new(workload, None, facts());
     for iops in runs_iops {
@@ -99,9 +98,9 @@ fn entry(workload: Workload, runs_iops: &[f64]) -> Entry {
     entry
 }
 
-/// A study of which every cell was measured.
+/// A study in which every cell was measured.
 struct Measured {
-    setting: Setting,
+    setting: StudyContext,
     trials: Vec<Trial>,
     entries: Vec<Entry>,
     points: Vec<Point>,
@@ -109,8 +108,9 @@ struct Measured {
 }
 
 impl Measured {
-    /// Every experiment on this target, each cell with three runs at the rate that `truth` gives it; none: it was not measured.
-    fn new(setting: Setting, truth: impl Fn(&Cell) -> Option<f64>) -> Measured {
+    /// Every experiment on this target, with three runs per cell at the rate from `truth`; `None`
+    /// means not measured.
+    fn new(setting: StudyContext, truth: impl Fn(&Cell) -> Option<f64>) -> Measured {
         let mut entries = Vec::new();
         let trial = |experiment: &&'static crate::experiments::Experiment| {
             let mut grid = (experiment.grid)(&setting);
@@ -143,7 +143,7 @@ impl Measured {
     }
 }
 
-/// Requests per second of a device that takes a fixed time and a time for each byte, with so many of them at once: at most 2 GB/s for reads
+/// Requests per second of a device with a fixed time plus a time per byte, up to 2 GB/s for reads
 /// and half of that for writes.
 fn device(workload: &Workload) -> f64 {
     let bytes = f64::from(workload.request_bytes);

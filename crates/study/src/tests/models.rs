@@ -1,4 +1,4 @@
-//! Models of points whose law is known.
+//! Models of points with a known law.
 
 use super::{Measured, device, setting};
 use machine::CacheState;
@@ -9,7 +9,6 @@ fn near(what: &str, found: f64, truth: f64, tolerance: f64) {
     assert!((found / truth - 1.0).abs() <= tolerance, "{what}: found {found}, in truth {truth}");
 }
 
-/// All conclusions of one experiment.
 fn concluded(id: &str) -> crate::found::Conclusion {
     let measured = Measured::new(setting(), |cell| Some(device(&cell.workload)));
     let trial = measured.trials.iter().find(|trial| trial.experiment.id == id).expect("an experiment");
@@ -58,12 +57,12 @@ fn cost_is_so_much_a_request_and_a_byte() {
 }
 
 #[test]
-fn half_power_is_where_the_law_crosses_half_of_the_peak() {
+fn half_power_matches_the_law() {
     let all = concluded("depth").half_power;
     let of = |of: Varied, at: &str, op: OpKind, from: PeakSource| {
         all.iter().find(|one| one.of == of && one.at == at && one.op == op && one.peak_from == from)
     };
-    // depth x size / (100 us + size / 500 MB/s) = peak / 2, of peaks of 2 GB/s and 1 GB/s.
+    // depth x size / (100 us + size / 500 MB/s) = peak / 2, for peaks of 2 GB/s and 1 GB/s.
     for (depth, op, peak) in [(8.0, OpKind::Read, 2e9), (3.0, OpKind::Write, 1e9), (32.0, OpKind::Read, 2e9)] {
         let truth = 100e-6 / (2.0 * depth / peak - 1.0 / 500e6);
         let half = of(Varied::RequestBytes, &format!("depth {depth}"), op, PeakSource::Measured).expect("a point");
@@ -90,7 +89,7 @@ fn a_curve_has_the_half_power_point_of_its_own_best() {
     let figure = &crate::figures::draw(trial, &measured.points)[0];
     let series = figure.series.iter().find(|series| series.name == "read, 4 KiB").expect("a curve");
     let half = series.half_power.as_ref().expect("it is asked for");
-    // The best is bound by bandwidth: 2 GB/s of 4 KiB, and the document gives it in bytes.
+    // The best is bandwidth-bound: 2 GB/s of 4 KiB, and the document reports bytes.
     near("peak", half.peak_bytes_per_s, 2e9, 0.01);
     assert_eq!((half.of, half.smallest), (Varied::Depth, Some(32.0)));
 }

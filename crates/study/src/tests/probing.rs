@@ -1,4 +1,4 @@
-//! Probing and scheduling on simulated machines, whose speed is known and whose time costs nothing.
+//! Probing and scheduling on simulated machines of known speed, in virtual time.
 
 use crate::plan::{Effort, Plan};
 use crate::probe::probe;
@@ -13,7 +13,7 @@ use workload::OpKind;
 
 const SECOND: Nanos = 1_000_000_000;
 
-/// A simulated machine that says that its runs differ, and may fail.
+/// A simulated machine that claims to be noisy, and may fail.
 struct Other {
     twin: Twin,
     noisy: bool,
@@ -59,7 +59,7 @@ impl Machine for Other {
     }
 
     fn memory(&self, _for_ns: Nanos) -> Result<Vec<MemoryUse>> {
-        Err(Error::Unsupported("there is no memory to spare".into()))
+        Err(Error::Unsupported("not enough memory".into()))
     }
 }
 
@@ -71,8 +71,8 @@ fn plan(budget_ns: Nanos, only: &[&str]) -> Plan {
     Plan { budget_ns, effort: Effort::Quick, only: only.iter().map(ToString::to_string).collect(), seed: 7 }
 }
 
-/// What probing finds: the setting, and whether requests are admitted in bursts.
-fn probed(machine: &Other) -> Result<(crate::setting::Setting, bool)> {
+/// Result of probing: the context, and whether requests are admitted in bursts.
+fn probed(machine: &Other) -> Result<(crate::context::StudyContext, bool)> {
     let mut target = machine.open(&TargetSpec::default())?;
     let mut ignore = |_: crate::Progress<'_>| {};
     let mut sampler = Sampler::new(machine, &mut target, machine.now(), 60 * SECOND, 7, &mut ignore);
@@ -94,7 +94,7 @@ fn probing_finds_speed_and_length_of_runs() {
     let (flash, _) = probed(&other("twin:nvme", false, false)).expect("it runs");
     assert!(flash.speed_of(&flash.base(OpKind::Read)).bytes_per_s > 1e9, "{:?}", flash.speed);
     assert!(flash.run_ns < SECOND, "{}", flash.run_ns);
-    // Where runs differ they are short, and hold some requests all the same.
+    // On a noisy machine runs are short, but still hold some requests.
     let (noisy, _) = probed(&other("twin:gateway-1997", true, false)).expect("it runs");
     assert!((100_000_000..=SECOND).contains(&noisy.run_ns), "{}", noisy.run_ns);
 }
@@ -119,7 +119,7 @@ fn a_study_of_a_noisy_machine_keeps_its_time_and_confirms_its_peaks() {
         last = progress.passed_ns;
     })
     .expect("a study");
-    // The runs that confirm the peaks may overrun it.
+    // The runs that confirm the peaks may overrun the budget.
     assert!(results.elapsed_ns < 25 * SECOND, "{}", results.elapsed_ns);
     let answer = results.answer.expect("an answer");
     assert_eq!(answer.peaks.len(), 2);
@@ -145,6 +145,6 @@ fn memory_that_cannot_be_measured_is_an_error_and_no_rate() {
     let results = crate::study(&machine, &TargetSpec::default(), &plan, program(), &mut |_| {}).expect("a study");
     let memory = results.experiments.iter().find(|one| one.id == "memory").expect("it was asked for");
     assert!(memory.memory.is_empty());
-    let said = "The rates of memory could not be measured: there is no memory to spare.";
+    let said = "Memory could not be measured: not enough memory.";
     assert!(memory.sentence.starts_with(said), "{}", memory.sentence);
 }

@@ -1,4 +1,4 @@
-//! What limits a rate, each cause alone.
+//! Limits of a rate, one cause at a time.
 
 use super::{entry, facts};
 use crate::sampler::Entry;
@@ -12,7 +12,6 @@ use workload::{OpKind, Workload};
 
 pub(super) const REQUEST: u32 = 65_536;
 
-/// One thread copies memory at this rate.
 const COPY: f64 = 80e6;
 
 pub(super) fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>) -> TargetFacts {
@@ -20,19 +19,19 @@ pub(super) fn layer(kind: LayerKind, bytes_per_s: Option<f64>, iops: Option<f64>
     TargetFacts { layers: vec![layer], ..facts() }
 }
 
-/// Reads of 64 KiB by one thread, 8 outstanding.
+/// 64 KiB reads by one thread at depth 8.
 pub(super) fn workload() -> Workload {
     Workload { request_bytes: REQUEST, depth: 8, engine: Engine::IoUring, ..Workload::default() }
 }
 
-/// A thousand of them a second, changed as a case has it.
+/// A thousand of them a second, modified by `change`.
 pub(super) fn base(change: impl FnOnce(&mut measure::Sample)) -> Entry {
     let mut made = entry(workload(), &[1000.0]);
     change(&mut made.measured.samples[0]);
     made
 }
 
-/// A trial of them that came to so many requests per second.
+/// A trial of them with this many requests per second.
 pub(super) fn tried(variant: Variant, iops: f64) -> (Variant, Entry) {
     let changed = match variant {
         Variant::Deeper => Workload { depth: 16, ..workload() },
@@ -51,12 +50,12 @@ pub(super) fn limit_of(
     peak: f64,
 ) -> Limit {
     let trials = tried.iter().enumerate().map(|(number, (variant, _))| (*variant, number + 1)).collect();
-    let case = Case { of, op: base.workload.op(), base: 0, trials, beside: None };
+    let case = Case { of, op: base.workload.op(), base: 0, trials, other_target: None };
     let entries: Vec<Entry> = std::iter::once(base).chain(tried.into_iter().map(|(_, entry)| entry)).collect();
     limit_among(&case, &entries, facts, peak, |_| {})
 }
 
-/// The limit of a case among other points, which are changed first.
+/// The limit of a case among other points, modified first.
 pub(super) fn limit_among(
     case: &Case,
     entries: &[Entry],
@@ -177,7 +176,7 @@ fn each_cause_is_named_with_its_evidence() {
             Bottleneck::Latency,
             "nothing is saturated at 62.5 MiB/s; 16 outstanding instead of 8: +90.0 %, so latency was a limit",
         ),
-        ("nothing known", plain(), vec![], &far, Bottleneck::Unknown, "something that was not found"),
+        ("nothing known", plain(), vec![], &far, Bottleneck::Unknown, "an unidentified cause"),
         ("failed", entry(workload(), &[]), vec![], &far, Bottleneck::Unknown, "reads were not measured"),
     ];
     for (name, base, tried, facts, what, words) in cases {
@@ -188,7 +187,7 @@ fn each_cause_is_named_with_its_evidence() {
 }
 
 #[test]
-fn what_a_plain_program_waits_for() {
+fn limits_of_a_plain_program() {
     let rate = 1000.0 * f64::from(REQUEST);
     let simple = || {
         let plain = Workload {
@@ -212,9 +211,9 @@ fn what_a_plain_program_waits_for() {
         one
     };
     assert_eq!(of(busy(950_000_000, 0, 1000.0), vec![tried(Variant::Wider, 1900.0)], rate * 4.0), Bottleneck::Thread);
-    // What the kernel does on the process' account after the last return keeps no thread busy.
+    // Kernel work charged to the process after the last return keeps no thread busy.
     assert_eq!(of(busy(300_000_000, 1_300_000_000, 1000.0), vec![], rate * 4.0), Bottleneck::Latency);
-    // 65.5 of the 80 MB/s that one thread copies: copying alone takes most of the time; half as fast it is the calls.
+    // 65.5 of the 80 MB/s copy rate: copying takes most of the time; at half of it the calls do.
     assert_eq!(of(busy(840_000_000, 0, 1000.0), vec![], rate * 4.0), Bottleneck::Memory);
     let calls = || busy(600_000_000, 0, 400.0);
     assert_eq!(of(calls(), vec![], rate * 4.0), Bottleneck::Thread, "another one would have the other processor");
@@ -244,8 +243,8 @@ fn parts_that_count_their_own_time_decide() {
 }
 
 #[test]
-fn a_layer_counts_for_what_of_the_bytes_passes_through_it() {
-    // Two disks on each of two buses: the saturation figure's disk of 20 and bus of 30.
+fn a_layer_counts_only_the_bytes_through_it() {
+    // Two disks on each of two buses: disks of 20 and buses of 30 MB/s.
     let all = |disks: u32, buses: u32| {
         let mut facts = layer(LayerKind::Throttle, Some(20.0), None);
         let mut part = facts.layers.remove(0);
@@ -275,7 +274,11 @@ fn a_thread_without_a_processor_waits_for_one() {
     };
     let found = of(550_000_000, 420_000_000);
     assert_eq!(found.what, Bottleneck::Processor, "{}", found.sentence);
-    assert!(found.sentence.contains("had none for 55 % of the time, and ran for 42 %"), "{}", found.sentence);
+    assert!(
+        found.sentence.contains("was runnable but not scheduled 55 % of the time, and ran 42 %"),
+        "{}",
+        found.sentence
+    );
     assert_eq!(of(300_000_000, 100_000_000).what, Bottleneck::Device, "most of the time it waits for requests");
     assert_eq!(of(630_000_000, 150_000_000).what, Bottleneck::Processor, "one at a time: the rest is the device's");
 }
@@ -288,10 +291,10 @@ fn of_many_threads_some_always_wait_for_a_processor() {
         made.measured.samples[0].usage.unserved_ns = Some(unserved);
         limit_of(LimitOf::Random, made, vec![tried(Variant::Deeper, 1000.0)], &facts(), 1e9)
     };
-    // Each waits for 45 % of the time, less than it waits for its requests.
+    // Each waits 45 % of the time for a processor, less than it waits for its requests.
     let found = of(64 * 450_000_000);
     assert_eq!(found.what, Bottleneck::Processor, "{}", found.sentence);
-    assert!(found.sentence.contains("of the 64 threads that issue them 29 could run"), "{}", found.sentence);
+    assert!(found.sentence.contains("29 of the 64 issuing threads were waiting"), "{}", found.sentence);
     assert_eq!(of(64 * 10_000_000).what, Bottleneck::Device, "{}", found.sentence);
 }
 
@@ -306,7 +309,7 @@ fn a_throttle_counts_requests_of_its_own() {
     };
     let throttle = layer(LayerKind::Throttle, None, Some(1000.0));
     assert_eq!(limit_of(LimitOf::Peak, merged(), vec![], &throttle, 1e9).what, Bottleneck::Throttle);
-    // Half of what is admitted gets through to a plain program, whose requests wait for each other.
+    // A plain program gets half of the throttle's rate, as its requests wait for each other.
     let half = layer(LayerKind::Throttle, Some(2000.0 * f64::from(REQUEST)), None);
     assert_eq!(limit_of(LimitOf::Plain, base(|_| {}), vec![], &half, 1e9).what, Bottleneck::Throttle);
     assert_ne!(limit_of(LimitOf::Peak, base(|_| {}), vec![], &half, 1e9).what, Bottleneck::Throttle);
@@ -316,7 +319,7 @@ fn a_throttle_counts_requests_of_its_own() {
     assert_eq!(limit_of(LimitOf::Plain, base(|_| {}), vec![], &burst, rate / 1.4).what, Bottleneck::Throttle);
 }
 
-/// A plain read whose thread is busy for 36 % of the time, of which requests of 128 KiB reach the device where `ahead`.
+/// A plain read whose thread is 36 % busy; with `ahead`, 128 KiB requests reach the device.
 fn plain_read(ahead: bool) -> Entry {
     let plain = Workload {
         request_bytes: REQUEST,
@@ -338,9 +341,9 @@ fn plain_limit(base: Entry, tried: Vec<(Variant, Entry)>) -> Limit {
 }
 
 #[test]
-fn what_is_told_of_a_trial_follows_from_the_verdict() {
+fn a_trial_is_explained_by_the_verdict() {
     use Variant::{Deeper, Resized, Wider};
-    // A gain of one more thread beside an idle one: it was waiting.
+    // One more thread gains next to an idle one: it was waiting.
     let waits = plain_limit(plain_read(false), vec![tried(Wider, 1446.0)]);
     assert_eq!(waits.what, Bottleneck::Latency, "{}", waits.sentence);
     assert!(
@@ -351,7 +354,7 @@ fn what_is_told_of_a_trial_follows_from_the_verdict() {
         waits.sentence
     );
     assert_eq!(waits.would_refute, None, "it was made");
-    // The same number of another size confirms latency, and does not make their number the limit.
+    // The same rate at another size confirms latency, and does not make the request rate the limit.
     let deep = |tried| limit_of(LimitOf::Random, base(|_| {}), tried, &facts(), 1e9);
     let steep = deep(vec![tried(Resized, 1000.0), tried(Deeper, 1369.0)]);
     assert_eq!(steep.what, Bottleneck::Latency);
@@ -360,9 +363,9 @@ fn what_is_told_of_a_trial_follows_from_the_verdict() {
         "{}",
         steep.sentence
     );
-    let told: Vec<&str> = steep.trials.iter().map(|trial| trial.outcome.as_str()).collect();
-    assert!(told.iter().any(|one| one.ends_with("so their size takes next to no time")), "{told:?}");
-    // The trial that tests the verdict is told, not the first one.
+    let outcomes: Vec<&str> = steep.trials.iter().map(|trial| trial.outcome.as_str()).collect();
+    assert!(outcomes.iter().any(|one| one.ends_with("so their size takes next to no time")), "{outcomes:?}");
+    // The trial that tests the verdict is reported, not the first one.
     let number = deep(vec![tried(Deeper, 1000.0), tried(Resized, 1000.0)]);
     assert!(number.sentence.ends_with("as many requests/s, so their number is the limit"), "{}", number.sentence);
 }
@@ -390,8 +393,8 @@ fn a_verdict_that_its_trial_refutes_gives_way_to_the_next() {
         "{:?}",
         none.excluded
     );
-    assert_eq!(none.would_refute, None, "there is no verdict");
-    // A device that is busy nearly all the time is what neither more read ahead nor another thread gets more out of.
+    assert_eq!(none.would_refute, None, "without a verdict");
+    // A nearly saturated device: neither read-ahead nor another thread gains anything.
     let mut busy = plain_read(true);
     busy.measured.samples[0].usage.device.as_mut().unwrap().busy_ns = 880_000_000;
     let device = plain_limit(busy, vec![flat(Variant::Hinted), flat(Variant::Wider)]);
@@ -400,7 +403,7 @@ fn a_verdict_that_its_trial_refutes_gives_way_to_the_next() {
 }
 
 #[test]
-fn the_experiment_that_would_refute_a_verdict_is_named_where_none_decided() {
+fn an_undecided_verdict_names_its_experiment() {
     let unmade = limit_of(LimitOf::Peak, base(device(4)), vec![], &facts(), 1e9);
     let would = "to check, double the queue depth: the rate should stay the same";
     assert_eq!((unmade.what, unmade.would_refute.as_deref()), (Bottleneck::Device, Some(would)));
@@ -417,7 +420,7 @@ fn the_experiment_that_would_refute_a_verdict_is_named_where_none_decided() {
     assert_eq!((open.what, open.would_refute.as_deref()), (Bottleneck::Thread, Some(would)), "{}", open.sentence);
 }
 
-/// A thread that is busy nearly all the time, on one of two processors.
+/// A thread that is nearly always busy, on one of two processors.
 fn processors_of(sample: &mut measure::Sample) {
     sample.usage.cpu = CpuTimes { machine_ns: 950_000_000, user_ns: 950_000_000, ..CpuTimes::default() };
 }

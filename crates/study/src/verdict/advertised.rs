@@ -1,26 +1,29 @@
-//! What the layers below advertise, and whether a rate is that.
+//! Advertised limits of the layers below, and whether a rate reaches them.
 
 use super::{BUSY_PERCENT, Cause, Evidence, SAME};
 use machine::{Layer, LayerKind, TargetFacts, TargetKind, units};
 use results::{Advertised, Bottleneck, LimitOf};
 use workload::OpKind;
 
-/// A program that keeps one request outstanding gets at least this share of what a throttle admits if the throttle is its limit.
-const LEAST_PART: f64 = 0.3;
+/// Minimum share of a throttle's rate for a depth-1 program that the throttle limits.
+const MIN_SHARE: f64 = 0.3;
 
-/// Many requests get this share at least of what a throttle admits, where more gain: what they may still gain is less than what they have.
+/// Minimum share of a throttle's rate for many requests if more would gain: the remaining gain is
+/// less than the rate so far.
 const NEARLY_ALL: f64 = 0.8;
 
-/// And this where more gain nothing.
-const LEAST_OF_MANY: f64 = 0.75;
+/// The same if more requests gain nothing.
+const MIN_SHARE_OF_MANY: f64 = 0.75;
 
-/// And at most this: a short run through the page cache may begin with what a burst had left to give.
-const MOST_PART: f64 = 1.5;
+/// Maximum share: a short run through the page cache may start with leftover burst credit.
+const MAX_SHARE: f64 = 1.5;
 
-/// What the page cache of a block device hands down at a time: a throttle counts each, before the device's queue merges them.
+/// Write-back unit of a block device's page cache: a throttle counts each, before the device's
+/// queue merges them.
 const PAGE: f64 = 4096.0;
 
-/// The narrowest layer below for an operation, with the rate of the whole target at which it gives all that it advertises.
+/// The narrowest layer below for an operation, with the target's rate at which this layer is
+/// saturated.
 fn narrowest(facts: &TargetFacts, op: OpKind) -> Option<(&Layer, f64)> {
     let rates = facts
         .layers
@@ -29,15 +32,15 @@ fn narrowest(facts: &TargetFacts, op: OpKind) -> Option<(&Layer, f64)> {
     rates.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The narrowest rate that a layer below advertises for an operation, with the layer's name.
+/// The lowest advertised rate of a layer below for an operation, with the layer's name.
 pub(crate) fn advertised(facts: &TargetFacts, op: OpKind) -> Option<Advertised> {
     let (layer, rate) = narrowest(facts, op)?;
     Some(Advertised { layer: layer.name.clone(), throughput_bytes_per_s: rate })
 }
 
-/// The fewest requests per second that a layer below admits for an operation.
+/// The lowest request rate that a layer below admits for an operation.
 ///
-/// What a model of a device says of requests out of order is no limit of those in order.
+/// A device model's figure for random requests does not limit sequential ones.
 fn admitted(facts: &TargetFacts, op: OpKind, of: LimitOf) -> Option<(&Layer, f64)> {
     let limits = facts
         .layers
@@ -47,7 +50,6 @@ fn admitted(facts: &TargetFacts, op: OpKind, of: LimitOf) -> Option<(&Layer, f64
     limits.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The bottleneck that a layer is.
 fn named(kind: LayerKind) -> Bottleneck {
     match kind {
         LayerKind::Throttle => Bottleneck::Throttle,
@@ -61,7 +63,6 @@ fn named(kind: LayerKind) -> Bottleneck {
 }
 
 impl Evidence<'_> {
-    /// The rate that a layer advertises.
     pub(super) fn advertised(&self) -> Option<Cause> {
         let (layer, rate) = narrowest(self.facts, self.case.op)?;
         if (self.rate / rate - 1.0).abs() > SAME {
@@ -72,11 +73,11 @@ impl Evidence<'_> {
         Some((what, format!("the {} {why}", words(what))))
     }
 
-    /// The requests per second that a layer admits.
     pub(super) fn admitted(&self) -> Option<Cause> {
         let (layer, iops) = admitted(self.facts, self.case.op, self.case.of)?;
         let each = self.numbers.achieved.device_request_bytes;
-        // A throttle counts requests before the device's queue merges them, and after the kernel has cut them.
+        // A throttle counts requests before the device's queue merges them, and after the kernel
+        // has split them.
         let counts = [each.map_or(self.numbers.iops, |bytes| self.rate / bytes), self.numbers.iops];
         let at_device = counts.into_iter().find(|count| (count / iops - 1.0).abs() <= SAME)?;
         let each = each.map_or(String::new(), |bytes| format!(" of {}", units::show_size_rounded(bytes)));
@@ -85,7 +86,8 @@ impl Evidence<'_> {
         Some((what, format!("the {} {why}", words(what))))
     }
 
-    /// A throttle is told, and what passes it one by one or in bursts comes to a good part of what it admits.
+    /// A throttle is reported, and requests reach a good part of its rate, even one by one or in
+    /// bursts.
     pub(super) fn throttled(&self) -> Option<Cause> {
         self.throttled_bytes().or_else(|| self.throttled_pages())
     }
@@ -95,13 +97,14 @@ impl Evidence<'_> {
             narrowest(self.facts, self.case.op).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let share = self.rate / rate;
         let (least, who) = match self.case.of {
-            LimitOf::Plain => (LEAST_PART, "a program without requests waiting"),
-            // What is more than it admits had a burst to spare; what is less and gains with more requests has not reached it.
+            LimitOf::Plain => (MIN_SHARE, "a program with one request at a time"),
+            // A rate above the throttle's used burst credit; a lower one that gains with more
+            // requests has not reached it.
             _ if self.flat() == Some(false) => (NEARLY_ALL, "the program"),
-            _ => (LEAST_OF_MANY, "the program"),
+            _ => (MIN_SHARE_OF_MANY, "the program"),
         };
         let why = format!("the throttle {}: {:.0} % of the {}", layer.name, share * 100.0, units::show_rate(rate));
-        let part = (least..=MOST_PART).contains(&share);
+        let part = (least..=MAX_SHARE).contains(&share);
         part.then(|| (Bottleneck::Throttle, format!("{why} that it admits, in bursts, reach {who}")))
     }
 
@@ -112,11 +115,10 @@ impl Evidence<'_> {
             admitted(self.facts, self.case.op, self.case.of).filter(|(layer, _)| layer.kind == LayerKind::Throttle)?;
         let pages = self.rate / PAGE;
         let why = format!("the throttle {}: {pages:.0} pages/s reach the device", layer.name);
-        (paged && self.case.op == OpKind::Write && (LEAST_PART..=MOST_PART).contains(&(pages / iops)))
+        (paged && self.case.op == OpKind::Write && (MIN_SHARE..=MAX_SHARE).contains(&(pages / iops)))
             .then(|| (Bottleneck::Throttle, format!("{why} one by one, and it admits {iops:.0} requests/s")))
     }
 
-    /// Share of the narrowest layer's rate, for what was excluded.
     pub(super) fn share_of_narrowest(&self) -> Option<(Bottleneck, String)> {
         let (layer, rate) = narrowest(self.facts, self.case.op)?;
         let share = Some(self.rate / rate * 100.0).filter(|&share| share < BUSY_PERCENT)?;
@@ -124,7 +126,6 @@ impl Evidence<'_> {
     }
 }
 
-/// A bottleneck in a sentence.
 pub(super) fn words(what: Bottleneck) -> &'static str {
     match what {
         Bottleneck::DeviceIops => "requests per second of the device",

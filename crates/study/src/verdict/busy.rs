@@ -1,4 +1,5 @@
-//! The verdict where the parts of the machine count their own busy time: the busiest is the limit, unless all of them wait.
+//! The verdict for a machine whose components count their busy time: the busiest is the limit,
+//! unless all of them wait.
 
 use super::advertised::words;
 use super::refute::Found;
@@ -7,10 +8,10 @@ use crate::trial::Variant;
 use machine::{ResourceKind, ResourceUse};
 use results::{Bottleneck, LimitOf};
 
-/// A part that is as busy as this, in percent, is the limit if more requests outstanding gain nothing: it also waits for others in turn.
+/// A component this busy, in percent, is the limit if a greater depth gains nothing: it also waits
+/// for others in turn.
 const RATHER_BUSY_PERCENT: f64 = 70.0;
 
-/// The bottleneck that a part is.
 fn named(kind: ResourceKind) -> Bottleneck {
     match kind {
         ResourceKind::Processor => Bottleneck::Processor,
@@ -25,7 +26,7 @@ fn named(kind: ResourceKind) -> Bottleneck {
     }
 }
 
-/// The busiest part that no trial refutes; where none is busy, what the program waits for.
+/// The busiest component that no trial refutes; if none is busy, the wait that explains it.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
     let plain: [Ask<'b>; 5] =
         [Evidence::device_iops_by_busy, Evidence::busiest, Evidence::flush_alone, Evidence::own_work, Evidence::ahead];
@@ -37,12 +38,11 @@ pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
 }
 
 impl Evidence<'_> {
-    /// A part that is busy all the time.
     fn busiest(&self) -> Option<Cause> {
         self.busy_from(BUSY_PERCENT)
     }
 
-    /// A part that is rather busy, where more requests outstanding gain nothing.
+    /// A component that is fairly busy, when a greater depth gains nothing.
     fn rather_busy(&self) -> Option<Cause> {
         self.busy_from(RATHER_BUSY_PERCENT).filter(|_| self.gains(Variant::Deeper) == Some(false))
     }
@@ -52,11 +52,11 @@ impl Evidence<'_> {
         let what = named(first.kind);
         let part = if words(what) == first.name { String::new() } else { format!(" ({})", first.name) };
         let (word, busy, shown) = (words(what), first.busy_percent, self.shown());
-        let why = format!("the {word}{part}: busy {busy:.0} % of the time at {shown}{}", self.beside_busy(1));
+        let why = format!("the {word}{part}: busy {busy:.0} % of the time at {shown}{}", self.also_busy(1));
         Some((what, why))
     }
 
-    /// A device that is busy with requests whatever their size: other ones come in the same number.
+    /// A device whose requests keep it busy whatever their size: other sizes come at the same rate.
     fn device_iops_by_busy(&self) -> Option<Cause> {
         let (_, why) = self.busy_from(RATHER_BUSY_PERCENT).filter(|(what, _)| *what == Bottleneck::Device)?;
         let (_, number) = self.device_iops()?;
@@ -64,26 +64,24 @@ impl Evidence<'_> {
         Some((Bottleneck::DeviceIops, format!("{number}{why}")))
     }
 
-    /// The wait for stable storage, of a plain write.
     fn flush_alone(&self) -> Option<Cause> {
         self.flush().filter(|(what, _)| *what == Bottleneck::Flush)
     }
 
-    /// The page cache reads too little ahead of a program that reads in order: twice as much gains.
+    /// Read-ahead is too small for a sequential program: twice as much gains.
     fn ahead(&self) -> Option<Cause> {
         let (what, why) = self.read_ahead_by_trial()?;
-        Some((what, format!("{why}: nothing is busy all the time at {}{}", self.shown(), self.beside_busy(0))))
+        Some((what, format!("{why}: nothing is busy all the time at {}{}", self.shown(), self.also_busy(0))))
     }
 
     /// Nothing is busy, and each request takes its time.
     fn waits(&self) -> Option<Cause> {
-        let others = self.beside_busy(0);
+        let others = self.also_busy(0);
         let why = format!("the time of each request: nothing is busy all the time at {}{others}", self.shown());
         Some((Bottleneck::Latency, why))
     }
 
-    /// The parts from the one of this place on, in brackets.
-    fn beside_busy(&self, skip: usize) -> String {
+    fn also_busy(&self, skip: usize) -> String {
         let shown: Vec<String> = self.numbers.achieved.resources.iter().skip(skip).map(show).collect();
         if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
     }

@@ -1,4 +1,4 @@
-//! The verdict from the figures of a point and the trials: each cause in turn, the surest first.
+//! The verdict from a point's figures and its trials: causes are tested in order of certainty.
 
 use super::refute::{Found, is_flat};
 use super::{Ask, BUSY_PERCENT, Cause, Evidence, SAME};
@@ -8,41 +8,43 @@ use machine::{LayerKind, TargetFacts};
 use results::{Bottleneck, LimitOf};
 use workload::{OpKind, Pattern};
 
-/// As near to the generator's own ceiling as this, in percent, it is the limit.
+/// The generator is the limit from this percentage of its own ceiling on.
 const CEILING_PERCENT: f64 = 80.0;
 
-/// A thread as busy as this, in percent, waits for little else.
+/// A thread this busy, in percent, waits for little else.
 const THREAD_PERCENT: f64 = 85.0;
 
-/// A request of which the processor takes more than this, in percent, waits for the processor more than for anything else.
+/// A request that spends more than this percentage of its time on the processor is limited by it.
 const LARGER_PERCENT: f64 = 50.0;
 
-/// Share of the peak from which on a plain program gets what the device gives.
+/// From this share of the peak on, a plain program gets the device's full rate.
 const NEAR_PEAK: f64 = 0.85;
 
-/// A thread that has no processor for so much of its time, in percent, and is busy for the rest, waits for a processor.
+/// A thread that waits this percentage of its time for a processor, and is otherwise busy, is
+/// limited by the processors.
 const UNSERVED_PERCENT: f64 = 25.0;
 
-/// Where requests of so many times a program's own reach the device they are reads ahead.
+/// Requests at the device this many times the program's size are read-ahead.
 const AHEAD: f64 = 2.0;
 
-/// A device as busy as this, in percent, has no time for another thread's requests where these add nothing.
+/// A device this busy, in percent, has no time for another thread's requests if these add nothing.
 const NEARLY_BUSY_PERCENT: f64 = 80.0;
 
-/// A processor's share that is not worth a word, in percent.
+/// A smaller processor share, in percent, is not reported.
 const IDLE_PERCENT: f64 = 1.0;
 
-/// The first cause that holds and that no trial refutes: limits that are told and counted and those of the program's own side first, then what
-/// this kind of request waits for.
+/// The first cause that holds and that no trial refutes: reported and counted limits and the
+/// program's own first, then the waits typical of this kind of request.
 pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
-    let mut told: Vec<Ask<'b>> = vec![Evidence::memory, Evidence::advertised, Evidence::admitted];
+    let mut reported: Vec<Ask<'b>> = vec![Evidence::memory, Evidence::advertised, Evidence::admitted];
     let own: [Ask<'b>; 5] =
         [Evidence::processors, Evidence::journal, Evidence::synchronous, Evidence::dirty_pages, Evidence::throttled];
-    // The generator's ceiling comes before the processors that it takes, unless a second thread shows that it is none.
+    // The generator's ceiling comes before the processors it uses, unless a second thread shows
+    // that it is not the limit.
     if evidence.refuted(Bottleneck::Generator).is_none() {
-        told.push(Evidence::generator);
+        reported.push(Evidence::generator);
     }
-    told.extend(own);
+    reported.extend(own);
     let plain: [Ask<'b>; 8] = [
         Evidence::near_peak,
         Evidence::read_ahead_by_trial,
@@ -66,15 +68,15 @@ pub(super) fn found<'b>(evidence: &Evidence<'b>) -> Found {
         Evidence::by_stage,
     ];
     if evidence.case.of == LimitOf::Plain {
-        evidence.first(&told, &plain)
+        evidence.first(&reported, &plain)
     } else {
         let mut asks = others.to_vec();
         asks.push(Evidence::served);
-        evidence.first(&told, &asks)
+        evidence.first(&reported, &asks)
     }
 }
 
-/// What else could have been the limit, and the figure that says that it is not.
+/// Other possible limits, each with the figure that excludes it.
 pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<String> {
     let achieved = &evidence.numbers.achieved;
     let mut all: Vec<(Bottleneck, String)> = Vec::new();
@@ -88,7 +90,7 @@ pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<String>
     if let Some(percent) = achieved.of_ceiling_percent {
         all.push((Bottleneck::Generator, format!("the generator: {percent:.0} % of its ceiling")));
     }
-    // A device that is busy all the time is not excluded: it may be so with requests that wait for something in it.
+    // A device that is always busy is not excluded: its requests may wait for something inside it.
     if let Some(percent) = achieved.device_busy_percent.filter(|&percent| percent < BUSY_PERCENT) {
         let depth = achieved.device_mean_depth.unwrap_or(0.0);
         all.push((Bottleneck::Device, format!("the device: busy {percent:.0} % with {depth:.1} requests in it")));
@@ -99,7 +101,7 @@ pub(super) fn excluded(evidence: &Evidence<'_>, what: Bottleneck) -> Vec<String>
     all.into_iter().filter(|(kind, _)| !same(*kind)).map(|(_, text)| text).collect()
 }
 
-/// A real disk that turns: a virtual one says so, too, and means nothing.
+/// A real rotating disk; a virtual disk's claim to rotate means nothing.
 pub(super) fn turns(facts: &TargetFacts) -> bool {
     let virtual_disk = facts.layers.iter().any(|layer| {
         layer.kind == LayerKind::Link && ["virtio", "xen", "vmbus"].iter().any(|name| layer.name.starts_with(name))
@@ -109,7 +111,6 @@ pub(super) fn turns(facts: &TargetFacts) -> bool {
 }
 
 impl Evidence<'_> {
-    /// What a saturated device of this target is called.
     pub(super) fn saturated(&self) -> (Bottleneck, &'static str) {
         let any = |kind: LayerKind| self.facts.layers.iter().any(|layer| layer.kind == kind);
         let kernel = [LayerKind::Disk, LayerKind::Loop, LayerKind::Volume].into_iter().any(any);
@@ -139,7 +140,7 @@ impl Evidence<'_> {
         (percent >= CEILING_PERCENT).then_some((Bottleneck::Generator, why))
     }
 
-    /// All processors, those that a hypervisor took away included, or as many as the control group allows.
+    /// All processors, including time stolen by a hypervisor, or the control group's quota.
     fn processors(&self) -> Option<Cause> {
         // The thread waits for the final flush of a plain write.
         let part = self.share_until_return();
@@ -154,17 +155,18 @@ impl Evidence<'_> {
             && unserved >= UNSERVED_PERCENT
             && (unserved + busy >= THREAD_PERCENT || unserved >= LARGER_PERCENT)
         {
-            let what = if self.threads() > 1 { "the threads that issue them" } else { "the thread that issues them" };
+            let what = if self.threads() > 1 { "the issuing threads were" } else { "the issuing thread was" };
             let why = format!(
-                "the processors, which others have: {what} could run and had none for {unserved:.0} % of the time, and ran for {busy:.0} %"
+                "CPU contention: {what} runnable but not scheduled {unserved:.0} % of the time, and ran {busy:.0} %"
             );
             return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
         }
-        // Where at any time as many threads wait as there are processors, no processor is free, however short each of many threads waits.
+        // If as many threads wait as there are processors, no processor is free, however short each
+        // wait is.
         let waiting = self.numbers.achieved.unserved_percent.map_or(0.0, |percent| percent / 100.0 * part);
         if waiting >= f64::from(self.machine.processors.max(1)) {
             let why = format!(
-                "the processors: of the {} threads that issue them {waiting:.0} could run at any time and had none",
+                "CPU contention: {waiting:.0} of the {} issuing threads were waiting for a processor on average",
                 self.threads()
             );
             return Some((Bottleneck::Processor, format!("{why}, at {}", self.shown())));
@@ -175,7 +177,6 @@ impl Evidence<'_> {
         (busy >= BUSY_PERCENT).then_some((Bottleneck::Processor, why))
     }
 
-    /// The thread that issues requests has no time left.
     pub(super) fn thread(&self) -> Option<Cause> {
         let busy = self.thread_percent();
         let which = if self.threads() > 1 { "the threads that issue" } else { "the one thread that issues" };
@@ -183,13 +184,13 @@ impl Evidence<'_> {
         (busy >= THREAD_PERCENT).then_some((Bottleneck::Thread, why))
     }
 
-    /// More requests outstanding gain: nothing is saturated.
+    /// A greater depth gains: nothing is saturated.
     fn latency(&self) -> Option<Cause> {
         let why = format!("the time of each request: nothing is saturated at {}", self.shown());
         (self.flat() == Some(false)).then_some((Bottleneck::Latency, why))
     }
 
-    /// Other requests come in the same number.
+    /// Requests of another size come at the same rate.
     pub(super) fn device_iops(&self) -> Option<Cause> {
         let ratio = self.ratio(Variant::Resized)?;
         if (ratio.mean - 1.0).abs() > SAME || self.flat() != Some(true) || turns(self.facts) {
@@ -200,7 +201,7 @@ impl Evidence<'_> {
         Some((Bottleneck::DeviceIops, why))
     }
 
-    /// A device that is busy all the time and has requests waiting.
+    /// A device that is always busy, with requests waiting.
     fn device(&self) -> Option<Cause> {
         let achieved = &self.numbers.achieved;
         let (percent, depth) = (achieved.device_busy_percent?, achieved.device_mean_depth.unwrap_or(0.0));
@@ -212,7 +213,7 @@ impl Evidence<'_> {
         Some((what, why))
     }
 
-    /// One more thread gains though more requests of the one thread do not.
+    /// One more thread gains although a greater depth of the one thread does not.
     fn wider(&self) -> Option<Cause> {
         let busy = self.thread_percent();
         let why =
@@ -220,7 +221,7 @@ impl Evidence<'_> {
         (self.gains(Variant::Wider) == Some(true)).then_some((Bottleneck::Thread, why))
     }
 
-    /// Whatever it is, more requests get no more out of it.
+    /// A greater depth gains nothing, for whatever reason.
     fn flat_device(&self) -> Option<Cause> {
         let (what, name) = self.saturated();
         let busy = self.processors_percent();
@@ -228,7 +229,6 @@ impl Evidence<'_> {
         (self.flat() == Some(true)).then(|| (what, format!("{why}, with {busy:.0} % of the processors busy")))
     }
 
-    /// A plain program that gets nearly all there is waits for the device.
     fn near_peak(&self) -> Option<Cause> {
         let peak = self.peak.filter(|&peak| peak > 0.0)?;
         let share = self.rate / peak;
@@ -237,7 +237,7 @@ impl Evidence<'_> {
         (share >= NEAR_PEAK).then_some((what, why))
     }
 
-    /// A device that is busy nearly all the time, and another thread's requests add nothing.
+    /// A device that is nearly always busy, when another thread's requests add nothing.
     fn device_by_trial(&self) -> Option<Cause> {
         let achieved = &self.numbers.achieved;
         let percent = achieved.device_busy_percent.filter(|&percent| percent >= NEARLY_BUSY_PERCENT)?;
@@ -259,7 +259,7 @@ impl Evidence<'_> {
         (self.case.op == OpKind::Read && busy >= THREAD_PERCENT).then_some((Bottleneck::Thread, why))
     }
 
-    /// Most of the time of a plain write to stable storage is spent waiting for the flush.
+    /// A plain write spends most of its time to stable storage in the flush.
     pub(super) fn flush(&self) -> Option<Cause> {
         let plain_write = self.case.of == LimitOf::Plain && self.case.op == OpKind::Write;
         let sync = self.numbers.achieved.sync_ns.filter(|_| plain_write)?;
@@ -270,7 +270,7 @@ impl Evidence<'_> {
             let whole = self.busy_processors() * 100.0;
             if whole >= THREAD_PERCENT && self.threads() == 1 {
                 let why = format!(
-                    "the one thread: busy {whole:.0} % of the time until all is on stable storage, for the kernel writes back on its account; \
+                    "the one thread: busy {whole:.0} % of the time until everything is durable, as it is charged for the kernel's write-back; \
                      {share:.0} % of it is the flush, at {}",
                     self.shown()
                 );
@@ -288,15 +288,15 @@ impl Evidence<'_> {
         (busy >= THREAD_PERCENT).then_some((Bottleneck::Thread, why))
     }
 
-    /// The kernel's setting, and what reaches the device.
+    /// The kernel's setting, and the request size at the device.
     fn read_ahead_words(&self) -> String {
         let bytes = self.numbers.achieved.device_request_bytes.map(show_size_rounded);
-        let told = self.read_ahead_bytes().map(show_size);
-        match (told, bytes) {
-            (Some(told), Some(bytes)) => format!("{told}; requests of {bytes} reach the device"),
-            (Some(told), None) => told,
+        let reported = self.read_ahead_bytes().map(show_size);
+        match (reported, bytes) {
+            (Some(reported), Some(bytes)) => format!("{reported}; requests of {bytes} reach the device"),
+            (Some(reported), None) => reported,
             (None, Some(bytes)) => format!("requests of {bytes} reach the device"),
-            (None, None) => "its size is not told".into(),
+            (None, None) => "of unknown size".into(),
         }
     }
 
@@ -304,7 +304,8 @@ impl Evidence<'_> {
         self.facts.layers.iter().find_map(|layer| layer.facts.read_ahead_bytes)
     }
 
-    /// Little is read ahead, far less than it takes to keep the device busy; or what reaches the device are reads ahead of the program's.
+    /// Read-ahead is far too small to keep the device busy; or the requests at the device are
+    /// read-ahead.
     fn read_ahead(&self) -> Option<Cause> {
         if self.case.op != OpKind::Read || self.workload.pattern != Pattern::Seq {
             return None;
@@ -326,7 +327,7 @@ impl Evidence<'_> {
         Some((Bottleneck::ReadAhead, why))
     }
 
-    /// Of requests made one after the other the processor, or the copy in memory alone, takes more time than they wait.
+    /// At depth 1 the processor, or the memory copy, takes more time than the waits.
     pub(super) fn own_work(&self) -> Option<Cause> {
         let busy = self.thread_percent().min(100.0);
         if self.workload.outstanding() != 1 || busy < LARGER_PERCENT {
@@ -338,8 +339,8 @@ impl Evidence<'_> {
             let why = format!("memory: copying takes {copy:.0} % of each request's time at {}", self.shown());
             return Some((Bottleneck::Memory, why));
         }
-        let copy = if copy >= 1.0 { format!(" ({copy:.0} % the copy alone)") } else { String::new() };
-        // Another thread would have another processor.
+        let copy = if copy >= 1.0 { format!(" (the copy {copy:.0} %)") } else { String::new() };
+        // Another thread would have its own processor.
         let alone = self.machine.processors <= 1;
         let (what, who) =
             if alone { (Bottleneck::Processor, "the processor") } else { (Bottleneck::Thread, "the one thread") };
@@ -351,13 +352,13 @@ impl Evidence<'_> {
         Some((what, why))
     }
 
-    /// Processor time of the process for a MiB until the last request returned, in ns.
+    /// Processor time of the process per MiB until the last request returned, in ns.
     fn own_ns_per_mib(&self) -> f64 {
         let busy = self.thread_percent() / 100.0 * f64::from(self.threads());
         busy * 1e9 * MIB as f64 / self.numbers.returned_bytes_per_s()
     }
 
-    /// One request after the other, and the processor takes the smaller part of their time.
+    /// Depth 1, and the processor takes the smaller part of the time.
     fn one_at_a_time(&self) -> Option<Cause> {
         if self.case.op != OpKind::Read {
             return None;

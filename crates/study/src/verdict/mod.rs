@@ -1,18 +1,18 @@
-//! What limits a rate: one named bottleneck, its evidence, and what was tried to refute it.
+//! The limit of a rate: one named bottleneck, its evidence, and the attempts to refute it.
 //!
-//! On a machine whose parts count their own busy time the busiest decides ([`busy`]). On any other the figures of the point and the
-//! trials do ([`causes`]): each cause is asked in turn, the surest first, and the first that holds and that no trial refutes is the answer
-//! ([`refute`]).
+//! On a machine whose components count their busy time the busiest decides ([`busy`]). On any other
+//! the point's figures and the trials do ([`causes`]): causes are tested in order of certainty, and
+//! the first that holds and that no trial refutes is the answer ([`refute`]).
 
-mod above;
 mod advertised;
 mod busy;
 mod causes;
 mod refute;
+mod software_limits;
 
 pub(crate) use advertised::advertised;
 
-use crate::beside::{Beside, Other};
+use crate::other_target::{OtherTarget, OtherTargetTrial};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::units::{show_rate, show_size};
@@ -21,16 +21,15 @@ use measure::stats::Ratio;
 use results::{Bottleneck, Limit, LimitOf, LimitTrial, Numbers, Point};
 use workload::{OpKind, Workload};
 
-/// A change that gains less than this is none.
+/// Minimum ratio that counts as a gain.
 pub(crate) const GAIN: f64 = 1.1;
 
-/// Two rates within this share of one another are the same.
+/// Two rates within this share of one another are equal.
 pub(crate) const SAME: f64 = 0.1;
 
 /// A resource busier than this, in percent, is saturated.
 const BUSY_PERCENT: f64 = 90.0;
 
-/// What is known about a rate.
 struct Evidence<'a> {
     case: &'a Case,
     entries: &'a [Entry],
@@ -39,21 +38,18 @@ struct Evidence<'a> {
     numbers: &'a Numbers,
     facts: &'a TargetFacts,
     machine: &'a MachineFacts,
-    /// In bytes per second; of a plain write that to stable storage.
+    /// In bytes per second; for a plain write, to stable storage.
     rate: f64,
-    /// The best rate of the operation.
     peak: Option<f64>,
-    /// The rate at which one thread copies memory.
     copy: Option<f64>,
 }
 
-/// A cause with the reason for it.
 type Cause = (Bottleneck, String);
 
-/// A question whether one cause holds.
 type Ask<'b> = for<'a> fn(&'a Evidence<'b>) -> Option<Cause>;
 
-/// What limits the rate of a case. `peaks` are the best rates by operation, `copy` that of one thread copying memory, in bytes per second.
+/// The limit of a case's rate. `peaks` are the best rates by operation, `copy` the rate at which
+/// one thread copies memory, in bytes per second.
 pub(crate) fn limit(
     case: &Case,
     entries: &[Entry],
@@ -87,7 +83,7 @@ pub(crate) fn limit(
     excluded.extend(found.refuted);
     let mut trials: Vec<LimitTrial> = case.trials.iter().map(|&one| evidence.trial(what, one)).collect();
     trials.retain(|trial| trial.iops_ratio.is_some());
-    trials.extend(evidence.beside());
+    trials.extend(evidence.other_target());
     let mut sentence = format!("{subject} are limited by {why}");
     if let Some(outcome) = evidence.tested(what) {
         sentence = format!("{sentence}; {outcome}");
@@ -98,7 +94,6 @@ pub(crate) fn limit(
     said(case, workload, what, sentence, Judged { excluded, trials, would_refute: evidence.would_refute(what) })
 }
 
-/// How sure a verdict is.
 #[derive(Default)]
 struct Judged {
     excluded: Vec<String>,
@@ -120,7 +115,7 @@ fn said(case: &Case, workload: &Workload, what: Bottleneck, sentence: String, ju
     }
 }
 
-/// Whose limit it is: `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
+/// The subject of a limit: `reads`, `plain writes of 64 KiB`, `random reads of 4 KiB`.
 fn subject(case: &Case, workload: &Workload) -> String {
     let size = show_size(u64::from(workload.request_bytes));
     match case.of {
@@ -139,20 +134,22 @@ impl Evidence<'_> {
         self.case.ratio(variant, self.entries)
     }
 
-    /// Whether a change gains: more than a little, and surely so. None where it was not tried.
+    /// Whether a change gains noticeably and with certainty; `None` if it was not tried.
     fn gains(&self, variant: Variant) -> Option<bool> {
         self.ratio(variant).map(|ratio| ratio.mean >= GAIN && ratio.low > 1.0)
     }
 
-    /// Whether more requests outstanding gain nothing, by the trial or by the other points of the study: those with more, or with half as
-    /// many, for what the second half does not gain the next ones do not.
+    /// Whether a greater depth gains nothing, by the trial or by other points of the study: those
+    /// with a greater depth, or those with half of it, since if doubling to here gained nothing the
+    /// next doubling will not.
     fn flat(&self) -> Option<bool> {
         let by_trial = self.gains(Variant::Deeper).map(|gains| !gains);
         let by_more = || Some(self.more_elsewhere()? < self.rate * GAIN);
         by_trial.or_else(by_more).or_else(|| (self.half_as_many()? * GAIN >= self.rate).then_some(true))
     }
 
-    /// The best rate of another point with the same operation and at least twice as many bytes outstanding.
+    /// The best rate of another point of the operation with at least twice as many bytes
+    /// outstanding.
     fn more_elsewhere(&self) -> Option<f64> {
         let outstanding = |one: &Workload| u64::from(one.outstanding()) * u64::from(one.request_bytes);
         let own = outstanding(self.workload);
@@ -165,41 +162,40 @@ impl Evidence<'_> {
         alike.filter_map(Point::rate).max_by(f64::total_cmp)
     }
 
-    /// Share of its time until the last request returned that the thread which issues requests is busy, in percent; of several, the
-    /// mean. The final flush is not in it, in which the kernel writes back on the process' account.
+    /// Busy share of an issuing thread until the last request returned, in percent; the mean over
+    /// several. It excludes the final flush, in which the kernel's write-back is charged to the
+    /// process.
     fn thread_percent(&self) -> f64 {
         let whole = || self.busy_processors() * 100.0;
         self.numbers.achieved.process_busy_percent.unwrap_or_else(whole) / f64::from(self.threads())
     }
 
-    /// Processors that the process keeps busy on average; the final flush of a plain write is part of what it takes.
+    /// Processors that the process keeps busy on average, the final flush of a plain write included.
     fn busy_processors(&self) -> f64 {
         self.numbers.cpu_ns_per_request.process() * self.numbers.iops / 1e9
     }
 
-    /// Share of its time that a thread which issues requests could run and had no processor, in percent; of several, the mean.
+    /// Share of its time that an issuing thread was runnable without a processor, in percent; the
+    /// mean over several.
     fn unserved_percent(&self) -> Option<f64> {
         self.numbers.achieved.unserved_percent.map(|percent| percent / f64::from(self.threads()))
     }
 
-    /// Of the time to stable storage, the part until the last request returned; 1 where nothing is flushed.
+    /// Share of the time to stable storage until the last request returned; 1 without a flush.
     fn share_until_return(&self) -> f64 {
         let writing = self.numbers.achieved.measured_ns as f64 / f64::from(self.numbers.repeats.max(1));
         let flush = self.numbers.achieved.sync_ns.unwrap_or(0.0);
         if writing > 0.0 { writing / (writing + flush) } else { 1.0 }
     }
 
-    /// How many threads issue requests.
     fn threads(&self) -> u32 {
         (self.workload.threads * self.workload.engine.workers(self.workload.depth)).max(1)
     }
 
-    /// Busy processors in percent of all.
     fn processors_percent(&self) -> f64 {
         self.numbers.achieved.busy_processors / f64::from(self.machine.processors.max(1)) * 100.0
     }
 
-    /// A trial with what follows from it for a verdict.
     fn trial(&self, what: Bottleneck, (variant, after): (Variant, usize)) -> LimitTrial {
         let change = variant.words(self.workload, &self.points[after].workload);
         let ratio = self.ratio(variant);
@@ -214,13 +210,12 @@ impl Evidence<'_> {
         }
     }
 
-    /// The trial on another target with what follows from it.
-    fn beside(&self) -> Option<LimitTrial> {
-        let Beside { other, ratio } = self.case.beside.as_ref()?;
+    fn other_target(&self) -> Option<LimitTrial> {
+        let OtherTargetTrial { other, ratio } = self.case.other_target.as_ref()?;
         let gains = ratio.mean >= GAIN && ratio.low > 1.0;
         let (change, what) = match other {
-            Other::Device(name) => (format!("the same {}s of {name} itself", self.case.op), "the file system"),
-            Other::TwoFiles => ("two files instead of one".to_owned(), "what one file's writers share"),
+            OtherTarget::Device(name) => (format!("the same {}s of {name} itself", self.case.op), "the file system"),
+            OtherTarget::TwoFiles => ("two files instead of one".to_owned(), "what one file's writers share"),
         };
         let verdict = if gains { format!("so {what} was a limit") } else { format!("so not {what}") };
         let outcome = format!("{change}: {}, {verdict}", refute::show_change(ratio.mean));

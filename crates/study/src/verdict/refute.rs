@@ -1,4 +1,5 @@
-//! What each verdict says of each trial: the experiment that would refute it, and whether it did.
+//! Predictions of each verdict for each trial: the experiment that would refute it, and whether it
+//! did.
 
 use super::advertised::words;
 use super::causes::turns;
@@ -8,16 +9,14 @@ use measure::stats::Ratio;
 use results::Bottleneck;
 use workload::Pattern;
 
-/// A ratio that may be greater than this is told as this.
-const MOST_TOLD: f64 = 100.0;
+/// Ratios that may exceed this are capped in the text.
+const MAX_SHOWN_RATIO: f64 = 100.0;
 
-/// Beside so many threads one more would still show.
+/// Up to this many threads, one more still makes a visible difference.
 const FEW_THREADS: u32 = 4;
 
-/// What the check of most verdicts should show.
 const FASTER: &str = "the rate should rise";
 
-/// What a change does where a verdict is true.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Gain,
@@ -31,7 +30,6 @@ pub(super) struct Found {
     pub(super) refuted: Vec<String>,
 }
 
-/// Whether a change surely gains.
 fn gains(ratio: &Ratio) -> bool {
     ratio.mean >= GAIN && ratio.low > 1.0
 }
@@ -42,19 +40,19 @@ pub(super) fn show_change(ratio: f64) -> String {
     if percent.abs() < 0.05 { "no change".into() } else { format!("{percent:+.1} %") }
 }
 
-/// Whether a change surely gains next to nothing.
+/// Whether a change certainly gains almost nothing.
 pub(super) fn is_flat(ratio: &Ratio) -> bool {
     !gains(ratio) && ratio.high <= GAIN
 }
 
 impl<'b> Evidence<'b> {
-    /// `+0.4 %, so not latency`: what a trial came to, and what follows where the verdict is `what`.
+    /// `+0.4 %, so not latency`: the result of a trial, and its consequence for the verdict `what`.
     pub(super) fn outcome(&self, what: Bottleneck, variant: Variant, ratio: &Ratio) -> String {
         let gains = gains(ratio);
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         let change = show_change(ratio.mean);
         if variant != Variant::Resized && !gains && !is_flat(ratio) {
-            let range = format!("{:+.0} to {:+.0} %", percent(ratio.low), percent(ratio.high.min(MOST_TOLD)));
+            let range = format!("{:+.0} to {:+.0} %", percent(ratio.low), percent(ratio.high.min(MAX_SHOWN_RATIO)));
             return format!("{change} ({range}), too uncertain to decide");
         }
         if variant == Variant::Wider && self.moves_heads() && ratio.high < 1.0 - SAME {
@@ -91,26 +89,28 @@ impl<'b> Evidence<'b> {
         format!("{change}, {so}")
     }
 
-    /// Another thread reads or writes elsewhere, and the heads of the disk move from the one to the other.
+    /// Another thread accesses another area, so the disk's heads seek between the two.
     fn moves_heads(&self) -> bool {
         self.workload.pattern == Pattern::Seq && turns(self.facts)
     }
 
-    /// The trials that test a verdict, the one that decides first, with what they come to where it is true.
+    /// The trials that test a verdict, decisive one first, with their outcome if the verdict is
+    /// true.
     fn tests(&self, what: Bottleneck) -> Vec<(Variant, Expected)> {
         use Bottleneck as B;
         use Expected::{Gain, NoGain, SameNumber};
-        // Of requests through the cache that are made one after the other, another thread is the only way to have more outstanding.
+        // For buffered requests at depth 1, another thread is the only way to a greater depth.
         let deeper = self.workload.depth > 1 || self.workload.buffering.is_direct();
         let more = |expected| {
             let both = [(Variant::Deeper, expected), (Variant::Wider, expected)];
             both.into_iter().filter(|(variant, _)| deeper || *variant == Variant::Wider).collect()
         };
         match what {
-            // Heads that move for another thread say nothing of the wait of the first.
+            // Seeks for another thread prove nothing about the first one's wait.
             B::Latency if !deeper && self.moves_heads() => Vec::new(),
             B::Latency => more(Gain),
-            // One more of many is a small part more, and a flush at the end is one thread's, however many wrote.
+            // One more of many threads is a small change, and a final flush belongs to one thread,
+            // however many wrote.
             B::Thread | B::Generator if self.workload.threads > FEW_THREADS || self.share_until_return() < 0.5 => {
                 Vec::new()
             }
@@ -118,15 +118,17 @@ impl<'b> Evidence<'b> {
             B::ReadAhead => vec![(Variant::Hinted, Gain)],
             B::DeviceIops => vec![(Variant::Resized, SameNumber)],
             B::Processor => vec![(Variant::Wider, NoGain)],
-            // A flush takes as long for more writers, which share it, and a copy that one thread makes takes no other's time.
+            // Writers share a flush, so it takes the same time with more of them, and one thread's
+            // copy does not slow another's.
             B::Flush | B::Memory | B::Unknown => Vec::new(),
-            // Without it, or beside it: see [`crate::beside`].
+            // Tested without it, or on two files: see [`crate::other_target`].
             B::FileSystem => Vec::new(),
             _ => more(NoGain),
         }
     }
 
-    /// What a part that is busy for only a share of the time may still gain. Heads gain beyond that: of more requests they take the nearest.
+    /// Maximum further gain of a component at its utilisation. Disk heads gain more: with more
+    /// requests they pick the nearest.
     fn room(&self, what: Bottleneck) -> f64 {
         match self.numbers.achieved.resources.first() {
             Some(_) if what == Bottleneck::Media && turns(self.facts) => f64::INFINITY,
@@ -135,7 +137,6 @@ impl<'b> Evidence<'b> {
         }
     }
 
-    /// The trial that refutes a cause, with what it came to.
     pub(super) fn refuted(&self, what: Bottleneck) -> Option<String> {
         let against = |&(variant, expected): &(Variant, Expected)| {
             let ratio = self.ratio(variant)?;
@@ -148,19 +149,20 @@ impl<'b> Evidence<'b> {
             let change = variant.words(self.workload, &self.points[*after].workload);
             refutes.then(|| format!("{change}: {}", show_change(ratio.mean)))
         };
-        // The first that was made decides.
+        // The first trial that ran decides.
         self.tests(what).iter().find(|(variant, _)| self.ratio(*variant).is_some()).and_then(against)
     }
 
-    /// The first cause that holds and that no trial refutes; `told` ones are known from outside or counted, and no trial of a throttle's bursts
-    /// or of a few runs is surer.
-    pub(super) fn first(&self, told: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
+    /// The first cause that holds and that no trial refutes. The `reported` causes are reported or
+    /// counted by the system, which is more certain than a trial through a throttle's bursts or
+    /// with few runs.
+    pub(super) fn first(&self, reported: &[Ask<'b>], asks: &[Ask<'b>]) -> Found {
         let told_of = |what: &(Bottleneck, String)| format!("the {}: {}", words(what.0), what.1);
         let mut refuted: Vec<(Bottleneck, String)> = Vec::new();
-        let asked = told.iter().map(|ask| (ask, true)).chain(asks.iter().map(|ask| (ask, false)));
-        for (ask, is_told) in asked {
+        let asked = reported.iter().map(|ask| (ask, true)).chain(asks.iter().map(|ask| (ask, false)));
+        for (ask, is_reported) in asked {
             let Some(cause) = ask(self) else { continue };
-            match self.refuted(cause.0).filter(|_| !is_told) {
+            match self.refuted(cause.0).filter(|_| !is_reported) {
                 Some(trial) if refuted.iter().all(|(what, _)| *what != cause.0) => refuted.push((cause.0, trial)),
                 Some(_) => {}
                 None => return Found { cause, refuted: refuted.iter().map(told_of).collect() },
@@ -169,16 +171,15 @@ impl<'b> Evidence<'b> {
         let shown = self.shown();
         let not: Vec<String> = refuted.iter().map(|(what, _)| format!("not the {}", words(*what))).collect();
         let not = if not.is_empty() { String::new() } else { format!(" ({})", not.join(", ")) };
-        let cause = (Bottleneck::Unknown, format!("something that was not found at {shown}{not}"));
+        let cause = (Bottleneck::Unknown, format!("an unidentified cause at {shown}{not}"));
         Found { cause, refuted: refuted.iter().map(told_of).collect() }
     }
 
-    /// What came of the trial that tests a verdict.
     pub(super) fn tested(&self, what: Bottleneck) -> Option<String> {
         if what == Bottleneck::FileSystem
-            && let Some(beside) = self.beside()
+            && let Some(trial) = self.other_target()
         {
-            return Some(beside.outcome);
+            return Some(trial.outcome);
         }
         let tests = self.tests(what);
         let mut made = tests.iter().filter_map(|(variant, _)| {
@@ -188,14 +189,15 @@ impl<'b> Evidence<'b> {
         made.next()
     }
 
-    /// The experiment that would refute a verdict; none where it was made and decided, and where there is no verdict.
+    /// The experiment that would refute a verdict; `None` if it ran and was decisive, or without a
+    /// verdict.
     pub(super) fn would_refute(&self, what: Bottleneck) -> Option<String> {
         let tests = self.tests(what);
         let decided = |&(variant, _): &(Variant, Expected)| {
             let open = |ratio: &Ratio| variant != Variant::Resized && !gains(ratio) && !is_flat(ratio);
             self.ratio(variant).is_some_and(|ratio| !open(&ratio))
         };
-        if tests.iter().any(decided) || (what == Bottleneck::FileSystem && self.case.beside.is_some()) {
+        if tests.iter().any(decided) || (what == Bottleneck::FileSystem && self.case.other_target.is_some()) {
             return None;
         }
         let Some(&(variant, expected)) = tests.first() else {

@@ -1,4 +1,4 @@
-//! A simulated machine whose runs differ.
+//! A noisy simulated machine.
 
 use machine::{
     Access, Capabilities, Completion, Engine, Layer, LayerKind, MachineFacts, MemoryUse, Nanos, Next, NullBackend,
@@ -10,8 +10,8 @@ use twin::settings::Setup;
 use twin::{Twin, preset};
 use workload::rng;
 
-/// A disk that takes a fixed time and a time for each byte, whatever was before; `total` bytes per second are the most that its four workers
-/// move together. At 80 MB/s one read at a time reaches half of the peak at about 240 KiB.
+/// A disk with a fixed time plus a time per byte, without memory; its four workers share `total`
+/// bytes per second. At 80 MB/s, reads at depth 1 reach half of the peak at about 240 KiB.
 pub fn disk(total: f64) -> Twin {
     let mut machine = preset::load("virtio").expect("a preset");
     machine.file_system.command_bytes = 64 << 20;
@@ -21,19 +21,19 @@ pub fn disk(total: f64) -> Twin {
     Twin::new(Setup::of(machine))
 }
 
-/// A part of a run in which the rate keeps to one value.
+/// A stretch of a run with a constant rate.
 const STRETCH_NS: f64 = 10e6;
 
-/// A simulated machine whose runs are faster or slower by chance, each as a whole and from stretch to stretch. The mean rate is that of the
+/// A simulated machine with random speed, per run and per stretch. The mean rate is that of the
 /// machine without noise.
 pub struct Noisy {
     twin: Twin,
     seed: u64,
     runs: AtomicU64,
-    /// Standard deviation of the rate of a run, as a share of it, and of a stretch within a run.
+    /// Relative standard deviation of the rate between runs, and between stretches within a run.
     between: f64,
     within: f64,
-    /// It says that a throttle is in force, so a study takes it for one that admits requests in bursts.
+    /// It reports a throttle, so a study assumes admission in bursts.
     throttled: bool,
 }
 
@@ -42,29 +42,30 @@ impl Noisy {
         Noisy { twin, seed, runs: AtomicU64::new(0), between, within: 0.1, throttled }
     }
 
-    /// Of mean 1 and standard deviation 1 about it: a sum of three uniform numbers, so that no rate comes near zero.
+    /// Mean 1 and standard deviation 1 about it: a sum of three uniform numbers, so no rate gets
+    /// near zero.
     fn chance(seed: u64, number: u64) -> f64 {
         let uniform = |part: u64| rng::hash(rng::hash(seed, number), part) as f64 / u64::MAX as f64 - 0.5;
         (uniform(1) + uniform(2) + uniform(3)) * 2.0
     }
 }
 
-/// The clock of one run, which goes as fast as the run is fast: what takes a second of the machine's time takes less of the program's.
+/// The clock of one run, scaled by the run's speed.
 #[derive(Clone, Copy)]
 struct Warp {
     seed: u64,
     run: u64,
     between: f64,
     within: f64,
-    /// The machine's time at the beginning; none before.
+    /// The machine's time at the start; `None` before.
     began: Option<Nanos>,
-    /// Both clocks at the beginning of the present stretch, and its number.
+    /// Both clocks at the start of the current stretch, and its number.
     at: (f64, f64),
     stretch: u64,
 }
 
 impl Warp {
-    /// Of the present stretch.
+    /// Speed of the current stretch.
     fn speed(&self) -> f64 {
         let run = 1.0 + self.between * Noisy::chance(self.seed, self.run * 1_000_003);
         run * (1.0 + self.within * Noisy::chance(self.seed ^ self.run, self.stretch + 1))
@@ -85,13 +86,13 @@ impl Warp {
     }
 }
 
-/// A source that lives by the warped clock.
+/// A source on the warped clock.
 struct Warped<'a, S> {
     source: &'a mut S,
     warp: Warp,
 }
 
-/// A part of a run whose sources do.
+/// A part of a run with warped sources.
 struct WarpedPart<'a, T, S> {
     targets: Vec<&'a T>,
     access: Access,
@@ -148,7 +149,7 @@ impl machine::Machine for Noisy {
     }
 
     fn now(&self) -> Nanos {
-        // A real clock never stands still.
+        // A real clock always advances.
         self.twin.pause(1);
         self.twin.now()
     }
@@ -162,7 +163,8 @@ impl machine::Machine for Noisy {
     }
 
     fn target_facts(&self, target: &Self::Target) -> TargetFacts {
-        // Of a simulated volume one run is the truth, and needs no interval: this one is like a real one.
+        // A simulated volume repeats exactly and needs no interval; this one behaves like a real
+        // one.
         let mut facts = TargetFacts { kind: TargetKind::Device, ..self.twin.target_facts(target) };
         facts.layers.extend(self.throttled.then(|| Layer::new(LayerKind::Throttle, "a throttle")));
         facts

@@ -1,44 +1,35 @@
-//! Volumes that a provider serves: quotas with burst credit.
+//! Cloud volumes: quotas with burst credit.
 
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable, us};
 use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 
-/// A cloud volume as data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CloudVolume {
-    /// What it is.
     pub about: String,
-    /// Its size.
     pub capacity_bytes: u64,
-    /// Requests per second that it earns.
     pub iops: f64,
-    /// Requests per second while credit lasts.
+    /// Requests per second while burst credit lasts.
     pub burst_iops: f64,
-    /// Requests of full credit.
     pub credit_requests: f64,
     /// The largest request that counts as one.
     pub request_bytes: u64,
-    /// Bytes per second that it earns.
     pub bytes_per_s: f64,
-    /// Bytes per second while credit lasts.
+    /// Bytes per second while burst credit lasts.
     pub burst_bytes_per_s: f64,
-    /// Bytes of full credit.
     pub credit_bytes: f64,
-    /// Writes per second, where writes have a quota of their own (as in a Linux control group); else they share that of the reads.
+    /// Writes per second, if writes have their own quota (as in a Linux control group); otherwise
+    /// they share the read quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_iops: Option<f64>,
-    /// Bytes written per second, where writes have a quota of their own.
+    /// Bytes written per second, if writes have their own quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_bytes_per_s: Option<f64>,
-    /// Time of a read over the network and back.
     pub read_us: f64,
-    /// Time of a write over the network and back.
     pub write_us: f64,
-    /// Rate at which one request's data comes.
+    /// Data rate of a single request.
     pub stream_bytes_per_s: f64,
-    /// Commands that it takes at a time.
     pub queue: u32,
 }
 
@@ -59,7 +50,7 @@ impl Model for CloudVolume {
     }
 
     fn tunable(&mut self) -> Vec<Tunable<'_>> {
-        // Where there is no burst, the quota and its burst are one number.
+        // Without a burst, the quota and its burst are one number.
         let (iops_burst, bytes_burst) = (self.burst_iops != self.iops, self.burst_bytes_per_s != self.bytes_per_s);
         let mut numbers = vec![
             Tunable::new("read_us", &mut self.read_us),
@@ -81,7 +72,7 @@ impl Model for CloudVolume {
     }
 }
 
-/// Credit that is earned at one rate and spent at another.
+/// A token bucket.
 struct Bucket {
     earn_per_s: f64,
     spend_per_s: f64,
@@ -103,7 +94,7 @@ impl Bucket {
         }
     }
 
-    /// When so much may pass, for a request of `now`.
+    /// When a request of time `now` may pass.
     fn admit(&mut self, now: Nanos, amount: f64) -> Nanos {
         let start = now.max(self.paced);
         self.earn(start);
@@ -120,7 +111,6 @@ impl Bucket {
     }
 }
 
-/// So many requests and so many bytes.
 struct Quota {
     requests: Bucket,
     bytes: Bucket,
@@ -134,31 +124,27 @@ impl Quota {
         self.used = (0.0, 0.0);
     }
 
-    /// When a request of `now` that counts as so many may pass.
+    /// When a request that counts as `counted` may pass.
     fn admit(&mut self, now: Nanos, counted: f64, bytes: f64) -> Nanos {
         self.used = (self.used.0 + counted, self.used.1 + bytes);
         self.requests.admit(now, counted).max(self.bytes.admit(now, bytes))
     }
 
-    /// The time that all of it takes at the rates that it allows.
     fn busy(&self) -> Nanos {
         let (requests, bytes) = (self.used.0 / self.requests.spend_per_s, self.used.1 / self.bytes.spend_per_s);
         (requests.max(bytes) * 1e9) as Nanos
     }
 }
 
-/// A cloud volume.
 struct Cloud {
     volume: CloudVolume,
-    /// For reads, and for writes that have none of their own.
+    /// For reads, and for writes without their own quota.
     quota: Quota,
     writes: Option<Quota>,
-    /// Time that the requests and bytes so far take at the rates that the quotas allow.
     limited: Nanos,
 }
 
 impl Cloud {
-    /// A volume with full credit.
     fn new(volume: CloudVolume) -> Self {
         let (requests, bytes) = (volume.credit_requests.max(1.0), volume.credit_bytes.max(volume.request_bytes as f64));
         let quota = Quota {
@@ -188,7 +174,6 @@ impl Device for Cloud {
         self.volume.queue
     }
 
-    /// Credit was earned.
     fn rest(&mut self, idle: Nanos) {
         self.quota.rest(idle);
         if let Some(writes) = &mut self.writes {

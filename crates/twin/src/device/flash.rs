@@ -1,60 +1,51 @@
 //! A solid-state drive: channels, dies, a write cache that fills, and garbage collection behind it.
 //!
-//! Each resource (controller, die, channel, link) is a time at which it is free again, so a request needs one event however many pages it touches.
+//! Each resource (controller, die, channel, link) is a time at which it is free again, so a request
+//! needs one event however many pages it touches.
 
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable, ms, us};
 use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Writes that the drive's tables remember as following one another or not: the worn share of its blocks follows a change of workload in about as many.
+/// Recent writes that the drive's tables remember as sequential or random: the fragmented share of
+/// its blocks adapts to a new workload over about this number of writes.
 const REMEMBERED: f64 = 1024.0;
 
-/// A solid-state drive as data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlashDrive {
-    /// What it is.
     pub about: String,
-    /// Its size.
     pub capacity_bytes: u64,
-    /// What its link advertises.
     pub advertised_bytes_per_s: f64,
-    /// What its link moves, each way.
+    /// Link rate, each way.
     pub link_bytes_per_s: f64,
-    /// Both ways share the link (SATA).
+    /// Both directions share the link (SATA).
     pub half_duplex: bool,
-    /// Latency of a command outside all that is below: link, controller pipeline, interrupt.
+    /// Command latency apart from the times below: link, controller pipeline, interrupt.
     pub command_us: f64,
-    /// The controller's own time for a command: the inverse is its top rate.
+    /// Controller time per command: the inverse of its maximum rate.
     pub controller_us: f64,
-    /// Commands that it takes at a time.
     pub queue: u32,
-    /// Channels.
     pub channels: u32,
-    /// Dies on each.
     pub dies_per_channel: u32,
-    /// Rate of a channel.
     pub channel_bytes_per_s: f64,
     /// Bytes that a die reads or programs at once (a page on each of its planes).
     pub die_page_bytes: u64,
-    /// Time to sense a page.
     pub read_us: f64,
     /// Time to program a page behind the write cache.
     pub program_us: f64,
     /// Time to program a page in the write cache (one bit per cell).
     pub cache_program_us: f64,
-    /// Time to erase a block.
     pub erase_ms: f64,
-    /// Pages of a block, per die.
     pub block_pages: u64,
     /// Memory in which a write is safe before it is programmed.
     pub buffer_bytes: u64,
     /// Flash used as a write cache.
     pub cache_bytes: u64,
-    /// Rate at which an idle drive empties it.
+    /// Rate at which an idle drive drains the write cache.
     pub cache_drain_bytes_per_s: f64,
-    /// Flash beyond the advertised size, in percent of it.
+    /// Over-provisioning, in percent of the advertised size.
     pub spare_percent: f64,
 }
 
@@ -88,37 +79,31 @@ impl Model for FlashDrive {
     }
 }
 
-/// A solid-state drive.
 struct Flash {
     drive: FlashDrive,
     controller: Nanos,
     link: [Nanos; 2],
     dies: Vec<Nanos>,
     channels: Vec<Nanos>,
-    /// Pages on their way from the buffer to the dies: when programmed, and bytes.
+    /// Pages moving from the buffer to the dies: completion time and bytes.
     buffer: VecDeque<(Nanos, u64)>,
     buffered: u64,
     next_die: usize,
     cached: f64,
     cached_at: Nanos,
     filling_page: u64,
-    /// Where the last write ended: one that goes on there is sequential.
+    /// End of the last write: a write that starts here is sequential.
     write_end: u64,
-    /// Share of recent writes that were not sequential.
     scattered: f64,
-    /// Garbage-collection work not yet charged, in pages.
     collect: f64,
     erase: f64,
-    /// Time of the busiest die's work.
     die_busy: Nanos,
-    /// Time of the controller.
     controller_busy: Nanos,
-    /// Time of the link.
     link_busy: Nanos,
 }
 
 impl Flash {
-    /// A drive written once from end to end and then left alone.
+    /// A drive filled once sequentially, then left idle.
     fn new(drive: FlashDrive) -> Self {
         let (channels, dies) = (drive.channels as usize, (drive.channels * drive.dies_per_channel) as usize);
         Flash {
@@ -143,10 +128,11 @@ impl Flash {
         }
     }
 
-    /// Writes that each write of the host causes, for the share of scattered writes seen of late.
+    /// Write amplification for the recent share of scattered writes.
     ///
-    /// For uniform random writes and greedy cleaning about (1 + s) / (2 s) with spare share s (Hu et al., "Write amplification analysis in
-    /// flash-based solid state drives", 2009); sequential writes leave whole blocks stale and cause none.
+    /// For uniform random writes and greedy cleaning it is about (1 + s) / (2 s) with spare share s
+    /// (Hu et al., "Write amplification analysis in flash-based solid state drives", 2009).
+    /// Sequential writes leave whole blocks stale and cause none.
     fn write_amplification(&self) -> f64 {
         let spare = self.drive.spare_percent / 100.0;
         let random = ((1.0 + spare) / (2.0 * spare)).max(1.0);
@@ -218,7 +204,6 @@ impl Flash {
         if durable && self.drive.buffer_bytes == 0 { programmed } else { arrived }
     }
 
-    /// Moves what came from the buffer to the dies, a page at a time.
     fn program(&mut self, at: Nanos, len: u64) -> Nanos {
         let page = self.drive.die_page_bytes;
         self.buffered += len;
@@ -239,7 +224,7 @@ impl Flash {
         last
     }
 
-    /// What garbage collection adds to the program of one page: pages moved, blocks erased.
+    /// Garbage-collection time added to programming one page: page moves and erases.
     fn collection(&mut self) -> Nanos {
         let moves = self.write_amplification() - 1.0;
         self.collect += moves;
@@ -260,14 +245,13 @@ impl Device for Flash {
         self.drive.queue
     }
 
-    /// What was written stays written.
     fn rest(&mut self, idle: Nanos) {
         self.controller = 0;
         self.link = [0; 2];
         self.dies.fill(0);
         self.channels.fill(0);
         self.buffer.clear();
-        // Less than a page waits for the writes that fill it.
+        // A partial page waits for the writes that fill it.
         self.buffered = self.filling_page;
         self.cached_at = 0;
         self.drain(idle);
@@ -287,7 +271,7 @@ impl Device for Flash {
         done + us(self.drive.command_us)
     }
 
-    /// A buffer that survives a loss of power has nothing to do; the command takes its time.
+    /// With power-loss protection a flush has nothing to write; only the command takes time.
     fn flush(&mut self, now: Nanos) -> Nanos {
         now + us(self.drive.command_us)
     }

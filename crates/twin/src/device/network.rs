@@ -1,32 +1,29 @@
-//! A volume behind a network: a path whose time differs from request to request, a link, and a server with so many threads.
+//! A volume over a network: a path with variable latency, a link, and a server with a fixed number
+//! of threads.
 
 use crate::device::{Command, Device, Drives, Model, Slot, Tunable, us};
 use machine::{Layer, LayerKind, Nanos, Op};
 use serde::{Deserialize, Serialize};
 
-/// A volume behind a network, as data.
+/// A volume over a network, as data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkVolume {
-    /// What it is.
     pub about: String,
-    /// Its size.
     pub capacity_bytes: u64,
-    /// Rate of the link, each way.
     pub link_bytes_per_s: f64,
-    /// The median time of the path there and back, without data.
+    /// Median round-trip time without data.
     pub round_trip_us: f64,
-    /// How the logarithm of that time is spread: its standard deviation.
+    /// Standard deviation of the logarithm of the round-trip time.
     pub round_trip_spread: f64,
-    /// Requests that the server works on at a time.
+    /// Requests the server works on at a time.
     pub workers: u32,
-    /// The server's work on a read.
     pub read_us: f64,
-    /// The server's work on a write that its own cache takes.
+    /// Server time for a write that its cache absorbs.
     pub write_us: f64,
-    /// What it adds to bring a write to stable storage.
+    /// Extra server time to bring a write to stable storage.
     pub stable_us: f64,
-    /// Requests that the client keeps on their way.
+    /// Requests the client keeps in flight.
     pub queue: u32,
 }
 
@@ -56,21 +53,16 @@ impl Model for NetworkVolume {
     }
 }
 
-/// A volume behind a network.
 struct Network {
     volume: NetworkVolume,
     number: u32,
-    /// State of the numbers that spread the path's time.
     random: u64,
-    /// When each thread of the server is free.
     workers: Vec<Nanos>,
     /// When the link is free, to the server and back.
     link: [Nanos; 2],
     link_busy: [Nanos; 2],
     worker_busy: Nanos,
-    /// When the last write that the server's cache took was done.
     last_write: Nanos,
-    /// Since a flush.
     cached: bool,
 }
 
@@ -100,14 +92,13 @@ impl Network {
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// The path's time there and back for one request: a log-normal distribution, by Box and Muller.
+    /// Round-trip time of one request: log-normal, by Box and Muller.
     fn round_trip(&mut self) -> Nanos {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         let normal = radius * (std::f64::consts::TAU * self.uniform()).cos();
         us(self.volume.round_trip_us * (normal * self.volume.round_trip_spread).exp())
     }
 
-    /// Moves data over the link, one way.
     fn transfer(&mut self, way: usize, at: Nanos, bytes: u64) -> Nanos {
         let time = (bytes as f64 / self.volume.link_bytes_per_s * 1e9) as Nanos;
         self.link_busy[way] += time;
@@ -115,7 +106,6 @@ impl Network {
         self.link[way]
     }
 
-    /// A thread of the server works so long.
     fn work(&mut self, at: Nanos, time: Nanos) -> Nanos {
         self.worker_busy += time / self.workers.len() as u64;
         let Some(worker) = self.workers.iter_mut().min() else { return at };

@@ -1,4 +1,4 @@
-//! A disk that a hypervisor serves: a ring of requests, and so many workers behind it.
+//! A virtual disk: a request ring with workers behind it.
 
 use crate::device::{Command, Device, Drives, Host, Model, Outcome, Slot, Tunable, us};
 use crate::event::Wake;
@@ -6,39 +6,33 @@ use machine::{Layer, Nanos, Op};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A disk that a hypervisor serves, as data.
+/// A virtual disk served by a hypervisor, as data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VirtioDisk {
-    /// What it is.
     pub about: String,
-    /// Its size.
     pub capacity_bytes: u64,
     /// Notification and interrupt of a request.
     pub notify_us: f64,
-    /// The hypervisor takes all that is in the ring when it wakes, and interrupts once when all of it is done (Virtual I/O Device (VIRTIO)
-    /// 1.1, 2.6.7 "Used Buffer Notification Suppression" and 2.6.10 "Available Buffer Notification Suppression"): a deeper queue shares
-    /// the notification. Else each request comes and goes by itself.
+    /// The hypervisor takes everything in the ring when it wakes, and interrupts once when all of
+    /// it is done (Virtual I/O Device (VIRTIO) 1.1, 2.6.7 "Used Buffer Notification Suppression"
+    /// and 2.6.10 "Available Buffer Notification Suppression"), so a deeper queue shares the
+    /// notification. Otherwise each request has its own.
     #[serde(default)]
     pub batched: bool,
-    /// Requests that the hypervisor serves side by side.
+    /// Requests that the hypervisor serves in parallel.
     pub workers: u32,
-    /// A worker's time for a read.
     pub read_us: f64,
-    /// A worker's time for a write.
     pub write_us: f64,
-    /// Rate of one worker's copy in a read.
+    /// Copy rate of one worker in a read.
     pub read_bytes_per_s: f64,
-    /// Rate of one worker's copy in a write.
+    /// Copy rate of one worker in a write.
     pub write_bytes_per_s: f64,
-    /// What all together move.
     pub total_bytes_per_s: f64,
-    /// What all together move in reads, where that differs: then the number before is that of writes.
+    /// Combined read rate if it differs; the number above is then for writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_read_bytes_per_s: Option<f64>,
-    /// Time of a flush.
     pub flush_us: f64,
-    /// Requests in its ring.
     pub queue: u32,
 }
 
@@ -71,41 +65,34 @@ impl Model for VirtioDisk {
     }
 }
 
-/// The guest learns that a command is done.
 const DONE: u8 = 0;
-/// The hypervisor looks at the ring.
 const LOOK: u8 = 1;
 
-/// A disk that a hypervisor serves.
 struct Virtio {
     disk: VirtioDisk,
-    /// When each worker is free.
     workers: Vec<Nanos>,
-    /// When the path that all share is free.
     total: Nanos,
-    /// Commands that the hypervisor has not seen, where it takes them in batches.
+    /// Commands the hypervisor has not seen yet, if it takes them in batches.
     ring: VecDeque<u32>,
-    /// The hypervisor is awake and will look at the ring by itself.
+    /// The hypervisor is awake and will poll the ring again.
     awake: bool,
-    /// Time of the workers, mean over them.
     worker_busy: Nanos,
-    /// Time of the path that all share.
     total_busy: Nanos,
 }
 
 impl Virtio {
-    /// An idle disk.
     fn new(disk: VirtioDisk) -> Self {
         let workers = vec![0; disk.workers.max(1) as usize];
         Virtio { disk, workers, total: 0, ring: VecDeque::new(), awake: false, worker_busy: 0, total_busy: 0 }
     }
 
-    /// The way there, or the way back: half of the notification each.
+    /// One way of a notification: half of its cost.
     fn way(&self) -> Nanos {
         us(self.disk.notify_us / 2.0)
     }
 
-    /// The hypervisor takes what is in the ring and comes back when all of it is done; an empty ring lets it sleep.
+    /// The hypervisor takes the whole ring and returns when that batch is done; it sleeps when the
+    /// ring is empty.
     fn look(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let batch = self.ring.len().min(self.disk.queue as usize);
@@ -117,9 +104,9 @@ impl Virtio {
         for place in 0..batch {
             done = done.max(self.serve(now, &host.commands[self.ring[place]]));
         }
-        let told = done + self.way();
+        let seen_by_guest = done + self.way();
         for command in self.ring.drain(..batch) {
-            host.wake(told, Wake { what: DONE, command });
+            host.wake(seen_by_guest, Wake { what: DONE, command });
         }
         host.wake(done, Wake::device(LOOK));
     }
@@ -130,7 +117,7 @@ impl Device for Virtio {
         self.disk.capacity_bytes
     }
 
-    /// A batch has as many commands as the ring; what comes meanwhile waits in the ring for the next.
+    /// A batch takes at most one ring; later commands wait in the ring.
     fn queue(&self) -> u32 {
         if self.disk.batched { u32::MAX } else { self.disk.queue }
     }
@@ -141,7 +128,6 @@ impl Device for Virtio {
         (self.total, self.awake, self.worker_busy, self.total_busy) = (0, false, 0, 0);
     }
 
-    /// The hypervisor has it from `now` on.
     fn serve(&mut self, now: Nanos, command: &Command) -> Nanos {
         let Command { op, bytes, durable, .. } = *command;
         let (own, rate) = match op {

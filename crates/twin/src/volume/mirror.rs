@@ -1,4 +1,4 @@
-//! RAID 1: a write goes to every member; reads of neighbouring chunks go to the members in turn.
+//! RAID 1: a write goes to every member; reads of neighbouring chunks alternate between members.
 
 use super::{Layout, Piece, Plan};
 use machine::Op;

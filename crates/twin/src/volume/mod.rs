@@ -1,4 +1,4 @@
-//! How a target's bytes lie on its members. A kind of volume is one file here.
+//! Layout of a target's bytes on its members; one file per kind of volume.
 
 mod mirror;
 mod raid10;
@@ -8,17 +8,13 @@ mod stripe;
 use machine::Op;
 use std::ops::Range;
 
-/// Who computes parity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Parity {
-    /// The computer's processor.
     Host,
-    /// The array's own hardware.
     Array,
 }
 
-/// What members form together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -26,15 +22,14 @@ pub enum Kind {
     Stripe,
     /// RAID 1: each member holds everything.
     Mirror,
-    /// RAID 10: chunks round robin over pairs, each of which holds the same twice.
+    /// RAID 10: chunks round robin over mirrored pairs.
     Raid10,
     /// RAID 5: chunks and rotating parity.
     Raid5(Parity),
 }
 
 impl Kind {
-    /// Fewest members that it needs.
-    pub fn least_members(self) -> u32 {
+    pub fn min_members(self) -> u32 {
         match self {
             Kind::Stripe => 1,
             Kind::Mirror => 2,
@@ -43,55 +38,46 @@ impl Kind {
         }
     }
 
-    /// Whether so many members can form it.
+    /// Whether this many members can form it.
     pub fn takes(self, members: u32) -> bool {
-        members >= self.least_members() && (self != Kind::Raid10 || members.is_multiple_of(2))
+        members >= self.min_members() && (self != Kind::Raid10 || members.is_multiple_of(2))
     }
 }
 
-/// How members form one volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// What they form.
     pub kind: Kind,
-    /// Members.
     pub members: u32,
-    /// Bytes of a chunk.
     pub chunk: u64,
-    /// Bytes from the beginning of a row to the first byte of a file: a file system allocates without regard to chunks.
+    /// Bytes from the start of a row to the first byte of a file: a file system allocates without
+    /// regard to chunks.
     pub start: u64,
-    /// The member that failed, and the bytes at its beginning that its replacement holds again.
+    /// The failed member, and the bytes at the start of its replacement that are rebuilt.
     pub failed: Option<(u32, u64)>,
-    /// Bytes of each member.
     pub member_bytes: u64,
 }
 
 /// A part of a transfer on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Which member.
     pub member: u32,
-    /// Read or write.
     pub op: Op,
-    /// First byte on the member.
     pub offset: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 
-/// What a transfer does to the members: the first pieces together, then, when all are done, the second.
+/// A transfer's member I/O: the first pieces in parallel, then, once all are done, the second.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Done together.
     pub first: Vec<Piece>,
-    /// Done together after them.
+    /// Issued in parallel after the first.
     pub second: Vec<Piece>,
-    /// Bytes that pass through the computation of parity: before the writes, or after the reads of a failed member's data.
+    /// Bytes of parity computation: before the writes, or after the reads that replace a failed
+    /// member's data.
     pub parity_bytes: u64,
 }
 
 impl Layout {
-    /// Members' worth of data in a row.
     pub fn data_members(&self) -> u64 {
         match self.kind {
             Kind::Stripe => u64::from(self.members),
@@ -101,19 +87,17 @@ impl Layout {
         }
     }
 
-    /// Bytes of data in a row.
     fn row_bytes(&self) -> u64 {
         self.chunk * self.data_members()
     }
 
-    /// Bytes of the volume.
     pub fn bytes(&self) -> u64 {
         let whole =
             if self.members == 1 { self.member_bytes } else { self.member_bytes / self.chunk * self.row_bytes() };
         whole.saturating_sub(self.start)
     }
 
-    /// Plans a transfer into `plan`, whose vectors are used again.
+    /// Plans a transfer into `plan`, reusing its vectors.
     pub fn plan(&self, op: Op, offset: u64, bytes: u64, plan: &mut Plan) {
         plan.first.clear();
         plan.second.clear();
@@ -128,7 +112,7 @@ impl Layout {
         }
     }
 
-    /// The rows that a transfer must have to itself: updates of the same parity that overlap would corrupt it.
+    /// Rows a transfer must lock: concurrent updates of one parity block would corrupt it.
     pub fn exclusive_rows(&self, op: Op, offset: u64, bytes: u64) -> Option<Range<u64>> {
         if op == Op::Read || self.members == 1 || !matches!(self.kind, Kind::Raid5(_)) {
             return None;
@@ -137,7 +121,7 @@ impl Layout {
         Some(begin / self.row_bytes()..(begin + bytes).div_ceil(self.row_bytes()))
     }
 
-    /// Calls for the part of every chunk: the chunk's number, the byte in it, and bytes.
+    /// Calls `each` per chunk with the chunk's number, the offset within it, and the length.
     fn each_chunk(&self, offset: u64, bytes: u64, mut each: impl FnMut(u64, u64, u64)) {
         let (mut at, end) = (offset, offset + bytes);
         while at < end {
@@ -148,12 +132,11 @@ impl Layout {
         }
     }
 
-    /// Whether a member's data of this range are not to be had.
     fn lost(&self, member: u32, offset: u64, bytes: u64) -> bool {
         self.failed.is_some_and(|(failed, restored)| failed == member && offset + bytes > restored)
     }
 
-    /// The reads and writes that restore a chunk of the failed member's replacement.
+    /// The reads and writes that rebuild a chunk of the replacement.
     pub fn rebuild(&self, plan: &mut Plan) {
         plan.first.clear();
         plan.second.clear();
@@ -213,7 +196,7 @@ mod tests {
         assert_eq!((plan.first.len(), plan.parity_bytes), (4, 3 * 65536));
         let plan = planned(&layout, Op::Write, 0, 65536);
         assert_eq!((plan.first.len(), plan.second.len(), plan.parity_bytes), (2, 2, 3 * 65536));
-        // Of most of a row the rest is read, not what is written.
+        // When most of a row is written, the rest is read instead of the old data.
         let plan = planned(&layout, Op::Write, 0, 3 * 65536 - 4096);
         assert_eq!(plan.first, [Piece { member: 2, op: Op::Read, offset: 61440, bytes: 4096 }]);
         assert_eq!(plan.second.len(), 4);
@@ -226,7 +209,7 @@ mod tests {
         let from: Vec<u32> = plan.first.iter().map(|p| p.member).collect();
         assert_eq!((from, plan.parity_bytes), (vec![1, 2, 3], 3 * 4096));
         assert_eq!(planned(&failed(65536), Op::Read, 0, 4096).first.len(), 1);
-        // A write to the lost member changes the parity alone.
+        // A write to the lost member changes only the parity.
         let plan = planned(&failed(0), Op::Write, 0, 4096);
         assert!(plan.first.iter().chain(&plan.second).all(|p| p.member != 0));
         assert_eq!(plan.second, [Piece { member: 3, op: Op::Write, offset: 0, bytes: 4096 }]);
@@ -258,7 +241,7 @@ mod tests {
             (on(&raid10, Op::Write, 0), on(&raid10, Op::Write, 3)),
             (vec![(0, 0), (1, 0)], vec![(2, 1), (3, 1)])
         );
-        // A pair's disks read its chunks in turn.
+        // The disks of a pair alternate on reads.
         let readers: Vec<_> = (0..4).flat_map(|chunk| on(&raid10, Op::Read, chunk)).collect();
         assert_eq!(readers, [(0, 0), (2, 0), (1, 1), (3, 1)]);
         let broken = Layout { failed: Some((3, 0)), ..raid10 };
@@ -311,7 +294,7 @@ mod tests {
             let pieces = || plan.first.iter().chain(&plan.second);
             prop_assert!(pieces().all(|p| Some(p.member) != failed), "{:?}", plan);
             let written: u64 = pieces().filter(|p| p.op == Op::Write).map(|p| p.bytes).sum();
-            // Of every row the data, and parity no longer than a chunk; less what the failed member would hold.
+            // Per row: the data plus at most one chunk of parity, minus the failed member's share.
             let rows = (offset + bytes).div_ceil(layout.row_bytes()) - offset / layout.row_bytes();
             prop_assert!(written <= bytes + rows * layout.chunk);
             prop_assert!(failed.is_some() || written > bytes);

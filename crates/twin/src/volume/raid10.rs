@@ -1,9 +1,9 @@
-//! RAID 10: chunks round robin over pairs. A write goes to both disks of its pair; a pair's disks read its chunks in turn.
+//! RAID 10: chunks round robin over mirrored pairs. A write goes to both disks of its pair; reads
+//! alternate between them.
 
 use super::{Layout, Piece, Plan};
 use machine::Op;
 
-/// The other disk of a pair.
 pub(super) fn partner(member: u32) -> u32 {
     member ^ 1
 }

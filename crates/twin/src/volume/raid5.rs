@@ -1,15 +1,15 @@
-//! RAID 5: chunks and rotating parity, whole or with a failed member.
+//! RAID 5: chunks and rotating parity, optimal or degraded.
 
 use super::{Layout, Piece, Plan};
 use machine::Op;
 
-/// Parity goes round backwards and the data follow it, so that a sequential reader meets every member in turn.
+/// Parity rotates backwards and the data follow it, so a sequential reader uses every member in
+/// turn.
 fn parity_member(layout: &Layout, row: u64) -> u32 {
     let members = u64::from(layout.members);
     (members - 1 - row % members) as u32
 }
 
-/// Calls for the part of every chunk, as a read.
 fn each_piece(layout: &Layout, offset: u64, bytes: u64, mut each: impl FnMut(Piece)) {
     let data = layout.data_members();
     layout.each_chunk(offset, bytes, |chunk, inside, bytes| {
@@ -35,7 +35,7 @@ pub(super) fn plan(layout: &Layout, op: Op, offset: u64, bytes: u64, plan: &mut 
     }
 }
 
-/// Data of a failed member are what the others of its row add up to.
+/// A failed member's data are the XOR of the rest of the row.
 fn read(layout: &Layout, piece: Piece, plan: &mut Plan) {
     if !layout.lost(piece.member, piece.offset, piece.bytes) {
         plan.first.push(piece);
@@ -46,8 +46,8 @@ fn read(layout: &Layout, piece: Piece, plan: &mut Plan) {
     plan.parity_bytes += piece.bytes * u64::from(layout.members - 1);
 }
 
-/// Writes `at..end`, which lie in one row, and the row's parity. The old data and the old parity are read first, or the rest of the row:
-/// whichever is less.
+/// Writes `at..end`, within one row, and the row's parity. First it reads either the old data and
+/// old parity, or the rest of the row, whichever is less.
 fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     let row = at / layout.row_bytes();
     let parity = parity_member(layout, row);
@@ -60,19 +60,19 @@ fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     let parity_piece = Piece { member: parity, op: Op::Write, offset: low, bytes: high - low };
     let lost = |piece: &Piece| layout.lost(piece.member, piece.offset, piece.bytes);
     if lost(&parity_piece) {
-        // There is no parity to keep.
+        // The parity member is lost.
         return;
     }
     let written: Vec<Piece> = plan.second[writes..].to_vec();
     let covered = |member: u32| written.iter().find(|piece| piece.member == member).copied();
     let data = (0..layout.members).filter(|&member| member != parity);
-    // What of the parity's range this write leaves as it is, member by member.
+    // The parts of the parity's range that this write leaves unchanged, per member.
     let rest: Vec<Piece> = data.flat_map(|member| beside(member, covered(member), low, high)).flatten().collect();
     let bytes_of = |pieces: &[Piece]| pieces.iter().map(|piece| piece.bytes).sum::<u64>();
     let (old, left) = (bytes_of(&written) + parity_piece.bytes, bytes_of(&rest));
     let (writes_lost, leaves_lost) = (written.iter().any(lost), rest.iter().any(lost));
     if writes_lost && leaves_lost {
-        // What is left of the lost data is first worked out from the whole row.
+        // The rest of the lost data must first be reconstructed from the whole row.
         let all = (0..layout.members).map(|member| Piece { member, op: Op::Read, ..parity_piece });
         plan.first.extend(all.filter(|piece| !lost(piece)));
         plan.parity_bytes += parity_piece.bytes * u64::from(layout.members);
@@ -82,14 +82,14 @@ fn write_row(layout: &Layout, at: u64, end: u64, plan: &mut Plan) {
     } else {
         plan.first.extend(written.iter().map(|piece| Piece { op: Op::Read, ..*piece }));
         plan.first.push(Piece { op: Op::Read, ..parity_piece });
-        // Old data out of the old parity, and new data into it.
+        // XOR the old data out of the old parity, and the new data in.
         plan.parity_bytes += 2 * bytes_of(&written) + parity_piece.bytes;
     }
     plan.second.retain(|piece| !lost(piece));
     plan.second.push(parity_piece);
 }
 
-/// The parts of `low..high` on a member before and after what is written there.
+/// The parts of `low..high` on a member before and after the written piece.
 fn beside(member: u32, written: Option<Piece>, low: u64, high: u64) -> [Option<Piece>; 2] {
     let piece =
         |from: u64, to: u64| (to > from).then(|| Piece { member, op: Op::Read, offset: from, bytes: to - from });

@@ -1,27 +1,25 @@
-//! A hardware array: its controller has memory, parity hardware and buses of its own, so that only a request's own data cross the bus
-//! between it and the computer, and no member does.
+//! A hardware array: its controller has its own memory, parity hardware and buses, so only a
+//! request's own data cross the host bus.
 
 use super::World;
 use crate::bus::{Bus, BusKind, Pci};
 use crate::volume::Piece;
 use machine::{Nanos, Op};
 
-/// The controller, as the only device on its bus.
+/// The controller, the only device on its bus.
 pub(crate) struct Controller {
-    /// The bus to the computer.
     pub bus: Bus,
     free_at: Nanos,
-    /// The buses behind the controller end in its memory, which is never in the way.
+    /// Memory behind the controller's buses; never a limit.
     pub memory: Pci,
 }
 
 impl Controller {
-    /// An idle one on a bus of this kind.
+    /// An idle controller on a bus of this kind.
     pub fn new(kind: &BusKind) -> Self {
         Controller { bus: Bus::new(kind), free_at: 0, memory: Pci::new(None) }
     }
 
-    /// Idle again.
     pub fn rest(&mut self) {
         self.bus.rest();
         self.memory.rest();
@@ -30,7 +28,8 @@ impl Controller {
 }
 
 impl World {
-    /// Moves a transfer's data over the bus to or from the array, once: when they set out and when they are there, if there is an array.
+    /// Moves a transfer's data over the host bus, once; returns when they leave and when they
+    /// arrive, if there is an array.
     pub(super) fn crosses(&mut self, number: u32, write: bool) -> Option<(Nanos, Nanos)> {
         let (now, most) = (self.now(), self.fs.command_bytes);
         let World { array, pci, transfers, .. } = self;
@@ -51,8 +50,8 @@ impl World {
         transfer.crossed
     }
 
-    /// When the array has what this piece of a plan writes: it hands on what it has received while the rest is on its way, and `before` bytes
-    /// of the request come before the piece. Parity comes when all is there.
+    /// When the array has the data for this piece, which `before` bytes of the request precede: it
+    /// forwards data as they arrive. Parity is ready only after all data have arrived.
     pub(super) fn arrived(&self, number: u32, before: u64, piece: &Piece) -> Nanos {
         let transfer = &self.transfers[number];
         let Some((began, across)) = transfer.crossed.filter(|_| transfer.op == Op::Write && piece.op == Op::Write)

@@ -1,4 +1,5 @@
-//! Requests through the file-system cache: demand reads, read-ahead, pre-reads of partial pages, copies.
+//! Requests through the file-system cache: demand reads, read-ahead, pre-reads of partial pages,
+//! copies.
 
 use super::{Owner, Request, World};
 use crate::cpu::Work;
@@ -6,16 +7,13 @@ use crate::event::Event;
 use machine::{Hint, Nanos, Op};
 use std::collections::VecDeque;
 
-/// What a reader has shown of its order, and what is read ahead of it: each has a window of its own.
+/// A reader's access pattern and its read-ahead; each reader has its own window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reader {
     end: u64,
     in_order: u32,
-    /// Units that may be read ahead at a time.
     window: u32,
-    /// Units to come.
     ahead: VecDeque<u64>,
-    /// Units under way.
     reading: u32,
 }
 
@@ -32,7 +30,6 @@ impl World {
         self.kernel.at(at, Event::Step(number));
     }
 
-    /// A buffered request goes on until it must wait.
     pub(super) fn step(&mut self, number: u32) {
         let request = self.requests[number];
         let end = request.offset + u64::from(request.len);
@@ -69,7 +66,7 @@ impl World {
         }
     }
 
-    /// Whether a unit's part is in memory; if not the request will be called again when it is.
+    /// Whether this part of a unit is in memory; if not, the request resumes when it is.
     fn pages_present(&mut self, number: u32, unit: u64, at: u64, end: u64) -> bool {
         let wanted = self.cache.pages(unit, at, end);
         let entry = self.cache.entry(unit);
@@ -86,7 +83,8 @@ impl World {
         false
     }
 
-    /// Whether a unit's part can be written: partial pages must be read first, and too much dirty data must be written back first.
+    /// Whether this part of a unit can be written: partial pages are read first, and writers above
+    /// the dirty limit wait.
     fn pages_writable(&mut self, request: &Request, number: u32, unit: u64, end: u64) -> bool {
         let (page, at, valid) = (self.cache.page_bytes(), request.at, self.files.of(request.offset).valid);
         let mut partial = 0;
@@ -105,7 +103,7 @@ impl World {
         let missing = partial & !entry.valid;
         if missing != 0 {
             entry.waiters.push(number);
-            // A page at a time: the two ends of a request are two faults.
+            // One page at a time: the two ends of a request are two faults.
             self.fetch(unit, missing & missing.wrapping_neg(), request.source, false);
             return false;
         }
@@ -126,7 +124,8 @@ impl World {
         true
     }
 
-    /// Reads pages of a unit, from the first to the last asked for, for a source that waits; or ahead of it, by a thread of the system.
+    /// Reads a range of pages of a unit, for a waiting source or, for read-ahead, in a system
+    /// thread.
     fn fetch(&mut self, unit: u64, pages: u64, source: u32, ahead: bool) {
         let page = self.cache.page_bytes();
         let (first, last) = (u64::from(pages.trailing_zeros()), 64 - u64::from(pages.leading_zeros()));
@@ -160,7 +159,6 @@ impl World {
         }
     }
 
-    /// A sequential reader's worker reads ahead of it.
     fn read_ahead(&mut self, request: &Request) {
         let (source, offset, end) = (request.source, request.offset, request.offset + u64::from(request.len));
         let hint = self.accesses[request.part as usize].hint;
@@ -206,7 +204,6 @@ impl World {
         }
     }
 
-    /// The whole request is copied.
     fn copied(&mut self, number: u32) {
         let request = self.requests[number];
         if request.op == Op::Read || !self.writes_through(&request) {

@@ -1,6 +1,6 @@
-//! Files of a simulated volume: the volume itself, and extents of it that are used side by side.
+//! Files of a simulated volume: the volume itself, and extents of it that are in use together.
 //!
-//! Every file has an address space of its own, so that an address says which file it is in.
+//! Every file has its own address space, so an address identifies its file.
 
 use crate::volume::{Kind, Layout, Plan};
 use machine::units::{show_size, show_size_rounded};
@@ -8,67 +8,55 @@ use machine::{Error, Nanos, Op, Result};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Bits of an address within a file: no volume is as large.
+/// Bits of an address within a file: larger than any volume.
 const FILE_BITS: u32 = 52;
-/// Files that addresses can tell apart.
-const MOST_FILES: usize = 1 << (64 - FILE_BITS);
-/// The file that is the volume itself.
+const MAX_FILES: usize = 1 << (64 - FILE_BITS);
 pub(crate) const VOLUME: u32 = 0;
 
-/// A file: how it lies on the members, and its state in a run.
+/// A file: its layout on the members, and its state in a run.
 #[derive(Debug, Clone)]
 pub(crate) struct File {
-    /// As the user named it.
     pub name: Option<String>,
-    /// Targets that are this file.
     handles: u32,
-    /// Numbers of its members.
     pub members: Vec<u32>,
-    /// How its bytes lie on them.
+    /// Layout of its bytes on them.
     pub layout: Layout,
     /// The same over the whole members.
     whole: Layout,
-    /// First byte on each member, and bytes reserved there; none of the volume itself.
+    /// First byte and bytes reserved on each member; `None` for the volume itself.
     extent: Option<(u64, u64)>,
-    /// Bytes that were asked for, over all drives of the machine.
+    /// Requested size, over all drives of the machine.
     asked: Option<u64>,
-    /// Its size.
     pub size: u64,
-    /// Its first address.
     pub start: u64,
-    /// Address of the end of the data: a write beyond it extends the file.
+    /// Address of the end of the data: a write past it extends the file.
     pub valid: u64,
-    /// A write that extends the file is under way.
+    /// An extending write is in flight.
     pub extending: bool,
-    /// Writes that wait to extend it.
     pub extenders: VecDeque<u32>,
-    /// Bytes in the cache that are newer than on the volume.
     pub dirty: u64,
     /// Bytes written back since the run began.
     pub written: u64,
-    /// Write-backs under way, and workers between two of them.
+    /// Write-backs in flight, and workers between two of them.
     pub outstanding: u32,
-    /// Someone waits until it is written back.
     pub flushing: bool,
 }
 
 impl File {
-    /// Address of the file's end.
     pub fn end(&self) -> u64 {
         self.start + self.size
     }
 
-    /// Addresses of the file.
     pub fn addresses(&self) -> Range<u64> {
         self.start..self.start + (1 << (FILE_BITS - 1))
     }
 
-    /// Address of the block where the file system keeps its log, in the middle of the members.
+    /// Address of the file system's log block, in the middle of the members.
     pub fn log(&self) -> u64 {
         self.start + self.whole.bytes() / 2 / 4096 * 4096
     }
 
-    /// Plans a transfer of the file, or of its log, as commands to members.
+    /// Plans a transfer of the file, or of its log, as member commands.
     pub fn plan(&self, op: Op, address: u64, bytes: u64, log: bool, plan: &mut Plan) {
         let base = self.base(log);
         self.layout_now(log).plan(op, address - self.start, bytes, plan);
@@ -78,19 +66,19 @@ impl File {
         }
     }
 
-    /// First byte of the file, or of its log's volume, on each member.
+    /// First byte of the file, or of the log's volume, on each member.
     fn base(&self, log: bool) -> u64 {
         self.extent.filter(|_| !log).map_or(0, |(base, _)| base)
     }
 
-    /// How the file, or its log, lies on the members, of which one may have failed.
+    /// Layout of the file, or of its log, with any failed member.
     fn layout_now(&self, log: bool) -> Layout {
         let layout = if log { self.whole } else { self.layout };
         let base = self.base(log);
         Layout { failed: layout.failed.map(|(member, restored)| (member, restored.saturating_sub(base))), ..layout }
     }
 
-    /// Rows of the volume that a transfer must have to itself.
+    /// Rows of the volume that a transfer must lock.
     pub fn exclusive_rows(&self, op: Op, address: u64, bytes: u64, log: bool) -> Option<Range<u64>> {
         let layout = if log { &self.whole } else { &self.layout };
         let rows = layout.exclusive_rows(op, address - self.start, bytes)?;
@@ -98,7 +86,6 @@ impl File {
         Some(rows.start + first..rows.end + first)
     }
 
-    /// Ready for a run.
     fn rest(&mut self) {
         self.valid = u64::MAX;
         self.extending = false;
@@ -106,12 +93,11 @@ impl File {
         (self.dirty, self.written, self.outstanding, self.flushing) = (0, 0, 0, false);
     }
 
-    /// Lays the file out on these members.
     fn lay(&mut self, members: &[u32], chunk: u64, all: &Layout) {
         self.members = members.to_vec();
         let count = members.len() as u32;
         let kind = if all.kind.takes(count) { all.kind } else { Kind::Stripe };
-        // The one that failed, by its place among these.
+        // The failed member, by its index among these.
         let place = |(failed, restored): (u32, u64)| {
             members.iter().position(|&member| member == failed).map(|place| (place as u32, restored))
         };
@@ -127,12 +113,10 @@ impl File {
     }
 }
 
-/// The open files of a volume.
 pub(crate) struct Files {
     slots: Vec<Option<File>>,
-    /// How all members form the volume.
     all: Layout,
-    /// First addresses are multiples of it: units of the caches do not reach from one file into another.
+    /// Alignment of first addresses, so a cache unit never spans two files.
     align: u64,
 }
 
@@ -151,7 +135,6 @@ impl std::ops::IndexMut<u32> for Files {
 }
 
 impl Files {
-    /// Only the volume itself.
     pub fn new(all: Layout, align: u64) -> Files {
         let mut volume = File {
             name: None,
@@ -175,22 +158,20 @@ impl Files {
         Files { slots: vec![Some(volume)], all, align }
     }
 
-    /// The number of the file in which an address lies.
+    /// The number of the file at an address.
     pub fn number_of(address: u64) -> u32 {
         (address >> FILE_BITS) as u32
     }
 
-    /// The file in which an address lies.
     pub fn of(&self, address: u64) -> &File {
         &self[Self::number_of(address)]
     }
 
-    /// The file in which an address lies.
     pub fn of_mut(&mut self, address: u64) -> &mut File {
         &mut self[Self::number_of(address)]
     }
 
-    /// Of the failed member's replacement so many bytes hold their data again.
+    /// Records that `bytes` more of the replacement are rebuilt.
     pub fn restored(&mut self, bytes: u64) {
         let all = self.slots.iter_mut().flatten().flat_map(|file| [&mut file.layout, &mut file.whole]);
         for layout in all.chain([&mut self.all]) {
@@ -198,17 +179,15 @@ impl Files {
         }
     }
 
-    /// All of them.
     pub fn all(&mut self) -> impl Iterator<Item = &mut File> {
         self.slots.iter_mut().flatten()
     }
 
-    /// Ready for a run.
     pub fn rest(&mut self) {
         self.all().for_each(File::rest);
     }
 
-    /// Opens the file of that name, or makes one; without a size it gets a quarter of the space that is free.
+    /// Opens or creates a file; by default it takes a quarter of the free space.
     pub fn open(&mut self, name: Option<&str>, size: Option<u64>) -> Result<u32> {
         let what = || name.map_or_else(|| "a file".to_owned(), |name| format!("the file '{name}'"));
         let open = self
@@ -253,7 +232,7 @@ impl Files {
         self.insert(file)
     }
 
-    /// Gaps between the files on every member: first byte and bytes.
+    /// Free space between files on every member: first byte and length.
     fn free(&self) -> Vec<(u64, u64)> {
         let mut taken: Vec<(u64, u64)> = self.slots.iter().flatten().filter_map(|file| file.extent).collect();
         taken.push((self.all.member_bytes, 0));
@@ -270,8 +249,8 @@ impl Files {
 
     fn insert(&mut self, mut file: File) -> Result<u32> {
         let number = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        if number >= MOST_FILES {
-            let why = format!("a simulated volume has at most {MOST_FILES} open files");
+        if number >= MAX_FILES {
+            let why = format!("a simulated volume has at most {MAX_FILES} open files");
             return Err(Error::refused("one more file", why, "use fewer files"));
         }
         file.handles = 1;
@@ -283,7 +262,7 @@ impl Files {
         Ok(number as u32)
     }
 
-    /// One target less is this file. Returns its addresses if it was the last.
+    /// Drops one reference to this file. Returns its addresses if it was the last.
     pub fn close(&mut self, number: u32) -> Option<Range<u64>> {
         let file = &mut self[number];
         file.handles -= 1;
@@ -294,7 +273,8 @@ impl Files {
         self.slots[number as usize].take().map(|file| file.addresses())
     }
 
-    /// Lays a target's file out on these members; the volume itself stays as it is, and the target gets one of its own.
+    /// Lays a target's file out on these members. The volume keeps its layout; a target on it gets
+    /// its own file.
     pub fn restripe(&mut self, number: u32, members: &[u32], chunk: u64) -> Result<u32> {
         let all = self.all;
         let file = &mut self[number];
@@ -311,14 +291,14 @@ impl Files {
         Ok(number)
     }
 
-    /// The file's dirty bytes and what was written of it, after `bytes` of it were written back.
+    /// Updates the file's counters after a write-back of `bytes`.
     pub fn wrote(&mut self, address: u64, bytes: u64) {
         let file = self.of_mut(address);
         file.dirty = file.dirty.saturating_sub(bytes);
         file.written += bytes;
     }
 
-    /// Members of these files, each once.
+    /// Members of these files, without duplicates.
     pub fn members(&self, files: &[u32]) -> Vec<u32> {
         let mut members: Vec<u32> = files.iter().flat_map(|&file| self[file].members.iter().copied()).collect();
         members.sort_unstable();
@@ -327,11 +307,11 @@ impl Files {
     }
 }
 
-/// What is still to be written before data are on stable storage.
+/// Writes that must finish before data are on stable storage.
 #[derive(Debug)]
 pub(crate) struct Barrier {
-    /// Files, and how much of each must have been written.
+    /// Files, and how many bytes of each must have been written.
     pub files: Vec<(u32, u64)>,
-    /// When the data had left the file-system cache, and what the RAM cache must have written by then.
+    /// When the data left the file-system cache, and the RAM cache's target for bytes written.
     pub sent: Option<(Nanos, u64)>,
 }

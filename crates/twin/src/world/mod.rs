@@ -1,7 +1,8 @@
-//! The simulated computer in motion: records of what is under way, events, and the hand from one layer to the next.
+//! The running computer: requests in flight, events, and the flow between layers.
 //!
-//! A *request* is what a source issues. It becomes *transfers* of the volume (one, for direct I/O; demand reads, pre-reads, write-backs for
-//! buffered I/O), and a transfer becomes *commands* to members.
+//! A *request* comes from a source. It becomes *transfers* of the volume (one for direct I/O;
+//! demand reads, pre-reads and write-backs for buffered I/O), and a transfer becomes *commands* to
+//! members.
 
 pub(crate) mod array;
 mod buffered;
@@ -26,98 +27,84 @@ use machine::{Access, Allocation, CacheState, DeviceUse, Nanos, Op};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// A request of a source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
-    /// Its part of the run.
     pub part: u32,
     pub source: u32,
     pub slot: u32,
     pub op: Op,
-    /// First address.
     pub offset: u64,
     pub len: u32,
-    /// Buffered: the next byte to be copied.
+    /// Buffered: the next byte to copy.
     pub at: u64,
-    /// It writes beyond the end of the data.
+    /// The request writes past the end of the data.
     pub extends: bool,
 }
 
-/// Whose a transfer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// A direct request's.
     Request(u32),
-    /// Pages of a unit, read for whoever waits for them, or ahead of a source.
-    Unit { unit: u64, pages: u64, ahead: Option<u32> },
-    /// The write-back worker's.
-    WriteBack { unit: u64 },
-    /// A written-through request's.
+    /// Pages of a cache unit, read on demand or, with `ahead`, for a source's read-ahead.
+    Unit {
+        unit: u64,
+        pages: u64,
+        ahead: Option<u32>,
+    },
+    WriteBack {
+        unit: u64,
+    },
     Through(u32),
-    /// The log of a written-through request.
     Log(u32),
-    /// The log of a file that a source brings to stable storage.
+    /// The log write of a sync.
     SyncLog(u32),
-    /// The RAM cache's own, for nobody.
     Behind,
-    /// Chunks of a failed member's replacement.
     Rebuild,
 }
 
 impl Owner {
-    /// The transfer is of the file system's log, and not of the file.
     fn is_log(self) -> bool {
         matches!(self, Owner::Log(_) | Owner::SyncLog(_))
     }
 }
 
-/// Bytes on their way between the volume and memory.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub owner: Owner,
     pub op: Op,
-    /// First address.
     pub offset: u64,
     pub bytes: u64,
-    /// To be on stable storage when done.
+    /// Must be on stable storage when done.
     pub durable: bool,
-    /// Commands under way.
     pub pending: u32,
-    /// Parity is computed.
     pub combined: bool,
-    /// It is at its second pieces.
+    /// The second pieces are in progress.
     pub second: bool,
-    /// A RAM cache serves it: done when it is copied.
+    /// Served by a RAM cache: done when copied.
     pub copied: bool,
-    /// When its data began to cross the bus between the computer and the array, and when they are across.
+    /// When its data started to cross the host bus to the array, and when they arrived.
     pub crossed: Option<(Nanos, Nanos)>,
-    /// Rows that it has to itself.
     pub rows: Option<Range<u64>>,
 }
 
-/// A device and the computer's side of it.
+/// A device and the host's side of it.
 pub(crate) struct Member {
     pub device: Box<dyn Device>,
-    /// Commands that wait to be accepted.
     waiting: VecDeque<u32>,
-    /// Commands in the device.
     inside: u32,
     queue: u32,
-    /// Commands that wait or are in the device.
     flying: u32,
     busy_since: Nanos,
-    /// What the device did in this run.
     usage: DeviceUse,
 }
 
 impl Member {
-    /// A device at rest.
     pub fn new(device: Box<dyn Device>) -> Self {
         let (queue, usage) = (device.queue(), DeviceUse::default());
         Member { device, waiting: VecDeque::new(), inside: 0, queue, flying: 0, busy_since: 0, usage }
     }
 
-    /// Ready for a run, `idle` after the one before, which took `ran`: a device that had no part in it has rested as long.
+    /// Resets it for a run, `idle` after the previous run of `ran`. A device unused in that run has
+    /// also rested for its length.
     fn rest(&mut self, idle: Nanos, ran: Nanos) {
         let used = self.usage.reads + self.usage.writes > 0;
         self.device.rest(if used { idle } else { idle + ran });
@@ -126,19 +113,16 @@ impl Member {
         self.usage = DeviceUse::default();
     }
 
-    /// Commands that it has done in this run.
     pub fn commands_done(&self) -> u64 {
         self.usage.reads + self.usage.writes
     }
 
-    /// What the device did until `now`.
     pub fn usage(&self, now: Nanos) -> DeviceUse {
         let under_way = if self.flying > 0 { now - self.busy_since } else { 0 };
         DeviceUse { busy_ns: self.usage.busy_ns + under_way, ..self.usage }
     }
 }
 
-/// Femtoseconds of a nanosecond.
 const FS: u64 = 1_000_000;
 
 /// Processor costs in nanoseconds, and per byte in femtoseconds.
@@ -184,12 +168,12 @@ impl From<&Processor> for Costs {
 }
 
 impl Costs {
-    /// Before the adapter and after the interrupt, for one transfer past the cache.
+    /// Cost before the adapter and after the interrupt, for one uncached transfer.
     fn transfer(&self, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.request, bytes)
     }
 
-    /// The same for a program's own request, with the calls that it makes to learn of the end.
+    /// The same for a program's own request, with its extra calls to learn of the completion.
     fn request(&self, more_calls: u32, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.request + self.calls(more_calls), bytes)
     }
@@ -198,7 +182,7 @@ impl Costs {
         self.call * Nanos::from(more_calls)
     }
 
-    /// The same for a transfer that the cache makes for itself.
+    /// The same for a transfer the cache issues itself.
     fn paging(&self, bytes: u64) -> (Nanos, Nanos) {
         self.divided(self.paging, bytes)
     }
@@ -210,7 +194,6 @@ impl Costs {
     }
 }
 
-/// The computer.
 pub(crate) struct World {
     pub kernel: Kernel<Event>,
     pub cpu: Cpu,
@@ -226,23 +209,23 @@ pub(crate) struct World {
     pub transfers: Slab<Transfer>,
     pub commands: Slab<Command>,
     plan: Plan,
-    /// The controller of a hardware array, which stands between the computer and the members.
+    /// The controller of a hardware array, between host and members.
     pub array: Option<array::Controller>,
-    /// Updates of parity that are under way, and those that wait for them.
+    /// Parity updates in flight, and those that wait for them.
     rows: rows::Rows,
-    /// The failed member's replacement is filled while the volume is used.
+    /// The replacement is rebuilt while the volume is in use.
     pub rebuilds: bool,
-    /// How each part of the run reaches its files.
+    /// How each part accesses its files.
     pub accesses: Vec<Access>,
     /// Buffered writes stay in memory while there is room.
     pub temporary: bool,
-    /// How programs that keep several requests outstanding learn of their ends.
+    /// How programs with several requests outstanding learn of completions.
     pub shape: Shape,
     pub writer: writer::Writer,
 }
 
 impl World {
-    /// A computer at rest, with `members` that form a volume as `layout` says.
+    /// An idle computer whose `members` form a volume with this `layout`.
     pub fn new(
         fs: FileSystem,
         processor: &Processor,
@@ -276,8 +259,8 @@ impl World {
         }
     }
 
-    /// Ready for a run whose clock begins at zero, `idle` after the one before, which took `ran`: what was under way has ended, caches of
-    /// the drives are as after a pause.
+    /// Resets the computer for a run at time zero, `idle` after the previous run of `ran`. Nothing
+    /// is in flight, and the drive caches are as after a pause.
     pub fn rest(&mut self, idle: Nanos, ran: Nanos) {
         self.kernel = Kernel::new(0);
         self.cpu.rest();
@@ -300,24 +283,24 @@ impl World {
         self.writer = writer::Writer::default();
     }
 
-    /// One target less is this file; of the last nothing stays in the caches.
+    /// Drops one reference to a file; the last one also drops its cached data.
     pub fn close(&mut self, file: u32) {
         if let Some(addresses) = self.files.close(file) {
             self.forget(addresses);
         }
     }
 
-    /// Lays a file out on other members, and gives its new number.
+    /// Lays a file out on other members and returns its new number.
     ///
     /// # Errors
-    /// Another target is the same file.
+    /// Another target uses the same file.
     pub fn restripe(&mut self, file: u32, members: &[u32], chunk: u64) -> machine::Result<u32> {
         let file = self.files.restripe(file, members, chunk)?;
         self.forget(self.files[file].addresses());
         Ok(file)
     }
 
-    /// Nothing of these addresses stays in the caches.
+    /// Drops these addresses from the caches.
     pub fn forget(&mut self, addresses: Range<u64>) {
         self.cache.forget(addresses.clone());
         if let Some(cache) = &mut self.ram_cache {
@@ -325,8 +308,8 @@ impl World {
         }
     }
 
-    /// The next part of a run: brings its files into the state that it asks for. Space that is reserved is as good as written: to give a
-    /// file its final size first is what spares a write the extension.
+    /// Prepares a part's files as `access` asks. Reserved space counts as written: preallocating a
+    /// file is how real programs avoid extending writes.
     pub fn prepare(&mut self, access: &Access, files: &[u32]) {
         let fresh = matches!(access.allocation, Allocation::Extend | Allocation::Truncate);
         for &number in files {
@@ -349,7 +332,7 @@ impl World {
         self.kernel.now()
     }
 
-    /// Handles an event that is not a source's.
+    /// Handles an event that does not belong to a source.
     pub fn handle(&mut self, event: Event) {
         match event {
             Event::Wake(_) | Event::Deliver(_) | Event::Synced(_) => {
@@ -366,7 +349,7 @@ impl World {
         }
     }
 
-    /// A source issues a request, whose offset is an address.
+    /// Issues a source's request; its offset is an address.
     pub fn issue(&mut self, part: u32, source: u32, request: machine::Request) {
         let end = request.offset + u64::from(request.len);
         let file = self.files.of(request.offset);
@@ -404,7 +387,6 @@ impl World {
         self.transfer(at, Owner::Request(number), request.op, request.offset, bytes, durable);
     }
 
-    /// The end of a transfer, for its owner.
     fn transfer_done(&mut self, owner: Owner, offset: u64, bytes: u64) {
         match owner {
             Owner::Request(number) => {
@@ -418,7 +400,7 @@ impl World {
                     }
                 }
                 let (_, after) = self.costs.request(self.more_calls(&request), bytes);
-                // An update of parity ends in a thread of the system.
+                // A parity update ends in a system thread.
                 let updates = request.op == Op::Write && self.files.of(offset).layout.kind == Kind::Raid5(Parity::Host);
                 let at = if updates {
                     self.cpu.work(Work::Uncharged, self.now(), after)
@@ -449,7 +431,6 @@ impl World {
         }
     }
 
-    /// System calls that the program makes for a request beyond the one that asks for it.
     fn more_calls(&self, request: &Request) -> u32 {
         if self.accesses[request.part as usize].engine.is_async() { self.shape.more_calls() } else { 0 }
     }
@@ -458,12 +439,11 @@ impl World {
         self.accesses[request.part as usize].buffering.is_dsync()
     }
 
-    /// Each write brings the file's metadata to stable storage too.
     fn syncs_metadata(&self, request: &Request) -> bool {
         self.writes_through(request) && self.accesses[request.part as usize].metadata_sync
     }
 
-    /// Writes a block of the file system's log, for the file of this address.
+    /// Writes a file-system log block for the file at this address.
     pub fn log(&mut self, at: Nanos, owner: Owner, address: u64) {
         let bytes = u64::from(self.fs.block_bytes);
         let at = self.cpu.work(Work::Program, at, self.costs.transfer(bytes).0);
@@ -471,7 +451,7 @@ impl World {
         self.transfer(at, owner, Op::Write, log, bytes, true);
     }
 
-    /// The record of a request that is done, given back.
+    /// Releases the record of a completed request.
     pub fn finish(&mut self, number: u32) -> Request {
         let request = self.requests[number];
         self.requests.release(number);

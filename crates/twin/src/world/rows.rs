@@ -1,4 +1,5 @@
-//! Rows of a volume with parity: updates of one row's parity exclude each other from the first read to the last write.
+//! Row locks of a parity volume: updates of one row's parity exclude each other from the first read
+//! to the last write.
 
 use super::{Owner, World};
 use crate::volume::Plan;
@@ -6,7 +7,7 @@ use machine::Op;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Rows in use, and transfers that wait for them in order.
+/// Locked rows, and transfers that wait for them in order.
 #[derive(Default)]
 pub(super) struct Rows {
     held: Vec<Range<u64>>,
@@ -18,7 +19,7 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 }
 
 impl Rows {
-    /// Takes rows, unless one of them is held or asked for by who came before.
+    /// Locks rows, unless one of them is locked or an earlier transfer waits for it.
     fn take(&mut self, rows: &Range<u64>) -> bool {
         let free =
             !self.held.iter().chain(self.waiting.iter().map(|(_, asked)| asked)).any(|other| overlap(other, rows));
@@ -28,7 +29,7 @@ impl Rows {
         free
     }
 
-    /// Gives rows back. Returns the transfers that have theirs now.
+    /// Unlocks rows. Returns the transfers that now hold theirs.
     fn give(&mut self, rows: &Range<u64>) -> Vec<(u32, Range<u64>)> {
         if let Some(index) = self.held.iter().position(|held| held == rows) {
             self.held.swap_remove(index);
@@ -46,7 +47,7 @@ impl Rows {
 }
 
 impl World {
-    /// Whether a transfer may begin: it has the rows that it must have to itself. Else it will be launched when it has them.
+    /// Whether a transfer holds the rows it needs; otherwise it is launched when it gets them.
     pub(super) fn has_rows(&mut self, number: u32) -> bool {
         let transfer = &self.transfers[number];
         if transfer.rows.is_some() {
@@ -68,7 +69,6 @@ impl World {
         true
     }
 
-    /// A transfer that has ended needs its rows no more.
     pub(super) fn give_rows(&mut self, rows: &Range<u64>) {
         for (number, rows) in self.rows.give(rows) {
             self.transfers[number].rows = Some(rows);
@@ -76,19 +76,18 @@ impl World {
         }
     }
 
-    /// Begins to restore the next chunk of the failed member's replacement, if it is being filled.
+    /// Starts to rebuild the next chunk of the replacement, if a rebuild is on.
     pub fn rebuild_next(&mut self) {
         let layout = self.files[super::files::VOLUME].layout;
         let Some((_, restored)) = layout.failed.filter(|_| self.rebuilds) else { return };
         let mut plan = Plan::default();
         layout.rebuild(&mut plan);
         if let Some(piece) = plan.second.first() {
-            // By its place on the replacement.
+            // Addressed by its offset on the replacement.
             self.transfer(self.now(), Owner::Rebuild, Op::Write, restored, piece.bytes, false);
         }
     }
 
-    /// One more chunk is restored.
     pub(super) fn rebuilt(&mut self, bytes: u64) {
         if let Some((_, restored)) = self.files[super::files::VOLUME].layout.failed {
             self.files.restored(restored + bytes);

@@ -1,4 +1,4 @@
-//! From transfers of the volume to commands of its members, and back.
+//! From transfers of the volume to member commands, and back.
 
 use super::{Owner, Transfer, World};
 use crate::cpu::Work;
@@ -8,7 +8,6 @@ use crate::volume::{Kind, Parity, Piece, Plan};
 use machine::{Nanos, Op};
 
 impl World {
-    /// Begins a transfer at `at`.
     pub(crate) fn transfer(&mut self, at: Nanos, owner: Owner, op: Op, offset: u64, bytes: u64, durable: bool) {
         let record = Transfer {
             owner,
@@ -31,7 +30,7 @@ impl World {
         }
     }
 
-    /// A transfer goes on: it begins, or its parity is computed, or its data are across.
+    /// Advances a transfer: it starts, or its parity is computed, or its data have crossed the bus.
     pub(super) fn launch(&mut self, number: u32) {
         if self.ram_cache.is_some() && self.through_ram_cache(number) {
             return;
@@ -46,10 +45,10 @@ impl World {
         self.plan_transfer(number, &mut plan);
         let Transfer { op, second, .. } = self.transfers[number];
         if op == Op::Write {
-            // An array reads what was there while it receives what is to be written.
+            // An array reads the old data while it receives the new.
             self.crosses(number, true);
         }
-        // Parity of whole rows is needed before the first write, of parts before the second.
+        // A full-row write needs parity before its first writes, a partial one before its second.
         let parity_now = op == Op::Write && plan.parity_bytes > 0 && (plan.second.is_empty() || second);
         if let Some(at) = parity_now.then(|| self.combine(number, plan.parity_bytes)).flatten() {
             self.kernel.at(at, Event::Launch(number));
@@ -69,14 +68,14 @@ impl World {
         }
     }
 
-    /// Computes a transfer's parity, once: when it is done, where the processor does it.
+    /// Computes a transfer's parity, once. Returns when it is done if the host computes it.
     fn combine(&mut self, number: u32, parity_bytes: u64) -> Option<Nanos> {
         if std::mem::replace(&mut self.transfers[number].combined, true) || !self.host_parity(number) {
             return None;
         }
         let cost = parity_bytes * self.costs.parity_fs / super::FS;
         let Transfer { op, bytes, .. } = self.transfers[number];
-        // Nobody waits in a thread of a program for a failed member's data.
+        // No program thread waits for reconstruction of a failed member's data.
         let new = if op == Op::Write { bytes } else { 0 };
         let charged = (new * self.costs.parity_charged_fs / super::FS).min(cost);
         self.cpu.work(Work::System, self.now(), charged);
@@ -87,13 +86,14 @@ impl World {
         self.files.of(self.transfers[number].offset).layout.kind == Kind::Raid5(Parity::Host)
     }
 
-    /// What the computer's processor spends on the pieces of one transfer beyond the first: each goes through the drivers by itself.
+    /// Host CPU time for the pieces of a transfer after the first: each passes through the drivers
+    /// separately.
     fn work_on_pieces(&mut self, number: u32, pieces: &[Piece]) {
         if self.array.is_some() || pieces.len() < 2 {
             return;
         }
         let more = pieces.len() as u64 - 1;
-        // What a volume with parity does for itself is on nobody's account.
+        // Internal work of a parity volume is charged to no program.
         let what = if self.transfers[number].op == Op::Write && self.host_parity(number) {
             Work::Uncharged
         } else {
@@ -145,7 +145,6 @@ impl World {
         self.advance(number);
     }
 
-    /// Offers a device the next command that waits for it.
     fn advance(&mut self, number: u32) {
         let World { members, kernel, commands, buses, pci, array, .. } = self;
         let pci = array.as_mut().map_or(pci, |array| &mut array.memory);
@@ -179,7 +178,7 @@ impl World {
         self.advance(number);
     }
 
-    /// A connection ends: the next device has the bus before the one that had it goes on.
+    /// Ends a connection: the next device gets the bus before the previous holder continues.
     pub(super) fn bus_free(&mut self, number: u32) {
         let bus = &mut self.buses[number as usize];
         let ended = bus.holder.take();
@@ -195,7 +194,6 @@ impl World {
         }
     }
 
-    /// The host has the end of a command.
     pub(super) fn command_done(&mut self, index: u32) {
         let now = self.now();
         let command = self.commands[index];
@@ -233,7 +231,8 @@ impl World {
             return self.launch(number);
         }
         if op == Op::Read {
-            // A failed member's data come from the others', and all of it goes to the computer.
+            // A failed member's data are reconstructed from the others, and all of it goes to the
+            // host.
             let combined = if parity_bytes > 0 { self.combine(number, parity_bytes) } else { None };
             let crossed = self.crosses(number, false).map(|(_, across)| across);
             if let Some(at) = combined.into_iter().chain(crossed).max() {

@@ -1,4 +1,4 @@
-//! The write-back worker, the lazy writer's period, and writers that must wait.
+//! The write-back worker, the lazy writer's period, and throttled writers.
 
 use super::buffered::Reader;
 use super::files::{Barrier, Files};
@@ -10,31 +10,26 @@ use crate::ram_cache::RamCache;
 use machine::{Hint, Nanos, Op};
 use std::collections::VecDeque;
 
-/// The part of the dirty pages that a pass of the lazy writer writes: R. Nagar, Windows NT File System Internals, 1997.
+/// A lazy-writer pass writes one part in this many of the dirty pages: R. Nagar, Windows NT File
+/// System Internals, 1997.
 const PASS: u64 = 8;
-/// Addresses that the cache maps at a time, from the same book. A write-back does not reach beyond them.
+/// Size of a mapped view of the cache, from the same book. A write-back never crosses it.
 const VIEW_BYTES: u64 = 256 << 10;
 
-/// State of the cache's workers.
 #[derive(Default)]
 pub(crate) struct Writer {
-    /// Write-backs under way.
     outstanding: u32,
-    /// Requests that wait for dirty data to be written back.
     throttled: VecDeque<u32>,
-    /// Bytes that the lazy writer may still write in this period.
+    /// Bytes the lazy writer may still write in this period.
     quota: u64,
-    /// A pass of the lazy writer is to come.
     scan_scheduled: bool,
-    /// It has made its first.
     active: bool,
-    /// The cache was told that the newest write's writer goes in order.
+    /// The newest write's writer gave a sequential hint.
     hinted: bool,
     pub(super) readers: Vec<Reader>,
 }
 
 impl World {
-    /// There is more dirty data.
     pub(super) fn dirtied(&mut self, request: &Request) {
         self.writer.hinted = self.accesses[request.part as usize].hint == Hint::Sequential;
         if !self.writer.scan_scheduled {
@@ -49,7 +44,8 @@ impl World {
         self.write_back();
     }
 
-    /// A pass of the lazy writer: it writes a part of what is dirty, and comes again after a period while there is more.
+    /// A lazy-writer pass: writes a share of the dirty data, and repeats after a period while any
+    /// is left.
     pub(super) fn lazy_scan(&mut self) {
         self.writer.scan_scheduled = self.cache.dirty_bytes > 0;
         self.writer.active = self.writer.scan_scheduled;
@@ -60,7 +56,8 @@ impl World {
         }
     }
 
-    /// Writers that wait for room keep the lazy writer at work from its first pass on; beyond a limit of dirty data nothing waits for a pass.
+    /// Throttled writers keep the lazy writer working from its first pass on; above the background
+    /// limit write-back does not wait for a pass.
     fn may_write(&self) -> bool {
         let w = &self.writer;
         let much = self.cache.dirty_bytes > self.fs.background_bytes;
@@ -76,7 +73,7 @@ impl World {
             let entry = self.cache.entry(number);
             entry.queued = false;
             if entry.dirty == 0 {
-                // Its files are gone.
+                // The files are gone.
                 continue;
             }
             let first = u64::from(entry.dirty.trailing_zeros());
@@ -106,8 +103,8 @@ impl World {
         }
     }
 
-    /// Without the sequential hint the cache's write-backs (the study saw 16 to 64 KB) begin anywhere in a view: its first unit goes in two
-    /// pieces. How many quarters the first has.
+    /// Without the sequential hint, write-backs (the study saw 16 to 64 KB) start anywhere in a
+    /// view, so its first unit goes in two pieces. Returns the quarters in the first piece.
     fn split(&self, unit: u64) -> Option<u64> {
         let offset = unit * self.fs.unit_bytes;
         let (first, view) = (offset.is_multiple_of(VIEW_BYTES), offset / VIEW_BYTES);
@@ -125,7 +122,7 @@ impl World {
         self.kernel.at(at, Event::WriterBack(Files::number_of(offset)));
         while let Some(number) = self.writer.throttled.pop_front() {
             self.kernel.at(at, Event::Step(number));
-            // One unit makes room for one writer's unit; it will queue again if that is not enough.
+            // One unit makes room for one writer's unit; the writer queues again if it needs more.
             if self.cache.dirty_bytes + self.fs.unit_bytes > self.fs.dirty_bytes {
                 break;
             }
@@ -138,8 +135,8 @@ impl World {
         self.write_back();
     }
 
-    /// Begins to write back what is dirty of these files, before all else, and says when that is done: what is written to them later,
-    /// or to others, is not waited for.
+    /// Starts to write back the dirty data of these files with priority, and returns a barrier.
+    /// Later writes, and other files, are not waited for.
     pub fn flush(&mut self, files: &[u32]) -> Barrier {
         files.iter().for_each(|&file| self.files[file].flushing = true);
         let (files_of, unit_bytes) = (&self.files, self.fs.unit_bytes);
@@ -156,7 +153,7 @@ impl World {
         Barrier { files, sent: None }
     }
 
-    /// Whether everything before the barrier is where the system would leave it.
+    /// Whether everything before the barrier has been written.
     pub fn passed(&self, barrier: &mut Barrier) -> bool {
         let written = |&(number, bytes): &(u32, u64)| {
             let file = &self.files[number];
@@ -175,7 +172,6 @@ impl World {
             && !members.into_iter().any(|&member| self.members[member as usize].device.dirty(sent))
     }
 
-    /// Writes back lazily again.
     pub fn flushed(&mut self) {
         self.files.all().for_each(|file| file.flushing = false);
         if let Some(cache) = &mut self.ram_cache {
@@ -183,7 +179,7 @@ impl World {
         }
     }
 
-    /// When the devices of these files have emptied their own caches, once all data has been sent.
+    /// When these devices have flushed their caches, once all data have been sent.
     pub fn flush_devices(&mut self, files: &[u32]) -> Nanos {
         let now = self.now();
         if !self.fs.sync_flushes_drives {

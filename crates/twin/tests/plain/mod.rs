@@ -1,4 +1,4 @@
-//! A source of requests that keeps so many outstanding, and what tests do with it.
+//! A request source with a fixed number outstanding, and helpers for tests.
 
 #![allow(dead_code)] // Each test file uses a part of it.
 
@@ -8,7 +8,7 @@ use machine::{
 };
 use twin::{Target, Twin};
 
-/// Requests of one size from start to end, or scattered.
+/// Sequential or random requests of one size.
 #[derive(Clone)]
 pub struct Plain {
     pub op: Op,
@@ -25,7 +25,6 @@ pub struct Plain {
     pub most: u32,
     pub last: Nanos,
     pub syncs: Vec<Nanos>,
-    /// It asks so many targets in turn.
     pub targets: u32,
 }
 

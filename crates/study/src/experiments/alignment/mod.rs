@@ -1,20 +1,20 @@
-//! What requests lose that begin off their natural place.
+//! What does misalignment cost?
 
 use super::prelude::*;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "alignment",
     "Alignment",
-    "What do requests lose that begin off the file system's block, the sector, the page or a partition's start?",
+    "What does misalignment cost, off the file system's block, the sector, the page or the partition?",
     &[&BY_SHIFT],
     grid,
     conclude,
 );
 
-/// Shifts off the natural place: a sector, half a page, a page, three pages (the 1997 study's), a partition start at sector 63.
+/// Offsets: a sector, half a page, a page, three pages (the 1997 study's), a partition start at
+/// sector 63.
 const SHIFTS: [u32; 6] = [0, 512, 2048, 4096, 12 << 10, 32_256];
 
-/// Request sizes and their depths.
 const REQUESTS: [(u32, u32); 2] = [(4096, 1), (65_536, 8)];
 
 static BY_SHIFT: CurveSet = CurveSet::new(
@@ -27,13 +27,13 @@ fn curve(op: OpKind, request: u32, depth: u32) -> Curve {
     Curve::of(&BY_SHIFT, format!("{op}, {} x {depth}", show_size(u64::from(request))))
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::new(setting);
     let align = if setting.direct() { setting.facts.direct_align_bytes } else { 1 };
     for shift in SHIFTS {
         if !shift.is_multiple_of(align) {
             let [shift, align] = [shift, align].map(|bytes| show_size(u64::from(bytes)));
-            grid.notes.push(format!("a shift of {shift} is no multiple of the {align} that direct I/O takes here"));
+            grid.notes.push(format!("a shift of {shift} is not a multiple of {align}, which direct I/O needs here"));
             continue;
         }
         for op in setting.ops() {
@@ -62,7 +62,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
                     let request = show_size(u64::from(request));
                     let who =
                         if depth == 1 { format!("{op}s of {request}") } else { format!("{depth} {op}s of {request}") };
-                    let loss = format!("lose {} where they begin {} off", percent(-change), size(worst.x));
+                    let loss = format!("lose {} when misaligned by {}", percent(-change), size(worst.x));
                     match harmed.iter_mut().find(|(known, _)| *known == loss) {
                         Some((_, all)) => *all += &format!(" and {who}"),
                         None => harmed.push((loss, who)),
@@ -80,13 +80,9 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     let mut losses: Vec<String> = harmed.iter().map(|(loss, who)| format!("{} {loss}.", capital(who))).collect();
     match (losses.is_empty(), unharmed, unsure) {
         (_, 0, 0) => {}
-        (true, _, 0) => {
-            losses.push("Alignment makes no difference: no request that begins off its place loses 5 %.".into())
-        }
+        (true, _, 0) => losses.push("Alignment makes no difference: misaligned requests lose less than 5 %.".into()),
         (true, 0, _) => losses.push(format!("Whether alignment matters is undecided: {UNEVEN}.")),
-        (true, ..) => {
-            losses.push(format!("Alignment matters to no request where it could be decided; elsewhere {UNEVEN}."))
-        }
+        (true, ..) => losses.push(format!("Alignment makes no difference in the decided cases; elsewhere {UNEVEN}.")),
         (false, _, 0) => losses.push("The other requests lose nothing.".into()),
         (false, ..) => losses.push(format!("For the other requests {UNEVEN}.")),
     }

@@ -1,4 +1,4 @@
-//! What it costs to write where nothing was written before.
+//! The cost of writing to unwritten space.
 
 use super::prelude::*;
 use machine::{Allocation, TargetKind};
@@ -6,7 +6,7 @@ use machine::{Allocation, TargetKind};
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "allocation",
     "Allocation",
-    "What does it cost to write where nothing was written before?",
+    "What does it cost to write to new space?",
     &[&BY_SIZE],
     grid,
     conclude,
@@ -19,19 +19,19 @@ const DEPTHS: [u32; 2] = [1, 8];
 static BY_SIZE: CurveSet = CurveSet::new(
     Axis::RequestBytes,
     1,
-    &[FigureDesign::new("allocation", "Writes by the state of the file's space", Axis::BytesPerS)],
+    &[FigureDesign::new("allocation", "Writes by the file's allocation", Axis::BytesPerS)],
 );
 
 fn curve(state: Allocation, depth: u32) -> Curve {
     Curve::of(&BY_SIZE, format!("{}, depth {depth}", state.name()))
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     if !setting.facts.writable {
         return Grid::skipped("the target is only read");
     }
     if !matches!(setting.facts.kind, TargetKind::TestFile | TargetKind::Stripe | TargetKind::Simulated) {
-        return Grid::skipped("only in a directory can files be made in other states");
+        return Grid::skipped("other allocation states need a directory as the target");
     }
     let mut grid = Grid::new(setting);
     for (size, rank) in [(4u32 << 10, Rank::Usual), (64 << 10, Rank::Core), (1 << 20, Rank::Core)] {
@@ -70,7 +70,6 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     Conclusion { sentences: sentence(at).into_iter().collect(), comparisons, ..Conclusion::default() }
 }
 
-/// What each state does to writes of 64 KiB, against space written before.
 fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {
     let mut said = Vec::new();
     at(Allocation::Written, DEPTHS[0]).or(at(Allocation::Written, DEPTHS[1]))?;
@@ -78,7 +77,7 @@ fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {
     for (state, doing) in [
         (Allocation::Extend, "extending the file"),
         (Allocation::Truncate, "truncating it first"),
-        (Allocation::Reserved, "writing space that is only reserved"),
+        (Allocation::Reserved, "writing reserved space"),
     ] {
         let effects: Vec<(String, u32)> = DEPTHS
             .into_iter()
@@ -94,7 +93,7 @@ fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {
             .collect();
         match effects.as_slice() {
             [] => {}
-            [(one, _), (other, _)] if one == other => said.push(format!("{doing} {one}, whatever is outstanding")),
+            [(one, _), (other, _)] if one == other => said.push(format!("{doing} {one}, at any depth")),
             several => {
                 let each = several.iter().map(|(effect, depth)| format!("{effect} with {depth} outstanding"));
                 said.push(format!("{doing} {}", each.collect::<Vec<_>>().join(" and ")));
@@ -104,13 +103,12 @@ fn sentence(at: impl Fn(Allocation, u32) -> Option<Reading>) -> Option<String> {
     Some(match (said.is_empty(), same, unsure) {
         (true, 0, 0) => return None,
         (true, _, 0) => {
-            "Whether a file's space was written, reserved or not there before makes no difference to 64 KiB writes."
-                .into()
+            "Overwriting, filling reserved space and extending the file are equally fast with 64 KiB writes.".into()
         }
-        (true, ..) => format!("Whether it costs to extend a file with 64 KiB writes is undecided: {UNEVEN}."),
+        (true, ..) => format!("The cost of extending a file with 64 KiB writes is undecided: {UNEVEN}."),
         (false, ..) => {
             let said = said.join("; ");
-            format!("{}{}, against 64 KiB writes into space written before.", said[..1].to_uppercase(), &said[1..])
+            format!("{}{}, relative to overwriting with 64 KiB writes.", said[..1].to_uppercase(), &said[1..])
         }
     })
 }

@@ -1,4 +1,4 @@
-//! What a simple program gets: through the page cache, one request at a time.
+//! The rates of a simple program: through the page cache, one request at a time.
 
 mod phases;
 
@@ -11,7 +11,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     ..Experiment::new(
         "buffered",
         "Out of the box",
-        "What does a simple program get, reading and writing through the page cache one request at a time?",
+        "How fast is a simple program that reads and writes through the page cache, one request at a time?",
         &[&BY_SIZE],
         grid,
         conclude,
@@ -31,7 +31,7 @@ const WARM: Curve = Curve::named(&BY_SIZE, "read, warm");
 const RETURNED: Curve = Curve::named(&BY_SIZE, "write, to the last return");
 pub(super) const SYNCED: Curve = Curve::named(&BY_SIZE, "write, to stable storage");
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::default();
     let read = Workload { buffering: Buffering::Buffered, cache: CacheState::Cold, ..setting.base(OpKind::Read) };
     for (size, rank) in setting.sizes() {
@@ -96,7 +96,8 @@ fn sentences(found: &Found<'_>) -> Vec<String> {
     said
 }
 
-/// At which sizes the page cache pays, and at which it costs, against one direct request at a time.
+/// The sizes at which the page cache gains, and at which it costs, relative to one direct request
+/// at a time.
 fn against_direct(op: OpKind, buffered: &[Reading], direct: &[Reading]) -> Option<String> {
     let pairs: Vec<(Reading, Reading)> = buffered
         .iter()
@@ -136,7 +137,6 @@ fn against_direct(op: OpKind, buffered: &[Reading], direct: &[Reading]) -> Optio
     Some(format!("{}{}.", said[..1].to_uppercase(), &said[1..]))
 }
 
-/// Request size, read-ahead and the hint.
 fn comparisons(found: &Found<'_>) -> Vec<Comparison> {
     let mut pairs: Vec<Comparison> =
         Comparison::of_sizes(&found.curve(&COLD), "Read through the page cache").into_iter().collect();

@@ -1,20 +1,20 @@
-//! The phases of buffered writing: filling free memory, writing as memory comes free, flushing at the end.
+//! The phases of buffered writing: filling free memory, throttled to write-back, the final flush.
 
 use crate::sampler::Entry;
 use measure::Sample;
 use results::{Axis, Figure, Series, Value};
 
-/// Values in the figure: enough for its shape.
-const MOST_VALUES: usize = 60;
+const MAX_VALUES: usize = 60;
 
-/// A buffered write over time: the rate at which its requests returned, then the rate at which the rest was flushed.
+/// A buffered write over time: the rate at which its requests returned, then the rate of the final
+/// flush.
 pub(super) fn figure(entry: &Entry) -> Option<Figure> {
     let sample = entry.samples().iter().max_by_key(|sample| sample.slice_rates.len())?;
     let sync_ns = sample.usage.sync_ns? as f64;
     let request = f64::from(entry.workload.request_bytes);
     let returned = returned(sample, request);
     let last = sample.measured_ns as f64;
-    // How much of it the device had by then is not known; at most all of it was left.
+    // The device's progress by then is unknown; at most all of it was left.
     let flushed = sample.requests as f64 * request * 1e9 / sync_ns.max(1.0);
     let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: None, point: None };
     let flush = vec![value(last, flushed), value(last + sync_ns, flushed)];
@@ -28,9 +28,8 @@ pub(super) fn figure(entry: &Entry) -> Option<Figure> {
     })
 }
 
-/// The rate at which writes returned, by time.
 fn returned(sample: &Sample, request: f64) -> Vec<Value> {
-    let group = sample.slice_rates.len().div_ceil(MOST_VALUES).max(1);
+    let group = sample.slice_rates.len().div_ceil(MAX_VALUES).max(1);
     let width = sample.slice_ns as f64 * group as f64;
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64 * request;
     let value = |x: f64, y: f64| Value { x, y: Some(y), interval_95: None, point: None };

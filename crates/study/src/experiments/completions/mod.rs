@@ -1,4 +1,4 @@
-//! What a program gains that waits for several completions at a time, or polls for them.
+//! The gain from reaping several completions at a time, or from polling.
 
 use super::prelude::*;
 use machine::{Reap, TargetKind};
@@ -6,16 +6,15 @@ use machine::{Reap, TargetKind};
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "completions",
     "Completions at a time",
-    "What does a program gain that waits for several completions before it goes on, or polls for one before it sleeps?",
+    "Does it pay to wait for several completions at a time, or to poll before sleeping?",
     &[&BY_COMPLETIONS, &POLLING],
     grid,
     conclude,
 );
 
-/// Requests outstanding: enough that half of them can be waited for.
+/// Queue depth: deep enough to wait for half of it at once.
 const DEPTH: u32 = 32;
 
-/// Completions waited for.
 const COMPLETIONS: [(u32, Rank); 4] = [(1, Rank::Core), (4, Rank::Usual), (8, Rank::Core), (16, Rank::Usual)];
 
 static BY_COMPLETIONS: CurveSet = CurveSet::new(
@@ -24,7 +23,7 @@ static BY_COMPLETIONS: CurveSet = CurveSet::new(
     &[FigureDesign::new("completions", "Random requests, by completions waited for at a time", Axis::Iops)],
 );
 
-/// One reading for each operation: a program that polls takes each completion as it comes.
+/// One reading per operation: a polling program takes each completion as it arrives.
 static POLLING: CurveSet = CurveSet::new(
     Axis::Completions,
     5,
@@ -39,7 +38,7 @@ fn polling(op: OpKind) -> Curve {
     Curve::of(&POLLING, format!("{op}, polled"))
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     if setting.facts.kind == TargetKind::Simulated {
         return Grid::skipped("the simulated processor takes each completion as it comes");
     }
@@ -75,7 +74,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
             _ => format!("{subject}: waiting for several completions at a time gains nothing."),
         });
         let title = format!("Wait for {} completions at a time ({})", best.x, series.name);
-        let setting = format!("at least {} completions (io_uring_enter's min_complete, io_getevents' min_nr)", best.x);
+        let setting = format!("min_complete {} (io_uring_enter), or min_nr {0} (io_getevents)", best.x);
         conclusion.comparisons.push(Comparison::new(Change::Completions, *one, best, title, setting));
         let Some(&polled) = found.curve(&polling(op)).first() else { continue };
         conclusion.sentences.push(match one.change_to(&polled) {

@@ -1,4 +1,4 @@
-//! What a request costs the processor, and a byte.
+//! Processor cost per request and per byte.
 
 use super::prelude::*;
 use super::{buffered, unbuffered};
@@ -10,19 +10,19 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     counts_instructions: |cell| matches!(cell.workload.request_bytes, 4096 | 65_536 | 1_048_576),
     ..Experiment::new(
         "cost",
-        "What a request costs",
-        "How much processor time does a request take, and a byte?",
+        "Processor cost",
+        "How much processor time does a request take, and how much a byte?",
         &[&BY_SIZE],
         grid,
         conclude,
     )
 };
 
-/// Bytes of the requests whose saving is told.
+/// Request size for which the saving is reported.
 const LARGE: f64 = 65_536.0;
 
-/// Processors below which a saving is not told.
-const LEAST_SAVING: f64 = 0.05;
+/// Minimum saving to report, in processors.
+const MIN_SAVING: f64 = 0.05;
 
 static BY_SIZE: CurveSet = CurveSet::new(
     Axis::RequestBytes,
@@ -37,7 +37,6 @@ fn curve(mode: CostMode) -> Curve {
     Curve::of(&BY_SIZE, mode)
 }
 
-/// The direct and the buffered mode of an operation.
 fn modes(op: OpKind) -> (CostMode, CostMode) {
     match op {
         OpKind::Write => (CostMode::DirectWrite, CostMode::BufferedWrite),
@@ -45,7 +44,7 @@ fn modes(op: OpKind) -> (CostMode, CostMode) {
     }
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::default();
     for (size, rank) in setting.sizes() {
         for op in setting.ops() {
@@ -72,7 +71,8 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     conclusion
 }
 
-/// Which of direct and buffered requests take less of the processor, from which size on, and how much that is at the best rate.
+/// Whether direct or buffered requests use less processor time, from which size on, and how much at
+/// the best rate.
 fn sentence(found: &Found<'_>, op: OpKind, models: &[Vec<CostModel>; 2]) -> Option<String> {
     let [direct, buffered] =
         [0, 1].map(|mode: usize| models[mode].iter().find(|model| model.whose == CostScope::Process));
@@ -100,11 +100,12 @@ fn sentence(found: &Found<'_>, op: OpKind, models: &[Vec<CostModel>; 2]) -> Opti
     Some(said)
 }
 
-/// Processors that large direct requests save at the best rate, and what they cost in speed; `ns_per_byte` is the processor time saved.
+/// Processors that large direct requests save at the best rate, and their cost in speed;
+/// `ns_per_byte` is the processor time saved.
 fn saving(found: &Found<'_>, op: OpKind, ns_per_byte: f64) -> Option<String> {
     let rate = found.measured.of(op)?.bytes_per_s;
     let processors = ns_per_byte * rate / 1e9;
-    if processors < LEAST_SAVING {
+    if processors < MIN_SAVING {
         return None;
     }
     let size = size(LARGE);
@@ -118,7 +119,7 @@ fn saving(found: &Found<'_>, op: OpKind, ns_per_byte: f64) -> Option<String> {
     let (through, past) = (found.at(curves.0, LARGE), found.at(curves.1, LARGE));
     Some(match through.zip(past).map(|(through, past)| through.change_to(&past)) {
         Some(Effect::By(less)) if less < 0.0 => {
-            format!("{saved}; keep several outstanding, for alone they are {} slower.", percent(-less))
+            format!("{saved}; keep several outstanding, because single ones are {} slower.", percent(-less))
         }
         Some(Effect::By(_) | Effect::Nothing) => format!("{saved}, and cost nothing."),
         Some(Effect::Unsure) | None => format!("{saved}."),

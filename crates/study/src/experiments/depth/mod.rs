@@ -1,4 +1,4 @@
-//! Request size, depth and mechanism.
+//! Request size, depth and I/O engine.
 
 use super::prelude::*;
 use machine::{Buffering, CacheState, Engine, Hint};
@@ -8,14 +8,14 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     ..Experiment::new(
         "depth",
         "Request size and depth",
-        "How many requests outstanding, how large, and by which mechanism?",
+        "Which request size, depth and engine reach the peak?",
         &[&READ, &WRITE, &MECHANISM],
         grid,
         conclude,
     )
 };
 
-/// Depths of the 1997 study (1, 3, 8) and what modern devices need beyond.
+/// Depths of the 1997 study (1, 3, 8), plus those modern devices need.
 const DEPTHS: [(u32, Rank); 7] = [
     (1, Rank::Core),
     (3, Rank::Usual),
@@ -26,7 +26,6 @@ const DEPTHS: [(u32, Rank); 7] = [
     (256, Rank::Rich),
 ];
 
-/// The greatest depth at which mechanisms are compared.
 const MECHANISM_DEPTH: u32 = 128;
 
 static READ: CurveSet = CurveSet::new(
@@ -50,7 +49,6 @@ static MECHANISM: CurveSet = CurveSet::new(
 )
 .with_half_power();
 
-/// An operation with so many requests outstanding.
 fn deep(op: OpKind, depth: u32) -> Curve {
     Curve::of(if op == OpKind::Write { &WRITE } else { &READ }, format!("depth {depth}"))
 }
@@ -59,7 +57,7 @@ fn mechanism(engine: Engine) -> Curve {
     Curve::of(&MECHANISM, engine)
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::new(setting);
     for op in setting.ops() {
         for (depth, depth_rank) in DEPTHS {
@@ -105,8 +103,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     conclusion
 }
 
-/// The same random reads by each mechanism of the machine.
-fn mechanisms(setting: &Setting, grid: &mut Grid) {
+fn mechanisms(setting: &StudyContext, grid: &mut Grid) {
     let request = 4096.max(setting.facts.direct_align_bytes);
     let base = Workload { request_bytes: request, pattern: Pattern::Random, ..setting.base(OpKind::Read) };
     for &engine in &setting.engines {
@@ -115,7 +112,8 @@ fn mechanisms(setting: &Setting, grid: &mut Grid) {
                 continue;
             }
             let workload = if engine.is_mapped() {
-                // A mapping goes through the cache; dropped first, each touch is a read.
+                // A mapping goes through the cache; with the cache dropped, each first touch is a
+                // read.
                 let cache = if setting.facts.in_memory { CacheState::AsIs } else { CacheState::Cold };
                 Workload { engine, buffering: Buffering::Buffered, cache, hint: Hint::Random, ..base.clone() }
             } else {
@@ -126,7 +124,7 @@ fn mechanisms(setting: &Setting, grid: &mut Grid) {
     }
 }
 
-/// The mechanisms at a depth where more than one can be compared, the slowest first.
+/// The engines at a depth at which several can be compared, slowest first.
 fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     [32, 8].into_iter().find_map(|depth: u32| {
         let at = |engine| Some((engine, found.at(&mechanism(engine), depth)?));
@@ -136,7 +134,8 @@ fn by_mechanism(found: &Found<'_>) -> Option<(u32, Vec<(Engine, Reading)>)> {
     })
 }
 
-/// What a request costs the processor by the cheapest and the dearest of these mechanisms, where it differs.
+/// Processor cost per request of the cheapest and the most expensive of these engines, if they
+/// differ.
 fn cost_by_mechanism(found: &Found<'_>, depth: u32, engines: &[(Engine, Reading)]) -> Option<String> {
     let cost = |engine| {
         let readings = found.curve_by(&mechanism(engine), Axis::CpuNsPerRequest);
@@ -144,13 +143,14 @@ fn cost_by_mechanism(found: &Found<'_>, depth: u32, engines: &[(Engine, Reading)
     };
     let mut costs: Vec<(Engine, Reading)> = engines.iter().filter_map(|&(engine, _)| cost(engine)).collect();
     costs.sort_by(|a, b| a.1.y.total_cmp(&b.1.y));
-    let (cheap, dear) = (costs.first()?, costs.last()?);
-    cheap.1.change_to(&dear.1).gain()?;
-    let (least, most) = (show_time(cheap.1.y), show_time(dear.1.y));
-    Some(format!("There a request costs {least} of processor time by {}, and {most} by {}.", cheap.0, dear.0))
+    let (cheap, costly) = (costs.first()?, costs.last()?);
+    cheap.1.change_to(&costly.1).gain()?;
+    let (low, high) = (show_time(cheap.1.y), show_time(costly.1.y));
+    Some(format!("There a request costs {low} of processor time with {}, and {high} with {}.", cheap.0, costly.0))
 }
 
-/// The least that has to be outstanding for about the best rate; what one request at a time needs; what a greater depth gains.
+/// The smallest depth for about the best rate, the need of depth 1, and the gain from greater
+/// depths.
 fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
     let all: Vec<Reading> = curves.iter().flat_map(|(_, readings)| readings.iter().copied()).collect();
     let most = best(&all)?;
@@ -190,7 +190,6 @@ fn sentence(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<String> {
     Some(said + ".")
 }
 
-/// From one request of 64 KiB outstanding to the smallest depth that is good enough.
 fn deeper(op: OpKind, curves: &[(u32, Vec<Reading>)]) -> Option<Comparison> {
     let at_64k = |(depth, readings): &(u32, Vec<Reading>)| {
         let reading = readings.iter().find(|reading| reading.x == 65_536.0)?;

@@ -1,4 +1,4 @@
-//! What the device's own cache does.
+//! Effect of the device's own cache.
 
 use super::prelude::*;
 use results::ServiceMode;
@@ -6,17 +6,17 @@ use results::ServiceMode;
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "device_cache",
     "The device's own cache",
-    "What does a request cost that the device has read before, has read ahead, or has never seen?",
+    "How long does a read take that the device has cached, has prefetched, or has never seen?",
     &[&BY_SIZE],
     grid,
     conclude,
 );
 
-/// The pause before a prefetched block is requested: more than a revolution of the slowest drive, so that what a drive reads ahead
-/// is there.
+/// The pause before a prefetched block is requested: more than a revolution of the slowest drive,
+/// so its prefetch is complete.
 const PREFETCH_PAUSE_NS: u64 = 12_000_000;
 
-/// A cache that is this much quicker than a miss is one.
+/// A hit must be this much faster than a miss to count as cached.
 const CACHED: f64 = 1.5;
 
 static BY_SIZE: CurveSet = CurveSet::new(
@@ -29,7 +29,7 @@ fn curve(mode: ServiceMode) -> Curve {
     Curve::of(&BY_SIZE, mode)
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     if !setting.direct() {
         return Grid::skipped(setting.not_direct());
     }
@@ -57,18 +57,21 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     }
 }
 
-/// How much quicker than a miss the two kinds of hit are.
 fn sentence(miss: Reading, again: Option<Reading>, ahead: Option<Reading>) -> Option<String> {
     let (again, ahead) = (again?, ahead?);
     let quicker = |hit: Reading| (miss.y / hit.y >= CACHED).then(|| times(miss.y / hit.y));
     let request = size(miss.x);
     let said = match (quicker(again), quicker(ahead)) {
         (Some(again), Some(ahead)) => {
-            format!("rereading a block is {again} as fast, and reading on after a pause {ahead}")
+            format!("rereading a block is {again} as fast, and a sequential read after a pause {ahead}")
         }
-        (Some(again), None) => format!("rereading a block is {again} as fast; reading on after a pause is no faster"),
-        (None, Some(ahead)) => format!("reading on after a pause is {ahead} as fast; rereading a block is no faster"),
-        (None, None) => "neither rereading a block nor reading on after a pause is faster".into(),
+        (Some(again), None) => {
+            format!("rereading a block is {again} as fast; a sequential read after a pause is not faster")
+        }
+        (None, Some(ahead)) => {
+            format!("a sequential read after a pause is {ahead} as fast; rereading a block is not faster")
+        }
+        (None, None) => "neither rereading a block nor a sequential read after a pause is faster".into(),
     };
     Some(format!("A random {request} read takes {}; {said}.", show_time(miss.y)))
 }

@@ -12,7 +12,6 @@ pub(super) static EXPERIMENT: Experiment = Experiment::new(
     conclude,
 );
 
-/// Positions over the target.
 const POSITIONS: u64 = 9;
 
 const REQUEST: u32 = 256 << 10;
@@ -24,11 +23,11 @@ fn curve(op: OpKind) -> Curve {
     Curve::of(&BY_POSITION, op)
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     let (size, request) = (setting.facts.size_bytes, u64::from(REQUEST));
     if size < 64 * request {
         let size = show_size_rounded(size as f64);
-        return Grid::skipped(format!("{size} are too few to tell one position from another"));
+        return Grid::skipped(format!("{size} are too small to distinguish positions"));
     }
     let mut grid = Grid::new(setting);
     let window = (size / 16 / request).max(1) * request;

@@ -1,4 +1,4 @@
-//! How fast memory is, and a file that lies in the page cache.
+//! The speed of memory, and of a file in the page cache.
 
 use super::prelude::*;
 use machine::MemoryUse;
@@ -9,7 +9,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     ..Experiment::new(
         "memory",
         "Memory and page cache",
-        "How fast is memory, and a file that lies in the page cache? It is the ceiling of buffered I/O.",
+        "How fast is memory, and a file in the page cache? That is the ceiling of buffered I/O.",
         &[&RESIDENT],
         grid,
         conclude,
@@ -27,7 +27,7 @@ fn resident(op: OpKind) -> Curve {
     Curve::of(&RESIDENT, format!("resident file, {op}"))
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::default();
     for op in setting.ops() {
         for (size, rank) in setting.sizes() {
@@ -43,7 +43,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     let mut sentences = Vec::new();
     match found.memory {
         Ok(rates) => sentences.extend(copies(rates)),
-        Err(why) => sentences.push(format!("The rates of memory could not be measured: {why}.")),
+        Err(why) => sentences.push(format!("Memory could not be measured: {why}.")),
     }
     for (op, subject) in [(OpKind::Read, "Page-cache reads"), (OpKind::Write, "Page-cache writes")] {
         sentences.extend(reach(subject, &found.curve(&resident(op)), show_rate));
@@ -57,7 +57,6 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     }
 }
 
-/// What copying reaches, with one thread and with all.
 fn copies(rates: &[MemoryUse]) -> Option<String> {
     let mut copies: Vec<&MemoryUse> =
         rates.iter().filter(|one| one.kind == "copy" && !one.rates_bytes_per_s.is_empty()).collect();

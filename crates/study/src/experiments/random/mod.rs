@@ -1,4 +1,4 @@
-//! Small random requests, as threads with four outstanding each are added.
+//! Small random requests, with a rising number of threads at depth four.
 
 use super::prelude::*;
 use crate::sentences::per_second;
@@ -6,13 +6,13 @@ use crate::sentences::per_second;
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "random",
     "Random access",
-    "How many small random requests per second, as threads with 4 outstanding each are added?",
+    "How does the rate of small random requests grow with the number of threads, each at depth 4?",
     &[&BY_DEPTH],
     grid,
     conclude,
 );
 
-/// Threads, the depth of each, and how much the cell matters.
+/// Threads, their depth, and the rank of the cell.
 const STEPS: [(u32, u32, Rank); 10] = [
     (1, 1, Rank::Core),
     (1, 4, Rank::Core),
@@ -37,8 +37,8 @@ fn curve(op: OpKind, request: u32) -> Curve {
     Curve::of(&BY_DEPTH, format!("{op}, {}", show_size(u64::from(request))))
 }
 
-/// Request sizes that the target takes: two pages of databases, unless its sectors are larger.
-fn sizes(setting: &Setting) -> Vec<(u32, Rank)> {
+/// Request sizes for the target: two database page sizes, or its sector size if larger.
+fn sizes(setting: &StudyContext) -> Vec<(u32, Rank)> {
     let mut sizes = [(4096, Rank::Core), (8192, Rank::Usual)]
         .map(|(size, rank): (u32, Rank)| (size.max(setting.facts.direct_align_bytes), rank))
         .to_vec();
@@ -46,7 +46,7 @@ fn sizes(setting: &Setting) -> Vec<(u32, Rank)> {
     sizes
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::new(setting);
     for (threads, depth, rank) in STEPS {
         for op in setting.ops() {
@@ -76,13 +76,12 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     conclusion
 }
 
-/// How many requests outstanding are worth having, and what they gain over one.
 fn sentence(op: OpKind, request: u32, curve: &[Reading]) -> Option<String> {
     let (one, good) = (curve.first()?, smallest(curve, ENOUGH)?);
     let subject = format!("{} of {}", plural(op), show_size(u64::from(request)));
     let rate = |reading: &Reading| per_second(reading.y);
     let most = curve.last()?;
-    // The greatest depth measured may not be the last that gains.
+    // The largest measured depth may still be below the optimum.
     let beyond =
         if good.x < most.x { format!("more gain {}", beyond(&good, curve)) } else { "more were not tried".into() };
     Some(match one.change_to(&good) {
@@ -99,7 +98,6 @@ fn sentence(op: OpKind, request: u32, curve: &[Reading]) -> Option<String> {
     })
 }
 
-/// What the best of the greater depths gains.
 fn beyond(good: &Reading, curve: &[Reading]) -> String {
     let deeper: Vec<Reading> = curve.iter().copied().filter(|reading| reading.x > good.x).collect();
     let gain = best(&deeper).and_then(|best| good.change_to(&best).gain());

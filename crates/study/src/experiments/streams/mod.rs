@@ -1,11 +1,11 @@
-//! What becomes of sequential streams when several compete.
+//! Competing sequential streams.
 
 use super::prelude::*;
 
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "streams",
     "Competing streams",
-    "What becomes of sequential streams when several compete?",
+    "How do several sequential streams share the target?",
     &[&BY_COUNT],
     grid,
     conclude,
@@ -24,7 +24,7 @@ fn curve(op: OpKind) -> Curve {
     Curve::of(&BY_COUNT, op)
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     let mut grid = Grid::new(setting);
     for (threads, rank) in COUNTS {
         for op in setting.ops() {

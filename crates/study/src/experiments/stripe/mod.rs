@@ -1,4 +1,4 @@
-//! What several targets give together as RAID 0.
+//! Several targets combined as RAID 0.
 
 use super::prelude::*;
 use crate::found::NOTICEABLE;
@@ -9,13 +9,12 @@ use std::collections::BTreeSet;
 pub(super) static EXPERIMENT: Experiment = Experiment::new(
     "stripe",
     "Striping",
-    "What do several targets give together, as RAID 0, against the sum of each alone?",
+    "How fast are several targets as RAID 0, relative to the sum of their single rates?",
     &[&MEMBERS, &ALONE, &BY_CHUNK, &BY_DEPTH],
     grid,
     conclude,
 );
 
-/// The chunk where others are not varied.
 const CHUNK: u64 = 64 * KIB;
 
 const CHUNKS: [(u64, Rank); 6] = [
@@ -34,7 +33,7 @@ static MEMBERS: CurveSet = CurveSet::new(
 );
 
 static ALONE: CurveSet =
-    CurveSet::new(Axis::Members, 3, &[FigureDesign::new("stripe_single", "Each member alone", Axis::BytesPerS)]);
+    CurveSet::new(Axis::Members, 3, &[FigureDesign::new("stripe_single", "Each member by itself", Axis::BytesPerS)]);
 
 static BY_CHUNK: CurveSet = CurveSet::new(
     Axis::ChunkBytes,
@@ -66,19 +65,20 @@ fn by_depth(op: OpKind) -> Curve {
     Curve::of(&BY_DEPTH, op)
 }
 
-/// Depths, with one request more than there are members: with as many, one member often waits.
+/// Depths, including one more than there are members: with exactly as many, one member is often
+/// idle.
 fn depths(count: u32) -> BTreeSet<u32> {
     [1, 2, 4, 8, 16, 32, count + 1].into()
 }
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     let count = setting.members;
     if count < 2 {
         return Grid::skipped("it needs several targets: name them all after the command");
     }
     if setting.facts.raid5.is_some() {
         return Grid::skipped(
-            "the members of a RAID 5 set hold its parity: none is measured alone, and the chunk stays",
+            "the members of a RAID 5 set hold its parity: they are not measured individually, and the chunk is fixed",
         );
     }
     let mut grid = Grid::new(setting);
@@ -132,14 +132,14 @@ fn conclude(found: &Found<'_>) -> Conclusion {
     conclusion
 }
 
-/// What all members give together, against the sum of each alone.
+/// The combined rate of all members, relative to the sum of their single rates.
 fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
     let alone = found.curve(&alone(op));
     let by_number = found.curve(&members(op));
     let together = by_number.last().filter(|together| together.x == alone.len() as f64)?;
     let sum: f64 = alone.iter().map(|reading| reading.y).sum();
     Some(format!(
-        "{} reach {} on {} members, {} of the sum of each alone{}.",
+        "{} reach {} on {} members, {} of the sum of their single rates{}.",
         plural(op),
         show_rate(together.y),
         together.x,
@@ -148,27 +148,26 @@ fn share_of_sum(found: &Found<'_>, op: OpKind) -> Option<String> {
     ))
 }
 
-/// Where more members add nothing: `three members fill what they share (15.8 MiB/s); the fourth adds nothing`. None where each adds something,
-/// and where the runs are too uneven to tell.
+/// Detects the point at which more members add nothing: `three members fill what they share (15.8
+/// MiB/s); the fourth adds nothing`. `None` if each adds something, or if the runs are too uneven.
 fn knee(by_number: &[Reading]) -> Option<String> {
     let best = best(by_number)?;
     let filled = |one: &Reading| one.y >= best.y * (1.0 - NOTICEABLE) && one.change_to(&best) == Effect::Nothing;
-    let fewest = by_number.iter().position(filled)? + 1;
+    let smallest = by_number.iter().position(filled)? + 1;
     let all = by_number.len();
     let every_number = by_number.iter().zip(1u32..).all(|(one, number)| one.x == f64::from(number));
-    if fewest == all || !every_number {
+    if smallest == all || !every_number {
         return None;
     }
-    let (verb, it) = if fewest == 1 { ("member fills", "they would share") } else { ("members fill", "they share") };
-    let rest = match all - fewest {
+    let (verb, it) = if smallest == 1 { ("member fills", "they would share") } else { ("members fill", "they share") };
+    let rest = match all - smallest {
         1 => format!("the {} adds nothing", ordinal(all)),
         rest => format!("the other {} add nothing", count(rest)),
     };
-    let rate = show_rate(by_number[fewest - 1].y);
-    Some(format!("{} {verb} what {it} ({rate}); {rest}", count(fewest)))
+    let rate = show_rate(by_number[smallest - 1].y);
+    Some(format!("{} {verb} what {it} ({rate}); {rest}", count(smallest)))
 }
 
-/// Small numbers in words.
 fn count(number: usize) -> String {
     let words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
     words.get(number - 1).map_or_else(|| number.to_string(), ToString::to_string)
@@ -183,7 +182,8 @@ fn ordinal(number: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Rates in MiB/s of one member, two, and so on, each known to this share of it; none: its runs repeat exactly.
+    /// Rates in MiB/s of one member, two, and so on, each known to this share; `None`: runs repeat
+    /// exactly.
     fn said(rates: &[f64], half_width: Option<f64>) -> Option<String> {
         let reading = |(point, &rate): (usize, &f64)| {
             let y = rate * (1u64 << 20) as f64;
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_knee_is_the_fewest_members_that_give_what_all_do() {
+    fn the_knee_is_the_smallest_sufficient_stripe() {
         let three = "three members fill what they share (15.8 MiB/s); the fourth adds nothing";
         assert_eq!(said(&[6.65, 13.3, 15.8, 15.8], Some(0.02)).as_deref(), Some(three));
         // A simulated machine needs no interval.

@@ -1,4 +1,4 @@
-//! What the storage itself gives to one request at a time.
+//! The storage's own rate at depth 1.
 
 use super::prelude::*;
 use machine::Buffering;
@@ -9,7 +9,7 @@ pub(super) static EXPERIMENT: Experiment = Experiment {
     ..Experiment::new(
         "unbuffered",
         "Past the page cache",
-        "What does the storage itself give to one request at a time, and what does it cost to have each write on stable storage?",
+        "How fast is the storage with one request at a time, and what does it cost to make each write durable?",
         &[&BY_SIZE],
         grid,
         conclude,
@@ -28,7 +28,7 @@ pub(super) const READ: Curve = Curve::named(&BY_SIZE, "read");
 pub(super) const WRITE: Curve = Curve::named(&BY_SIZE, "write");
 const WRITE_THROUGH: Curve = Curve::named(&BY_SIZE, "write, write-through");
 
-fn grid(setting: &Setting) -> Grid {
+fn grid(setting: &StudyContext) -> Grid {
     if !setting.direct() {
         return Grid::skipped(setting.not_direct());
     }
@@ -63,7 +63,7 @@ fn conclude(found: &Found<'_>) -> Conclusion {
             Effect::By(less) if less < 0.0 => {
                 format!("Waiting for stable storage after each 4 KiB write costs {} of the rate.", percent(-less))
             }
-            Effect::Unsure => format!("What write-through costs 4 KiB writes is undecided: {UNEVEN}."),
+            Effect::Unsure => format!("The cost of write-through for 4 KiB writes is undecided: {UNEVEN}."),
             _ => "Write-through costs 4 KiB writes nothing.".into(),
         });
         let title = "Do not write every 4 KiB through: gather them and flush once, where the last ones may be lost";

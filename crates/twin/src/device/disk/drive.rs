@@ -1,4 +1,4 @@
-//! A rotating disk as data: what a machine file says of it.
+//! A rotating disk as data.
 
 use super::Disk;
 use super::geometry::SECTOR;
@@ -8,67 +8,53 @@ use machine::{Layer, LayerKind, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A rotating disk as data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskDrive {
-    /// What it is.
     pub about: String,
-    /// The bus it is made for.
+    /// The bus this drive needs.
     pub bus: String,
-    /// Spindle speed.
     pub rpm: f64,
-    /// Percent by which spindles of a kind differ from it at most.
+    /// Maximum deviation of one spindle from the nominal speed, in percent.
     pub rpm_tolerance_percent: f64,
-    /// Surfaces with data.
     pub heads: u64,
     /// Zones from the outside in: cylinders and sectors per track.
     #[serde(default)]
     pub zones: Vec<(u64, u64)>,
-    /// Factor on the cylinders of each zone of the table; the cylinders in all stay as they are, so the innermost zones lose what the others gain.
+    /// Factor on the cylinder count of each zone in the table. The total is fixed, so the innermost
+    /// zones shrink.
     #[serde(default)]
     pub zone_stretch: Option<f64>,
-    /// Zones by a law, instead of a table.
+    /// A formula for the zones, in place of a table.
     #[serde(default)]
     pub zone_law: Option<ZoneLaw>,
-    /// Skew of a head change.
     pub track_skew_ms: f64,
-    /// Skew of a cylinder change.
     pub cylinder_skew_ms: f64,
-    /// Change of surface in a read.
     pub head_switch_ms: f64,
-    /// Change of surface in a write.
     pub write_head_switch_ms: f64,
     /// Seek time in ms by distance in cylinders.
     pub seek: Vec<(u64, f64)>,
-    /// What a write adds to a seek.
+    /// Extra settle time of a seek for a write.
     pub write_settle_ms: f64,
-    /// On-board cache.
     pub cache: DiskCache,
-    /// The drive's own processor.
     pub firmware: Firmware,
-    /// Commands that it takes at a time.
     pub queue: u32,
 }
 
 impl DiskDrive {
-    /// One turn of the platter at its nominal speed.
     pub(super) fn revolution(&self) -> Nanos {
         (60e9 / self.rpm).round() as Nanos
     }
 
-    /// One turn of the platter of one of several such drives.
     pub(super) fn revolution_of(&self, number: u32) -> Nanos {
         let differs = if number == 0 { 0.0 } else { 2.0 * spread(number) - 1.0 };
         (60e9 / (self.rpm * (1.0 + differs * self.rpm_tolerance_percent / 100.0))).round() as Nanos
     }
 
-    /// Zones from the outside in: cylinders and sectors per track.
     pub(super) fn all_zones(&self) -> Vec<(u64, u64)> {
         self.zone_law.map_or_else(|| self.stretched_zones(), |law| law.zones())
     }
 
-    /// The table of zones, stretched.
     fn stretched_zones(&self) -> Vec<(u64, u64)> {
         let mut left: u64 = self.zones.iter().map(|&(cylinders, _)| cylinders).sum();
         let stretch = self.zone_stretch.unwrap_or(1.0);
@@ -87,30 +73,26 @@ impl DiskDrive {
     }
 }
 
-/// The numbers from 0 to 1 that the golden section deals out: no two of a few lie close together.
+/// Golden-ratio sequence in 0..1: the first few values are well separated.
 pub(super) fn spread(number: u32) -> f64 {
     (f64::from(number) * 0.618_033_988_749_895).fract()
 }
 
-/// Zones by a law: recording density is even, so sectors per track fall evenly with the radius once the electronics' top rate no longer
-/// limits the outermost tracks.
+/// Zones by a formula. Linear density is constant, so sectors per track fall linearly with the
+/// radius, except on the outermost tracks, which the electronics' top rate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ZoneLaw {
-    /// Cylinders in all.
     pub cylinders: u64,
-    /// Sectors per track of the outermost zone.
     pub outer_sectors: u64,
     /// Sectors per track at the innermost cylinder.
     pub inner_sectors: u64,
-    /// Percent of the cylinders that the outermost zone takes.
+    /// Percent of the cylinders in the outermost zone.
     pub outer_percent: f64,
-    /// Zones within it.
     pub inner_zones: u64,
 }
 
 impl ZoneLaw {
-    /// The zones as a table.
     pub fn zones(&self) -> Vec<(u64, u64)> {
         let outer = (self.cylinders as f64 * self.outer_percent / 100.0).round() as u64;
         let (rest, n) = (self.cylinders - outer, self.inner_zones);
@@ -124,53 +106,54 @@ impl ZoneLaw {
     }
 }
 
-/// The cache on a drive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskCache {
-    /// Read segments.
     pub segments: u32,
-    /// Bytes of one.
     pub segment_bytes: u64,
-    /// Data that was sent may be sent again.
+    /// Data can be sent again after it has been sent once.
     pub keeps_sent_data: bool,
-    /// A prefetch goes on to the end of its track before anything else is served.
+    /// A prefetch runs to the end of its track before the drive serves anything else.
     pub prefetches_whole_tracks: bool,
-    /// Bytes of writes that it takes.
     pub write_bytes: u64,
-    /// Writes that the head does one after the other before the drive makes a new list and loses a revolution (0: any number).
+    /// Writes done back to back before the drive builds a new list and loses a revolution (0: no
+    /// limit).
     pub write_list: u32,
 }
 
-/// Times of the drive's own processor.
+/// Processing times of the drive's controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Firmware {
-    /// Work on a read with the bus held, beyond the wire's phases.
+    /// Read overhead with the bus held, beyond the wire phases.
     pub read_us: f64,
-    /// The least time from selection to the end of a read.
+    /// Minimum time from selection to the end of a read.
     pub read_floor_us: f64,
-    /// Work after a read before the next command is looked at.
+    /// Recovery after a read before the next command is examined.
     pub read_recover_us: f64,
-    /// The least time from the selection for a read to that for the next command: the processor is at work on it while its data move.
+    /// Minimum time from one read's selection to the next command's: processing overlaps the
+    /// transfer.
     pub read_cycle_us: f64,
-    /// The part of a recovery in which a selection is answered late and so holds the bus. Such a drive's commands go out in the order in
-    /// which the adapter was given those of all its drives.
+    /// The last part of recovery, in which the drive answers a selection late and so holds the bus.
+    /// The adapter sends commands to such drives in the order it received them, over all its
+    /// drives.
     pub select_wait_us: f64,
-    /// What a read costs more of data that was sent before.
+    /// Extra cost of re-reading data that was already sent.
     pub reread_us: f64,
-    /// Work on a write with the bus held.
+    /// Write overhead with the bus held.
     pub write_us: f64,
-    /// Work after a write before the next command is looked at.
+    /// Recovery after a write before the next command is examined.
     pub write_recover_us: f64,
-    /// What a write costs more, with the bus held, that the adapter sends right behind another command of the same drive.
+    /// Extra cost, with the bus held, of a write sent right behind another command of the same
+    /// drive.
     pub queued_write_us: f64,
-    /// The least time from the selection for such a command to that for the next; a write's begins after what it costs more.
+    /// Minimum time from the selection for such a command to the next selection; for a write it
+    /// starts after the extra cost.
     #[serde(default)]
     pub queued_cycle_us: f64,
-    /// Work on a write that waits for the platter, half before and half after, off the bus.
+    /// Processing of a write that waits for the platter, half before and half after, off the bus.
     pub turnaround_us: f64,
-    /// Before the end of each such write on the platter, the time in which the processor does nothing else.
+    /// Time before the end of each such write in which the controller does nothing else.
     pub attention_us: f64,
 }
 
@@ -186,7 +169,7 @@ impl Model for DiskDrive {
     fn layers(&self, drives: &Drives<'_>) -> Vec<Layer> {
         let buses = drives.buses.min(drives.count);
         let rate = drives.bus_kinds[&self.bus].advertised_bytes_per_s * f64::from(buses);
-        // The outermost track under the head, as a data sheet gives it.
+        // The data sheet gives the media rate of the outermost track.
         let outer = self
             .all_zones()
             .first()
@@ -222,7 +205,7 @@ impl Model for DiskDrive {
     fn contradiction(&self, buses: &BTreeMap<String, BusKind>) -> Option<(&'static str, String)> {
         let problem = |key: &'static str, reason: &str| Some((key, reason.to_owned()));
         if !buses.contains_key(&self.bus) {
-            return Some(("bus", format!("there is no bus '{}'; name one of [buses]", self.bus)));
+            return Some(("bus", format!("unknown bus '{}'; name one of [buses]", self.bus)));
         }
         if self.zone_law.is_some() != self.zones.is_empty() {
             return problem("zones", "give either zones or zone_law");
@@ -237,7 +220,7 @@ impl Model for DiskDrive {
             return problem("seek", "distances and times must ascend, and there must be one");
         }
         if self.head_switch_ms > self.track_skew_ms || self.write_head_switch_ms > self.track_skew_ms {
-            return problem("track_skew_ms", "a head switch takes longer than the skew that is there to hide it");
+            return problem("track_skew_ms", "a head switch takes longer than the skew that hides it");
         }
         if self.track_skew_ms * 1e-3 >= 60.0 / self.rpm {
             return problem("track_skew_ms", "is more than a revolution");

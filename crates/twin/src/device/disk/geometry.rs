@@ -1,30 +1,27 @@
-//! Where every block lies, and when it passes under the head.
+//! Block addresses, and when each block passes under the head.
 //!
-//! A drive that reads on without a pause needs a *media time* for each block that depends on its address alone: tracks of
-//! the zone passed so far, a skew at every head and cylinder change, and the sectors of the track. That media time,
-//! modulo one revolution, is also the angle at which the block lies. So one function answers both questions: how
-//! long a run of blocks takes, and how long to wait for its start.
+//! A drive that reads on without a pause needs a *media time* for each block that depends only on
+//! its address: tracks of the zone passed so far, a skew at every head and cylinder switch, and the
+//! sectors of the track. That media time modulo one revolution is also the angle of the block. So
+//! one function answers both questions: how long a run of blocks takes, and how long to wait for
+//! its start.
 
 use machine::Nanos;
 
-/// Bytes of a disk block.
 pub const SECTOR: u64 = 512;
 
-/// A range of cylinders with the same number of sectors on every track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Zone {
     first_lba: u64,
     first_cylinder: u64,
     sectors_per_track: u64,
-    /// Media time of the zone's first block.
     base: Nanos,
 }
 
-/// The layout of a drive's blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Geometry {
     revolution: Nanos,
-    /// Where the platter stands when the clock shows zero, as the time since the index passed.
+    /// Rotational phase at time zero: time since the index mark passed.
     phase: Nanos,
     heads: u64,
     track_skew: Nanos,
@@ -35,8 +32,9 @@ pub(super) struct Geometry {
 }
 
 impl Geometry {
-    /// A layout from the time of one revolution, the number of surfaces, the skew of a head change and of a
-    /// cylinder change, and the zones from the outside in as (cylinders, sectors per track).
+    /// A layout from the time of one revolution, the number of surfaces, the skew of a head switch
+    /// and of a cylinder switch, and the zones from the outside in as (cylinders, sectors per
+    /// track).
     pub(super) fn new(
         revolution: Nanos,
         heads: u64,
@@ -65,13 +63,12 @@ impl Geometry {
         }
     }
 
-    /// The same layout on a platter that stands elsewhere when the clock shows zero: spindles are not synchronised.
+    /// The same layout with another rotational phase, as spindles are not synchronised.
     pub(super) fn turned(mut self, phase: Nanos) -> Self {
         self.phase = phase % self.revolution;
         self
     }
 
-    /// Blocks of the drive.
     pub(super) fn sectors(&self) -> u64 {
         self.sectors
     }
@@ -82,24 +79,21 @@ impl Geometry {
     }
 
     fn zone(&self, lba: u64) -> &Zone {
-        // Most requests stay in the outer zones, and there are a dozen at most.
+        // Most requests stay in the outer zones, and there are at most a dozen zones.
         let beyond = self.zones.iter().position(|zone| zone.first_lba > lba).unwrap_or(self.zones.len());
         &self.zones[beyond - 1]
     }
 
-    /// The cylinder and the surface of a block.
     pub(super) fn place(&self, lba: u64) -> (u64, u64) {
         let zone = self.zone(lba);
         let track = (lba - zone.first_lba) / zone.sectors_per_track;
         (zone.first_cylinder + track / self.heads, track % self.heads)
     }
 
-    /// Sectors on the track of a block.
     pub(super) fn track_sectors(&self, lba: u64) -> u64 {
         self.zone(lba).sectors_per_track
     }
 
-    /// The first block of the next track.
     pub(super) fn track_end(&self, lba: u64) -> u64 {
         let zone = self.zone(lba);
         let track = (lba - zone.first_lba) / zone.sectors_per_track;
@@ -120,24 +114,24 @@ impl Geometry {
             + sector * self.revolution / zone.sectors_per_track
     }
 
-    /// Media time at which a block begins.
     pub(super) fn start(&self, lba: u64) -> Nanos {
         self.media_time(lba, 0)
     }
 
-    /// Media time at which the last of the blocks before `end` ends: the skew that follows is not in it.
+    /// Media time at which the last block before `end` ends, without the skew that follows it.
     pub(super) fn end(&self, end: u64) -> Nanos {
         self.media_time(end - 1, 1)
     }
 
-    /// How long the platter needs from `now` until the block is under the head.
+    /// Rotational delay from `now` until the block is under the head.
     pub(super) fn rotation_to(&self, lba: u64, now: Nanos) -> Nanos {
         let angle = self.start(lba) % self.revolution;
         let here = (now + self.phase) % self.revolution;
         if angle >= here { angle - here } else { angle + self.revolution - here }
     }
 
-    /// The block, in `from..=limit`, that a reading which began `from` at time `began` has come to at `now`: every block before it is read.
+    /// The block, in `from..=limit`, that a read which started at `from` at time `began` reaches by
+    /// `now`: all earlier blocks are read.
     pub(super) fn reached(&self, from: u64, began: Nanos, limit: u64, now: Nanos) -> u64 {
         let origin = self.start(from);
         let (mut low, mut high) = (from, limit);

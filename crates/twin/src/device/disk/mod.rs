@@ -1,7 +1,7 @@
-//! A rotating disk: mechanics, on-board cache, and the drive's own processor.
+//! A rotating disk: mechanics, on-board cache, and controller.
 //!
-//! What is here schedules nothing. It answers when: when a block can be sent, when a write ends on the platter, when the
-//! processor can take a command. [`scsi`] turns the answers into events.
+//! This module schedules nothing; it computes times: when a block can be sent, when a write reaches
+//! the platter, when the controller can take a command. [`scsi`] turns the times into events.
 
 pub mod drive;
 pub mod geometry;
@@ -17,14 +17,14 @@ use read_cache::ReadCache;
 use seek::Seek;
 use std::collections::VecDeque;
 
-/// Commands among which a drive chooses its next: more would take its processor longer than the arm gains. It is more than the drives of
-/// the 1997 study could hold.
+/// Commands considered when choosing the next one: beyond this the choice takes longer than the
+/// seek time it saves. More than the drives of the 1997 study could queue.
 const CHOICE: usize = 1024;
 
-/// Work that has waited so many times as long as its way to the head takes more comes first: it is done before a second revolution passes it by.
+/// Work that has waited this many times its own positioning time gains priority, so it is done
+/// within two revolutions.
 const AGEING: Nanos = 8;
 
-/// The times of [`Firmware`] in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct FirmwareTimes {
     read: Nanos,
@@ -60,91 +60,67 @@ impl From<&Firmware> for FirmwareTimes {
     }
 }
 
-/// Work for the platter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct MediaWork {
-    /// First block.
     lba: u64,
     /// Block after the last.
     end: u64,
-    /// Writes; else it reads.
     write: bool,
-    /// The command that waits for it; a cached write has none any more.
+    /// The command that waits for it; `None` for a cached write.
     command: Option<u32>,
-    /// When it became ready.
     since: Nanos,
 }
 
-/// What the head does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Media {
-    /// Nothing that anyone waits for (it may prefetch).
     Free,
-    /// This work, until then.
     Busy(MediaWork, Nanos),
-    /// Still kept by data on its way into the cache that a command waits for, or by the rest of a track; an event will come.
+    /// Held by data a command waits for, or by the rest of a track; an event follows.
     Held,
 }
 
-/// A piece of work of the drive's processor on a write that waits for the platter.
+/// Controller work on a write that waits for the platter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Chore {
-    /// The command.
     command: u32,
-    /// Its data is on the platter; else it is on its way there.
     written: bool,
-    /// Work left.
     left: Nanos,
 }
 
-/// From `now`, when a head on block `head` could begin with block `lba`: the arm, then the platter.
+/// When a head on block `head` could start on block `lba`: seek plus rotation, from `now`.
 fn reach(seek: &Seek, geometry: &Geometry, head: u64, lba: u64, write: bool, now: Nanos) -> Nanos {
     let arrived = now + seek.time(geometry.place(head), geometry.place(lba), write);
     arrived + geometry.rotation_to(lba, arrived)
 }
 
-/// One disk.
 struct Disk {
     geometry: Geometry,
     seek: Seek,
     firmware: FirmwareTimes,
     cache: ReadCache,
-    /// Which bus it is on.
     bus: u32,
-    /// Its write cache is on.
     wce: bool,
-    /// Commands that it takes at a time.
     queue_limit: u32,
-    /// The commands with which the adapter has asked for the bus, or will at a time that is scheduled.
+    /// Commands for which the adapter has requested the bus, or will at a scheduled time.
     selecting: VecDeque<u32>,
-    /// When the processor looks at the next command.
     free_at: Nanos,
-    /// When its last connection ends, or ended.
     left_bus: Nanos,
-    /// Work of the processor.
     chores: VecDeque<Chore>,
-    /// The first chore is being done.
     working: bool,
-    /// What the head does.
     media: Media,
-    /// Work waiting for the head.
     pending: Vec<MediaWork>,
-    /// Where the head is.
     head_lba: u64,
     write_limit: u64,
     write_used: u64,
-    /// Writes that the head does one after the other before it loses a revolution.
+    /// Back-to-back writes before the drive loses a revolution.
     list_limit: u32,
-    /// Writes done so without a pause.
     list: u32,
-    /// When the head ended its last work.
     media_end: Nanos,
-    /// Time with the head under work that someone waited for.
+    /// Head time spent on work that a command waited for.
     media_busy: Nanos,
 }
 
 impl Disk {
-    /// A disk at rest.
     fn new(drive: &DiskDrive, slot: Slot) -> Self {
         let (zones, revolution) = (drive.all_zones(), drive.revolution_of(slot.number));
         let geometry =
@@ -179,35 +155,34 @@ impl Disk {
         }
     }
 
-    /// Whether the write buffer has room for `bytes` more.
     fn has_room(&self, bytes: u64) -> bool {
         self.write_used == 0 || self.write_used + bytes <= self.write_limit
     }
 
-    /// Takes room in the write buffer.
     fn take_room(&mut self, bytes: u64) {
         self.write_used += bytes;
     }
 
-    /// Gives room back.
     fn give_room(&mut self, bytes: u64) {
         self.write_used -= bytes;
     }
 
-    /// From `now`, when the head could begin with a block.
+    /// When the head could start on a block, from `now`.
     fn reach(&self, lba: u64, write: bool, now: Nanos) -> Nanos {
         reach(&self.seek, &self.geometry, self.head_lba, lba, write, now)
     }
 
-    /// Takes the work with which the head can begin soonest; what waits gains on it, so that nothing waits for ever.
+    /// Takes the work the head can start soonest. Priority grows with waiting time, so nothing
+    /// starves.
     fn pick(&mut self, now: Nanos) -> Option<MediaWork> {
         let cost = |work: &MediaWork| {
-            // What follows on the block just done is met without leaving the track, whatever else is nearer after a skew.
+            // A sequential successor needs no track change, so it comes first even if another block
+            // is nearer after a skew.
             let follows = work.lba == self.head_lba + 1 && self.media_end == now;
             let wait = if follows { 0 } else { self.reach(work.lba, work.write, now) - now };
             wait.saturating_sub((now - work.since) / AGEING)
         };
-        // Work whose data is still on the bus is not there yet.
+        // Work whose data are still on the bus is not ready.
         let ready = |index: &usize| self.pending[*index].since <= now;
         let best = match self.pending.len() {
             1 => Some(0).filter(ready),
@@ -218,14 +193,14 @@ impl Disk {
         Some(self.pending.remove(best))
     }
 
-    /// Sends the head to a write: when its last block is on the platter.
+    /// Moves the head to a write and returns when its last block is on the platter.
     fn begin_write(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         self.cache.forget(work.lba, work.end);
         if self.media_end != now {
             self.list = 0;
         }
-        // A new list of work is made while the platter turns on.
+        // Building a new work list costs a revolution.
         let full = self.list_limit > 0 && self.list >= self.list_limit;
         let from = if full { now + self.firmware.half_turnaround } else { now };
         let start = self.reach(work.lba, true, from);
@@ -235,7 +210,8 @@ impl Disk {
         self.media_end
     }
 
-    /// Sends the head to a read that the cache does not hold: when its last block is in the cache. It reads on from there.
+    /// Moves the head to a cache miss and returns when its last block is in the cache. Prefetch
+    /// starts there.
     fn begin_read(&mut self, work: &MediaWork, now: Nanos) -> Nanos {
         self.cache.stop_prefetch(&self.geometry, now);
         let start = self.reach(work.lba, false, now);

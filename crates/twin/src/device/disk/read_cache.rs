@@ -1,7 +1,8 @@
-//! Segments of the on-board cache, and the prefetch that fills the newest of them.
+//! Segments of the on-board cache, and the prefetch that fills the newest one.
 //!
-//! A prefetch needs no events: where it has come to is a function of when it began. It stops where its segment is full of data that
-//! the host has not taken, and goes on, at the next pass of the platter, when there is room for a track.
+//! A prefetch needs no events: its position follows from its start time. It stops when its segment
+//! is full of data the host has not read, and resumes on the next revolution when a track's worth
+//! of space is free.
 
 use super::drive::DiskCache;
 use super::geometry::{Geometry, SECTOR};
@@ -10,25 +11,23 @@ use machine::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Segment {
     start: u64,
-    /// Block after the last that it holds; of the segment being filled, where its present reading began.
+    /// Block after the last in the segment; for the segment being filled, where its current pass
+    /// began.
     end: u64,
-    /// Block after the last that the host took.
+    /// Block after the last one sent to the host.
     taken: u64,
     used: u64,
 }
 
-/// The reading that fills a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Prefetch {
     segment: usize,
-    /// First block of this pass, and when the head was there.
+    /// First block of this pass, and when the head reached it.
     from: u64,
     began: Nanos,
-    /// Where it stops.
     limit: u64,
     /// Commands wait for the blocks before this one.
     wanted: u64,
-    /// Other work waits for the head: it goes no farther than the limit.
     ending: bool,
 }
 
@@ -38,27 +37,22 @@ impl Prefetch {
         if end <= self.from { 0 } else { self.began + geometry.end(end) - geometry.start(self.from) }
     }
 
-    /// The block under the head.
     fn head(&self, geometry: &Geometry, now: Nanos) -> u64 {
         geometry.reached(self.from, self.began, self.limit, now.max(self.began)).max(self.from + 1) - 1
     }
 }
 
-/// What the cache says to a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// The data is here, or on its way from the platter: sending at `rate` may begin at `ready`.
+    /// The data are in the cache or on the way from the platter: sending at `rate` may start at
+    /// `ready`.
     Hit {
-        /// When the data phase may begin.
         ready: Nanos,
-        /// It was sent before.
         again: bool,
     },
-    /// The head must go for it.
     Miss,
 }
 
-/// The cache of a drive, as far as reads go.
 pub(super) struct ReadCache {
     segments: Vec<Segment>,
     limit: usize,
@@ -70,7 +64,6 @@ pub(super) struct ReadCache {
 }
 
 impl ReadCache {
-    /// An empty cache.
     pub(super) fn new(cache: &DiskCache) -> Self {
         ReadCache {
             segments: Vec::with_capacity(cache.segments as usize),
@@ -83,13 +76,11 @@ impl ReadCache {
         }
     }
 
-    /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.segments.clear();
         self.prefetch = None;
     }
 
-    /// Looks for the blocks `lba..end` at `now`; sending them takes `sending`.
     pub(super) fn lookup(&mut self, geometry: &Geometry, lba: u64, end: u64, now: Nanos, sending: Nanos) -> Lookup {
         self.clock += 1;
         if let Some(prefetch) = self.prefetch {
@@ -117,8 +108,9 @@ impl ReadCache {
         Lookup::Miss
     }
 
-    /// The block after the last that the prefetch has, or will have whatever else is asked: what commands wait for and the rest of that
-    /// track, where the drive reads tracks to their ends. While a command waits for it, it is not left for a block that it comes to.
+    /// End of the blocks that the prefetch holds or is certain to read: those that commands wait
+    /// for, plus the rest of that track if the drive reads whole tracks. A prefetch with a waiting
+    /// command is not interrupted.
     fn will_have(&self, geometry: &Geometry, prefetch: &Prefetch, now: Nanos) -> u64 {
         if prefetch.has(geometry, prefetch.wanted) > now {
             return prefetch.wanted + self.segment_sectors;
@@ -127,7 +119,7 @@ impl ReadCache {
         if self.whole_tracks { geometry.track_end(last).min(prefetch.limit) } else { last + 1 }
     }
 
-    /// Data that was sent is sent again only by a drive that keeps it, and only within a track.
+    /// Only a drive that keeps sent data sends it again, and only within a track.
     fn may_send(&self, geometry: &Geometry, again: bool, lba: u64, end: u64) -> bool {
         !again || (self.keeps && end - lba <= geometry.track_sectors(lba))
     }
@@ -158,7 +150,7 @@ impl ReadCache {
         Lookup::Hit { ready, again }
     }
 
-    /// The host took the blocks before `end`: there is room for as many more.
+    /// The host read the blocks before `end`, which frees their space.
     pub(super) fn taken(&mut self, geometry: &Geometry, lba: u64, end: u64, now: Nanos) {
         let filling =
             self.prefetch.filter(|p| lba >= self.segments[p.segment].start && end <= p.limit).map(|p| p.segment);
@@ -166,7 +158,7 @@ impl ReadCache {
         let Some(index) = filling.or_else(held) else { return };
         let segment = &mut self.segments[index];
         segment.taken = segment.taken.max(end);
-        // A drive that keeps what it sent keeps about a track of it.
+        // A drive that keeps sent data keeps about a track of it.
         let kept = if self.keeps { geometry.track_sectors(lba).min(self.segment_sectors / 2) } else { 0 };
         let limit = (segment.taken + self.segment_sectors - kept).min(geometry.sectors());
         let Some(prefetch) = self.prefetch.as_mut().filter(|p| p.segment == index && !p.ending) else { return };
@@ -182,7 +174,7 @@ impl ReadCache {
         segment.start = segment.start.max(filled.saturating_sub(self.segment_sectors.max(filled - segment.taken)));
     }
 
-    /// A new segment for the blocks `lba..end`, whose first is under the head at `began`.
+    /// Starts a segment for the blocks `lba..end`; its first block is under the head at `began`.
     pub(super) fn begin(&mut self, geometry: &Geometry, lba: u64, end: u64, began: Nanos) {
         self.clock += 1;
         let segment = Segment { start: lba, end: lba, taken: lba, used: self.clock };
@@ -198,7 +190,7 @@ impl ReadCache {
         self.prefetch = Some(Prefetch { segment: index, from: lba, began, limit, wanted: end, ending: false });
     }
 
-    /// The head leaves: what has been read so far stays.
+    /// Stops the prefetch when the head leaves; the blocks read so far stay.
     pub(super) fn stop_prefetch(&mut self, geometry: &Geometry, now: Nanos) {
         if let Some(prefetch) = self.prefetch.take() {
             let reached = if now <= prefetch.began {
@@ -210,8 +202,8 @@ impl ReadCache {
         }
     }
 
-    /// Other work waits for the head: until when it must stay. That is for data that a command waits for, and, where the drive
-    /// prefetches whole tracks, for the rest of the track.
+    /// Returns until when the head must stay although other work waits: for data a command waits
+    /// for and, if the drive prefetches whole tracks, for the rest of the track.
     pub(super) fn end_prefetch(&mut self, geometry: &Geometry, now: Nanos) -> Nanos {
         let whole_tracks = self.whole_tracks;
         let Some(prefetch) = self.prefetch.as_mut() else { return now };
@@ -231,12 +223,10 @@ impl ReadCache {
         prefetch.has(geometry, prefetch.limit).max(now)
     }
 
-    /// The block to which the prefetch has come.
     pub(super) fn head(&self, geometry: &Geometry, now: Nanos) -> Option<u64> {
         self.prefetch.map(|prefetch| prefetch.head(geometry, now))
     }
 
-    /// Blocks that were written are no longer as they were.
     pub(super) fn forget(&mut self, lba: u64, end: u64) {
         for segment in &mut self.segments {
             if lba < segment.end && end > segment.start {
@@ -247,7 +237,6 @@ impl ReadCache {
     }
 }
 
-/// The platter has gone on: the head meets the next block at its next pass.
 fn resume(geometry: &Geometry, prefetch: &mut Prefetch, now: Nanos) {
     let next = prefetch.limit;
     prefetch.began = now + geometry.rotation_to(next, now);

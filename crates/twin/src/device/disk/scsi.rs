@@ -1,7 +1,7 @@
-//! Adapter, bus and drive: how a command travels.
+//! Adapter, bus and drive: the path of a command.
 //!
-//! A connection holds the bus from arbitration to bus free. Nothing can come between, so its phases are computed when the bus is
-//! granted, and one event ends it.
+//! A connection holds the bus from arbitration to bus free. Nothing can interrupt it, so its phases
+//! are computed when the bus is granted, and one event ends it.
 
 use super::geometry::SECTOR;
 use super::read_cache::Lookup;
@@ -11,23 +11,17 @@ use crate::device::{Command, Device, Host, Outcome};
 use crate::event::{Event, Wake};
 use machine::{Nanos, Op};
 
-/// The adapter tries again to send.
 const SEND: u8 = 0;
-/// The connection ends, and the command with it.
+/// The connection ends and completes the command.
 const DONE: u8 = 1;
-/// The connection ends; the drive will be back.
+/// The drive disconnects; it will reselect.
 const DISCONNECTED: u8 = 2;
-/// The connection ends; the drive has the data of a write and will be back.
+/// The drive has received a write's data and disconnects.
 const RECEIVED: u8 = 3;
-/// The drive wants the bus back for a command.
 const RESELECT: u8 = 4;
-/// There is work for the head.
 const MEDIA: u8 = 5;
-/// The head ends its work.
 const MEDIA_DONE: u8 = 6;
-/// The head may leave its prefetch.
 const MEDIA_RELEASE: u8 = 7;
-/// The processor ends a chore.
 const CHORE_DONE: u8 = 8;
 
 impl Device for Disk {
@@ -39,7 +33,6 @@ impl Device for Disk {
         self.queue_limit
     }
 
-    /// Nothing queued, nothing cached.
     fn rest(&mut self, _idle: Nanos) {
         self.cache.clear();
         self.chores.clear();
@@ -53,7 +46,8 @@ impl Device for Disk {
 
     fn accept(&mut self, number: u32, host: &mut Host<'_>) -> bool {
         let command = &host.commands[number];
-        // Where the drive answers late and does not turn the adapter away, commands go out in the order in which the adapter was given them.
+        // If the drive answers late and does not turn the adapter away, the adapter sends commands
+        // in the order it received them.
         if !(self.selecting.is_empty() || self.firmware.select_wait > 0) {
             return false;
         }
@@ -115,9 +109,10 @@ impl Device for Disk {
 }
 
 impl Disk {
-    /// The adapter asks for the bus to send the next command, once the drive has recovered from the one before.
+    /// The adapter requests the bus for the next command, once the drive has recovered from the
+    /// previous one.
     fn select(&mut self, host: &mut Host<'_>) {
-        // The last part of a recovery is spent on the bus, in selection.
+        // The last part of recovery is spent on the bus, in selection.
         let from = self.free_at.saturating_sub(self.firmware.select_wait);
         if from > host.now() {
             host.wake(from, Wake::device(SEND));
@@ -126,7 +121,8 @@ impl Disk {
         }
     }
 
-    /// The adapter has the bus and sends the command. Returns the end of the connection and what it came to.
+    /// Sends the command once the adapter has the bus. Returns the end of the connection and the
+    /// event that follows.
     fn selected(&mut self, host: &mut Host<'_>) -> (Nanos, Wake) {
         let now = host.now();
         let Some(index) = self.selecting.pop_front() else { return (now, Wake::device(DISCONNECTED)) };
@@ -136,7 +132,7 @@ impl Disk {
         let (times, phases, stalled) = (bus.times, &mut bus.phases, &mut bus.stalled);
         let mut t =
             now + phases.add(Phase::Arbitrate, times.arbitrate) + phases.add(Phase::ArbitrateWin, times.arbitrate_win);
-        // It came right behind another, which the drive is still at work on.
+        // Back to back: the drive is still working on the previous command.
         let behind = now <= self.left_bus.max(self.free_at.saturating_sub(self.firmware.select_wait));
         let cycle = if behind { self.firmware.queued_cycle } else { 0 };
         let answer = self.free_at.saturating_sub(t);
@@ -163,11 +159,11 @@ impl Disk {
         let sending = times.data(command.bytes, false);
         let found = self.cache.lookup(&self.geometry, lba, last, t, sending);
         if matches!(found, Lookup::Hit { again: false, .. }) {
-            // The head went there for it, before or now.
+            // The head has moved, or moves, for this command.
             self.media_busy += self.geometry.end(last) - self.geometry.start(lba);
         }
         match found {
-            // Coming back costs more than a short wait.
+            // A short wait is cheaper than a disconnect and a reselection.
             Lookup::Hit { ready, again } if ready <= t + times.disconnect + times.identify => {
                 let again = if again { self.firmware.reread } else { 0 };
                 let wait = (ready - t) + again;
@@ -194,7 +190,7 @@ impl Disk {
         (t, end(DISCONNECTED))
     }
 
-    /// A drive is back on the bus: the data of a read and its status, or the status of a write.
+    /// A drive has reselected: it sends a read's data and status, or a write's status.
     fn reselected(&mut self, index: u32, host: &mut Host<'_>) -> (Nanos, Wake) {
         let command = host.commands[index];
         let bus = &mut host.buses[self.bus as usize];
@@ -216,7 +212,6 @@ impl Disk {
         (t, Wake { what: DONE, command: index })
     }
 
-    /// Sends the head to the next work if it is free.
     fn media_start(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         if self.media != Media::Free || self.pending.is_empty() {
@@ -243,7 +238,7 @@ impl Disk {
         host.wake(end, Wake::device(MEDIA_DONE));
     }
 
-    /// A read that waited for the head, and whose data the cache has since got or is about to get, needs the head no more.
+    /// Completes queued reads that the cache now holds, or soon will, without moving the head.
     fn serve_what_was_read(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let times = host.buses[self.bus as usize].times;
@@ -273,7 +268,6 @@ impl Disk {
         self.do_chores(host);
     }
 
-    /// Lets the drive's processor go on, unless the platter needs it.
     fn do_chores(&mut self, host: &mut Host<'_>) {
         let now = host.now();
         let Some(chore) = self.chores.front_mut().filter(|_| !self.working) else { return };
@@ -302,7 +296,6 @@ impl Disk {
     }
 }
 
-/// First block of a command, and the block after the last.
 fn blocks(command: &Command) -> (u64, u64) {
     (command.offset / SECTOR, (command.offset + command.bytes).div_ceil(SECTOR))
 }

@@ -1,8 +1,9 @@
-//! How long the arm needs.
+//! Seek times.
 
 use machine::Nanos;
 
-/// Seek time by distance, interpolated between published points, and what a write adds to settle.
+/// Seek time by distance, interpolated between published points, and the extra settle time of a
+/// write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seek {
     /// (cylinders, nanoseconds), ascending.
@@ -13,7 +14,8 @@ pub(super) struct Seek {
 }
 
 impl Seek {
-    /// A curve through `points`; a write adds `write_settle` to a seek; a change of surface takes `head_switch`, for a write `write_head_switch`.
+    /// A curve through `points`; a write adds `write_settle` to a seek; a head switch takes
+    /// `head_switch`, or `write_head_switch` for a write.
     pub(super) fn new(
         points: Vec<(u64, Nanos)>,
         write_settle: Nanos,
@@ -23,9 +25,10 @@ impl Seek {
         Seek { points, write_settle, head_switch, write_head_switch }
     }
 
-    /// Nanoseconds over a distance in cylinders; zero for none.
+    /// Seek time in nanoseconds for a distance in cylinders.
     ///
-    /// Between two points the time goes with the square root of the distance, as an arm does that accelerates and brakes.
+    /// Between two points it grows with the square root of the distance, as for an arm that
+    /// accelerates and brakes.
     fn arm(&self, distance: u64) -> Nanos {
         if distance == 0 {
             return 0;
@@ -42,7 +45,6 @@ impl Seek {
         below_time + ((time.saturating_sub(below_time)) as f64 * part) as Nanos
     }
 
-    /// Nanoseconds from one (cylinder, surface) to another, before any rotation.
     pub(super) fn time(&self, from: (u64, u64), to: (u64, u64), write: bool) -> Nanos {
         let distance = from.0.abs_diff(to.0);
         if distance > 0 {

@@ -1,8 +1,9 @@
-//! What is told of a layer beside its rates: the settings that matter, the warnings that name it, what could lose data.
+//! Facts about a layer besides its rates: important settings, warnings that name it, risks of data
+//! loss.
 
 use machine::{Layer, LayerKind};
 
-/// Settings of a layer that people look for first, in the order in which they read them. Others follow by name.
+/// Important settings of a layer, in reading order; others follow by name.
 const FIRST: [&str; 60] = [
     "start_bytes",
     "aligned_to_physical_block",
@@ -66,7 +67,7 @@ const FIRST: [&str; 60] = [
     "sata_spd",
 ];
 
-/// What a stage's name or another of its settings says, or what nobody tunes.
+/// Settings that repeat the stage's name or another setting, or that are never tuned.
 const LEFT_OUT: [&str; 22] = [
     "mount",
     "size_bytes",
@@ -92,26 +93,23 @@ const LEFT_OUT: [&str; 22] = [
     "sata_spd_limit",
 ];
 
-/// Settings that say nothing where they are none.
 const IF_ANY: [&str; 7] =
     ["optimal_io_size", "chunk_sectors", "dax", "offset_bytes", "sequential_cutoff", "degraded", "group_thread_cnt"];
 
-/// The settings of a layer that matter: those that people look for first, then whatever else is told of it.
 pub(super) fn settings(layer: &Layer) -> Vec<(String, String)> {
     let none = |value: &str| matches!(value, "" | "0" | "0.0k");
-    let told = |name: &str, value: &str| {
+    let reported = |name: &str, value: &str| {
         let own = FIRST.contains(&name) || !LEFT_OUT.contains(&name);
         own && !(IF_ANY.contains(&name) && none(value))
     };
     let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     let mut all: Vec<(String, String)> = layer.settings.clone().into_iter().collect();
-    all.retain(|(name, value)| told(name, value));
-    // The sort is stable: others stay by name.
+    all.retain(|(name, value)| reported(name, value));
+    // The sort is stable: the rest stays sorted by name.
     all.sort_by_key(|(name, _)| place(name));
     all
 }
 
-/// The target's warnings that name a layer, by its name or its address.
 pub(super) fn warnings_about(layer: &Layer, warnings: &[String]) -> Vec<String> {
     let system = layer.kind == LayerKind::FileSystem;
     let name = if system { layer.name.as_str() } else { layer.name.split(' ').next().unwrap_or(&layer.name) };
@@ -120,7 +118,8 @@ pub(super) fn warnings_about(layer: &Layer, warnings: &[String]) -> Vec<String> 
     warnings.iter().filter(about).cloned().collect()
 }
 
-/// Whether a text has a name as a word: `sda` is none of `sda1 starts at ...`, nor `port-0:8` of `port-0:8:3 runs ...`.
+/// Whether a text contains a name as a word: `sda` does not match `sda1 starts at ...`, nor
+/// `port-0:8` `port-0:8:3 runs ...`.
 fn has_word(text: &str, name: &str) -> bool {
     let goes_on = |rest: &str| {
         let mut next = rest.chars();
@@ -135,14 +134,14 @@ fn has_word(text: &str, name: &str) -> bool {
         })
 }
 
-/// What could lose data that a program was told are written.
+/// Risks to data that the program believes written.
 pub(super) fn risks(layers: &[Layer]) -> Vec<String> {
     let mut risks = Vec::new();
     for layer in layers {
         let facts = &layer.facts;
         if matches!(layer.kind, LayerKind::Disk | LayerKind::Loop) && facts.write_cache == Some(true) {
             risks.push(format!(
-                "{} has a write cache that a loss of power may empty: only what was flushed (fsync, O_DSYNC) is sure to be there",
+                "{} has a volatile write cache: after a power failure only flushed data (fsync, O_DSYNC) are certain to be there",
                 layer.name
             ));
         }
@@ -153,7 +152,7 @@ pub(super) fn risks(layers: &[Layer]) -> Vec<String> {
             risks.push(format!("{} has a member missing: the next one to fail may lose data", layer.name));
         }
         if facts.writeback_device {
-            risks.push(format!("{} keeps written data in its cache device alone until it copies them", layer.name));
+            risks.push(format!("{} keeps written data only in its cache device until it copies them", layer.name));
         }
     }
     risks

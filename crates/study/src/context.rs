@@ -1,26 +1,23 @@
-//! What is known before the grids are made: the target, the engines, and how fast it is roughly.
+//! Facts known before the grids are built: the target, the engines, and the target's estimated
+//! speed.
 
 use crate::grid::Rank;
 use machine::{Buffering, CacheState, Engine, Nanos, TargetFacts, units};
 use workload::{OpKind, Stop, Workload};
 
-/// The operations of every experiment, in the order of the report.
 pub(crate) const OPS: [OpKind; 2] = [OpKind::Read, OpKind::Write];
 
-/// The target, the machine's engines, and how fast the target is roughly.
 #[derive(Debug, Clone)]
-pub(crate) struct Setting {
+pub(crate) struct StudyContext {
     pub(crate) facts: TargetFacts,
     pub(crate) engines: Vec<Engine>,
     pub(crate) speed: Speed,
-    /// Length of one run.
     pub(crate) run_ns: Nanos,
     pub(crate) seed: u64,
     /// Members of the target, striped or not.
     pub(crate) members: u32,
 }
 
-/// How fast a target is, roughly, from a few short runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Speed {
     pub(crate) read: OpSpeed,
@@ -29,7 +26,6 @@ pub(crate) struct Speed {
     pub(crate) flush_bytes_per_s: f64,
 }
 
-/// How fast one operation is, roughly.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct OpSpeed {
     pub(crate) bytes_per_s: f64,
@@ -37,47 +33,44 @@ pub(crate) struct OpSpeed {
 }
 
 impl OpSpeed {
-    /// Time of one round of all outstanding requests.
     pub(crate) fn round_ns(&self, outstanding: u32, request: u32) -> f64 {
         let outstanding = f64::from(outstanding);
         (outstanding * f64::from(request) / self.bytes_per_s).max(outstanding / self.iops) * 1e9
     }
 }
 
-impl Setting {
-    /// Whether requests can go past the cache to something that is not memory.
+impl StudyContext {
+    /// Whether direct requests reach something other than memory.
     pub(crate) fn direct(&self) -> bool {
         self.facts.direct && !self.facts.in_memory
     }
 
-    /// What direct requests must be multiples of.
     pub(crate) fn align(&self) -> u64 {
         u64::from(self.facts.direct_align_bytes)
     }
 
-    /// Why requests cannot.
     pub(crate) fn not_direct(&self) -> String {
         if self.facts.in_memory {
-            return "the file system keeps its files in memory, so there is nothing below the page cache to reach"
-                .into();
+            return "the file system keeps its files in memory, so direct I/O has no device to reach".into();
         }
         self.facts.direct_refused.clone().unwrap_or_default()
     }
 
-    /// Writes through the page cache, flushed at the end; no more than is flushed in little time.
+    /// Writes through the page cache, flushed at the end, and short enough for a quick flush.
     pub(crate) fn flushed_write(&self, request: u32) -> Workload {
         Workload {
             request_bytes: request,
             buffering: Buffering::Buffered,
             limit_bytes: Some(self.flushable(request)),
-            // What another run left in the cache would be written over: no work for the kernel's allocator, or its host.
+            // Overwriting cached data would spare the kernel's allocator, or its host, their work.
             cache: if self.facts.in_memory { CacheState::AsIs } else { CacheState::Cold },
             sync_at_end: true,
             ..self.base(OpKind::Write)
         }
     }
 
-    /// One request at a time to a region that stays in the page cache; none where a request is too large for that.
+    /// One request at a time in a region that stays cached; `None` if a request is too large for
+    /// that.
     pub(crate) fn resident(&self, op: OpKind, request: u32) -> Option<Workload> {
         (u64::from(request) * 2 <= self.resident_bytes()).then(|| Workload {
             request_bytes: request,
@@ -88,7 +81,7 @@ impl Setting {
         })
     }
 
-    /// A note for experiments that would go direct and cannot.
+    /// A note for experiments that would use direct I/O but cannot.
     pub(crate) fn note(&self) -> Vec<String> {
         if self.direct() {
             Vec::new()
@@ -97,23 +90,22 @@ impl Setting {
         }
     }
 
-    /// Reading, and writing where that is allowed.
     pub(crate) fn ops(&self) -> Vec<OpKind> {
         if self.facts.writable { vec![OpKind::Read, OpKind::Write] } else { vec![OpKind::Read] }
     }
 
-    /// The engine that keeps several requests outstanding from one thread.
     pub(crate) fn deep_engine(&self) -> Engine {
         Engine::asynchronous(&self.engines)
     }
 
-    /// The workload that the grids vary: sequential, direct where the target allows it, one request outstanding.
+    /// The workload that the grids vary: sequential, direct if the target allows it, depth 1.
     pub(crate) fn base(&self, op: OpKind) -> Workload {
         let direct = self.direct();
         Workload {
             read_percent: if op == OpKind::Write { 0 } else { 100 },
             buffering: if direct { Buffering::Direct } else { Buffering::Buffered },
-            // Without direct I/O only a dropped cache shows what lies below it; in memory there is nothing below.
+            // Without direct I/O, only a dropped cache exposes the layer below it; a target in
+            // memory has no layer below.
             cache: if direct || self.facts.in_memory || op == OpKind::Write {
                 CacheState::AsIs
             } else {
@@ -125,18 +117,17 @@ impl Setting {
         }
     }
 
-    /// The base with so many requests outstanding.
     pub(crate) fn deep(&self, op: OpKind, request: u32, depth: u32) -> Workload {
         let engine = Engine::for_depth(depth, &self.engines);
         Workload { request_bytes: request, depth, engine, ..self.base(op) }
     }
 
-    /// How fast a workload's operation is, roughly.
     pub(crate) fn speed_of(&self, workload: &Workload) -> OpSpeed {
         if workload.writes() { self.speed.write } else { self.speed.read }
     }
 
-    /// Request sizes that the target takes, with their ranks: the 1997 grid (2 KiB to 1 MiB), from the smallest direct size to 16 MiB.
+    /// Request sizes for the target, with their ranks: the 1997 grid (2 KiB to 1 MiB), from the
+    /// smallest direct size to 16 MiB.
     pub(crate) fn sizes(&self) -> Vec<(u32, Rank)> {
         let least = if self.direct() { self.facts.direct_align_bytes } else { 512 };
         let kib = |k: u64| (k * units::KIB) as u32;
@@ -153,7 +144,7 @@ impl Setting {
         sizes
     }
 
-    /// Bytes of a region that stays in the page cache, and that the device fills and takes back in little time.
+    /// Size of a region that stays cached and that the device can fill and write back quickly.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let slower = if self.facts.writable {
             self.speed.read.bytes_per_s.min(self.speed.flush_bytes_per_s)
@@ -164,7 +155,8 @@ impl Setting {
         quick.clamp(2 * units::MIB, 64 * units::MIB).min(self.facts.size_bytes)
     }
 
-    /// Bytes that a write to be flushed may leave in the cache: as many as reach the device in about three runs.
+    /// Bytes that a flushed write may leave in the cache: what the device writes in about three
+    /// runs.
     pub(crate) fn flushable(&self, request: u32) -> u64 {
         let bytes = self.speed.flush_bytes_per_s * self.run_ns as f64 / 1e9 * 3.0;
         let most = (self.facts.size_bytes / 2).max(u64::from(request));

@@ -1,51 +1,49 @@
-//! Trials on another target: the same requests to the device below a file system, or to two files instead of one.
+//! Trials on another target: the same requests to the device below a file system, or to two files
+//! instead of one.
 
+use crate::context::StudyContext;
 use crate::sampler::{Entry, Sampler};
-use crate::setting::Setting;
 use machine::{Machine, Nanos, Result, TargetKind, TargetSpec};
 use measure::stats::{Ratio, ratio_interval};
 use measure::{Options, Sample, sample};
 use workload::{OpKind, Workload};
 
-/// Pairs of runs of each trial that are hoped for.
+/// Desired pairs of runs per trial.
 const PAIRS: u32 = 4;
 
-/// Files are made anew where filling them takes at most this share of the budget.
+/// New files are created only if filling them takes at most this share of the budget.
 const FILL_SHARE: f64 = 0.04;
 
-/// Bytes of each of two files, at least.
-const LEAST_FILE: u64 = 8 << 20;
+const MIN_FILE_BYTES: u64 = 8 << 20;
 
-/// Which other target.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Other {
-    /// The device below the file system, by its name: faster where the file system is a limit.
+pub(crate) enum OtherTarget {
+    /// The device below the file system, by its name: faster if the file system is a limit.
     Device(String),
-    /// Two files: faster where what writers of one file share is a limit.
+    /// Two files: faster if a resource shared by the writers of one file is a limit.
     TwoFiles,
 }
 
-/// What the same requests came to on another target.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Beside {
-    pub(crate) other: Other,
-    /// Requests per second there over those on the target of the study.
+pub(crate) struct OtherTargetTrial {
+    pub(crate) other: OtherTarget,
+    /// Requests per second there over those on the study's target.
     pub(crate) ratio: Ratio,
 }
 
-/// Makes the trial that fits a case's operation, as far as there is time; none where there is no such target.
+/// Runs the trial that fits a case's operation, time permitting; `None` without such a target.
 ///
 /// # Errors
 /// The user's interrupt.
-pub(crate) fn beside<M: Machine>(
+pub(crate) fn try_other_target<M: Machine>(
     sampler: &mut Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     spec: &TargetSpec,
     (op, base): (OpKind, usize),
     until: Nanos,
-) -> Result<Option<Beside>> {
+) -> Result<Option<OtherTargetTrial>> {
     let workload = sampler.entries[base].workload.clone();
-    // A throttle is told anyway, and would be shared.
+    // A throttle is reported by the system, and both targets would share it.
     if sampler.bursty || !sampler.noisy || sampler.machine.now() >= until || !workload.buffering.is_direct() {
         return Ok(None);
     }
@@ -55,13 +53,12 @@ pub(crate) fn beside<M: Machine>(
     };
     let Some((other, mut target, workload)) = opened else { return Ok(None) };
     let ratio = pairs(sampler, &mut target, base, &workload, until)?;
-    Ok(ratio.map(|ratio| Beside { other, ratio }))
+    Ok(ratio.map(|ratio| OtherTargetTrial { other, ratio }))
 }
 
-/// A target with its name and the workload for it.
-type Opened<T> = Option<(Other, T, Workload)>;
+type Opened<T> = Option<(OtherTarget, T, Workload)>;
 
-/// The device below, and the piece of it where the file lies.
+/// The device below, restricted to the file's extent.
 fn device<M: Machine>(sampler: &Sampler<'_, M>, workload: &Workload) -> Opened<M::Target> {
     let below = sampler.machine.below(sampler.target)?;
     let (start, bytes) = below.region;
@@ -69,13 +66,12 @@ fn device<M: Machine>(sampler: &Sampler<'_, M>, workload: &Workload) -> Opened<M
     let moved = Workload { region_start_bytes: start, region_bytes: Some(bytes), ..workload.clone() };
     let facts = sampler.machine.target_facts(&target);
     moved.check(facts.size_bytes, facts.direct_align_bytes).ok()?;
-    Some((Other::Device(below.name), target, moved))
+    Some((OtherTarget::Device(below.name), target, moved))
 }
 
-/// Two files in the target's directory, each of half its size.
 fn two_files<M: Machine>(
     sampler: &Sampler<'_, M>,
-    setting: &Setting,
+    setting: &StudyContext,
     spec: &TargetSpec,
     workload: &Workload,
 ) -> Opened<M::Target> {
@@ -83,20 +79,21 @@ fn two_files<M: Machine>(
     let outstanding = workload.outstanding() > 1 && setting.facts.kind == TargetKind::TestFile && !spec.create;
     let quick = setting.speed.write.bytes_per_s * sampler.budget() as f64 / 1e9 * FILL_SHARE;
     let size = (quick as u64).min(setting.facts.size_bytes / 2) & !((1 << 20) - 1);
-    if !outstanding || size < LEAST_FILE {
+    if !outstanding || size < MIN_FILE_BYTES {
         return None;
     }
-    // Chunks of a request: each request goes to one of the two.
+    // The chunk is at least a request, so each request goes to one of the two.
     let chunk = u64::from(workload.request_bytes).next_power_of_two();
     let two =
         TargetSpec { places: vec![place.clone(), place.clone()], size: Some(2 * size), chunk, ..TargetSpec::default() };
     let target = sampler.machine.open(&two).ok()?;
     let facts = sampler.machine.target_facts(&target);
     workload.check(facts.size_bytes, facts.direct_align_bytes).ok()?;
-    Some((Other::TwoFiles, target, workload.clone()))
+    Some((OtherTarget::TwoFiles, target, workload.clone()))
 }
 
-/// Runs in turn on the study's target and on the other; none where they fail there, or too few were made.
+/// Interleaved runs on the study's target and on the other; `None` if they fail there, or are too
+/// few.
 fn pairs<M: Machine>(
     sampler: &mut Sampler<'_, M>,
     target: &mut M::Target,

@@ -1,8 +1,8 @@
-//! Limits above the device, each alone.
+//! Limits above the device, one at a time.
 
 use super::verdict::{REQUEST, base, layer, limit_among, limit_of, tried, workload};
 use super::{entry, facts};
-use crate::beside::{Beside, Other};
+use crate::other_target::{OtherTarget, OtherTargetTrial};
 use crate::sampler::Entry;
 use crate::trial::{Case, Variant};
 use machine::{
@@ -23,7 +23,7 @@ fn on_file_system(system: FileSystemFacts, queue_limit: u32) -> TargetFacts {
     facts
 }
 
-/// A device with so many requests in it on average, busy so many percent of the time.
+/// A device with this mean queue depth and busy percentage.
 fn in_device(depth: f64, busy: u64) -> impl Fn(&mut measure::Sample) {
     move |sample| {
         sample.usage.device = Some(DeviceUse {
@@ -49,11 +49,11 @@ fn traced(percents: [f64; 4]) -> impl FnOnce(&mut [Point]) {
     }
 }
 
-/// Random reads, eight outstanding, beside points with these depths and rates.
+/// Random reads at depth 8, among points with these depths and rates.
 fn among(base: Entry, others: &[(u32, f64)], facts: &TargetFacts, change: impl FnOnce(&mut [Point])) -> Limit {
     let others = others.iter().map(|&(depth, iops)| entry(Workload { depth, ..workload() }, &[iops]));
     let entries: Vec<Entry> = std::iter::once(base).chain(others).collect();
-    let case = Case { of: LimitOf::Random, op: OpKind::Read, base: 0, trials: Vec::new(), beside: None };
+    let case = Case { of: LimitOf::Random, op: OpKind::Read, base: 0, trials: Vec::new(), other_target: None };
     limit_among(&case, &entries, facts, 1e9, change)
 }
 
@@ -75,18 +75,18 @@ fn one_request_at_a_time_at_the_device_and_an_idle_thread_is_the_file_system() {
 }
 
 #[test]
-fn the_stage_in_which_requests_wait_decides_where_nothing_else_does() {
+fn the_wait_stage_decides_as_a_last_resort() {
     let file = on_file_system(FileSystemFacts::default(), 256);
     let device = TargetFacts { kind: TargetKind::Device, ..file.clone() };
     let throttle = TargetFacts { kind: TargetKind::Device, ..layer(LayerKind::Throttle, Some(1e12), None) };
     let of = |percents, facts: &TargetFacts| among(base(in_device(4.0, 60)), &[], facts, traced(percents));
     assert_eq!(of([80.0, 5.0, 10.0, 5.0], &throttle).what, Bottleneck::Throttle);
-    assert_eq!(of([80.0, 5.0, 10.0, 5.0], &device).what, Bottleneck::Throttle, "one that is not told");
+    assert_eq!(of([80.0, 5.0, 10.0, 5.0], &device).what, Bottleneck::Throttle, "an unreported throttle");
     assert_eq!(of([80.0, 5.0, 10.0, 5.0], &file).what, Bottleneck::FileSystem);
     assert_eq!(of([5.0, 80.0, 10.0, 5.0], &file).what, Bottleneck::Device, "the queue waits for it");
     assert_eq!(of([5.0, 5.0, 10.0, 80.0], &file).what, Bottleneck::Processor);
     let at_device = of([5.0, 10.0, 80.0, 5.0], &file).what;
-    assert_eq!(at_device, Bottleneck::Unknown, "the time at the device tells no latency from saturation");
+    assert_eq!(at_device, Bottleneck::Unknown, "device time cannot separate latency from saturation");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_queue_that_is_full_while_half_of_it_gets_half_is_the_limit() {
     };
     let found = of(4, &[(2, 520.0), (16, 1000.0)]);
     assert_eq!(found.what, Bottleneck::Throttle, "{}", found.sentence);
-    assert!(found.sentence.contains("nr_requests 4): 3.9 of 8 outstanding have a place"), "{}", found.sentence);
+    assert!(found.sentence.contains("nr_requests 4): 3.9 of 8 outstanding fit into it"), "{}", found.sentence);
     assert_eq!(of(4, &[(2, 950.0), (16, 1000.0)]).what, Bottleneck::Device, "two did as well");
     assert_eq!(of(256, &[(2, 520.0), (16, 1000.0)]).what, Bottleneck::Device, "the queue is not full");
 }
@@ -113,27 +113,28 @@ fn a_queue_that_is_full_while_half_of_it_gets_half_is_the_limit() {
 #[test]
 fn the_same_requests_without_the_file_system_refute_it_or_name_it() {
     let file = on_file_system(FileSystemFacts::default(), 256);
-    let of = |other: Other, ratio: f64| {
+    let of = |other: OtherTarget, ratio: f64| {
         let ratio = Ratio { median: ratio, mean: ratio, low: ratio * 0.97, high: ratio * 1.03, n_pairs: 4 };
-        let beside = Some(Beside { other, ratio });
+        let other_target = Some(OtherTargetTrial { other, ratio });
         let entries = [base(in_device(7.5, 97)), entry(Workload { depth: 16, ..workload() }, &[1010.0])];
         let trials = vec![(Variant::Deeper, 1)];
-        let case = Case { of: LimitOf::Peak, op: OpKind::Read, base: 0, trials, beside };
+        let case = Case { of: LimitOf::Peak, op: OpKind::Read, base: 0, trials, other_target };
         limit_among(&case, &entries, &file, 1e9, |_| {})
     };
-    let found = of(Other::Device("sda".into()), 1.4);
+    let found = of(OtherTarget::Device("sda".into()), 1.4);
     assert_eq!(found.what, Bottleneck::FileSystem, "{}", found.sentence);
     assert!(found.sentence.contains("sda itself gives 1.40 x the 62.5 MiB/s"), "{}", found.sentence);
-    let refuted = of(Other::Device("sda".into()), 1.02);
+    let refuted = of(OtherTarget::Device("sda".into()), 1.02);
     assert_eq!(refuted.what, Bottleneck::Device, "{}", refuted.sentence);
-    let told: Vec<&str> = refuted.trials.iter().map(|trial| trial.outcome.as_str()).collect();
-    assert!(told.contains(&"the same reads of sda itself: +2.0 %, so not the file system"), "{told:?}");
-    let shared = of(Other::TwoFiles, 1.8);
+    let outcomes: Vec<&str> = refuted.trials.iter().map(|trial| trial.outcome.as_str()).collect();
+    assert!(outcomes.contains(&"the same reads of sda itself: +2.0 %, so not the file system"), "{outcomes:?}");
+    let shared = of(OtherTarget::TwoFiles, 1.8);
     assert!(shared.sentence.contains("writes to two files get 1.80 x"), "{}", shared.sentence);
     assert_eq!(shared.what, Bottleneck::FileSystem);
 }
 
-/// A plain write whose thread is busy for this share of its second, flushed in so many seconds at the end.
+/// A plain write whose thread is busy for this share of its second, with a final flush of `flush_s`
+/// seconds.
 fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes: f64) -> Entry {
     let plain = Workload {
         request_bytes: REQUEST,
@@ -155,7 +156,7 @@ fn plain_write(busy: f64, flush_s: f64, dirty_percent: Option<f64>, device_bytes
 }
 
 #[test]
-fn what_a_plain_write_waits_for() {
+fn limits_of_a_plain_write() {
     let file = on_file_system(FileSystemFacts::default(), 256);
     let journaled = on_file_system(FileSystemFacts { journals_data: true, ..FileSystemFacts::default() }, 256);
     let mut throttled = file.clone();
@@ -175,7 +176,7 @@ fn what_a_plain_write_waits_for() {
         "most of it comes at the end"
     );
     assert_eq!(of(plain_write(0.1, 0.2, Some(20.0), 1.0), &file).what, Bottleneck::Unknown, "few pages were dirty");
-    assert_eq!(of(plain_write(0.1, 0.2, None, 1.0), &file).what, Bottleneck::Unknown, "dirty pages are not told");
+    assert_eq!(of(plain_write(0.1, 0.2, None, 1.0), &file).what, Bottleneck::Unknown, "dirty pages are unknown");
     assert_eq!(of(plain_write(0.1, 0.2, Some(20.0), 2.1), &journaled).what, Bottleneck::FileSystem);
     assert_eq!(of(plain_write(0.1, 3.0, Some(20.0), 2.1), &journaled).what, Bottleneck::FileSystem, "written twice");
     assert_eq!(of(plain_write(0.1, 3.0, Some(20.0), 1.0), &journaled).what, Bottleneck::Flush, "and not twice");
@@ -195,9 +196,10 @@ fn what_a_plain_write_waits_for() {
     let found = limit_of(LimitOf::Plain, one, tried, &device, 1e9);
     assert_eq!(found.what, Bottleneck::Thread, "the process computes while it flushes: {}", found.sentence);
     assert!(found.would_refute.is_some_and(|one| one.contains("flushes a file of its own")), "writers share the flush");
-    let mut told = layer(LayerKind::Throttle, None, None);
-    told.layers[0].facts.throttle = Some(ThrottleFacts { write_bytes_per_s: Some(54.6e6), ..ThrottleFacts::default() });
-    let found = of(plain_write(0.1, 0.2, Some(103.0), 1.0), &told);
+    let mut throttled = layer(LayerKind::Throttle, None, None);
+    let limits = ThrottleFacts { write_bytes_per_s: Some(54.6e6), ..ThrottleFacts::default() };
+    throttled.layers[0].facts.throttle = Some(limits);
+    let found = of(plain_write(0.1, 0.2, Some(103.0), 1.0), &throttled);
     assert!(
         found.what == Bottleneck::Throttle && found.sentence.contains("it admits; the writer waits for the write-back"),
         "{}",
@@ -211,7 +213,8 @@ fn throttle(write_iops: u64, random_only: bool) -> ThrottleFacts {
 
 #[test]
 fn plain_writes_to_a_throttled_device_are_counted_page_by_page() {
-    // 62.5 MiB/s and a flush as long as the run: 8000 pages a second reach the throttle, which merging makes fewer at the device.
+    // 62.5 MiB/s and a flush as long as the run: 8000 pages a second reach the throttle, and
+    // merging leaves fewer at the device.
     let of = |write_iops: u64, kind| {
         let mut facts = TargetFacts { kind, ..layer(LayerKind::Throttle, None, None) };
         facts.layers[0].facts.throttle = Some(throttle(write_iops, false));
@@ -231,7 +234,7 @@ fn plain_writes_to_a_throttled_device_are_counted_page_by_page() {
     assert_eq!(
         found.what,
         Bottleneck::Flush,
-        "what a model says of random requests binds those alone: {}",
+        "a random-request limit applies only to random requests: {}",
         found.sentence
     );
     assert_eq!(of(8000, TargetKind::TestFile).what, Bottleneck::Flush, "a file system writes many pages at once");
