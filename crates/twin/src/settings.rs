@@ -187,7 +187,7 @@ impl Setup {
             }
             "pci" => {
                 let Some(rate) = &mut self.description.pci_bytes_per_s else {
-                    return Err(wrong(setting, "the I/O bus never limits this machine"));
+                    return Err(wrong(setting, "this machine has no I/O bus limit"));
                 };
                 *rate *= f64::from(number(1, 10_000)?) / 100.0;
             }
@@ -264,7 +264,7 @@ impl Setup {
         }
         let on_a_bus = self.drive().model().bus().is_some();
         if self.volume == Kind::Raid5(Parity::Array) && !on_a_bus {
-            return Err(wrong("parity=array", "a hardware array needs drives on a bus; give such a drive"));
+            return Err(wrong("parity=array", "this drive has no bus for an array to use; choose a drive on a bus"));
         }
         Ok(())
     }

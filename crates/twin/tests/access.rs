@@ -41,8 +41,12 @@ fn unsupported_access_is_refused_with_a_hint() {
     let buffered = Access { buffering: Buffering::Buffered, ..direct() };
     run("gateway-1997", &buffered, &Plain { start: 100, ..Plain::new(Op::Write, 1000, 8, 1) });
     let (twin, mut volume) = open("gateway-1997,disks=3");
-    let wrong: [(&[u32], u64, &str); 4] =
-        [(&[], 65536, "no members"), (&[3], 65536, "member 3"), (&[0, 1, 0], 65536, "again"), (&[0, 1], 1000, "512")];
+    let wrong: [(&[u32], u64, &str); 4] = [
+        (&[], 65536, "without members"),
+        (&[3], 65536, "member 3"),
+        (&[0, 1, 0], 65536, "again"),
+        (&[0, 1], 1000, "512"),
+    ];
     for (members, chunk, word) in wrong {
         let error = twin.restripe(&mut volume, members, chunk).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains(word), "{error}");
