@@ -11,19 +11,33 @@ const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reliability.
 const HEAD: &str = "\
 # Reliability
 
-What halfpower promises where something goes wrong, and how each promise is tried. `cargo test -p halfpower --test faults`
-makes every fault of this page on a real kernel: loop devices, file systems in memory, a FUSE file system that fails as it
-is told, limits, signals. It runs the commands beside each. Run it as root; what this computer cannot do is skipped, and
-said.
+This page lists the faults that halfpower is tested with, and how each command must end.
+`cargo test -p halfpower --test faults` produces every fault on a real kernel: loop devices, file systems in memory, a
+FUSE file system that fails on request, limits, signals. It then runs the commands in the second column. Run it as root.
+A fault that this computer cannot produce is skipped, with a message.
 
-Whatever the fault, every command ends by itself, without a panic, with a message if it fails, and without a character
-that steers a terminal. A refusal (exit code 2) comes before anything is done; a failure has exit code 1, an interrupt
-130. Everything in the directory is afterwards as it was, except what the last column names.
+Every command ends by itself, without a panic, with a message if it fails, and without control characters that steer a
+terminal. A refusal (exit code 2) comes before anything is changed; a failure has exit code 1, an interrupt 130.
+Afterwards every file in the directory is as it was, except those in the last column.
 
-The loops that serve requests are tried apart, in virtual time and from seeds, over a kernel that fails, loses, delays
-and refuses requests (`crates/host/src/serve_faults.rs`). The parsers are fuzzed ([fuzz/](../fuzz)).
+The loops that serve requests are tested separately, in virtual time and from seeds, over a kernel that fails, loses,
+delays and refuses requests (`crates/host/src/serve_faults.rs`). The rules of `--verify` are tested the same way
+(`crates/workload/src/verify/interleavings.rs`). The parsers are fuzzed ([fuzz/](../fuzz)).
 
-This page is made from `crates/cli/tests/faults/table.rs`.
+`crates/cli/tests/faults/table.rs` generates this page.
+";
+
+const TAIL: &str = "
+## Not tested
+
+- Hardware that is absent here: NVMe, SCSI, device mapper, md RAID, and cgroup v2's I/O controller. Recorded system trees
+  cover what halfpower reads of them.
+- A real power failure. The FUSE file system loses, tears and misplaces writes instead.
+- NFS, SMB and vfat. FUSE files without attributes and ext4 with times in seconds stand in for them.
+- A pause of the whole virtual machine, `ptrace` stops, and the freezer of cgroup v2.
+- A user's file with a plain number as its name inside a `halfpower-*.files` directory: it looks like halfpower's own.
+- A writer that has mapped a file through the upper layer's own path of an overlay while halfpower keeps the file
+  through the overlay.
 ";
 
 /// The page as the table gives it.
@@ -40,7 +54,7 @@ fn page() -> String {
             let _ = writeln!(page, "| {} |", cells.join(" | "));
         }
     }
-    page
+    page + TAIL
 }
 
 /// Lines of at most 120 characters.
