@@ -63,7 +63,7 @@ def run_script(options, name, directory, fio):
         print(f"{name}: no case was run:\n{done.stdout[-2000:]}")
         return 0, 0
     passed = sum("PASSED" in (case["is"] or case["is2"] or case["is3"]) for case in cases)
-    # How many cases each message keeps from passing.
+    # The number of cases that each message keeps from passing.
     reasons = {}
     for path in root.rglob("*.stderr"):
         message = re.sub(r"\d+", "N", re.sub(r"'[^']*'|/\S+", "...", sentence(path)))

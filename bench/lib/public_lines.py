@@ -11,7 +11,7 @@ from .page import ROOT, table
 
 LINES = ROOT / "bench" / "peers" / "lines.json"
 TIMEOUT_S = 60
-# The largest value of each option in bytes. IOzone counts in KiB if there is no unit.
+# The largest value of each option in bytes. IOzone counts in KiB by default.
 DISKSPD = {"d": 1, "W": 0, "C": 0, "c": 4 * MIB, "f": 2 * MIB, "B": MIB, "t": 4, "F": 4, "o": 8, "Z": MIB, "b": MIB}
 IOZONE = {"s": MIB, "r": 256 * KIB, "n": 64 * KIB, "g": 128 * KIB, "y": 4 * KIB, "q": 64 * KIB}
 UNITS = {"": 1, "k": KIB, "m": MIB, "g": 1 << 30}
