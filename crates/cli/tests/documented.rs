@@ -10,20 +10,21 @@ use std::path::{Path, PathBuf};
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Commands that would take long or change this computer: only their command line is parsed.
-const PARSED_ONLY: [(&str, &str); 5] = [
+const PARSED_ONLY: [(&str, &str); 6] = [
     ("halfpower twin validate", "replays all published figures; twin_cli.rs runs it"),
+    ("halfpower twin fit", "calibrates a machine for a minute; twin_cli.rs runs it"),
     ("halfpower stack", "measures every layer for 20 s; stack.rs runs it"),
     ("halfpower sqlio --matrix --size 80g", "36 points on two volumes; tools.rs runs it"),
-    ("halfpower tune . ", "--yes changes settings of this computer; tune.rs runs it on loop devices"),
+    ("halfpower tune . --profile", "--yes changes settings of this computer; tune.rs runs it on loop devices"),
     ("halfpower tune /srv ", "--yes changes settings of this computer; tune.rs runs it on loop devices"),
 ];
 
 /// Options that keep a command short: those it shows get this value, the others marked `true` are added.
 const SHORT: [(&str, &[(&str, &str, bool)]); 11] = [
-    ("study", &[("--budget", "5s", true), ("--size", "16m", true)]),
+    ("study", &[("--budget", "5s", true), ("--size", "16m", true), ("--only", "random", true)]),
     ("run", RUN),
     ("sweep", RUN),
-    ("compare --a", &[("--budget", "3s", true), ("--size", "16m", true), ("--runtime", "30ms", true)]),
+    ("compare --a", &[("--budget", "1s", true), ("--size", "16m", true), ("--runtime", "30ms", true)]),
     ("tune", &[]),
     ("check", &[("--budget", "5s", true)]),
     ("metadata", &[("--files", "100", true)]),
@@ -36,8 +37,13 @@ const RUN: &[(&str, &str, bool)] =
     &[("--runtime", "30ms", true), ("--size", "16m", true), ("--repeats", "1", true), ("--max-repeats", "1", true)];
 
 /// Values within a word.
-const SHORT_WORDS: [(&str, &str); 5] =
-    [(" -s10 ", " -s1 "), (" -d5 ", " -d1 -W0 "), (" -c64M ", " -c4M "), ("--size=64m", "--size=4m"), ("--runtime=5", "--runtime=1")];
+const SHORT_WORDS: [(&str, &str); 5] = [
+    (" -s10 ", " -s1 "),
+    (" -d5 ", " -d1 -W0 "),
+    (" -c64M ", " -c4M "),
+    ("--size=64m", "--size=4m"),
+    ("--runtime=5", "--runtime=1"),
+];
 /// A shown command, without its comment.
 struct Shown {
     line: usize,
@@ -82,16 +88,19 @@ fn without_comment(line: &str) -> &str {
 
 /// The command with its options made short.
 fn shortened(text: &str) -> String {
-    let mut text = SHORT_WORDS.iter().fold(text.replace(['[', ']'], ""), |text, (long, short)| text.replace(long, short));
-    let options = SHORT.iter().find(|(start, _)| text.starts_with(&format!("halfpower {start}"))).map(|(_, options)| *options);
+    let mut text =
+        SHORT_WORDS.iter().fold(text.replace(['[', ']'], ""), |text, (long, short)| text.replace(long, short));
+    let options =
+        SHORT.iter().find(|(start, _)| text.starts_with(&format!("halfpower {start}"))).map(|(_, options)| *options);
     for (option, value, add) in options.unwrap_or_default() {
         let mut words: Vec<&str> = text.split(' ').collect();
         if let Some(at) = words.iter().position(|word| word == option) {
             words[at + 1] = value;
             text = words.join(" ");
         } else if *add {
-            // Before a redirection.
-            let at = text.find(" >").unwrap_or(text.len());
+            // Before a redirection, which is outside quotes.
+            let redirection = text.match_indices(" >").find(|(at, _)| text[..*at].matches('\'').count() % 2 == 0);
+            let at = redirection.map_or(text.len(), |(at, _)| at);
             text.insert_str(at, &format!(" {option} {value}"));
         }
     }
@@ -108,7 +117,9 @@ impl Scratch {
     fn make(history: &Path) -> Scratch {
         let root = memory_directory();
         let file = |name: &str, content: &[u8]| fs::write(root.path().join(name), content).unwrap();
-        for directory in ["mnt/ext4", "mnt/xfs", "data", "srv", "dirA", "dirB", "dirC", "state", "bin", "sys/block/sda/queue"] {
+        for directory in
+            ["mnt/ext4", "mnt/xfs", "data", "srv", "dirA", "dirB", "dirC", "state", "bin", "sys/block/sda/queue"]
+        {
             fs::create_dir_all(root.path().join(directory)).unwrap();
         }
         fs::copy(history, root.path().join("history.sqlite")).unwrap();
@@ -122,9 +133,11 @@ impl Scratch {
         fs::copy(alignment, root.path().join("sqlio_partition_alignment.csv")).unwrap();
         let devices = || Ok([Loop::make(64 << 20)?, Loop::make(64 << 20)?, Loop::make(64 << 20)?]);
         let scratch = Scratch { devices: devices(), root };
-        for name in ["before.json", "after.json", "a.json", "b.json"] {
-            let ended = scratch.shell(&format!("halfpower --no-history run twin:nvme --json > {name}"));
-            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let made = ["before.json", "after.json", "a.json", "b.json"]
+            .map(|name| format!("run twin:nvme --bytes 16m --json > {name}"));
+        for words in made.iter().map(String::as_str).chain(["twin show nvme --toml > fitted.toml"]) {
+            let ended = scratch.shell(&format!("halfpower --no-history {words}"));
+            assert_eq!(ended.code, Some(0), "{words}: {}", ended.stderr);
         }
         scratch
     }
@@ -184,7 +197,7 @@ impl Scratch {
     }
 }
 
-/// A history whose entries 1 and 2 are of the directory /data in the scratch directory of a page, and 21 a comparison.
+/// A history with 20 runs, whose entry 21 is a comparison.
 fn history(directory: &Path) -> PathBuf {
     let file = directory.join("history.sqlite");
     let run = |words: &str| {
@@ -196,7 +209,7 @@ fn history(directory: &Path) -> PathBuf {
     for _ in 0..20 {
         run("run twin:nvme --bytes 16m");
     }
-    run("compare 12 17");
+    run("compare --a twin:nvme --b twin:sata-ssd --bytes 16m --budget 3s");
     file
 }
 
@@ -224,7 +237,7 @@ fn every_shown_command_works() {
         }
         commands += shown.len();
         let scratch = Scratch::make(&history);
-        // `check` compares with an earlier result of its target.
+        // An earlier result, for `check` and the trend of a target.
         for target in [".", "data"] {
             let ended = scratch.shell(&format!("halfpower run {target} --size 16m --runtime 30ms --repeats 2"));
             assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -258,7 +271,10 @@ fn every_command_named_in_a_sentence_exists() {
     let mut unknown = Vec::new();
     for (page, text) in helps.chain(pages()) {
         for rest in text.split("`halfpower ").skip(1) {
-            let word = rest.split(|character: char| !character.is_ascii_alphanumeric() && character != '-').next().unwrap_or("");
+            let word = rest
+                .split(|character: char| !character.is_ascii_alphanumeric() && character != '-')
+                .next()
+                .unwrap_or("");
             if !word.starts_with('-') && !known.contains(&word) {
                 unknown.push(format!("{page}: `halfpower {word}`"));
             }
@@ -272,5 +288,9 @@ fn comments_and_continued_lines_are_read() {
     let page = "    halfpower run 'twin:nvme#a' --size 1g   # a comment\n\n    halfpower compare --a x \\\n        --b y\nhalfpower is a word\n```\nhalfpower study\n```\n";
     let texts: Vec<String> = shown(page).into_iter().map(|one| one.text).collect();
     assert_eq!(texts, ["halfpower run 'twin:nvme#a' --size 1g", "halfpower compare --a x --b y", "halfpower study"]);
-    assert_eq!(shortened("halfpower run . --runtime 2s > a"), "halfpower run . --runtime 30ms --size 16m --repeats 1 --max-repeats 1 > a");
+    assert_eq!(shortened("halfpower check 'a > b'"), "halfpower check 'a > b' --budget 5s");
+    assert_eq!(
+        shortened("halfpower run . --runtime 2s > a"),
+        "halfpower run . --runtime 30ms --size 16m --repeats 1 --max-repeats 1 > a"
+    );
 }
