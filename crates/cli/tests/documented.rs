@@ -29,7 +29,7 @@ const SHORT: [(&str, &[(&str, &str, bool)]); 11] = [
     ("check", &[("--budget", "5s", true)]),
     ("metadata", &[("--files", "100", true)]),
     ("iozone", &[("-g", "128k", true)]),
-    ("sqlio", &[("--size", "4m", false)]),
+    ("sqlio", &[("--size", "4m", false), ("--runtime", "1s", false)]),
     ("diskspd", &[]),
     ("twin cache --op", &[("--bytes", "16m", true), ("--size", "64m", true)]),
 ];
@@ -223,31 +223,36 @@ fn pages() -> Vec<(String, String)> {
     pages.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
 }
 
+/// The commands of a page that do not work.
+fn faults_of(name: &str, commands: &[Shown], history: &Path) -> Vec<String> {
+    let scratch = Scratch::make(history);
+    // An earlier result, for `check` and the trend of a target.
+    for target in [".", "data"] {
+        let ended = scratch.shell(&format!("halfpower run {target} --size 16m --runtime 30ms --repeats 2"));
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    }
+    let mut faults = Vec::new();
+    for one in commands {
+        let began = std::time::Instant::now();
+        faults.extend(scratch.fault(one).map(|fault| format!("{name}:{}: {fault}", one.line)));
+        eprintln!("{:5.1} s  {name}:{}  {}", began.elapsed().as_secs_f64(), one.line, one.text);
+    }
+    faults
+}
+
 #[test]
 fn every_shown_command_works() {
     let directory = memory_directory();
     let history = history(directory.path());
     let pages = pages();
-    let mut commands = 0;
-    let mut faults = Vec::new();
-    for (name, page) in &pages {
-        let shown = shown(page);
-        if shown.is_empty() {
-            continue;
-        }
-        commands += shown.len();
-        let scratch = Scratch::make(&history);
-        // An earlier result, for `check` and the trend of a target.
-        for target in [".", "data"] {
-            let ended = scratch.shell(&format!("halfpower run {target} --size 16m --runtime 30ms --repeats 2"));
-            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        }
-        for one in &shown {
-            let began = std::time::Instant::now();
-            faults.extend(scratch.fault(one).map(|fault| format!("{name}:{}: {fault}", one.line)));
-            eprintln!("{:5.1} s  {name}:{}  {}", began.elapsed().as_secs_f64(), one.line, one.text);
-        }
-    }
+    let shown: Vec<(&str, Vec<Shown>)> = pages.iter().map(|(name, page)| (name.as_str(), shown(page))).collect();
+    let commands: usize = shown.iter().map(|(_, commands)| commands.len()).sum();
+    let faults: Vec<String> = std::thread::scope(|scope| {
+        let busy = shown.iter().filter(|(_, commands)| !commands.is_empty());
+        let threads: Vec<_> =
+            busy.map(|(name, commands)| scope.spawn(|| faults_of(name, commands, &history))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a page is checked")).collect()
+    });
     assert!(commands > 60, "the pages show commands: {commands} found");
     assert!(faults.is_empty(), "{} of {commands} shown commands do not work:\n{}", faults.len(), faults.join("\n"));
 }
