@@ -208,7 +208,7 @@ STRIPED = {
 
 
 def stripe_set(options, devices, name):
-    """What every workload gives on a set: MiB/s, processor ms per MiB of the whole machine, ms per MiB of parity."""
+    """Results of every workload on a set: MiB/s, processor ms per MiB of the whole machine, ms per MiB of parity."""
 
     def run(workload, *where):
         found = point(options.halfpower, "run", *where, *workload.split(), "--runtime", f"{options.seconds}s", *ONCE)
@@ -296,7 +296,7 @@ def postmark_place(where):
 
 def postmark(options):
     """The same commands by `halfpower postmark` and by Debian's postmark, in the same directory. ext4 does not reuse an inode for some
-    minutes after its deletion, so a run slows down the next one, whoever it is; fresh:ext4 gives each run a new file system in memory (as
+    minutes after its deletion, so a run slows down the next run of either program; fresh:ext4 gives each run a new file system in memory (as
     root). Fails if the median ratio of the rates is below 1."""
     original = shutil.which("postmark") or shutil.which("/usr/games/postmark") or die("postmark is not installed")
     programs = {"halfpower": [options.halfpower, *options.command.split()], "postmark": [original]}
