@@ -19,8 +19,11 @@ const PARSED_ONLY: [(&str, &str); 6] = [
     ("halfpower tune /srv ", "--yes changes settings of this computer; tune.rs runs it on loop devices"),
 ];
 
-/// Options that keep a command short: those it shows get this value, the others marked `true` are added.
-const SHORT: [(&str, &[(&str, &str, bool)]); 11] = [
+/// An option, its value, and whether a command without it gets it.
+type ShortOption = (&'static str, &'static str, bool);
+
+/// Options that keep a command short.
+const SHORT: [(&str, &[ShortOption]); 11] = [
     ("study", &[("--budget", "5s", true), ("--size", "16m", true), ("--only", "random", true)]),
     ("run", RUN),
     ("sweep", RUN),
@@ -33,7 +36,7 @@ const SHORT: [(&str, &[(&str, &str, bool)]); 11] = [
     ("diskspd", &[]),
     ("twin cache --op", &[("--bytes", "16m", true), ("--size", "64m", true)]),
 ];
-const RUN: &[(&str, &str, bool)] =
+const RUN: &[ShortOption] =
     &[("--runtime", "30ms", true), ("--size", "16m", true), ("--repeats", "1", true), ("--max-repeats", "1", true)];
 
 /// Values within a word.
