@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a volume RAM cache with lazy writes would do for PostMark: records the block trace of a real run on a loop device with a file
+# Shows the gain of a volume RAM cache with lazy writes for PostMark: records the block trace of a real run on a loop device with a file
 # system (the kernel's trace points, through tracefs) and replays it with `halfpower twin cache` on a simulated disk.
 #
 #   bench/postmark-trace.sh [TRACE]
@@ -27,7 +27,7 @@ image=$(mktemp "${DIRECTORY:-/dev/shm}/postmark-trace-XXXXXX.img")
 trace=${1:-$work/trace.csv}
 device='' traced='' group=''
 clean() {
-    # Last in, first out; a part that was never made is no failure.
+    # Last in, first out; parts that were not made are skipped.
     [ -z "$traced" ] || { echo 0 > "$traced/events/block/block_rq_issue/enable"; rmdir "$traced"; }
     mountpoint -q "$work/mnt" && umount "$work/mnt"
     [ -z "$device" ] || losetup -d "$device"
@@ -52,7 +52,7 @@ mount "$device" "$work/mnt"
 mount -t tracefs none "$work/tracefs"
 sync
 
-# An instance of its own: whoever else traces is not disturbed.
+# A separate instance, so that other traces are not disturbed.
 traced=$work/tracefs/instances/postmark-trace-$$
 mkdir "$traced"
 echo 65536 > "$traced/buffer_size_kb"

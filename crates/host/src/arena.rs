@@ -27,7 +27,7 @@ const HUGE: usize = 2 << 20;
 ///
 /// It counts when the kernel copies to and from its own pages: an Intel processor of 2023 copies 64 KiB out of the page cache 9 % faster there than to a
 /// cache line, and an AMD EPYC 256 KiB 20 % faster than to 16 or 32 bytes behind a page's start, for a load whose low 12 bits are those of a store shortly
-/// before it waits for that (docs/page-cache.md). Direct I/O wants whole blocks, and begins at a page.
+/// before it waits for that (docs/performance.md). Direct I/O wants whole blocks, and begins at a page.
 pub(crate) const MALLOC_START: usize = 0xd90;
 
 /// From this many bytes on, buffers are in huge pages: below, what is gained is less than a huge page costs to clear.

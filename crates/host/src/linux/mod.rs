@@ -37,7 +37,7 @@ pub use sys::stack_limit;
 pub use target::{DEFAULT_CHUNK, HostTarget};
 
 /// Rest after test files were filled, which is heavy load. On a virtual machine a thread that waits for each request is slower for as long as two
-/// seconds where it starts right after it, and not where a fifth of a second lies between (docs/slower.md).
+/// seconds where it starts right after it, and not where a fifth of a second lies between (docs/performance.md).
 const REST_NS: Nanos = 200_000_000;
 
 /// Removes the test files that killed runs left in a directory; files of living runs stay. Returns their number and

@@ -1,7 +1,7 @@
 //! Free memory that the host of a virtual machine takes back, and that is slow when it is used again.
 //!
 //! A guest with free page reporting (virtio 1.2, section 5.5.6.7) tells its host within seconds which memory lies free. The host takes it back, and at the
-//! next use of each page it has to find one: a page cache that grows into such memory is filled at a fifteenth of its usual rate (docs/slower.md).
+//! next use of each page it has to find one: a page cache that grows into such memory is filled at a fifteenth of its usual rate (docs/performance.md).
 //! Whether it does depends on what happened in the seconds before, so a run that fills the cache uses as much memory first.
 
 use super::facts::Roots;

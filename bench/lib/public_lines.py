@@ -1,24 +1,17 @@
-#!/usr/bin/env python3
-"""Public command lines of diskspd and IOzone, run by halfpower: which are taken, and why the others are refused.
+"""Public command lines of diskspd and IOzone, shortened and run by halfpower: which are accepted, and why the others are refused."""
 
-    bench/peers_lines.py [--halfpower target/release/halfpower] [--lines bench/peers/lines.json] [--only TEXT]
-
-lines.json holds options alone, by repository and path (or the number of a stored file), and what the original does with a line that is a slip. Each is shortened: a second, files of a few MiB, a few
-threads. The originals are not run: IOzone's licence forbids much that Debian does to a program, and diskspd is Windows'. Prints the section
-that bench/peers.py adds to docs/peers.md; exits 1 where fewer than 90 % are taken.
-"""
-
-import argparse
 import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 
-KIB, MIB = 1 << 10, 1 << 20
+from .machine import KIB, MIB
+from .page import ROOT, table
+
+LINES = ROOT / "bench" / "peers" / "lines.json"
 TIMEOUT_S = 60
-# The largest value of each option; sizes in bytes, and of IOzone in KiB where they have no unit.
+# The largest value of each option in bytes. IOzone counts in KiB by default.
 DISKSPD = {"d": 1, "W": 0, "C": 0, "c": 4 * MIB, "f": 2 * MIB, "B": MIB, "t": 4, "F": 4, "o": 8, "Z": MIB, "b": MIB}
 IOZONE = {"s": MIB, "r": 256 * KIB, "n": 64 * KIB, "g": 128 * KIB, "y": 4 * KIB, "q": 64 * KIB}
 UNITS = {"": 1, "k": KIB, "m": MIB, "g": 1 << 30}
@@ -60,7 +53,7 @@ def iozone(words):
 
 
 def run(halfpower, entry):
-    """Why a line is not taken; None: it is."""
+    """Why a line is refused; None if it is accepted."""
     words = (diskspd if entry["tool"] == "diskspd" else iozone)(entry["words"])
     with tempfile.TemporaryDirectory(prefix="lines-") as directory:
         with open(f"{directory}/CLIENTS", "w", encoding="utf8") as file:
@@ -69,46 +62,34 @@ def run(halfpower, entry):
         try:
             done = subprocess.run([halfpower, entry["tool"], *words], cwd=directory, env=environment, capture_output=True, timeout=TIMEOUT_S, check=False)
         except subprocess.TimeoutExpired:
-            return f"not done in {TIMEOUT_S} s"
+            return f"not finished after {TIMEOUT_S} s"
     return None if done.returncode == 0 else done.stderr.decode("utf8", "replace").strip().splitlines()[-1]
 
 
-def section(halfpower, entries):
-    """The section of the page, and the share of lines that are taken."""
-    outcomes = [run(halfpower, entry) for entry in entries]
-    lines = ["## Public command lines of diskspd and IOzone", "", "Shortened and run by halfpower alone (`bench/peers_lines.py`).", ""]
-    lines += ["| tool | lines | taken | refused |", "|---|---|---|---|"]
+def lines(options):
+    """Command lines from public repositories, shortened: a second, files of a few MiB, a few threads. The originals are not run: IOzone's
+    licence forbids much of what Debian does to a program, and diskspd runs on Windows. Fails if fewer than 90 % are accepted."""
+    entries = json.loads(options.lines.read_text(encoding="utf8"))
+    entries = [entry for entry in entries if not options.only or options.only in f"{entry['tool']} {entry['source']}"]
+    outcomes = [run(options.halfpower, entry) for entry in entries]
+    counts, refused = [], []
     for tool in ("diskspd", "iozone"):
         of = [why for entry, why in zip(entries, outcomes) if entry["tool"] == tool]
-        lines.append(f"| {tool} | {len(of)} | {of.count(None)} | {len(of) - of.count(None)} |")
-    lines += ["", "| line | refused because |", "|---|---|"]
+        counts.append([tool, len(of), of.count(None), len(of) - of.count(None)])
     for entry, why in zip(entries, outcomes):
         if why:
             original = f" (the original {entry['original']})" if "original" in entry else ""
-            lines.append(f"| {entry['tool']} `{' '.join(entry['words'])}` | {why.removeprefix('halfpower: ').replace('|', '/')}{original} |")
-    return "\n".join(lines) + "\n", outcomes.count(None) / max(len(outcomes), 1)
+            refused.append([f"{entry['tool']} `{' '.join(entry['words'])}`", f"{why.removeprefix('halfpower: ').replace('|', '/')}{original}"])
+    page = [
+        "# Public command lines of diskspd and IOzone\n",
+        "Made by `bench/peers.py lines`: shortened, and run by halfpower only.\n",
+        *table(["tool", "lines", "accepted", "refused"], counts),
+        "\n## Refused\n",
+        *table(["line", "reason"], refused),
+    ]
+    print("\n".join(page))
+    return page, outcomes.count(None) >= 0.9 * max(len(outcomes), 1)
 
 
-def read(path, only=None):
-    with open(path, encoding="utf8") as file:
-        entries = json.load(file)
-    return [entry for entry in entries if not only or only in entry["tool"] + " " + entry["source"]]
-
-
-def main():
-    here = os.path.dirname(os.path.abspath(__file__))
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--halfpower", default="target/release/halfpower")
-    parser.add_argument("--lines", default=f"{here}/peers/lines.json")
-    parser.add_argument("--only", help="those whose tool or source holds this")
-    arguments = parser.parse_args()
-    halfpower = os.path.abspath(arguments.halfpower)
-    if not os.access(halfpower, os.X_OK):
-        sys.exit(f"peers_lines.py: {halfpower} is not there: build it, or name it with --halfpower")
-    text, taken = section(halfpower, read(arguments.lines, arguments.only))
-    print(text)
-    sys.exit(0 if taken >= 0.9 else 1)
-
-
-if __name__ == "__main__":
-    main()
+def lines_summary(tables):
+    return table(*tables[0][1:])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A file system (FUSE) of one file whose every read and write takes a given time, however many are under way: a volume far away.
-Mounted by itself it is a file system in user space, with the name of a network's (sshfs) a network volume, and under a loop device with
-direct I/O a device of great parallelism. Run as root: bench/slow_volume.py DIRECTORY MIB MICROSECONDS [TYPE]; ends when unmounted."""
+"""A FUSE file system with one file, whose reads and writes each take a given time, independent of how many are outstanding: a remote
+volume. Mounted as it is, it is a file system in user space; with the name of a network file system (sshfs) a network volume; under a loop
+device with direct I/O, a device of high parallelism. Run as root: slow_volume.py DIRECTORY MIB MICROSECONDS [TYPE]. Ends when unmounted."""
 
 import ctypes
 import errno
@@ -51,7 +51,7 @@ class Volume:
         return struct.pack("<Q2I", 3600, 0, 0) + self.attributes(node)
 
     def answer(self, code, node, body):
-        """The answer's bytes, or a number: an error."""
+        """The bytes of the reply, or a negative error number."""
         if code == INIT:
             return struct.pack("<4I2HIIHH8I", 7, 31, 128 << 10, FLAGS, 64, 48, MOST, 1, MOST // 4096, 0, *[0] * 8)[:64]
         if code in (LOOKUP, UNLINK):
@@ -117,12 +117,12 @@ class Volume:
             if code in (FORGET, BATCH_FORGET, INTERRUPT):
                 continue
             try:
-                told = self.answer(code, node, request[IN.size :])
+                reply = self.answer(code, node, request[IN.size :])
             except (KeyError, struct.error):
-                told = -errno.EIO
-            error, told = (told, b"") if isinstance(told, int) else (0, told)
+                reply = -errno.EIO
+            error, reply = (reply, b"") if isinstance(reply, int) else (0, reply)
             try:
-                os.write(self.fuse, OUT.pack(OUT.size + len(told), error, unique) + told)
+                os.write(self.fuse, OUT.pack(OUT.size + len(reply), error, unique) + reply)
             except OSError:
                 pass
 
