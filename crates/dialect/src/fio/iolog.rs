@@ -1,7 +1,8 @@
 //! Traces of requests: fio's `write_iolog` and `read_iolog`.
 //!
-//! A trace is text. Its first line is `fio version 3 iolog`; each other line is a time in microseconds from the beginning, a file, an action and, for
-//! requests, offset and length in bytes. Version 2 has no times, and `wait` lines instead.
+//! A trace is text. The first line is `fio version 3 iolog`. Each other line has a time in
+//! microseconds since the start, a file, an action and, for requests, offset and length in bytes.
+//! Version 2 has `wait` lines instead of times.
 
 use super::jobfile::cut;
 use super::turns::FileTurns;
@@ -15,51 +16,47 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use workload::Sequence;
 
-/// The most requests of a trace: they are held in memory.
+/// Maximum entries of a trace, which is held in memory.
 const MOST_ENTRIES: usize = 50_000_000;
 
-/// A trace in text; it is read a line at a time.
+/// Traces are read a line at a time.
 const TRACE: Input = Input::new("a trace", 16 << 30);
 
-/// Bytes of a line: a name, an action and two numbers.
+/// Maximum length of a line: a name, an action and two numbers.
 const MAX_LINE_BYTES: usize = 8192;
 
-/// The most files of a trace.
+/// Maximum files of a trace.
 const MOST_FILES: usize = 1024;
 const MICROSECOND_NS: u64 = 1000;
 
-/// What one line of a trace does.
+/// The action of a trace line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// A read or a write.
     Request(Op),
-    /// What was written is brought to stable storage.
+    /// Bring written data to stable storage.
     Sync(Stability),
-    /// Space is given back.
+    /// Give space back.
     Trim,
 }
 
-/// One line of a trace that does something.
+/// One action of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// When it is to be issued, from the beginning.
+    /// When to issue it, since the start.
     pub at_ns: Nanos,
-    /// What it does.
     pub action: Action,
-    /// Its file, by place in the trace's list.
+    /// Index in the trace's list of files.
     pub file: u16,
     /// First byte.
     pub offset: u64,
-    /// Bytes.
     pub len: u32,
 }
 
-/// A trace, as it was recorded.
+/// A trace as recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
     /// Its files in the order in which they were added.
     pub files: Vec<String>,
-    /// What is done, in order.
     pub entries: Vec<Entry>,
     /// Whether requests have times: version 3, or `wait` lines.
     pub timed: bool,
@@ -68,14 +65,13 @@ pub struct Trace {
 impl Trace {
     /// Reads a trace from a file.
     ///
-    /// # Errors
-    /// It cannot be read or is no trace; the reason alone.
+    /// # Errors It cannot be read or is not a trace; only the reason.
     pub(crate) fn load(path: &str) -> Result<Trace, Reason> {
         let cannot = |error: std::io::Error| format!("cannot read {}: {error}", cut(path));
         Trace::read(BufReader::new(TRACE.open(Path::new(path)).map_err(cannot)?))
     }
 
-    /// Understands the lines of a trace.
+    /// Parses the lines of a trace.
     ///
     /// # Errors
     /// As [`Trace::load`].
@@ -105,7 +101,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Takes one line in.
+    /// Parses one line.
     fn take(&mut self, line: &str, timed: bool, waited_ns: &mut Nanos) -> Result<(), Reason> {
         let mut words = line.split_whitespace();
         let Some(mut word) = words.next() else { return Ok(()) };
@@ -135,7 +131,7 @@ impl Trace {
         let place = self.files.iter().position(|known| known == name);
         let file = place.ok_or_else(|| format!("the file {} was not added before", cut(name)))?;
         let (offset, len) = (rest.first().copied().unwrap_or(0), rest.get(1).copied().unwrap_or(0));
-        // A trim moves no data.
+        // A trim transfers no data.
         let most = if action == Action::Trim { u32::MAX } else { workload::MAX_REQUEST_BYTES };
         let moves = !matches!(action, Action::Sync(_));
         if moves && !(1..=u64::from(most)).contains(&len) {
@@ -155,22 +151,22 @@ impl Trace {
     }
 }
 
-/// How a trace is replayed.
+/// How to replay a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay {
     /// `read_iolog`.
     pub trace: Option<Arc<Trace>>,
-    /// `replay_no_stall`: its times are not kept.
+    /// `replay_no_stall`: ignore the trace's times.
     pub no_stall: bool,
-    /// `replay_time_scale`: percent of the rate at which it was recorded.
+    /// `replay_time_scale`: percent of the recorded rate.
     pub time_percent: u64,
-    /// `replay_redirect`: everything goes there.
+    /// `replay_redirect`: send everything to this file.
     pub redirect: Option<String>,
-    /// `replay_align`: offsets are multiples of it, a power of two; 0: as they are.
+    /// `replay_align`: round offsets down to this power of two; 0: do not.
     pub align: u64,
-    /// `replay_scale`: offsets are divided by it; 0: as they are.
+    /// `replay_scale`: divide offsets by this; 0: do not.
     pub scale: u64,
-    /// `replay_skip`: reads, writes, trims and syncs that are left out.
+    /// `replay_skip`: skip reads, writes, trims, syncs.
     pub skip: [bool; 4],
 }
 
@@ -181,13 +177,13 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// Whether the trace trims, and that is not left out.
+    /// Whether the trace has trims that are not skipped.
     pub(crate) fn trims(&self) -> bool {
         let trims = |trace: &Arc<Trace>| trace.entries.iter().any(|entry| entry.action == Action::Trim);
         !self.skip[2] && self.trace.as_ref().is_some_and(trims)
     }
 
-    /// The trace as these options want it; none where nothing is replayed.
+    /// The trace with these options applied; `None`: no replay.
     pub(crate) fn settled(&self) -> Option<Arc<Trace>> {
         let trace = self.trace.as_ref()?;
         let wanted = |entry: &&Entry| match entry.action {
@@ -213,10 +209,9 @@ impl Replay {
     }
 }
 
-/// What a stream does in the place of its own sequence.
+/// What a stream follows instead of its own sequence.
 #[derive(Debug)]
 pub(crate) enum Guide {
-    /// A trace.
     Trace(Player),
     /// The writes of a mix, to be read and verified.
     Writes(Box<Writes>),
@@ -229,7 +224,7 @@ impl Guide {
         }
     }
 
-    /// What comes next; it stays until [`Guide::done`].
+    /// Returns the next step; it stays the same until [`Guide::done`].
     pub(crate) fn wish(&mut self, now: Nanos) -> Wish {
         match self {
             Guide::Trace(player) => player.wish(now),
@@ -237,7 +232,7 @@ impl Guide {
         }
     }
 
-    /// What was wished for was issued.
+    /// Confirms that the step was issued.
     pub(crate) fn done(&mut self) {
         match self {
             Guide::Trace(player) => player.next += 1,
@@ -246,18 +241,18 @@ impl Guide {
     }
 }
 
-/// Walks the sequence of a mix and reads where it wrote.
+/// Walks the sequence of a mix and reads what it wrote.
 #[derive(Debug)]
 pub(crate) struct Writes {
     sequence: Sequence,
     turns: FileTurns,
-    /// Requests of the sequence that are still to be walked.
+    /// Requests of the sequence not yet walked.
     left: u64,
     ahead: Option<Entry>,
 }
 
 impl Writes {
-    /// Over the first `requests` of a sequence.
+    /// Walks the first `requests` of a sequence.
     pub(crate) fn new(sequence: Sequence, turns: FileTurns, requests: u64) -> Writes {
         Writes { sequence, turns, left: requests, ahead: None }
     }
@@ -279,31 +274,29 @@ impl Writes {
     }
 }
 
-/// Plays a trace in a stream's slots.
+/// Replays a trace in a stream's slots.
 #[derive(Debug)]
 pub(crate) struct Player {
     trace: Arc<Trace>,
     next: usize,
-    /// Passes that are still to begin, after this one.
+    /// Passes after this one.
     passes: u64,
     began: Nanos,
 }
 
-/// What a trace wants now.
+/// The next step of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// This request.
     Request(Entry),
-    /// A sync.
     Sync(Stability),
-    /// Nothing before this time.
+    /// Wait until this time.
     Later(Nanos),
-    /// Nothing any more.
+    /// The trace is finished.
     Over,
 }
 
 impl Player {
-    /// Of a trace, so many times.
+    /// Replays a trace `passes` times.
     pub(crate) fn new(trace: Arc<Trace>, passes: u64) -> Player {
         Player { trace, next: 0, passes: passes.saturating_sub(1), began: 0 }
     }
@@ -324,7 +317,7 @@ impl Player {
     }
 }
 
-/// The text of a trace of these files: what was issued, in order of time, each entry with the path of its file.
+/// Formats a trace: the issued requests by time, each with the path of its file.
 pub(crate) fn text(entries: &mut [(PathBuf, Entry)]) -> String {
     entries.sort_by_key(|(_, entry)| entry.at_ns);
     let mut text = String::from("fio version 3 iolog\n");

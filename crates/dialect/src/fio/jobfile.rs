@@ -1,23 +1,22 @@
-//! Job files: sections of settings, before any of them is understood.
+//! Splits job files into sections of settings, without interpreting them.
 
 use super::error::FioError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The longest line in bytes.
+/// Maximum length of a line in bytes.
 const MOST_LINE_BYTES: usize = 16 << 10;
-/// The deepest chain of included files.
+/// Maximum depth of included files.
 const MOST_INCLUDES: usize = 16;
-/// The most sections of all files together: each is a job.
+/// Maximum number of sections of all files; each one is a job.
 const MOST_SECTIONS: usize = 4096;
 
-/// Where a setting stands.
+/// Location of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
     /// In a job file, at a line (from 1).
     Line(PathBuf, usize),
-    /// Among the program's arguments.
     CommandLine,
 }
 
@@ -30,37 +29,33 @@ impl fmt::Display for At {
     }
 }
 
-/// One setting: `name=value`, or `name` alone.
+/// One setting: `name=value`, or `name` by itself.
 #[derive(Debug, Clone)]
 pub struct Setting {
-    /// The option as written.
+    /// The option name as written.
     pub name: String,
-    /// Its value; `None` where there is no `=`.
+    /// Its value; `None` without `=`.
     pub value: Option<String>,
-    /// Where it stands.
     pub at: At,
 }
 
-/// Settings are the same wherever they stand.
+/// Locations do not count in a comparison.
 impl PartialEq for Setting {
     fn eq(&self, other: &Self) -> bool {
         (&self.name, &self.value) == (&other.name, &other.value)
     }
 }
 
-/// A section: `[global]`, whose settings are the defaults of the jobs after it, or a job.
+/// A job, or a `[global]` section with defaults for the jobs after it.
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// Its name.
     pub name: String,
-    /// Its settings in order.
     pub settings: Vec<Setting>,
-    /// Where it begins.
     pub at: At,
 }
 
 impl Section {
-    /// Whether its settings are the defaults of the jobs after it.
+    /// Whether its settings are defaults for the jobs after it.
     pub fn is_global(&self) -> bool {
         self.name == "global"
     }
@@ -72,10 +67,9 @@ impl PartialEq for Section {
     }
 }
 
-/// A job file, its includes taken in. Displayed, it is a job file with the same meaning.
+/// A job file with its includes. Displaying it gives an equivalent job file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobFile {
-    /// Its sections in order.
     pub sections: Vec<Section>,
 }
 
@@ -94,26 +88,25 @@ impl fmt::Display for JobFile {
     }
 }
 
-/// What reading a job file needs of the world.
+/// Access to files and variables that reading a job file needs.
 pub struct World<'a> {
-    /// The bytes of a file.
     pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
-    /// A variable of the environment or, with a `$` before its name, a fact of the computer: `$ncpus`, `$pagesize`, `$mb_memory`.
+    /// An environment variable or, if the name begins with `$`, a fact about the computer:
+    /// `$ncpus`, `$pagesize`, `$mb_memory`.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl JobFile {
-    /// Reads a job file and what it includes.
+    /// Reads a job file and its includes.
     ///
-    /// # Errors
-    /// A file that cannot be read, a line that is none, a variable that is not set; each names file and line.
+    /// # Errors An unreadable file, an invalid line, an unset variable; each names file and line.
     pub fn read(path: &Path, world: &World<'_>) -> Result<JobFile, FioError> {
         let bytes = (world.read)(path)
             .map_err(|error| FioError::Usage(format!("cannot read the job file {}: {error}", path.display())))?;
         Self::parse(&bytes, path, world)
     }
 
-    /// Understands the bytes of a job file that is called `path`.
+    /// Parses the bytes of a job file at `path`.
     ///
     /// # Errors
     /// As [`JobFile::read`].
@@ -124,7 +117,7 @@ impl JobFile {
     }
 
     fn take(&mut self, bytes: &[u8], path: &Path, world: &World<'_>, depth: usize) -> Result<(), FioError> {
-        // Editors of other systems put a byte-order mark first.
+        // Some editors write a byte-order mark first.
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
             let at = At::Line(path.into(), index + 1);
@@ -158,7 +151,7 @@ impl JobFile {
         Ok(())
     }
 
-    /// Takes in another file: as it is named, or beside the one that names it.
+    /// Includes another file, looked up by its name and then next to the including file.
     fn include(&mut self, name: &str, from: &Path, at: &At, world: &World<'_>, depth: usize) -> Result<(), FioError> {
         if depth == MOST_INCLUDES {
             return Err(FioError::Usage(format!(
@@ -183,13 +176,13 @@ fn cannot_include(at: &At, path: &Path, error: &io::Error) -> FioError {
     FioError::Usage(format!("{at}: include {}: {error}", path.display()))
 }
 
-/// The beginning of a text, for a message.
+/// Shortens a text for a message.
 pub(crate) fn cut(text: &str) -> String {
     let shown: String = text.chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect();
     if text.chars().count() > 60 { format!("{shown}...") } else { shown }
 }
 
-/// A line as text.
+/// Decodes a line.
 fn clean(line: &[u8]) -> Result<&str, String> {
     if line.len() > MOST_LINE_BYTES {
         return Err(format!("the line is {} bytes long; the most is {MOST_LINE_BYTES}", line.len()));
@@ -202,7 +195,7 @@ fn clean(line: &[u8]) -> Result<&str, String> {
     }
 }
 
-/// Puts in the environment's variables: `${NAME}`.
+/// Replaces environment variables: `${NAME}`.
 fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -222,14 +215,14 @@ fn expand(text: &str, world: &World<'_>) -> Result<String, String> {
         rest = &rest[end + 1..];
     }
     out.push_str(rest);
-    // A value that ends where the text goes on could make a new one.
+    // Text before or after a value could complete a new reference.
     if out.contains("${") { Err("'${' appears only after a variable was put in".into()) } else { Ok(out) }
 }
 
-/// What fio's job files call facts of the computer.
+/// Facts about the computer that fio's job files can use.
 const FACTS: [&str; 3] = ["$ncpus", "$pagesize", "$mb_memory"];
 
-/// Puts in facts of the computer, and what their products come to: `2*$pagesize`.
+/// Replaces facts about the computer and evaluates their products: `2*$pagesize`.
 fn with_facts(value: String, world: &World<'_>) -> Result<String, String> {
     let mut text = value;
     let mut any = false;
@@ -247,7 +240,7 @@ fn with_facts(value: String, world: &World<'_>) -> Result<String, String> {
         .ok_or_else(|| format!("'{}' is no product of whole numbers below 2^64; write 4*$pagesize", cut(&text)))
 }
 
-/// `name=value`, or `name` alone.
+/// Parses `name=value`, or `name` by itself.
 pub(crate) fn setting(text: &str, at: At) -> Result<Setting, String> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name.trim_end(), Some(value.trim().to_string())),

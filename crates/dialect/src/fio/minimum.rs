@@ -1,4 +1,4 @@
-//! What ends a job with an error of its own: a request that took too long, a rate below the least.
+//! Stops a job with an error: a request took too long, or a rate was below its minimum.
 
 use super::failures::IO_ERROR;
 use super::plan::Job;
@@ -6,19 +6,18 @@ use super::result::JobError;
 use machine::Nanos;
 use machine::units::show_time;
 
-/// Linux's ETIMEDOUT.
 const TIMED_OUT: i32 = 110;
-/// As in fio no rate is too low before.
+/// As in fio, rates are not checked before this.
 const SETTLES_NS: Nanos = 2_000_000_000;
 
-/// Rates below which a job ends, of reads and of writes.
+/// Minimum rates of reads and of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeastRates {
     /// `rate_min`: bytes per second.
     pub bytes: [Option<u64>; 2],
-    /// `rate_iops_min`: requests per second, heeded where there is no `rate_min`.
+    /// `rate_iops_min`: requests per second, ignored with `rate_min`.
     pub requests: [Option<u64>; 2],
-    /// `rate_cycle`: the time over which a rate is taken, at least.
+    /// `rate_cycle`: minimum time over which a rate is measured.
     pub cycle_ns: Nanos,
 }
 
@@ -29,30 +28,29 @@ impl Default for LeastRates {
 }
 
 impl LeastRates {
-    /// Whether any is asked for.
     pub fn any(&self) -> bool {
         self.bytes != [None; 2] || self.requests != [None; 2]
     }
 }
 
-/// Why a job ended itself.
+/// Why a job stopped itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GaveUp {
-    /// A request took so long.
+    /// A request took this long.
     Latency(Nanos),
-    /// Its rate was below the least, in bytes or in requests per second.
+    /// A rate was below its minimum.
     Rate {
-        /// In bytes.
+        /// In bytes per second instead of requests.
         bytes: bool,
-        /// The least.
+        /// The minimum.
         least: u64,
-        /// What it was.
+        /// The measured rate.
         reached: u64,
     },
 }
 
 impl GaveUp {
-    /// As the error of the job.
+    /// The reason as an error of the job.
     pub(crate) fn error(self, job: &Job) -> JobError {
         let goal = &job.options.latency;
         match self {
@@ -79,15 +77,15 @@ impl GaveUp {
     }
 }
 
-/// The rates of one stream beside those.
+/// Checks the rates of one stream.
 #[derive(Debug, Clone)]
 pub(crate) struct RateWatch {
     least: LeastRates,
-    /// No rate is too low before.
+    /// Rates are not checked before this.
     settled_at: Nanos,
     /// Requests and bytes so far, of reads and of writes.
     done: [[u64; 2]; 2],
-    /// When a rate was last taken, and what was done by then.
+    /// The last time a rate was measured, and the totals then.
     last: [Option<(Nanos, [u64; 2])>; 2],
 }
 
@@ -96,12 +94,12 @@ impl RateWatch {
         RateWatch { least, settled_at: 0, done: [[0; 2]; 2], last: [None; 2] }
     }
 
-    /// What is measured begins.
+    /// Begins the measured part.
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.settled_at = now.saturating_add(SETTLES_NS);
     }
 
-    /// A read (0) or a write (1) is done. What ends the job.
+    /// Counts a read (0) or write (1). Returns a reason to stop.
     #[inline]
     pub(crate) fn complete(&mut self, now: Nanos, side: usize, bytes: u32) -> Option<GaveUp> {
         let done = self.done.get_mut(side)?;
@@ -130,7 +128,7 @@ impl RateWatch {
 mod tests {
     use super::*;
 
-    /// When a stream of requests of 4096 bytes, so many a second, gives up.
+    /// The second in which a stream of 4096-byte requests at this rate gives up.
     fn gives_up(least: LeastRates, per_second: impl Fn(u64) -> u64) -> Option<(u64, GaveUp)> {
         let mut watch = RateWatch::new(least);
         watch.begin(0);
@@ -153,7 +151,7 @@ mod tests {
         let later = |second| if second < 6 { 2000 } else { 500 };
         let (at, why) = gives_up(requests(1000), later).unwrap();
         assert!(at >= 7 && matches!(why, GaveUp::Rate { bytes: false, least: 1000, .. }), "{at} {why:?}");
-        // Of the writes, of which there are none.
+        // A minimum for writes, but there are none.
         assert_eq!(gives_up(LeastRates { requests: [None, Some(1000)], ..LeastRates::default() }, |_| 500), None);
     }
 

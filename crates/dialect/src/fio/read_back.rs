@@ -1,4 +1,4 @@
-//! Reading back what a stream wrote, once its run is over.
+//! Reads back what a stream wrote, after its run.
 
 use super::contested::Contest;
 use super::pieces::{Piece, Read};
@@ -10,29 +10,29 @@ use measure::histogram::Histogram;
 use std::collections::HashSet;
 use workload::Sequence;
 
-/// Where a stream wrote.
+/// What a stream wrote.
 pub(crate) enum Written {
-    /// Where its sequence says.
+    /// The offsets of its sequence.
     Walk(Box<Walk>),
-    /// In these places.
+    /// Recorded offsets.
     Pieces(std::vec::IntoIter<Piece>),
 }
 
-/// The sequence of a stream, once more.
+/// Repeats the sequence of a stream.
 pub(crate) struct Walk {
     sequence: Sequence,
     turns: FileTurns,
-    /// Requests of the sequence that are still to be walked.
+    /// Requests of the sequence not yet walked.
     left: u64,
     /// Bytes of these.
     left_bytes: u64,
-    /// Places that were read, where writes may have come to one again: as in fio each is read once.
+    /// Offsets already read, if writes may repeat them: as in fio, each is read once.
     seen: Option<HashSet<(u32, u64)>>,
 }
 
 impl Walk {
-    /// Over the first `requests` of a sequence, and no more than so many bytes (none: as many as the requests have). With `repeats` places may come
-    /// again.
+    /// Walks the first `requests` of a sequence, up to `bytes` if given. With `repeats` offsets may
+    /// repeat.
     pub(crate) fn new(sequence: Sequence, turns: FileTurns, requests: u64, bytes: Option<u64>, repeats: bool) -> Walk {
         let seen = repeats.then(HashSet::new);
         Walk { sequence, turns, left: requests, left_bytes: bytes.unwrap_or(u64::MAX), seen }
@@ -55,12 +55,11 @@ impl Walk {
     }
 }
 
-/// Reads back what a stream wrote.
 pub(crate) struct Reader<'a> {
     written: Written,
     max_request: u32,
     free: Vec<u32>,
-    /// What is read in each slot.
+    /// The read in each slot.
     issued: Box<[Read]>,
     stats: &'a VerifyStats,
     contest: Option<Contest>,
@@ -70,7 +69,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Of what was written, `depth` at a time.
+    /// Reads back what was written, `depth` requests at a time.
     pub(crate) fn new(
         written: Written,
         depth: u32,
@@ -91,7 +90,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What reading back took: reads and nothing else.
+    /// Statistics of the reads.
     pub(crate) fn recorded(self) -> Recorded {
         Recorded::of_reads(self.latency, self.bytes, self.span.1.saturating_sub(self.span.0))
     }

@@ -1,4 +1,4 @@
-//! Random places of requests that differ in size, or whose places lie closer than they are long.
+//! Random offsets of requests that differ in size, or that are longer than their alignment.
 
 use super::super::options::FileService;
 use super::super::plan::Job;
@@ -6,28 +6,29 @@ use super::{FileTurns, State};
 use machine::{Op, Request};
 use workload::{FreeMap, SizeDraw, rng};
 
-/// How such requests are placed.
+/// Rules for placing such requests.
 #[derive(Debug, Clone)]
 pub(super) struct Spread {
-    /// What a place is a multiple of.
+    /// Offsets are multiples of this many bytes.
     align: u64,
     /// The smallest request.
     least: u64,
-    /// Places of each file.
+    /// Possible offsets in each file.
     places: u64,
-    /// Sizes of reads and of writes.
     sizes: [SizeDraw; 2],
-    /// As with fio's map of each file: no byte comes twice in a pass, and a request is as short as the free bytes at its place.
+    /// As with fio's map of each file: no byte is used twice in a pass, and requests shrink to the
+    /// free space.
     covers: bool,
-    /// Passes over all files after which no place is left.
+    /// Passes over all files after which there is no room left.
     passes: u64,
 }
 
-/// Draws of a size that fits at the end of a file before the rest of the file is taken.
+/// Attempts to draw a size that fits at the end of a file, before the request takes all that is
+/// left.
 const DRAWS: u64 = 64;
 
 impl Spread {
-    /// Of a job that goes over `len` bytes of each file so many times; none: without an end.
+    /// For a job that makes `passes` over `len` bytes of each file; `None`: endless.
     pub(super) fn new(job: &Job, len: u64, passes: Option<u64>) -> Option<Spread> {
         if !job.spreads() {
             return None;
@@ -45,14 +46,14 @@ impl Spread {
         })
     }
 
-    /// What of each file no request has been to, where that matters.
+    /// Maps of the unvisited blocks of each file, if the job needs them.
     pub(super) fn maps(&self, files: u64) -> Vec<FreeMap> {
         vec![FreeMap::new(self.places); if self.covers { files as usize } else { 0 }]
     }
 }
 
 impl FileTurns {
-    /// The file of the next request: one with a free place, where that matters.
+    /// Picks the file of the next request, with free space in it if that matters.
     fn file_of_spread(&self, state: &State, number: u64) -> u64 {
         let first = match self.service {
             FileService::RoundRobin => number % self.files,
@@ -64,7 +65,8 @@ impl FileTurns {
         (0..self.files).map(|turn| (first + turn) % self.files).find(left).unwrap_or(first)
     }
 
-    /// Draws the place of a request, and its size where it has to be another one; `false`: no place is left.
+    /// Draws the offset of a request, and a new size if it must shrink; `false`: there is no room
+    /// left.
     pub(super) fn place_spread(&self, spread: &Spread, state: &mut State, request: &mut Request) -> bool {
         if spread.covers && state.maps.iter().all(FreeMap::is_full) {
             state.passes += 1;

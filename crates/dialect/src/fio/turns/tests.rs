@@ -1,4 +1,4 @@
-//! Where requests of many kinds of jobs go.
+//! Offsets of the requests of many kinds of jobs.
 
 use super::*;
 use crate::fio::plan::job;
@@ -100,7 +100,8 @@ fn normal_places_meet_as_fios_hash_lets_them() {
     }
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let share = |blocks: usize| f64::from(counts[..blocks].iter().sum::<u32>()) / 100_000.0;
-    // One place a rank would have 18 % there. Debian's fio 3.33 has 37 % with as many requests.
+    // A rank without collisions would get 18 % there. Debian's fio 3.33 gets 37 % with as many
+    // requests.
     assert!((0.33..0.41).contains(&share(205)), "{}", share(205));
     let untouched = counts.iter().filter(|&&count| count == 0).count();
     assert!((600..900).contains(&untouched), "1/e of the places have no rank: {untouched}");
@@ -142,7 +143,8 @@ fn random_places_come_from_one_zone_after_the_other() {
         blocks.sort_unstable();
         blocks
     };
-    // Zones of two blocks, three from one to the next, each gone through twice; then the first again.
+    // Zones of two blocks start three blocks apart; each is covered twice, then the first one
+    // again.
     assert_eq!((sorted(0..2), sorted(2..4)), (vec![1, 2], vec![1, 2]), "{places:?}");
     assert_eq!((sorted(4..8), sorted(8..12)), (vec![4, 4, 5, 5], vec![7, 7, 8, 8]));
     assert_eq!(sorted(12..16), [1, 1, 2, 2]);
@@ -184,12 +186,13 @@ fn requests_of_several_sizes_go_to_the_files_in_turn_and_stay_in_them() {
 fn reads_and_writes_of_a_sequential_mix_go_forward_each_from_the_start() {
     let turns = FileTurns::new(&job("rw=rw"), 1, (8 * 4096, 4 * 4096), 1);
     let (r, w) = (Op::Read, Op::Write);
-    // The mix as Debian's fio 3.33 logs it: each direction has a cursor, and a pass is over after the region's bytes.
+    // The mix as Debian's fio 3.33 logs it: each direction has a cursor, and a pass ends after the
+    // region's bytes.
     let mix = [(r, 8), (r, 9), (w, 10), (r, 11), (w, 8), (w, 9)];
     assert_eq!(placed(&turns, &mix), [(0, 8), (0, 9), (0, 8), (0, 10), (0, 8), (0, 9)]);
 }
 
-/// Places and sizes of requests until none is left, each asked for with the greatest size.
+/// Offsets and sizes of requests until there is no room left; each one asks for the maximum size.
 fn spread(settings: &str, files: u64, len: u64, most: usize) -> Vec<(u32, u64, u32)> {
     let job = job(settings);
     let turns = FileTurns::new(&job, files, (4096, len), 1);
